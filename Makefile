@@ -209,40 +209,40 @@ verify-answers: $(STAMP) ## training answers that MODELS doubt, in a file for pe
 	$(BIN)/pyflyte run workflows/verify_answers.py verify_answers --model '$(MODELS)' $(ARGS)
 
 bench-rewards: $(STAMP) ## verdicts per second, and time that rewards add to a step
-	$(BIN)/python -m tasks.benchmarks.rewards $(ARGS)
+	$(BIN)/python -m tests.bench.rewards $(ARGS)
 
 # Answers whose verdict is known, from the data sets in DATA: make examine DATA=folder CASES=5000
 # BFCL's and lm-evaluation-harness's own code verifies too if an environment has it (its
-# dependencies are kept separate: tasks/benchmarks/examination/command.py describes how to create it):
+# dependencies are kept separate: tests/examiner/command.py describes how to create it):
 #     make examine DATA=folder ARGS="--python .venv-examiner/bin/python"
 CASES ?= 100000
 
 examine: $(STAMP) ## every verifier on answers known to be right or wrong; ARGS=--classes
-	$(BIN)/python -m tasks.benchmarks.examination.command $(DATA) --cases $(CASES) $(ARGS)
+	$(BIN)/python -m tests.examiner.command $(DATA) --cases $(CASES) $(ARGS)
 
-# The harness has an environment of its own, as for examine; see tasks/benchmarks/harness/command.py
+# The harness has an environment of its own, as for examine; see tests/bench/harness/command.py
 EXAMINER ?= .venv-examiner/bin/python
 
 agree: $(STAMP) ## our verdicts and lm-evaluation-harness's on the same responses: make agree DATA=folder
-	$(BIN)/python -m tasks.benchmarks.harness.command $(DATA) --python $(EXAMINER) $(ARGS)
+	$(BIN)/python -m tests.bench.harness.command $(DATA) --python $(EXAMINER) $(ARGS)
 
 bench-lineage: $(STAMP) ## row lineage on a million rows and a thousand runs, and how fast the audit reads
-	$(BIN)/python -m tasks.benchmarks.lineage $(ARGS)
+	$(BIN)/python -m tests.bench.lineage $(ARGS)
 
 bench-merge: $(STAMP) ## a TIES merge of 4 GiB against the disk's speed and, if it is installed, mergekit
-	$(BIN)/python -m tasks.benchmarks.merging $(if $(wildcard $(MERGEKIT_VENV)/bin/python),--mergekit $(MERGEKIT_VENV)/bin/python) $(ARGS)
+	$(BIN)/python -m tests.bench.merging $(if $(wildcard $(MERGEKIT_VENV)/bin/python),--mergekit $(MERGEKIT_VENV)/bin/python) $(ARGS)
 
 # datatrove and rensa remove duplicates from the same rows if an environment has them
-# (tasks/benchmarks/curation/command.py describes how to create it):
+# (tests/bench/curation/command.py describes how to create it):
 #     make bench-curation DATA=folder ARGS="--python .venv-curation/bin/python --sizes 10000"
 bench-curation: $(STAMP) ## rows per CPU second and memory of curation, beside datatrove and rensa
-	$(BIN)/python -m tasks.benchmarks.curation.command $(DATA) $(ARGS)
+	$(BIN)/python -m tests.bench.curation.command $(DATA) $(ARGS)
 
 bench-rl: $(STAMP) ## one RL step against TRL's GRPOTrainer, on the same model and prompts
-	$(BIN)/python -m tasks.benchmarks.rl_step $(ARGS)
+	$(BIN)/python -m tests.bench.rl_step $(ARGS)
 
 bench-resume: $(STAMP) ## kill and resume a small RL job of ours and of TRL: ARGS="--points 50"
-	$(BIN)/python -m tasks.benchmarks.resume.command $(ARGS)
+	$(BIN)/python -m tests.bench.resume.command $(ARGS)
 
 # SEEDS and VARIANTS select the runs: make ablation SEEDS=1 VARIANTS=gspo,zv_off
 # Losses by how far off-policy their updates are: make ablation VARIANTS=clip ARGS="--max_tokens 50000"
@@ -264,10 +264,10 @@ trace: $(STAMP) ## every row that trained the released model, or what a row touc
 	$(BIN)/pyflyte run workflows/lineage.py trace $(ARGS)
 
 history: $(STAMP) ## promotions and refused candidates of the registered model
-	$(BIN)/python -m tasks.release.history $(ARGS)
+	$(BIN)/python -m tasks.provenance.release.history $(ARGS)
 
 rollback: $(STAMP) ## release the previous version again: make rollback ARGS="--to 3"
-	$(BIN)/python -m tasks.release.rollback $(ARGS)
+	$(BIN)/python -m tasks.provenance.release.rollback $(ARGS)
 
 # make budget TARGET=single_node, or a model directory: make budget TARGET=my/model ARGS="--gpus 8"
 TARGET ?= full_scale
@@ -283,11 +283,11 @@ drift: $(CHOSEN_STAMP) ## the same over 50 steps of RL, as a table and a figure;
 	$(CHOSEN_BIN)/python -m tasks.mismatch.drift --engines $(or $(ENGINES),embedded) $(ARGS)
 
 bench-engines: $(STAMP) ## vLLM, Megatron-core, the embedded engines and generate compared
-	$(if $(wildcard $(ENGINES_VENV)/bin/python),$(ENGINES_VENV)/bin,$(BIN))/python -m tasks.benchmarks.engines $(ARGS)
+	$(if $(wildcard $(ENGINES_VENV)/bin/python),$(ENGINES_VENV)/bin,$(BIN))/python -m tests.bench.engines $(ARGS)
 
 # Embedded engines only, unless make gpu-environment was run. Call it again until nothing is left.
 gpu: $(STAMP) ## the first hour on a GPU, resumable, in slices of 8 minutes, as JSON in runs/first_gpu
-	$(if $(wildcard $(GPU_STAMP)),$(GPU_VENV)/bin/python -m tasks.benchmarks.first_gpu --tier 2,$(BIN)/python -m tasks.benchmarks.first_gpu) $(ARGS)
+	$(if $(wildcard $(GPU_STAMP)),$(GPU_VENV)/bin/python -m tests.bench.first_gpu --tier 2,$(BIN)/python -m tests.bench.first_gpu) $(ARGS)
 
 gpu-environment: $(GPU_STAMP) ## vLLM, Megatron-core and Transformer Engine for CUDA (never run on a GPU yet)
 
@@ -295,7 +295,7 @@ data: $(STAMP) ## every adapter and mapping of raw rows, with the columns each n
 	$(BIN)/python -m tasks.curation.listing
 
 settings: $(STAMP) ## every setting with its value, limits, unit and source; PRESET=single_node
-	$(BIN)/python -m tasks.intake.listing $(PRESET)
+	$(BIN)/python -m tasks.settings.listing $(PRESET)
 
 # trl requires torch, which is installed separately: the override excludes it and its CUDA packages.
 lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins that still fit

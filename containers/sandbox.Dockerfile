@@ -11,8 +11,8 @@ RUN apt-get update \
 
 WORKDIR /root
 COPY tasks/__init__.py tasks/errors.py tasks/
-COPY tasks/rewards/__init__.py tasks/rewards/
-COPY tasks/rewards/sandbox tasks/rewards/sandbox
+COPY tasks/gym/__init__.py tasks/gym/
+COPY tasks/gym/sandbox tasks/gym/sandbox
 
 ENV PYTHONPATH=/root HOME=/tmp PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 RUN useradd --uid 65532 --no-create-home --home-dir /tmp nobody-else && chmod -R a+rX /root

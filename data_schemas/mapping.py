@@ -36,7 +36,7 @@ class ColumnMapping(BaseModel):
     prompt: str = Field(min_length=1, description="template of what the user asks")
     system: str = Field(default="", description="template of the system message")
     verifier: str = Field(
-        default="", description="a key of tasks.rewards.table.VERIFIERS; '' = no problem"
+        default="", description="a key of tasks.gym.table.VERIFIERS; '' = no problem"
     )
     answer: dict[str, JsonValue] = Field(
         default_factory=dict, description="the verifier's reference; every text is a template"

@@ -38,7 +38,7 @@ from data_schemas.settings import (
 from data_schemas.upcycling import UpcyclingSettings
 
 SHIPPED_BASE = PretrainSettings()
-"""The settings that produced tasks/foundation/base_model."""
+"""The settings that produced tasks/training/foundation/base_model."""
 
 UPCYCLING = UpcyclingSettings()
 """Adjugates of the shipped base; those of a Qwen3-30B-A3B are 128 wide in the paper."""

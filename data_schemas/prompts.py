@@ -55,7 +55,7 @@ class Problem(BaseModel):
     domain: Domain
     language: str = Field(min_length=2, description="BCP 47 tag: en, zh-TW, id, ms, pt, th, vi ...")
     messages: tuple[Message, ...] = Field(min_length=1, description="chat turns up to the answer")
-    verifier: str = Field(min_length=1, description="a key of tasks.rewards.table.VERIFIERS")
+    verifier: str = Field(min_length=1, description="a key of tasks.gym.table.VERIFIERS")
     answer: str = Field(description="canonical JSON: the reference for the verifier")
     source: str = Field(description="name of the adapter that read the row")
     source_row: str = Field(description="sha256 of the raw row's bytes: the end of row lineage")

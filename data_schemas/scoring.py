@@ -51,7 +51,7 @@ class ScoreRow(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    verifier: str = Field(min_length=1, description="a key of tasks.rewards.table.VERIFIERS")
+    verifier: str = Field(min_length=1, description="a key of tasks.gym.table.VERIFIERS")
     answer: dict[str, Any] | str = Field(description="what that verifier checks against")
     response: str
     id: str = Field(default="", description="of the problem; equal ones in a row are a group")

@@ -1,6 +1,6 @@
 """Which stage made which outputs from which inputs: one link of the lineage chain.
 
-On disk a statement is an in-toto Statement in a signed envelope (`tasks.lineage.attestation`). It
+On disk a statement is an in-toto Statement in a signed envelope (`tasks.provenance.lineage.attestation`). It
 holds only what is a function of code, settings and inputs, so a stage that is run again on the same
 inputs writes the same bytes. When it ran, on which machine and for how long is in the
 ExecutionRecord.

@@ -24,8 +24,8 @@ from transformers import (
 
 from containers.stack import Stack
 from data_schemas.upcycling import UpcyclingSettings
-from tasks.foundation.upcycling import upcycle
-from tasks.lineage.connection import connect
+from tasks.provenance.lineage.connection import connect
+from tasks.training.foundation.upcycling import upcycle
 from tests.buckets import empty_bucket
 from tests.tracking_servers import TrackingServer, tracking_server
 

@@ -23,9 +23,9 @@ from flytekit.core.type_engine import TypeEngine
 from containers.stack import Stack
 from data_schemas.artifacts import Execution, StoreRef
 from data_schemas.settings import PipelineSettings
-from tasks.lineage.connection import connect
-from tasks.lineage.lookup import Lookup
-from tasks.lineage.signatures.keys import find_signer
+from tasks.provenance.lineage.connection import connect
+from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.store.interface import store_at
 from tests.cluster import EXECUTION, Attempt, Cluster, Literals
 from tests.packages import package_into
@@ -34,7 +34,7 @@ from tests.test_pipeline import SETTINGS
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(3600)]
 
 NAME = "eachprompt-cluster"
-RL = "tasks.rl.task.rl"
+RL = "tasks.stages.rl.rl"
 PARTS = 2
 SECRETS = {
     "MLFLOW_TRACKING_PASSWORD": "eachprompt/mlflow",
@@ -187,7 +187,7 @@ def test_a_map_task_over_parts_curates_the_set_of_one_pod(cluster, released):
     curated = parsed(flyte.read_bytes(name.replace("inputs.pb", "out/outputs.pb")))["o0"]
 
     given["parts"].collection.ClearField("literals")
-    alone = cluster.task("tasks.curation.task.curate", given, "alone")["o0"]
+    alone = cluster.task("tasks.stages.curation.curate", given, "alone")["o0"]
     assert digest(curated) == digest(alone)
 
 

@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 from flytekit.clis.sdk_in_container.pyflyte import main
 
-from tasks.benchmarks import engines, rewards, rl_step
-from tasks.benchmarks.resume import command as resume
-from tasks.foundation import wider
 from tasks.mismatch import drift
 from tasks.platform.command_line import run
+from tasks.training.foundation import wider
+from tests.bench import engines, rewards, rl_step
+from tests.bench.resume import command as resume
 
 # flytekit leaves the folder of a task's checkpoint to the garbage collector, which warns. It runs
 # at the end of this module, so that the warnings fail no other test and not the exit of pytest.

@@ -37,8 +37,8 @@ def test_the_cpu_image_runs_the_whole_pipeline_and_its_audit(image):
 
 
 DOUBLE = r"""
-from tasks.rewards.sandbox.runner import Sandbox
-from tasks.rewards.sandbox.toolchains import Language, build
+from tasks.gym.sandbox.runner import Sandbox
+from tasks.gym.sandbox.toolchains import Language, build
 programs = {
     Language.PYTHON: "print(2 * int(input()))",
     Language.CPP: "#include <iostream>\nint main() { int a; std::cin >> a; std::cout << 2 * a; }",

@@ -16,10 +16,10 @@ from flyteidl.core.execution_pb2 import WorkflowExecution
 from data_schemas import presets
 from data_schemas.settings import MergeMethod, PipelineSettings, RetrainSettings
 from tasks.ablation.variants import VARIANTS
-from tasks.judge_training.sweep.conditions import CONDITIONS
 from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
 from tasks.platform.literals import unpacked
+from tasks.training.judge.sweep.conditions import CONDITIONS
 from tests.admin import BUNDLE
 from tests.packages import DOMAIN, PROJECT, ROOT, VERSION, pod, register_into
 
@@ -131,7 +131,7 @@ def test_every_stage_of_the_table_is_registered_and_one_map_task_but_no_other_ta
     (mapping,) = set(tasks) - expected
     arguments = pod(tasks[mapping].template)["args"]
     assert "pyflyte-map-execute" in arguments
-    assert ["task-module", "tasks.curation.task", "task-name", "curate_part"] == arguments[-4:]
+    assert ["task-module", "tasks.stages.curation", "task-name", "curate_part"] == arguments[-4:]
 
 
 @pytest.mark.parametrize("name", resources.STAGES)
@@ -242,7 +242,7 @@ def test_curation_waits_for_a_map_task_over_its_parts(workflows, name):
 
     given = [msgpack.unpackb(one.scalar.binary.value) for one in parts.binding.collection.bindings]
     assert [{"number": number, "of": MAP_TASKS} for number in range(MAP_TASKS)] == given
-    assert "tasks.curation.task.curate" == curating.task_node.reference_id.name
+    assert "tasks.stages.curation.curate" == curating.task_node.reference_id.name
 
 
 def test_both_phases_are_one_workflow_called_twice(workflows):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.audit.walk import audit
+from tasks.provenance.audit.walk import audit
 from tasks.store.location import tracking_uri
 
 ROOT = Path(__file__).parents[1]

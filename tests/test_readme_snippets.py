@@ -10,7 +10,7 @@ from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow
-from tasks.rewards.table import score_batch
+from tasks.gym.table import score_batch
 from tasks.store.files import canonical_json
 
 README = Path(__file__).parents[1] / "README.md"

@@ -18,16 +18,16 @@ from data_schemas.settings import (
     ReleaseSettings,
     RetrainSettings,
 )
-from tasks.audit.walk import audit
 from tasks.curation import sample_world
-from tasks.curation.task import curate, ingest
 from tasks.errors import SettingsError
-from tasks.evaluation.task import compare, evaluate
-from tasks.foundation.task import ingest_base
-from tasks.intake.task import open_store
-from tasks.lineage.lookup import Lookup
-from tasks.release.task import release
+from tasks.provenance.audit.walk import audit
+from tasks.provenance.lineage.lookup import Lookup
 from tasks.retraining.processed import load
+from tasks.stages.curation import curate, ingest
+from tasks.stages.evaluation import compare, evaluate
+from tasks.stages.foundation import ingest_base
+from tasks.stages.opening import open_store
+from tasks.stages.release import release
 from workflows.retrain import retrain
 
 # flytekit leaves the folder of a task's checkpoint to the garbage collector, which warns. It runs

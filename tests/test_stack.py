@@ -25,13 +25,13 @@ import pytest
 
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from tasks.errors import DataError, DiskFullError, EngineError, SettingsError
-from tasks.lineage.connection import connect, require_access
-from tasks.lineage.lookup import Lookup
-from tasks.lineage.shipping import workplace
-from tasks.lineage.statements import chain
+from tasks.provenance.lineage.connection import connect, require_access
+from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.shipping import workplace
+from tasks.provenance.lineage.statements import chain
 from tasks.store.interface import store_at
 from tasks.store.objects import object_problems
-from tests.lineage.small_chain import make_raw, release, run_all, train
+from tests.provenance.lineage.small_chain import make_raw, release, run_all, train
 from tests.test_pipeline import SETTINGS
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(3600)]

@@ -27,16 +27,16 @@ from data_schemas.settings import (
 )
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.errors import SettingsError
-from tasks.foundation.task import ingest_base, ingest_parents
-from tasks.intake import options
-from tasks.interchange.readiness import fit_phase
-from tasks.interchange.weights import Weights
-from tasks.lineage.stage import stage
-from tasks.lineage.statements import load_statement
-from tasks.merge.task import merge
-from tasks.report.collect import _under
-from tasks.rl.task import rl
-from tasks.sft.task import has_epochs, keep_model, sft
+from tasks.formats.readiness import fit_phase
+from tasks.models.weights import Weights
+from tasks.pages.collect import _under
+from tasks.provenance.lineage.stage import stage
+from tasks.provenance.lineage.statements import load_statement
+from tasks.settings import options
+from tasks.stages.foundation import ingest_base, ingest_parents
+from tasks.stages.merge import merge
+from tasks.stages.rl import rl
+from tasks.stages.sft import has_epochs, keep_model, sft
 from tasks.store.interface import store_at
 from workflows.parts.general_tuning import general_tuning
 

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
-from tasks.lineage.lookup import Lookup
-from tasks.lineage.signatures.keys import public_path
-from tasks.lineage.signatures.model import signature_uri
+from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.signatures.keys import public_path
+from tasks.provenance.lineage.signatures.model import signature_uri
 from tasks.retraining import demo
 from tasks.store.location import tracking_uri
-from tests.lineage.test_public_tools import tool
+from tests.provenance.lineage.test_public_tools import tool
 from tests.story.page import Act, Said, Tampering, render
 from tests.story.tampering import KINDS, Kind, Subject
 from tests.tracked import content
@@ -182,7 +182,7 @@ def refused(story: Story) -> None:
     demo.drop(demo.DRIFT, story.inbox)
     made = story.retrain(STRICT)
     released, candidate = story.audit("@released"), story.audit("/3")
-    history = story.say("python", "-m", "tasks.release.history")
+    history = story.say("python", "-m", "tasks.provenance.release.history")
 
     assert [0] * 4 == [one.code for one in (made, released, candidate, history)], made.answer
     assert "Refused by the release gate" in made.answer
@@ -201,7 +201,7 @@ def poisoned(story: Story) -> None:
     lineage = ("pyflyte", "run", "workflows/lineage.py")
     traced = story.say(*lineage, "trace", "--row", POISON)
     forgotten = story.say(*lineage, "forget", "--rows", str(withdrawn))
-    back = story.say("python", "-m", "tasks.release.rollback")
+    back = story.say("python", "-m", "tasks.provenance.release.rollback")
     proved = story.audit("@released")
 
     assert [0] * 4 == [one.code for one in (traced, forgotten, back, proved)], forgotten.answer
@@ -222,7 +222,7 @@ def lost(story: Story) -> None:
     before = content(uri)
     (story.store / "mlflow.db").unlink()
     without = story.audit("@released")
-    filled = story.say("python", "-m", "tasks.audit.repair")
+    filled = story.say("python", "-m", "tasks.provenance.audit.repair")
     proved = story.audit("@released")
 
     assert (1, 0, 0) == (without.code, filled.code, proved.code), without.answer
@@ -254,7 +254,7 @@ def play(story: Story, name: str, kind: Kind) -> Tampering:
     subject = Subject(copy, story.statement("/2"), story.statement("/1"), attacker)
     done = kind.do(subject)
     if not (copy / "mlflow.db").exists():
-        assert 0 == story.say("python", "-m", "tasks.audit.repair", store=copy).code
+        assert 0 == story.say("python", "-m", "tasks.provenance.audit.repair", store=copy).code
     found = story.audit("/2", store=copy)
     shown = [line for line in found.answer.splitlines() if kind.audit in line]
 

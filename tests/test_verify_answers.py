@@ -18,7 +18,7 @@ from data_schemas.settings import (
     Source,
 )
 from data_schemas.solve_rates import SolveRate
-from tasks.foundation.base import shipped_base
+from tasks.training.foundation.base import shipped_base
 from workflows.curate import curate
 from workflows.evaluate import evaluate
 from workflows.verify_answers import verify_answers

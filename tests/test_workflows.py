@@ -14,7 +14,7 @@ from data_schemas import presets
 from data_schemas.machine_settings import RolloutKind
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from tasks.errors import SettingsError
-from tasks.intake import options
+from tasks.settings import options
 from tasks.store import location
 from workflows.post_training import post_training
 

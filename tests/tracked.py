@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from tasks.lineage.connection import connect
+from tasks.provenance.lineage.connection import connect
 
 _DRAWN = {"mlflow.loggedModels", "mlflow.modelVersions", "mlflow.artifactLocation"}
 """Tags that MLflow writes and that hold ids."""

@@ -20,14 +20,14 @@ from data_schemas.group import Positive
 from data_schemas.settings import EvaluationSettings, PipelineSettings
 from tasks.ablation.task import tabulate, vary
 from tasks.ablation.variants import select_variants
-from tasks.curation.task import fit_settings, grade
-from tasks.evaluation.task import evaluate
-from tasks.foundation.task import ingest_models
-from tasks.intake.task import check_settings, open_store
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
-from tasks.rl.task import rl
+from tasks.stages.curation import fit_settings, grade
+from tasks.stages.evaluation import evaluate
+from tasks.stages.foundation import ingest_models
+from tasks.stages.opening import check_settings, open_store
+from tasks.stages.rl import rl
 from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.preparation import preparation
 

@@ -4,8 +4,8 @@ pyflyte run workflows/agreement.py agreement --file graded.jsonl
 """
 
 from data_schemas.group import Whole
-from tasks.evaluation.task import agreement as compare_verifiers
 from tasks.platform.entry_point import entry_point
+from tasks.stages.evaluation import agreement as compare_verifiers
 
 
 @entry_point

@@ -8,8 +8,8 @@ Exit codes: 0 = proved; 1 = something differs from the record, or a store or MLf
 2 = there is no such model, store or key.
 """
 
-from tasks.audit.task import audit as audit_model
 from tasks.platform.entry_point import entry_point
+from tasks.stages.audit import audit as audit_model
 
 
 @entry_point

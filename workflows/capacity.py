@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from data_schemas.group import Whole
-from tasks.capacity.task import capacity as measure
 from tasks.platform.entry_point import entry_point
+from tasks.stages.capacity import capacity as measure
 
 
 @entry_point

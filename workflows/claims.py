@@ -12,9 +12,9 @@ from data_schemas.artifacts import ReportRef
 from data_schemas.group import Positive
 from data_schemas.settings import PipelineSettings, SFTSettings
 from tasks.claims.task import compare_claims
-from tasks.intake.task import open_store
-from tasks.judge_training.task import measure_judge
 from tasks.platform.entry_point import entry_point
+from tasks.stages.judges import measure_judge
+from tasks.stages.opening import open_store
 from workflows.ablation import SETTINGS, study
 from workflows.parts.judging import judging
 

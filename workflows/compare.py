@@ -3,8 +3,8 @@
 pyflyte run workflows/compare.py compare --left runs/objects/3f2a9c01 --right logs/other-model
 """
 
-from tasks.evaluation.task import compare_logs
 from tasks.platform.entry_point import entry_point
+from tasks.stages.evaluation import compare_logs
 
 
 @entry_point

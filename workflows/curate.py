@@ -8,10 +8,10 @@ from typing import NamedTuple
 from data_schemas import presets
 from data_schemas.artifacts import DatasetRef
 from data_schemas.settings import PipelineSettings
-from tasks.foundation.task import ingest_models
-from tasks.intake.task import open_store, with_sources
 from tasks.platform.entry_point import entry_point
-from tasks.report.task import curation_page
+from tasks.stages.foundation import ingest_models
+from tasks.stages.opening import open_store, with_sources
+from tasks.stages.pages import curation_page
 from workflows.parts.preparation import preparation
 
 

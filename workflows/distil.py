@@ -10,10 +10,10 @@ from data_schemas import presets
 from data_schemas.artifacts import DatasetRef
 from data_schemas.group import Positive
 from data_schemas.settings import PipelineSettings
-from tasks.curation.task import distil as sample
-from tasks.foundation.task import ingest_models
-from tasks.intake.task import check_settings, open_store
 from tasks.platform.entry_point import entry_point
+from tasks.stages.curation import distil as sample
+from tasks.stages.foundation import ingest_models
+from tasks.stages.opening import check_settings, open_store
 from workflows.parts.preparation import preparation
 
 

@@ -15,11 +15,11 @@ from typing import NamedTuple
 from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.settings import PipelineSettings
-from tasks.evaluation.task import compare_last, evaluate_all, export
-from tasks.foundation.task import ingest_candidates, ingest_models
-from tasks.intake.task import check_settings, open_store
 from tasks.platform.entry_point import entry_point
-from tasks.report.task import answers_page, summary
+from tasks.stages.evaluation import compare_last, evaluate_all, export
+from tasks.stages.foundation import ingest_candidates, ingest_models
+from tasks.stages.opening import check_settings, open_store
+from tasks.stages.pages import answers_page, summary
 from workflows.parts.preparation import preparation
 
 

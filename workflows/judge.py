@@ -8,9 +8,9 @@ from typing import NamedTuple
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, ReportRef
 from data_schemas.settings import SFTSettings
-from tasks.intake.task import open_store
-from tasks.judge_training.task import measure_judge
 from tasks.platform.entry_point import entry_point
+from tasks.stages.judges import measure_judge
+from tasks.stages.opening import open_store
 from workflows.parts.judging import judging
 
 

@@ -14,18 +14,18 @@ from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.demonstrations import Parent
 from data_schemas.settings import SFTSettings
-from tasks.foundation.task import ingest_base
-from tasks.intake.task import open_store
-from tasks.judge_training.sweep.conditions import select_conditions
-from tasks.judge_training.task import (
+from tasks.platform import environment
+from tasks.platform.entry_point import entry_point
+from tasks.stages.foundation import ingest_base
+from tasks.stages.judges import (
     collect_comparisons,
     measure_judge,
     tabulate_judges,
     vary_comparisons,
 )
-from tasks.platform import environment
-from tasks.platform.entry_point import entry_point
-from tasks.sft.task import sft
+from tasks.stages.opening import open_store
+from tasks.stages.sft import sft
+from tasks.training.judge.sweep.conditions import select_conditions
 
 CONDITIONS = environment.read("EACHPROMPT_VARIANTS", "", select_conditions)
 

@@ -6,7 +6,7 @@
 EACHPROMPT_NOTIFY, read at registration, lists the e-mail addresses that are told how a scheduled
 retraining ended. Flyte knows success and failure; whether a successful one promoted a model, was
 refused by the gate or had nothing to train on is its output, and what the webhook in the secret
-EACHPROMPT_WEBHOOK is told (`tasks.report.webhook`).
+EACHPROMPT_WEBHOOK is told (`tasks.pages.webhook`).
 
 A variable has the name of its launch plan, because that is how pyflyte finds it.
 """

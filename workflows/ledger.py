@@ -4,8 +4,8 @@ pyflyte run workflows/ledger.py ledger --model models:/eachprompt-tiny@released
 """
 
 from data_schemas.group import Whole
-from tasks.ledger.task import ledger as add_up
 from tasks.platform.entry_point import entry_point
+from tasks.stages.ledger import ledger as add_up
 
 
 @entry_point

@@ -7,9 +7,9 @@ pyflyte run workflows/lineage.py forget --rows withdrawn.txt
 
 from data_schemas.group import Whole
 from tasks.platform.entry_point import entry_point
-from tasks.tracing.task import compare_models
-from tasks.tracing.task import forget as withdraw
-from tasks.tracing.task import trace as follow
+from tasks.stages.rows import compare_models
+from tasks.stages.rows import forget as withdraw
+from tasks.stages.rows import trace as follow
 
 
 @entry_point

@@ -11,13 +11,13 @@ of seeds shapes the graph, so it is read when it is made:
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
 from data_schemas.settings import MergeMethod, MergeSettings, PipelineSettings
-from tasks.curation.task import fit_settings
-from tasks.evaluation.task import evaluate
-from tasks.foundation.task import ingest_models
-from tasks.intake.task import check_settings, open_store, with_seed
-from tasks.merge.task import merge
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
+from tasks.stages.curation import fit_settings
+from tasks.stages.evaluation import evaluate
+from tasks.stages.foundation import ingest_models
+from tasks.stages.merge import merge
+from tasks.stages.opening import check_settings, open_store, with_seed
 from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.pooling import pooled_page
 from workflows.parts.preparation import preparation

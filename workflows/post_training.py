@@ -12,12 +12,12 @@ from typing import NamedTuple
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
 from data_schemas.settings import PipelineSettings
-from tasks.curation.task import fit_settings, grade
-from tasks.foundation.task import ingest_models
-from tasks.intake.task import check_settings, open_store
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
-from tasks.report.task import summary
+from tasks.stages.curation import fit_settings, grade
+from tasks.stages.foundation import ingest_models
+from tasks.stages.opening import check_settings, open_store
+from tasks.stages.pages import summary
 from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.general_tuning import finishing
 from workflows.parts.preparation import preparation

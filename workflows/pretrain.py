@@ -6,9 +6,9 @@ pyflyte run workflows/pretrain.py pretrain
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef
 from data_schemas.settings import PretrainSettings
-from tasks.foundation.task import pretrain as train_base
-from tasks.intake.task import open_store
 from tasks.platform.entry_point import entry_point
+from tasks.stages.foundation import pretrain as train_base
+from tasks.stages.opening import open_store
 
 
 @entry_point
@@ -18,7 +18,7 @@ def pretrain(
     """Train tokenizer and model on the seeded marketplace corpus.
 
     The default settings reproduce the shipped model: copy the folder this prints over
-    tasks/foundation/base_model, or name it in the settings of post_training as base_model.
+    tasks/training/foundation/base_model, or name it in the settings of post_training as base_model.
 
     Args:
         settings: steps, batch, learning rate, vocabulary and seed.

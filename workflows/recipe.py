@@ -5,9 +5,9 @@ pyflyte run workflows/recipe.py recipe --name ring_lite
 
 from data_schemas import presets
 from data_schemas.settings import PipelineSettings
-from tasks.intake.task import needs_judge, open_store, scaled_recipe
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import either, subworkflow
+from tasks.stages.opening import needs_judge, open_store, scaled_recipe
 from workflows.parts.judging import judging
 from workflows.post_training import Released, pipeline
 

@@ -5,7 +5,7 @@ pyflyte run workflows/replay.py replay --model models:/eachprompt-tiny@released 
 
 from data_schemas.group import Whole
 from tasks.platform.entry_point import entry_point
-from tasks.replay.task import replay as repeat
+from tasks.stages.replay import replay as repeat
 
 
 @entry_point

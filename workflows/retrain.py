@@ -14,14 +14,14 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRe
 from data_schemas.demonstrations import Parent
 from data_schemas.intake import Assessment, Decision, InboxFile, Lesson, Teaching
 from data_schemas.settings import RetrainSettings
-from tasks.curation.task import grade, mix
-from tasks.evaluation.task import evaluate
-from tasks.foundation.task import ingest_retrain_models
-from tasks.intake.task import check_retrain_settings, open_store
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import either, subworkflow
-from tasks.report.task import night_page, retrain_summary
-from tasks.retraining.task import (
+from tasks.stages.curation import grade, mix
+from tasks.stages.evaluation import evaluate
+from tasks.stages.foundation import ingest_retrain_models
+from tasks.stages.opening import check_retrain_settings, open_store
+from tasks.stages.pages import night_page, retrain_summary
+from tasks.stages.retraining import (
     Assessed,
     Examined,
     assess_learning_value,
@@ -34,7 +34,7 @@ from tasks.retraining.task import (
     skip_curation,
     skip_grading,
 )
-from tasks.sft.task import sft
+from tasks.stages.sft import sft
 from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.preparation import curation
 from workflows.parts.reinforcement import reinforcement

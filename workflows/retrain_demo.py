@@ -13,16 +13,16 @@ from data_schemas import presets
 from data_schemas.artifacts import Execution, StoreRef
 from data_schemas.intake import Teaching
 from data_schemas.settings import RetrainSettings
-from tasks.audit.task import audit
-from tasks.curation.task import ingest
-from tasks.evaluation.task import compare, evaluate
-from tasks.foundation.task import ingest_base
-from tasks.intake.task import open_store
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
-from tasks.release.task import release
-from tasks.report.task import nights_page
-from tasks.retraining.task import drop_files, name_released
+from tasks.stages.audit import audit
+from tasks.stages.curation import ingest
+from tasks.stages.evaluation import compare, evaluate
+from tasks.stages.foundation import ingest_base
+from tasks.stages.opening import open_store
+from tasks.stages.pages import nights_page
+from tasks.stages.release import release
+from tasks.stages.retraining import drop_files, name_released
 from workflows.parts.preparation import curation
 from workflows.retrain import retraining
 

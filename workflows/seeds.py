@@ -5,9 +5,9 @@ pyflyte run workflows/seeds.py seeds
 
 from data_schemas import presets
 from data_schemas.settings import PipelineSettings
-from tasks.intake.task import open_store, with_seed
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
+from tasks.stages.opening import open_store, with_seed
 from workflows.parts.pooling import pooled_page
 from workflows.post_training import pipeline
 

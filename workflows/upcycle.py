@@ -6,10 +6,10 @@ pyflyte run workflows/upcycle.py upcycle --model path/to/model
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef
 from data_schemas.upcycling import UpcyclingSettings
-from tasks.foundation.task import ingest_base
-from tasks.foundation.task import upcycle as add_adjugates
-from tasks.intake.task import open_store
 from tasks.platform.entry_point import entry_point
+from tasks.stages.foundation import ingest_base
+from tasks.stages.foundation import upcycle as add_adjugates
+from tasks.stages.opening import open_store
 
 
 @entry_point

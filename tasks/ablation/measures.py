@@ -34,7 +34,7 @@ from data_schemas.reports import (
 from data_schemas.samples import SampleResult
 from tasks.ablation.schedules import Makespans, makespans
 from tasks.errors import DataError
-from tasks.interchange.ledger_file import read_ledger
+from tasks.formats.ledger_file import read_ledger
 
 LAST_STEPS = 10
 Record = TypeVar("Record", bound=BaseModel)

@@ -8,11 +8,11 @@ from tasks.ablation import text, variants
 from tasks.ablation.measures import read_accuracy, read_cell
 from tasks.ablation.picture import curves, picture
 from tasks.ablation.report import report_of
-from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
 from tasks.platform.tables import SCREEN_WIDTH
+from tasks.provenance.lineage.stage import stage
 from tasks.store.files import canonical_json, write_bytes
 
 REPORT_FILE = "ablation.json"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from data_schemas.machine_settings import LayoutSettings
 from tasks.algorithms.experts.adjugates import adjugates_per_token
 from tasks.errors import DataError, SettingsError
-from tasks.interchange.architectures import GROVE_MOE
+from tasks.models.architectures import GROVE_MOE
 
 
 @dataclass(frozen=True, slots=True)

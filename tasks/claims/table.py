@@ -13,8 +13,8 @@ from statistics import mean, pstdev
 
 from tasks.ablation.report import AblationReport, Line
 from tasks.algorithms.estimators import Interval
-from tasks.judge_training.report import JudgeReport
-from tasks.judge_training.sweep.table import false_ties
+from tasks.training.judge.report import JudgeReport
+from tasks.training.judge.sweep.table import false_ties
 
 SHOWN, NOT_SHOWN, CANNOT = "shown", "not shown", "cannot show here"
 NOT_MEASURED = "not measured"

@@ -5,13 +5,13 @@ from data_schemas.settings import EvaluationSettings
 from tasks.ablation.report import AblationReport
 from tasks.ablation.task import REPORT_FILE
 from tasks.claims import table, text
-from tasks.judge_training.measurement import REPORT_FILE as JUDGE_FILE
-from tasks.judge_training.report import JudgeReport
-from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
+from tasks.provenance.lineage.stage import stage
 from tasks.store.files import write_bytes
+from tasks.training.judge.measurement import REPORT_FILE as JUDGE_FILE
+from tasks.training.judge.report import JudgeReport
 
 MARKDOWN_FILE = "claims.md"
 PAGE_FILE = "claims.html"

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.interchange.licences import LICENCES
+from tasks.formats.licences import LICENCES
 from tasks.store.files import sha256_file
 
 Json = dict[str, Any]

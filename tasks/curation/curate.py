@@ -48,12 +48,12 @@ from tasks.curation.shards.selection import select
 from tasks.curation.shards.steps import Refused
 from tasks.curation.split import separate_benchmarks
 from tasks.errors import DataError
-from tasks.interchange import decisions as annotated
-from tasks.interchange import solve_rates
-from tasks.interchange.benchmark_file import write_suites
-from tasks.interchange.withdrawn import LIST_FILE
+from tasks.formats import decisions as annotated
+from tasks.formats import solve_rates
+from tasks.formats.benchmark_file import write_suites
+from tasks.formats.withdrawn import LIST_FILE
+from tasks.gym.table import score_batch
 from tasks.platform.progress import progress
-from tasks.rewards.table import score_batch
 from tasks.store.files import scratch_folder, write_bytes
 
 _LOG = logging.getLogger(__name__)

@@ -23,9 +23,9 @@ from tasks.curation.mixture import draw
 from tasks.engines.chat import response_text
 from tasks.engines.protocols import RolloutEngine
 from tasks.errors import DataError
+from tasks.gym.environments.table import ENVIRONMENTS
+from tasks.gym.judging.protocol import Judge
 from tasks.platform.progress import progress
-from tasks.rewards.environments.table import ENVIRONMENTS
-from tasks.rewards.judging.protocol import Judge
 from tasks.store.files import canonical_json, write_bytes
 
 DEMONSTRATIONS_FILE = "demonstrations.jsonl"

@@ -33,8 +33,8 @@ from tasks.curation.mixture import draw
 from tasks.engines.chat import render_prompts
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError
+from tasks.gym.environments import episodes
 from tasks.platform.progress import progress
-from tasks.rewards.environments import episodes
 from tasks.store.files import write_bytes
 
 _LOG = logging.getLogger(__name__)

@@ -25,16 +25,16 @@ from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
 from tasks.curation.generated import ecommerce, safety, school
 from tasks.curation.rows import SUFFIXES, check_readable
 from tasks.errors import DataError, SettingsError, TamperError
-from tasks.interchange.benchmark_file import shipped_suites, suite_of
-from tasks.interchange.decisions import ADAPTER as DECISIONS
-from tasks.interchange.decisions import read_decisions
-from tasks.interchange.mapping_file import mapping_of, shipped_mappings
-from tasks.interchange.solve_rates import ADAPTER as SOLVE_RATES
-from tasks.interchange.solve_rates import BANDS, check_bands, read_bands, read_rates
-from tasks.interchange.withdrawn import ADAPTER as WITHDRAWN
-from tasks.interchange.withdrawn import read_list
+from tasks.formats.benchmark_file import shipped_suites, suite_of
+from tasks.formats.decisions import ADAPTER as DECISIONS
+from tasks.formats.decisions import read_decisions
+from tasks.formats.mapping_file import mapping_of, shipped_mappings
+from tasks.formats.solve_rates import ADAPTER as SOLVE_RATES
+from tasks.formats.solve_rates import BANDS, check_bands, read_bands, read_rates
+from tasks.formats.withdrawn import ADAPTER as WITHDRAWN
+from tasks.formats.withdrawn import read_list
+from tasks.gym.table import VERIFIERS
 from tasks.platform.progress import progress
-from tasks.rewards.table import VERIFIERS
 from tasks.store.copies import copy_files
 from tasks.store.files import canonical_json, copy_file, sha256_file, write_bytes
 from tasks.store.hub import HUB, copy_dataset

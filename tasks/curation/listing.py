@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from tasks.curation.adapters.table import ADAPTERS
-from tasks.interchange.benchmark_file import SHIPPED as BENCHMARKS
-from tasks.interchange.benchmark_file import shipped_groups, shipped_suites
-from tasks.interchange.mapping_file import SHIPPED, shipped_mappings
+from tasks.formats.benchmark_file import SHIPPED as BENCHMARKS
+from tasks.formats.benchmark_file import shipped_groups, shipped_suites
+from tasks.formats.mapping_file import SHIPPED, shipped_mappings
 from tasks.platform.command_line import run
 
 NARROWEST = 110

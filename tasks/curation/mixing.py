@@ -34,8 +34,8 @@ from tasks.curation.contamination import as_items, decontaminate
 from tasks.curation.curate import REPORT
 from tasks.curation.items import Item, ticket
 from tasks.curation.mixture import draw
-from tasks.interchange.content import content_key, content_keys
-from tasks.interchange.withdrawn import LIST_FILE, read_list
+from tasks.formats.content import content_key, content_keys
+from tasks.formats.withdrawn import LIST_FILE, read_list
 from tasks.store.files import canonical_json, write_bytes
 
 OLD_SHARE = 0.25

@@ -19,10 +19,10 @@ from tasks.curation.shards import steps
 from tasks.curation.shards.mapping import DONE, Rules, plan
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.processes import map_shards, num_workers
-from tasks.interchange import decisions
-from tasks.interchange.withdrawn import LIST_FILE
+from tasks.formats import decisions
+from tasks.formats.withdrawn import LIST_FILE
+from tasks.gym.table import score_batch
 from tasks.platform.progress import progress
-from tasks.rewards.table import score_batch
 from tasks.store.files import scratch_folder
 
 _LOG = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from data_schemas.prompts import Problem
 from data_schemas.settings import GradingSettings
 from tasks.curation.mixture import draw
 from tasks.errors import DataError
-from tasks.rewards.environments.table import ENVIRONMENTS
-from tasks.rewards.protocol import JUDGED
+from tasks.gym.environments.table import ENVIRONMENTS
+from tasks.gym.protocol import JUDGED
 
 
 def pose(settings: GradingSettings, curated: Path, out: Path) -> dict[str, int]:

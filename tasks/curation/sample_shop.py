@@ -14,7 +14,7 @@ from pathlib import Path
 
 from data_schemas.demonstrations import MERGED, Parent
 from data_schemas.prompts import Domain, Role
-from tasks.marketplace.shop import POLICY, Case, draw_cases
+from tasks.curation.marketplace.shop import POLICY, Case, draw_cases
 from tasks.store.files import write_bytes
 
 PROBLEMS = "problems.jsonl"

@@ -13,7 +13,7 @@ The rows have the usual defects for curation to remove (counts per world):
                     10 malformed lines, 10 over-long, 40 that repeat a problem's question
 
 Problems and all other demonstrations share no question for any seed
-(`tasks.marketplace.items.is_problem_prompt`); neither do problems and the pretraining corpus
+(`tasks.curation.marketplace.items.is_problem_prompt`); neither do problems and the pretraining corpus
 of the base model.
 """
 
@@ -25,8 +25,8 @@ from pathlib import Path
 
 from data_schemas.demonstrations import MERGED, Demonstration, Parent
 from data_schemas.prompts import Domain, Message, Problem, Role
-from tasks.marketplace.drawing import DRAWERS, draw_items
-from tasks.marketplace.items import Item
+from tasks.curation.marketplace.drawing import DRAWERS, draw_items
+from tasks.curation.marketplace.items import Item
 from tasks.store.files import canonical_json, write_bytes
 
 SOURCE = "sample_world"

@@ -15,7 +15,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from data_schemas.prompts import Message, Role
 from tasks.errors import SettingsError
-from tasks.interchange.architectures import register_architecture
+from tasks.models.architectures import register_architecture
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:

@@ -18,7 +18,7 @@ from tasks.engines.team.rank_info import replicas
 from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.trainer import TeamTrainer
 from tasks.errors import SettingsError
-from tasks.interchange.architectures import GROVE_MOE, architecture
+from tasks.models.architectures import GROVE_MOE, architecture
 from tasks.store.objects import on_every_machine
 
 

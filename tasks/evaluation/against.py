@@ -6,8 +6,8 @@ from pathlib import Path
 from data_schemas.arrow import read_table
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
-from tasks.interchange.comparison import SAMPLES_FILE, compare
-from tasks.interchange.progression import read_evaluation, write_progression
+from tasks.algorithms.comparison import SAMPLES_FILE, compare
+from tasks.formats.progression import read_evaluation, write_progression
 
 
 def against_all(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from data_schemas.annotations import Annotation
 from data_schemas.prompts import Problem
 from data_schemas.samples import SampleResult
-from tasks.rewards.protocol import JUDGED
+from tasks.gym.protocol import JUDGED
 
 OTHER_ANSWER = "the models agree on another answer"
 UNSOLVED = "no model solved it"

@@ -16,10 +16,10 @@ from data_schemas.verdicts import Verdict
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import EngineError
-from tasks.rewards.environments import episodes
-from tasks.rewards.environments.table import ENVIRONMENTS
-from tasks.rewards.judging.chat_client import ChatClient, ChatSampling
-from tasks.rewards.judging.endpoint import Failed, Loss
+from tasks.gym.environments import episodes
+from tasks.gym.environments.table import ENVIRONMENTS
+from tasks.gym.judging.chat_client import ChatClient, ChatSampling
+from tasks.gym.judging.endpoint import Failed, Loss
 from tasks.store.files import sha256_bytes
 
 _ONE_TURN = "an endpoint is asked for one turn; problems with an environment need a checkpoint"

@@ -18,14 +18,14 @@ from data_schemas.samples import SampleResult
 from data_schemas.scoring import Finished, Scored
 from data_schemas.settings import EvaluationSettings
 from data_schemas.verdicts import abstain
+from tasks.algorithms.comparison import SAMPLES_FILE
+from tasks.algorithms.suites import suite_scores
 from tasks.errors import DataError, EngineError, JudgeError
 from tasks.evaluation.journal import Journal
 from tasks.evaluation.respondents import Answer, Key, Respondent
-from tasks.interchange.comparison import SAMPLES_FILE
-from tasks.interchange.suites import suite_scores
+from tasks.gym.protocol import Scorer
+from tasks.gym.voting import voted_answer
 from tasks.platform.progress import progress
-from tasks.rewards.protocol import Scorer
-from tasks.rewards.voting import voted_answer
 from tasks.store.files import write_bytes
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from data_schemas.prompts import Problem
 from data_schemas.samples import SampleResult
 from data_schemas.solve_rates import SolveRate
-from tasks.rewards.protocol import JUDGED
+from tasks.gym.protocol import JUDGED
 
 
 def measure(

@@ -26,16 +26,16 @@ from data_schemas.machine_settings import MachineSettings, Precision
 from data_schemas.mismatch import GateRecord
 from data_schemas.prompts import Domain, Problem
 from data_schemas.rl_settings import EngineSettings, RewardSettings, RLSettings, RouterReplay
-from tasks.foundation.base import shipped_base
-from tasks.interchange.model_folder import check_model_folder
+from tasks.gym.scoring.service import ScoringService
 from tasks.mismatch.alarms import alarms_table
 from tasks.mismatch.numerics import EMBEDDED, real_engines, sample_problems
+from tasks.models.model_folder import check_model_folder
 from tasks.platform.command_line import positive, positive_number, run
 from tasks.platform.progress import progress
-from tasks.rewards.scoring.service import ScoringService
 from tasks.rl import state
 from tasks.rl.phase import Phase, finish, train
 from tasks.store.files import write_bytes
+from tasks.training.foundation.base import shipped_base
 
 DOMAINS = (Domain.MATHS, Domain.CHOICE, Domain.EXTRACTION, Domain.TOOL_USE)
 """Verified by rules alone: no sandbox, no judge."""

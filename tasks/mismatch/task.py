@@ -5,13 +5,13 @@ from pathlib import Path
 from rich.console import Console
 
 from tasks.errors import SettingsError
-from tasks.foundation.base import shipped_base
-from tasks.interchange.model_folder import check_model_folder
 from tasks.mismatch import numerics
 from tasks.mismatch.text import gaps_json, gaps_markdown, gaps_tables
+from tasks.models.model_folder import check_model_folder
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.store.files import write_bytes
+from tasks.training.foundation.base import shipped_base
 
 
 @shell("mismatch")

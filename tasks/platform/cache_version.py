@@ -24,9 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCK_FILE = "lock_cpu.txt"
 OURS = ("tasks", "data_schemas")
 NOT_COVERED = (
-    "tasks.lineage",
+    "tasks.provenance.lineage",
     "tasks.platform",
-    "tasks.report",
+    "tasks.pages",
     "data_schemas.settings",
 )
 

@@ -10,9 +10,9 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from data_schemas.prompts import Domain
+from tasks.curation.marketplace.drawing import DRAWERS, draw_items
+from tasks.curation.marketplace.items import Item
 from tasks.errors import SettingsError
-from tasks.marketplace.drawing import DRAWERS, draw_items
-from tasks.marketplace.items import Item
 
 GOOD, DRIFT, POISON, BAD, NOTHING = "good rows", "drift", "a poisoned file", "a bad file", "nothing"
 NIGHTS = (GOOD, DRIFT, POISON, BAD, NOTHING)

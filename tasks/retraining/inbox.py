@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from data_schemas.intake import InboxFile
 from data_schemas.mapping import SUFFIXES, ColumnMapping
 from tasks.errors import DataError, SettingsError
-from tasks.interchange.mapping_file import parse_mapping
+from tasks.formats.mapping_file import parse_mapping
 from tasks.store.interface import Store, store_at
 
 _PARTIAL = (".tmp", ".part", ".partial", ".crdownload", ".filepart", "~")

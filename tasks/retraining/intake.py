@@ -19,8 +19,8 @@ from data_schemas.prompts import Problem
 from data_schemas.quarantine import Quarantined
 from data_schemas.raw_files import RawFile
 from tasks.errors import DataError
-from tasks.interchange.content import content_keys
-from tasks.interchange.mapping_file import shipped_mappings
+from tasks.formats.content import content_keys
+from tasks.formats.mapping_file import shipped_mappings
 from tasks.platform.progress import progress
 from tasks.store.files import canonical_json, sha256_file, write_bytes
 from tasks.store.interface import store_at

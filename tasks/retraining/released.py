@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from data_schemas.artifacts import CheckpointRef, DatasetRef
 from data_schemas.statements import Statement
 from tasks.errors import DataError
-from tasks.lineage.lookup import Lookup
-from tasks.lineage.registry import RELEASED
-from tasks.lineage.statements import chain
+from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.registry import RELEASED
+from tasks.provenance.lineage.statements import chain
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from data_schemas.intake import InboxFile
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.raw_files import RowPlace
-from tasks.interchange.content import content_key
+from tasks.formats.content import content_key
 
 MAX_UNUSABLE = 0.5
 """Share of the rows of a file that are quarantined and give nothing else."""

@@ -10,7 +10,7 @@ from data_schemas.drift import Drift
 from data_schemas.intake import Counted, Decision, Intake, Outcome, Teaching
 from data_schemas.mixed import Mixed
 from data_schemas.settings import RetrainSettings
-from tasks.interchange.readiness import MIN_DEMONSTRATIONS
+from tasks.formats.readiness import MIN_DEMONSTRATIONS
 
 
 def decide_reading(intake: Intake, waiting: int) -> Decision:

@@ -31,8 +31,8 @@ from tasks.algorithms.scheduling import IN_FLIGHT
 from tasks.engines.chat import render_prompt
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError
-from tasks.rewards.environments import episodes
-from tasks.rewards.protocol import Scorer
+from tasks.gym.environments import episodes
+from tasks.gym.protocol import Scorer
 from tasks.rl.groups import (
     CollectedGroup,
     OpenGroup,

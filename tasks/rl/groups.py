@@ -29,7 +29,7 @@ from data_schemas.verdicts import SCORE_TOLERANCE
 from tasks.algorithms.advantages import has_variance
 from tasks.engines.protocols import Request
 from tasks.errors import EngineError
-from tasks.rewards.protocol import JUDGED
+from tasks.gym.protocol import JUDGED
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,9 @@ from tasks.engines.lora.peft_files import write_adapter
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import EngineError, Preempted, SettingsError
-from tasks.interchange.ledger_file import write_ledger
-from tasks.rewards.judging import generative_judge
-from tasks.rewards.protocol import Scorer, verifiers_of
+from tasks.formats.ledger_file import write_ledger
+from tasks.gym.judging import generative_judge
+from tasks.gym.protocol import Scorer, verifiers_of
 from tasks.rl import state, step_snapshot
 from tasks.rl.collector import Collector, first_state
 from tasks.rl.ledger import use_metrics

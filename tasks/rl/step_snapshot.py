@@ -3,7 +3,7 @@
 Inputs: trained groups (tokens, log-probs, routes, verdicts, penalties, outcomes), settings, gate
 record, the trainer's old log-probs, entropies and native routes, the log-probs every loss was
 computed with, reference log-probs, weight digests before and after. Outputs: advantages, correction
-weights, plan, rows of the updates, losses. `tasks/replay` recomputes the outputs from the inputs.
+weights, plan, rows of the updates, losses. `tasks/rl/replay` recomputes the outputs from the inputs.
 
 Everything random is a function of the settings' seed, step and position; the seed is included.
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.rollouts import Rollout, ScoredRollout
-from tasks.live.page import render
-from tasks.live.records import GroupView, Responses, ResponseView, StepView
+from tasks.pages.live.page import render
+from tasks.pages.live.records import GroupView, Responses, ResponseView, StepView
 from tasks.rl import state, step_snapshot
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.step_snapshot import StepSnapshot

@@ -15,8 +15,8 @@ from tasks.ablation.variants import (
     phase_of,
     select_variants,
 )
+from tasks.curation.marketplace.drawing import DRAWERS
 from tasks.errors import SettingsError
-from tasks.marketplace.drawing import DRAWERS
 
 NAMES = [variant.name for variant in VARIANTS]
 CHANGED = [*VARIANTS[1:], *FROM_PAPERS]

@@ -25,7 +25,7 @@ from tasks.engines.embedded.packed_attention import use_packed_attention
 from tasks.engines.embedded.trainer import TorchTrainer, _micro_batches
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.trainer_megatron.micro_batches import ATTENTION_SHARE
-from tasks.interchange.grove_moe import GroveMoeConfig, GroveMoeForCausalLM
+from tasks.models.grove_moe import GroveMoeConfig, GroveMoeForCausalLM
 
 TINY = ModelShape(
     layers=2,

@@ -10,7 +10,7 @@ from tasks.ablation.variants import select_variants
 from tasks.algorithms.estimators import Interval
 from tasks.claims.table import CANNOT, CLAIMS, NOT_MEASURED, NOT_SHOWN, SHOWN, Evidence, rows
 from tasks.claims.text import HEADER, sheet
-from tasks.judge_training.report import JudgeReport, Measure
+from tasks.training.judge.report import JudgeReport, Measure
 from tests.ablation.conftest import accuracy_of
 from tests.ablation.conftest import make_cell as make_cell
 

@@ -30,8 +30,8 @@ from tasks.curation.cleaning.verification import WRONG
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest
 from tasks.errors import DataError, TamperError
-from tasks.interchange.benchmark_file import read_suites
-from tasks.rewards.table import VERIFIERS
+from tasks.formats.benchmark_file import read_suites
+from tasks.gym.table import VERIFIERS
 from tasks.store.files import sha256_bytes, sha256_file
 
 SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=4)

@@ -17,8 +17,8 @@ from tasks.curation.distillation import (
 )
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.errors import DataError
-from tasks.rewards.judging.scripted import ScriptedJudge
-from tasks.rewards.table import score_batch
+from tasks.gym.judging.scripted import ScriptedJudge
+from tasks.gym.table import score_batch
 
 SETTINGS = GradingSettings(samples=5)
 SAID = (

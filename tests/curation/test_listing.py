@@ -4,8 +4,8 @@ import pytest
 
 from tasks.curation import listing
 from tasks.curation.adapters.table import ADAPTERS
-from tasks.interchange.benchmark_file import shipped_groups
-from tasks.interchange.mapping_file import shipped_mappings
+from tasks.formats.benchmark_file import shipped_groups
+from tasks.formats.mapping_file import shipped_mappings
 
 
 def test_every_adapter_and_mapping_is_listed_with_its_columns(capsys):

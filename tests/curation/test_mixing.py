@@ -12,7 +12,7 @@ from data_schemas.mixed import REPLAYED
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.settings import CurationSettings
 from tasks.curation.mixing import Known, load_known, mix, replay, take_slice
-from tasks.interchange.withdrawn import LIST_FILE, read_list, write_list
+from tasks.formats.withdrawn import LIST_FILE, read_list, write_list
 
 SETTINGS = CurationSettings(held_out_per_suite=5)
 

@@ -23,7 +23,7 @@ from tasks.curation.shards import mapping, processes
 from tasks.curation.shards.mapping import DONE
 from tasks.curation.shards.steps import VERDICTS
 from tasks.errors import TamperError
-from tasks.lineage.statements import load_statement
+from tasks.provenance.lineage.statements import load_statement
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=4)

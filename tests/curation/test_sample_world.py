@@ -8,10 +8,10 @@ import pytest
 from data_schemas.demonstrations import MERGED, Parent
 from data_schemas.prompts import Domain
 from tasks.curation import sample_world
+from tasks.curation.marketplace.drawing import DRAWERS
+from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.curation.sample_world import demonstration_from_row, problem_from_row
-from tasks.marketplace.drawing import DRAWERS
-from tasks.marketplace.items import is_problem_prompt
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.table import VERIFIERS
 
 ROW_HASH = "0" * 64
 

@@ -22,7 +22,7 @@ from tasks.engines.chat import (
     response_text,
 )
 from tasks.errors import SettingsError
-from tasks.foundation.tokenizer import train_tokenizer
+from tasks.training.foundation.tokenizer import train_tokenizer
 
 MESSAGES = (
     Message(role=Role.SYSTEM, content="You sell bags."),

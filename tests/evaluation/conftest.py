@@ -4,7 +4,7 @@ import pytest
 
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.samples import SampleResult
-from tasks.foundation.tokenizer import train_tokenizer
+from tasks.training.foundation.tokenizer import train_tokenizer
 
 
 @pytest.fixture(scope="session")

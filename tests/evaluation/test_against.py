@@ -9,7 +9,7 @@ from tasks.errors import DataError
 from tasks.evaluation.against import against_all
 from tasks.evaluation.pooling import pool
 from tasks.evaluation.runner import REPORT_FILE, SAMPLES_FILE, summarise
-from tasks.interchange import progression
+from tasks.formats import progression
 from tasks.store.files import canonical_json, write_bytes
 
 SETTINGS = EvaluationSettings(samples=2)

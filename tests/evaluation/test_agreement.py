@@ -22,8 +22,8 @@ from tasks.evaluation.agreement import (
     select_disputed,
     to_csv,
 )
-from tasks.evaluation.task import agreement
-from tasks.rewards import table
+from tasks.gym import table
+from tasks.stages.evaluation import agreement
 
 RIGHT, WRONG, NOTHING = scored(1.0, "correct"), scored(0.0, "wrong"), abstain("timeout")
 

@@ -13,7 +13,7 @@ from tasks.errors import EngineError
 from tasks.evaluation.journal import Journal, open_journal
 from tasks.evaluation.respondents import Answer
 from tasks.evaluation.runner import Candidate, evaluate
-from tasks.rewards.table import score_batch
+from tasks.gym.table import score_batch
 
 SETTINGS = EvaluationSettings(samples=2)
 

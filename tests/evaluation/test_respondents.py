@@ -9,8 +9,8 @@ from data_schemas.settings import EvaluationSettings
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.errors import EngineError
 from tasks.evaluation.respondents import Checkpoint, Endpoint, chat_sampling
-from tasks.rewards.judging.chat_client import ChatClient
-from tasks.rewards.judging.endpoint import ApiKey
+from tasks.gym.judging.chat_client import ChatClient
+from tasks.gym.judging.endpoint import ApiKey
 from tests.chat_endpoint import NOBODY, endpoint, send
 
 SETTINGS = EvaluationSettings(samples=4, max_new_tokens=16, temperature=0.5)

@@ -16,7 +16,7 @@ from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.errors import DataError, EngineError, JudgeError
 from tasks.evaluation.respondents import Checkpoint
 from tasks.evaluation.runner import Candidate, evaluate, summarise
-from tasks.rewards.table import score_batch
+from tasks.gym.table import score_batch
 
 SETTINGS = EvaluationSettings(samples=2, max_new_tokens=24)
 

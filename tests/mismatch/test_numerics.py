@@ -15,11 +15,11 @@ from data_schemas.rollouts import Rollout, StopReason
 from tasks.engines.chat import load_tokenizer, render_prompts
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import SettingsError
-from tasks.foundation.base import shipped_base
 from tasks.mismatch.drift import NUM_PROBLEMS
 from tasks.mismatch.numerics import EMBEDDED, gaps, measure, sample_problems
 from tasks.mismatch.task import mismatch
 from tasks.mismatch.text import gaps_markdown
+from tasks.training.foundation.base import shipped_base
 
 
 def test_bf16_shows_and_what_replays_the_trainers_own_routes_changes_nothing(tiny_moe):

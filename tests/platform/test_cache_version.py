@@ -12,7 +12,9 @@ def graph():
     return grimp.build_graph("tasks", "data_schemas", cache_dir=None)
 
 
-@pytest.mark.parametrize("module", ["tasks.rl.phase", "tasks.merge.checkpoint", "tasks.sft.train"])
+@pytest.mark.parametrize(
+    "module", ["tasks.rl.phase", "tasks.training.merge.checkpoint", "tasks.training.sft.train"]
+)
 def test_what_a_module_reaches_agrees_with_an_independent_import_graph(graph, module):
     expected = {module}
     waiting = [module]
@@ -26,23 +28,23 @@ def test_what_a_module_reaches_agrees_with_an_independent_import_graph(graph, mo
 
 
 def test_the_table_of_verifiers_is_part_of_what_rl_rests_on():
-    assert "tasks.rewards.table" in reachable(read_shell("tasks.rl.task", "rl").imports)
+    assert "tasks.gym.table" in reachable(read_shell("tasks.stages.rl", "rl").imports)
 
 
 def test_curation_does_not_rest_on_grading():
-    curation = reachable(read_shell("tasks.curation.task", "curate").imports)
-    grading = reachable(read_shell("tasks.curation.task", "grade").imports)
+    curation = reachable(read_shell("tasks.stages.curation", "curate").imports)
+    grading = reachable(read_shell("tasks.stages.curation", "grade").imports)
 
     assert "tasks.curation.grading" in grading
     assert "tasks.curation.grading" not in curation
 
 
 def test_digests_differ_between_stages_and_are_the_same_every_time():
-    merge = shell_digest("tasks.merge.task", "merge")
+    merge = shell_digest("tasks.stages.merge", "merge")
 
     shell_digest.cache_clear()
-    assert merge == shell_digest("tasks.merge.task", "merge")
-    assert merge != shell_digest("tasks.sft.task", "sft")
+    assert merge == shell_digest("tasks.stages.merge", "merge")
+    assert merge != shell_digest("tasks.stages.sft", "sft")
 
 
 def test_a_stage_without_its_function_is_refused_by_name():

@@ -32,9 +32,9 @@ from data_schemas.raw_files import Part
 from data_schemas.recipe import AnyRecipe
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
 from data_schemas.upcycling import UpcyclingSettings
-from tasks.intake.task import open_store
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
+from tasks.stages.opening import open_store
 
 ROOT = Path(__file__).parents[2]
 CONTEXT = FlyteContextManager.current_context()

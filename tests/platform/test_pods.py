@@ -50,7 +50,7 @@ def error_of(out: Path) -> ContainerError:
 def test_a_pod_opens_the_store_and_returns_its_location(tmp_path):
     inputs = {"store": str(tmp_path / "store"), "workflow": "post_training"}
 
-    out = start(tmp_path, "tasks.intake.task", "open_store", inputs)
+    out = start(tmp_path, "tasks.stages.opening", "open_store", inputs)
 
     outputs = LiteralMap()
     outputs.ParseFromString((out / "outputs.pb").read_bytes())
@@ -73,7 +73,7 @@ def test_flyte_retries_only_retryable_errors(tmp_path, monkeypatch, tracking_uri
 
     out = start(
         tmp_path,
-        "tasks.retraining.task",
+        "tasks.stages.retraining",
         "find_start",
         {"settings": NIGHTLY_SINGLE_NODE, "from_inbox": "", "model": "", "store": store},
     )

@@ -1,7 +1,7 @@
 """What the tests of recipes share: small phases, and problems to score or to evaluate."""
 
 from tests.evaluation.conftest import make_problem, make_samples
-from tests.rewards.conftest import problem
+from tests.gym.conftest import problem
 from tests.rl.conftest import (
     make_rollout,
     number,

@@ -10,8 +10,8 @@ from data_schemas.drift import Drift
 from data_schemas.intake import Counted, Outcome
 from data_schemas.presets import NIGHTLY_DEMO
 from tasks.curation import sample_world
+from tasks.curation.marketplace.drawing import DRAWERS
 from tasks.errors import SettingsError
-from tasks.marketplace.drawing import DRAWERS
 from tasks.retraining import demo, worth
 from tasks.retraining.inbox import list_files
 from tasks.retraining.suspicion import FileRows

@@ -9,7 +9,7 @@ from data_schemas.intake import Counted, Intake
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.quarantine import ItemKind, Outcome, Quarantined
 from tasks.curation.ingest import check_raw_files
-from tasks.interchange.content import content_key, content_keys
+from tasks.formats.content import content_key, content_keys
 from tasks.retraining.inbox import list_files
 from tasks.retraining.intake import adapter_of, count, take_in
 from tasks.store.files import sha256_bytes

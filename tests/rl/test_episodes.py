@@ -10,15 +10,15 @@ import pytest
 from data_schemas.machine_settings import Reuse
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import EngineSettings
+from tasks.curation.marketplace.shop import draw_cases
 from tasks.durability import states
 from tasks.engines.chat import load_tokenizer
-from tasks.foundation.base import shipped_base
-from tasks.marketplace.shop import draw_cases
 from tasks.rl import state, step_snapshot
 from tasks.rl.phase import Phase, train
 from tasks.rl.views import responses_of
 from tasks.store.manifest import folder_manifest
-from tests.rewards.environments.conftest import problem_of
+from tasks.training.foundation.base import shipped_base
+from tests.gym.environments.conftest import problem_of
 from tests.rl.conftest import RuleScorer, content_of
 
 STEPS = 2

@@ -8,10 +8,10 @@ import pytest
 
 from data_schemas.recipe import AnyRecipe
 from tasks.errors import SettingsError
-from tasks.replay.recompute import compare
 from tasks.rl import step_snapshot
 from tasks.rl.phase import state_folder, train
 from tasks.rl.recipe import PLAIN, Recipe, open_recipe, source_digest
+from tasks.rl.replay.recompute import compare
 
 README = Path(__file__).parents[2] / "tasks" / "rl" / "README.md"
 

@@ -17,11 +17,11 @@ from data_schemas.prompts import Domain
 from data_schemas.rl_settings import JudgeSettings, RLSettings
 from data_schemas.scaled import RECIPES, RESPONSE_TOKENS, has_judge, scaled
 from data_schemas.verdicts import scored
+from tasks.curation.marketplace.drawing import DRAWERS, SCHOOL
 from tasks.errors import SettingsError
-from tasks.intake.task import needs_judge, scaled_recipe
-from tasks.marketplace.drawing import DRAWERS, SCHOOL
 from tasks.rl.objective import token_budget
 from tasks.rl.phase import train
+from tasks.stages.opening import needs_judge, scaled_recipe
 from tests.rl.conftest import even
 
 ROOT = Path(__file__).parents[2]

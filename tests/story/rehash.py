@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 from data_schemas.statements import Statement
-from tasks.lineage.attestation import to_payload
-from tasks.lineage.signatures.dsse import Signer, seal
-from tasks.lineage.signatures.model import sign_model
-from tasks.lineage.statements import chain
+from tasks.provenance.lineage.attestation import to_payload
+from tasks.provenance.lineage.signatures.dsse import Signer, seal
+from tasks.provenance.lineage.signatures.model import sign_model
+from tasks.provenance.lineage.statements import chain
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.manifest import MANIFEST
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data_schemas.statements import Statement
-from tasks.lineage.attestation import to_payload
-from tasks.lineage.signatures.dsse import seal
-from tasks.lineage.signatures.keys import KEY_VARIABLE, find_signer
-from tasks.lineage.statements import chain, statement_uri
+from tasks.provenance.lineage.attestation import to_payload
+from tasks.provenance.lineage.signatures.dsse import seal
+from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE, find_signer
+from tasks.provenance.lineage.statements import chain, statement_uri
 from tasks.store.files import canonical_json, sha256_bytes
 from tests.story.rehash import Rehash
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.demonstrations import Parent
 from data_schemas.settings import MergeSettings, SFTSettings
-from tasks.foundation.task import ingest_parents
-from tasks.merge.task import merge
 from tasks.platform.shell import subworkflow
-from tasks.sft.task import sft
+from tasks.stages.foundation import ingest_parents
+from tasks.stages.merge import merge
+from tasks.stages.sft import sft
 
 
 class FineTuning(NamedTuple):

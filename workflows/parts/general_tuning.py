@@ -3,9 +3,9 @@
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.demonstrations import Parent
 from data_schemas.settings import EvaluationSettings, PipelineSettings, SFTSettings
-from tasks.evaluation.task import evaluate
 from tasks.platform.shell import either, subworkflow
-from tasks.sft.task import Finished, has_epochs, keep_model, sft
+from tasks.stages.evaluation import evaluate
+from tasks.stages.sft import Finished, has_epochs, keep_model, sft
 from workflows.parts.reinforcement import Phase
 
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.demonstrations import Parent
 from data_schemas.settings import SFTSettings
-from tasks.foundation.task import ingest_base
-from tasks.judge_training.task import collect_comparisons
 from tasks.platform.shell import subworkflow
-from tasks.sft.task import sft
+from tasks.stages.foundation import ingest_base
+from tasks.stages.judges import collect_comparisons
+from tasks.stages.sft import sft
 
 
 class Judging(NamedTuple):

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from data_schemas.artifacts import DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import PipelineSettings
-from tasks.evaluation.task import compare, pool
-from tasks.report.task import summary
+from tasks.stages.evaluation import compare, pool
+from tasks.stages.pages import summary
 
 
 def pooled_page(

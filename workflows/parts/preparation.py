@@ -5,10 +5,10 @@ from typing import NamedTuple
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.raw_files import Part
 from data_schemas.settings import PipelineSettings, RetrainSettings
-from tasks.curation.task import curate, curate_part, ingest
-from tasks.foundation.task import ingest_base
 from tasks.platform.resources import CURATION_TASKS
 from tasks.platform.shell import map_over, subworkflow
+from tasks.stages.curation import curate, curate_part, ingest
+from tasks.stages.foundation import ingest_base
 
 
 class Prepared(NamedTuple):

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.rl_settings import RLSettings
 from data_schemas.settings import EvaluationSettings
-from tasks.evaluation.task import evaluate
 from tasks.platform.shell import subworkflow
-from tasks.rl.task import rl
+from tasks.stages.evaluation import evaluate
+from tasks.stages.rl import rl
 
 
 class Phase(NamedTuple):

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import EvaluationSettings, ReleaseSettings
-from tasks.evaluation.task import compare
 from tasks.platform.shell import subworkflow
-from tasks.release.task import release
+from tasks.stages.evaluation import compare
+from tasks.stages.release import release
 
 
 class Judged(NamedTuple):

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import EvaluationSettings
-from tasks.evaluation.task import evaluate
 from tasks.platform.shell import subworkflow
+from tasks.stages.evaluation import evaluate
 
 
 class Scores(NamedTuple):

@@ -6,9 +6,9 @@ pyflyte run workflows/recipes/completeness.py completeness --file explanations.j
 
 from data_schemas.artifacts import ReportRef
 from data_schemas.rl_settings import JudgeSettings
-from tasks.intake.task import open_store
 from tasks.platform.entry_point import entry_point
 from tasks.recipes.completeness.task import measure_completeness
+from tasks.stages.opening import open_store
 
 
 @entry_point

@@ -10,19 +10,19 @@ from typing import NamedTuple
 from data_schemas.artifacts import CheckpointRef, ReportRef
 from data_schemas.demonstrations import Parent
 from data_schemas.settings import PipelineSettings
-from tasks.curation.task import grade
-from tasks.evaluation.task import compare, evaluate
-from tasks.foundation.task import ingest_models
-from tasks.intake.task import check_settings, open_store, with_seed
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
 from tasks.recipes.mars.presets import MARS, MARS_RECIPE
 from tasks.recipes.mars.settings import MarsRecipe
 from tasks.recipes.mars.task import measure_agents, tabulate_agents
-from tasks.report.task import summary
-from tasks.rl.task import pin_recipe, rl
-from tasks.sft.task import sft
+from tasks.stages.curation import grade
+from tasks.stages.evaluation import compare, evaluate
+from tasks.stages.foundation import ingest_models
+from tasks.stages.opening import check_settings, open_store, with_seed
+from tasks.stages.pages import summary
+from tasks.stages.rl import pin_recipe, rl
+from tasks.stages.sft import sft
 from workflows.parts.preparation import preparation
 
 SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))

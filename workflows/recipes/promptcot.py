@@ -15,10 +15,6 @@ from typing import NamedTuple
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.demonstrations import Parent
 from data_schemas.settings import PipelineSettings
-from tasks.curation.task import grade
-from tasks.evaluation.task import evaluate
-from tasks.foundation.task import ingest_models
-from tasks.intake.task import check_settings, open_store, with_seed
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
@@ -37,8 +33,12 @@ from tasks.recipes.promptcot.task import (
     take_as_many,
     write_problems,
 )
-from tasks.rl.task import rl
-from tasks.sft.task import sft
+from tasks.stages.curation import grade
+from tasks.stages.evaluation import evaluate
+from tasks.stages.foundation import ingest_models
+from tasks.stages.opening import check_settings, open_store, with_seed
+from tasks.stages.rl import rl
+from tasks.stages.sft import sft
 from workflows.parts.preparation import Prepared, curation, preparation
 
 SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))

@@ -16,10 +16,6 @@ from functools import partial
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.group import Positive, Share
 from data_schemas.settings import PipelineSettings
-from tasks.curation.task import fit_settings, grade
-from tasks.evaluation.task import evaluate
-from tasks.foundation.task import ingest_models
-from tasks.intake.task import check_settings, open_store
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
@@ -27,7 +23,11 @@ from tasks.recipes.rusca import presets
 from tasks.recipes.rusca.settings import ScaffoldSettings
 from tasks.recipes.rusca.task import Proved, prove_lift, tabulate_scaffold, vary_scaffold
 from tasks.recipes.rusca.variants import select_variants
-from tasks.rl.task import pin_recipe, rl
+from tasks.stages.curation import fit_settings, grade
+from tasks.stages.evaluation import evaluate
+from tasks.stages.foundation import ingest_models
+from tasks.stages.opening import check_settings, open_store
+from tasks.stages.rl import pin_recipe, rl
 from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.preparation import preparation
 

@@ -16,19 +16,19 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.demonstrations import Parent
 from data_schemas.group import Positive
 from data_schemas.settings import PipelineSettings
-from tasks.curation.task import grade
-from tasks.evaluation.task import compare, evaluate
-from tasks.foundation.task import ingest_models
-from tasks.intake.task import check_settings, open_store, with_seed
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
 from tasks.recipes.spell.presets import SPELL, SPELL_RECIPE, SPELL_VARIANTS, select_variants
 from tasks.recipes.spell.settings import SpellRecipe
 from tasks.recipes.spell.task import Formed, check_forms, tabulate_self_play
-from tasks.report.task import summary
-from tasks.rl.task import Trained, pin_recipe, rl
-from tasks.sft.task import sft
+from tasks.stages.curation import grade
+from tasks.stages.evaluation import compare, evaluate
+from tasks.stages.foundation import ingest_models
+from tasks.stages.opening import check_settings, open_store, with_seed
+from tasks.stages.pages import summary
+from tasks.stages.rl import Trained, pin_recipe, rl
+from tasks.stages.sft import sft
 from workflows.parts.preparation import preparation
 
 SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))

@@ -6,10 +6,10 @@ pyflyte run workflows/recipes/super_experts.py super_experts --model path/to/mod
 from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.settings import PipelineSettings
-from tasks.foundation.task import ingest_base
-from tasks.intake.task import open_store
 from tasks.platform.entry_point import entry_point
 from tasks.recipes.super_experts.task import profile_experts
+from tasks.stages.foundation import ingest_base
+from tasks.stages.opening import open_store
 
 
 @entry_point

@@ -1,7 +1,7 @@
 """TIES merging: trim, elect a sign, average the entries that agree (arXiv 2306.01708).
 
 Pure functions on fp32 task vectors (parent minus base) of any shape; reading and
-writing checkpoints is in tasks/merge. Letters: M parents, always the first axis.
+writing checkpoints is in tasks/training/merge. Letters: M parents, always the first axis.
 
 A trim keeps exactly k entries: all above a threshold, then entries equal to it in
 order of index. So the trim per tensor and the trim over the whole model are one

@@ -23,7 +23,7 @@ from scipy.optimize import nnls
 from data_schemas.ledger import GroupOutcome, LedgerRow
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
 from tasks.errors import DataError
-from tasks.interchange.ledger_file import read_ledger
+from tasks.formats.ledger_file import read_ledger
 
 BATCH = (
     GroupOutcome.NON_ZERO_VARIANCE,

@@ -38,7 +38,7 @@ class Efficiency:
     bandwidth: float = 0.396
     """Share of the memory bandwidth that decoding reaches; fitted, see published.py."""
     reward_s: float = 1 / 208
-    """Seconds of one node per response, if they are scored one by one (tasks/rewards/README.md)."""
+    """Seconds of one node per response, if they are scored one by one (tasks/gym/README.md)."""
     hash_bytes_s: float = 1e9
     """Of one core: both sides of a weight sync hash all tensors (tasks/engines/weight_sync.py)."""
 

@@ -14,7 +14,7 @@ from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
-from tasks.rewards.protocol import MAX_ANSWER_CHARACTERS
+from tasks.gym.protocol import MAX_ANSWER_CHARACTERS
 from tasks.store.files import canonical_json
 
 MAX_SOLUTIONS = 3

@@ -19,8 +19,8 @@ from tasks.curation.adapters.tools import CALL_FORMAT
 from tasks.curation.cleaning.scripts import language_of
 from tasks.curation.items import Item, task_name
 from tasks.curation.rows import BadRow, RawRow
-from tasks.rewards.environments.outside import play
-from tasks.rewards.environments.outside.process import EnvironmentFailed
+from tasks.gym.environments.outside import play
+from tasks.gym.environments.outside.process import EnvironmentFailed
 from tasks.store.files import canonical_json
 
 DEFAULT_LIMIT = 100
@@ -87,7 +87,7 @@ def bfcl_multi_turn(row: RawRow) -> list[Item]:
         row.items(name)
     version, (task,) = _offer("bfcl", "multi_turn", {}, {"row": dict(row.fields)})
     if task["refused"]:
-        raise BadRow(task["refused"], "see tasks/rewards/environments/outside/bfcl_host.py")
+        raise BadRow(task["refused"], "see tasks/gym/environments/outside/bfcl_host.py")
     messages = _prompt(task, "", "bfcl")
     gold = {"library": "bfcl", "environment": "multi_turn", "version": version}
     problem = Problem(

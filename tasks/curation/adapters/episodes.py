@@ -4,9 +4,9 @@ from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Message, Problem, Role
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow
-from tasks.rewards.environments.table import ENVIRONMENTS
-from tasks.rewards.protocol import join_turns
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.environments.table import ENVIRONMENTS
+from tasks.gym.protocol import join_turns
+from tasks.gym.table import VERIFIERS
 from tasks.store.files import canonical_json
 
 

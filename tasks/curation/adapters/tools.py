@@ -9,7 +9,7 @@ from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.curation.cleaning.scripts import language_of
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
-from tasks.rewards.protocol import THINK_CLOSE
+from tasks.gym.protocol import THINK_CLOSE
 from tasks.store.files import canonical_json
 
 CALL_FORMAT = (

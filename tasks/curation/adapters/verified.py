@@ -4,7 +4,7 @@ from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Message, Problem, Role
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.table import VERIFIERS
 from tasks.store.files import canonical_json
 
 

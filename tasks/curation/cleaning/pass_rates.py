@@ -9,7 +9,7 @@ drops those that all or none of them solve. Differs: the bands are the user's.
 from collections.abc import Iterable, Mapping
 
 from data_schemas.solve_rates import PASS_RATE, PassRateBand
-from tasks.interchange.solve_rates import Answered, Rates
+from tasks.formats.solve_rates import Answered, Rates
 
 STAGE = "selection"
 NO_RATE, OUTSIDE = "no_pass_rate", "outside_band"

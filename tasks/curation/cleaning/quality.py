@@ -27,7 +27,7 @@ from tasks.curation.cleaning.suitability import (
 from tasks.curation.cleaning.wording import ByPart, parts, words
 from tasks.curation.items import Item, Sieved, refuse
 from tasks.engines.chat import count_prompt_tokens, count_tokens
-from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN, Verifier
+from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN, Verifier
 
 STAGE = "quality"
 MAX_REPETITION = 0.6

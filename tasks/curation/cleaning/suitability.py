@@ -14,8 +14,8 @@ import re
 
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Domain, Problem
-from tasks.rewards.protocol import THINK_CLOSE
-from tasks.rewards.refusal import find_refusal
+from tasks.gym.protocol import THINK_CLOSE
+from tasks.gym.refusal import find_refusal
 
 Unsuitable = tuple[str, str]
 """Reason, detail."""

@@ -3,7 +3,7 @@
 import re
 
 from tasks.curation.rows import tidy
-from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN
+from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 
 _LAYOUTS = (
     re.compile(

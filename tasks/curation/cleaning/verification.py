@@ -15,7 +15,7 @@ from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.verdicts import Verdict
 from tasks.curation.items import Item, Sieved, refuse
-from tasks.rewards.protocol import JUDGED
+from tasks.gym.protocol import JUDGED
 
 STAGE = "verification"
 WRONG = "wrong_demonstration"

@@ -11,7 +11,7 @@ from data_schemas.quarantine import Outcome
 from data_schemas.raw_files import RawFile
 from tasks.curation.ingest import locate
 from tasks.curation.items import Item, Sieved, refuse
-from tasks.interchange.withdrawn import ADAPTER, LIST_FILE, read_list, write_list
+from tasks.formats.withdrawn import ADAPTER, LIST_FILE, read_list, write_list
 
 STAGE = "withdrawal"
 REASON = "withdrawn"

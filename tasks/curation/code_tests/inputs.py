@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tasks.rewards.code_tests import CodeTests
-from tasks.rewards.sandbox.comparison import same_text
+from tasks.gym.code_tests import CodeTests
+from tasks.gym.sandbox.comparison import same_text
 
 MAX_TRIED = 12
 """Inputs that the solutions are run on."""

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from tasks.curation.code_tests.inputs import program
 from tasks.errors import EngineError, JudgeError
-from tasks.rewards.code_tests import CodeTests, passed_tests
-from tasks.rewards.sandbox.runner import shared_sandbox
-from tasks.rewards.sandbox.session import Run
-from tasks.rewards.sandbox.toolchains import build
+from tasks.gym.code_tests import CodeTests, passed_tests
+from tasks.gym.sandbox.runner import shared_sandbox
+from tasks.gym.sandbox.session import Run
+from tasks.gym.sandbox.toolchains import build
 
 
 def run(gold: CodeTests, source: str) -> list[bool] | None:

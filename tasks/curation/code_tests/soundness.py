@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from data_schemas.prompts import Problem
 from tasks.curation.code_tests.inputs import new_tests
-from tasks.rewards.code_tests import CodeTests
+from tasks.gym.code_tests import CodeTests
 from tasks.store.files import canonical_json
 
 STAGE = "code_tests"

@@ -22,10 +22,10 @@ from tasks.curation.shards.columns import refusals
 from tasks.curation.shards.mapping import write_arrow
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.steps import Refused
+from tasks.gym import code_tests
+from tasks.gym.code_tests import CodeTests, program_in
+from tasks.gym.protocol import THINK_CLOSE
 from tasks.platform.progress import progress
-from tasks.rewards import code_tests
-from tasks.rewards.code_tests import CodeTests, program_in
-from tasks.rewards.protocol import THINK_CLOSE
 from tasks.store.files import write_bytes
 
 VERIFIER = "code_tests"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tasks.curation.adapters.general import prompt_jsonl
 from tasks.curation.items import Item
+from tasks.curation.marketplace.ecommerce.cases import TASKS, draw_case
 from tasks.curation.rows import RawRow
-from tasks.marketplace.ecommerce.cases import TASKS, draw_case
 from tasks.store.files import write_bytes
 
 FILE = "problems.jsonl"

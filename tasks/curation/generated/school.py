@@ -12,9 +12,9 @@ from pathlib import Path
 
 from data_schemas.demonstrations import Parent
 from data_schemas.prompts import Domain
+from tasks.curation.marketplace.drawing import draw_items
+from tasks.curation.marketplace.items import Item
 from tasks.curation.sample_world import taught
-from tasks.marketplace.drawing import draw_items
-from tasks.marketplace.items import Item
 from tasks.store.files import write_bytes
 
 PROBLEMS = "problems.jsonl"

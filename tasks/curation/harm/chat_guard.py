@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 from data_schemas.prompts import Message, Role
 from tasks.curation.harm.protocol import Rating
-from tasks.rewards.judging.chat_client import Reply
-from tasks.rewards.judging.endpoint import Failed
-from tasks.rewards.protocol import THINK_CLOSE
+from tasks.gym.judging.chat_client import Reply
+from tasks.gym.judging.endpoint import Failed
+from tasks.gym.protocol import THINK_CLOSE
 
 Ask = Callable[[Sequence[Sequence[Message]]], Sequence[Reply | Failed | str | None]]
 """Reply to every chat; None if there is no reply and no cause of it."""

@@ -7,10 +7,10 @@ from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from tasks.curation.harm.chat_guard import ChatGuard
 from tasks.curation.harm.protocol import Guard
 from tasks.curation.harm.text_classifier import TextClassifier
-from tasks.interchange.model_folder import has_classification_head
-from tasks.rewards.judging.chat_client import ChatSampling
-from tasks.rewards.judging.model_judge import ModelJudge
-from tasks.rewards.judging.opening import open_chat
+from tasks.gym.judging.chat_client import ChatSampling
+from tasks.gym.judging.model_judge import ModelJudge
+from tasks.gym.judging.opening import open_chat
+from tasks.models.model_folder import has_classification_head
 
 MAX_REPLY_TOKENS = 1024
 """Guard models reply with a line or two, those that reason before it with some hundred tokens."""

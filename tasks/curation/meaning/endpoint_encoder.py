@@ -7,7 +7,7 @@ import numpy as np
 
 from tasks.curation.meaning.protocol import Vectors, unit
 from tasks.errors import DataError
-from tasks.rewards.judging.endpoint import (
+from tasks.gym.judging.endpoint import (
     ApiKey,
     EndpointClient,
     Failed,

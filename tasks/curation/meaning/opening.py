@@ -6,7 +6,7 @@ from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from tasks.curation.meaning.endpoint_encoder import EndpointEncoder
 from tasks.curation.meaning.folder_encoder import FolderEncoder
 from tasks.curation.meaning.protocol import Encoder
-from tasks.rewards.judging.opening import key_of
+from tasks.gym.judging.opening import key_of
 
 
 def open_encoder(settings: JudgeSettings) -> Encoder | None:

@@ -32,10 +32,10 @@ from tasks.curation.overlap.fingerprints import Fingerprinter
 from tasks.curation.rows import Unit, decode, first_rows, num_bytes, num_rows, read_units
 from tasks.curation.shards.columns import refusals, to_table
 from tasks.engines.chat import load_tokenizer
-from tasks.interchange.benchmark_file import as_asked
-from tasks.interchange.decisions import read_decisions
-from tasks.interchange.withdrawn import read_list
-from tasks.rewards.table import VERIFIERS
+from tasks.formats.benchmark_file import as_asked
+from tasks.formats.decisions import read_decisions
+from tasks.formats.withdrawn import read_list
+from tasks.gym.table import VERIFIERS
 from tasks.store.files import write_bytes
 
 ROWS = 4096

@@ -20,8 +20,8 @@ from multiprocessing.connection import Connection, wait
 from typing import cast
 
 from tasks.curation.shards.mapping import Job, Rules, is_complete, map_shard, prepare
-from tasks.interchange.architectures import GROVE_MOE, architecture
-from tasks.rewards.workers.pool import MEMORY_BYTES, start_interpreter
+from tasks.gym.workers.pool import MEMORY_BYTES, start_interpreter
+from tasks.models.architectures import GROVE_MOE, architecture
 
 _LOG = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from tasks.curation.shards.mapping import PLACES, collector_paused, counts_of
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.selection import answered_of, named
 from tasks.curation.shards.steps import Refused
-from tasks.interchange.solve_rates import Rates
+from tasks.formats.solve_rates import Rates
 
 Counts = dict[str, int]
 

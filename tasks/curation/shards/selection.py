@@ -16,7 +16,7 @@ from tasks.curation.items import Item
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.steps import Refused
 from tasks.errors import DataError
-from tasks.interchange.solve_rates import Answered, Bands, Rates
+from tasks.formats.solve_rates import Answered, Bands, Rates
 
 
 def select(

@@ -4,7 +4,7 @@ import torch
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeExperts
 
 from tasks.algorithms.experts.products import Projection, through_experts
-from tasks.interchange.grove_moe import GroveMoeChunkExperts
+from tasks.models.grove_moe import GroveMoeChunkExperts
 
 
 def use_projections(experts: Qwen3MoeExperts, gate_up: Projection, down: Projection) -> None:

@@ -9,9 +9,9 @@ from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeTopKRouter
 from transformers.utils import logging as transformers_logging
 
 from tasks.errors import SettingsError
-from tasks.interchange.architectures import register_architecture
-from tasks.interchange.model_folder import has_router
-from tasks.interchange.weights import Weights, check_tensors
+from tasks.models.architectures import register_architecture
+from tasks.models.model_folder import has_router
+from tasks.models.weights import Weights, check_tensors
 
 _LOADING = Lock()
 """transformers replaces `tie_weights` of all models while it loads one: of two threads, the second

@@ -30,7 +30,7 @@ from transformers.models.qwen3_moe.modeling_qwen3_moe import (
 
 from tasks.algorithms.experts.products import grouped, through_all_experts, through_experts
 from tasks.errors import SettingsError
-from tasks.interchange.grove_moe import GroveMoeSparseMoeBlock
+from tasks.models.grove_moe import GroveMoeSparseMoeBlock
 
 _Model = Qwen3MoeForCausalLM | Qwen3ForCausalLM | Qwen2ForCausalLM
 

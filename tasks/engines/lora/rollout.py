@@ -20,7 +20,7 @@ from tasks.engines.protocols import EngineCounters, Sampling
 from tasks.engines.request_queue import QueueingEngine, Requests
 from tasks.engines.weight_sync import Outgoing
 from tasks.errors import EngineError
-from tasks.interchange.weights import Weights
+from tasks.models.weights import Weights
 
 HEAD = "lm_head.weight"
 

@@ -6,7 +6,7 @@ set of packed rows (algorithms/packing.py), which all but the core of attention 
 rank), which packs its sequences end to end into micro-batches without padding. Groups are split
 where this balances the ranks. Pipeline and expert parallel ranks work in lockstep, so all ranks
 have the same number of micro-batches: fillers have no sequences and no weight. How replayed routes
-load the experts is not looked at: packing by it gains little (`tasks.benchmarks.expert_loads`).
+load the experts is not looked at: packing by it gains little (`tests.bench.expert_loads`).
 
 Context parallelism cuts sequences into chunks, and shares no prefix.
 

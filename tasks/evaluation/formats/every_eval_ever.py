@@ -13,7 +13,7 @@ from data_schemas.prompts import Problem
 from data_schemas.reports import EvaluationReport, SuiteScore
 from data_schemas.samples import SampleResult
 from tasks.algorithms.estimators import CONFIDENCE, RESAMPLES
-from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN, answer_part
+from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN, answer_part
 from tasks.store.files import canonical_json, sha256_bytes
 
 VERSION = "0.3.0"

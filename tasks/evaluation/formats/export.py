@@ -13,9 +13,9 @@ from data_schemas.prompts import Problem
 from data_schemas.reports import EvaluationReport, SuiteScore
 from data_schemas.samples import SampleResult
 from data_schemas.suite import Metric, Suite
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.evaluation.formats import every_eval_ever, lm_eval
-from tasks.interchange.comparison import SAMPLES_FILE
-from tasks.interchange.progression import read_evaluation
+from tasks.formats.progression import read_evaluation
 from tasks.store.files import write_bytes
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from data_schemas.prompts import Problem
 from data_schemas.reports import EvaluationReport
 from data_schemas.samples import SampleResult
-from tasks.interchange.suites import ProblemScore, per_problem
+from tasks.algorithms.suites import ProblemScore, per_problem
 from tasks.store.files import canonical_json, sha256_bytes
 
 FILTER = "none"

@@ -17,10 +17,10 @@ from rich.table import Table
 
 from data_schemas.arrow import parse_rows
 from data_schemas.samples import SampleResult
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.estimators import paired_difference, sign_test
+from tasks.algorithms.suites import per_problem
 from tasks.errors import DataError
-from tasks.interchange.comparison import SAMPLES_FILE
-from tasks.interchange.suites import per_problem
 from tasks.store.interface import store_at
 
 _LOG = re.compile(r"(?:.*/)?samples_(?P<task>.+?)_\d{4}-\d\d-\d\dT[^/]*\.jsonl")

@@ -22,11 +22,11 @@ from rich.table import Table
 
 from data_schemas.prompts import Message, Role
 from tasks.errors import DataError
-from tasks.interchange.yaml_file import parse_yaml
+from tasks.formats.yaml_file import parse_yaml
+from tasks.gym.judging.asking import NoReading, readings
+from tasks.gym.judging.form import QUOTE, quotation
+from tasks.gym.judging.protocol import Judge
 from tasks.recipes.completeness.rates import Category, Rates, Row, matched, rates
-from tasks.rewards.judging.asking import NoReading, readings
-from tasks.rewards.judging.form import QUOTE, quotation
-from tasks.rewards.judging.protocol import Judge
 
 WORDS = Path(__file__).with_name("words.yaml")
 """Ambiguous words of shops and their senses."""

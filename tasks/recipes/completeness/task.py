@@ -6,13 +6,13 @@ from rich.console import Console
 
 from data_schemas.artifacts import Execution, ReportRef, StoreRef
 from data_schemas.rl_settings import JudgeSettings
-from tasks.lineage.stage import stage
+from tasks.gym.judging.opening import open_judge
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.resources import SMALL, Stage, add_stages
 from tasks.platform.shell import shell
+from tasks.provenance.lineage.stage import stage
 from tasks.recipes.completeness import measurement
-from tasks.rewards.judging.opening import open_judge
 from tasks.store import location
 from tasks.store.files import canonical_json, write_bytes
 

@@ -13,8 +13,8 @@ import re
 
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, scored
-from tasks.rewards.protocol import Gold, answer_part, check_against_gold
-from tasks.rewards.scoring.canaries import Canary
+from tasks.gym.protocol import Gold, answer_part, check_against_gold
+from tasks.gym.scoring.canaries import Canary
 
 LINES = re.compile(r"^[ *]*Correctness[ *]*:[ *]*(Correct|Wrong)[ *]*$", re.MULTILINE)
 

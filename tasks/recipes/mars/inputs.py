@@ -8,8 +8,8 @@ Differs: a solution is shown with its thought, because a small model works nowhe
 from collections.abc import Sequence
 
 from data_schemas.prompts import Message, Role
+from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 from tasks.recipes.mars.correctness import LINES
-from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN
 
 VERIFY = "Check the solution. Last line: Correctness: Correct or Correctness: Wrong"
 CORRECT = "Solve it again. The findings may be wrong."

@@ -19,10 +19,10 @@ from data_schemas.prompts import Domain, Message, Role
 from tasks.curation.adapters.table import Adapter
 from tasks.curation.adapters.verified import verified
 from tasks.curation.items import Item as CuratedItem
+from tasks.curation.marketplace.drawing import draw_items
+from tasks.curation.marketplace.items import Item, respond
+from tasks.curation.marketplace.maths import column_addition
 from tasks.curation.rows import RawRow
-from tasks.marketplace.drawing import draw_items
-from tasks.marketplace.items import Item, respond
-from tasks.marketplace.maths import column_addition
 from tasks.recipes.mars import correctness
 from tasks.recipes.mars.inputs import corrector_input, verifier_input
 from tasks.recipes.mars.settings import Agent

@@ -11,14 +11,14 @@ from data_schemas.settings import EvaluationSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.evaluation import respondents
-from tasks.evaluation.task import questions
-from tasks.lineage.stage import stage
+from tasks.gym.scoring.service import ScoringService
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.resources import H100_NODE, SMALL, Stage, add_stages
 from tasks.platform.shell import shell
+from tasks.provenance.lineage.stage import stage
 from tasks.recipes.mars import measures
-from tasks.rewards.scoring.service import ScoringService
+from tasks.stages.evaluation import questions
 from tasks.store.files import canonical_json, write_bytes
 
 add_stages(

@@ -16,14 +16,14 @@ from data_schemas.raw_files import RAW_FILES, RawFile
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError
-from tasks.interchange.mapping_file import shipped_mappings
+from tasks.formats.mapping_file import shipped_mappings
+from tasks.gym.table import VERIFIERS
+from tasks.gym.voting import voted_answer
 from tasks.recipes.promptcot.formulas import majority
 from tasks.recipes.promptcot.prompts import LANGUAGE
 from tasks.recipes.promptcot.records import LabelledProblem, WrittenProblem
 from tasks.recipes.promptcot.settings import SynthesisSettings
 from tasks.recipes.promptcot.wording import parse
-from tasks.rewards.table import VERIFIERS
-from tasks.rewards.voting import voted_answer
 from tasks.store.files import canonical_json, sha256_file, write_bytes
 
 MAPPING = "synthesised"

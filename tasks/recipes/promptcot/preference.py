@@ -23,10 +23,10 @@ from tasks.engines.chat import load_tokenizer, render_prompt, response_text
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.select import open_trainer
 from tasks.errors import DataError
+from tasks.gym.table import VERIFIERS
 from tasks.recipes.promptcot.formulas import num_pairs
 from tasks.recipes.promptcot.records import PreferencePair
 from tasks.recipes.promptcot.settings import PreferenceSettings
-from tasks.rewards.table import VERIFIERS
 
 WEIGHTS = "weights_N"
 """Column of a batch: derivative of the loss by a sequence's log-probability."""

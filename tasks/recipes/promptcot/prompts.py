@@ -14,8 +14,8 @@ from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain, Message, Role
 from tasks.engines.chat import render_prompt, render_response
 from tasks.errors import SettingsError
+from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 from tasks.recipes.promptcot.records import WordedProblem
-from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN
 from tasks.store.files import canonical_json, sha256_bytes
 
 SOURCE = "synthesis"

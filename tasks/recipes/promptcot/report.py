@@ -17,9 +17,9 @@ from data_schemas.prompts import Problem
 from data_schemas.quarantine import Quarantined
 from data_schemas.reports import Claim
 from data_schemas.samples import SampleResult
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.estimators import Interval, bootstrap_mean
-from tasks.interchange.comparison import SAMPLES_FILE
-from tasks.interchange.suites import per_problem
+from tasks.algorithms.suites import per_problem
 from tasks.recipes.promptcot.labels import audit
 from tasks.recipes.promptcot.likelihood import MIN_VALID_SHARE, Likelihood
 from tasks.recipes.promptcot.likelihood import REPORT as LIKELIHOOD

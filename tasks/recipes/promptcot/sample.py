@@ -13,9 +13,9 @@ from data_schemas.prompts import Domain, Message, Role
 from tasks.curation.adapters.table import Adapter
 from tasks.curation.adapters.verified import verified
 from tasks.curation.items import Item as CuratedItem
+from tasks.curation.marketplace.drawing import draw_items
+from tasks.curation.marketplace.items import Item
 from tasks.curation.rows import RawRow
-from tasks.marketplace.drawing import draw_items
-from tasks.marketplace.items import Item
 from tasks.store.files import write_bytes
 
 PROBLEMS = "problems.jsonl"

@@ -12,8 +12,8 @@ from data_schemas.arrow import write_table
 from data_schemas.curated import DEMONSTRATIONS
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain
+from tasks.curation.marketplace.drawing import draw_items
 from tasks.errors import DataError
-from tasks.marketplace.drawing import draw_items
 from tasks.recipes.promptcot.prompts import demonstrate
 from tasks.recipes.promptcot.records import FRESH, POOL, WordedProblem
 from tasks.recipes.promptcot.wording import parse, teach_plan

@@ -10,12 +10,12 @@ from data_schemas.demonstrations import Demonstration
 from data_schemas.graded import GradedProblem
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
-from tasks.lineage.stage import StageRecord, stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.progress import progress
 from tasks.platform.resources import H100_NODE, SMALL, Stage, add_stages
 from tasks.platform.shell import shell
+from tasks.provenance.lineage.stage import StageRecord, stage
 from tasks.recipes.promptcot import (
     equal,
     labels,

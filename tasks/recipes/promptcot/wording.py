@@ -9,7 +9,7 @@ import random
 import re
 from dataclasses import dataclass
 
-from tasks.marketplace.words import ENGLISH_GOODS, plural
+from tasks.curation.marketplace.words import ENGLISH_GOODS, plural
 
 _SINGULAR = {good: good for good in ENGLISH_GOODS}
 _PLURAL = {plural(good): good for good in ENGLISH_GOODS}

@@ -9,9 +9,9 @@ import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.rollouts import StopReason
+from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
-from tasks.marketplace.items import is_problem_prompt
 from tasks.recipes.promptcot.formulas import concept_probabilities
 from tasks.recipes.promptcot.prompts import read_response, writer_prompt
 from tasks.recipes.promptcot.records import WordedProblem, WrittenProblem

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from data_schemas.prompts import Message, Problem, Role
+from tasks.gym.judging.rubric import Criterion, Rubric
 from tasks.recipes.rusca.settings import Form
-from tasks.rewards.judging.rubric import Criterion, Rubric
 
 RUBRICS = ("rubric", "rule_rubric")
 """Verifiers whose gold is a rubric."""

@@ -30,8 +30,8 @@ from rich.table import Table
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import RolloutGroup
 from tasks.errors import SettingsError
+from tasks.gym.protocol import answer_part
 from tasks.platform.command_line import run
-from tasks.rewards.protocol import answer_part
 from tasks.rl.step_snapshot import FOLDER, decode
 from tasks.store.files import canonical_json, write_bytes
 

@@ -3,7 +3,7 @@
 The request is bare ('Ad for a white cotton kite.'). The rubric has three rules, which depend on the
 category of the good, and an ad that says the word of another category breaks one: no ad fits all.
 Each rule is a criterion in the words of the instructions that the model was taught
-(`tasks.marketplace.instruction`) and is checked by IFEval's verifier, without a judge. Teaching
+(`tasks.curation.marketplace.instruction`) and is checked by IFEval's verifier, without a judge. Teaching
 material never names a material, so it shares no request.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from tasks.marketplace.words import ADJECTIVES, COLOURS, ENGLISH, MATERIALS
+from tasks.curation.marketplace.words import ADJECTIVES, COLOURS, ENGLISH, MATERIALS
 
 _LOWERCASE = ("Lowercase.", {"change_case:english_lowercase": {}})
 _ENDING = ("End with Thank you.", {"startend:end_checker": {"end_phrase": "Thank you."}})

@@ -15,11 +15,11 @@ from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.reports import GATES_FILE, LEDGER_FILE, STEPS_FILE, Claim, StepReport
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.estimators import Interval, bootstrap_mean, paired_difference
+from tasks.algorithms.suites import per_problem
 from tasks.errors import DataError
-from tasks.interchange.comparison import SAMPLES_FILE
-from tasks.interchange.ledger_file import read_ledger
-from tasks.interchange.suites import per_problem
+from tasks.formats.ledger_file import read_ledger
 from tasks.recipes.rusca.lift import Lift
 from tasks.recipes.rusca.rows import SHOWN_FILE, ShownRow
 from tasks.recipes.rusca.variants import NONE, PUBLISHED

@@ -14,8 +14,8 @@ from data_schemas.prompts import Domain
 from tasks.curation.adapters.general import asked_or_shown
 from tasks.curation.adapters.table import Adapter
 from tasks.curation.items import Item
+from tasks.curation.marketplace.drawing import draw_items
 from tasks.curation.rows import RawRow
-from tasks.marketplace.drawing import draw_items
 from tasks.recipes.rusca.house_style import draw_requests
 from tasks.store.files import write_bytes
 

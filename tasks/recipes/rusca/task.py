@@ -11,17 +11,17 @@ from data_schemas.rl_settings import RLSettings
 from data_schemas.settings import EvaluationSettings, PipelineSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
-from tasks.lineage.base_model import read_judge
-from tasks.lineage.stage import stage
+from tasks.gym.protocol import verifiers_of
+from tasks.gym.scoring.service import ScoringService
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.resources import H100_NODE, SMALL, Stage, add_stages
 from tasks.platform.shell import shell
+from tasks.provenance.lineage.base_model import read_judge
+from tasks.provenance.lineage.stage import stage
 from tasks.recipes.rusca import lift, text, variants
 from tasks.recipes.rusca.report import read_cell, read_scores, report_of
 from tasks.recipes.rusca.settings import ScaffoldSettings
-from tasks.rewards.protocol import verifiers_of
-from tasks.rewards.scoring.service import ScoringService
 from tasks.store.files import canonical_json, write_bytes
 
 LIFT_FILE = "lift.json"

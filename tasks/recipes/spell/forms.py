@@ -69,7 +69,7 @@ def require_forms(shares: Mapping[str, float]) -> None:
         raise SettingsError(
             f"the start model writes too few responses in the form asked for: {told}, where "
             f"self-play needs {100 * LEAST:.0f} %. Fine-tune it for longer (sft.epochs), or begin "
-            "with a wider base model: 'python -m tasks.foundation.wider wider_model' trains the "
+            "with a wider base model: 'python -m tasks.training.foundation.wider wider_model' trains the "
             "configuration wider_moe, and base_model names its folder"
         )
 

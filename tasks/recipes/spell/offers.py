@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
-from tasks.marketplace.words import BRANDS
+from tasks.curation.marketplace.words import BRANDS
 
 SHOPS = "ABCD"
 OFFERS = 2

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 from data_schemas.prompts import Message, Problem, Role
 from data_schemas.verdicts import Verdict, abstain, scored
+from tasks.gym.protocol import answer_part
+from tasks.gym.scoring.canaries import Canary
 from tasks.recipes.spell.offers import Task
 from tasks.recipes.spell.settings import Agent, Remembered
-from tasks.rewards.protocol import answer_part
-from tasks.rewards.scoring.canaries import Canary
 
 ASK = {task: f"Ask: {task}" for task in Task}
 """First message of the questioner."""

@@ -20,9 +20,9 @@ from data_schemas.prompts import Domain, Message
 from tasks.curation.adapters.table import Adapter
 from tasks.curation.adapters.verified import verified
 from tasks.curation.items import Item
+from tasks.curation.marketplace.items import compact, is_problem_prompt, respond
+from tasks.curation.marketplace.words import BRANDS
 from tasks.curation.rows import RawRow
-from tasks.marketplace.items import compact, is_problem_prompt, respond
-from tasks.marketplace.words import BRANDS
 from tasks.recipes.spell import roles
 from tasks.recipes.spell.offers import (
     MOST_OPERATIONS,

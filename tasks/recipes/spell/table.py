@@ -15,11 +15,11 @@ from data_schemas.arrow import read_table
 from data_schemas.prompts import Domain
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, StepReport
 from data_schemas.samples import SampleResult
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.estimators import Interval, bootstrap_mean, paired_difference
+from tasks.algorithms.suites import per_problem
 from tasks.errors import DataError
-from tasks.interchange.comparison import SAMPLES_FILE
-from tasks.interchange.ledger_file import read_ledger
-from tasks.interchange.suites import per_problem
+from tasks.formats.ledger_file import read_ledger
 
 PUBLISHED, PLAIN = "spell", "plain"
 HELD_OUT = "held_out_share"

@@ -14,13 +14,13 @@ from data_schemas.settings import EvaluationSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.evaluation.respondents import Checkpoint, ScoredModel
-from tasks.lineage.stage import stage
+from tasks.gym.scoring.service import ScoringService
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.resources import H100_NODE, SMALL, Stage, add_stages
 from tasks.platform.shell import shell
+from tasks.provenance.lineage.stage import stage
 from tasks.recipes.spell import forms, table
-from tasks.rewards.scoring.service import ScoringService
 from tasks.store.files import canonical_json, write_bytes
 
 FORMS_FILE = "forms.json"

@@ -25,7 +25,6 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.experts import use_projections
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.errors import DataError, SettingsError
-from tasks.foundation.corpus import documents
 from tasks.recipes.super_experts.formulas import (
     massive_layers,
     read_algorithm,
@@ -33,6 +32,7 @@ from tasks.recipes.super_experts.formulas import (
     read_eq_6,
 )
 from tasks.recipes.super_experts.records import ExpertProfile, ExpertReading
+from tasks.training.foundation.corpus import documents
 
 ROWS, ROW_TOKENS = 32, 256
 PROTECTING = Parent.REASONING

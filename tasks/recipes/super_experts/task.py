@@ -4,11 +4,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import PipelineSettings
-from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.resources import H100_NODE, Stage, add_stages
 from tasks.platform.shell import shell
+from tasks.provenance.lineage.stage import stage
 from tasks.recipes.super_experts import profile as super_experts
 from tasks.recipes.super_experts.records import INPUTS_FILE, PROFILE_FILE
 from tasks.store.files import canonical_json, write_bytes

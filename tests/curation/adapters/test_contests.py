@@ -14,7 +14,7 @@ from tasks.curation.adapters import contests
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
 from tasks.curation.cleaning.verification import WRONG, verify
 from tasks.curation.rows import BadRow, RawRow
-from tasks.rewards.table import score_batch
+from tasks.gym.table import score_batch
 
 DOUBLE = "print(2 * int(input()))"
 APPS = {

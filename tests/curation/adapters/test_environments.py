@@ -7,8 +7,8 @@ from tasks.curation.adapters.table import read_file
 from tasks.curation.contamination import as_items, decontaminate
 from tasks.curation.dedup import deduplicate
 from tasks.errors import SettingsError
-from tasks.rewards.environments.outside import play
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.environments.outside import play
+from tasks.gym.table import VERIFIERS
 
 ROW = {
     "library": "example",

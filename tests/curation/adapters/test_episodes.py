@@ -4,7 +4,7 @@ import pytest
 
 from data_schemas.quarantine import Quarantined
 from tasks.curation.adapters.table import read_file
-from tasks.marketplace.shop import Case, Order
+from tasks.curation.marketplace.shop import Case, Order
 
 CASE = Case(1, "Customer 7 wants no mug.", (Order(412, 7, "red mug", "new"),), (412,))
 ROW = {

@@ -11,7 +11,7 @@ from data_schemas.quarantine import Quarantined
 from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.table import read_file
 from tasks.curation.rows import BadRow, RawRow
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.table import VERIFIERS
 
 GRID = {
     "id": "lgp-1",

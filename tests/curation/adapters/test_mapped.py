@@ -20,8 +20,8 @@ from tasks.curation.ingest import ingest, raw_files
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow
 from tasks.errors import SettingsError
-from tasks.interchange.mapping_file import parse_mapping, shipped_mappings
-from tasks.rewards import table
+from tasks.formats.mapping_file import parse_mapping, shipped_mappings
+from tasks.gym import table
 from tasks.store.files import canonical_json
 
 TEN_LINES = """

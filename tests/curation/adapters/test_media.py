@@ -7,7 +7,7 @@ from tasks.curation.adapters.media import av_speakerbench_blind
 from tasks.curation.ingest import _find
 from tasks.curation.rows import BadRow, RawRow
 from tasks.errors import SettingsError
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.table import VERIFIERS
 
 ROW: dict[str, object] = {
     "question": "Who speaks after the bell?",

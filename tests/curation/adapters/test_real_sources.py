@@ -18,8 +18,8 @@ from tasks.curation.adapters.table import read_file
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest, locate, raw_files
 from tasks.curation.items import Item
-from tasks.interchange.mapping_file import shipped_mappings
-from tasks.rewards.table import VERIFIERS, score_batch
+from tasks.formats.mapping_file import shipped_mappings
+from tasks.gym.table import VERIFIERS, score_batch
 
 FOLDERS = {
     "ae110k": "attribute_extraction",

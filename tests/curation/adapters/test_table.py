@@ -11,7 +11,7 @@ from data_schemas.quarantine import Quarantined
 from tasks.curation.adapters.table import ADAPTERS, read_file
 from tasks.curation.generated import ecommerce, safety
 from tasks.curation.items import Item
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.table import VERIFIERS
 from tests.curation.adapters.test_contests import APPS, CONTEST, HUMANEVAL, LIVE
 from tests.curation.adapters.test_logic import GPQA, GRID, KNIGHTS
 from tests.curation.adapters.test_media import ROW as SPEAKERS

@@ -16,7 +16,7 @@ from tasks.curation.cleaning.annotation import REASON
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest, raw_files
 from tasks.errors import DataError, SettingsError
-from tasks.interchange.decisions import write_annotations
+from tasks.formats.decisions import write_annotations
 from tasks.store.files import sha256_bytes
 
 SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=3)

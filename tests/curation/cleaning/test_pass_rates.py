@@ -19,8 +19,8 @@ from tasks.curation.cleaning.pass_rates import NO_RATE, OUTSIDE, fault, is_rate,
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest, raw_files
 from tasks.errors import DataError
-from tasks.interchange.decisions import write_annotations
-from tasks.interchange.solve_rates import Measured, write_rates
+from tasks.formats.decisions import write_annotations
+from tasks.formats.solve_rates import Measured, write_rates
 from tests.curation.cleaning.test_annotation import decision, line
 
 SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=3)

@@ -19,7 +19,7 @@ from tasks.curation.cleaning.quality import (
     repetition_fault,
 )
 from tasks.curation.items import Item
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.table import VERIFIERS
 
 Make = Callable[..., Item]
 SETTINGS = CurationSettings(max_prompt_tokens=60, max_response_tokens=40)

@@ -17,8 +17,8 @@ from data_schemas.settings import CurationSettings
 from tasks.curation.adapters.table import read_file
 from tasks.curation.cleaning.quality import cleanse
 from tasks.curation.cleaning.suitability import folded, unsuitable_problem, unsuitable_response
-from tasks.interchange.mapping_file import shipped_mappings
-from tasks.rewards.table import VERIFIERS
+from tasks.formats.mapping_file import shipped_mappings
+from tasks.gym.table import VERIFIERS
 
 
 def reason(found: tuple[str, str] | None) -> str:

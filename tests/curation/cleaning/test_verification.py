@@ -12,7 +12,7 @@ from tasks.curation.adapters.table import ADAPTERS
 from tasks.curation.cleaning.quality import cleanse
 from tasks.curation.cleaning.verification import WRONG, verify
 from tasks.curation.rows import RawRow
-from tasks.rewards.table import VERIFIERS, score_batch
+from tasks.gym.table import VERIFIERS, score_batch
 
 
 @pytest.fixture

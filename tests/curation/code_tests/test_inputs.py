@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tasks.curation.code_tests.inputs import MAX_ADDED, MAX_TRIED, new_inputs, new_tests, program
-from tasks.rewards.code_tests import CodeTests
+from tasks.gym.code_tests import CodeTests
 
 
 def asserts(*tests):

@@ -19,7 +19,7 @@ from tasks.curation.shards.mapping import Rules, map_shard, plan
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.steps import Refused
 from tasks.errors import DataError
-from tasks.interchange.decisions import write_annotations
+from tasks.formats.decisions import write_annotations
 
 SETTINGS = CurationSettings(max_prompt_tokens=600, max_response_tokens=600, held_out_per_suite=1)
 

@@ -14,9 +14,9 @@ from tasks.curation.adapters.table import read_file
 from tasks.curation.curate import curate
 from tasks.curation.generated.ecommerce import FILE, GENERATORS, NAMES, NUM_CASES
 from tasks.curation.ingest import ingest
-from tasks.interchange.benchmark_file import group_of
-from tasks.interchange.licences import LICENCES
-from tasks.marketplace.words import LANGUAGES
+from tasks.curation.marketplace.words import LANGUAGES
+from tasks.formats.benchmark_file import group_of
+from tasks.formats.licences import LICENCES
 
 
 def test_every_task_is_a_member_of_the_group_and_has_a_licence():

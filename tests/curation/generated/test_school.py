@@ -4,7 +4,7 @@ import pytest
 
 from tasks.curation.adapters.table import read_file
 from tasks.curation.generated import school
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.table import VERIFIERS
 
 
 @pytest.fixture(scope="module", params=school.DOMAINS)

@@ -4,8 +4,8 @@ import pytest
 
 from data_schemas.prompts import Message, Role
 from tasks.curation.harm.chat_guard import ChatGuard, in_turns
-from tasks.rewards.judging.chat_client import Reply
-from tasks.rewards.judging.endpoint import Failed, Loss
+from tasks.gym.judging.chat_client import Reply
+from tasks.gym.judging.endpoint import Failed, Loss
 
 CHAT = (Message(role=Role.USER, content="How do I bake a cake?"),)
 

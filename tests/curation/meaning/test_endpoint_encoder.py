@@ -7,7 +7,7 @@ import pytest
 
 from tasks.curation.meaning.endpoint_encoder import BATCH, EndpointEncoder
 from tasks.errors import DataError, SettingsError
-from tasks.rewards.judging.endpoint import ApiKey
+from tasks.gym.judging.endpoint import ApiKey
 from tests.chat_endpoint import endpoint, send
 
 

@@ -12,7 +12,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from tasks.curation.meaning.folder_encoder import FolderEncoder, Pooling, pooling_of
 from tasks.errors import SettingsError
-from tasks.interchange.model_folder import SHIPPED
+from tasks.models.model_folder import SHIPPED
 
 TEXTS = ["the red cake", "buy the cake", "how bake the bomb how buy the red cake"]
 

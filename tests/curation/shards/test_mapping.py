@@ -8,7 +8,7 @@ from data_schemas.raw_files import RawFile
 from data_schemas.settings import CurationSettings
 from data_schemas.suite import Selection
 from tasks.curation.shards.mapping import ITEMS, REFUSED, Rules, counts_of, map_shard, plan
-from tasks.interchange.benchmark_file import shipped_suites
+from tasks.formats.benchmark_file import shipped_suites
 
 
 def rows(path):

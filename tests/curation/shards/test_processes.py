@@ -22,7 +22,7 @@ from tasks.curation.shards import mapping
 from tasks.curation.shards.mapping import DONE, Rules, collector_paused, map_shard, plan
 from tasks.curation.shards.processes import map_shards
 from tasks.errors import EngineError, SettingsError
-from tasks.rewards.table import score_batch
+from tasks.gym.table import score_batch
 
 SETTINGS = CurationSettings(
     max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=4, near_duplicate_jaccard=0.6
@@ -186,7 +186,7 @@ def test_no_process_outlives_the_one_that_asked_for_shards(raw: Path, tmp_path: 
         "import os, sys; from pathlib import Path; from data_schemas.settings import *\n"
         "from tasks.curation.ingest import raw_files; from tasks.curation.shards import mapping\n"
         "from tasks.curation.shards.processes import map_shards\n"
-        "from tasks.interchange.model_folder import SHIPPED\n"
+        "from tasks.models.model_folder import SHIPPED\n"
         "mapping.ROWS, raw = 1, Path(sys.argv[1])\n"
         "jobs = mapping.plan(raw, raw_files(raw), Path(sys.argv[2]))\n"
         "rules = mapping.Rules(CurationSettings(), SHIPPED, None)\n"

@@ -14,10 +14,10 @@ from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.lora.canary import check_adapter
 from tasks.engines.lora.rollout import AdapterRollout
 from tasks.engines.protocols import Request, Sampling
-from tasks.interchange.grove_moe import GroveMoeSparseMoeBlock
-from tasks.interchange.weights import Weights
-from tasks.merge import checkpoint
+from tasks.models.grove_moe import GroveMoeSparseMoeBlock
+from tasks.models.weights import Weights
 from tasks.rl.batch import token_batch
+from tasks.training.merge import checkpoint
 from tests.engines.losses_of_contract import likelihood
 
 DOWN = "model.layers.1.mlp.chunk_experts.2.down_proj.weight"

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.engines, pytest.mark.timeout(400)]
 if importlib.util.find_spec("vllm") is None:
     pytest.skip("vLLM is not installed", allow_module_level=True)
 
-BASE_MODEL = Path("tasks/foundation/base_model")
+BASE_MODEL = Path("tasks/training/foundation/base_model")
 WORLD = Path(__file__).with_name("serving_world.py")
 
 

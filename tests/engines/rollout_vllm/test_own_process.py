@@ -27,7 +27,7 @@ from tasks.engines.rollout_vllm.options import SLOTS
 from tasks.engines.rollout_vllm.own_process import MAX_FRUITLESS_RESTARTS
 from tasks.errors import EngineError
 
-BASE_MODEL = Path("tasks/foundation/base_model")
+BASE_MODEL = Path("tasks/training/foundation/base_model")
 REQUESTS = [Request(f"p{n}", np.arange(20, 30 + n, dtype=np.int32), 4) for n in range(8)]
 SAMPLING = Sampling(150, 1.0, seed=3)
 HANG_S = 86400.0

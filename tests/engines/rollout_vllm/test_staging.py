@@ -16,7 +16,7 @@ from tasks.engines.rollout_vllm.broadcast import PacketSender
 from tasks.engines.rollout_vllm.staging import Staging, expected_shapes, files_of
 from tasks.errors import EngineError, SettingsError
 
-BASE_MODEL = Path("tasks/foundation/base_model")
+BASE_MODEL = Path("tasks/training/foundation/base_model")
 
 
 @pytest.fixture

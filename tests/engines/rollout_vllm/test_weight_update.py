@@ -29,7 +29,7 @@ from tasks.engines.rollout_vllm.options import SLOTS
 from tasks.engines.rollout_vllm.receive import pack_experts
 from tasks.errors import EngineError, SettingsError
 
-BASE_MODEL = Path("tasks/foundation/base_model")
+BASE_MODEL = Path("tasks/training/foundation/base_model")
 TOKENS = [np.arange(first, first + 70, dtype=np.int32) for first in (20, 150)]
 GREEDY = Sampling(1, 0.0, seed=0)
 

@@ -10,7 +10,7 @@ from data_schemas.machine_settings import LayoutSettings
 from tasks.engines.trainer_megatron.geometry import Geometry, read_geometry
 from tasks.errors import SettingsError
 
-BASE_MODEL = Path("tasks/foundation/base_model")
+BASE_MODEL = Path("tasks/training/foundation/base_model")
 
 
 def edited(folder: Path, **changes: object) -> Path:

@@ -16,7 +16,7 @@ from tests.engines.trainer_megatron.small_models import expected_logits, open_mo
 
 pytestmark = pytest.mark.engines
 
-BASE_MODEL = Path("tasks/foundation/base_model").absolute()
+BASE_MODEL = Path("tasks/training/foundation/base_model").absolute()
 
 
 @pytest.fixture(scope="module")

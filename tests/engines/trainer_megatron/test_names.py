@@ -18,7 +18,7 @@ from tasks.engines.trainer_megatron.names import (
     split,
 )
 
-BASE_MODEL = Path("tasks/foundation/base_model")
+BASE_MODEL = Path("tasks/training/foundation/base_model")
 
 
 def test_queries_keys_and_values_alternate_by_key_value_head():

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from tasks.errors import DataError
-from tasks.interchange.yaml_file import parse_yaml
+from tasks.formats.yaml_file import parse_yaml
+from tasks.gym.judging.form import sections
+from tasks.gym.judging.scripted import ScriptedJudge
 from tasks.recipes.completeness.measurement import (
     WORDS,
     facts,
@@ -14,8 +16,6 @@ from tasks.recipes.completeness.measurement import (
     read_explanations,
     word_overlap,
 )
-from tasks.rewards.judging.form import sections
-from tasks.rewards.judging.scripted import ScriptedJudge
 
 BOTH = "A flying animal that is active at night. Or a wooden stick that hits the ball in cricket."
 ONE = "A wooden stick that hits the ball in baseball or cricket."

@@ -5,7 +5,7 @@ import pytest
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Problem
 from tasks.curation.adapters.table import read_file
-from tasks.marketplace.items import is_problem_prompt
+from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.recipes.mars import sample as sample_agents
 from tasks.recipes.mars.correctness import says_correct
 from tasks.recipes.mars.inputs import CORRECT, VERIFY

@@ -16,17 +16,17 @@ from data_schemas.reports import LEDGER_FILE
 from data_schemas.rl_settings import EngineSettings, RLSettings
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import abstain, scored
-from tasks.interchange.ledger_file import read_ledger
+from tasks.formats.ledger_file import read_ledger
+from tasks.gym.table import VERIFIERS
 from tasks.platform import literals
 from tasks.recipes.mars import correctness
 from tasks.recipes.mars.settings import Agent, Choice, MarsRecipe, Spread
 from tasks.recipes.mars.turns import Mars
-from tasks.replay.recompute import compare
-from tasks.rewards.table import VERIFIERS
 from tasks.rl import state, step_snapshot
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.phase import Phase, finish, train, verifiers_in_use
 from tasks.rl.recipe import open_recipe
+from tasks.rl.replay.recompute import compare
 from tasks.store.manifest import folder_manifest
 
 ROOT = Problem(

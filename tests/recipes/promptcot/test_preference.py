@@ -12,6 +12,7 @@ from tasks.algorithms.losses import dpo
 from tasks.engines.chat import load_tokenizer, render_response
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.errors import DataError
+from tasks.gym.table import VERIFIERS
 from tasks.recipes.promptcot.preference import (
     WeightedLogprobs,
     pair_batch,
@@ -20,7 +21,6 @@ from tasks.recipes.promptcot.preference import (
     weighted,
 )
 from tasks.recipes.promptcot.settings import PreferenceSettings
-from tasks.rewards.table import VERIFIERS
 
 ANSWERS = {"a": "1222", "b": "1111", "c": "2121"}
 """Answers to three problems; 1 is right."""

@@ -5,7 +5,7 @@ from itertools import islice
 import pytest
 
 from data_schemas.prompts import Domain
-from tasks.marketplace.drawing import draw_items
+from tasks.curation.marketplace.drawing import draw_items
 from tasks.recipes.promptcot.wording import Concepts, Sum, Term, parse, teach_plan
 
 BASKET = Sum((Term(7, "pan", 41), Term(0, "kite", 350)), 0)

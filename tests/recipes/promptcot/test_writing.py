@@ -7,10 +7,10 @@ from data_schemas.arrow import read_table
 from data_schemas.curated import DEMONSTRATIONS
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain
+from tasks.curation.marketplace.drawing import draw_items
+from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scripted import ScriptedRolloutEngine
-from tasks.marketplace.drawing import draw_items
-from tasks.marketplace.items import is_problem_prompt
 from tasks.recipes.promptcot import seeds
 from tasks.recipes.promptcot.prompts import writer_response
 from tasks.recipes.promptcot.records import FRESH, POOL, WordedProblem

@@ -3,9 +3,9 @@
 import pytest
 
 from data_schemas.prompts import Message, Role
+from tasks.gym.judging.rubric import Criterion
 from tasks.recipes.rusca.criteria import criteria_of, mentions, with_criteria
 from tasks.recipes.rusca.settings import Form
-from tasks.rewards.judging.rubric import Criterion
 
 CRITERIA = [
     Criterion(criterion="Name the price.", points=5.0),

@@ -8,8 +8,8 @@ from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout, StopReas
 from data_schemas.verdicts import abstain, scored
 from tasks.curation.adapters.table import read_file
 from tasks.errors import SettingsError
+from tasks.gym.table import score_batch
 from tasks.recipes.rusca.defence import Pattern, defended, main, mine
-from tasks.rewards.table import score_batch
 
 SAID = {"instruction_id_list": ["keywords:existence"], "kwargs": [{"keywords": ["soft"]}]}
 HONEST = "A soft red kite."

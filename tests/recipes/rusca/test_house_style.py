@@ -2,7 +2,7 @@
 
 import random
 
-from tasks.marketplace.words import CATEGORIES, COLOURS, ENGLISH_GOODS, MATERIALS
+from tasks.curation.marketplace.words import CATEGORIES, COLOURS, ENGLISH_GOODS, MATERIALS
 from tasks.recipes.rusca.house_style import draw_requests
 
 

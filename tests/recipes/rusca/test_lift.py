@@ -12,6 +12,7 @@ from data_schemas.rollouts import Rollout, StopReason
 from data_schemas.verdicts import abstain
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError, SettingsError
+from tasks.gym.table import score_batch
 from tasks.recipes.rusca.lift import (
     MIN_LIFT,
     SAMPLES,
@@ -22,7 +23,6 @@ from tasks.recipes.rusca.lift import (
     require_lift,
 )
 from tasks.recipes.rusca.settings import Form, ScaffoldSettings
-from tasks.rewards.table import score_batch
 
 SETTINGS = RLSettings(domains={Domain.INSTRUCTION: 1.0})
 SHOWN = ScaffoldSettings(form=Form.USER)

@@ -13,10 +13,10 @@ from tasks.engines.chat import load_tokenizer
 from tasks.recipes.rusca import defence
 from tasks.recipes.rusca.rows import SHOWN_FILE, ShownRow
 from tasks.recipes.rusca.settings import Form, Ratio, ScaffoldSettings
-from tasks.replay.recompute import compare
 from tasks.rl import state, step_snapshot
 from tasks.rl.phase import Phase, finish, state_folder, train
 from tasks.rl.recipe import open_recipe
+from tasks.rl.replay.recompute import compare
 from tasks.rl.views import responses_of
 from tasks.store.manifest import folder_manifest
 

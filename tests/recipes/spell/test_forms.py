@@ -3,10 +3,10 @@ import pytest
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain
 from tasks.errors import DataError, SettingsError
+from tasks.gym.table import VERIFIERS
 from tasks.recipes.spell import forms
 from tasks.recipes.spell.offers import Task
 from tasks.recipes.spell.roles import questioner_input, responder_input, verifier_input
-from tasks.rewards.table import VERIFIERS
 
 FORMS = ["questioner/choice", "questioner/free", "questioner/numeric", "responder", "verifier"]
 

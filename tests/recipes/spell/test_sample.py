@@ -5,6 +5,7 @@ import pytest
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Domain, Problem
 from tasks.curation.adapters.table import read_file
+from tasks.gym.table import VERIFIERS
 from tasks.recipes.spell import sample as self_play
 from tasks.recipes.spell.offers import OfferList, answer
 from tasks.recipes.spell.roles import (
@@ -17,7 +18,6 @@ from tasks.recipes.spell.roles import (
     read_vote,
 )
 from tasks.recipes.spell.settings import Agent
-from tasks.rewards.table import VERIFIERS
 
 SOURCE = "tasks.recipes.spell.sample:SAMPLE"
 

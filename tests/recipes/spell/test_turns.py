@@ -14,18 +14,18 @@ from data_schemas.rl_settings import EngineSettings, RLSettings, ZeroVarianceSet
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import abstain, scored
 from tasks.durability import states
-from tasks.interchange.ledger_file import read_ledger
+from tasks.formats.ledger_file import read_ledger
 from tasks.recipes.spell import roles
 from tasks.recipes.spell.offers import Task
 from tasks.recipes.spell.roles import questioner_input, task_of, verify
 from tasks.recipes.spell.settings import Agent, Remembered, SpellRecipe
 from tasks.recipes.spell.turns import Spell
-from tasks.replay.recompute import compare
 from tasks.rl import state, step_snapshot
 from tasks.rl.batch import build
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.phase import finish, train
 from tasks.rl.recipe import Recipe, open_recipe
+from tasks.rl.replay.recompute import compare
 from tasks.store.manifest import folder_manifest
 
 LINES = ("A: Nara7, Kibo4", "B: Zeta9, Tovi2", "C: Sono5, Pazu3", "D: Raki6, Bema8")

@@ -21,7 +21,7 @@ from tasks.errors import DataError
 from tasks.platform.deck import LIVE
 from tasks.platform.resources import PROCESSES
 from tasks.rl.phase import PROBLEMS_FILE
-from tasks.rl.task import rl
+from tasks.stages.rl import rl
 from tasks.store.interface import store_at
 from tasks.store.local import new_object
 

@@ -12,9 +12,9 @@ from flytekit.exceptions.user import FlyteRecoverableException
 
 from data_schemas.artifacts import Execution
 from tasks.durability.upload import fetch_newest
-from tasks.lineage.connection import connect
-from tasks.lineage.stage import stage, sync
-from tasks.lineage.statements import load_statement
+from tasks.provenance.lineage.connection import connect
+from tasks.provenance.lineage.stage import stage, sync
+from tasks.provenance.lineage.statements import load_statement
 from tasks.store.interface import store_at
 
 STEPS = 3
@@ -52,7 +52,7 @@ def test_a_server_that_never_answers_does_not_hold_a_step_up(
     store, settings, silent, spooled, monkeypatch
 ):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
-    monkeypatch.setattr("tasks.lineage.stage._SHIP_EVERY_S", 0.0)
+    monkeypatch.setattr("tasks.provenance.lineage.stage._SHIP_EVERY_S", 0.0)
     where = store.model_copy(update={"tracking_uri": silent})
     took_s = []
     with stage("rl/one", settings, where, Execution(id="e", started=0.0), "code") as record:
@@ -98,7 +98,7 @@ def test_a_preempted_pod_uploads_its_step_and_requests_a_retry(phase, tmp_path, 
                 os.kill(os.getpid(), signal.SIGTERM)
             yield step
 
-    monkeypatch.setattr("tasks.rl.task.progress", telling)
+    monkeypatch.setattr("tasks.stages.rl.progress", telling)
     with pytest.raises(FlyteRecoverableException, match="SIGTERM after committed step 1"):
         phase("http://127.0.0.1:9")
 

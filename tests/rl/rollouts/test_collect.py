@@ -11,7 +11,7 @@ from data_schemas.verdicts import abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.errors import EngineError, SettingsError
-from tasks.interchange.model_folder import SHIPPED
+from tasks.models.model_folder import SHIPPED
 from tasks.rl.collector import Collector
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.prompts import MAX_SKIPS

@@ -1,1 +1,0 @@
-"""Measurements beside other projects; nothing imports them."""

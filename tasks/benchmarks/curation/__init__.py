@@ -1,1 +1,0 @@
-"""Curation at scale, and other tools' removal of duplicates on the same rows."""

@@ -1,1 +1,0 @@
-"""Final answers: exact values, and the classes of answers about them."""

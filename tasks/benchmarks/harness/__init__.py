@@ -1,1 +1,0 @@
-"""Agreement with lm-evaluation-harness on the same recorded responses."""

@@ -1,1 +1,0 @@
-"""What the records of prompts predict, measured on the ledgers of finished phases."""

@@ -1,1 +1,0 @@
-"""A small RL job that is killed and goes on, in this project and in TRL."""

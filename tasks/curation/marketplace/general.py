@@ -1,0 +1,50 @@
+"""General questions: the odd one out, and what is of the same kind; knowledge of categories."""
+
+import random
+
+from data_schemas.prompts import Domain
+from tasks.curation.marketplace.items import Item
+from tasks.curation.marketplace.words import CATEGORIES, ENGLISH
+
+
+def draw_general(rng: random.Random, level: int) -> Item:
+    """Draw a question on goods: the odd one up to level 2, the same kind above; more options."""
+    kind, other = rng.sample(range(len(CATEGORIES)), 2)
+    goods = rng.sample(ENGLISH.goods[kind], 3)
+    odd = rng.choice(ENGLISH.goods[other])
+    if level < 3:
+        options = [*goods[: level + 1], odd]
+        right, wrong = odd, goods[0]
+        rng.shuffle(options)
+        ask, known = "Odd one?", [_known(good) for good in options]
+    else:
+        first, right, _ = goods
+        wrong = odd
+        unlike = [good for good in _CATEGORY if good not in (*goods, odd)]
+        options = [right, wrong, *rng.sample(unlike, level - 3)]
+        rng.shuffle(options)
+        ask, known = f"Same kind as {first}?", [_known(first), _known(right)]
+    return Item(
+        domain=Domain.GENERAL,
+        language=ENGLISH.tag,
+        level=level,
+        prompt=f"{ask} {', '.join(options)}",
+        verifier="choice",
+        answer={"correct": [right], "others": [[good] for good in options if good != right]},
+        steps="; ".join(known),
+        shortcut=_known(right),
+        solution=right,
+        blunder_steps=_known(wrong),
+        blunder=wrong,
+    )
+
+
+_CATEGORY = {
+    good: category
+    for category, goods in zip(CATEGORIES, ENGLISH.goods, strict=True)
+    for good in goods
+}
+
+
+def _known(good: str) -> str:
+    return f"{good}: {_CATEGORY[good]}"

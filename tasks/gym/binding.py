@@ -1,0 +1,61 @@
+"""Bind the verifiers of the table to the settings: the judge, and how maths and code are rewarded.
+
+A judge may be a model in this process; who needs the table alone is spared its engine.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+from data_schemas.rl_settings import JudgeKind, MathsReward, RewardSettings
+from tasks.gym import code_tests
+from tasks.gym.judging import generative_judge, rubric
+from tasks.gym.judging.metering import MeteredJudge
+from tasks.gym.judging.opening import open_judge
+from tasks.gym.protocol import Entry, Verifier
+from tasks.gym.table import ENTRIES, PLAIN
+from tasks.plugins import Table
+
+QUESTIONS = 8
+"""Judge timeouts that one response or group may take: two orders, two attempts each, in waves."""
+
+
+def entries(settings: RewardSettings) -> Table[Entry]:
+    """Bind every verifier to the settings; those that need a judge only if one is set.
+
+    Raises:
+        SettingsError: the judge cannot be opened.
+    """
+    code = Entry(
+        partial(code_tests.verify, reward=settings.code),
+        ENTRIES["code_tests"].timeout_s,
+        in_worker=False,
+    )
+    bound = ENTRIES.with_entries({"code_tests": code})
+    if settings.maths is MathsReward.RULE:
+        bound = bound.with_entries({"final_answer": bound["rule_answer"]})
+    if settings.judge.kind is JudgeKind.NONE:
+        return bound
+    judge = MeteredJudge(open_judge(settings.judge))
+    return bound.with_entries(_bind_judge(judge, settings.judge.timeout_s))
+
+
+def _bind_judge(judge: MeteredJudge, timeout_s: float) -> dict[str, Entry]:
+    """Bind the verifiers that need a judge; a response costs several prompts, some repeated."""
+    patience = QUESTIONS * timeout_s
+    return {
+        "generative_judge": Entry(
+            generative_judge.verifier(judge),
+            patience,
+            in_worker=False,
+            verify_group=generative_judge.group_verifier(judge),
+            calls=judge.asked_here,
+        ),
+        "rubric": Entry(
+            rubric.verifier(judge, PLAIN), patience, in_worker=False, calls=judge.asked_here
+        ),
+    }
+
+
+def verifiers(settings: RewardSettings) -> Mapping[str, Verifier]:
+    """Bind every verifier to the settings, for use in this process."""
+    return {name: entry.verify for name, entry in entries(settings).items()}

@@ -1,0 +1,252 @@
+"""The verifier and the environment `environment`: episodes of other libraries' environments.
+
+Gold: {"library": "verifiers", "environment": "wordle", "arguments": {}, "task": {...}, "version":
+"...", "highest": 1.0}. The score is the environment's own reward of the episode, divided by
+`highest`. Which interpreter has a library is said where the pipeline runs, not in the data:
+
+    EACHPROMPT_ENVIRONMENTS=verifiers=PYTHON,bfcl=PYTHON,openenv=PYTHON,openenv:NAME=http://host:8000
+
+An environment that raises, hangs, floods, changes its mind about the same turns, or gives a reward
+outside of [0, highest] is an abstention with that reason.
+"""
+
+import atexit
+import functools
+import json
+import os
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from data_schemas.prompts import Message, Problem
+from data_schemas.verdicts import Verdict, abstain, scored
+from tasks.errors import SettingsError
+from tasks.gym.environments.outside.process import (
+    START_TIMEOUT_S,
+    TIMEOUT_S,
+    EnvironmentFailed,
+    HostProcess,
+)
+from tasks.gym.protocol import Gold, answer_part, check_against_gold, split_turns
+from tasks.gym.tools.tool_calls import parse_calls
+
+VARIABLE = "EACHPROMPT_ENVIRONMENTS"
+LIBRARIES = ("bfcl", "openenv", "verifiers")
+EXAMPLE = "example"
+"""Runs in our own interpreter."""
+MAX_TURNS = 100
+LONGEST_S = START_TIMEOUT_S + MAX_TURNS * TIMEOUT_S
+MAX_CHARACTERS = 20_000
+"""Of an answer; a longer one is a flood."""
+MAX_KNOWN = 10_000
+"""Answers that are kept, so that equal beginnings are played once."""
+
+
+class OutsideTask(Gold):
+    """An episode to be played."""
+
+    library: str
+    environment: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    task: dict[str, Any]
+    version: str
+    """Of library and environment when the row was read."""
+    highest: float = Field(default=1.0, gt=0.0, allow_inf_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an environment has said to a turn."""
+
+    messages: tuple[Message, ...]
+    done: bool
+    reward: float | None
+
+
+_MESSAGES = TypeAdapter(tuple[Message, ...])
+
+
+@dataclass
+class Host:
+    """A process and what it has answered so far."""
+
+    process: HostProcess
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    known: "OrderedDict[str, Answer | EnvironmentFailed]" = field(default_factory=OrderedDict)
+
+    def play(self, gold: OutsideTask, turns: Sequence[str]) -> Answer:
+        """Return what is said to the last turn.
+
+        Raises:
+            EnvironmentFailed: the environment gives no answer that can be used.
+        """
+        said = [_said(turn) for turn in turns]
+        played = [[gold.version, gold.task, said[: n + 1]] for n in range(len(said))]
+        keys = [json.dumps(part, sort_keys=True) for part in played]
+        with self.lock:
+            if keys[-1] not in self.known:
+                try:
+                    answers: Sequence[Answer | EnvironmentFailed] = self._ask(gold, said)
+                except EnvironmentFailed as failure:
+                    answers = [failure]
+                    keys = keys[-1:]
+                for key, answer in zip(keys, answers, strict=True):
+                    if self.known.setdefault(key, answer) != answer:
+                        detail = "other answers to the same turns"
+                        self.known[keys[-1]] = EnvironmentFailed("not_deterministic", detail)
+                        break
+            found = self.known[keys[-1]]
+            while len(self.known) > MAX_KNOWN:
+                self.known.popitem(last=False)
+        if isinstance(found, EnvironmentFailed):
+            raise found
+        return found
+
+    def _ask(self, gold: OutsideTask, said: Sequence[Mapping[str, Any]]) -> list[Answer]:
+        request = {"version": gold.version, "task": gold.task, "turns": said}
+        return [_answer(step) for step in self.process.ask(request, len(said))["steps"]]
+
+
+class Hosts:
+    """One process per environment."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._hosts: dict[tuple[str, str, str], Host] = {}
+
+    def find(self, library: str, environment: str, arguments: Mapping[str, Any]) -> Host:
+        """Return the host of an environment; its process starts when first needed.
+
+        Raises:
+            SettingsError: nothing says which interpreter has the library.
+        """
+        written = json.dumps(arguments, sort_keys=True)
+        command = [_interpreter(library), "-m", f"{__package__}.{library}_host"]
+        command += [environment, written]
+        if library == "openenv":
+            command.append(_place(f"openenv:{environment}", "the address of its server"))
+        with self._lock:
+            key = (library, environment, written)
+            if key not in self._hosts:
+                self._hosts[key] = Host(HostProcess(command))
+            return self._hosts[key]
+
+    def close(self) -> None:
+        """Kill all processes; they start again when needed."""
+        with self._lock:
+            hosts, self._hosts = self._hosts, {}
+        for host in hosts.values():
+            host.process.close()
+
+
+@functools.cache
+def shared_hosts() -> Hosts:
+    """Return the hosts of this process."""
+    hosts = Hosts()
+    atexit.register(hosts.close)
+    return hosts
+
+
+def close() -> None:
+    """Kill all processes; they start again when needed."""
+    shared_hosts().close()
+
+
+def offer(
+    library: str, environment: str, arguments: Mapping[str, Any], asked: Mapping[str, Any]
+) -> tuple[str, list[dict[str, Any]]]:
+    """Ask an environment for its tasks; return its version with them.
+
+    Raises:
+        SettingsError: nothing says which interpreter has the library.
+        EnvironmentFailed: it gives none.
+    """
+    host = shared_hosts().find(library, environment, arguments)
+    with host.lock:
+        reply = host.process.ask({"offer": asked}, num_turns=1 + int(asked.get("limit", 0)))
+    return reply["version"], reply["tasks"]
+
+
+def observe(problem: Problem, turns: Sequence[str]) -> tuple[Message, ...] | None:
+    """Answer the last turn; None ends the episode, also if the environment fails.
+
+    Raises:
+        SettingsError: nothing says which interpreter has the library.
+    """
+    if len(turns) >= MAX_TURNS:
+        return None
+    try:
+        gold = OutsideTask.model_validate_json(problem.answer)
+        answer = _play(gold, turns)
+    except (ValidationError, EnvironmentFailed):
+        return None
+    return None if answer.done else answer.messages
+
+
+def verify(problem: Problem, response: str) -> Verdict:
+    """Score the environment's reward of the episode; abstain where it has failed."""
+    return check_against_gold(problem, response, OutsideTask, _check)
+
+
+def _check(gold: OutsideTask, response: str) -> Verdict:
+    turns = split_turns(response)
+    if len(turns) > MAX_TURNS:
+        return scored(0.0, "unfinished", f"{len(turns)} turns")
+    try:
+        answer = _play(gold, turns)
+    except EnvironmentFailed as failure:
+        return abstain(failure.reason, failure.detail)
+    if not answer.done:
+        return scored(0.0, "unfinished", f"{len(turns)} turns")
+    reward = answer.reward
+    if reward is None or not 0.0 <= reward <= gold.highest:
+        return abstain("reward_out_of_range", f"{reward} is not in [0, {gold.highest}]")
+    share = reward / gold.highest
+    reason = "correct" if share >= 1.0 else "partial" if share > 0.0 else "wrong"
+    return scored(share, reason, f"{len(turns)} turns, reward {reward:.4g}")
+
+
+def _play(gold: OutsideTask, turns: Sequence[str]) -> Answer:
+    host = shared_hosts().find(gold.library, gold.environment, gold.arguments)
+    return host.play(gold, turns)
+
+
+def _said(turn: str) -> dict[str, Any]:
+    """Read a turn: the text after the thinking, and the calls that it consists of."""
+    text = answer_part(turn) or ""
+    calls = [
+        {"name": call.name, "parameters": dict(call.parameters)} for call in parse_calls(text) or ()
+    ]
+    return {"text": text, "calls": calls or None}
+
+
+def _answer(step: Mapping[str, Any]) -> Answer:
+    try:
+        messages = _MESSAGES.validate_python(step["messages"])
+    except ValidationError as error:
+        raise EnvironmentFailed("environment_raised", f"malformed answer: {error}") from error
+    if sum(len(message.content) for message in messages) > MAX_CHARACTERS:
+        raise EnvironmentFailed("environment_flooded", f"over {MAX_CHARACTERS} characters")
+    return Answer(messages, bool(step["done"]), step["reward"])
+
+
+def _interpreter(library: str) -> str:
+    if library == EXAMPLE:
+        return sys.executable
+    if library not in LIBRARIES:
+        raise SettingsError(f"{library!r} is not one of {', '.join((EXAMPLE, *LIBRARIES))}")
+    return _place(library, "the interpreter that has it")
+
+
+def _place(name: str, what: str) -> str:
+    entries = [entry.strip() for entry in os.environ.get(VARIABLE, "").split(",")]
+    for entry in entries:
+        found, _, place = entry.partition("=")
+        if found == name and place:
+            return place
+    raise SettingsError(f"{VARIABLE} does not say {name}=PLACE, {what}")

@@ -1,0 +1,165 @@
+"""Score the share of requested fields that a JSON answer gives correctly.
+
+Gold: {"fields": {...}, "schema": JSON schema, "tolerance": relative, for numbers}; the last two are
+optional.
+Differs: texts are compared after NFKC, case and whitespace folding, because shops write both "XL"
+and "xl".
+"""
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import jsonschema
+import numpy as np
+from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
+from pydantic import Field
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict, abstain, response_fault, scored
+from tasks.gym.protocol import Gold, verify_answer
+from tasks.gym.reference_text import normalised
+
+MAX_READ_AGAIN = 2_000_000
+"""Characters read after braces that open no object; beyond it the text is no longer searched."""
+FAILURE_COST = 2000
+"""Extra characters charged per such brace, because the decoder computes its line number."""
+MAX_ANSWERS = 100
+"""Objects with the requested fields; a response with more counts as flooded."""
+MAX_ITEMS = 200
+"""Length of a list that is compared without order; a longer list must match in order."""
+
+
+class Extraction(Gold):
+    """The expected fields and the tolerance for numbers."""
+
+    fields: dict[str, Any]
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    tolerance: float = Field(default=0.0, ge=0.0)
+
+
+def verify(problem: Problem, response: str) -> Verdict:
+    """Score the last JSON object: share of right fields minus 1/(n+1) per unrequested field."""
+    return verify_answer(problem, response, Extraction, _check)
+
+
+def same_field(gold: Any, value: Any, tolerance: float) -> bool:
+    """Compare with types: true is not 1, "1" is not 1, 1 is 1.0; the order of lists is ignored."""
+    match gold, value:
+        case (bool(), _) | (_, bool()):
+            return gold is value
+        case (int() | float(), int() | float()):
+            return gold == value or _near(gold, value, tolerance)
+        case str(), str():
+            return normalised(gold) == normalised(value)
+        case list(), list():
+            return _same_list(gold, value, tolerance)
+        case dict(), dict():
+            return gold.keys() == value.keys() and all(
+                same_field(gold[key], value[key], tolerance) for key in gold
+            )
+        case _:
+            return gold is None and value is None
+
+
+def _near(gold: float, value: float, tolerance: float) -> bool:
+    try:
+        return tolerance > 0 and abs(gold - value) <= tolerance * abs(gold)
+    except OverflowError:  # an integer beyond floats
+        return False
+
+
+def _same_list(gold: list[Any], value: list[Any], tolerance: float) -> bool:
+    """Match one to one by assignment: with a tolerance, a greedy match may be wrong."""
+    if len(gold) != len(value) or len(gold) > MAX_ITEMS:
+        return gold == value
+    rows = [[same_field(a, b, tolerance) for b in value] for a in gold]
+    same = np.array(rows, dtype=bool).reshape(len(gold), len(value))
+    from scipy.optimize import linear_sum_assignment  # takes a second to import
+
+    return bool(same[linear_sum_assignment(same, maximize=True)].all())
+
+
+def _check(gold: Extraction, answer: str) -> Verdict:
+    objects = list(json_objects(answer))
+    if not objects:
+        return scored(0.0, "no_json", "the answer holds no JSON object")
+    # An earlier block with the same fields is also an answer: the worst of them counts.
+    rivals = [(found, once) for found, once in objects[:-1] if found.keys() & gold.fields.keys()]
+    if len(rivals) >= MAX_ANSWERS:
+        return response_fault("flooded", f"{len(rivals) + 1} objects about the same fields")
+    verdicts = [
+        _score_object(gold, found) if once else scored(0.0, "repeated_key", f"{found}"[:200])
+        for found, once in (*rivals, objects[-1])
+    ]
+    worst = min(verdicts, key=lambda verdict: -1.0 if verdict.score is None else verdict.score)
+    if worst.score == verdicts[-1].score:
+        return verdicts[-1]
+    return worst.model_copy(update={"reason": "several_answers"})
+
+
+def _score_object(gold: Extraction, found: dict[str, Any]) -> Verdict:
+    if gold.schema_ is not None:
+        try:
+            error = next(
+                _validator(json.dumps(gold.schema_, sort_keys=True)).iter_errors(found), None
+            )
+        except jsonschema.SchemaError as schema_error:
+            return abstain("bad_gold", f"schema: {schema_error.message}")
+        if error is not None:
+            return scored(0.0, "schema_invalid", f"{error.json_path}: {error.message}"[:200])
+    wrong = [
+        k
+        for k, v in gold.fields.items()
+        if k not in found or not same_field(v, found[k], gold.tolerance)
+    ]
+    extra = sorted(found.keys() - gold.fields.keys())
+    num_fields = len(gold.fields)
+    share = (num_fields - len(wrong)) / num_fields if num_fields else 1.0
+    score = max(0.0, share - len(extra) / (num_fields + 1))
+    if not wrong and not extra:
+        return scored(1.0, "correct")
+    return scored(
+        score, "partial" if score > 0 else "wrong", f"wrong {wrong[:5]}, not asked for {extra[:5]}"
+    )
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> Validator:
+    parsed = json.loads(schema)
+    cls = validator_for(parsed)
+    cls.check_schema(parsed)
+    return cls(parsed)
+
+
+def json_objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yield the outermost objects in order, each with whether its keys are unique at all depths."""
+    repeated: list[str] = []
+
+    def pairs_read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            repeated.append("key")
+        return value
+
+    decoder = json.JSONDecoder(object_pairs_hook=pairs_read, parse_constant=_refuse_constant)
+    position, read_again = text.find("{"), 0
+    while position >= 0 and read_again < MAX_READ_AGAIN:
+        repeated.clear()
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except json.JSONDecodeError as error:
+            read_again += error.pos - position + FAILURE_COST
+            end = position + 1
+        except (ValueError, RecursionError):  # an integer too long, objects too deep
+            read_again += len(text) - position + FAILURE_COST
+            end = position + 1
+        else:
+            yield value, not repeated
+        position = text.find("{", end)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,166 @@
+"""Comparison of open text by a generative reward model (CompassMax A.7).
+
+Gold: {"reference": "..."} (mode "reference") compares every answer with a reference: win 1, tie
+0.5, loss 0, averaged over both presentation orders. {"mode": "round_robin"} compares every answer
+with every other of its group. {"mode": "anchor"} compares with the first response of the group that
+has an answer. In the last two modes a reference, if given, is shown to the judge in addition.
+
+Equal texts tie and a missing answer loses without a prompt. If the judge is down, or its reply
+cannot be parsed twice, the verdict is an abstention. Completions for a group of G different
+answers: 2 G, G (G - 1), 2 (G - 1), and one more for each reply that cannot be parsed.
+
+Differs: the paper compares with a reference only.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+from typing import Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict, abstain, scored
+from tasks.algorithms.preferences import TIE, round_robin_rewards
+from tasks.gym.judging.form import task_text
+from tasks.gym.judging.protocol import Judge
+from tasks.gym.judging.reward import Pair, compare
+from tasks.gym.protocol import Gold, GroupVerifier, Verifier, verify_answer
+
+
+class Mode(StrEnum):
+    """What an answer is compared with."""
+
+    REFERENCE = "reference"
+    ROUND_ROBIN = "round_robin"
+    ANCHOR = "anchor"
+
+
+class Comparison(Gold):
+    """How answers are compared."""
+
+    mode: Mode = Field(default=Mode.REFERENCE, strict=False)
+    reference: str = ""
+
+    @model_validator(mode="after")
+    def _a_reference_is_there(self) -> Self:
+        if self.mode is Mode.REFERENCE and not self.reference.strip():
+            raise ValueError("mode reference needs a reference that is not blank")
+        return self
+
+
+def judged(problem: Problem) -> Problem:
+    """Let the judge compare open text with its reference, not the substitute for a judge."""
+    if problem.verifier != "reference_text":
+        return problem
+    return problem.model_copy(update={"verifier": "generative_judge"})
+
+
+def verifier(judge: Judge) -> Verifier:
+    """Bind the judge, for single answers; abstains if the mode needs the whole group."""
+
+    def verify(problem: Problem, response: str) -> Verdict:
+        match _read(problem, response):
+            case Verdict() as early:
+                return early
+            case gold, answer if gold.mode is Mode.REFERENCE:
+                return _against_reference(judge, _Field(problem, gold, [answer], 1))[0]
+            case gold, _:
+                return abstain("needs_group", f"mode {gold.mode.value} compares inside a group")
+
+    return verify
+
+
+def group_verifier(judge: Judge) -> GroupVerifier:
+    """Bind the judge, for all modes; all comparisons of a group are one call to the judge."""
+
+    def verify(problem: Problem, responses: Sequence[str]) -> list[Verdict]:
+        read = [_read(problem, response) for response in responses]
+        entrants = {place: one for place, one in enumerate(read) if isinstance(one, tuple)}
+        found: dict[int, Verdict] = {}
+        if entrants:
+            gold = next(iter(entrants.values()))[0]
+            answers = [answer for _, answer in entrants.values()]
+            field = _Field(problem, gold, answers, len(responses))
+            found = dict(zip(entrants, _BY_MODE[gold.mode](judge, field), strict=True))
+        return [found[i] if isinstance(one, tuple) else one for i, one in enumerate(read)]
+
+    return verify
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """The answers of a group, without the responses that have none."""
+
+    problem: Problem
+    gold: Comparison
+    answers: Sequence[str]
+    group_size: int
+
+    def pair(self, first: str, second: str) -> Pair:
+        """Return two answers as the judge reads them."""
+        return Pair(task_text(self.problem.messages), first, second, self.gold.reference)
+
+
+def _read(problem: Problem, response: str) -> Verdict | tuple[Comparison, str]:
+    """Return gold and answer, or a verdict if no judge is needed."""
+    kept: list[tuple[Comparison, str]] = []
+
+    def keep(gold: Comparison, answer: str) -> Verdict:
+        kept.append((gold, answer))
+        return abstain("unjudged")
+
+    early = verify_answer(problem, response, Comparison, keep)
+    return kept[0] if kept else early
+
+
+def _against_reference(judge: Judge, field: _Field) -> list[Verdict]:
+    task, reference = task_text(field.problem.messages), field.gold.reference.strip()
+    # The reference is one of the two texts; showing it again would reveal which one.
+    return compare(judge, [Pair(task, answer, reference) for answer in field.answers])
+
+
+def _against_anchor(judge: Judge, field: _Field) -> list[Verdict]:
+    if field.group_size < 2:
+        return [_abstain_alone()]
+    anchor, *others = field.answers
+    return [
+        scored(TIE, "anchor", "the others are compared with this answer"),
+        *compare(judge, [field.pair(answer, anchor) for answer in others]),
+    ]
+
+
+def _against_each_other(judge: Judge, field: _Field) -> list[Verdict]:
+    if field.group_size < 2:
+        return [_abstain_alone()]
+    num_answers = len(field.answers)
+    places = list(combinations(range(num_answers), 2))
+    found = compare(judge, [field.pair(field.answers[i], field.answers[j]) for i, j in places])
+    wins_GG = np.zeros((field.group_size, field.group_size))
+    wins_GG[:num_answers, num_answers:] = 1.0  # an answer beats a response that has none
+    for (i, j), verdict in zip(places, found, strict=True):
+        won = np.nan if verdict.score is None else verdict.score
+        wins_GG[i, j], wins_GG[j, i] = won, 1.0 - won
+    silences = [v for v in found if v.abstained]
+    num_others = field.group_size - 1
+    return [
+        abstain(silences[0].reason, f"most of {num_others} comparisons have no verdict")
+        if np.isnan(reward)
+        else scored(
+            float(reward), "compared", f"{num_others} others, {len(silences)} unjudged pairs"
+        )
+        for reward in round_robin_rewards(wins_GG)[:num_answers]
+    ]
+
+
+def _abstain_alone() -> Verdict:
+    return abstain("needs_group", "a group of one has nothing to compare")
+
+
+_BY_MODE: Mapping[Mode, Callable[[Judge, _Field], list[Verdict]]] = {
+    Mode.REFERENCE: _against_reference,
+    Mode.ANCHOR: _against_anchor,
+    Mode.ROUND_ROBIN: _against_each_other,
+}

@@ -1,0 +1,312 @@
+r"""Decide whether two parsed answers are equal: exactly if possible, else numerically.
+
+Integers and rational numbers are compared exactly, other constants to `latex_terms.DIGITS` digits.
+Expressions with unknowns are evaluated at several points, exactly where their values are rational:
+expressions that agree at all points count as equal (Schwartz-Zippel), and no proof is attempted.
+A tolerance applies only if the problem states one.
+
+The result is True, False, or None where this comparison cannot decide.
+"""
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+
+from tasks.gym.maths import units
+from tasks.gym.maths.latex_terms import (
+    Term,
+    TooLarge,
+    Value,
+    inexact,
+    minus,
+    parse_term,
+    symbols,
+    value_of,
+)
+from tasks.gym.maths.parse import Answer
+
+UNORDERED = {"list", "set", "union", "value"}
+SAME_DIGITS = 40
+ROUNDED_PLACES = 6
+"""A decimal fraction with at least as many places may stand for a value that rounds to it."""
+POINTS = tuple(
+    tuple(Fraction(value, 1000) for value in point)
+    for point in (
+        (731, 1417, 2293, 577),
+        (-1213, 2719, -391, 1833),
+        (3137, -847, 1291, 2100),
+        (40900, 33700, 27200, 45600),
+        (-5210, -3170, 611, -1930),
+    )
+)
+
+STEPS = tuple(
+    (Fraction(place), Fraction(40 - place), Fraction(7), Fraction(3)) for place in range(1, 40)
+)
+"""Additional points for expressions with floors and ceilings, which are constant in steps."""
+
+_ROUNDED = re.compile(rf"-?\d*\.\d{{{ROUNDED_PLACES},}}")
+_DECIMAL_COMMA = re.compile(r"-?\d+,\d\d")
+_COEFFICIENTS = re.compile(r"\([^()]*\)|\^\{?\d\}?|_(?:\w|\{[^{}]*\})")
+
+
+def same(gold: Answer, other: Answer, tolerance: Fraction | None = None) -> bool | None:
+    """Compare two answers; None if one of them cannot be read."""
+    if _tight(gold.text) == _tight(other.text) and gold.kind != "hedged":
+        return gold.name == other.name or not _names_differ(gold.name, other.name)
+    if other.kind == "hedged" or _names_differ(gold.name, other.name):
+        return False
+    if not units.agree(gold.unit, other.unit):
+        return False
+    kinds = {gold.kind, other.kind}
+    for kind, compare in (
+        ("unread", _unread),
+        ("approximation", _approximate),
+        ("equation", _equations),
+        ("words", _words),
+        ("based", _based),
+    ):
+        if kind in kinds:
+            return compare(gold, other)
+    if kinds == {"value"}:
+        return _values_agree(gold, other, tolerance)
+    return _parts(gold, other, tolerance)
+
+
+def _tight(text: str) -> str:
+    """Remove spaces that separate nothing."""
+    return re.sub(r"(?<!\w) +| +(?!\w)", "", text)
+
+
+def _names_differ(gold: str, other: str) -> bool:
+    """Say whether two names denote different things; `y` and `f(x)` may denote the same."""
+    a, b = (re.sub(r"[\\{}\s]", "", name) for name in (gold, other))
+    return bool(a and b) and a != b and len(a) == len(b)
+
+
+def _unread(gold: Answer, other: Answer) -> bool | None:
+    return None
+
+
+def _approximate(gold: Answer, other: Answer) -> bool | None:
+    """Return the value before the sign; the value after it only if the two are close."""
+    if gold.kind == "approximation":
+        return _any([same(part, other) for part in gold.parts])
+    exact, last = other.parts[0], other.parts[-1]
+    first = same(gold, exact)
+    if first is not False or len(other.parts) == 1:
+        return first
+    if same(gold, last) is not True:
+        return False
+    a, b = (_evaluated(part.term) for part in (exact, last))
+    places = len(last.text.rpartition(".")[2]) if "." in last.text else 0
+    return a is not None and b is not None and abs(inexact(a) - inexact(b)) <= 10.0**-places
+
+
+def _any(verdicts: Sequence[bool | None]) -> bool | None:
+    if True in verdicts:
+        return True
+    return None if None in verdicts else False
+
+
+def _all(verdicts: Sequence[bool | None]) -> bool | None:
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+def _equations(gold: Answer, other: Answer) -> bool | None:
+    """Compare equations up to a factor; compared with a value, an equation states its last side."""
+    if gold.kind == "equation" and _constant(gold):
+        return _chain(gold) and same(gold.parts[-1], other)
+    if gold.kind != "equation" and not (gold.name and other.kind == "equation"):
+        return _chain(other) and same(gold, other.parts[-1])
+    if other.kind != "equation" and not other.name:
+        return False  # a + 3z = 0 asks for more than 0
+    ours, theirs = _difference(gold), _difference(other)
+    if ours is None or theirs is None:
+        return None
+    ratios = [value for value in _at_points(Term("/", (ours, theirs))) if value is not None]
+    if len(ratios) < 2 or any(not value for value in ratios):
+        return None if len(ratios) < 2 else False
+    return all(_same_value(ratios[0], value) for value in ratios)
+
+
+def _chain(equation: Answer) -> bool:
+    """Say whether no two sides are different numbers and the other sides are what was asked for."""
+    known = [side for side in equation.parts if side.term is not None and not symbols(side.term)]
+    if any(_values_agree(known[-1], side, None) is not True for side in known[:-1]):
+        return False  # 27 = 26 states two values
+    # m + n = 15 says what m + n is; 2a + z = 1 is an equation.
+    asked = [side.text for side in equation.parts if side not in known]
+    return not any(re.search(r"\d", _COEFFICIENTS.sub("", text)) for text in asked)
+
+
+def _constant(equation: Answer) -> bool:
+    return all(part.term is not None and not symbols(part.term) for part in equation.parts)
+
+
+def _difference(equation: Answer) -> Term | None:
+    if equation.kind != "equation":
+        left = parse_term(equation.name)
+        return minus(left, equation.term) if left and equation.term else None
+    left, right = equation.parts[0].term, equation.parts[-1].term
+    return minus(left, right) if left and right and len(equation.parts) == 2 else None
+
+
+def _words(gold: Answer, other: Answer) -> bool | None:
+    if gold.kind == other.kind == "words" and gold.text == other.text:
+        return True
+    if gold.term is not None and other.term is not None:
+        return _same_term(gold.term, other.term)
+    a, b = _plain_words(gold.text), _plain_words(other.text)
+    return bool(a) and a == b
+
+
+def _plain_words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold().replace("\\text", ""))
+
+
+def _based(gold: Answer, other: Answer) -> bool:
+    """Compare digits; a missing base is taken from the other answer."""
+    texts = [answer.text.partition("_")[0] for answer in (gold, other)]
+    return {gold.kind, other.kind} == {"based", "value"} and texts[0] == texts[1]
+
+
+def _parts(gold: Answer, other: Answer, tolerance: Fraction | None) -> bool | None:
+    """Compare the parts of two answers: in any order for lists and sets, else in order."""
+    if _decimal_comma(gold, other) or _decimal_comma(other, gold):
+        return True
+    kinds = {gold.kind, other.kind}
+    relations = any(kind.startswith("relation") for kind in kinds)
+    if relations and len(kinds) > 1 and "value" not in kinds:
+        return None  # 1 <= |z| <= 2 may be written as a union
+    if kinds <= UNORDERED:
+        return _unordered(gold.parts, other.parts, tolerance)
+    # (1, 2) may be written 1, 2, and p = 1, q = 2 as (1, 2): the gold says whether order counts.
+    named = gold.kind == "list" and all(part.name for part in gold.parts)
+    ordered = (gold.kind == "()" and other.kind == "list") or (named and other.kind == "()")
+    if (len(kinds) > 1 and not ordered) or len(gold.parts) != len(other.parts):
+        return False
+    pairs = zip(gold.parts, other.parts, strict=True)
+    return _all([same(a, b, tolerance) for a, b in pairs])
+
+
+def _decimal_comma(written: Answer, other: Answer) -> bool:
+    """Read 1,22 as 1.22 if the other side is that number."""
+    return _DECIMAL_COMMA.fullmatch(written.text) is not None and (
+        written.text.replace(",", ".") == other.text
+    )
+
+
+def _unordered(
+    gold: Sequence[Answer], other: Sequence[Answer], tolerance: Fraction | None
+) -> bool | None:
+    """Match every part with a distinct one; equality is transitive, so the first match suffices."""
+    left, undecided = list(other), False
+    if len(left) > len(gold):  # a member written twice counts once
+        left = list({_tight(part.text): part for part in left}.values())
+    if not gold or len(left) != len(gold):
+        return False
+    for part in gold:
+        verdicts = [same(part, candidate, tolerance) for candidate in left]
+        if True in verdicts:
+            del left[verdicts.index(True)]
+        elif None in verdicts:
+            undecided = True
+        else:
+            return False
+    return None if undecided else True
+
+
+def _values_agree(gold: Answer, other: Answer, tolerance: Fraction | None) -> bool | None:
+    if gold.term is None or other.term is None:
+        return None
+    verdict = _same_term(gold.term, other.term, tolerance)
+    percents = [answer for answer in (gold, other) if answer.unit >= units.PERCENT]
+    if verdict is False and len(percents) == 1:  # 50 % is 0.5 as well as 50
+        hundredth = Term("num", value=Fraction(1, 100))
+        ours, theirs = (
+            Term("*", (term, hundredth)) if answer is percents[0] else term
+            for answer, term in ((gold, gold.term), (other, other.term))
+        )
+        verdict = _same_term(ours, theirs, tolerance)
+    return verdict or (_rounded(gold, other) or _rounded(other, gold) or verdict)
+
+
+def _rounded(decimal: Answer, exact: Answer) -> bool:
+    """Say whether a decimal fraction is a non-terminating value, rounded or truncated."""
+    if not _ROUNDED.fullmatch(decimal.text) or decimal.term is None or exact.term is None:
+        return False
+    value = _evaluated(exact.term)
+    if value is None or symbols(exact.term) or inexact(value).imag != 0:
+        return False
+    written, places = Fraction(decimal.text), len(decimal.text.partition(".")[2])
+    if isinstance(value, Fraction) and _ends(value):
+        return False
+    beyond = (abs(inexact(value)) - abs(inexact(written))) * 10**places
+    return (written < 0) == (inexact(value).real < 0) and -0.5 <= beyond < 1
+
+
+def _ends(value: Fraction) -> bool:
+    """Say whether the decimal expansion of a value terminates."""
+    below = value.denominator
+    for prime in (2, 5):
+        while below % prime == 0:
+            below //= prime
+    return below == 1
+
+
+def _same_term(gold: Term, other: Term, tolerance: Fraction | None = None) -> bool | None:
+    if not symbols(gold) and not symbols(other):
+        a, b = _evaluated(gold), _evaluated(other)
+        if a is None or b is None:
+            return None if a is None else False
+        return _same_value(a, b, tolerance)
+    pairs = [
+        (a, b)
+        for a, b in zip(_at_points(gold, other), _at_points(other, gold), strict=True)
+        if a is not None
+    ]
+    if any(b is None or not _same_value(a, b) for a, b in pairs):
+        return False
+    return True if len(pairs) > 1 else None
+
+
+def _evaluated(term: Term | None) -> Value | None:
+    try:
+        return None if term is None else value_of(term, {})
+    except (TooLarge, ArithmeticError, ValueError, KeyError):
+        return None
+
+
+def _at_points(term: Term, other: Term | None = None) -> list[Value | None]:
+    """Evaluate at the points; None where there is no value."""
+    names = sorted(symbols(term) | (symbols(other) if other else frozenset()))
+    values: list[Value | None] = []
+    steps = _has_steps(term) or (other is not None and _has_steps(other))
+    for point in (*POINTS, *STEPS) if steps else POINTS:
+        spread = {
+            name: point[place % len(point)] + place // len(point)
+            for place, name in enumerate(names)
+        }
+        try:
+            values.append(value_of(term, spread))
+        except (TooLarge, ArithmeticError, ValueError):
+            values.append(None)
+    return values
+
+
+def _has_steps(term: Term) -> bool:
+    return term.name in ("floor", "ceiling") or any(map(_has_steps, term.parts))
+
+
+def _same_value(a: Value, b: Value, tolerance: Fraction | None = None) -> bool:
+    if isinstance(a, Fraction) and isinstance(b, Fraction):
+        return a == b or (tolerance is not None and abs(a - b) <= tolerance)
+    x, y = inexact(a), inexact(b)
+    distance, size = abs(x - y), max(abs(x), abs(y))
+    if tolerance is not None and distance <= inexact(tolerance):
+        return True
+    exact_zero = 0 in (a, b)
+    return distance <= 10.0**-SAME_DIGITS * (1 if exact_zero else size)

@@ -1,0 +1,283 @@
+r"""Where a response states its final answer: in a box, on a marked line, in a sentence.
+
+A box is the answer; the text before it in its sentence is working, `600 + 120 = \boxed{720}`.
+Another value stated elsewhere (a second box, `#### 27`, "the answer is 27") is a second answer.
+Every pattern takes time linear in the text.
+"""
+
+# ruff: noqa: RUF001 - signs that people type
+import itertools
+import re
+from dataclasses import dataclass
+
+from tasks.gym.denials import WINDOW, denied_before
+from tasks.gym.maths.numerals import spelled_beside_digits, typed_minus
+from tasks.gym.maths.parse import MAX_CHARACTERS
+from tasks.gym.maths.prose import is_number, stated
+from tasks.gym.maths.words import ANY_OR, JOINT, TURN
+
+MAX_GAP = 40
+"""Most characters between two boxes that state one list."""
+MAX_WORDS_BEFORE = 4
+"""Most words between "the answer is" and a number that is another answer than a box."""
+MAX_GAPS = 2
+"""Most spaces in a sentence that consists of another answer; a longer one tells something."""
+MAX_LINE = 100
+"""Most characters of a line that consists of an answer."""
+MAX_MARKS = 100
+"""A response that announces an answer more often states none."""
+
+_BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])")
+_BRACES = re.compile(
+    r"(?P<box>\\{1,2}(?:boxed|fbox)[ \t]{0,9}\{)|"
+    r"(?P<bare>\\{1,2}boxed[ \t]{0,9}(?=[\w\\]))|\\.|[{}]",
+    re.DOTALL,
+)
+_BARE = re.compile(r"\\frac\s?\d\d|\\frac\{[^{}]{1,99}\}\{[^{}]{1,99}\}|-?[\d.,]{0,99}\d|\w")
+_JOINT = re.compile(
+    r"(?:[\s,;$]|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|\\q?quad\b|\\[,;()\[\] ]|\b(?:and|or)\b|"
+    r"\\?[A-Za-z](?:_\{?\w\}?)?\s*=)*"
+)
+_INVISIBLE = re.compile(r"\\phantom\s*\{[^{}]*\}|[\s\\]")
+_NUMBER_BESIDE = r"\$?(?P<value>[-+]?[\d.,/]{1,40}\d|\d|\\d?frac\{\d{1,20}\}\{\d{1,20}\})\$?"
+_CLOSING = r"[\s$}*_)\]\\]{0,6}"
+_END = rf"(?={_CLOSING}(?:[.;!?。](?:\s|$)|\n|$))"
+_OR_AFTER = re.compile(
+    rf"{_CLOSING}(?:{ANY_OR}\s{{0,3}}(?:is\s|perhaps\s|maybe\s)?{_NUMBER_BESIDE}(?![\w\\])|"
+    rf"(?:{JOINT}|[-–—~])\s?{_NUMBER_BESIDE.replace('value', 'end')}{_END})",
+    re.IGNORECASE,
+)
+"""An alternative after a box, or the end of a range or list that begins with it."""
+_OR_BEFORE = re.compile(
+    rf"(?:(?<!\w)(?:either|entweder|soit|antara)\s{{1,3}}|(?<![\w.,\\=])(?<!=\s)(?=[^,]*$))"
+    rf"{_NUMBER_BESIDE},?\s{{0,3}}{ANY_OR}(?P<end>)\s{{0,3}}\$?$",
+    re.IGNORECASE,
+)
+"""An alternative before a box; `x = 1/5, or` says the same in other words."""
+_AFTERTHOUGHT = re.compile(
+    rf"[.;!?。\n…]{_CLOSING}{TURN}(?P<value>(?:[^.;!?。\n]|[.,](?=\d)){{1,40}}){_END}",
+    re.IGNORECASE,
+)
+"""A sentence after an answer that consists of another one: `Or 6.`, `No, six.`"""
+_CALCULATION = re.compile(r"<<[^<>\n]*>>")  # GSM8K's calculator notes
+_LABEL = (
+    r"(?:final[ \t]{1,3})?answer|ans|jawaban(?:nya)?(?:[ \t]{1,3}akhir)?|jawapan(?:nya)?|"
+    r"đáp[ \t]{1,3}(?:án|số)|"
+    r"kết[ \t]{1,3}quả|trả[ \t]{1,3}lời|คำตอบ|ตอบ|答案|答|"
+    r"respuesta(?:[ \t]{1,3}final)?|réponse(?:[ \t]{1,3}finale)?|"
+    r"resposta(?:[ \t]{1,3}final)?|(?:die[ \t]{1,3})?antwort|答え|정답"
+)
+_COPULA = r"(?:is|are|equals|ialah|adalah|là|es|est|é|ist|lautet|คือ|是|为|為|は)"
+_LINE = re.compile(
+    rf"####+[ \t]*(?P<hash>[^\n]+)|"
+    rf"^[ \t>*_#]{{0,9}}(?:A|{_LABEL})[ \t*_]{{0,5}}[:：][ \t*_]{{0,5}}"
+    r"(?P<line>[^\n]+)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MARK = re.compile(
+    rf"####+|^[ \t>*_#]{{0,9}}A[ \t*_]{{0,5}}[:：]|"
+    rf"(?<![\w/])(?:{_LABEL})[ \t*_]{{0,5}}(?:[:：=]|{_COPULA}(?![a-z'’]))|"
+    rf"(?<!\w)answer\s{{1,3}}to\s[^.\n]{{1,80}}?\sis(?!\w)|"
+    rf"(?:答案|คำตอบ)(?:{_COPULA}|[:：])",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HINT = re.compile(
+    r"####|a[ \t*_]{0,5}[:：]|answer|ans|jawa[bp]an|đáp|kết|trả|ตอบ|答|resp|réponse|antwort|정답"
+)
+"""Occurs in every mark, in lower case; a search for it takes a tenth of the time."""
+_OF_A_PART = re.compile(
+    r"answer\s+to\s+(?:the\s+)?(?:part|first|second|third|step|sub|\([a-d]\))", re.IGNORECASE
+)
+_LEAD = re.compile(r"[^\d\\]*")
+"""The words before the first number."""
+_SENTENCE_END = re.compile(r"\n|(?:[.!]|(?<=\?))\s+(?=[A-ZÀ-Þ])|。")
+_CLAUSE_END = re.compile(r"[,;]\s|\s(?=so|thus|hence|which|because)", re.IGNORECASE)
+_DISPLAYED = re.compile(r"\s{0,9}[:*]{0,4}\s{0,9}(?:\\\[(.*?)\\\]|\$\$(.*?)\$\$)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A text that states an answer, and how it was found."""
+
+    text: str
+    how: str
+    sentence: str = ""
+    """The whole sentence, if the text is only a part of it."""
+
+
+def strict(text: str, language: str) -> list[Place]:
+    """Find the boxes; without any the marked lines, or the text if it is one short line."""
+    text = typed_minus(_CALCULATION.sub("", text))
+    if _BOX.search(text):
+        return _distinct(boxes(text, language))
+    lines = [
+        Place((m["hash"] or m["line"]).strip("* \t"), "marked line") for m in _LINE.finditer(text)
+    ]
+    if not lines and len(text) <= MAX_LINE and "\n" not in text.strip():
+        lines = [Place(text.strip(), "whole text")]
+    return _distinct([place for place in lines if place.text])
+
+
+def lenient(text: str, language: str) -> list[Place]:
+    """Find boxes, marked lines and sentences; else lines that are numbers, and the last line.
+
+    If there is a box, other places count only if they are a number. An unclosed box states nothing.
+    """
+    text = typed_minus(_CALCULATION.sub("", text))
+    found, first_mark = boxes(text, language), len(text)
+    boxed = _BOX.search(text)
+    phrases: list[Place] = []
+    denials: list[Place] = []
+    marks = _MARK.finditer(text) if _HINT.search(text.lower()) else ()
+    for place, mark in enumerate(marks):
+        if place == MAX_MARKS:
+            return []
+        first_mark = min(first_mark, mark.start())
+        phrase, how = _phrase(text, mark), "marked line" if mark[0][0] == "#" else "sentence"
+        if how == "sentence" and denied_before(text[max(0, mark.start() - WINDOW) : mark.end()]):
+            denials.append(Place(f"\\ne {phrase}", "denial"))
+        elif boxed and not _OF_A_PART.match(mark[0]):
+            phrases += _beside_box(phrase, how, language)
+        elif not boxed and re.search(r"\w", phrase):
+            stating = _stated(phrase, how, language, leading=True)
+            (denials if stating[0].how == "denial" else phrases).extend(stating)
+    if boxed and not found:
+        return []
+    if boxed:
+        first_mark = min(first_mark, boxed.start())
+    if not found and not phrases:
+        return denials or _distinct(_unmarked(text, language))
+    head = text[: min(first_mark, MAX_CHARACTERS)].strip().partition("\n")[0]
+    heads = [Place(head, "first line")] if is_number(head, language) else []
+    return _distinct(heads + found + phrases + _afterthoughts(text, first_mark, language))
+
+
+def _afterthoughts(text: str, start: int, language: str) -> list[Place]:
+    """Find the sentences after an answer that consist of another one."""
+    found = (m["value"].strip(" \t$*_") for m in _AFTERTHOUGHT.finditer(text, start))
+    return [
+        Place(value, "afterthought")
+        for value in found
+        if value.count(" ") <= MAX_GAPS and is_number(value, language)
+    ]
+
+
+def boxes(text: str, language: str = "en") -> list[Place]:
+    r"""Return the contents of every outermost \boxed{...} with balanced braces, in order.
+
+    A number stated as an alternative to a box counts like a box. A denied box states a denial.
+    """
+    places: list[Place] = []
+    for start, end, opened in _box_spans(text):
+        gap = text[max(0, opened - MAX_GAP) : opened + 1]
+        before = spelled_beside_digits(gap, language)[:-1]
+        after = spelled_beside_digits(text[end : end + 1 + MAX_GAP], language)[1:]
+        denied = len(places) < MAX_MARKS and denied_before(before)
+        denied = denied or re.search(r"(?:\\neq?|≠|\\not\s?=)[\s$]*$", before)
+        content = text[start:end]
+        places.append(Place(f"\\ne {content}" if denied else content, "box"))
+        for beside in (_OR_AFTER.match(after), _OR_BEFORE.search(before)):
+            if beside:
+                value = beside["value"] or beside["end"]
+                places.append(Place(value, "beside a box"))
+    return places
+
+
+def joint(text: str) -> str:
+    r"""Return `a, b` for \boxed{a} and \boxed{b}: one list with a box for each part; else ''."""
+    spans = _box_spans(text)
+    between = [text[end + 1 : opened] for (_, end, _), (_, _, opened) in itertools.pairwise(spans)]
+    if not between or any(len(gap) > MAX_GAP or not _JOINT.fullmatch(gap) for gap in between):
+        return ""
+    return ", ".join(text[start:end] for start, end, _ in spans)
+
+
+def _distinct(places: list[Place]) -> list[Place]:
+    return list({place.text: place for place in reversed(places)}.values())[::-1]
+
+
+def _box_spans(text: str) -> list[tuple[int, int, int]]:
+    """Return the start and end of each box's content, and the start of the box."""
+    spans: list[tuple[int, int, int]] = []
+    depth, start, opened = 0, 0, 0
+    first = _BOX.search(text)
+    for token in _BRACES.finditer(text, max(0, first.start() - 1)) if first else ():
+        if token["bare"] is not None:
+            content = _BARE.match(text, token.end())
+            if depth == 0 and content:
+                spans.append((token.end(), content.end(), token.start()))
+            continue
+        opens = token["box"] is not None or (depth > 0 and token[0] == "{")
+        if opens and depth == 0:
+            start, opened = token.end(), token.start()
+        depth += 1 if opens else -1 if depth and token[0] == "}" else 0
+        if depth == 0 and token[0] == "}" and start:
+            spans.append((start, token.start(), opened))
+            start = 0
+    # \boxed{\phantom{2}} draws a box to be filled in.
+    return [span for span in spans if _INVISIBLE.sub("", text[span[0] : span[1]])]
+
+
+def _phrase(text: str, mark: re.Match[str]) -> str:
+    """Return the text after a mark: a displayed formula, or the rest of the sentence."""
+    after = text[mark.end() : mark.end() + MAX_CHARACTERS]
+    displayed = _DISPLAYED.match(after)
+    if displayed and "boxed" not in displayed[0]:
+        return (displayed[1] or displayed[2] or "").strip()
+    return _SENTENCE_END.split(after.lstrip(" \t\n:：*_"), maxsplit=1)[0].strip()
+
+
+def _beside_box(phrase: str, how: str, language: str) -> list[Place]:
+    """Return the number that a phrase itself states, before a box or without one."""
+    box = _BOX.search(phrase)
+    working = (phrase[: box.start()] if box else phrase).strip(" \t$*")
+    if box and working.endswith(("=", "\\approx", "≈")):
+        return []
+    own = _CLAUSE_END.split(working, maxsplit=1)[0]
+    texts = (own,) if is_number(own, language) else ()
+    if not box and not texts:
+        found = stated(phrase, language, leading=True)
+        texts = tuple(text for text in found if _is_near(phrase, text))
+    return [Place(text, how) for text in texts if is_number(text, language)]
+
+
+def _is_near(phrase: str, text: str) -> bool:
+    """Say whether a value follows the words that announce it: not `the remainder by 1000`."""
+    before, found, _ = phrase.partition(text.strip("$ "))
+    return not found or len(before.split()) <= MAX_WORDS_BEFORE
+
+
+def _stated(sentence: str, how: str, language: str, *, leading: bool) -> list[Place]:
+    parts = stated(sentence, language, leading=leading)
+    if parts:
+        return [Place(part, how, sentence) for part in parts]
+    lead = _LEAD.match(sentence)
+    if lead and denied_before(lead[0]):
+        return [Place(f"\\ne {sentence}", "denial")]
+    return [Place(sentence, how)]
+
+
+def _unmarked(text: str, language: str) -> list[Place]:
+    stripped = text.strip()
+    if not stripped:
+        return []
+    if is_number(stripped, language):
+        return [Place(stripped, "whole text")]
+    head, tail = text[:-MAX_CHARACTERS], _on_one_line(text[-MAX_CHARACTERS:])
+    lines = [line for line in (head + tail).split("\n") if line.strip()]
+    numbers = [
+        Place(line, "line") for line in lines if len(line) <= MAX_LINE and is_number(line, language)
+    ]
+    sentences = _SENTENCE_END.split(lines[-1][-MAX_CHARACTERS:].strip())
+    last = next((s for s in reversed(sentences) if re.search(r"\d", s)), sentences[-1])
+    return numbers + _stated(last, "last line", language, leading=False)
+
+
+def _on_one_line(text: str) -> str:
+    """Join the lines of the last displayed formula."""
+    for opening, closing in (("$$", "$$"), ("\\[", "\\]")):
+        inside, closed, after = text.rpartition(closing)
+        before, opened, formula = inside.rpartition(opening)
+        if closed and opened:
+            text = before + opened + formula.replace("\n", " ") + closed + after
+    return text

@@ -1,0 +1,353 @@
+r"""Parse a written answer into a tree: a value, words, or a tuple, set or equation of parts.
+
+A text is LaTeX or plain, with numbers in the problem's language. The outermost signs decide its
+kind; its parts are parsed in the same way. A text that cannot be parsed is `unread`.
+"""
+
+# ruff: noqa: RUF001 - signs that people type
+import functools
+import re
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tasks.gym.maths import units
+from tasks.gym.maths.latex_terms import Term, parse_term
+from tasks.gym.maths.numerals import machine_numbers, plain_signs, typed_minus
+from tasks.gym.maths.words import HEDGES, MINUS
+
+MAX_CHARACTERS = 1000
+"""A longer text is not a final answer."""
+MAX_DEPTH = 5
+"""Most levels of nesting: tuples in sets in unions."""
+
+_SIGNS = str.maketrans(
+    {
+        "−": "-",
+        "≤": "<=",
+        "≥": ">=",
+        "≠": "\\ne ",
+        "≈": "\\approx ",
+        "∪": "\\cup ",
+        "∈": "\\in ",
+        "∞": "\\infty ",
+        "±": "\\pm ",
+        "、": ", ",
+        "。": "",
+    }
+)
+_AND_OR = {
+    "en": "and|or",
+    "id": "dan|atau",
+    "ms": "dan|atau",
+    "vi": "và|hoặc",
+    "es": "y|o",
+    "fr": "et|ou",
+    "pt": "e|ou",
+    "de": "und|oder",
+    "th": "และ|หรือ",
+    "zh": "和|或",
+}
+"""Words that separate the items of a list; in other languages y and e are unknowns."""
+_REWRITES = tuple(
+    (re.compile(pattern), by)
+    for pattern, by in (
+        (r"\$|\\[()\[\]]", " "),
+        (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
+        (r"\\(?:left|right|displaystyle|limits|[bB]igg?[lr]?|bf|rm|it)(?![A-Za-z])", ""),
+        (r"\\phantom\s*\{[^{}]*\}|\\text(?:color)?\{(?:red|blue|green)\}(?=\{)", ""),
+        (r"(?<=\d),\\!\s*|\\!\s*", ""),
+        (r"\{,\}", ","),
+        (r"\\[,;:> ]|\\q?quad(?![A-Za-z])|\\hspace\{[^{}]*\}|~", " "),
+        (r"\^\s*(?:\{\s*\\circ\s*\}|\\circ)|\\degree(?![A-Za-z])", "°"),
+        (r"\{([^{}]*)\\over(?![A-Za-z])([^{}]*)\}", r"\\frac{\1}{\2}"),
+        (r"^([^=]*)\\over(?![A-Za-z])(.*)$", r"\\frac{\1}{\2}"),
+        (r"\\lt(?![A-Za-z])", "<"),
+        (r"\\gt(?![A-Za-z])", ">"),
+        (r"\\l(?:e|eq|eqslant)(?![A-Za-z])", "<="),
+        (r"\\g(?:e|eq|eqslant)(?![A-Za-z])", ">="),
+        (r"\\(?:neq?|not\s*=)(?![A-Za-z])|!=", r"\\ne "),
+        (r"\\(?:approx|simeq|doteq)(?![A-Za-z])", r"\\approx "),
+        (r"(?<=[\w)}])\*\*(?=[\w({\\-])", "^"),
+        (r"\*\*", ""),
+        (r"\\(?:cdot|times)(?![A-Za-z])", "*"),
+        (
+            r"\\(?:mathbf|mathit|mathcal|boldsymbol|bm|vec|overline|boxed|fbox)\s*\{([^{}]*)\}",
+            r"\1",
+        ),
+    )
+)
+_MONEY = re.compile(r"R\\?\$|(?:US|NT|HK|S|A|C)?\\\$|US\$")
+_DOLLAR = re.compile(r"\$(?=\s?[-+]?\s?[\d.])|(?<=\d)\$")
+_TEXT = re.compile(r"\\(?:text(?:bf|it|rm|normal)?|mathrm|mbox|operatorname)\s*\{([^{}]*)\}")
+_WRITTEN_UNIT = re.compile(
+    r"(?<=[\d})\]a-zA-Z!%° ])((?:\\(?:text(?:bf|it|rm|normal)?|mathrm|mbox)\s*\{[^{}\d]*\}"
+    r"(?:\s*\^\s*\{?[23]\}?)?[\s/.]?)+)$"
+)
+_UNIT_FOLLOWS = "\ue000"
+_SIGN = units.CURRENCY_SIGNS
+_LETTER = rf"(?:[^\W\d_]|[°%{_SIGN}{units.MARKS}])"
+_PLAIN_UNIT = re.compile(
+    rf"(?<=[\d)}}!])(?P<space>\s*(?:/(?=[a-z]{{3}}))?)(?P<unit>{_LETTER}(?:{_LETTER}|[ ./'’-])*"
+    r"(?:\^\{?[23]\}?|(?<=[a-z])[23])?)$"
+)
+_CURRENCY = re.compile(
+    rf"([-+]?)\s*(RM|Rp\.?|IDR|USD|THB|VND|BRL|EUR|[{_SIGN}])\s*([-+]?(?:[\d.]|\\frac).*)",
+    re.DOTALL,
+)
+_FUNCTION = re.compile(r"(?:sqrt|pi|sin|cos|tan|sec|log|ln|exp|mod|choose)(?![A-Za-z])")
+_ANGLE = re.compile(r"(?:sin|cos|tan|sec|csc|cot)(?![A-Za-z])")
+_MIXED = re.compile(r"(?<![\d.])(\d+) (\d+)/(\d+)(?![\d.])")
+_NAME = re.compile(
+    r"\(?(?:\\(?:angle|triangle))?\\?[^\W\d_]+(?:_(?:\{[^{}]*\}|\w)|\^\{-1\})?'*(?:[(,:|]\\?\w+"
+    r"(?:_(?:\{[^{}]*\}|\w))?)*\)?"
+)
+_MATRIX = re.compile(
+    r"\\begin\{[pbvV]?matrix\}((?:(?!\\begin).)*)\\end\{[pbvV]?matrix\}", re.DOTALL
+)
+_RELATION = re.compile(r"(<=|>=|<|>|\\ne )")
+_BASED = re.compile(r"(-?\d[0-9A-F]*)_\{?(\d+)\}?")
+# A word next to other text is not a product of letters.
+_SENTENCE = re.compile(
+    r"(?<![\\A-Za-z])[A-Za-z]{3,}\s+[\w\\(]|[\w)}]\s+[A-Za-z]{3,}|[^\W\d_a-zA-Zα-ωΑ-Ω]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A kind (value, words, list, set, union, ratio, equation ..., or brackets) and its parts."""
+
+    kind: str
+    text: str
+    """Normalised, so that equal texts are equal answers."""
+    parts: tuple["Answer", ...] = ()
+    term: Term | None = None
+    name: str = ""
+    """The left side of `x = 5`: x."""
+    unit: frozenset[str] = frozenset()
+
+    @property
+    def readable(self) -> bool:
+        """True if no part is unread or hedged."""
+        return self.kind not in ("unread", "hedged") and all(part.readable for part in self.parts)
+
+
+@functools.lru_cache(maxsize=4096)
+def parse(text: str, language: str = "en") -> Answer:
+    """Read a written answer."""
+    if len(text) > MAX_CHARACTERS:
+        return Answer("unread", text)
+    return _answer(normalised(text, language), MAX_DEPTH)
+
+
+def normalised(text: str, language: str = "en") -> str:
+    """Normalise the spelling of a text; letters keep their case."""
+    text = plain_signs(typed_minus(text)).translate(_SIGNS).strip()
+    # `\\` ends a row of a matrix; elsewhere a backslash was escaped twice.
+    text = text.replace("\\\\", "\\cr " if "matrix}" in text else "\\").replace("\\%", "%")
+    text = _MONEY.sub(lambda match: " BRL " if match[0][0] == "R" else " USD ", text)
+    if text.count("$") == 1:  # no formula
+        text = _DOLLAR.sub(" USD ", text)
+    for pattern, by in _REWRITES:
+        text = pattern.sub(by, text)
+    text = _commas(language.partition("-")[0]).sub(", ", text)
+    text = machine_numbers(re.sub(r"\s+", " ", text).strip(), language)
+    return MINUS.sub("-", text).strip(" ;,").rstrip(" .;,:\\").strip()
+
+
+@functools.cache
+def _commas(language: str) -> re.Pattern[str]:
+    """Match the words that separate the items of a list."""
+    words = "|".join({_AND_OR["en"], _AND_OR.get(language, "and")})
+    return re.compile(
+        rf"\\text\s*\{{\s*,?\s*(?:{words})\s*\}}|"
+        rf"(?<=[\d)}}°]),?\s*\b(?:{words})\b(?=\s*[\d(\\a-z-])|(?<=,)\s*(?:{words})(?=\s)"
+    )
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Cut at a separator outside all brackets; half-open intervals close with either bracket."""
+    parts, depth, start, place = list[str](), 0, 0, 0
+    if separator not in text:
+        return [text]
+    while place < len(text):
+        if text[place] in "([{":
+            depth += 1
+        elif text[place] in ")]}":
+            depth -= 1
+        elif depth == 0 and text.startswith(separator, place):
+            after = text[place + len(separator) : place + len(separator) + 1]
+            if not (separator[0] == "\\" and after.isalpha()):
+                parts.append(text[start:place].strip())
+                start = place = place + len(separator)
+                continue
+        place += 1
+    return [*parts, text[start:].strip()]
+
+
+def _answer(text: str, depth: int) -> Answer:
+    matrix = _MATRIX.fullmatch(text)
+    if depth == 0 or not text:
+        return Answer("unread", text)
+    if matrix:
+        rows = [row for row in matrix[1].split("\\cr") if row.strip()]
+        cells = [cell.strip() for row in rows for cell in row.split("&")]
+        return _whole(f"matrix {len(rows)}", text, cells, depth)
+    for kind, separator in (("list", ";"), ("list", ",")):
+        pieces = [sign for piece in split(text, separator) for sign in _both_signs(piece)]
+        pieces = [piece for piece in pieces if piece]
+        if len(pieces) > 1:
+            return _whole(kind, text, pieces, depth)
+    return _words(text) or _statement(_TEXT.sub(_inner, _marked_unit(text)), text, depth)
+
+
+def _marked_unit(text: str) -> str:
+    r"""Take a final unit out of \text and mark where it begins."""
+    found = _WRITTEN_UNIT.search(text)
+    if not found:
+        return text
+    unit = _TEXT.sub(r" \1 ", found[1]).strip()
+    return f"{text[: found.start()].rstrip()}{_UNIT_FOLLOWS}{unit}"
+
+
+def _inner(match: re.Match[str]) -> str:
+    return match[1] if len(match[1]) < 3 else f" {match[1].strip()} "
+
+
+def _whole(kind: str, text: str, parts: list[str], depth: int) -> Answer:
+    return Answer(kind, text, tuple(_answer(part, depth - 1) for part in parts))
+
+
+def _both_signs(text: str) -> list[str]:
+    if "\\pm" not in text:
+        return [text]
+    return [text.replace("\\pm", sign).replace("\\mp", other) for sign, other in ("+-", "-+")]
+
+
+def _words(text: str) -> Answer | None:
+    words = _TEXT.sub(r"\1", text)
+    whole = _TEXT.fullmatch(text) is not None and re.match(r"\W*[^\W\d_]", words) is not None
+    plain = not re.search(r"[\d\\^=+*/<>|]", words) and (
+        words != text or re.search(r"[^\W\d_]{3}|^\W*[A-Z]\W*$", words)
+    )
+    if not whole and not plain:
+        return None
+    folded = " ".join(re.sub(r"[^\w\s]", " ", words).casefold().split())
+    term = parse_term(text) if re.fullmatch(r"[a-z]{3,4}", text) else None
+    return Answer("words", folded or text, term=term)
+
+
+def _statement(text: str, whole: str, depth: int) -> Answer:
+    """Read one statement: x in a set, a relation, an equation, a ratio, a union or a value."""
+    member = split(text, "\\in")
+    if len(member) == 2 and _is_name(member[0]):
+        return replace(_answer(member[1], depth - 1), name=member[0].replace(" ", ""))
+    relations = [part.strip() for part in _RELATION.split(text)]
+    if len(relations) > 1:
+        return _inequality(relations, text, depth)
+    about = split(text, "\\approx")
+    if len(about) > 1 and any(about):
+        return _whole("approximation", text, [part for part in about if part], depth)
+    sides = split(text, "=")
+    if len(sides) > 1 and sides[-1]:
+        return _equation(sides, text, depth)
+    for kind, separator in (("ratio", ":"), ("union", "\\cup")):
+        parts = split(text, separator)
+        if len(parts) > 1 and all(parts):
+            return _whole(kind, text, parts, depth)
+    return _bracketed(text, depth) or _value(text, whole)
+
+
+def _is_name(text: str) -> bool:
+    return _NAME.fullmatch(text.replace(" ", "")) is not None
+
+
+def _equation(sides: list[str], text: str, depth: int) -> Answer:
+    """Parse an equation: a name takes the last value, and `= 5` is 5."""
+    if HEDGES.search(sides[0]):
+        return Answer("hedged", text)
+    if not sides[0] or _is_name(sides[0]):
+        inner = _answer(sides[-1], depth - 1)
+        return replace(inner, name=sides[0].replace(" ", "") or inner.name)
+    return _whole("equation", text, sides, depth)
+
+
+def _bracketed(text: str, depth: int) -> Answer | None:
+    text = text.partition(_UNIT_FOLLOWS)[0]
+    braces = re.fullmatch(r"\\\{(.*)\\\}", text) or re.fullmatch(r"\{(.*,.*)\}", text)
+    if braces:
+        kind = "set" if text[0] == "\\" else "list"
+        return _whole(kind, text, [part for part in split(braces[1], ",") if part], depth)
+    if len(text) > 1 and text[0] in "([" and text[-1] in ")]":
+        inner = split(text[1:-1], ",") if "," in text else split(text[1:-1], ";")
+        if len(inner) > 1:
+            return _whole(text[0] + text[-1], text, inner, depth)
+    return None
+
+
+def _inequality(parts: list[str], text: str, depth: int) -> Answer:
+    """Read a < x <= b, x > a and a > x as intervals."""
+    if len(parts) == 5 and _is_name(parts[2]) and parts[1][0] == parts[3][0] != "\\":
+        left, first, name, second, right = parts
+        if first[0] == ">":
+            left, first, second, right = right, second, first, left
+    elif len(parts) == 3 and parts[1][0] != "\\" and (_is_name(parts[0]) or _is_name(parts[2])):
+        left, sign, right = parts
+        below = (sign[0] == "<") == _is_name(left)
+        name, bound = (left, right) if _is_name(left) else (right, left)
+        left, first = ("-\\infty", "<") if below else (bound, sign)
+        second, right = (sign, bound) if below else ("<", "\\infty")
+    else:
+        signs = " ".join(parts[1::2])
+        return Answer(f"relation {signs}", text, tuple(_answer(p, depth - 1) for p in parts[::2]))
+    opening, closing = ("[" if "=" in first else "("), ("]" if "=" in second else ")")
+    parts = [left, right]
+    return replace(_whole(opening + closing, text, parts, depth), name=name.replace(" ", ""))
+
+
+def _value(text: str, whole: str) -> Answer:
+    """Read a number or an expression with its unit."""
+    value, unit = _without_unit(text)
+    if unit and HEDGES.search(unit):
+        return Answer("hedged", whole)
+    factor, found = units.scale(unit), units.unit(unit)
+    based = _BASED.fullmatch(value)
+    if based:
+        return Answer("based", f"{based[1]}_{based[2]}", unit=found)
+    expression = _MIXED.sub(r"(\1+\2/\3)", value)
+    term = None if _SENTENCE.search(_FUNCTION.sub("", expression)) else parse_term(expression)
+    if term is None:
+        return Answer("unread", whole)
+    if factor != 1:
+        term = Term("*", (Term("num", value=Fraction(factor)), term))
+    return Answer("value", value if factor == 1 and not found else whole, term=term, unit=found)
+
+
+def _without_unit(text: str) -> tuple[str, str]:
+    currency = _CURRENCY.fullmatch(text)
+    before = ""
+    if currency:
+        text, before = currency[1] + currency[3], currency[2]
+    value, written, after = text.partition(_UNIT_FOLLOWS)
+    if written:
+        return value.strip("+ "), f"{before} {after}".strip()
+    found = _PLAIN_UNIT.search(text)
+    angle = found and found["unit"][0] == "°" and _ANGLE.search(text)
+    if not found or angle or _FUNCTION.match(found["unit"]) or not _may_be_unit(found):
+        return text.strip("+ "), before
+    return text[: found.start()].strip("+ "), f"{before} {found['unit']}".strip()
+
+
+def _may_be_unit(found: re.Match[str]) -> bool:
+    """Say whether letters after a number are a unit: 2x and 2 x are products, 2 m is a length."""
+    unit = found["unit"]
+    if "Ͱ" <= unit[0] <= "Ͽ":  # Greek: an unknown, or pi
+        return False
+    first = re.match(r"[^\W\d_]+", unit)
+    if first is None or not first[0].isascii() or unit.startswith("°"):
+        return True
+    known = units.KNOWN.get(first[0].casefold().removesuffix("s") or "s") or units.KNOWN.get(
+        first[0].casefold()
+    )
+    if found["space"]:
+        return bool(known) or any(len(word) > 2 for word in re.findall(r"[^\W\d_]+", unit))
+    return bool(known) and len(first[0]) > 1

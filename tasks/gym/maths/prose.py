@@ -1,0 +1,208 @@
+"""Find the value that a sentence states.
+
+A sentence that hedges (`either 5 or 3`), gives a range (`between 2 and 3`), compares
+(`more than 8`) or denies (`not 8`) states no value, or several, which must then all be right.
+"""
+
+# ruff: noqa: RUF001 - signs that people type
+import re
+
+from tasks.gym.denials import denied_after, denied_before
+from tasks.gym.maths import units
+from tasks.gym.maths.compare import same
+from tasks.gym.maths.latex_terms import symbols
+from tasks.gym.maths.numerals import spelled_beside_digits, spelled_out
+from tasks.gym.maths.parse import Answer, parse
+from tasks.gym.maths.words import (
+    ALTERNATIVE_FOLLOWS,
+    BETWEEN_LAST,
+    COMPARED_LAST,
+    HEDGES,
+    JOINED,
+    MORE_FOLLOWS,
+    NEGATION,
+    OPENS_RANGE,
+    OR,
+    OR_LAST,
+    PERHAPS,
+)
+
+MAX_UNIT_WORDS = 3
+"""A number followed by more words is a sentence."""
+
+_FORMULA = r"\$\$[^$]+\$\$|\$[^$]+\$|\\\(.+?\\\)|\\\[.+?\\\]"
+_MONEY = rf"(?:(?:Rp\.?|RM|USD|R\$|\\?\$|[{units.CURRENCY_SIGNS}])\s{{0,2}})?"
+_NUMBER = (
+    rf"(?<![A-Za-z0-9_.\\])[-+−]?\s?{_MONEY}(?<![A-Za-z0-9_.])[-+−(]*(?:\d|\.\d|√)"
+    r"[\d.,'’ +\-−*/×·÷^!%()²³√π½]*"
+)
+_RUN = re.compile(rf"(?P<formula>{_FORMULA})|(?P<number>{_NUMBER})", re.DOTALL)
+_WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z][a-z]{2,}")
+_COMMAND = re.compile(r"\\[A-Za-z]+(?:\s*\{[^{}]*\})?")
+_NAME_LAST = re.compile(r"\S{1,20}\s*$")
+_STYLE = re.compile(r"\\(?:mathbf|textbf|boldsymbol|mathrm)\{([^{}\\]*)\}")
+_EQUALS = re.compile(r"(?<![<>!:=\\])=(?!=)")
+_AFTER = re.compile(rf"\s?((?:[^\W\d_]|[{units.MARKS}])+|[%°])")
+_NOTE = re.compile(r"([^()]+?)\s+\(([^()]*)\)")
+_OPENING = re.compile(
+    r"[\s:*_(]*(?:(?:exactly|simply|just|approximately|about|roughly|equal to)\s+)?"
+)
+
+
+def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
+    """Return the values that a sentence states; none if it states no value.
+
+    Args:
+        leading: use the number at the beginning of the sentence; otherwise the last one.
+    """
+    phrase = _STYLE.sub(r"\1", phrase.replace("\\$", "USD ")).strip().strip("*_ ")
+    if not phrase or phrase[-1] == "?":
+        return ()
+    phrase = spelled_beside_digits(phrase, language)
+    phrase = _without_note(_said_once(phrase, language), language)
+    formula = re.fullmatch(_FORMULA, phrase.rstrip(" .。"), re.DOTALL) or _is_formula(phrase)
+    if formula or _whole(parse(phrase, language)):
+        return (phrase,)
+    phrase = _with_money(phrase)
+    *sides, right = _EQUALS.split(phrase)
+    left = "=".join(sides)
+    if sides and right.strip(" $.") and not is_number(left, language):
+        if _is_uncertain(left):
+            return ()
+        return stated(_undelimited(left, right), language, leading=True)
+    return _numbers(phrase, leading)
+
+
+def _said_once(phrase: str, language: str) -> str:
+    """Return 5 for `5 or five`."""
+    pieces = [piece.strip(" .") for piece in OR.split(phrase)]
+    if len(pieces) == 1 or not all(is_number(piece, language) for piece in pieces):
+        return phrase
+    return pieces[0] if len({parse(piece, language).text for piece in pieces}) == 1 else phrase
+
+
+def _without_note(phrase: str, language: str) -> str:
+    """Return 3 for `3 (2 + 1)` and `3 (two of A, one of B)`; `3 (4 + 5)` is a product."""
+    note = _NOTE.fullmatch(phrase.rstrip(" .。"))
+    if note is None or not is_number(note[1], language) or HEDGES.search(note[2]):
+        return phrase
+    number, inner = parse(note[1], language), parse(note[2], language)
+    in_words = inner.term is None and "\\" not in note[2] and _WORD.search(note[2])
+    return note[1] if in_words or same(number, inner) else phrase
+
+
+def _is_uncertain(left: str) -> bool:
+    """Say whether a name is denied or one of several: `not x =`, `either 1 or x =`."""
+    before = _NAME_LAST.sub("", left)
+    return bool(
+        denied_before(before)
+        or COMPARED_LAST.search(before)
+        or OR_LAST.search(before)
+        or BETWEEN_LAST.search(before)
+    )
+
+
+def _numbers(phrase: str, leading: bool) -> tuple[str, ...]:
+    """Return the number or formula that a sentence with several of them states."""
+    runs = [run for run in _RUN.finditer(phrase) if _separate(phrase, run)]
+    kept: list[str] = []
+    for place, run in enumerate(runs):
+        before = phrase[runs[place - 1].end() if place else 0 : run.start()]
+        after = phrase[run.end() : runs[place + 1].start() if place + 1 < len(runs) else None]
+        last = place + 1 == len(runs)
+        joined = place > 0 and JOINED.fullmatch(before) and not OR.search(before)
+        if joined or (not last and OPENS_RANGE.search(before) and JOINED.search(after)):
+            return ()  # 2 to 3, between 2 and 3, 2 and 3
+        value = _text(phrase, run)
+        if kept and (OR.search(before) or PERHAPS.fullmatch(before)):
+            return (kept[-1], value)
+        rest = phrase[run.start() + len(run[0].rstrip(" ,(")) :]
+        opens = leading and place == 0 and _OPENING.fullmatch(before) is not None
+        if (
+            denied_before(before)
+            or denied_after(rest)
+            or COMPARED_LAST.search(before)
+            or MORE_FOLLOWS.match(after)
+            or (not opens and _is_denied_later(after, last))
+        ):
+            continue
+        if OR_LAST.search(before) or (last and ALTERNATIVE_FOLLOWS.match(rest)):
+            return ()  # 5 or none, six or 5
+        kept.append(value)
+        if opens and (last or not _adds(after)):
+            break
+    return tuple(kept[-1:])
+
+
+def _adds(between: str) -> bool:
+    """Say whether the words between two numbers make the second one an answer too."""
+    added = OR.search(between) or JOINED.fullmatch(between) or PERHAPS.fullmatch(between)
+    return added is not None
+
+
+def _is_denied_later(after: str, last: bool) -> bool:
+    """Say whether a negation follows that does not belong to a later number."""
+    return NEGATION.search(after) is not None and (last or not denied_before(after))
+
+
+def is_number(text: str, language: str) -> bool:
+    """Say whether the text is one number, with at most a short unit."""
+    if (
+        len(text) > 100
+        or re.search(r"[=?]", text)
+        or not re.search(r"\d", spelled_out(text, language))
+    ):
+        return False
+    answer = parse(text, language)
+    value = answer.kind == "based" or (answer.term is not None and not symbols(answer.term))
+    return value and len(answer.unit) <= MAX_UNIT_WORDS
+
+
+def _whole(answer: Answer) -> bool:
+    """Say whether a sentence consists of an answer."""
+    kinds = {part.kind for part in answer.parts}
+    if "words" in kinds and kinds != {"words"}:
+        return False  # 18, which is the total
+    if answer.kind == "equation" and _WORD.search(_COMMAND.sub("", answer.text)):
+        return False  # the total: 20 apples - 2 apples = 18 apples
+    return answer.readable and len(answer.unit) <= MAX_UNIT_WORDS
+
+
+def _is_formula(phrase: str) -> bool:
+    """Say whether a phrase consists of LaTeX without delimiters."""
+    return "$" not in phrase and "\\" in phrase and not _WORD.search(_COMMAND.sub("", phrase))
+
+
+def _with_money(phrase: str) -> str:
+    """Rewrite dollar signs as a currency where they cannot delimit formulas."""
+    formulas = phrase.split("$")[1::2]
+    if phrase.count("$") % 2 == 0 and not any(
+        _WORD.search(_COMMAND.sub("", formula)) for formula in formulas
+    ):
+        return phrase
+    return re.sub(r"\\?\$(?=[\d.])", "USD ", re.sub(r"\$(?![\d.])", " ", phrase))
+
+
+def _undelimited(left: str, right: str) -> str:
+    """Restore the delimiter of a formula that was split at its equals sign."""
+    return f"${right}" if left.count("$") % 2 else right
+
+
+def _separate(phrase: str, run: re.Match[str]) -> bool:
+    """Say whether a number is a separate token: not 2A, 2x or 5th."""
+    if run["formula"]:
+        return re.search(r"\w", run[0]) is not None
+    after = re.match(r"[A-Za-z_]+", phrase[run.end() :])
+    return after is None or run[0][-1] in " /(" or after[0].casefold() in units.KNOWN
+
+
+def _text(phrase: str, run: re.Match[str]) -> str:
+    """Return the run, including a following word for million or per cent sign."""
+    text = run[0].rstrip(" ,.+-−*/×·÷^(")
+    if run["formula"]:
+        return text
+    while text.count(")") > text.count("(") and text.endswith(")"):
+        text = text[:-1].rstrip()
+    after = _AFTER.match(phrase, run.start() + len(text))
+    belongs = after is not None and (after[1] in "%°" or units.scale(after[1]) != 1)
+    return text + after[0] if after and belongs else text

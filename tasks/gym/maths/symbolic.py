@@ -1,0 +1,131 @@
+"""Compare with math-verify what our grammar cannot parse, in a worker that can be killed.
+
+math-verify's own timeouts are disabled: they use SIGALRM, which the worker's limit needs, and hide
+what they interrupt. Only LaTeX that is parsed as a whole counts, never the last number of a text.
+"""
+
+import functools
+import logging
+import re
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from enum import StrEnum
+from types import FrameType
+from typing import Any
+
+from tasks.gym.workers.pool import WorkerPool
+
+CPU_S = 4.0
+"""CPU seconds for one comparison, after which the worker takes the next."""
+MAX_CHARACTERS = 300
+
+_PHANTOM = re.compile(r"\\phantom\s*(?:\{[^{}]*\})?")
+_BARE_FRACTION = re.compile(
+    r"(\\[dtc]?frac)\s*(\\[A-Za-z]+|\w|\{[^{}]*\})\s*(\\[A-Za-z]+|\w|\{[^{}]*\})"
+)
+# Ellipses, towers of powers, and numbers that exhaust memory.
+_REFUSED = re.compile(r"\\[lc]?dots|\^\{?[^{}]*\^|\^\{?-?\d{4}|\d{4,}\}?\s*!|!\s*!|\d{40}")
+
+
+class Outcome(StrEnum):
+    """The result of a comparison."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    GOLD_UNREAD = "gold cannot be read"
+    UNREAD = "answer cannot be read"
+
+
+class _OutOfTime(BaseException):
+    """The limit of CPU time; no `except Exception` on the way may stop it."""
+
+
+def compared(gold: str, candidate: str) -> Outcome:
+    """Compare two LaTeX expressions; must run in a worker's main thread."""
+    try:
+        with _cpu_limit(CPU_S):
+            theirs = _parsed(gold)
+    except _OutOfTime:
+        return Outcome.GOLD_UNREAD
+    if not theirs:
+        return Outcome.GOLD_UNREAD
+    try:
+        with _cpu_limit(CPU_S):
+            ours = _parsed(candidate)
+            return Outcome.UNREAD if not ours else _verified(theirs, ours)
+    except _OutOfTime:
+        return Outcome.UNREAD
+
+
+def _parsed(text: str) -> list[Any]:
+    from math_verify import LatexExtractionConfig, parse  # sympy takes a second to import
+
+    logging.getLogger("math_verify").setLevel(logging.CRITICAL)
+    if len(text) > MAX_CHARACTERS or _REFUSED.search(text):
+        return []
+    latex = LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)
+    boxed = f"$\\boxed{{{_repaired(text)}}}$"
+    return parse(boxed, [latex], fallback_mode="no_fallback", parsing_timeout=0)
+
+
+def _verified(gold: list[Any], candidate: list[Any]) -> Outcome:
+    from math_verify import verify
+
+    equal = verify(
+        gold,
+        candidate,
+        float_rounding=30,
+        numeric_precision=50,
+        allow_set_relation_comp=True,  # x in [0, 1] is 0 <= x <= 1
+        timeout_seconds=0,
+    )
+    return Outcome.SAME if equal else Outcome.DIFFERENT
+
+
+def _repaired(text: str) -> str:
+    r"""Rewrite what math-verify misreads: \frac\pi 2, \phantom, delimiters, a final full stop."""
+    text = _BARE_FRACTION.sub(_with_braces, _PHANTOM.sub("", text))
+    return text.replace("$", " ").strip().rstrip(".")
+
+
+def _with_braces(match: re.Match[str]) -> str:
+    top, bottom = (part if part[0] == "{" else f"{{{part}}}" for part in match.groups()[1:])
+    return f"{match[1]}{top}{bottom}"
+
+
+@contextmanager
+def _cpu_limit(seconds: float) -> Generator[None]:
+    """Raise `_OutOfTime` in the block when its CPU time is used up."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _OutOfTime
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def in_worker(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Any:
+    """Call a function of this module in a worker.
+
+    Raises:
+        WorkerTimeout: it did not end in time; its worker was killed.
+        WorkerFailed: it raised, or its worker died.
+    """
+    return pool().run(function, args, timeout_s)
+
+
+@functools.cache
+def pool() -> WorkerPool:
+    """Return the pool of this process; workers start at the first comparison."""
+    return WorkerPool()
+
+
+def close() -> None:
+    """End the workers; the next call starts them again."""
+    pool().close()

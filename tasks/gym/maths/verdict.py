@@ -1,0 +1,163 @@
+"""Score a final answer in three steps: locate, parse, compare. Both maths verifiers use them.
+
+The verifiers differ in where they search, not in how they interpret an expression. A response
+cannot cause an abstention: an answer that cannot be parsed or compared in time is wrong. Only a
+gold that cannot be read is an abstention.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Self, TypeAlias
+
+from pydantic import Field, model_validator
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict, abstain, scored
+from tasks.gym.maths import symbolic
+from tasks.gym.maths.compare import same
+from tasks.gym.maths.locate import Place, boxes, joint, lenient
+from tasks.gym.maths.parse import Answer, parse
+from tasks.gym.maths.si import is_unit, without_unit
+from tasks.gym.maths.symbolic import Outcome
+from tasks.gym.maths.words import HEDGES
+from tasks.gym.protocol import Gold, verify_answer
+from tasks.gym.workers.pool import WorkerFailed, WorkerTimeout
+
+MAX_CANDIDATES = 8
+"""A response that states more values is guessing."""
+TIMEOUT_S = 10.0
+"""CPU seconds of a worker for one comparison, twice what `symbolic` allows itself."""
+SHOWN = 80
+"""Most characters of an answer in a verdict's detail."""
+SHOWN_ANSWERS = 4
+MAX_VALUE = 200
+"""Most characters of a gold that is a value; a longer one is a solution."""
+
+_FORMULA = re.compile(r"\\[A-Za-z]|[\^_|]")
+Locate: TypeAlias = Callable[[str, str], Sequence[Place]]
+"""Maps a text and its language to the places that state an answer."""
+
+
+class FinalAnswer(Gold):
+    """The value that the answer must have."""
+
+    value: str = Field(pattern=r"\S")
+    tolerance: float | None = Field(default=None, gt=0, description="absolute; None: exact")
+    unit: str = Field(default="", description="of the value, which the answer may leave out")
+
+    @model_validator(mode="after")
+    def _unit_is_known(self) -> Self:
+        if self.unit and not is_unit(self.unit):
+            raise ValueError(f"unit {self.unit!r} is not one of tasks/gym/maths/si.py")
+        return self
+
+
+def decide(problem: Problem, response: str, locate: Locate) -> Verdict:
+    """Score 1 if everything that is stated as the final answer has the gold value, else 0."""
+    return verify_answer(problem, response, FinalAnswer, partial(_check, problem.language, locate))
+
+
+def same_answer(
+    gold: str, candidate: str, language: str = "en", tolerance: float | None = None
+) -> bool | None:
+    """Compare two written answers; None if the gold cannot be read or a worker failed on it."""
+    ours, theirs = parse(gold, language), parse(candidate, language)
+    return _compared(ours, theirs, _fraction(tolerance)).equal
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    equal: bool | None
+    how: str
+
+
+def _check(language: str, locate: Locate, gold: FinalAnswer, answer: str) -> Verdict:
+    ours, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
+    places = list(locate(answer, language))
+    if gold.unit:
+        numbers = [without_unit(place.text, gold.unit) for place in places]
+        if None in numbers:
+            other = places[numbers.index(None)].text[:SHOWN]
+            return scored(0.0, "other_unit", f"gold in {gold.unit}; {other!r}")
+        places = [
+            replace(place, text=text) for place, text in zip(places, numbers, strict=True) if text
+        ]
+    if len(places) > MAX_CANDIDATES and all(place.how == "box" for place in places):
+        listed = joint(answer)
+        places = [Place(listed, "boxes of a list")] if listed else places
+    if not 1 <= len(places) <= MAX_CANDIDATES:
+        reason = "several_answers" if places else "no_answer"
+        return scored(0.0, reason, f"gold {_shown(ours)}; {len(places)} answers found")
+    found = [(place, _read(place, ours, language)) for place in places]
+    compared = [_compared(ours, theirs, allowed) for _, theirs in found]
+    if any(not one.equal for one in compared) and all(place.how == "box" for place in places):
+        whole = Place(joint(answer), "boxes of a list")
+        theirs = parse(whole.text, language)
+        one = _compared(ours, theirs, allowed)
+        if one.equal:
+            found, compared = [(whole, theirs)], [one]
+    verdicts = [one.equal for one in compared]
+    read = [
+        f"{place.how} {_shown(theirs)}: {one.how}"
+        for (place, theirs), one in zip(found[:SHOWN_ANSWERS], compared, strict=False)
+    ]
+    detail = f"gold {_shown(ours)}; {'; '.join(read)}"
+    if all(verdicts):
+        return scored(1.0, "correct", detail)
+    if False in verdicts:
+        return scored(0.0, "several_answers" if len(found) > 1 else "wrong", detail)
+    return abstain("gold_unreadable", detail)
+
+
+def _read(place: Place, gold: Answer, language: str) -> Answer:
+    """Parse a place; a sentence identical to the gold is parsed as a whole."""
+    whole = parse(place.sentence, language) if place.sentence else None
+    return whole if whole and whole.text == gold.text else parse(place.text, language)
+
+
+def _gold(value: str, language: str) -> Answer:
+    """Parse the gold: a value, its boxes, or the answer of a whole solution."""
+    boxed = dict.fromkeys(place.text for place in boxes(value))
+    whole = parse(", ".join(boxed) or value, language)
+    if whole.readable or len(value) < MAX_VALUE:
+        return whole
+    places = lenient(value, language)
+    return parse(places[0].text, language) if len(places) == 1 else whole
+
+
+def _fraction(tolerance: float | None) -> Fraction | None:
+    return None if tolerance is None else Fraction(str(tolerance))
+
+
+def _shown(answer: Answer) -> str:
+    text = answer.text if len(answer.text) <= SHOWN else f"{answer.text[:SHOWN]}..."
+    return f"{text!r} ({answer.kind})"
+
+
+def _compared(ours: Answer, theirs: Answer, tolerance: Fraction | None) -> _Compared:
+    equal = same(ours, theirs, tolerance)
+    if equal is not None:
+        return _Compared(equal, "same" if equal else "different")
+    if not theirs.readable and (not _FORMULA.search(theirs.text) or HEDGES.search(theirs.text)):
+        return _Compared(False, "no formula")
+    gold, candidate = (answer.text.replace("\\cr ", "\\\\ ") for answer in (ours, theirs))
+    try:
+        outcome = symbolic.in_worker(symbolic.compared, (gold, candidate), TIMEOUT_S)
+    except (WorkerTimeout, WorkerFailed) as error:
+        if not ours.readable and not _gold_is_fit(gold):
+            return _Compared(None, f"{error}")
+        return _Compared(False, f"the answer cannot be compared: {error}")
+    if outcome is Outcome.GOLD_UNREAD and not ours.readable:
+        return _Compared(None, outcome)
+    return _Compared(outcome is Outcome.SAME, f"{outcome} (math-verify)")
+
+
+def _gold_is_fit(gold: str) -> bool:
+    """Say whether the gold can be compared with itself, so that the response is at fault."""
+    try:
+        return symbolic.in_worker(symbolic.compared, (gold, gold), TIMEOUT_S) is Outcome.SAME
+    except (WorkerTimeout, WorkerFailed):
+        return False

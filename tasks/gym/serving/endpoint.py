@@ -1,0 +1,267 @@
+"""HTTP endpoint of the verifiers, for trainers that run as other programs.
+
+    POST /v1/score  {"rows": [ScoreRow, ...]}  ->  {"verdicts": [{score, reason, detail}, ...]}
+    GET  /health                               ->  {"status": "ok", "verifiers": [...]}
+
+Verdicts are those of the scoring service, in the order of the rows. Errors are JSON as well:
+{"error": {"code": ..., "message": ...}}. There are limits on the size of a body, on the time in
+which it must arrive, on the rows per request, on the requests that are scored concurrently (others
+wait) and on connections. Listening outside of the loopback interface requires a token.
+"""
+
+import hmac
+import ipaddress
+import json
+import logging
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from data_schemas.scoring import ScoreRow
+from data_schemas.verdicts import Verdict
+from tasks.errors import EngineError, SettingsError
+from tasks.gym.scoring.service import ScoringService
+
+_LOG = logging.getLogger(__name__)
+MAX_ROWS = 4096
+IDLE_S = 60.0
+"""A connection that sends nothing for this long is closed."""
+CHUNK = 2**16
+LINGER_S = 2.0
+"""Time in which the rest of a refused request is discarded: closing a connection with unread data
+would take the reply away from the client."""
+MAX_DIGITS = 18
+"""Of a Content-Length; Python refuses to parse numbers of thousands of digits."""
+
+
+class ScoreRequest(BaseModel):
+    """Body of a request."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rows: tuple[ScoreRow, ...] = Field(max_length=MAX_ROWS)
+
+
+class ScoreReply(BaseModel):
+    """Body of a reply."""
+
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits on requests."""
+
+    body_bytes: int = 64 * 2**20
+    body_s: float = 60.0
+    """Time in which a body must arrive."""
+    requests: int = 32
+    """Requests that are scored concurrently; further ones wait."""
+    connections: int = 512
+    """Open connections; further ones are refused with 503."""
+    token: str = ""
+    """Bearer token; not required if empty."""
+
+
+class _Refusal(Exception):
+    def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+
+def open_endpoint(
+    scorer: ScoringService, verifiers: list[str], host: str, port: int, limits: Limits
+) -> ThreadingHTTPServer:
+    """Bind the address; the caller serves requests and closes the server.
+
+    Raises:
+        SettingsError: the address is outside of the loopback interface and no token is set, or the
+            address cannot be bound.
+    """
+    if not limits.token and not _is_loopback(host):
+        raise SettingsError(
+            f"{host} can be reached from other machines and no token is set. "
+            "Set EACHPROMPT_REWARDS_TOKEN, or listen on 127.0.0.1."
+        )
+    places = threading.BoundedSemaphore(limits.requests)
+    connections = threading.BoundedSemaphore(limits.connections)
+
+    class Handler(_Handler):
+        def handle(self) -> None:
+            if not connections.acquire(blocking=False):
+                self.refuse_connection()
+                return
+            try:
+                super().handle()
+            finally:
+                connections.release()
+
+        def answer(self, method: str) -> tuple[HTTPStatus, bytes]:
+            if (method, self.path) == ("GET", "/health"):
+                return HTTPStatus.OK, _json({"status": "ok", "verifiers": verifiers})
+            if (method, self.path) != ("POST", "/v1/score"):
+                raise _Refusal(HTTPStatus.NOT_FOUND, "not_found", "POST /v1/score or GET /health")
+            self.authorise(limits.token)
+            request = _request(self.body(limits.body_bytes, limits.body_s))
+            with places:
+                return HTTPStatus.OK, _scored(scorer, request).model_dump_json().encode()
+
+    try:
+        return _Server((host, port), Handler)
+    except OSError as error:
+        raise SettingsError(f"cannot listen on {host}:{port}: {error}") from error
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Log a failed connection; one that the client has closed is nothing to report."""
+        error = sys.exception()
+        level = logging.DEBUG if isinstance(error, ConnectionError) else logging.ERROR
+        _LOG.log(level, "connection from %s failed", client_address, exc_info=error)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = IDLE_S
+    disable_nagle_algorithm = True
+
+    def answer(self, method: str) -> tuple[HTTPStatus, bytes]:
+        """Answer one request."""
+        raise NotImplementedError
+
+    def do_GET(self) -> None:
+        """Answer a GET."""
+        self._reply("GET")
+
+    def do_POST(self) -> None:
+        """Answer a POST."""
+        self._reply("POST")
+
+    def authorise(self, token: str) -> None:
+        """Refuse a request without the token."""
+        given = self.headers.get("Authorization", "")
+        if token and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+            raise _Refusal(HTTPStatus.UNAUTHORIZED, "unauthorized", "bearer token missing or wrong")
+
+    def body(self, limit: int, limit_s: float) -> bytes:
+        """Read the body if its length is given and within the limit, and it arrives in time.
+
+        Raises:
+            ConnectionError: the client has closed the connection.
+        """
+        length = self.headers.get("Content-Length", "")
+        if not (length.isascii() and length.isdigit()):
+            raise _Refusal(HTTPStatus.LENGTH_REQUIRED, "length_required", "send Content-Length")
+        if len(length) > MAX_DIGITS or int(length) > limit:
+            message = f"{length[:MAX_DIGITS]} bytes, at most {limit}"
+            raise _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", message)
+        deadline = time.monotonic() + limit_s
+        body = bytearray()
+        while len(body) < int(length):
+            left_s = deadline - time.monotonic()
+            try:
+                self.connection.settimeout(max(left_s, 0.001))
+                received = self.rfile.read1(min(CHUNK, int(length) - len(body)))
+            except TimeoutError as error:
+                message = f"{len(body)} of {length} bytes in {limit_s} s"
+                raise _Refusal(HTTPStatus.REQUEST_TIMEOUT, "too_slow", message) from error
+            if not received:
+                raise ConnectionError(f"closed after {len(body)} of {length} bytes")
+            body += received
+        self.connection.settimeout(self.timeout)
+        return bytes(body)
+
+    def refuse_connection(self) -> None:
+        """Answer 503 without reading a request."""
+        self.requestline = ""
+        self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections; try again later")
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer a request that is not HTTP, or not supported, in JSON as well."""
+        status = HTTPStatus(code)
+        self.close_connection = True
+        self.request_version = self.protocol_version  # HTTP/0.9 has no status line
+        text = message or explain or status.phrase
+        self._send(status, _error(status.name.lower(), text))
+        self._discard()
+
+    def _discard(self) -> None:
+        """Read what the client still sends, for a limited time."""
+        deadline = time.monotonic() + LINGER_S
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_WR)
+            while (left_s := deadline - time.monotonic()) > 0:
+                self.connection.settimeout(left_s)
+                if not self.connection.recv(CHUNK):
+                    break
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log at DEBUG level; responses are not logged."""
+        _LOG.debug(format, *args)
+
+    def _reply(self, method: str) -> None:
+        try:
+            status, payload = self.answer(method)
+        except _Refusal as refusal:
+            status, payload = refusal.status, _error(refusal.code, refusal.message)
+            self.close_connection = True  # the connection may still have an unread body
+            self._send(status, payload)
+            self._discard()
+        else:
+            self._send(status, payload)
+
+    def _send(self, status: HTTPStatus, payload: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(payload)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(payload)
+
+
+def _request(body: bytes) -> ScoreRequest:
+    try:
+        return ScoreRequest.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "body"
+        message = f"{where}: {first['msg']}"
+        raise _Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_request", message) from error
+
+
+def _scored(scorer: ScoringService, request: ScoreRequest) -> ScoreReply:
+    problems = [row.problem(place) for place, row in enumerate(request.rows)]
+    try:
+        verdicts = scorer.score(problems, [row.response for row in request.rows])
+    except SettingsError as error:
+        raise _Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_request", str(error)) from error
+    except EngineError as error:
+        _LOG.warning("no verdicts: %s", error)
+        raise _Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "engine_error", str(error)) from error
+    return ScoreReply(verdicts=tuple(verdicts))
+
+
+def _error(code: str, message: str) -> bytes:
+    return _json({"error": {"code": code, "message": message}})
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,152 @@
+"""Table of verifiers by name, and the boundary between verifiers and their callers.
+
+An unexpected error in a verifier becomes an abstention named after the error, not a score of 0,
+unless the response caused it (`response_fault`).
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TypeVar, cast
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict
+from tasks.errors import SettingsError
+from tasks.gym import choice, code_tests, extraction, reference_text, refusal
+from tasks.gym.environments import shop
+from tasks.gym.environments.outside import play
+from tasks.gym.instructions import rules
+from tasks.gym.judging import generative_judge, rubric
+from tasks.gym.judging.no_judge import NoJudge
+from tasks.gym.maths import final_answer, rule_answer, verdict
+from tasks.gym.protocol import (
+    CONTROL,
+    JUDGED,
+    Entry,
+    Verifier,
+    failure_verdict,
+    may_be_by_response,
+)
+from tasks.gym.tools import bfcl_calls, tool_calls
+from tasks.plugins import Table, attribute
+
+_LOG = logging.getLogger(__name__)
+ResultT = TypeVar("ResultT")
+
+
+def _own_entry(reference: str) -> Entry:
+    """Make the entry of a verifier that a row names by reference; an Entry stays as it is."""
+    found = attribute(reference)
+    return found if isinstance(found, Entry) else Entry(cast("Verifier", found))
+
+
+def _own_verifier(reference: str) -> Verifier:
+    return _own_entry(reference).verify
+
+
+ENTRIES: Table[Entry] = Table(
+    {
+        "final_answer": Entry(final_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
+        "rule_answer": Entry(rule_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
+        "choice": Entry(choice.verify),
+        "extraction": Entry(extraction.verify),
+        "tool_calls": Entry(tool_calls.verify),
+        "bfcl_calls": Entry(bfcl_calls.verify),
+        "instruction_rules": Entry(rules.verify),
+        # The sandbox enforces its own limits on compilation and all runs, at worst twice.
+        "code_tests": Entry(code_tests.verify, timeout_s=300.0, in_worker=False),
+        "reference_text": Entry(reference_text.verify),
+        "refusal": Entry(refusal.verify),
+        "shop": Entry(shop.verify),
+        # Has a process of its own, with limits of its own.
+        "environment": Entry(play.verify, timeout_s=play.LONGEST_S, in_worker=False),
+    },
+    _own_entry,
+)
+
+PLAIN: Table[Verifier] = Table(
+    {name: entry.verify for name, entry in ENTRIES.items()}, _own_verifier
+)
+_IN_WORKERS: dict[str, Verifier] = {
+    name: entry.verify for name, entry in ENTRIES.items() if entry.in_worker
+}
+
+
+def verify_rule_rubric(problem: Problem, response: str) -> Verdict:
+    """Score a rubric of which every criterion names a verifier; it needs no judge."""
+    return rubric.verifier(NoJudge(), _IN_WORKERS)(problem, response)
+
+
+ENTRIES["rule_rubric"] = Entry(verify_rule_rubric)
+
+VERIFIERS: Table[Verifier] = PLAIN.with_entries(
+    {
+        "rule_rubric": verify_rule_rubric,
+        "generative_judge": generative_judge.verifier(NoJudge()),
+        "rubric": rubric.verifier(NoJudge(), PLAIN),
+    }
+)
+"""Every verifier that a problem may name, with default settings."""
+
+
+def find_by_verifier(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
+    """Look up the entry of the verifier that a problem names.
+
+    Raises:
+        SettingsError: there is no such verifier, or it needs a judge and none is set.
+    """
+    if problem.verifier in JUDGED and problem.verifier not in table:
+        raise SettingsError(
+            f"{problem.id}: verifier {problem.verifier!r} needs a judge. Set RewardSettings.judge "
+            "(kind, address, model), or leave such problems out."
+        )
+    if problem.verifier not in table:
+        raise SettingsError(
+            f"{problem.id}: verifier {problem.verifier!r} does not exist. "
+            f"Use one of {', '.join(sorted(table))}."
+        )
+    return table[problem.verifier]
+
+
+def score_batch(problems: Sequence[Problem], responses: Sequence[str]) -> list[Verdict]:
+    """Score `responses[i]` as an answer to `problems[i]`, in order, in this process.
+
+    Raises:
+        SettingsError: a problem names a verifier that does not exist, or the user has to act
+            before anything can be scored.
+    """
+    for problem in problems:
+        find_by_verifier(VERIFIERS, problem)
+    return [
+        _verify_guarded(VERIFIERS[problem.verifier], problem, response)
+        for problem, response in zip(problems, responses, strict=True)
+    ]
+
+
+def close() -> None:
+    """Stop every process that verifiers have started; they are started again when needed."""
+    code_tests.close()
+    final_answer.close()
+    play.close()
+
+
+def _verify_guarded(verify: Verifier, problem: Problem, response: str) -> Verdict:
+    try:
+        return verify(problem, response)
+    except SettingsError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the one boundary: our failure is not the model's
+        _LOG.warning("verifier %s failed on %s", problem.verifier, problem.id, exc_info=error)
+        at_fault = may_be_by_response(type(error)) and _scores_control(verify, problem)
+        name = type(error).__name__
+        return failure_verdict(problem.verifier, name, str(error), by_response=at_fault)
+
+
+def _scores_control(verify: Verifier, problem: Problem) -> bool:
+    """True if the verifier scores CONTROL, so that only the response can have made it fail."""
+    if problem.verifier not in ENTRIES or not ENTRIES[problem.verifier].in_worker:
+        return False
+    try:
+        verify(problem, CONTROL)
+    except Exception:  # noqa: BLE001 - it fails on any response; the caller logs the error
+        return False
+    return True

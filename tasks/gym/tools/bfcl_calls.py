@@ -1,0 +1,229 @@
+"""Score whether all calls have an allowed form (Berkeley Function Calling Leaderboard, AST).
+
+Gold: {"calls": [{"name": "f", "parameters": {"a": [allowed, ...]}}], "functions": [...]}. "" among
+the allowed values makes a parameter optional; no calls means that nothing must be called. A
+response is Python call syntax, `[f(a=1), g.h(b="x")]`, or one JSON object per line.
+Differs: parallel calls are matched by optimal assignment, not greedily. An argument may have the
+name of a Python keyword (Java's `from`). A repeated argument or key makes a call unreadable;
+Python and JSON would keep the last one.
+"""
+
+import ast
+import io
+import keyword
+import re
+import tokenize
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict, scored
+from tasks.algorithms.tool_reward import ToolCall
+from tasks.gym.protocol import Gold, verify_answer
+from tasks.gym.tools.tool_calls import parse_calls, unique
+
+OPTIONAL = ""
+MAX_RESERVED = 5000
+"""Most characters of a text that is searched for keywords: the search is not linear."""
+_RESERVED = "reserved_name_"
+"""Set before a keyword that is used as a name while Python reads the call."""
+_FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
+_TYPES: dict[str, tuple[type, ...]] = {
+    "integer": (int,),
+    "float": (int, float),
+    "number": (int, float),
+    "double": (int, float),
+    "string": (str,),
+    "char": (str,),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "tuple": (list, tuple),
+    "dict": (dict,),
+    "object": (dict,),
+}
+
+
+class AllowedCall(BaseModel):
+    """A call with the values each parameter may take."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str
+    parameters: dict[str, list[Any]]
+
+
+class BfclCalls(Gold):
+    """The calls to make, in any order, and the functions on offer with their types."""
+
+    calls: tuple[AllowedCall, ...] = Field(strict=False)
+    functions: tuple[dict[str, Any], ...] = Field(default=(), strict=False)
+
+
+def verify(problem: Problem, response: str) -> Verdict:
+    """Score 1 if every call is made once, in an allowed form, and no other is made; else 0."""
+    return verify_answer(problem, response, BfclCalls, _check)
+
+
+def parse_python_calls(text: str) -> list[ToolCall] | None:
+    """Parse `[f(a=1), g(b=2)]` or `f(a=1)`; None unless all are calls with literals."""
+    text = text.strip()
+    fenced = _FENCE.match(text)
+    text = (fenced[1] if fenced else text).strip().strip("`")
+    try:
+        try:
+            body = ast.parse(text, mode="eval").body
+        except SyntaxError:
+            body = ast.parse(_keywords_as_names(text), mode="eval").body
+        nodes = body.elts if isinstance(body, ast.List | ast.Tuple) else [body]
+        return [_call(node) for node in nodes]
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def _call(node: ast.expr) -> ToolCall:
+    if not isinstance(node, ast.Call) or node.args:
+        raise ValueError("not a call with keyword arguments")
+    arguments: list[tuple[str, Any]] = []
+    for argument in node.keywords:
+        if argument.arg is None:
+            raise ValueError("** has no literal value")
+        if any(_repeats_a_key(part) for part in ast.walk(argument.value)):
+            raise ValueError("duplicate key")
+        arguments.append((argument.arg.removeprefix(_RESERVED), ast.literal_eval(argument.value)))
+    return ToolCall(ast.unparse(node.func).replace(_RESERVED, ""), unique(arguments))
+
+
+def _repeats_a_key(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Dict):
+        return False
+    keys = [ast.literal_eval(key) for key in node.keys if key is not None]
+    return len(set(keys)) != len(keys)
+
+
+def _keywords_as_names(text: str) -> str:
+    """Rename Python's keywords where they name an argument or a part of a function's name.
+
+    Raises:
+        SyntaxError: the text cannot be cut into tokens.
+    """
+    if len(text) > MAX_RESERVED:
+        raise SyntaxError("too long to search for keywords")
+    try:
+        found = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except tokenize.TokenError as error:
+        raise SyntaxError(str(error)) from error
+    tokens = [token for token in found if token.type not in (tokenize.NL, tokenize.COMMENT)]
+    lines = io.StringIO(text).readlines()
+    for before, token, after in reversed(list(zip(tokens, tokens[1:], tokens[2:], strict=False))):
+        names_argument = before.string in ("(", ",") and after.string == "="
+        if keyword.iskeyword(token.string) and (names_argument or before.string == "."):
+            row, column = token.start
+            line = lines[row - 1]
+            lines[row - 1] = line[:column] + _RESERVED + line[column:]
+    return "".join(lines)
+
+
+def _check(gold: BfclCalls, answer: str) -> Verdict:
+    calls = parse_python_calls(answer)
+    if calls is None:
+        calls = parse_calls(answer)
+    if not gold.calls:
+        return scored(0.0, "needless_call", calls[0].name) if calls else scored(1.0, "correct")
+    if calls is None:
+        return scored(0.0, "unparsable_calls", answer[:80])
+    if len(calls) != len(gold.calls):
+        return scored(0.0, "wrong_count", f"{len(calls)} calls, {len(gold.calls)} expected")
+    docs = {str(function.get("name")): function for function in gold.functions}
+    faults = [[_fault(allowed, call, docs) for call in calls] for allowed in gold.calls]
+    fits = np.array([[fault == "" for fault in row] for row in faults])
+    for row, column in _assignment(fits):
+        if not fits[row, column]:
+            return scored(0.0, "wrong", f"{gold.calls[row].name}: {faults[row][column]}"[:200])
+    return scored(1.0, "correct")
+
+
+def _assignment(fits: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Assign every allowed call to a different call, with as many matches as possible."""
+    if len(fits) == 1:
+        return [(0, 0)]
+    from scipy.optimize import linear_sum_assignment  # takes a second to import
+
+    rows, columns = linear_sum_assignment(fits, maximize=True)
+    return list(zip(rows.tolist(), columns.tolist(), strict=True))
+
+
+def _fault(allowed: AllowedCall, call: ToolCall, docs: Mapping[str, dict[str, Any]]) -> str:
+    """Return why a call is not allowed; '' if it is."""
+    if allowed.name != call.name:
+        return f"called {call.name}"
+    parameters = docs.get(allowed.name, {}).get("parameters", {})
+    types = parameters.get("properties", {})
+    for name in parameters.get("required", []):
+        if name not in call.parameters:
+            return f"required {name} is missing"
+    for name, value in call.parameters.items():
+        if name not in allowed.parameters:
+            return f"{name} is not expected"
+        # BFCL: a value of an allowed value's type passes, whatever the documentation says.
+        options = [option for option in allowed.parameters[name] if option != OPTIONAL]
+        if all(type(value) is not type(option) for option in options):
+            fault = _type_fault(types.get(name, {}), value)
+            if fault:
+                return f"{name}: {fault}"
+        if not any(_matches(option, value) for option in allowed.parameters[name]):
+            return f"{name} is {value!r}, allowed {allowed.parameters[name]!r}"
+    missing = [
+        name
+        for name, options in allowed.parameters.items()
+        if name not in call.parameters and OPTIONAL not in options
+    ]
+    return f"{missing[0]} is missing" if missing else ""
+
+
+def _type_fault(doc: Mapping[str, Any], value: Any) -> str:
+    expected = _TYPES.get(str(doc.get("type", "any")).lower())
+    if expected is None:
+        return ""
+    is_bool = isinstance(value, bool)
+    if not isinstance(value, expected) or is_bool != (bool in expected):
+        return f"{value!r} is not of type {doc['type']}"
+    items = doc.get("items")
+    if isinstance(value, list | tuple) and isinstance(items, dict):
+        return next((fault for fault in (_type_fault(items, item) for item in value) if fault), "")
+    return ""
+
+
+def _matches(option: Any, value: Any) -> bool:
+    """Compare one allowed value; in objects every entry is itself a list of allowed values."""
+    match option, value:
+        case (bool(), _) | (_, bool()):
+            return option is value
+        case (int() | float(), int() | float()):
+            return option == value
+        case str(), str():
+            return _folded(option) == _folded(value)
+        case (list() | tuple(), list() | tuple()):
+            return len(option) == len(value) and all(map(_matches, option, value))
+        case dict(), dict():
+            return _matches_object(option, value)
+        case _:
+            return option is None and value is None
+
+
+def _matches_object(option: dict[str, Any], value: dict[str, Any]) -> bool:
+    def options(key: str) -> list[Any]:
+        return option[key] if isinstance(option[key], list) else [option[key]]
+
+    if any(key not in option for key in value):
+        return False
+    if any(key not in value and OPTIONAL not in options(key) for key in option):
+        return False
+    return all(any(_matches(item, value[key]) for item in options(key)) for key in value)
+
+
+def _folded(text: str) -> str:
+    return re.sub(r"[ ,./\-_*^]", "", text).lower().replace("'", '"')

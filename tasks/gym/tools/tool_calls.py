@@ -1,0 +1,148 @@
+"""Score tool calls by name, keys and values (ToolRL's R_correct).
+
+Gold: {"calls": [{"name": "f", "parameters": {"a": 1}}]}. A response is one JSON object per line,
+bare or inside <tool_call> tags; R_correct in [-3, 3] is rescaled to [0, 1]. With {"form": "toolrl"}
+the whole response must have ToolRL's form as well (a <response> block too if {"answer": true}) and
+the score is (R_format + R_correct + 3) / 7. Only a perfect match scores 1.
+Differs: where the truth has no call, R_correct is constant; here any call scores 0, and no call
+scores 1, in ToolRL's form R_format.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict, scored
+from tasks.algorithms.tool_reward import BEST, WORST, ToolCall, tool_correctness, tool_reward
+from tasks.gym.protocol import Gold, verify_answer
+
+_BLANK = re.compile(r"\s*")
+
+
+class CallRow(BaseModel):
+    """One call of the gold."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str
+    parameters: dict[str, Any]
+
+
+class ToolCalls(Gold):
+    """The calls to make, in any order."""
+
+    calls: tuple[CallRow, ...] = Field(strict=False)
+    form: Literal["lines", "toolrl"] = "lines"
+    answer: bool = False
+
+
+def verify(problem: Problem, response: str) -> Verdict:
+    """Score names, keys and values of the calls under the best assignment."""
+    return verify_answer(problem, response, ToolCalls, partial(_check, response=response))
+
+
+def parse_calls(text: str) -> list[ToolCall] | None:
+    """Read JSON calls from `<tool_call>` blocks, or from the whole text if it has none.
+
+    None if a block is not closed or holds anything but objects with `name` and `parameters`.
+    A `<response>` block beside the calls is not read.
+    """
+    text = " ".join(_cut(text, "response")[1])
+    blocks, around = _cut(text, "tool_call")
+    if any(tag in part for part in around for tag in ("<tool_call>", "</tool_call>")):
+        return None
+    return _objects("\n".join(blocks) if blocks else text)
+
+
+def _cut(text: str, tag: str) -> tuple[list[str], list[str]]:
+    """Return the texts inside closed tags and the texts around them, both in order."""
+    inside: list[str] = []
+    around: list[str] = []
+    position = 0
+    while True:
+        start = text.find(f"<{tag}>", position)
+        end = text.find(f"</{tag}>", start) if start >= 0 else -1
+        if end < 0:
+            return inside, [*around, text[position:]]
+        around.append(text[position:start])
+        inside.append(text[start + len(tag) + 2 : end])
+        position = end + len(tag) + 3
+
+
+def well_formed(response: str, *, call: bool, answer: bool) -> bool:
+    """Say whether a whole response has the form of ToolRL: R_format = 1.
+
+    Thinking, then a `<tool_call>` block if `call`, then a `<response>` block if `answer`; each tag
+    once, nothing before or after.
+    """
+    tags = ["think", *(["tool_call"] if call else []), *(["response"] if answer else [])]
+    form = r"\s*".join(rf"<{tag}>.*?</{tag}>" for tag in tags)
+    once = all(
+        response.count(bracket) == (1 if tag in tags else 0)
+        for tag in ("think", "tool_call", "response")
+        for bracket in (f"<{tag}>", f"</{tag}>")
+    )
+    return once and re.fullmatch(form, response.strip(), re.DOTALL) is not None
+
+
+def _objects(text: str) -> list[ToolCall] | None:
+    decoder = json.JSONDecoder(object_pairs_hook=unique, parse_constant=_refuse)
+    calls: list[ToolCall] = []
+    position = 0
+    while (position := _end_of_blank(text, position)) < len(text):
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            return None
+        match value:
+            case {"name": str(name), "parameters": dict(parameters)} if len(value) == 2:
+                calls.append(ToolCall(name, parameters))
+            case _:
+                return None
+    return calls
+
+
+def _end_of_blank(text: str, position: int) -> int:
+    found = _BLANK.match(text, position)
+    return found.end() if found else position
+
+
+def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object from pairs.
+
+    Raises:
+        ValueError: a key stands twice.
+    """
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("duplicate key")
+    return value
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check(gold: ToolCalls, answer: str, *, response: str) -> Verdict:
+    truth = [ToolCall(call.name, call.parameters) for call in gold.calls]
+    predicted = parse_calls(answer)
+    formed = well_formed(response, call=bool(truth), answer=gold.answer)
+    strict = gold.form == "toolrl"
+    if not truth:
+        if predicted or "<tool_call>" in answer:
+            return scored(0.0, "needless_call")
+        return scored(1.0, "correct") if formed or not strict else scored(0.0, "malformed")
+    r_correct = tool_correctness(truth, predicted)
+    total = tool_reward(truth, predicted, well_formed=formed)
+    low, high = (WORST, BEST + 1) if strict else (WORST, BEST)
+    share = ((total if strict else r_correct) - low) / (high - low)
+    detail = f"R_correct {r_correct:.3f}, R_format {int(formed)}"
+    if predicted is None:
+        return scored(share, "unparsable_calls", f"{detail}: {answer[:80]}")
+    reason = "correct" if share >= 1.0 else "partial" if share > 0.0 else "wrong"
+    return scored(min(1.0, max(0.0, share)), reason, detail)

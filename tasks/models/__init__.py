@@ -1,0 +1,1 @@
+"""What a model directory is: folder, weights, architectures."""

@@ -1,0 +1,174 @@
+"""What a model directory must hold for this pipeline to train it or to sample from it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from data_schemas.addresses import redacted
+from tasks.errors import DataError, SettingsError
+from tasks.models.architectures import GROVE_MOE
+from tasks.models.weights import check_tensors
+from tasks.store.interface import store_at
+
+SHIPPED = Path(__file__).parents[1] / "foundation" / "base_model"
+"""The tiny mixture-of-experts model that comes with the project."""
+REGISTERED = "models:/"
+"""Start of the name of a registered model."""
+SUPPORTED_ARCHITECTURES = ("qwen3_moe", "qwen3", "qwen2", GROVE_MOE)
+"""Model types that every stage runs, the last one with embedded engines only; two are dense."""
+
+
+def local_folder(path: str) -> Path | None:
+    """Return the folder of a model that a setting names; '' is the shipped one.
+
+    None for s3:// and models:/, whose folder is made when the model is ingested.
+
+    Raises:
+        SettingsError: it is another address.
+    """
+    if path.startswith("s3://"):
+        store_at(path)  # refuses credentials in the address
+        return None
+    if path.startswith(REGISTERED):
+        return None
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", path):
+        raise SettingsError(
+            f"base model {redacted(path)} is of an unknown kind. Give a folder, "
+            "s3://bucket/prefix or models:/NAME@alias; download others first (hf download)."
+        )
+    return Path(path).expanduser().resolve() if path else SHIPPED
+
+
+def check_model_folder(path: Path) -> None:
+    """Refuse a folder that cannot be a base model, before any expensive step.
+
+    Raises:
+        SettingsError: it is not a Hugging Face model directory, not of a supported
+            architecture, its weights are not those of its config, or its tokenizer is missing,
+            lacks a chat template or end token, or has more tokens than the model has embeddings.
+    """
+    config = read_config(path)
+    model_type = config.get("model_type")
+    if model_type not in SUPPORTED_ARCHITECTURES:
+        supported = ", ".join(SUPPORTED_ARCHITECTURES)
+        advice = "Choose a model of that architecture."
+        if text := _text_config(config):
+            advice = (
+                f"It reads more than text, which nothing here trains on. Give its language model "
+                f"({text.get('model_type')}) as a folder of its own: text_config as config.json, "
+                "with one of these types, and its tensors, named as that type names them."
+            )
+        raise SettingsError(
+            f"{path}/config.json has model_type {model_type!r}; supported are {supported}. {advice}"
+        )
+    highest = _highest_token(path)
+    size = config.get("vocab_size")
+    if not isinstance(size, int) or highest >= size:
+        raise SettingsError(
+            f"the tokenizer in {path} has token ids up to {highest}, but config.json has "
+            f"vocab_size {size}. Tokenizer and model belong to different checkpoints."
+        )
+    try:
+        check_tensors(path)
+    except DataError as error:
+        raise SettingsError(str(error)) from error
+
+
+def has_classification_head(path: Path) -> bool:
+    """Return whether a model classifies texts.
+
+    Raises:
+        SettingsError: it is not a Hugging Face model directory.
+    """
+    architectures = read_config(path).get("architectures") or ()
+    return any(str(name).endswith("ForSequenceClassification") for name in architectures)
+
+
+def check_guard_folder(path: Path) -> None:
+    """Refuse a folder that is neither a text classifier nor a model that the embedded engine runs.
+
+    Raises:
+        SettingsError: says what it lacks.
+    """
+    if has_classification_head(path):
+        check_weights_folder(path)
+    else:
+        check_model_folder(path)
+
+
+def check_weights_folder(path: Path) -> None:
+    """Refuse a folder that is no model directory with safetensors; its kind is not looked at.
+
+    Raises:
+        SettingsError: says what it lacks.
+    """
+    read_config(path)
+    if not any(path.glob("*.safetensors")):
+        raise SettingsError(f"{path} has no *.safetensors; other formats may execute code")
+
+
+def _text_config(config: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the config of the language model inside one of several modalities, if there is one.
+
+    Qwen3-Omni nests it below the config of its thinker.
+    """
+    text = config.get("thinker_config", config).get("text_config")
+    return text if isinstance(text, dict) else None
+
+
+def has_router(path: Path) -> bool:
+    """Return whether a model directory holds a mixture of experts.
+
+    Raises:
+        SettingsError: it is not a model directory.
+    """
+    config = read_config(path)
+    return bool(config.get("num_experts") or config.get("num_local_experts"))
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Read the config.json of a model directory.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    if not path.is_dir():
+        raise SettingsError(
+            f"base model {path} is not a folder. "
+            "Give a Hugging Face model directory, or leave base_model empty for the shipped one."
+        )
+    return _read_json(
+        path / "config.json",
+        "Give a folder with config.json, *.safetensors and tokenizer.json.",
+    )
+
+
+def _highest_token(path: Path) -> int:
+    """Check the tokenizer files and return the highest token id."""
+    table = _read_json(path / "tokenizer.json", "Save the fast tokenizer next to the model.")
+    settings = _read_json(path / "tokenizer_config.json", "Save the tokenizer with its settings.")
+    if not (path / "chat_template.jinja").exists() and not settings.get("chat_template"):
+        raise SettingsError(
+            f"the tokenizer in {path} has no chat template. "
+            "Add chat_template.jinja; prompts cannot be rendered without it."
+        )
+    if not settings.get("eos_token"):
+        raise SettingsError(
+            f"{path}/tokenizer_config.json has no eos_token. "
+            "Set it to the token that ends a chat turn."
+        )
+    added = [entry["id"] for entry in table.get("added_tokens", [])]
+    return max([*table["model"]["vocab"].values(), *added])
+
+
+def _read_json(file: Path, advice: str) -> dict[str, Any]:
+    try:
+        loaded = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SettingsError(f"{file} is missing. {advice}") from error
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}. {advice}") from error
+    if not isinstance(loaded, dict):
+        raise SettingsError(f"{file} is not a JSON object. {advice}")
+    return loaded

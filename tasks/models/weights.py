@@ -1,0 +1,234 @@
+"""The weights of a model directory: safetensors files, read one tensor at a time.
+
+A directory in Hugging Face format holds model.safetensors, or several files and an index that
+names the file of every tensor. Engines differ in what they do with an incomplete directory
+(transformers draws random values for a missing tensor), so that it is refused here.
+"""
+
+import json
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from tasks.errors import DataError
+from tasks.models.architectures import register_architecture
+
+SINGLE_FILE = "model.safetensors"
+INDEX_FILE = "model.safetensors.index.json"
+DTYPES = ("F64", "F32", "F16", "BF16")
+"""What trainers read; a quantised checkpoint has scales besides, which they do not."""
+_BAD_CONFIG = (
+    *(OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError),
+    *(ArithmeticError, AssertionError, StrictDataclassError),
+)
+"""What transformers raises on a config.json that describes no model."""
+
+
+class Weights:
+    """Tensors of one directory, read on demand. A context manager: it holds files open.
+
+    Raises:
+        DataError: a file cannot be read, is not listed, or lacks a listed tensor.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._stack = ExitStack()
+        with self._stack:
+            self._files = {name: self._open(name) for name in _weight_files(folder)}
+            self.file_of = {
+                tensor: name for name, file in self._files.items() for tensor in file.offset_keys()
+            }
+            self._check_index()
+            self._stack = self._stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def shards(self) -> dict[str, list[str]]:
+        """Group tensor names by the file that holds them, in the order of their bytes."""
+        grouped: dict[str, list[str]] = {}
+        for name, file in self.file_of.items():
+            grouped.setdefault(file, []).append(name)
+        return grouped
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a tensor, from the header of its file."""
+        return tuple(self._files[self.file_of[name]].get_slice(name).get_shape())
+
+    def dtype(self, name: str) -> str:
+        """Return the dtype of a tensor in the words of safetensors: 'BF16'."""
+        return str(self._files[self.file_of[name]].get_slice(name).get_dtype())
+
+    def read(self, name: str) -> Tensor:
+        """Read one tensor."""
+        return self._files[self.file_of[name]].get_tensor(name)
+
+    def read_finite(self, name: str) -> Tensor:
+        """Read one tensor, and refuse it if a value is NaN or infinite.
+
+        Raises:
+            DataError: names the tensor and the number of such values.
+        """
+        tensor = self.read(name)
+        if not is_finite(tensor):
+            wrong = int((~torch.isfinite(tensor)).sum())
+            raise DataError(
+                f"tensor {name} of {self.folder} has {wrong} of {tensor.numel()} "
+                "values that are NaN or infinite. The checkpoint is damaged or its training "
+                "diverged: use another one."
+            )
+        return tensor
+
+    def check_tensors(self) -> None:
+        """Refuse a directory whose tensors are not those of its config.json, from headers alone.
+
+        Raises:
+            DataError: names the tensor that is missing, unknown, or of another shape or dtype.
+        """
+        expected, tied = _tensors_of_config(self.folder)
+        where = f"of {self.folder}"
+        for wrong, names in (
+            ("missing", expected.keys() - self.file_of.keys()),
+            ("not part of the model", self.file_of.keys() - expected.keys() - tied),
+        ):
+            if names:
+                raise DataError(
+                    f"tensor {min(names)} {where} is {wrong}, as are {len(names) - 1} others. "
+                    "config.json and weights must be of one checkpoint; complete the download."
+                )
+        for name, shape in expected.items():
+            if self.shape(name) != shape:
+                raise DataError(
+                    f"tensor {name} {where} is {list(self.shape(name))}, but {list(shape)} by its "
+                    "config.json. Both must be of one checkpoint."
+                )
+            if self.dtype(name) not in DTYPES:
+                raise DataError(
+                    f"tensor {name} {where} is {self.dtype(name)}; engines read "
+                    f"{', '.join(DTYPES)}. Use the checkpoint before quantisation."
+                )
+
+    def _open(self, name: str) -> safe_open:
+        path = self.folder / name
+        try:
+            return self._stack.enter_context(safe_open(path, framework="pt"))
+        except (OSError, SafetensorError) as error:
+            raise DataError(
+                f"{path} is not a complete safetensors file: {error}. Download it again."
+            ) from error
+
+    def _check_index(self) -> None:
+        listed = _read_index(self.folder)
+        for name in sorted(listed.keys() | self.file_of.keys()) if listed else ():
+            if listed.get(name) != self.file_of.get(name):
+                raise DataError(
+                    f"tensor {name} is in {self.file_of.get(name, 'no file')}, but in "
+                    f"{listed.get(name, 'no file')} by {self.folder / INDEX_FILE}. Complete the "
+                    "download."
+                )
+
+
+def is_finite(tensor: Tensor) -> bool:
+    """Return whether no value is NaN or infinite: both reach the extremes, which take no memory."""
+    if not tensor.numel():
+        return True
+    return all(bool(torch.isfinite(extreme)) for extreme in torch.aminmax(tensor))
+
+
+def write_shard(like: Path, tensors: Iterable[Tensor], out: Path) -> None:
+    """Write a file with the header of another one, one tensor after another.
+
+    Args:
+        like: a safetensors file with tensors of the same names, shapes and dtypes.
+        tensors: in the order of their bytes (`Weights.shards`).
+        out: file to write.
+    """
+    with like.open("rb") as source, out.open("wb") as target:
+        length = source.read(8)
+        target.write(length)
+        target.write(source.read(int.from_bytes(length, "little")))
+        for tensor in tensors:
+            target.write(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+        assert target.tell() == like.stat().st_size
+
+
+def check_tensors(folder: Path) -> None:
+    """Refuse a model directory whose tensors are not those of its config.json.
+
+    Raises:
+        DataError: names the file or the tensor.
+    """
+    with Weights(folder) as weights:
+        weights.check_tensors()
+
+
+def _weight_files(folder: Path) -> list[str]:
+    """Name the files of the weights; which one counts must not depend on the engine."""
+    listed = set(_read_index(folder).values()) or {SINGLE_FILE}
+    present = {path.name for path in folder.glob("*.safetensors")}
+    if not present:
+        raise DataError(f"{folder} contains no *.safetensors weights. Complete the download.")
+    for name in sorted(listed ^ present):
+        if name in present:
+            raise DataError(
+                f"{folder / name} is not listed in {INDEX_FILE}, and some engines would read it. "
+                f"A model directory has {SINGLE_FILE}, or an index with the files that it names."
+            )
+        raise DataError(f"{folder / name} is missing. Complete the download.")
+    return sorted(listed)
+
+
+def _read_index(folder: Path) -> dict[str, str]:
+    """Read which file holds which tensor; empty if the directory has no index."""
+    path = folder / INDEX_FILE
+    if not path.exists():
+        return {}
+    try:
+        return {str(name): str(file) for name, file in _weight_map(path).items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} cannot be read: {error!r}. Download it again.") from error
+
+
+def _weight_map(path: Path) -> dict[str, str]:
+    return json.loads(path.read_bytes())["weight_map"]
+
+
+def _tensors_of_config(folder: Path) -> tuple[dict[str, tuple[int, ...]], set[str]]:
+    """Return name and shape of every tensor that a config describes, and the names of tied ones.
+
+    Nothing is allocated. Names are those of files: transformers fuses experts in memory only.
+    """
+    # Imported here: 2 s that stages without models are spared.
+    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.core_model_loading import revert_weight_conversion
+
+    register_architecture(folder)
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config)
+    except _BAD_CONFIG as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(
+            f"{folder / 'config.json'} describes no model that transformers can build: {reason}"
+        ) from error
+    tied = set(model.all_tied_weights_keys)
+    state = revert_weight_conversion(model, model.state_dict())
+    shapes = {name: tuple(tensor.shape) for name, tensor in state.items() if name not in tied}
+    return shapes, tied

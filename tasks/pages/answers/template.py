@@ -1,0 +1,213 @@
+"""The page of an evaluation. A string, because Flyte's code bundles contain modules only."""
+
+from tasks.pages.live.template import SCRIPT
+
+PAGE = (
+    """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1"><title>{{ title }}</title>
+<style>{{ style|safe }}
+button.cell{font:inherit;border:0;background:none;padding:0;cursor:pointer;color:inherit;width:100%;
+text-align:right}
+.filters{display:flex;flex-wrap:wrap;gap:10px;margin:0 0 12px}
+select,input{font:inherit;font-size:14px;padding:6px 10px;border:1px solid var(--line);
+border-radius:8px;background:var(--card);color:var(--ink);max-width:100%}
+details.item{border-top:1px solid var(--line)}details.item:first-child{border-top:0}
+details.item>summary{padding:10px 18px;display:flex;gap:8px 14px;flex-wrap:wrap;font-weight:400}
+summary .id{overflow-wrap:anywhere;font-weight:600;color:var(--ink)}
+.inside{padding:0 18px 14px}.inside h4{margin:12px 0 4px;font-size:13px;color:var(--muted);
+font-weight:500}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;font:13px/1.5 var(--mono);margin:4px 0;
+background:var(--paper);border-radius:8px;padding:10px 12px;max-height:32em;overflow:auto}
+.note{color:var(--muted);font-size:13px;overflow-wrap:anywhere}
+td.dim{color:var(--muted);white-space:nowrap}
+.inside details{border:1px solid var(--line);border-radius:8px;margin:6px 0}
+.inside details summary{padding:8px 12px;font-weight:400}
+.inside details .inside{padding:0 12px 10px}
+</style></head><body>
+<header><div><p class="eyebrow">EachPrompt<span>evaluation</span></p><h1 id="title"></h1>
+<p class="lede" id="lede"></p></div></header>
+<main>
+<section><h2>Models</h2><div class="card scroll"><table id="ladder"></table></div></section>
+<section id="differences"><h2>Differences, losses first</h2><p class="lede">Paired bootstrap over \
+the same problems, 95 % interval. A row opens the problems behind it.</p>
+<div class="card scroll"><table id="pairs"></table></div></section>
+<section><h2>Task families by language</h2><p class="lede">Share of responses that solve their \
+problem. A cell opens its problems.</p>
+<div class="filters"><select id="model" aria-label="model"></select></div>
+<div class="card scroll"><table id="heat"></table></div></section>
+<section><h2 id="answers">Answers</h2><p class="lede" id="count"></p>
+<div class="filters"><select id="family" aria-label="task family"></select>
+<select id="language" aria-label="language"></select>
+<select id="kind" aria-label="which problems"></select>
+<input id="word" type="search" placeholder="text or id" aria-label="text or id"></div>
+<div class="card" style="padding:0" id="list"></div>
+<p class="filters" style="margin-top:12px"><button id="more" class="pill plain" \
+style="border:0;cursor:pointer">show more</button></p></section>
+</main><footer>This page is one file: it loads nothing and can be kept or mailed as it is.</footer>
+<script type="application/json" id="data">{{ data|safe }}</script>
+<script>
+"""
+    + SCRIPT
+    + """
+const D = JSON.parse($("data").textContent), PORTION = 40;
+const last = D.models.length - 1, pct = v => v === null ? "\\u2013" : (100 * v).toFixed(1) + " %";
+const pts = v => (v > 0 ? "+" : v < 0 ? "\\u2212" : "") + Math.abs(100 * v).toFixed(1);
+const plain = text => text.replaceAll("_", " ");
+const row = (table, cells, head) => {
+  const line = el("tr");
+  cells.forEach((c, k) => {
+    const cell = el(head || !k ? "th" : "td", undefined, k ? "n" : "");
+    cell.append(c);
+    line.append(cell);
+  });
+  table.append(line);
+  return line;
+};
+const body = (table, head) => {
+  table.replaceChildren();
+  const top = el("thead"), rest = el("tbody");
+  row(top, head, true);
+  table.append(top, rest);
+  return rest;
+};
+$("title").textContent = D.title;
+$("lede").textContent = `${D.models.length} models on the same problems. A response without a ` +
+  "verdict is counted and in no mean.";
+const ladder = body($("ladder"), ["model", "solved", "95 % interval", "pass@k", "majority@k",
+  "tokens", "cut off", "no verdict", "sampling"]);
+D.ladder.forEach((m, k) => {
+  const line = row(ladder, [D.models[k], pct(m.accuracy), `${pct(m.low)} to ${pct(m.high)}`,
+    pct(m.pass), pct(m.majority), short(m.tokens), pct(m.truncated), short(m.abstained),
+    `k ${m.k}, ${m.sampling}`]);
+  line.lastChild.className = "dim n";
+});
+const pairs = body($("pairs"), ["where", "model", "against", "points", "95 % interval",
+  "problems"]);
+D.differences.forEach(d => {
+  const sure = d.high < 0 ? "no" : d.low > 0 ? "yes" : "plain";
+  const mark = el("span", pts(d.difference), "pill " + sure);
+  const [kind, name] = d.suite.split(":");
+  const line = row(pairs, [plain(name || kind), D.models[d.candidate], D.models[d.parent], mark,
+    `${pts(d.low)} to ${pts(d.high)}`, short(d.problems)]);
+  line.style.cursor = "pointer";
+  line.addEventListener("click", () => show({family: kind === "domain" ? name : "",
+    language: kind === "language" ? name : "", kind: d.difference < 0 ? "worse" : "better"}));
+});
+if (!D.differences.length) $("differences").remove();
+const options = (id, entries) => entries.forEach(([value, text]) => {
+  const o = el("option", text);
+  o.value = value;
+  $(id).append(o);
+});
+const unique = name => [...new Set(D.problems.map(p => p[name]))].sort();
+options("model", D.models.map((m, k) => [k, m]));
+options("family", [["", "every family"], ...unique("family").map(f => [f, plain(f)])]);
+options("language", [["", "every language"], ...unique("language").map(l => [l, l])]);
+options("kind", [["", "every problem"], ["worse", "last model worse"], ["better",
+  "last model better"], ["wrong", "not always solved"], ["abstained", "without a verdict"]]);
+$("model").value = last;
+function heat() {
+  const cells = D.heat[$("model").value], families = Object.keys(cells);
+  const languages = [...new Set(families.flatMap(f => Object.keys(cells[f])))].sort();
+  const rest = body($("heat"), ["", ...languages]);
+  families.forEach(f => {
+    const line = row(rest, [plain(f), ...languages.map(l => {
+      const cell = cells[f][l], b = el("button", cell ? pct(cell[0]) : "", "cell");
+      if (cell) b.title = `${cell[1]} problems`;
+      if (cell) b.addEventListener("click", () => show({family: f, language: l, kind: ""}));
+      return b;
+    })]);
+    languages.forEach((l, k) => {
+      const cell = cells[f][l];
+      line.children[k + 1].className = "heat";
+      if (cell) line.children[k + 1].style.background =
+        `hsl(${(12 + 140 * cell[0]).toFixed(0)} 45% 88%)`;
+    });
+  });
+}
+const rate = (m, k) => {
+  const scored = D.answers[m][k].filter(a => a.score !== null);
+  return scored.length ? scored.filter(a => a.solved).length / scored.length : null;
+};
+const rates = D.problems.map((_, k) => D.models.map((_, m) => rate(m, k)));
+const others = k => rates[k].slice(0, -1).filter(v => v !== null);
+const KINDS = {
+  "": () => true,
+  worse: k => rates[k][last] !== null && others(k).some(v => v > rates[k][last]),
+  better: k => rates[k][last] !== null && others(k).some(v => v < rates[k][last]),
+  wrong: k => rates[k][last] !== null && rates[k][last] < 1,
+  abstained: k => D.answers.some(m => m[k].some(a => a.score === null)),
+};
+function answer(a, number) {
+  const box = el("details"), s = el("summary"), inside = el("div", undefined, "inside");
+  const kind = a.score === null ? "plain" : a.solved ? "yes" : "no";
+  s.append(el("span", a.score === null ? "no verdict" : a.solved ? "solved" :
+    `score ${short(a.score)}`, "pill " + kind), ` ${number}: ${plain(a.reason)}, ` +
+    `${short(a.tokens)} tokens${a.truncated ? ", cut off" : ""}`);
+  const end = a.text.lastIndexOf("</think>");
+  if (a.detail) inside.append(el("p", `verdict: ${a.detail}`, "note"));
+  if (a.cut) inside.append(el("p", `${short(a.cut)} characters at the start are not here`, "note"));
+  if (end >= 0) inside.append(el("h4", "reasoning"), el("pre", a.text.slice(0, end)
+    .replace("<think>", "").trim()));
+  const rest = a.text.slice(end < 0 ? 0 : end + "</think>".length).trim();
+  inside.append(el("h4", "answer"), el("pre", rest || "\\u2013"));
+  box.append(s, inside);
+  return box;
+}
+function problem(k) {
+  const p = D.problems[k], box = el("details", undefined, "item"), s = el("summary");
+  s.append(el("span", p.id, "id"), el("span", `${plain(p.family)}, ${p.language}`, "note"));
+  D.models.forEach((m, i) => s.append(el("span", `${m} ${rates[k][i] === null ? "\\u2013" :
+    pct(rates[k][i])}`, "note")));
+  box.append(s);
+  box.addEventListener("toggle", () => {
+    if (!box.open || box.children.length > 1) return;
+    const inside = el("div", undefined, "inside");
+    p.prompt.forEach(([role, text]) => inside.append(el("h4", role), el("pre", text)));
+    inside.append(el("h4", `reference for ${p.verifier}`), el("pre", p.answer),
+      el("p", `raw row: ${p.row}`, "note"));
+    [...D.models.keys()].reverse().forEach(m => {
+      inside.append(el("h4", D.models[m]));
+      D.answers[m][k].forEach((a, n) => inside.append(answer(a, n + 1)));
+    });
+    box.append(inside);
+  });
+  return box;
+}
+let chosen = [], shown = 0;
+function more() {
+  chosen.slice(shown, shown + PORTION).forEach(k => $("list").append(problem(k)));
+  shown = Math.min(chosen.length, shown + PORTION);
+  $("more").hidden = shown >= chosen.length;
+}
+function list() {
+  const word = $("word").value.toLowerCase();
+  chosen = [...D.problems.keys()].filter(k => {
+    const p = D.problems[k];
+    return (!$("family").value || p.family === $("family").value) &&
+      (!$("language").value || p.language === $("language").value) && KINDS[$("kind").value](k) &&
+      (!word || JSON.stringify([p.id, p.prompt]).toLowerCase().includes(word) ||
+        D.answers.some(m => m[k].some(a => a.text.toLowerCase().includes(word))));
+  });
+  $("count").textContent = `${short(chosen.length)} of ${short(D.problems.length)} problems, ` +
+    "those first on which the last model loses most." + (D.left_out ?
+    ` ${short(D.left_out)} more problems are in samples.parquet only.` : "");
+  $("list").replaceChildren();
+  shown = 0;
+  more();
+}
+function show(filters) {
+  for (const [id, value] of Object.entries(filters)) $(id).value = value;
+  list();
+  $("answers").scrollIntoView();
+}
+["family", "language", "kind"].forEach(id => $(id).addEventListener("change", list));
+$("word").addEventListener("input", list);
+$("model").addEventListener("change", heat);
+$("more").addEventListener("click", more);
+heat();
+list();
+</script></body></html>
+"""
+)

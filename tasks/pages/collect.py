@@ -1,0 +1,144 @@
+"""Collect the contents of a run's terminal summary and report from its artifacts."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.reports import SKIPPED_FILE, Comparison, GateDecision
+from data_schemas.settings import PipelineSettings, RetrainSettings
+from tasks.errors import DataError, EngineError
+from tasks.formats.progression import read_comparisons, read_progression
+from tasks.pages.inputs import RunInputs
+from tasks.pages.stages import stage_rows
+from tasks.provenance.lineage.connection import REPAIR
+from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.registry import GATE_FILE
+from tasks.provenance.lineage.signatures.dsse import fingerprint
+from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE, find_signer, public_half
+from tasks.provenance.lineage.stage import workplace
+from tasks.provenance.lineage.statements import load_statement
+from tasks.store.objects import localise
+
+Ref = CheckpointRef | DatasetRef | ReportRef
+MERGED = "merged"
+
+
+def collect(
+    settings: PipelineSettings | RetrainSettings,
+    curated: DatasetRef,
+    reports: Sequence[ReportRef],
+    releases: Sequence[CheckpointRef],
+    store: StoreRef,
+    execution: Execution,
+) -> RunInputs:
+    """Read the artifacts of a run; a report's statement names the stage that wrote it.
+
+    Args:
+        settings: of the run.
+        curated: of curation.
+        reports: of fine-tunings and phases, in order, and the checkpoint progression.
+        releases: none or one.
+        store: of the run.
+        execution: of the workflow.
+    """
+    folders = dict(_folders(reports, store))
+    progression = folders["compare"]
+    gate = [_gate(_local(ref, store)) for ref in releases]
+    refs: list[Ref] = [curated, *reports, *releases]
+    return RunInputs(
+        workflow=execution.workflow,
+        execution=execution,
+        settings=settings,
+        stages=stage_rows(store.uri, execution.id, [ref.statement for ref in refs]),
+        progression=read_progression(progression),
+        gains=_gains(read_comparisons(progression)),
+        gate=gate[0] if gate else None,
+        phases=_under("rl/", folders),
+        tunings=_under("sft/", folders),
+        curated=_local(curated, store),
+        places=_places(settings.release.name, releases, gate, store),
+    )
+
+
+def _folders(reports: Sequence[ReportRef], store: StoreRef) -> Iterator[tuple[str, Path]]:
+    for ref in reports:
+        yield load_statement(store.uri, ref.statement).stage, _local(ref, store)
+
+
+def _local(ref: Ref, store: StoreRef) -> Path:
+    return localise(ref.uri, ref.digest, workplace(store))
+
+
+def _under(prefix: str, folders: dict[str, Path]) -> dict[str, Path]:
+    return {
+        stage: folder
+        for stage, folder in folders.items()
+        if stage.startswith(prefix) and not (folder / SKIPPED_FILE).exists()
+    }
+
+
+def _gains(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The candidate against the merged model or, if there is none, its first parent, by family."""
+    parents = [comparison.parent for comparison in comparisons]
+    parent = MERGED if MERGED in parents else parents[0] if parents else ""
+    return tuple(
+        comparison
+        for comparison in comparisons
+        if comparison.parent == parent and not comparison.suite.startswith("language:")
+    )
+
+
+def _gate(release: Path) -> GateDecision:
+    try:
+        return GateDecision.model_validate_json((release / GATE_FILE).read_bytes())
+    except (OSError, ValidationError) as error:
+        raise DataError(f"{release / GATE_FILE} is not a gate's decision: {error}") from error
+
+
+def _places(
+    name: str,
+    releases: Sequence[CheckpointRef],
+    gate: Sequence[GateDecision],
+    store: StoreRef,
+) -> dict[str, str]:
+    places = {"store": store.uri, "MLflow": f"mlflow ui --backend-store-uri {store.tracking_uri}"}
+    for release, decision in zip(releases, gate, strict=True):
+        places["release" if decision.released else "candidate"] = release.uri
+        places |= _registered(name, release, store)
+    return places
+
+
+def _registered(name: str, release: CheckpointRef, store: StoreRef) -> dict[str, str]:
+    """Say what the registry answers about a release.
+
+    Raises:
+        DataError: it has no version of it.
+    """
+    try:
+        version = Lookup(store.tracking_uri).registered(name, release.statement)
+    except EngineError as error:
+        return {"registered": f"unknown, MLflow does not answer: {error}"}
+    if version is None:
+        raise DataError(
+            f"MLflow has no version of {name} for {release.uri}. Register it again from the "
+            f"statements: {REPAIR} {store.uri}"
+        )
+    model = f"models:/{name}/{version.number}"
+    aliases = ", ".join(f"models:/{name}@{alias}" for alias in sorted(version.aliases))
+    return {
+        "registered": f"{model}, {aliases or 'no alias'}",
+        "audit": f"pyflyte run workflows/audit.py audit --model {model} --store {store.uri}",
+        "signed": _signed(store),
+    }
+
+
+def _signed(store: StoreRef) -> str:
+    signer = find_signer(store.uri)
+    if signer is None:
+        return f"by nobody; {KEY_VARIABLE} names no key"
+    return (
+        f"by key {fingerprint(signer.public)[:16]}; the audit proves it with --key and a copy of "
+        f"{public_half()}"
+    )

@@ -1,0 +1,161 @@
+"""The page of retraining: how new rows differ from known ones, what was decided, and why.
+
+One page for one night, or for several nights in a row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jinja2 import Environment, StrictUndefined
+
+from data_schemas.drift import FieldDrift, Night
+from tasks.pages import figures, wording
+from tasks.pages.sections import Chart
+from tasks.platform.page_style import STYLE
+
+TEMPLATE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>{{ title }}</title>
+<style>{{ style|safe }}
+.lede{overflow-wrap:anywhere}section>.card{margin-top:12px}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font:12.5px/1.5 var(--mono)}</style>
+</head>
+<body>
+<header><div>
+<p class="eyebrow">EachPrompt<span>retrain</span></p>
+<h1>{{ title }}</h1>
+</div></header>
+<main>
+{% for night in nights %}
+<section><h2>{{ night.title }} <span class="pill {{ night.kind }}">{{ night.verdict }}</span></h2>
+<p class="lede">{{ night.message }}</p>
+{% if night.charts %}
+<p class="key"><span><i style="background:{{ neutral }}"></i>known problems</span>\
+<span><i style="background:{{ tuned }}"></i>new problems, with their share</span></p>
+<div class="grid two">
+{% for chart in night.charts %}
+<figure class="card"><figcaption><h3>{{ chart.title }}<b>{{ chart.course }}</b></h3>\
+<p>{{ chart.note }}</p></figcaption>
+{{ chart.svg|safe }}</figure>
+{% endfor %}
+</div>
+{% endif %}
+{% if night.rates %}
+<div class="card scroll"><table><thead><tr><th>problems</th>\
+<th class="n">pass rate of the released model</th></tr></thead><tbody>
+{% for name, rate in night.rates %}<tr><th>{{ name }}</th>\
+<td class="n">{{ rate }}</td></tr>{% endfor %}
+</tbody></table></div>
+{% endif %}
+{% if night.examples %}
+<details class="card"><summary>New problems <span>with most unknown words</span></summary>
+<table><tbody>{% for text in night.examples %}<tr><td><pre>{{ text }}</pre></td></tr>{% endfor %}\
+</tbody></table></details>
+{% endif %}
+{% if night.refused %}
+<details class="card"><summary>Left out <span>one example of every reason</span></summary>
+<table><tbody>{% for reason, example in night.refused %}<tr><th>{{ reason }}</th>\
+<td><pre>{{ example }}</pre></td></tr>{% endfor %}</tbody></table></details>
+{% endif %}
+</section>
+{% endfor %}
+</main>
+<footer>PSI is the population stability index: below 0.1 a distribution is stable, from 0.25 it \
+has changed clearly. What one of twenty samples of the known rows exceeds counts as chance.</footer>
+</body>
+</html>
+"""
+
+NIGHT_PAGE = ".night.html"
+"""End of the name of a night's own page; its message ends with the location."""
+VERDICTS = {
+    "Promoted": ("promoted", "yes"),
+    "Refused": ("refused by the gate", "no"),
+    "Not promoted": ("not promoted", "no"),
+}
+"""First words of a message -> text and colour; all others trained nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class NightSection:
+    """What the page shows of one night."""
+
+    title: str
+    verdict: str
+    kind: str
+    message: str
+    charts: tuple[Chart, ...]
+    rates: tuple[tuple[str, str], ...]
+    examples: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+
+
+def execution_of(message: str) -> str:
+    """Return the execution whose page a message ends with; '' if it read no rows."""
+    *_, last = message.split("/")
+    return last.removesuffix(NIGHT_PAGE) if last.endswith(NIGHT_PAGE) else ""
+
+
+def verdict_of(message: str) -> tuple[str, str]:
+    """Return the verdict that a message speaks of, and its colour."""
+    for words, shown in VERDICTS.items():
+        if message.startswith(words):
+            return shown
+    return ("needs people", "no") if "needs people" in message else ("nothing trained", "plain")
+
+
+def section(title: str, message: str, night: Night | None) -> NightSection:
+    """Describe one night.
+
+    Args:
+        title: its heading, unique on the page.
+        message: the decision in a paragraph.
+        night: None if no row was read.
+    """
+    verdict, kind = verdict_of(message)
+    number = "".join(letter for letter in title.casefold() if letter.isalnum())
+    fields = night.drift.fields if night else ()
+    return NightSection(
+        title=title,
+        verdict=verdict,
+        kind=kind,
+        message=message,
+        charts=tuple(_chart(field, f"{number}-{field.field}") for field in fields),
+        rates=tuple((name, wording.percent(rate)) for name, rate in night.pass_rates.items())
+        if night
+        else (),
+        examples=night.drift.examples if night else (),
+        refused=tuple(sorted(night.refused.items())) if night else (),
+    )
+
+
+def render(title: str, nights: Sequence[NightSection]) -> bytes:
+    """Write one HTML file without external resources."""
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    page = environment.from_string(TEMPLATE).render(
+        title=title,
+        nights=nights,
+        style=STYLE,
+        neutral=figures.NEUTRAL,
+        tuned=figures.TUNED,
+    )
+    return page.encode()
+
+
+def _chart(field: FieldDrift, name: str) -> Chart:
+    notes = [f"{word}: {', '.join(values[:5])}" for word, values in _named(field) if values]
+    return Chart(
+        title=field.field,
+        note="; ".join(notes) or "no new and no vanished value",
+        course=f"PSI {field.psi:.2f}, {field.degree}",
+        svg=figures.shares_figure(field, name),
+    )
+
+
+def _named(field: FieldDrift) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return ("new", field.new), ("vanished", field.vanished)

@@ -1,0 +1,229 @@
+"""Write the report of a run: one HTML file with inline plots and no external resources."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from data_schemas.reports import Comparison, EvaluationReport
+from tasks.pages import figures, wording
+from tasks.pages.early_samples import TuningSamples, tuning_samples
+from tasks.pages.funnel import FunnelLine, funnel_lines, funnel_note, read_curation
+from tasks.pages.inputs import RunInputs, suite
+from tasks.pages.sections import (
+    Chart,
+    RuleLine,
+    SettingsGroup,
+    StageLine,
+    SuiteTable,
+    phase_charts,
+    progression_charts,
+    rule_lines,
+    settings_groups,
+    stage_lines,
+    suite_table,
+    tuning_charts,
+)
+from tasks.pages.template import PAGE
+from tasks.platform.page_style import STYLE
+from tasks.store.files import write_bytes
+
+PAGE_FILE = "report.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One number of the header."""
+
+    label: str
+    value: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pill:
+    """The verdict of the header; `kind` is its colour."""
+
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseKey:
+    """Which colour is which phase."""
+
+    name: str
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything the template prints; empty parts are omitted."""
+
+    title: str
+    workflow: str
+    execution: str
+    started: str
+    verdict: Pill
+    headline: str
+    tiles: tuple[Tile, ...]
+    progression: tuple[Chart, ...]
+    progression_note: str
+    suites: SuiteTable | None
+    rules: tuple[RuleLine, ...]
+    rules_note: str
+    phases: tuple[Chart, ...]
+    phases_key: tuple[PhaseKey, ...]
+    phases_note: str
+    tunings: tuple[Chart, ...]
+    samples: tuple[TuningSamples, ...]
+    funnel: tuple[FunnelLine, ...]
+    funnel_note: str
+    stages: tuple[StageLine, ...]
+    stages_note: str
+    settings: tuple[SettingsGroup, ...]
+    settings_changed: str
+    places: tuple[tuple[str, str], ...]
+    footer: str
+
+
+def write_report(inputs: RunInputs, out: Path) -> Path:
+    """Write `out/report.html` and return its path.
+
+    Raises:
+        DataError: an artifact folder lacks a file or holds something else; names file and line.
+    """
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    html = environment.from_string(PAGE).render(
+        page=_page(inputs),
+        style=STYLE,
+        colours={
+            "neutral": figures.NEUTRAL,
+            "tuned": figures.TUNED,
+            "window": figures.WINDOW,
+        },
+    )
+    path = out / PAGE_FILE
+    write_bytes(path, html.encode())
+    return path
+
+
+def headline(progression: Sequence[EvaluationReport], gains: Sequence[Comparison]) -> str:
+    """Summarise the result in one sentence."""
+    score = suite(progression[-1], "all") if progression else None
+    if score is None:
+        return "No model was evaluated in this run."
+    name = progression[-1].model
+    overall = next((gain for gain in gains if gain.suite == "all"), None)
+    solved = f"{name} solves {wording.percent(score.accuracy)} of the held-out problems"
+    if overall is None:
+        return f"{solved}."
+    points = wording.signed_points(overall.difference)
+    if not wording.is_clear(overall):
+        return f"{solved}; against {overall.parent} nothing is certain ({points} points)."
+    amount = points.lstrip(f"+{wording.MINUS}")
+    direction = "more" if overall.difference > 0 else "fewer"
+    return f"{solved}, {amount} points {direction} than {overall.parent}."
+
+
+def _page(inputs: RunInputs) -> Page:
+    settings, changed = settings_groups(inputs.settings)
+    curation = read_curation(inputs.curated) if inputs.curated else None
+    return Page(
+        title=f"{inputs.workflow} {inputs.execution.id}",
+        workflow=inputs.workflow,
+        execution=inputs.execution.id,
+        started=wording.date(inputs.execution.started),
+        verdict=_verdict(inputs),
+        headline=headline(inputs.progression, inputs.gains),
+        tiles=_tiles(inputs),
+        progression=progression_charts(inputs.progression, inputs.gains),
+        progression_note="All models answer the same held-out problems. Intervals are bootstrapped "
+        "over problems, differences over pairs of answers to the same problem.",
+        suites=suite_table(inputs.progression),
+        rules=rule_lines(inputs.gate.reasons) if inputs.gate else (),
+        rules_note=_rules_note(inputs),
+        phases=phase_charts(inputs.phases),
+        phases_key=tuple(
+            PhaseKey(name, figures.PHASES[place % len(figures.PHASES)])
+            for place, name in enumerate(inputs.phases)
+        ),
+        phases_note="One value per step, phases one after the other; thin lines are the values, "
+        "thick ones their trailing mean. Beside each title: from the first steps to the last.",
+        tunings=tuning_charts(inputs.tunings),
+        samples=tuning_samples(inputs.tunings),
+        funnel=funnel_lines(curation) if curation else (),
+        funnel_note=funnel_note(curation) if curation else "",
+        stages=stage_lines(inputs.stages),
+        stages_note=_time_note(inputs),
+        settings=settings,
+        settings_changed=changed,
+        places=tuple(inputs.places.items()),
+        footer="This page is one file: it loads nothing and can be kept or mailed as it is.",
+    )
+
+
+def _verdict(inputs: RunInputs) -> Pill:
+    if inputs.gate is None:
+        return Pill("No gate in this run", "plain")
+    return Pill("Released", "yes") if inputs.gate.released else Pill("Not released", "no")
+
+
+def _rules_note(inputs: RunInputs) -> str:
+    if inputs.gate is None:
+        return ""
+    decided = "let the candidate pass" if inputs.gate.released else "refused the candidate"
+    return f"The gate {decided}. Every rule, and how it turned out:"
+
+
+def _tiles(inputs: RunInputs) -> tuple[Tile, ...]:
+    tiles = []
+    score = suite(inputs.progression[-1], "all") if inputs.progression else None
+    if score is not None:
+        tiles.append(
+            Tile(
+                "Held-out accuracy",
+                wording.percent(score.accuracy),
+                f"interval {wording.interval(score)}",
+            )
+        )
+    overall = next((gain for gain in inputs.gains if gain.suite == "all"), None)
+    if overall is not None:
+        low, high = wording.signed_points(overall.low), wording.signed_points(overall.high)
+        tiles.append(
+            Tile(
+                f"Points over {overall.parent}",
+                wording.signed_points(overall.difference),
+                f"interval {low} to {high}",
+            )
+        )
+    if score is not None:
+        tiles.append(
+            Tile(
+                "Held-out problems",
+                wording.count(score.problems),
+                f"{score.samples} responses each, "
+                f"{wording.count(score.abstained)} without a verdict",
+            )
+        )
+    ran = [row for row in inputs.stages if row.executed]
+    if inputs.stages:
+        tiles.append(
+            Tile(
+                "Time in stages",
+                wording.duration(sum(row.seconds for row in ran)),
+                f"{len(inputs.stages) - len(ran)} of {len(inputs.stages)} from the cache",
+            )
+        )
+    return tuple(tiles)
+
+
+def _time_note(inputs: RunInputs) -> str:
+    cached = [row for row in inputs.stages if not row.executed]
+    if not cached:
+        return "Every stage of this execution ran."
+    saved = wording.duration(sum(row.seconds for row in cached))
+    return f"{len(cached)} of {len(inputs.stages)} stages came from the cache, which saved {saved}."

@@ -1,0 +1,358 @@
+"""The parts of a run's report, as records for the template."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic_core import PydanticUndefined, to_jsonable_python
+
+from data_schemas.ledger import TokenUse
+from data_schemas.reports import PLOTS_FILE, Comparison, EvaluationReport, Plot, StepReport
+from tasks.pages import figures, wording
+from tasks.pages.explanation import flat
+from tasks.pages.inputs import read_steps, read_tuning, suite
+from tasks.pages.stages import StageRow
+
+_PLOTS = TypeAdapter(list[Plot])
+PHASE_PLOTS: tuple[Plot, ...] = (
+    ("reward/mean", "Reward", "mean score of the responses with a verdict", 1.0),
+    ("reward/solved_share", "Solved", "% of the responses with a verdict", 100.0),
+    (
+        "zero_variance/share",
+        "Zero-variance groups",
+        "% of prompts whose responses all earn the same",
+        100.0,
+    ),
+    ("policy/entropy_nats", "Entropy", "nats per token; a fall to zero ends exploration", 1.0),
+    ("rollout/length_tokens", "Response length", "tokens per response", 1.0),
+    (
+        "mismatch/mean_abs_logprob",
+        "Train / rollout mismatch",
+        "mean |\N{GREEK CAPITAL LETTER DELTA} log p| per token between the two engines",
+        1.0,
+    ),
+    ("mismatch/k3", "Mismatch, k3", "estimate of their KL divergence, nats", 1.0),
+    (
+        "mismatch/abs_logprob_p999",
+        "Mismatch, largest tokens",
+        "|\N{GREEK CAPITAL LETTER DELTA} log p| that one token in a thousand exceeds",
+        1.0,
+    ),
+    (
+        "mismatch/sequence_log_ratio",
+        "Mismatch of a response",
+        "|\N{GREEK CAPITAL LETTER DELTA} log p| of a whole response, mean, nats",
+        1.0,
+    ),
+    ("mismatch/route_disagreement", "Expert choices that differ", "% of routed tokens", 100.0),
+    ("policy/clip_share", "Clipped", "% of tokens outside the clip range", 100.0),
+    ("policy/grad_norm", "Gradient norm", "before clipping, mean over the updates of a step", 1.0),
+)
+"""Metric, title, note, factor; a recipe adds its own in PLOTS_FILE of a phase's report."""
+TOKEN_USES = (
+    (TokenUse.TRAINED, "trained", "green", "#1a7f5a"),
+    (TokenUse.TRAINED_ZVP, "trained by RL-ZVP", "light green", "#8cc7ad"),
+    (TokenUse.NO_ADVANTAGE, "without advantage", "grey", "#c3ccd4"),
+    (TokenUse.ZERO_VARIANCE, "zero variance, untrained", "yellow", "#e3bd4f"),
+    (TokenUse.SURPLUS, "replaced by a refill", "red", "#b3372f"),
+    (TokenUse.UNSCORED, "without verdicts", "violet", "#6b5aa8"),
+    (TokenUse.IN_FLIGHT, "in flight", "blue", "#3f7fb5"),
+    (TokenUse.DRAFT, "drafts", "brown", "#7d5a3c"),
+)
+"""Use, label, name of its colour, colour; from the bottom of the chart to the top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One plot with its title and note."""
+
+    title: str
+    note: str
+    course: str
+    """The key numbers, at the end of the title."""
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One accuracy of the suite table."""
+
+    text: str
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRow:
+    """One suite over all models."""
+
+    label: str
+    problems: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteGroup:
+    """Suites of one kind."""
+
+    title: str
+    rows: tuple[SuiteRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteTable:
+    """Accuracy per suite and model."""
+
+    models: tuple[str, ...]
+    groups: tuple[SuiteGroup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLine:
+    """One rule of the gate."""
+
+    outcome: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageLine:
+    """One line of the stage table."""
+
+    stage: str
+    state: str
+    kind: str
+    time: str
+    rows_in: str
+    rows_out: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsLine:
+    """One setting."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsGroup:
+    """The settings of one stage."""
+
+    title: str
+    note: str
+    rows: tuple[SettingsLine, ...]
+
+
+def progression_charts(
+    progression: Sequence[EvaluationReport], gains: Sequence[Comparison]
+) -> tuple[Chart, ...]:
+    """Draw the accuracy of every checkpoint and the gain of every task family."""
+    charts = []
+    num_rows = max(len(progression), len(gains))
+    if any(suite(report, "all") for report in progression):
+        charts.append(
+            Chart(
+                "Accuracy by checkpoint",
+                "share of held-out responses that solve their problem",
+                "",
+                figures.progression_figure(progression, "progression", num_rows),
+            )
+        )
+    if gains:
+        name = progression[-1].model if progression else "candidate"
+        charts.append(
+            Chart(
+                f"{name} against {gains[0].parent}",
+                "paired difference per task family; grey intervals include zero",
+                "",
+                figures.gains_figure(gains, "gains", num_rows),
+            )
+        )
+    return tuple(charts)
+
+
+def suite_table(progression: Sequence[EvaluationReport]) -> SuiteTable | None:
+    """Lay out every measured suite; a kind with a single member is omitted as redundant."""
+    if not progression:
+        return None
+    names = list(dict.fromkeys(score.suite for report in progression for score in report.suites))
+    groups = [SuiteGroup("", (_suite_row("all", progression),))] if "all" in names else []
+    for kind, title in (
+        ("domain", "by task family"),
+        ("language", "by language"),
+        ("level", "by difficulty, as the source states it"),
+        ("source", "by source"),
+        ("slice", "by month of the held-out rows"),
+    ):
+        members = [name for name in names if name.startswith(f"{kind}:")]
+        if len(members) > 1:
+            groups.append(
+                SuiteGroup(title, tuple(_suite_row(name, progression) for name in members))
+            )
+    return SuiteTable(tuple(report.model for report in progression), tuple(groups))
+
+
+def phase_charts(phases: Mapping[str, Path]) -> tuple[Chart, ...]:
+    """Draw every known metric that at least one phase reported."""
+    reports = {name: read_steps(folder) for name, folder in phases.items()}
+    charts = _uses_chart(reports)
+    for number, (metric, title, note, factor) in enumerate([*PHASE_PLOTS, *_own_plots(phases)]):
+        series = {name: _points(steps, metric, factor) for name, steps in reports.items()}
+        if any(series.values()):
+            svg = figures.phases_figure(series, f"phase{number}", title)
+            charts.append(Chart(title, note, _course(series), svg))
+    return tuple(charts)
+
+
+def _own_plots(phases: Mapping[str, Path]) -> list[Plot]:
+    """Read the plots that the recipes of phases ask for, each once."""
+    found: dict[Plot, None] = {}
+    for folder in phases.values():
+        if (path := folder / PLOTS_FILE).is_file():
+            found |= dict.fromkeys(_PLOTS.validate_json(path.read_bytes()))
+    return list(found)
+
+
+def _uses_chart(reports: Mapping[str, Sequence[StepReport]]) -> list[Chart]:
+    """What the generated tokens were used for; no chart if no phase reported it."""
+    layers, legend = [], []
+    for use, label, name, colour in TOKEN_USES:
+        series = {
+            phase: _points(steps, f"tokens/{use}_share", 100.0) for phase, steps in reports.items()
+        }
+        values = [value for points in series.values() for _, value in points]
+        if any(values):
+            layers.append((colour, series))
+            legend.append(f"{name}: {label}, {sum(values) / len(values):.1f} %")
+    if not layers:
+        return []
+    svg = figures.uses_figure(layers, "uses")
+    return [Chart("Use of tokens", "; ".join(legend), "", svg)]
+
+
+def tuning_charts(tunings: Mapping[str, Path]) -> tuple[Chart, ...]:
+    """Draw loss and entropy of every fine-tuning."""
+    charts = []
+    for number, (name, folder) in enumerate(tunings.items()):
+        tuning = read_tuning(folder)
+        chosen = next((epoch for epoch in tuning.epochs if epoch.chosen), None)
+        low, high = tuning.entropy_window_nats
+        charts.append(
+            Chart(
+                f"{name}: loss",
+                f"nats per response token, {wording.count(tuning.demonstrations)} demonstrations",
+                f"epoch {chosen.epoch}: {chosen.val_loss:.3f}" if chosen else "",
+                figures.losses_figure(tuning, f"loss{number}"),
+            )
+        )
+        charts.append(
+            Chart(
+                f"{name}: entropy",
+                f"nats per sampled token; the window is {low:.2f} to {high:.2f}",
+                f"epoch {chosen.epoch}: {chosen.entropy:.3f}" if chosen else "",
+                figures.entropy_figure(tuning, f"entropy{number}"),
+            )
+        )
+    return tuple(charts)
+
+
+def rule_lines(reasons: Sequence[str]) -> tuple[RuleLine, ...]:
+    """Split the gate's lines, 'passed: ...' or 'FAILED: ...', into outcome and rule."""
+    lines = []
+    for reason in reasons:
+        outcome, colon, text = reason.partition(": ")
+        known = {"passed": "yes", "failed": "no"}.get(outcome.lower() if colon else "")
+        lines.append(RuleLine(outcome.lower(), known, text) if known else RuleLine("", "", reason))
+    return tuple(lines)
+
+
+def stage_lines(stages: Sequence[StageRow]) -> tuple[StageLine, ...]:
+    """Format the rows of the stage table."""
+    return tuple(
+        StageLine(
+            stage=row.stage,
+            state="ran" if row.executed else "cached",
+            kind="yes" if row.executed else "plain",
+            time=wording.duration(row.seconds) if row.executed else "\N{EN DASH}",
+            rows_in=wording.count(row.rows_in),
+            rows_out=wording.count(row.rows_out),
+            why=row.why,
+        )
+        for row in stages
+    )
+
+
+def settings_groups(settings: BaseModel) -> tuple[tuple[SettingsGroup, ...], str]:
+    """Lay out all settings by stage, and list those that differ from their default."""
+    groups: dict[str, dict[str, object]] = {}
+    changed = []
+    for name, field in type(settings).model_fields.items():
+        value = flat(to_jsonable_python(settings.__dict__[name]), name)
+        default = field.get_default(call_default_factory=True)  # pyright: ignore[reportCallIssue]
+        usual = flat(to_jsonable_python(default), name) if default is not PydanticUndefined else {}
+        changed += [key for key, leaf in value.items() if key not in usual or usual[key] != leaf]
+        nested = isinstance(settings.__dict__[name], BaseModel)
+        groups.setdefault(name if nested else "run", {}).update(value)
+    laid_out = tuple(
+        SettingsGroup(
+            title=title.replace("_", " "),
+            note=f"{len(leaves)} value{'s' if len(leaves) > 1 else ''}",
+            rows=tuple(
+                SettingsLine(key.removeprefix(f"{title}."), _value(leaf))
+                for key, leaf in leaves.items()
+            ),
+        )
+        for title, leaves in groups.items()
+    )
+    return laid_out, ", ".join(changed) or "nothing"
+
+
+def _suite_row(name: str, progression: Sequence[EvaluationReport]) -> SuiteRow:
+    scores = [suite(report, name) for report in progression]
+    problems = max((score.problems for score in scores if score is not None), default=0)
+    return SuiteRow(
+        label="all" if name == "all" else wording.suite_label(name),
+        problems=wording.count(problems),
+        cells=tuple(
+            Cell("\N{EN DASH}", "none")
+            if score is None
+            else Cell(
+                wording.percent(score.accuracy),
+                f"rgba(63,127,181,{0.03 + 0.42 * score.accuracy:.3f})",
+            )
+            for score in scores
+        ),
+    )
+
+
+def _points(steps: Sequence[StepReport], metric: str, factor: float) -> list[tuple[int, float]]:
+    return [
+        (report.step, factor * report.metrics[metric])
+        for report in steps
+        if metric in report.metrics
+    ]
+
+
+def _course(series: figures.Series) -> str:
+    """Format the smoothed first and last value of a metric over all phases."""
+    filled = [points for points in series.values() if points]
+    width = max(1, len(filled[0]) // 8)
+    first = [value for _, value in filled[0][:width]]
+    width = max(1, len(filled[-1]) // 8)
+    last = [value for _, value in filled[-1][-width:]]
+    return f"{_short(sum(first) / len(first))} \N{RIGHTWARDS ARROW} {_short(sum(last) / len(last))}"
+
+
+def _short(number: float) -> str:
+    if abs(number) >= 1000:
+        return wording.count(round(number))
+    mantissa, exponent, power = f"{number:#.3g}".partition("e")
+    text = f"{mantissa}e{int(power)}" if exponent else mantissa
+    return text.replace("-", wording.MINUS)
+
+
+def _value(leaf: object) -> str:
+    return leaf if isinstance(leaf, str) and leaf else str(to_jsonable_python(leaf)) or "(empty)"

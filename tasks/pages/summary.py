@@ -1,0 +1,136 @@
+"""The terminal summary at the end of a run."""
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from data_schemas.reports import Comparison, EvaluationReport
+from tasks.pages import wording
+from tasks.pages.inputs import RunInputs, suite
+from tasks.pages.page import headline
+from tasks.pages.sections import rule_lines
+from tasks.pages.stages import StageRow
+
+_BAR_CELLS = 20
+_DITTO = "\N{DITTO MARK}"
+
+
+def show(inputs: RunInputs, console: Console) -> None:
+    """Print stages, checkpoint progression, gains, the gate's decision and all locations."""
+    console.print(summary(inputs))
+
+
+def summary(inputs: RunInputs) -> Group:
+    """Lay out the summary; parts that a run does not have are omitted."""
+    parts: list[RenderableType] = []
+    if inputs.stages:
+        parts += [_stage_table(inputs.stages), Text()]
+    tables: list[RenderableType] = []
+    if inputs.progression:
+        tables.append(_progression_table(inputs.progression))
+    if inputs.gains:
+        tables.append(_gains_table(inputs.gains))
+    if tables:
+        parts += [Columns(tables, padding=(0, 4)), Text()]
+    if inputs.progression:
+        parts.append(Text(headline(inputs.progression, inputs.gains), style="bold"))
+    if inputs.gate is not None:
+        parts += _verdict(inputs.gate.released, inputs.gate.reasons)
+    if inputs.places:
+        parts += [Text(), _places(inputs)]
+    return Group(*parts)
+
+
+def _stage_table(stages: Sequence[StageRow]) -> Table:
+    ran = sum(row.executed for row in stages)
+    spent = wording.duration(sum(row.seconds for row in stages if row.executed))
+    table = _table(f"Stages: {ran} ran in {spent}, {len(stages) - ran} from the cache")
+    table.add_column("stage", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for name in ("time", "rows in", "rows out"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("why", style="dim")
+    previous = ""
+    for row in stages:
+        table.add_row(
+            row.stage,
+            Text("ran", style="green") if row.executed else Text("cached", style="cyan"),
+            wording.duration(row.seconds) if row.executed else "\N{EN DASH}",
+            wording.count(row.rows_in),
+            wording.count(row.rows_out),
+            _DITTO if row.why == previous else row.why,
+        )
+        previous = row.why
+    return table
+
+
+def _progression_table(progression: Sequence[EvaluationReport]) -> Table:
+    table = _table("Held-out accuracy")
+    table.add_column("model", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("solved", justify="right", no_wrap=True)
+    table.add_column("interval", justify="right", no_wrap=True)
+    scores = [(report.model, suite(report, "all")) for report in progression]
+    best = max((score.accuracy for _, score in scores if score is not None), default=0.0)
+    for place, (model, score) in enumerate(scores):
+        if score is None:
+            table.add_row(model, "", "not measured", "")
+            continue
+        bar = "\N{FULL BLOCK}" * round(_BAR_CELLS * score.accuracy / best) if best else ""
+        last = place == len(scores) - 1
+        table.add_row(
+            model,
+            Text(bar, style="green" if last else "bright_black"),
+            wording.percent(score.accuracy),
+            wording.interval(score),
+            style="bold" if last else "",
+        )
+    return table
+
+
+def _gains_table(gains: Sequence[Comparison]) -> Table:
+    table = _table(f"Points gained over {gains[0].parent}")
+    table.add_column("task family", no_wrap=True)
+    table.add_column("points", justify="right", no_wrap=True)
+    table.add_column("interval", justify="right", no_wrap=True)
+    for row in gains:
+        style = ("green" if row.difference > 0 else "red") if wording.is_clear(row) else ""
+        low, high = wording.signed_points(row.low), wording.signed_points(row.high)
+        table.add_row(
+            wording.suite_label(row.suite),
+            Text(wording.signed_points(row.difference), style=style),
+            f"{low} to {high}",
+        )
+    return table
+
+
+def _verdict(released: bool, reasons: Sequence[str]) -> list[RenderableType]:
+    """Describe the gate's decision; only failed rules are listed."""
+    failed = [line.text for line in rule_lines(reasons) if line.kind != "yes"]
+    passed = f"{len(reasons) - len(failed)} of {len(reasons)} rules of the gate passed."
+    if released:
+        return [Text.assemble(("Released. ", "bold green"), passed)]
+    verdict = Text.assemble(("Not released. ", "bold red"), passed, " Against it:")
+    return [verdict, *(Text(f"  {text}") for text in failed)]
+
+
+def _places(inputs: RunInputs) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for name, place in inputs.places.items():
+        table.add_row(Text(name, style="dim"), Text(place, overflow="fold"))
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+    )

@@ -1,0 +1,1 @@
+"""What made this: statements, MLflow, rows, ledger, release, audit."""

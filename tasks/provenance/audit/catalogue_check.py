@@ -1,0 +1,212 @@
+"""Comparison of MLflow with the statements: any client can edit MLflow's tags and links.
+
+The statements are the reference; `evidence` has verified them.
+"""
+
+import json
+from collections.abc import Container, Iterable, Iterator, Mapping
+
+from data_schemas.audits import Finding
+from data_schemas.statements import Statement
+from tasks.provenance.lineage import origins
+from tasks.provenance.lineage.catalogue import MAX_VALUE, metric_name, model_name
+from tasks.provenance.lineage.lookup import Lookup, Model, StageRun, Version
+from tasks.provenance.lineage.statements import flat_values
+
+_MAX_DIGEST = 36
+Found = tuple[str, Finding]
+"""(node, finding)"""
+
+
+def check_catalogue(lookup: Lookup, statements: Mapping[str, Statement]) -> Iterator[Found]:
+    """Yield every difference between MLflow and the statements.
+
+    Raises:
+        EngineError: MLflow does not answer.
+    """
+    runs = {digest: lookup.runs(digest) for digest in statements}
+    truth: dict[str, str | None] = {}
+    for digest, statement in statements.items():
+        if not runs[digest]:
+            about = f"MLflow run of {statement.stage}"
+            yield _finding(digest, about, f"no run carries the statement {digest}")
+        for run in runs[digest]:
+            yield from _values(digest, statement, run, lookup)
+            yield from _models_out(digest, statement, run, truth)
+    ours = {run.id for of in runs.values() for run in of}
+    for digest, statement in statements.items():
+        for run in runs[digest]:
+            yield from _links(digest, statement, run, truth)
+            yield from _sources(digest, statement, run, lookup, ours)
+
+
+def check_version(
+    lookup: Lookup, node: str, version: Version, root: str, statements: Mapping[str, Statement]
+) -> Iterator[Found]:
+    """Yield where the registered version differs from the release statement `root`.
+
+    Raises:
+        EngineError: MLflow does not answer.
+    """
+    about = f"MLflow model version {version.name}/{version.number}"
+    statement = statements.get(root)
+    if version.model is None:
+        yield _finding(node, about, "the logged model it refers to is missing")
+    runs = lookup.runs(root)
+    made = {model.id for run in runs for model in run.models_out}
+    if runs and version.model and version.model.id not in made:
+        yield _finding(node, about, f"points at model {version.model.id}, which no release made")
+    if version.tags.get("statement") != root:
+        yield _finding(node, about, _differs("statement", version.tags.get("statement"), root))
+    if statement is None:
+        return
+    digests = [output.digest for output in statement.outputs]
+    if version.tags.get("sha256") not in digests:
+        expected = " or ".join(digests)
+        yield _finding(node, about, _differs("sha256", version.tags.get("sha256"), expected))
+
+
+def _values(digest: str, statement: Statement, run: StageRun, lookup: Lookup) -> Iterator[Found]:
+    """Compare everything a run shows that follows from its statement: all but curves."""
+    about = f"MLflow run {run.id} ({statement.stage})"
+    facts = statement.facts.items()
+    words = {f"fact.{name}": value[:MAX_VALUE] for name, value in facts if isinstance(value, str)}
+    settings = flat_values(json.loads(statement.settings))
+    expected = {
+        "name": statement.stage,
+        "status": "FINISHED",
+        "eachprompt.stage": statement.stage,
+        "eachprompt.code": ",".join(statement.code),
+        **words,
+        **{f"parameter {name}": value[:MAX_VALUE] for name, value in settings.items()},
+    }
+    found = {
+        "name": run.name,
+        "status": run.status,
+        **{
+            name: run.tags[name]
+            for name in ("eachprompt.stage", "eachprompt.code")
+            if name in run.tags
+        },
+        **{name: value for name, value in run.tags.items() if name.startswith("fact.")},
+        **{f"parameter {name}": value for name, value in run.params.items()},
+    }
+    for name in sorted(expected.keys() | found.keys()):
+        if not _is_same(found.get(name), expected.get(name)):
+            yield _finding(digest, about, _differs(name, found.get(name), expected.get(name)))
+    for fact, value in facts:
+        name = metric_name(fact)
+        if isinstance(value, str) or run.metrics.get(name) == value:
+            continue
+        # A curve of the same name ends elsewhere; the fact is its point at step 0.
+        points = lookup.values(run.id, name, 0) if name in run.metrics else []
+        if value not in points:
+            shown = ", ".join(map(str, points)) or None
+            yield _finding(digest, about, _differs(f"metric {name}", shown, str(value)))
+
+
+def _models_out(
+    digest: str, statement: Statement, run: StageRun, truth: dict[str, str | None]
+) -> Iterator[Found]:
+    """Check the models a run made; note in `truth` which content each really has."""
+    made = {output.digest: output.uri for output in statement.outputs}
+    parents = [item.digest for item in statement.inputs]
+    for model in run.models_out:
+        about = f"MLflow model {model.id}"
+        sha256 = model.tags.get("sha256")
+        truth[model.id] = sha256 if sha256 in made else None
+        if sha256 not in made:
+            yield _finding(digest, about, _differs("sha256", sha256, " or ".join(made)))
+        elif _place(model.tags.get("uri", ""), sha256) != _place(made[sha256], sha256):
+            yield _finding(digest, about, _differs("uri", model.tags.get("uri"), made[sha256]))
+        if model.name != model_name(statement.stage):
+            yield _finding(digest, about, _differs("name", model.name, model_name(statement.stage)))
+        if model.tags.get("statement") != digest:
+            yield _finding(
+                digest, about, _differs("statement", model.tags.get("statement"), digest)
+            )
+        if model.tags.get("parents") != json.dumps(parents):
+            found = model.tags.get("parents")
+            yield _finding(digest, about, _differs("parents", found, json.dumps(parents)))
+
+
+def _links(
+    digest: str, statement: Statement, run: StageRun, truth: Mapping[str, str | None]
+) -> Iterator[Found]:
+    """Compare what MLflow links to a run with what its statement lists, by content."""
+    about = f"MLflow run {run.id} ({statement.stage})"
+    for dataset in run.datasets:
+        if dataset.digest != dataset.sha256[:_MAX_DIGEST]:
+            problem = _differs("sha256", dataset.sha256, f"{dataset.digest}...")
+            yield _finding(digest, about, f"{dataset.way} {dataset.role!r}: {problem}")
+    for way, models, items in (
+        ("input", run.models_in, statement.inputs),
+        ("output", run.models_out, statement.outputs),
+    ):
+        linked = {data.digest for data in run.datasets if data.way == way}
+        known = _contents(models, truth)
+        linked |= {content[:_MAX_DIGEST] for content in known if content}
+        expected = {item.digest[:_MAX_DIGEST]: item for item in items}
+        for extra in sorted(linked - expected.keys()):
+            yield _finding(digest, about, f"{way} {extra}... is not in the statement")
+        if None in known:
+            continue  # that model has its finding, and may be the one that seems to be missing
+        for missing in sorted(expected.keys() - linked):
+            problem = f"{way} {expected[missing].role!r} {expected[missing].digest} is not linked"
+            yield _finding(digest, about, problem)
+
+
+def _sources(
+    digest: str, statement: Statement, run: StageRun, lookup: Lookup, ours: Container[str]
+) -> Iterator[Found]:
+    """Compare name, role and source of the datasets of a run with its statement.
+
+    MLflow keeps one dataset per name and digest. What lies outside of a store, such as a base model
+    in a checkout, may have been logged first by another chain, from another folder with the same
+    content: then only its digest can be compared.
+    """
+    sides = {"input": statement.inputs, "output": statement.outputs}
+    for dataset in run.datasets:
+        items = [
+            one for one in sides.get(dataset.way, ()) if one.digest[:_MAX_DIGEST] == dataset.digest
+        ]
+        known = {(one.role, one.role, _place(one.uri, one.digest)) for one in items}
+        place = _place(dataset.uri, items[0].digest) if items else dataset.uri
+        if not known or (dataset.name, dataset.role, place) in known:
+            continue
+        outside = {one.role for one in items if _place(one.uri, one.digest) == one.uri}
+        named = dataset.name == dataset.role and dataset.role in outside
+        if named and lookup.is_shared(dataset, ours):
+            continue
+        about = f"MLflow run {run.id} ({statement.stage})"
+        shown = f"{dataset.way} {dataset.role!r} is dataset {dataset.name!r} at {dataset.uri}"
+        expected = " or ".join(f"{role!r} at {uri}" for role, _, uri in sorted(known))
+        yield _finding(digest, about, f"{shown}, expected {expected}")
+
+
+def _place(uri: str, digest: str) -> str:
+    """Where an artifact lies in its store, which may have been moved since it was recorded."""
+    return origins.object_uri("", uri, digest)
+
+
+def _contents(models: Iterable[Model], truth: Mapping[str, str | None]) -> list[str | None]:
+    return [truth.get(model.id, model.tags.get("sha256")) for model in models]
+
+
+def _is_same(found: str | None, expected: str | None) -> bool:
+    if found is None or expected is None or found == expected:
+        return found == expected
+    try:  # a nested setting, whose keys MLflow has in another order
+        return json.loads(found) == json.loads(expected)
+    except ValueError:
+        return False
+
+
+def _finding(node: str, about: str, problem: str) -> Found:
+    return node, Finding(object=about, problem=problem)
+
+
+def _differs(name: str, found: str | None, expected: str | None) -> str:
+    if expected is None:
+        return f"{name} is {found}, which its statement does not have"
+    return f"{name} is {found or 'missing'}, expected {expected}"

@@ -1,0 +1,234 @@
+"""Re-hash the chain: every statement, object and external file.
+
+MLflow is not used here. Every difference from the record becomes a finding on its node, and the
+walk continues, so that one damaged statement does not hide another.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from data_schemas.audits import Finding
+from data_schemas.curated import CROISSANT
+from data_schemas.raw_files import RAW_FILES
+from data_schemas.statements import Input, Statement
+from tasks.errors import DataError, TamperError
+from tasks.provenance.audit.croissant_check import croissant_problems
+from tasks.provenance.audit.reading import Problem, check_folder, read_record
+from tasks.provenance.lineage import origins
+from tasks.provenance.lineage.signatures.dsse import fingerprint
+from tasks.provenance.lineage.statements import open_statement, statement_uri
+from tasks.store.files import sha256_bytes
+from tasks.store.interface import store_at
+from tasks.store.manifest import MANIFEST, manifest_files
+
+MODEL = "model"
+"""Id of the node of the registered version."""
+
+
+def origin_id(node: str) -> str:
+    """Id of the node of the external files that a stage read."""
+    return f"origin:{node}"
+
+
+_OBJECTS_AT_ONCE = max(4, os.cpu_count() or 1)
+
+
+class Evidence:
+    """The objects re-hashed so far, and the findings on them.
+
+    Args:
+        store: folder or s3:// uri the artifacts lie in.
+        keys: public keys that have to vouch for every statement; None = nobody has to.
+    """
+
+    def __init__(self, store: str, keys: Mapping[str, str] | None = None) -> None:
+        self.store = store
+        self.keys = keys
+        self.signers: dict[str, tuple[str, ...]] = {}
+        """Statement digest -> public keys whose signatures fit."""
+        self.statements: dict[str, Statement] = {}
+        """Sound ones, by digest, each after its producers."""
+        self.damaged: set[str] = set()
+        """Digests of statements that are missing or were changed."""
+        self.origins: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        """Statement digest -> (external file, sha256)."""
+        self.findings: dict[str, list[Finding]] = defaultdict(list)
+        """Node id -> findings."""
+        self.rehashed_bytes = 0
+        self._objects: dict[str, bool] = {}
+        self._pool = ThreadPoolExecutor(_OBJECTS_AT_ONCE)
+        self._checks: dict[str, Future[tuple[list[Problem], int]]] = {}
+        """Object digest -> its problems and its size, begun as soon as a statement names it."""
+
+    @property
+    def objects(self) -> set[str]:
+        """Digests of all re-hashed objects."""
+        return set(self._objects)
+
+    @property
+    def raw_files(self) -> dict[str, str]:
+        """Every external file with its sha256."""
+        return {name: sha256 for files in self.origins.values() for name, sha256 in files}
+
+    def add(self, node: str, where: str, problem: str) -> None:
+        """Add a finding."""
+        self.findings[node].append(Finding(object=where, problem=problem))
+
+    def visit(self, digest: str) -> None:
+        """Check a statement, all its ancestors, and their outputs."""
+        # Not recursive: a model that was retrained every night has a very long chain.
+        waiting = [digest]
+        opened: dict[str, Statement] = {}
+        while waiting:
+            current = waiting.pop()
+            if current in self.statements or current in self.damaged:
+                continue
+            if current in opened:
+                self._check(current, opened[current])
+                continue
+            statement = self._load(current)
+            if statement is None:
+                self.damaged.add(current)
+                continue
+            opened[current] = statement
+            waiting.append(current)
+            waiting += [item.statement for item in statement.inputs if item.statement]
+
+    def peek(self, digest: str) -> Statement | None:
+        """Read a statement without adding a finding; None if it is not sound."""
+        try:
+            content = read_record(statement_uri(self.store, digest))
+            return open_statement(content, digest, self.store).statement
+        except DataError:
+            return None
+
+    def check_object(self, node: str, uri: str, digest: str) -> bool:
+        """Re-hash an object once; False if it differs from its manifest."""
+        if digest not in self._objects:
+            problems, size = self._begin(uri, digest).result()
+            for where, what in problems:
+                self.add(node, where, what)
+            self.rehashed_bytes += size
+            self._objects[digest] = not problems
+        return self._objects[digest]
+
+    def _begin(self, uri: str, digest: str) -> Future[tuple[list[Problem], int]]:
+        if digest not in self._checks:
+            place = origins.object_uri(self.store, uri, digest)
+            self._checks[digest] = self._pool.submit(_check_object, place, digest)
+        return self._checks[digest]
+
+    def listed_files(self, uri: str, digest: str) -> dict[str, str]:
+        """Files and sha256 in an object's manifest; empty if it cannot be read."""
+        where = f"{origins.object_uri(self.store, uri, digest)}/{MANIFEST}"
+        try:
+            manifest = read_record(where)
+            if sha256_bytes(manifest) != digest:
+                return {}
+            return manifest_files(manifest, where)
+        except (DataError, TamperError):
+            return {}
+
+    def _load(self, digest: str) -> Statement | None:
+        uri = statement_uri(self.store, digest)
+        try:
+            content = read_record(uri)
+            self.rehashed_bytes += len(content)
+            attested = open_statement(content, digest, self.store)
+        except DataError as error:
+            self.add(digest, uri, str(error).removeprefix(f"{uri}: "))
+            return None
+        self.signers[digest] = attested.signers
+        self.check_signers(digest, uri, attested.signers)
+        read = [one for one in attested.statement.inputs if not origins.is_source(one)]
+        for item in (*read, *attested.statement.outputs):
+            self._begin(item.uri, item.digest)
+        return attested.statement
+
+    def check_signers(self, node: str, where: str, signers: Sequence[str]) -> None:
+        """Add a finding if no key of the auditor is among those that signed."""
+        if self.keys is None or any(signer in self.keys for signer in signers):
+            return
+        others = " and ".join(fingerprint(signer)[:16] for signer in signers)
+        self.add(node, where, f"signed by {f'key {others}, not by --key' if others else 'nobody'}")
+
+    def _check(self, digest: str, statement: Statement) -> None:
+        self.statements[digest] = statement
+        for item in statement.inputs:
+            self._check_input(digest, item)
+        for output in statement.outputs:
+            self.check_object(digest, output.uri, output.digest)
+            uri = origins.object_uri(self.store, output.uri, output.digest)
+            listed = self.listed_files(output.uri, output.digest)
+            self._check_raw_files(digest, uri, output.digest, listed)
+            self._check_croissant(digest, f"{uri}/{CROISSANT}", listed)
+
+    def _check_input(self, node: str, item: Input) -> None:
+        if origins.is_source(item):
+            self.origins[node].append((item.uri, item.digest))
+            self._check_source(node, item)
+            return
+        producer = self.statements.get(item.statement)
+        if producer and item.digest not in {output.digest for output in producer.outputs}:
+            self.add(
+                node,
+                statement_uri(self.store, node),
+                f"read {item.role!r} {item.digest}, which its producer {producer.stage} never made",
+            )
+        # If the producer is damaged, its objects are still known from their readers.
+        self.check_object(node, item.uri, item.digest)
+
+    def _check_source(self, node: str, item: Input) -> None:
+        try:
+            found = f"sha256 is {origins.present_digest(item)}"
+        except DataError as error:
+            # A store that was copied has its own copy of a base model; a folder of the same files
+            # has the same digest.
+            if not list(check_folder(f"{self.store}/objects/{item.digest[:16]}", item.digest)):
+                return
+            found = str(error)
+        except OSError as error:
+            found = f"cannot be read: {error.strerror}"
+        if found != f"sha256 is {item.digest}":
+            self.add(origin_id(node), item.uri, f"{found}, recorded {item.digest}")
+
+    def _check_croissant(self, node: str, where: str, listed: Mapping[str, str]) -> None:
+        """What a curated set says of its tables is what was hashed."""
+        if CROISSANT not in listed:
+            return
+        try:
+            metadata = read_record(where)
+        except DataError:
+            return  # reported with the object
+        if sha256_bytes(metadata) == listed[CROISSANT]:
+            for problem in croissant_problems(metadata, listed):
+                self.add(node, where, problem)
+
+    def _check_raw_files(self, node: str, uri: str, digest: str, listed: Mapping[str, str]) -> None:
+        where = f"{uri}/{RAW_FILES}"
+        try:
+            if sha256_bytes(read_record(where)) != listed.get(RAW_FILES):
+                return  # reported with the object
+        except DataError:
+            return
+        for raw in origins.read_raw_files(uri):
+            name = origins.raw_name(digest, raw)
+            self.origins[node].append((name, raw.sha256))
+            if origins.is_inside(raw):
+                found = listed.get(raw.uri, "not among the files of its object")
+            else:
+                try:
+                    found = store_at(raw.uri).sha256()
+                    self.rehashed_bytes += raw.bytes
+                except (DataError, OSError) as error:
+                    found = f"unknown, it cannot be read ({error})"
+            if found != raw.sha256:
+                self.add(origin_id(node), name, f"sha256 is {found}, recorded {raw.sha256}")
+
+
+def _check_object(uri: str, digest: str) -> tuple[list[Problem], int]:
+    """Return an object's problems and, if it has none, how many bytes were hashed."""
+    problems = list(check_folder(uri, digest))
+    return problems, 0 if problems else sum(store_at(uri).list_files().values())

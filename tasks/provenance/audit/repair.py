@@ -1,0 +1,45 @@
+"""Rebuild MLflow from what a store holds.
+
+python -m tasks.provenance.audit.repair --store runs
+
+Fills an empty MLflow, or adds what is missing in one: runs, curves, datasets, models, versions and
+aliases. A sqlite file that is broken is kept under another name. Nothing in the store is changed;
+the audit tells whether the statements are sound. MLFLOW_TRACKING_URI names another MLflow than
+the store's own.
+"""
+
+import argparse
+import os
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from tasks.platform.command_line import run
+from tasks.provenance.lineage.rebuild import rebuild
+from tasks.store import location
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Rebuild; see --help."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tasks.provenance.audit.repair",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
+    store = location.existing_store(
+        parser.parse_args(arguments).store, os.environ.get("MLFLOW_TRACKING_URI", "")
+    )
+    done = rebuild(store)
+    console = Console(soft_wrap=True, highlight=False)
+    if done.kept:
+        console.print(f"The broken MLflow store is kept as {done.kept}.", markup=False)
+    console.print(
+        f"MLflow holds {done.runs} runs of {store.uri}; {done.derived} of them, whose events were "
+        "lost, from their statements and without curves.",
+        markup=False,
+    )
+
+
+if __name__ == "__main__":
+    run(main)

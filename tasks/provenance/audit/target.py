@@ -1,0 +1,143 @@
+"""What is audited: a registered model, an artifact by its digest, or a folder that holds one.
+
+    models:/NAME@released, models:/NAME/3      found in MLflow, which is then compared as well
+    3f2a9c01d4e5 (12 digits or more)           an artifact or a statement of the store
+    runs/objects/3f2a..., s3://..., a copy     an artifact; its files are re-hashed where they lie
+
+Only the first form needs MLflow.
+"""
+
+import re
+from dataclasses import dataclass
+
+from tasks.errors import DataError, SettingsError, TamperError
+from tasks.provenance.audit.evidence import Evidence
+from tasks.provenance.audit.lost import newest_release, started
+from tasks.provenance.audit.reading import read_record
+from tasks.provenance.lineage.lookup import Lookup, Version, parse_model_uri
+from tasks.store import location
+from tasks.store.files import sha256_bytes
+from tasks.store.interface import store_at
+from tasks.store.manifest import MANIFEST
+
+_DIGEST = re.compile(r"[0-9a-f]{12,64}")
+_SCHEME = re.compile(r"(?!s3:)[a-z]+:", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where an audit starts."""
+
+    statement: str
+    """Digest of the statement at the end of the chain."""
+    digest: str
+    """Of the artifact; '' if the statement made none."""
+    version: Version | None = None
+    """Registered model, if one was asked for."""
+    lookup: Lookup | None = None
+    """MLflow, if it is to be compared."""
+    lost: str = ""
+    """What MLflow has lost."""
+    copy: str = ""
+    """Folder of the artifact, if one was asked for."""
+
+
+def store_of(model: str, store: str) -> str:
+    """Return the store that an artifact lies in, or else the one that was named.
+
+    Raises:
+        SettingsError: the name is empty, or of a scheme that is not supported.
+    """
+    folder, _, kind = model.rstrip("/").rpartition("/")[0].rpartition("/")
+    return location.absolute_store(folder or "." if kind == "objects" else store)
+
+
+def find_target(model: str, tracking_uri: str, evidence: Evidence) -> Target:
+    """Find what was asked for.
+
+    Raises:
+        SettingsError: there is no such thing.
+        TamperError: no statement made the artifact in a folder outside the store.
+        EngineError: MLflow or the store does not answer.
+    """
+    if _SCHEME.match(model):
+        return _registered(model, tracking_uri, evidence)
+    if _DIGEST.fullmatch(model):
+        return _named(model, evidence)
+    uri = location.absolute_store(model, "--model")
+    if uri.startswith(f"{evidence.store}/objects/"):
+        # The name says which artifact it was, whatever lies there now.
+        return _named(uri.rpartition("/")[2], evidence)
+    try:
+        manifest = read_record(f"{uri}/{MANIFEST}")
+    except DataError as error:
+        raise SettingsError(
+            f"--model {model} is no artifact, {MANIFEST} is {error}. Name a folder or s3:// prefix "
+            "that has one; or use models:/NAME@released, models:/NAME/3, or a digest."
+        ) from error
+    try:
+        found = _named(sha256_bytes(manifest), evidence)
+    except SettingsError as error:
+        raise TamperError(
+            f"{uri}/{MANIFEST}: no statement of {evidence.store} made this artifact. It was "
+            "changed, or its statements are elsewhere; name their store in --store."
+        ) from error
+    return Target(found.statement, found.digest, copy=uri)
+
+
+def _named(prefix: str, evidence: Evidence) -> Target:
+    """Find the statement of a digest, or the newest that made an artifact of it."""
+    where = f"{evidence.store}/statements"
+    names = [file.removesuffix(".json") for file in store_at(where).list_files()]
+    found = {name: evidence.peek(name) for name in names}
+    sound = {name: statement for name, statement in found.items() if statement is not None}
+    targets = [
+        Target(name, statement.outputs[0].digest if statement.outputs else "")
+        for name, statement in sound.items()
+        if name.startswith(prefix)
+    ]
+    if not targets:
+        targets = [
+            Target(name, output.digest)
+            for name, statement in sound.items()
+            for output in statement.outputs
+            if output.digest.startswith(prefix)
+        ]
+    if not targets:
+        raise SettingsError(
+            f"no statement in {where} is {prefix} or made it. Correct the digest, or name the "
+            "store of its statements in --store."
+        )
+    if len({target.digest for target in targets}) > 1:
+        raise SettingsError(f"{prefix} begins several digests in {where}; give more of it")
+    times = started(evidence.store)
+    return max(targets, key=lambda one: (times.get(one.statement, 0.0), one.statement))
+
+
+def _registered(model: str, tracking_uri: str, evidence: Evidence) -> Target:
+    """Find a version in MLflow or, if MLflow lost all of this model, its newest release."""
+    name = parse_model_uri(model)[0]
+    lookup = None
+    try:
+        lookup = Lookup(tracking_uri)
+        version, lost = lookup.version(model), ""
+    except (SettingsError, DataError) as error:
+        if isinstance(error, SettingsError) and lookup is not None and lookup.has_versions(name):
+            raise
+        version = newest_release(name, evidence)
+        if version is None:
+            raise
+        lost = f"{error} The newest release of {name} in the store was audited instead."
+    statement, digest = _entry(version, evidence)
+    return Target(statement, digest, version, None if lost else lookup, lost)
+
+
+def _entry(version: Version, evidence: Evidence) -> tuple[str, str]:
+    """Choose the start: the version's own tags, or its model's if those are unusable."""
+    tags = [version.tags, *([version.model.tags] if version.model else [])]
+    named = [(tag.get("statement", ""), tag.get("sha256", "")) for tag in tags]
+    for statement, digest in named:
+        made = evidence.peek(statement)
+        if made and digest in {output.digest for output in made.outputs}:
+            return statement, digest
+    return named[0]

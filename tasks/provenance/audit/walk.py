@@ -1,0 +1,169 @@
+"""From a model back to the raw files, re-hashing everything on the way.
+
+    version or artifact -> its statement -> the statements that one names -> ... -> external files
+
+The statement chain is the evidence. For a registered model, MLflow is the start of the walk and is
+cross-checked at the end; if it was lost, the walk starts at the newest release in the store. The
+release manifest lists the whole chain, so a damaged statement does not hide its ancestors.
+
+The audit proves that nothing changed since it was recorded. Only the auditor's own copy of the
+public key proves who recorded it: with write access to store and MLflow, the whole chain can be
+replaced.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+
+from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind, Signer
+from data_schemas.statements import Statement
+from tasks.provenance.audit.catalogue_check import check_catalogue, check_version
+from tasks.provenance.audit.evidence import MODEL, Evidence, origin_id
+from tasks.provenance.audit.reading import check_folder
+from tasks.provenance.audit.release_check import check_release
+from tasks.provenance.audit.target import Target, find_target
+from tasks.provenance.lineage.signatures.dsse import fingerprint
+
+
+def audit(
+    model: str, tracking_uri: str, store: str, keys: Mapping[str, str] | None = None
+) -> AuditReport:
+    """Verify a model or any other artifact, or report every difference from the record.
+
+    Args:
+        model: registered model, digest, or folder; see `tasks.provenance.audit.target`.
+        tracking_uri: of MLflow; it is asked for registered models only.
+        store: folder or s3:// uri the artifacts lie in.
+        keys: from `read_public_keys`; one of them has to vouch for every statement. None = nobody
+            has to.
+
+    Raises:
+        SettingsError: there is no such model or artifact.
+        EngineError: MLflow or the store does not answer.
+    """
+    evidence = Evidence(store, keys)
+    target = find_target(model, tracking_uri, evidence)
+    evidence.visit(target.statement)
+    if target.copy:
+        for where, problem in check_folder(target.copy, target.digest):
+            evidence.add(MODEL, where, problem)
+    check_release(target, evidence)
+    if target.lost:
+        evidence.add(MODEL, "MLflow", target.lost)
+    if target.lookup is not None and target.version is not None:
+        for node, finding in (
+            *check_version(
+                target.lookup, MODEL, target.version, target.statement, evidence.statements
+            ),
+            *check_catalogue(target.lookup, evidence.statements),
+        ):
+            evidence.findings[node].append(finding)
+    nodes = (_model_node(model, target, evidence), *_nodes(evidence))
+    return AuditReport(
+        model=model,
+        version=target.version.number if target.version else "",
+        nodes=nodes,
+        findings=tuple(finding for node in nodes for finding in node.findings),
+        statements=len(evidence.statements) + len(evidence.damaged),
+        objects=len(evidence.objects),
+        raw_files=len(evidence.raw_files),
+        rehashed_bytes=evidence.rehashed_bytes,
+        signers=_signers(evidence),
+        unsigned=len(evidence.damaged) + sum(not one for one in evidence.signers.values()),
+        has_key=keys is not None,
+        has_catalogue=target.lookup is not None,
+    )
+
+
+def _signers(evidence: Evidence) -> tuple[Signer, ...]:
+    counts = Counter(key for signers in evidence.signers.values() for key in signers)
+    return tuple(
+        Signer(fingerprint=fingerprint(key), statements=count, known=key in (evidence.keys or {}))
+        for key, count in counts.most_common()
+    )
+
+
+def _model_node(model: str, target: Target, evidence: Evidence) -> AuditNode:
+    version = target.version
+    statement = evidence.statements.get(target.statement)
+    if version is not None:
+        title = f"{version.name} version {version.number}"
+        details = [
+            ("aliases", ", ".join(version.aliases) or "none"),
+            ("logged model", version.model.id if version.model else "gone"),
+            *sorted(version.tags.items()),
+        ]
+    else:
+        made = f" of {statement.stage}" if statement else ""
+        title = f"artifact {target.digest[:12]}{made}"
+        details = [("asked for", model), ("artifact", target.digest)]
+    return AuditNode(
+        id=MODEL,
+        kind=NodeKind.MODEL,
+        title=title,
+        details=tuple(details),
+        parents=(target.statement,),
+        findings=tuple(evidence.findings[MODEL]),
+    )
+
+
+def _nodes(evidence: Evidence) -> list[AuditNode]:
+    """Stages from the release back, each followed by the external files it read."""
+    readers = defaultdict(list)
+    nodes: list[AuditNode] = []
+    for digest, statement in reversed(evidence.statements.items()):
+        outside = [origin_id(digest)] if evidence.origins.get(digest) else []
+        producers = [item.statement for item in statement.inputs if item.statement]
+        for producer in producers:
+            readers[producer].append(statement.stage)
+        details = [
+            ("statement", digest),
+            *((f"made {output.role}", output.digest) for output in statement.outputs),
+            *((f"read {item.role}", item.digest) for item in statement.inputs),
+            *(("code", code) for code in statement.code),
+            ("environment", statement.environment),
+            *((name, value) for name, value in _builder(statement) if value),
+            ("signed by", ", ".join(map(fingerprint, evidence.signers[digest])) or "nobody"),
+            ("settings", statement.settings),
+            *((name, str(value)) for name, value in statement.facts.items()),
+        ]
+        nodes.append(
+            AuditNode(
+                id=digest,
+                kind=NodeKind.STAGE,
+                title=statement.stage,
+                details=tuple(details),
+                parents=(*dict.fromkeys(producers), *outside),
+                findings=tuple(evidence.findings[digest]),
+            )
+        )
+        if outside:
+            nodes.append(_origin_node(digest, evidence))
+    nodes += [
+        AuditNode(
+            id=digest,
+            kind=NodeKind.STAGE,
+            title="damaged statement",
+            details=(("statement", digest), ("read by", ", ".join(readers[digest]))),
+            parents=(),
+            findings=tuple(evidence.findings[digest]),
+        )
+        for digest in sorted(evidence.damaged)
+    ]
+    return nodes
+
+
+def _builder(statement: Statement) -> tuple[tuple[str, str], ...]:
+    return ("lock", statement.lock), ("container", statement.container)
+
+
+def _origin_node(digest: str, evidence: Evidence) -> AuditNode:
+    files = evidence.origins[digest]
+    findings: list[Finding] = evidence.findings[origin_id(digest)]
+    return AuditNode(
+        id=origin_id(digest),
+        kind=NodeKind.ORIGIN,
+        title=f"{len(files)} raw file{'s' * (len(files) != 1)}",
+        details=tuple(files),
+        parents=(),
+        findings=tuple(findings),
+    )

@@ -1,0 +1,65 @@
+"""Find the ledgers of a model through its chain of statements, or read them from given files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from data_schemas.arrow import read_table
+from data_schemas.ledger import LedgerRow, PromptCost
+from data_schemas.reports import COSTS_FILE, LEDGER_FILE
+from tasks.errors import SettingsError
+from tasks.formats.ledger_file import read_ledger
+from tasks.provenance.ledger.accounts import check_conservation
+from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.statements import chain
+from tasks.store.objects import localise
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase of RL and what its prompts cost and earned."""
+
+    name: str
+    rows: list[LedgerRow]
+    costs: list[PromptCost]
+
+
+def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) -> list[Phase]:
+    """Read the ledger of every RL phase that led to a registered model, first phase first.
+
+    Args:
+        model_uri: 'models:/NAME@released' or 'models:/NAME/3'.
+        tracking_uri: the MLflow tracking server or database.
+        store: folder or s3:// prefix that holds the artifacts.
+        cache: local folder for objects of a remote store.
+
+    Raises:
+        SettingsError: the model does not exist, or no RL phase led to it.
+        DataError: a ledger is damaged, or its tokens differ from the engine's count.
+        TamperError: a statement was changed.
+    """
+    version = Lookup(tracking_uri).version(model_uri)
+    tags = [version.tags, *([version.model.tags] if version.model else [])]
+    roots = [tag["statement"] for tag in tags if tag.get("statement")]
+    phases = []
+    for statement in chain(store, roots).values():
+        reports = [output for output in statement.outputs if output.role == "report"]
+        if not statement.stage.startswith("rl/") or not reports:
+            continue
+        folder = localise(reports[0].uri, reports[0].digest, cache)
+        phase = read_folder(statement.stage, folder)
+        counted = statement.facts.get("engine_tokens")
+        if counted is not None:
+            check_conservation(phase.rows, int(counted))
+        phases.append(phase)
+    if not phases:
+        raise SettingsError(f"no RL phase led to {model_uri}; there is no ledger to read")
+    return phases
+
+
+def read_folder(name: str, folder: Path) -> Phase:
+    """Read the ledger and the costs from the report of an RL phase."""
+    return Phase(
+        name=name,
+        rows=read_ledger(folder / LEDGER_FILE),
+        costs=read_table(folder / COSTS_FILE, PromptCost),
+    )

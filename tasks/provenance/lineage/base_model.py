@@ -1,0 +1,120 @@
+"""Where a model comes from: the shipped one, a folder, S3, a registered model, or the store.
+
+A setting that names a folder says nothing about its content. Judges and the screening model are
+therefore copied into the store before the cached stages, whose settings then name the artifact and
+its statement: `runs/objects/3f2a9c01d4e55b70#<digest of the statement>`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from data_schemas.artifacts import CheckpointRef, StoreRef, is_address
+from data_schemas.rl_settings import JudgeKind, JudgeSettings
+from tasks.errors import DataError, SettingsError, TamperError
+from tasks.models.model_folder import local_folder
+from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.origins import object_uri
+from tasks.provenance.lineage.shipping import workplace
+from tasks.provenance.lineage.stage import StageRecord
+from tasks.provenance.lineage.statements import load_statement
+from tasks.store.copies import S3, fetch_folder
+from tasks.store.objects import localise
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A verified local folder with a model, and how the lineage names it."""
+
+    folder: Path
+    uri: str = ""
+    """Of a model outside of the store; '' = that of the folder."""
+    ref: CheckpointRef | None = None
+    """Of a model in the store, whose lineage goes on."""
+
+    def record(self, record: StageRecord) -> None:
+        """Record the model as an input of a stage."""
+        if self.ref is not None:
+            record.read("origin", self.ref)
+        else:
+            record.source("origin", self.folder, self.uri)
+
+
+def find_base(path: str, store: StoreRef) -> Origin:
+    """Find a base model and copy it to this machine if it is elsewhere.
+
+    Args:
+        path: a folder, s3://bucket/prefix, models:/NAME@alias, models:/NAME/3, or ''.
+        store: of the run; its MLflow knows the registered models.
+
+    Raises:
+        SettingsError: nothing is there.
+        TamperError: a registered model or an object differs from its statement or manifest.
+        EngineError: S3 or MLflow does not answer.
+    """
+    folder = local_folder(path)
+    if folder is not None:
+        return Origin(folder)
+    try:
+        if path.startswith(S3):
+            uri = path.rstrip("/")
+            return Origin(fetch_folder(uri, workplace(store)), uri)
+        return _registered(path, store)
+    except TamperError:
+        raise
+    except DataError as error:
+        raise SettingsError(f"base model {path}: {error}") from error
+
+
+def read_model(role: str, address: str, record: StageRecord, store: StoreRef) -> Path:
+    """Return the local folder of a model that a setting names, and record it as an input.
+
+    Args:
+        role: of the input.
+        address: of an artifact of the store; or a folder, which is recorded by content.
+        record: of the stage.
+        store: of the run.
+    """
+    if is_address(address):
+        return record.read(role, _model_of(store.uri, address.rpartition("#")[2]))
+    return record.source(role, Path(address).expanduser().resolve())
+
+
+def read_judge(
+    judge: JudgeSettings, record: StageRecord, store: StoreRef, role: str = "judge"
+) -> JudgeSettings:
+    """Record a judge of kind 'model' as an input; return settings that name its local folder."""
+    if judge.kind is not JudgeKind.MODEL:
+        return judge
+    folder = read_model(role, judge.address, record, store)
+    return judge.model_copy(update={"address": str(folder)})
+
+
+def _registered(path: str, store: StoreRef) -> Origin:
+    """Follow a version of a registered model to the object that its statement names.
+
+    Raises:
+        DataError: this pipeline did not register it, or its statement is gone.
+    """
+    version = Lookup(store.tracking_uri).version(path)
+    root, model = version.tags.get("statement", ""), version.model
+    if not root or model is None:
+        raise DataError("it names no statement, so that nothing proves its content")
+    home, _, _ = model.tags["uri"].rpartition("/objects/")
+    ref = _model_of(home, root)
+    folder = localise(ref.uri, ref.digest, workplace(store))
+    if home == store.uri:
+        return Origin(folder, ref=ref)
+    return Origin(folder, ref.uri if ref.uri.startswith(S3) else "")
+
+
+def _model_of(home: str, statement: str) -> CheckpointRef:
+    """Return the model that a statement of the store at `home` names.
+
+    Raises:
+        DataError: it names none, or is gone.
+    """
+    outputs = [item for item in load_statement(home, statement).outputs if item.role == "model"]
+    if not outputs:
+        raise DataError(f"statement {statement} names no model")
+    uri, digest = object_uri(home, outputs[0].uri, outputs[0].digest), outputs[0].digest
+    return CheckpointRef(uri=uri, digest=digest, statement=statement)

@@ -1,0 +1,105 @@
+"""Send the spools that did not arrive: after an outage, or after a stage that was killed.
+
+A store in S3 keeps every spool, below `spool/` until it arrived and below `spool/shipped/` then.
+"""
+
+import logging
+import os
+import tempfile
+from pathlib import Path
+
+from data_schemas.artifacts import Execution, StoreRef
+from data_schemas.lineage_events import ExecutionStarted, FileAttached
+from tasks.errors import DataError, EngineError
+from tasks.provenance.lineage.catalogue import Catalogue
+from tasks.provenance.lineage.descriptions import execution_tags
+from tasks.provenance.lineage.registration import REPORT_FILE
+from tasks.provenance.lineage.spool import SHIPPED, Spool, new_spool, ship_left_over
+from tasks.store.files import write_bytes
+from tasks.store.interface import store_at
+from tasks.store.lease import lease
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE_S = 120.0
+"""How long a stage waits for another process that sends what an outage left."""
+LEASE = "sync.lease"
+"""Name of the lease, below `spool/`, of whoever sends what is left."""
+
+
+def sync(store: StoreRef) -> bool:
+    """Send the events that earlier stages could not send; False if MLflow does not answer.
+
+    One process at a time does so, on whichever machine: two would make every run twice.
+    """
+    folder = workplace(store) / "spool"
+    if not _waiting(store, folder):
+        return True
+    try:
+        with lease(f"{store.uri}/spool/{LEASE}", "sync with MLflow", patience_s=_PATIENCE_S):
+            return _sync(store, folder)
+    except EngineError as error:
+        logger.warning("events for MLflow are kept for later: %s", error)
+        return False
+
+
+def begin(store: StoreRef, execution: Execution) -> None:
+    """Make the run of an execution in MLflow, before stages that run side by side need it."""
+    _tell(store, execution)
+
+
+def attach_report(store: StoreRef, execution: Execution, uri: str) -> None:
+    """Make the report of an execution an artifact of its run in MLflow."""
+    _tell(store, execution, FileAttached(uri=uri, name=REPORT_FILE))
+
+
+def _tell(store: StoreRef, execution: Execution, *files: FileAttached) -> None:
+    spool = new_spool(workplace(store) / "spool", execution.id)
+    tags = execution_tags(execution, store.id)
+    for event in (ExecutionStarted(tags=tags), *files):
+        spool.append(event)
+    shipped = True
+    try:
+        spool.ship(Catalogue(store.tracking_uri))
+    except (EngineError, DataError) as error:
+        logger.warning("%s", error)
+        shipped = False
+    put_away(store, spool, shipped=shipped)
+
+
+def put_away(store: StoreRef, spool: Spool, *, shipped: bool) -> None:
+    """Close a spool; a remote store keeps a copy, as the local disk may be lost."""
+    place = store_at(f"{store.uri}/spool")
+    if place.local_path is None:
+        name = spool.path.name
+        place.write_bytes(spool.path.read_bytes(), f"{SHIPPED}/{name}" if shipped else name)
+    spool.close(shipped=shipped)
+
+
+def _sync(store: StoreRef, folder: Path) -> bool:
+    place = store_at(f"{store.uri}/spool")
+    away = _waiting(store, folder) if place.local_path is None else set()
+    for name in away:
+        if not (folder / name).exists() and not (folder / SHIPPED / name).exists():
+            write_bytes(folder / name, place.read_bytes(name))
+    left = ship_left_over(folder, Catalogue(store.tracking_uri))
+    for name in away:
+        if (folder / SHIPPED / name).exists():
+            place.upload_file(folder / SHIPPED / name, f"{SHIPPED}/{name}")
+            place.delete_file(name)
+    return left.reachable
+
+
+def _waiting(store: StoreRef, folder: Path) -> set[str]:
+    """Names of the spools that did not arrive, on this machine and in a remote store."""
+    place = store_at(f"{store.uri}/spool")
+    names = {path.name for path in folder.glob("*.jsonl")}
+    if place.local_path is None:
+        names |= {name for name in place.list_files() if name.count("/") == 0}
+    return {name for name in names if name.endswith(".jsonl")}
+
+
+def workplace(store: StoreRef) -> Path:
+    """The local folder of a store: itself, or the cache of a remote one."""
+    cache = Path(tempfile.gettempdir()) / f"eachprompt-{os.getuid()}-{store.id}"
+    return store_at(store.uri).local_path or cache

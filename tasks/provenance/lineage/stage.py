@@ -1,0 +1,400 @@
+"""Record of one stage: its inputs, outputs, facts and metrics.
+
+    with stage("curate", settings, store, execution, code) as record:
+        with record.output("curated") as out:
+            record.facts(curate(settings, record.read("raw", raw), out))
+        return record.ref("curated", DatasetRef)
+
+The first `ref` closes the statement: a reference carries the statement's digest, so
+the statement must be complete by then. Metrics, rows and `register` may
+still follow. An outage of MLflow stops no stage but the release, and loses no event (see `spool`).
+"""
+
+import logging
+import math
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.lineage_events import (
+    ArtifactLinked,
+    FactsCounted,
+    MetricsLogged,
+    ModelRegistered,
+    StageFinished,
+    StageStarted,
+    VersionRestored,
+)
+from data_schemas.statements import ExecutionRecord, Input, Output, Statement
+from tasks.errors import DataError, EngineError
+from tasks.provenance.lineage import builder, registration, statements
+from tasks.provenance.lineage.catalogue import STATEMENT, Catalogue
+from tasks.provenance.lineage.descriptions import NOTE, describe_stage, run_tags
+from tasks.provenance.lineage.origins import source_digest
+from tasks.provenance.lineage.registration import MODEL
+from tasks.provenance.lineage.row_sources import inherited, row_source_fact, sources_in
+from tasks.provenance.lineage.shipping import put_away, sync, workplace
+from tasks.provenance.lineage.signatures.model import sign_model
+from tasks.provenance.lineage.spool import Spool, new_spool
+from tasks.store.files import canonical_json
+from tasks.store.local import new_object
+from tasks.store.objects import localise, publish
+
+logger = logging.getLogger(__name__)
+
+Ref = TypeVar("Ref", CheckpointRef, DatasetRef, ReportRef)
+
+_SHIP_EVERY_S = 10.0
+"""How stale MLflow's curves may be while a stage runs."""
+
+
+class StageRecord:
+    """The record of a running stage. Made by `stage`."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: BaseModel,
+        store: StoreRef,
+        execution: Execution,
+        code: tuple[str, ...],
+        spool: Spool,
+    ) -> None:
+        self._name = name
+        self._settings = settings
+        self._store = store
+        self._execution = execution
+        self._code = code
+        self._spool = spool
+        self._tags = run_tags(execution, name, code, store.id)
+        self._catalogue = Catalogue(store.tracking_uri)
+        self._shipped = time.monotonic()
+        self._sender: threading.Thread | None = None
+        self._inputs: list[Input] = []
+        self._outputs: dict[str, Output] = {}
+        self._linked: set[str] = set()
+        self._facts: dict[str, float | int | str] = {}
+        self._rows = (0, 0)
+        self._row_sources: set[str] = set()
+        self._model: CheckpointRef | None = None
+        self._registered = False
+        self._statement = ""
+
+    def read(self, role: str, ref: CheckpointRef | DatasetRef | ReportRef) -> Path:
+        """Return a verified local folder with an artifact and record it as an input.
+
+        Raises:
+            DataError: the artifact is gone.
+            TamperError: it is not what was committed.
+        """
+        self._refuse_if_closed(f"read {role!r}")
+        path = localise(ref.uri, ref.digest, workplace(self._store))
+        item = Input(role=role, uri=ref.uri, digest=ref.digest, statement=ref.statement)
+        self._inputs.append(item)
+        producer = None
+        if ref.statement:
+            producer = statements.load_statement(self._store.uri, ref.statement)
+            self._row_sources |= inherited(producer)
+        if isinstance(ref, CheckpointRef) and producer is not None:
+            # The same model in MLflow, whether its producer or its reader arrives first.
+            parents = [parent.digest for parent in producer.inputs]
+            self._append_link("input", "CheckpointRef", item, producer.stage, parents)
+        else:
+            self._append_link("input", type(ref).__name__, item, role)
+        if role == MODEL and isinstance(ref, CheckpointRef):
+            self._model = ref
+        return path
+
+    def source(self, role: str, path: Path, uri: str = "") -> Path:
+        """Record a file or folder from outside the store, by content, as a root of the chain.
+
+        Args:
+            role: of the input.
+            path: of the file or folder, or of a local copy.
+            uri: where the original of a copy is.
+
+        Raises:
+            DataError: it is not there.
+        """
+        self._refuse_if_closed(f"read {role!r}")
+        item = Input(
+            role=role,
+            uri=uri or path.resolve().as_uri(),
+            digest=source_digest(path),
+            statement="",
+        )
+        self._inputs.append(item)
+        self._append_link("input", "source", item, role)
+        return path
+
+    @contextmanager
+    def output(self, role: str) -> Iterator[Path]:
+        """Yield an empty folder; when the block ends well, it is committed as an object."""
+        self._refuse_if_closed(f"write {role!r}")
+        assert role not in self._outputs, f"{self._name} wrote the output {role!r} already"
+        with new_object(workplace(self._store)) as (folder, committed):
+            yield folder
+        self._row_sources |= sources_in(Path(committed.uri))
+        uri = publish(Path(committed.uri), committed.digest, self._store.uri)
+        self._outputs[role] = Output(role=role, uri=uri, digest=committed.digest)
+
+    def facts(self, facts: Mapping[str, float | int | str]) -> None:
+        """Add counts and results to the statement.
+
+        Raises:
+            DataError: a number is not finite, so it cannot be proved equal to anything.
+        """
+        self._refuse_if_closed("add facts")
+        for name, value in facts.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise DataError(f"fact {name!r} of {self._name} is {value}; report a finite number")
+        self._facts.update(facts)
+
+    def rows(self, rows_in: int, rows_out: int) -> None:
+        """Record the numbers of input and output rows, for the stage table."""
+        self._rows = (rows_in, rows_out)
+
+    def metrics(self, step: int, values: Mapping[str, float]) -> None:
+        """Put the metrics of one step on the spool; MLflow gets them within seconds.
+
+        A thread sends them, so a server that accepts the connection but hangs blocks nothing.
+        """
+        self._spool.append(MetricsLogged(step=step, values=dict(values)))
+        sending = self._sender is not None and self._sender.is_alive()
+        if time.monotonic() - self._shipped > _SHIP_EVERY_S and not sending:
+            self._sender = threading.Thread(target=self._send, name="to-mlflow", daemon=True)
+            self._sender.start()
+
+    def ref(self, role: str, kind: type[Ref]) -> Ref:
+        """Return the reference to an output and close the statement."""
+        assert role in self._outputs, f"{self._name} has no output {role!r}"
+        self._close()
+        output = self._outputs[role]
+        self._append_output(output, kind.__name__)
+        ref = kind(uri=output.uri, digest=output.digest, statement=self._statement)
+        if role == MODEL and isinstance(ref, CheckpointRef):
+            self._model = ref
+        return ref
+
+    def register(
+        self,
+        role: str,
+        name: str,
+        *,
+        released: bool,
+        tags: Mapping[str, str],
+        description: str = "",
+        replaces: str = "",
+    ) -> str:
+        """Sign an output and make it a version of a registered model.
+
+        It gets the alias `released` if it passed.
+
+        Returns:
+            The uri of the version that the registry answered with, 'models:/NAME/3'.
+
+        Raises:
+            EngineError: MLflow does not answer; the event is kept.
+            DataError: it refused the version or an event before it; the event is kept.
+        """
+        ref = self.ref(role, CheckpointRef)
+        sign_model(self._store.uri, ref.digest)
+        shown = registration.version_tags(self._store.uri, ref.uri, self._tags, self._facts)
+        self._spool.append(
+            ModelRegistered(
+                name=name,
+                digest=ref.digest,
+                uri=ref.uri,
+                statement=ref.statement,
+                released=released,
+                replaces=replaces,
+                tags={**shown, **tags},
+                description=description,
+            )
+        )
+        for file in registration.attachments(ref.uri):
+            self._spool.append(file)
+        self._registered = True
+        self._deliver_all()
+        return self._catalogue.registered(self._spool.run, name)
+
+    def restore(self, name: str, statement: str) -> None:
+        """Make the version with a statement the released one again; errors as in `register`."""
+        self._close()
+        self._spool.append(VersionRestored(name=name, statement=statement))
+        self._deliver_all()
+
+    def start(self, *, reachable: bool) -> None:
+        """Start the run in MLflow, unless MLflow did not answer when the stage began."""
+        self._spool.append(
+            StageStarted(
+                stage=self._name,
+                params=statements.flat_settings(self._settings),
+                tags=self._tags,
+            )
+        )
+        if reachable:
+            self._ship()
+
+    def finish(self, started: float, seconds: float, cpu: float) -> None:
+        """Close the statement, file the execution record and end the MLflow run."""
+        statement = self._close()
+        for output in self._outputs.values():
+            self._append_output(output, DatasetRef.__name__)
+        model = self._model
+        self._spool.append(
+            FactsCounted(
+                values=self._facts,
+                model=model.digest if model else "",
+                model_statement=model.statement if model else "",
+                of_execution=self._registered,
+            )
+        )
+        reachable = self._ship()
+        record = ExecutionRecord(
+            execution=self._execution.id,
+            stage=self._name,
+            statement=self._statement,
+            started=started,
+            seconds=seconds,
+            cpu_seconds=cpu,
+            rows_in=self._rows[0],
+            rows_out=self._rows[1],
+            run_id=self._catalogue.run_id(self._spool.run) if reachable else "",
+            tags=self._tags,
+        )
+        statements.save_execution(self._store.uri, record)
+        note = describe_stage(self._name, statement, self._statement)
+        self._end("FINISHED", {STATEMENT: self._statement, NOTE: note}, reachable=reachable)
+
+    def fail(self, error: BaseException) -> None:
+        """Mark the MLflow run as failed, with the reason."""
+        if self._spool.open:
+            reason = f"{type(error).__name__}: {error}"[:500]
+            note = describe_stage(self._name, error=reason)
+            self._end("FAILED", {"eachprompt.error": reason, NOTE: note}, reachable=True)
+
+    def _ship(self) -> bool:
+        if self._sender is not None:
+            self._sender.join()
+        return self._send()
+
+    def _send(self) -> bool:
+        try:
+            self._deliver()
+        except (EngineError, DataError) as error:
+            logger.warning("%s", error)
+            return False
+        return True
+
+    def _deliver_all(self) -> None:
+        if self._sender is not None:
+            self._sender.join()
+        # What earlier stages could not send is part of the same chain.
+        sync(self._store)
+        self._deliver()
+
+    def _deliver(self) -> None:
+        try:
+            self._spool.ship(self._catalogue)
+        finally:
+            # After a failure too, so that an outage costs one attempt per period.
+            self._shipped = time.monotonic()
+
+    def _end(
+        self, status: Literal["FINISHED", "FAILED"], tags: Mapping[str, str], *, reachable: bool
+    ) -> None:
+        """End the run and close the spool, which remains if MLflow did not answer."""
+        self._spool.append(StageFinished(status=status, tags=dict(tags)))
+        shipped = reachable and self._ship()
+        put_away(self._store, self._spool, shipped=shipped)
+
+    def _refuse_if_closed(self, what: str) -> None:
+        assert not self._statement, (
+            f"{self._name} cannot {what} any more: ref() closed its statement"
+        )
+
+    def _close(self) -> Statement:
+        if not self._statement:
+            self._facts |= row_source_fact(self._row_sources)
+        statement = Statement(
+            stage=self._name,
+            settings=canonical_json(self._settings).decode(),
+            code=self._code,
+            environment=builder.environment_digest(),
+            lock=builder.lock_digest(),
+            container=builder.container_image(),
+            inputs=tuple(self._inputs),
+            outputs=tuple(self._outputs.values()),
+            facts=self._facts,
+        )
+        if not self._statement:
+            self._statement = statements.save_statement(self._store.uri, statement)
+        return statement
+
+    def _append_output(self, output: Output, kind: str) -> None:
+        if output.role not in self._linked:
+            self._linked.add(output.role)
+            item = Input(**output.model_dump(), statement=self._statement)
+            parents = [parent.digest for parent in self._inputs]
+            self._append_link("output", kind, item, self._name, parents)
+
+    def _append_link(
+        self,
+        way: Literal["input", "output"],
+        kind: str,
+        item: Input,
+        name: str,
+        parents: Sequence[str] = (),
+    ) -> None:
+        self._spool.append(
+            ArtifactLinked(
+                kind=way, type=kind, name=name, parents=tuple(parents), **item.model_dump()
+            )
+        )
+
+
+@contextmanager
+def stage(
+    name: str,
+    settings: BaseModel,
+    store: StoreRef,
+    execution: Execution,
+    code: str | Sequence[str],
+) -> Iterator[StageRecord]:
+    """Record one stage of an execution.
+
+    Args:
+        name: unique within the execution: 'curate', 'sft/reasoning', 'rl/one'.
+        settings: of the stage.
+        store: where artifacts, statements and the spool lie.
+        execution: of the workflow.
+        code: source digest, or all that ran if the stage was resumed under changed code.
+
+    An error in the block marks the MLflow run FAILED and passes through; no statement and
+    no execution record are written then.
+    """
+    reachable = sync(store)
+    digests = (code,) if isinstance(code, str) else tuple(code)
+    spool = new_spool(workplace(store) / "spool", statements.run_key(execution.id, name))
+    record = StageRecord(name, settings, store, execution, digests, spool)
+    started, clock, cpu = time.time(), time.monotonic(), _cpu_seconds()
+    try:
+        record.start(reachable=reachable)
+        yield record
+        record.finish(started, time.monotonic() - clock, _cpu_seconds() - cpu)
+    except BaseException as error:
+        record.fail(error)
+        raise
+
+
+def _cpu_seconds() -> float:
+    """Of this process and the children it has waited for."""
+    return sum(os.times()[:4])

@@ -1,0 +1,180 @@
+"""Statements on disk: the chain of inputs and outputs.
+
+A statement lies at `<store>/statements/<digest>.json`, in an envelope with its signatures, and is
+named by the sha256 of the payload, which contains the digests of its inputs' statements: nobody can
+change a link without changing every name after it, and nobody without the key can sign a new chain.
+A statement without an envelope is of version 0.1.0: canonical JSON that nobody signed.
+`<store>/executions/<execution>/` records when and where a stage ran; it is for information and is
+not evidence.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ValidationError
+
+from data_schemas.statements import ExecutionRecord, Statement
+from tasks.errors import DataError, TamperError
+from tasks.provenance.lineage import attestation
+from tasks.provenance.lineage.signatures import dsse, keys
+from tasks.store.files import canonical_json, sha256_bytes
+from tasks.store.interface import store_at
+
+
+@dataclass(frozen=True, slots=True)
+class Attested:
+    """A statement and who vouches for it."""
+
+    statement: Statement
+    signers: tuple[str, ...]
+    """Public keys whose signatures fit; nobody's for a statement of version 0.1.0."""
+
+
+def statement_uri(store: str, digest: str) -> str:
+    """Return the uri of a statement."""
+    return f"{store}/statements/{digest}.json"
+
+
+def save_statement(store: str, statement: Statement) -> str:
+    """Sign a statement, store it write-once and return its digest.
+
+    Where it is there already, signed by others, a signature is added.
+
+    Raises:
+        TamperError: something else lies under its name.
+        SettingsError: there is no usable key.
+    """
+    payload = attestation.to_payload(statement)
+    digest = sha256_bytes(payload)
+    place = store_at(statement_uri(store, digest))
+    signer = keys.find_signer(store)
+    mine = [signer.sign(payload)] if signer else []
+    if place.create_bytes(canonical_json(dsse.seal(payload, mine))):
+        return digest
+    try:
+        others = open_statement(place.read_bytes(), digest, store)
+    except DataError as error:
+        raise TamperError(
+            f"{place.uri}: not the statement it is named after; restore or delete it"
+        ) from error
+    if mine and mine[0].keyid not in others.signers:
+        envelope = dsse.Envelope.model_validate_json(place.read_bytes())
+        place.write_bytes(canonical_json(dsse.seal(payload, [*envelope.signatures, *mine])))
+    return digest
+
+
+def load_statement(store: str, digest: str) -> Statement:
+    """Read a statement and check that it is the one it is named after.
+
+    Raises:
+        DataError: it is gone.
+        TamperError: its bytes were changed.
+    """
+    payload = store_at(statement_uri(store, digest)).read_bytes()
+    return open_statement(payload, digest, store).statement
+
+
+def open_statement(content: bytes, digest: str, store: str) -> Attested:
+    """Check what lies under the name of a statement.
+
+    Raises:
+        TamperError: it is another statement, was changed, or has a signature that does not fit.
+        DataError: it is not a statement of this version.
+    """
+    uri = statement_uri(store, digest)
+    envelope = _envelope(content)
+    if envelope is None:
+        _check_digest(content, digest, uri)
+        try:
+            return Attested(Statement.model_validate_json(content), ())
+        except ValidationError as error:
+            raise DataError(f"{uri} is not a statement of this version: {error}") from error
+    try:
+        payload = dsse.payload_of(envelope)
+    except ValueError as error:
+        raise TamperError(f"{uri}: {error}") from error
+    _check_digest(payload, digest, uri)
+    if canonical_json(envelope) != content:
+        raise TamperError(f"{uri}: the envelope is not as it was written")
+    for signature in envelope.signatures:
+        if not dsse.is_valid(signature, payload):
+            raise TamperError(f"{uri}: the signature of key {signature.keyid} does not fit")
+    statement = attestation.from_payload(payload, store, uri)
+    return Attested(statement, tuple(signature.keyid for signature in envelope.signatures))
+
+
+def _envelope(content: bytes) -> dsse.Envelope | None:
+    try:
+        return dsse.Envelope.model_validate_json(content)
+    except ValidationError:
+        return None
+
+
+def _check_digest(payload: bytes, digest: str, uri: str) -> None:
+    if (found := sha256_bytes(payload)) != digest:
+        raise TamperError(f"{uri}: sha256 is {found}, recorded {digest}")
+
+
+def chain(store: str, roots: Iterable[str]) -> dict[str, Statement]:
+    """Load every statement that led to `roots`, keyed by digest, each after its producers.
+
+    Raises:
+        DataError: one of them is gone.
+        TamperError: one of them was changed.
+    """
+    found: dict[str, Statement] = {}
+    opened: dict[str, Statement] = {}
+    # Not recursive: a model that was retrained every night has a very long chain.
+    waiting = list(roots)
+    while waiting:
+        current = waiting.pop()
+        if current in found or not current:
+            continue
+        if current in opened:
+            found[current] = opened[current]
+            continue
+        opened[current] = load_statement(store, current)
+        waiting.append(current)
+        waiting += [item.statement for item in opened[current].inputs]
+    return found
+
+
+def save_execution(store: str, record: ExecutionRecord) -> None:
+    """Store when and where a stage ran; a retried stage replaces its record."""
+    name = f"{record.stage.replace('/', '.')}.json"
+    store_at(f"{store}/executions/{record.execution}/{name}").write_bytes(canonical_json(record))
+
+
+def load_executions(store: str, execution: str) -> list[ExecutionRecord]:
+    """Read what one workflow execution really ran, oldest first; cached stages have no record."""
+    folder = store_at(f"{store}/executions/{execution}")
+    records = [
+        ExecutionRecord.model_validate_json(folder.read_bytes(name)) for name in folder.list_files()
+    ]
+    return sorted(records, key=lambda record: record.started)
+
+
+def run_key(execution: str, stage: str) -> str:
+    """Name the run of a stage in MLflow; all attempts at it in one execution share the name."""
+    return f"{execution}.{stage.replace('/', '.')}"
+
+
+def flat_settings(settings: BaseModel) -> dict[str, str]:
+    """Name every leaf of a settings model with dots, as text."""
+    return flat_values(settings.model_dump(mode="json"))
+
+
+def flat_values(values: Mapping[str, object]) -> dict[str, str]:
+    """Name every leaf of nested settings with dots, as text."""
+    flat: dict[str, str] = {}
+
+    def visit(prefix: str, value: object) -> None:
+        if isinstance(value, Mapping) and value:
+            for key, inner in value.items():
+                visit(f"{prefix}.{key}" if prefix else str(key), inner)
+        else:
+            flat[prefix] = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+    visit("", values)
+    return flat

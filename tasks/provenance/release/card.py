@@ -1,0 +1,290 @@
+"""The model card: description, evaluation, provenance and limits."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+from data_schemas.demonstrations import MERGED as MERGED_PARENTS
+from data_schemas.reports import EvaluationReport, ReleaseManifest, SuiteScore
+from data_schemas.statements import Statement
+from tasks.provenance.release.gate import ALL, MERGED
+
+_METHODS = {
+    "sft": "supervised-fine-tuning",
+    "merge": "merge",
+    "rl": "reinforcement-learning",
+}
+"""First word of a stage's name -> tag of the card."""
+_BASE = "base"
+_SHOWN_FACTS = 6
+_SMALL = 100
+"""With fewer held-out problems, the card warns about wide intervals."""
+
+
+def model_card(
+    manifest: ReleaseManifest,
+    progression: Sequence[EvaluationReport],
+    chain: Mapping[str, Statement],
+    license: str = "",
+) -> str:
+    """Write the card in Markdown with the front matter of the Hugging Face hub.
+
+    Args:
+        manifest: of the release.
+        progression: every evaluated model in training order, the candidate last.
+        chain: statements by digest, producers first.
+        license: that the card of the base model names; '' = none.
+    """
+    front = yaml.safe_dump(
+        _front_matter(manifest, progression, chain) | {"license": license or "unknown"},
+        sort_keys=False,
+        allow_unicode=True,
+        width=100,
+    )
+    parts = [
+        f"---\n{front}---",
+        f"# {manifest.name} {manifest.version}",
+        _introduction(manifest),
+        f"## Evaluation\n\n{_progression(progression)}\n\n{_progression_note(progression)}",
+        f"### Against the base and the released model\n\n{_differences(manifest)}",
+        "## Why it was released\n\n" if manifest.gate.released else "## Why it was not released\n",
+        "\n".join(f"- {reason}" for reason in manifest.gate.reasons),
+        f"## Provenance\n\n{_made_of(chain)}",
+        f"### Train-inference mismatch\n\n{_mismatch(manifest)}",
+        f"### Raw files\n\n{_raw_files(manifest)}",
+        f"## Limits\n\n{_listed(limits(manifest, progression))}",
+        f"## Verification\n\n{_how_to_check(manifest)}",
+    ]
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _front_matter(
+    manifest: ReleaseManifest,
+    progression: Sequence[EvaluationReport],
+    chain: Mapping[str, Statement],
+) -> dict[str, Any]:
+    candidate = progression[-1]
+    stages = {statement.stage.split("/")[0] for statement in chain.values()}
+    results = [
+        {
+            "task": {"type": "text-generation", "name": "Text generation"},
+            "dataset": {"type": "held-out", "name": f"held-out, {suite.suite}"},
+            "metrics": [
+                {
+                    "type": "accuracy",
+                    "name": f"accuracy, mean of {suite.samples} samples",
+                    "value": round(suite.accuracy, 4),
+                },
+                {
+                    "type": "pass@k",
+                    "name": f"pass@{suite.samples}",
+                    "value": round(suite.pass_at_k, 4),
+                },
+            ],
+        }
+        for suite in candidate.suites
+        if suite.suite == ALL or suite.suite.startswith("domain:")
+    ]
+    languages = [
+        suite.suite.removeprefix("language:")
+        for suite in candidate.suites
+        if suite.suite.startswith("language:")
+    ]
+    card: dict[str, Any] = {
+        "library_name": "transformers",
+        "pipeline_tag": "text-generation",
+        **_base_model(progression),
+        "datasets": _datasets(manifest),
+        "tags": ["reasoning", *(tag for stage, tag in _METHODS.items() if stage in stages)],
+        "model-index": [{"name": manifest.name, "results": results}],
+    }
+    if languages:
+        card = {"language": languages, **card}
+    return card
+
+
+def _base_model(progression: Sequence[EvaluationReport]) -> dict[str, Any]:
+    """Name the models that were merged or, without a merge, the model that was trained."""
+    tuned = {f"sft/{parent.value}" for parent in MERGED_PARENTS}
+    merged = [report for report in progression if report.model in tuned]
+    is_merge = bool(merged) and any(report.model == MERGED for report in progression)
+    parents = merged if is_merge else progression[:1]
+    return {
+        "base_model": [
+            f"{report.model.replace('/', '-')}-{report.checkpoint[:12]}" for report in parents
+        ],
+        "base_model_relation": "merge" if is_merge else "finetune",
+    }
+
+
+def eval_results(manifest: ReleaseManifest, candidate: EvaluationReport) -> bytes:
+    """Write the scores as the hub reads them in `.eval_results/*.yaml`."""
+    entries = [
+        {
+            "dataset": {
+                "id": f"{manifest.name}/held-out",
+                "task_id": suite.suite.replace(":", "-"),
+                "revision": manifest.version,
+            },
+            "value": round(100 * suite.accuracy, 2),
+            "notes": f"accuracy in percent, mean of {suite.samples} samples on {suite.problems} "
+            f"held-out problems, interval {100 * suite.low:.1f} to {100 * suite.high:.1f}",
+        }
+        for suite in candidate.suites
+        if suite.problems
+    ]
+    return yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=100).encode()
+
+
+def _differences(manifest: ReleaseManifest) -> str:
+    """Paired differences per task family and language; the gate's rules say which of them count."""
+    names = {one.parent for one in manifest.gate.comparisons}
+    shown = [name for name in names if name == _BASE or name.startswith("models:/")]
+    shown += ["released"] if "released" in names else []
+    lines = [
+        "| against | suite | problems | points | interval |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {one.parent} | {one.suite} | {one.problems} | {100 * one.difference:+.1f} "
+        f"| {100 * one.low:+.1f} to {100 * one.high:+.1f} |"
+        for one in manifest.gate.comparisons
+        if one.parent in shown
+    ]
+    return "\n".join(lines) if shown else "Neither was among the models compared."
+
+
+def _datasets(manifest: ReleaseManifest) -> list[str]:
+    return sorted({PurePosixPath(uri).stem for uri in manifest.raw_files})
+
+
+def _introduction(manifest: ReleaseManifest) -> str:
+    state = "passed" if manifest.gate.released else "did not pass"
+    return (
+        "A reasoning model, made by the stages listed below on verifiable tasks. It answers as "
+        f"`<think>...</think>answer`. It {state} the release gate.\n\n"
+        f"Checkpoint digest: `{manifest.checkpoint}`"
+    )
+
+
+def _progression(progression: Sequence[EvaluationReport]) -> str:
+    """One row per model, one column per domain; accuracy in percent with its interval."""
+    names = [
+        suite.suite
+        for suite in progression[-1].suites
+        if suite.suite == ALL or suite.suite.startswith("domain:")
+    ]
+    names.sort(key=lambda name: (name != ALL, name))
+    head = ["model", *(name.removeprefix("domain:") for name in names)]
+    rows = [[report.model, *(_cell(report, name) for name in names)] for report in progression]
+    return "\n".join(
+        "| " + " | ".join(cells) + " |" for cells in [head, ["---"] * len(head), *rows]
+    )
+
+
+def _cell(report: EvaluationReport, name: str) -> str:
+    suite = _suite(report, name)
+    if suite is None:
+        return "-"
+    return f"{100 * suite.accuracy:.1f} ({100 * suite.low:.1f} to {100 * suite.high:.1f})"
+
+
+def _progression_note(progression: Sequence[EvaluationReport]) -> str:
+    overall = _suite(progression[-1], ALL)
+    problems = f"{overall.problems} held-out problems" if overall else "the held-out problems"
+    samples = f"{overall.samples} samples each" if overall else "the same samples"
+    return (
+        f"Accuracy in percent on {problems}, {samples}, with bootstrap intervals over problems. "
+        "Curation held these problems out of training."
+    )
+
+
+def _made_of(chain: Mapping[str, Statement]) -> str:
+    lines = ["| stage | statement | code | facts |", "| --- | --- | --- | --- |"]
+    for digest, statement in chain.items():
+        facts = [f"{name} {_number(value)}" for name, value in statement.facts.items()]
+        shown = ", ".join(facts[:_SHOWN_FACTS]) + (", ..." if len(facts) > _SHOWN_FACTS else "")
+        code = " ".join(f"`{part[:12]}`" for part in statement.code)
+        lines.append(f"| {statement.stage} | `{digest[:12]}` | {code} | {shown} |")
+    return "\n".join(lines)
+
+
+def _mismatch(manifest: ReleaseManifest) -> str:
+    """The mismatch gate's decisions per phase."""
+    head = "| phase | steps | corrected | paused | largest k3 | largest probe (nats) |"
+    lines = [head, "| --- | --- | --- | --- | --- | --- |"]
+    lines += [
+        f"| {phase.stage} | {phase.steps} | {phase.corrected} | {phase.paused} "
+        f"| {phase.max_k3:.1e} | {phase.max_probe:.1e} |"
+        for phase in manifest.mismatch
+    ]
+    return "\n".join(lines) if manifest.mismatch else "No RL phase is part of its provenance."
+
+
+def _raw_files(manifest: ReleaseManifest) -> str:
+    lines = ["| file | sha256 |", "| --- | --- |"]
+    lines += [f"| {_code(uri)} | `{sha256}` |" for uri, sha256 in manifest.raw_files.items()]
+    return "\n".join(lines) if manifest.raw_files else "None."
+
+
+def limits(manifest: ReleaseManifest, progression: Sequence[EvaluationReport]) -> list[str]:
+    """Say in sentences what the model cannot do, and what was not evaluated."""
+    candidate = progression[-1]
+    lines = []
+    if not manifest.gate.released:
+        lines.append("It did not pass the release gate. Do not serve it.")
+    overall = _suite(candidate, ALL)
+    if overall:
+        lines.append(
+            f"It fails {100 * (1 - overall.accuracy):.0f} % of the samples of its own held-out "
+            f"tasks; {overall.abstained} of {overall.problems * overall.samples} could not be "
+            "scored and are excluded from the means."
+        )
+        if overall.problems < _SMALL:
+            lines.append(f"{overall.problems} held-out problems are few; the intervals are wide.")
+    lines.append(
+        f"{candidate.truncated_share:.1%} of its responses were cut off at the length limit of "
+        "the evaluation; longer reasoning was not tested."
+    )
+    lines += [
+        f"Against {found.parent} it lost {-100 * found.difference:.1f} points on "
+        f"{found.suite.removeprefix('domain:')}."
+        for found in manifest.gate.comparisons
+        if found.difference < 0 and not found.suite.startswith("language:")
+    ]
+    lines.append(
+        "It was evaluated on the kinds of task it was trained on. Other tasks, other languages, "
+        "safety, bias and adversarial prompts were not evaluated."
+    )
+    return lines
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _how_to_check(manifest: ReleaseManifest) -> str:
+    return (
+        "`manifest.json` lists every statement, object and raw file by sha256. "
+        "`pyflyte run workflows/audit.py audit --model "
+        f"models:/{manifest.name}@released` re-hashes all of them. "
+        "This proves that nothing was changed since it was recorded, and with `--key` and a copy "
+        "of the public key also who recorded it. It does not prove that the inputs were honest. "
+        "`bom.cdx.json` says the same in CycloneDX."
+    )
+
+
+def _suite(report: EvaluationReport, name: str) -> SuiteScore | None:
+    return next((suite for suite in report.suites if suite.suite == name), None)
+
+
+def _code(name: str) -> str:
+    """Quote a name from outside, so that a page shows its characters and renders none of them."""
+    shown = "".join(character if character.isprintable() else "?" for character in name)
+    return f"`{shown.replace('`', chr(39)).replace('|', chr(92) + '|')}`"
+
+
+def _number(value: float | int | str) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)[:60]

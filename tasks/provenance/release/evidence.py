@@ -1,0 +1,121 @@
+"""What a release knows about its data and its tokens, from the artifacts of its chain."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from data_schemas.arrow import read_table
+from data_schemas.demonstrations import TRAINED_TOKENS, Demonstration
+from data_schemas.ledger import TokenUse
+from data_schemas.prompts import Problem
+from data_schemas.reports import LEDGER_FILE
+from data_schemas.statements import Statement
+from tasks.algorithms.token_uses import token_uses
+from tasks.formats.ledger_file import read_ledger
+from tasks.provenance.release.champion import HELD_OUT
+from tasks.store.objects import localise
+
+_TRAINED_ON = {"problems.parquet": Problem, "demonstrations.parquet": Demonstration}
+
+
+@dataclass(frozen=True, slots=True)
+class Contamination:
+    """Held-out problems that training rows repeat."""
+
+    held_out: int
+    training_rows: int
+    repeated: tuple[str, ...]
+    """Their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waste:
+    """Tokens that RL generated, how many of them it trained on, and those of fine-tuning."""
+
+    generated: int
+    trained: int
+    fine_tuned: int
+    """Response tokens that fine-tuning before RL trained on, in all epochs."""
+    uses: Mapping[TokenUse, int]
+    """Of the generated tokens; the counts add up to all of them."""
+
+    @property
+    def trained_share(self) -> float:
+        """Of the generated tokens; 0 if there are none."""
+        return self.trained / max(1, self.generated)
+
+    @property
+    def token_efficiency(self) -> float | None:
+        """Trained tokens of RL per trained token of fine-tuning; None without fine-tuning.
+
+        Source: Ring-lite (2506.14731), which finds moderate values best.
+        """
+        return self.trained / self.fine_tuned if self.fine_tuned else None
+
+
+def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamination | None:
+    """Look for held-out problems among all rows that any curation of a chain let through.
+
+    A row repeats a problem if it is the same raw row or asks the same. A row that names an
+    environment has many tasks, which count one by one. None without a curation in the chain.
+    """
+    folders = [
+        localise(output.uri, output.digest, cache)
+        for statement in statements.values()
+        if statement.stage == "curate"
+        for output in statement.outputs
+    ]
+    if not folders:
+        return None
+    held_out = {
+        problem.id: problem
+        for folder in folders
+        if (folder / HELD_OUT).exists()
+        for problem in read_table(folder / HELD_OUT, Problem)
+    }
+    rows, asked, num_rows = set[str](), set[str](), 0
+    for row in _training_rows(folders):
+        if not (isinstance(row, Problem) and row.is_outside):
+            rows.add(row.source_row)
+        asked.add(row.asked)
+        num_rows += 1
+    repeated = [
+        id_
+        for id_, problem in held_out.items()
+        if problem.source_row in rows or problem.asked in asked
+    ]
+    return Contamination(len(held_out), num_rows, tuple(sorted(repeated)))
+
+
+def waste(statements: Mapping[str, Statement], cache: Path) -> Waste | None:
+    """Add up the ledgers of all phases of RL; None without a phase that has one.
+
+    A general fine-tuning after RL does not count.
+    """
+    ledgers = [
+        localise(output.uri, output.digest, cache) / LEDGER_FILE
+        for statement in statements.values()
+        if statement.stage.startswith("rl/")
+        for output in statement.outputs
+        if output.role == "report"
+    ]
+    rows = [row for path in ledgers if path.exists() for row in read_ledger(path)]
+    if not rows:
+        return None
+    return Waste(
+        generated=sum(row.generated_tokens for row in rows),
+        trained=sum(row.trained_tokens for row in rows),
+        fine_tuned=sum(
+            int(statement.facts.get(TRAINED_TOKENS, 0))
+            for statement in statements.values()
+            if statement.stage in ("sft/reasoning", "sft/commerce")
+        ),
+        uses=token_uses(rows),
+    )
+
+
+def _training_rows(folders: list[Path]) -> Iterator[Problem | Demonstration]:
+    for folder in folders:
+        for name, record in _TRAINED_ON.items():
+            if (folder / name).exists():
+                yield from read_table(folder / name, record)

@@ -1,0 +1,72 @@
+"""What was released under a name, when and by what, and which candidates were refused.
+
+python -m tasks.provenance.release.history --store runs --model eachprompt-tiny
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tasks.platform.command_line import run
+from tasks.provenance.lineage.descriptions import EXECUTION
+from tasks.provenance.lineage.history import Candidate, read_candidates, read_history
+from tasks.provenance.lineage.registry import AUDIT_TAG, Promotion
+from tasks.store import location
+
+_COLUMNS = ("when (UTC)", "version", "by", "accuracy", "audit", "execution", "aliases")
+
+_WIDTH = 120
+"""Columns that the table needs; a narrower terminal wraps it."""
+
+
+def rows(candidates: Sequence[Candidate], promotions: Sequence[Promotion]) -> list[tuple[str, ...]]:
+    """Return one row per promotion and per refused candidate, in the order of time."""
+    known = {candidate.number: candidate for candidate in candidates}
+    promoted = {promotion.version for promotion in promotions}
+    events = [(one.time, one.version, one.by) for one in promotions]
+    events += [
+        (one.created, one.number, "refused") for one in candidates if one.number not in promoted
+    ]
+    return [_row(moment, known.get(number), number, by) for moment, number, by in sorted(events)]
+
+
+def _row(moment: float, candidate: Candidate | None, number: str, by: str) -> tuple[str, ...]:
+    tags = candidate.tags if candidate else {}
+    return (
+        time.strftime("%Y-%m-%d %H:%M", time.gmtime(moment)),
+        number if candidate else f"{number} (deleted)",
+        by,
+        tags.get("accuracy/all", ""),
+        tags.get(AUDIT_TAG, "").partition(":")[0],
+        tags.get(EXECUTION, ""),
+        ", ".join(candidate.aliases) if candidate else "",
+    )
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the history; see --help."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tasks.provenance.release.history",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
+    parser.add_argument("--model", default="eachprompt-tiny", help="[eachprompt-tiny]")
+    given = parser.parse_args(arguments)
+    store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    promotions = read_history(given.model, store.tracking_uri)
+    table = Table(*_COLUMNS, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for row in rows(read_candidates(given.model, store.tracking_uri), promotions):
+        table.add_row(*row)
+    console = Console(highlight=False)
+    console.width = max(console.width, _WIDTH)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    run(main)

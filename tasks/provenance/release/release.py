@@ -1,0 +1,121 @@
+"""Build the release folder: a loadable model with manifest, gate decision, card and bill."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from data_schemas.artifacts import CheckpointRef
+from data_schemas.mismatch import PhaseGates
+from data_schemas.reports import EvaluationReport, GateDecision
+from data_schemas.settings import ReleaseSettings
+from data_schemas.statements import Statement
+from tasks.errors import DataError
+from tasks.provenance.lineage import origins
+from tasks.provenance.lineage.registry import BOM_FILE, CARD_FILE, GATE_FILE, MANIFEST_FILE
+from tasks.provenance.lineage.statements import chain
+from tasks.provenance.release.bom import bill_of_materials
+from tasks.provenance.release.card import eval_results, limits, model_card
+from tasks.provenance.release.manifest import release_manifest
+from tasks.store.files import canonical_json, sha256_bytes, write_bytes
+from tasks.store.interface import store_at
+from tasks.store.manifest import MANIFEST
+
+EVAL_RESULTS = ".eval_results/held_out.yaml"
+"""Scores in the form that the Hugging Face hub reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """The model to release, with its evaluations and lineage."""
+
+    checkpoint: CheckpointRef
+    folder: Path
+    """Folder of its verified files."""
+    evidence: Sequence[str]
+    """Statements of its evaluations; they belong to the chain as well."""
+    progression: Sequence[EvaluationReport]
+    """Every evaluated model in the order they were made, the candidate last."""
+    decision: GateDecision
+    gates: tuple[PhaseGates, ...] = ()
+    """Of the mismatch gate in every RL phase that led to it."""
+
+
+def release(
+    settings: ReleaseSettings, candidate: Candidate, store: str, out: Path
+) -> dict[str, float | int | str]:
+    """Write the release folder of a candidate, passed or not, and return its facts.
+
+    Raises:
+        DataError: the checkpoint is not what was evaluated, or is not in its own chain.
+    """
+    if (
+        not candidate.progression
+        or candidate.progression[-1].checkpoint != candidate.checkpoint.digest
+    ):
+        evaluated = candidate.progression[-1].checkpoint if candidate.progression else "nothing"
+        raise DataError(
+            f"the last evaluation is of {evaluated}, the candidate is "
+            f"{candidate.checkpoint.digest}. Evaluate the candidate and put it last."
+        )
+    statements = chain(store, [candidate.checkpoint.statement, *candidate.evidence])
+    manifest = release_manifest(
+        settings.name,
+        candidate.checkpoint,
+        statements,
+        store,
+        candidate.decision,
+        candidate.gates,
+    )
+    shutil.copytree(candidate.folder, out, dirs_exist_ok=True)
+    (out / MANIFEST).unlink(missing_ok=True)
+    payload = canonical_json(manifest)
+    write_bytes(out / MANIFEST_FILE, payload)
+    write_bytes(out / GATE_FILE, canonical_json(candidate.decision))
+    license = base_license(store, statements)
+    card = model_card(manifest, candidate.progression, statements, license)
+    write_bytes(out / CARD_FILE, card.encode())
+    (out / EVAL_RESULTS).parent.mkdir(exist_ok=True)
+    write_bytes(out / EVAL_RESULTS, eval_results(manifest, candidate.progression[-1]))
+    bill = bill_of_materials(
+        manifest,
+        candidate.progression[-1],
+        statements,
+        store,
+        candidate.folder,
+        limits(manifest, candidate.progression),
+    )
+    write_bytes(out / BOM_FILE, canonical_json(bill))
+    return {
+        "released": int(candidate.decision.released),
+        "manifest_sha256": sha256_bytes(payload),
+        "version": manifest.version,
+        "statements": len(manifest.statements),
+        "objects": len(manifest.objects),
+        "raw_files": len(manifest.raw_files),
+        **_accuracies(candidate.progression[-1]),
+    }
+
+
+def base_license(store: str, statements: Mapping[str, Statement]) -> str:
+    """Read the license that the card of the base model names; '' without one."""
+    for statement in statements.values():
+        for output in statement.outputs if statement.stage.startswith("ingest/") else ():
+            place = store_at(origins.object_uri(store, output.uri, output.digest))
+            if CARD_FILE not in place.list_files():
+                continue
+            _, fence, rest = place.read_bytes(CARD_FILE).decode(errors="replace").partition("---\n")
+            try:
+                front = yaml.safe_load(rest.partition("\n---")[0]) if fence else None
+            except yaml.YAMLError:
+                continue
+            if isinstance(front, dict) and isinstance(front.get("license"), str):
+                return front["license"]
+    return ""
+
+
+def _accuracies(evaluation: EvaluationReport) -> dict[str, float]:
+    """Held-out accuracy by suite, for comparison of releases in MLflow."""
+    return {f"accuracy/{suite.suite}": suite.accuracy for suite in evaluation.suites}

@@ -1,0 +1,122 @@
+"""Make an earlier version of a registered model the released one again.
+
+python -m tasks.provenance.release.rollback --store runs --model eachprompt-tiny
+
+goes back to the version with the alias `previous`; --to 3 to that version. Only a version that
+passed its gate and whose files are what was recorded is released again. The rollback is a stage of
+its own: it writes a statement, and the history of the model names it.
+"""
+
+import argparse
+import os
+import time
+import uuid
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console
+
+from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
+from tasks.errors import SettingsError
+from tasks.platform.cache_version import shell_digest
+from tasks.platform.command_line import positive, run
+from tasks.provenance.lineage.history import read_history
+from tasks.provenance.lineage.lookup import Lookup, Version
+from tasks.provenance.lineage.registration import MODEL, ROLLBACK
+from tasks.provenance.lineage.registry import PREVIOUS, RELEASED
+from tasks.provenance.lineage.shipping import begin
+from tasks.provenance.lineage.stage import stage
+from tasks.provenance.lineage.statements import load_statement
+from tasks.provenance.release.promotion import turn
+from tasks.store import location
+
+_MODULE = "tasks.provenance.release.rollback"
+"""This module, which is called `__main__` where it runs as a command."""
+
+
+class Rollback(BaseModel):
+    """What is asked for: the settings of the stage."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    version: str
+    replaces: str
+    """Version that was the released one."""
+
+
+def roll_back(name: str, number: str, store: StoreRef) -> Version:
+    """Release an earlier version again and return it.
+
+    Args:
+        name: of the registered model.
+        number: of the version; '' = the one with the alias `previous`.
+        store: of the model.
+
+    Raises:
+        SettingsError: there is no such version, it is the released one, or it never passed a gate.
+        TamperError: its files are not what was recorded.
+        EngineError: MLflow or the store does not answer.
+    """
+    when = time.time()
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(when))
+    execution = Execution(id=f"{stamp}-{uuid.uuid4().hex[:6]}", started=when, workflow="rollback")
+    with turn(name, store, execution) as held:
+        wanted, current = _choose(name, number, store.tracking_uri)
+        begin(store, execution)
+        settings = Rollback(name=name, version=wanted.number, replaces=current.number)
+        code = shell_digest(_MODULE, roll_back.__name__)
+        with stage(ROLLBACK, settings, store, execution, code) as record:
+            record.read(MODEL, _release(wanted, store))
+            record.facts({"restored": wanted.number, "replaced": current.number})
+            held.confirm()
+            record.restore(name, wanted.tags["statement"])
+    return Lookup(store.tracking_uri).version(f"models:/{name}@{RELEASED}")
+
+
+def _choose(name: str, number: str, tracking_uri: str) -> tuple[Version, Version]:
+    """Find the version to go back to and the released one."""
+    lookup = Lookup(tracking_uri)
+    current = lookup.version(f"models:/{name}@{RELEASED}")
+    wanted = lookup.version(f"models:/{name}/{number}" if number else f"models:/{name}@{PREVIOUS}")
+    if wanted.number == current.number:
+        raise SettingsError(f"models:/{name}/{wanted.number} is the released version already")
+    if wanted.number not in {entry.version for entry in read_history(name, tracking_uri)}:
+        raise SettingsError(
+            f"models:/{name}/{wanted.number} was never released; choose one from the history: "
+            f"python -m tasks.provenance.release.history --model {name}"
+        )
+    return wanted, current
+
+
+def _release(version: Version, store: StoreRef) -> CheckpointRef:
+    statement, digest = version.tags["statement"], version.tags["sha256"]
+    made = {output.digest: output for output in load_statement(store.uri, statement).outputs}
+    if digest not in made:
+        raise SettingsError(
+            f"models:/{version.name}/{version.number} is not what its statement made. "
+            "Run the audit."
+        )
+    return CheckpointRef(uri=made[digest].uri, digest=digest, statement=statement)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Roll back; see --help."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tasks.provenance.release.rollback",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
+    parser.add_argument("--model", default="eachprompt-tiny", help="[eachprompt-tiny]")
+    parser.add_argument("--to", type=positive, help="version [the alias 'previous']")
+    given = parser.parse_args(arguments)
+    store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    version = roll_back(given.model, str(given.to or ""), store)
+    Console(soft_wrap=True, highlight=False).print(
+        f"models:/{given.model}@{RELEASED} is version {version.number} again.", markup=False
+    )
+
+
+if __name__ == "__main__":
+    run(main)

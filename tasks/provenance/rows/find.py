@@ -1,0 +1,259 @@
+"""Which raw rows, uses or models a person means: digest, text, file, source, verifier, judge."""
+
+import json
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from data_schemas.curated import DEMONSTRATIONS
+from data_schemas.statements import Output, Statement
+from tasks.errors import DataError, SettingsError
+from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.rows.graph import SHORTEST_PREFIX, Graph
+from tasks.provenance.rows.index import Index
+from tasks.provenance.rows.tables import KINDS, Object, among
+from tasks.store.files import canonical_json, sha256_bytes
+
+_THREADS = 4
+"""Decompression and search release the interpreter lock."""
+_HEX = frozenset("0123456789abcdef")
+_SHA256 = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for."""
+
+    title: str
+    uses: pa.Table
+    rows: pa.Array
+    """Distinct sha256 of raw rows."""
+
+
+def by_row(index: Index, store: str, text: str) -> Asked:
+    """Find rows by the digest of their bytes, or by pasted text.
+
+    Args:
+        index: of the store.
+        store: absolute uri.
+        text: sha256, or its first 8 or more characters; or a raw row; or a part of what a prompt
+            or a response says.
+
+    Raises:
+        SettingsError: nothing that was curated matches.
+    """
+    if len(text) >= SHORTEST_PREFIX and is_digest(text.ljust(_SHA256, "0")):
+        digest = pc.field("source_row")
+        found = _rows_where(index, (digest >= text) & (digest <= text + "f" * _SHA256))
+        if len(found) > 1:
+            raise SettingsError(f"--row {text} begins the digests of {len(found)} rows; type more")
+    else:
+        found = find_text(index, store, text)
+    if not len(found):
+        raise SettingsError(
+            f"--row {text[:60]!r}: no row of this store has this digest or text. Paste a line of a "
+            "raw file as it is, or a part of a prompt or response."
+        )
+    return _of_rows(index, f"row {text[:60]!r}" if len(found) > 1 else f"row {found[0]}", found)
+
+
+def is_digest(text: str) -> bool:
+    """True for a sha256 in hexadecimal."""
+    return len(text) == _SHA256 and _HEX.issuperset(text)
+
+
+def find_text(index: Index, store: str, text: str) -> pa.Array:
+    """Find the rows with these bytes; if there are none, those that say this text.
+
+    Raises:
+        SettingsError: the text is too short to mean a row.
+        TamperError: a curated set was changed.
+    """
+    if len(text.strip()) < SHORTEST_PREFIX:
+        raise SettingsError(f"--row {text!r}: give at least {SHORTEST_PREFIX} characters")
+    exact = _rows_where(index, pc.field("source_row").isin(_digests_of(text)))
+    if len(exact):
+        return exact
+    said = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    curated = index.read("rows", ["artifact", "kind"]).filter(among("kind", KINDS.values()))
+    names = curated["artifact"].unique().to_pylist()
+    with ThreadPoolExecutor(_THREADS) as pool:
+        found = list(pool.map(lambda name: _saying(store, name, said), names))
+    return pa.chunked_array([*found, pa.array([], pa.string())]).unique()
+
+
+def by_file(index: Index, name: str) -> Asked:
+    """Find the rows of a raw file, by its path or uri as it was ingested, or by its sha256.
+
+    Raises:
+        SettingsError: no such file was ingested.
+        DataError: its rows were curated by a version that did not record their places.
+    """
+    files = index.read("files")
+    resolved = str(Path(name).expanduser().resolve())
+    known = zip(files["uri"].to_pylist(), files["file"].to_pylist(), strict=True)
+    wanted = {
+        file
+        for uri, file in known
+        if uri in (name, resolved)
+        or uri.endswith(f"/{name}")
+        or (len(name) >= SHORTEST_PREFIX and file.startswith(name))
+    }
+    if not wanted:
+        raise SettingsError(
+            f"--file {name!r} was not ingested into this store. Give its path, or its sha256."
+        )
+    places = index.read("places", ["source_row", "file"])
+    rows = places.filter(among("file", wanted))
+    if not len(rows) and _is_unplaced(index, files, wanted):
+        raise DataError(
+            f"--file {name!r}: what was curated from it does not say which rows are its own; an "
+            "earlier version made it. Trace its source instead."
+        )
+    return _of_rows(index, f"file {name}", rows["source_row"].unique())
+
+
+def by_source(index: Index, name: str) -> Asked:
+    """Find the rows that an adapter read.
+
+    Raises:
+        SettingsError: it read none.
+    """
+    rows = index.read("rows", ["source_row", "source"])
+    _check_name("--source", name, rows["source"].unique().to_pylist())
+    own = rows.filter(among("source", [name]))
+    return _of_rows(index, f"source {name}", own["source_row"].unique())
+
+
+def by_verifier(index: Index, name: str) -> Asked:
+    """Find the uses of prompts that a verifier scored.
+
+    Args:
+        index: of the store.
+        name: 'final_answer', or with the digest of the code that ran 'final_answer@1a2b3c4d'.
+
+    Raises:
+        SettingsError: no prompt of this store has this verifier, or no stage ran this code.
+    """
+    verifier, _, code = name.partition("@")
+    uses = index.read("uses")
+    _check_name("--verifier", verifier, uses["verifier"].unique().to_pylist())
+    uses = uses.filter(among("verifier", [verifier]))
+    if code:
+        ran = [
+            digest
+            for digest, statement in index.graph.statements.items()
+            if any(one.startswith(code) for one in statement.code)
+        ]
+        if not ran:
+            raise SettingsError(f"--verifier {name!r}: no stage of this store ran code {code!r}")
+        uses = uses.filter(among("statement", ran))
+    return Asked(f"verifier {name}", uses, uses["source_row"].unique())
+
+
+def by_judge(index: Index, name: str) -> Asked:
+    """Find the uses of prompts in phases that a judge scored.
+
+    Args:
+        index: of the store.
+        name: kind, model or address of the judge, as in the settings.
+
+    Raises:
+        SettingsError: no phase of RL had this judge.
+    """
+    judges = {
+        digest: found
+        for digest, statement in index.graph.statements.items()
+        if statement.stage.startswith("rl/") and (found := _judge_of(statement))
+    }
+    _check_name("--judge", name, {value for found in judges.values() for value in found})
+    chosen = [digest for digest, found in judges.items() if name in found]
+    uses = index.read("uses").filter(among("statement", chosen))
+    return Asked(f"judge {name}", uses, uses["source_row"].unique())
+
+
+def model_statements(graph: Graph, model: str, tracking_uri: str) -> list[str]:
+    """Find the statements of a model: 'models:/NAME@released', 'models:/NAME/3', or a digest.
+
+    Raises:
+        SettingsError: there is no such model.
+        DataError: its statement is not in the store.
+        EngineError: MLflow does not answer.
+    """
+    if not model.startswith("models:"):
+        return graph.find(model)
+    version = Lookup(tracking_uri).version(model)
+    statement = version.tags.get("statement", "")
+    if statement not in graph.statements:
+        raise DataError(
+            f"{model} names the statement {statement or '(none)'}, which is not in this store. "
+            "Correct --store, or run the audit."
+        )
+    return [statement]
+
+
+def _of_rows(index: Index, title: str, rows: pa.Array) -> Asked:
+    return Asked(title, index.read("uses", where=pc.field("source_row").isin(rows)), rows)
+
+
+def _rows_where(index: Index, where: pc.Expression) -> pa.Array:
+    found = [index.read(name, ["source_row"], where)["source_row"] for name in ("rows", "places")]
+    return pa.chunked_array([chunk for one in found for chunk in one.chunks], pa.string()).unique()
+
+
+def _digests_of(text: str) -> list[str]:
+    """Return what `tasks.curation.rows` may have named a pasted row."""
+    line = text.strip("\r\n")
+    digests = [sha256_bytes(line.encode())]
+    with suppress(ValueError, RecursionError):  # it is not the JSON of a parquet or CSV row
+        digests.append(sha256_bytes(canonical_json(json.loads(line))))
+    return digests
+
+
+def _saying(store: str, artifact: str, text: str) -> pa.Array:
+    """Find the rows of a curated set whose prompt or response contains a text."""
+    uri = f"{store}/objects/{artifact[:16]}"
+    opened = Object(store, Output(role="curated", uri=uri, digest=artifact))
+    quoted = json.dumps(text, ensure_ascii=False)[1:-1]
+    found: list[str] = []
+    for file in KINDS:
+        if file not in opened:
+            continue
+        columns = ["source_row", "messages"] + ["response"] * (file == DEMONSTRATIONS)
+        table = opened.read(file, columns)
+        for column, said in (("messages", quoted), ("response", text))[: len(columns) - 1]:
+            options = pc.MatchSubstringOptions(said)
+            mask = pc.call_function("match_substring", [table[column]], options)
+            found += table.filter(mask)["source_row"].to_pylist()
+    return pa.array(found, pa.string())
+
+
+def _is_unplaced(index: Index, files: pa.Table, wanted: Iterable[str]) -> bool:
+    """True if a set was curated from one of these files without recording the places of rows."""
+    raw = set(files.filter(among("file", wanted))["artifact"].to_pylist())
+    return any(
+        statement.facts.get("rows")
+        for statement in index.graph.statements.values()
+        if statement.stage == "curate" and raw & {item.digest for item in statement.inputs}
+    )
+
+
+def _judge_of(statement: Statement) -> set[str]:
+    rewards: Mapping[str, object] = json.loads(statement.settings).get("rewards", {})
+    judge = rewards.get("judge", {})
+    if not isinstance(judge, dict) or judge.get("kind", "none") == "none":
+        return set()
+    return {str(judge[name]) for name in ("kind", "model", "address") if judge.get(name)}
+
+
+def _check_name(option: str, name: str, known: Iterable[str]) -> None:
+    names = sorted(set(known) - {""})
+    if name not in names:
+        raise SettingsError(
+            f"{option} {name!r} is none of: {', '.join(names) or 'none in this store'}"
+        )

@@ -1,0 +1,108 @@
+"""Replay the same step (rollouts, log-probs) under another loss.
+
+Clip ranges are those of the loss's paper, because they are not comparable between losses.
+The weight of a token is |d objective / d log-prob|: its advantage times its share of the mean, and
+0 where it is clipped. Letters: N sequences, T tokens.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+from data_schemas.rl_settings import PolicyLoss, RLSettings
+from tasks.algorithms.losses.table import scales_by_std
+from tasks.rl.replay.recompute import Repeated, repeat, total
+from tasks.rl.step_snapshot import StepSnapshot
+
+CLIP_RANGES = {
+    PolicyLoss.GSPO: (3e-4, 4e-4),
+    PolicyLoss.GRPO: (0.2, 0.2),
+    PolicyLoss.DR_GRPO: (0.2, 0.2),
+    PolicyLoss.DAPO: (0.2, 0.28),
+    PolicyLoss.CISPO: (0.2, 0.28),
+    PolicyLoss.ESPO: (0.2, 0.2),
+}
+"""(below, above) of each paper; CISPO has no lower bound. ESPO's is a token's, as in GRPO, of which
+a group's follows; eq. 8 (`clip_scale`) reads none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The result of a loss on a step."""
+
+    loss: str
+    objective: float
+    """Sum over the updates."""
+    clip_share: float
+    tokens: int
+    """Tokens with a non-zero gradient."""
+    weight: float
+    """Sum of all tokens' weights."""
+    domains: Mapping[str, float]
+    """Share of the weight."""
+    outcomes: Mapping[str, float]
+    cosine: float
+    """Cosine of the signed token weights with those of the recorded step; 0 if either is zero."""
+
+
+def with_loss(settings: RLSettings, kind: PolicyLoss) -> RLSettings:
+    """Change the loss, with its paper's clip range; the step's own loss keeps its settings."""
+    if kind is settings.loss.kind:
+        return settings
+    low, high = CLIP_RANGES[kind]
+    changes = {"kind": kind, "clip_low": low, "clip_high": high}
+    return settings.model_copy(update={"loss": settings.loss.model_copy(update=changes)})
+
+
+def compare_losses(snapshot: StepSnapshot, kind: PolicyLoss) -> tuple[Effect, Effect]:
+    """Measure the step as recorded and under another loss.
+
+    Raises:
+        DataError: the settings would train sequences whose log-probs the snapshot lacks.
+    """
+    own = repeat(snapshot, snapshot.settings)
+    settings = with_loss(snapshot.settings, kind)
+    other = repeat(snapshot, settings)
+    return (
+        effect(snapshot, own, own, _name(snapshot.settings)),
+        effect(snapshot, other, own, _name(settings)),
+    )
+
+
+def effect(snapshot: StepSnapshot, step: Repeated, own: Repeated, name: str) -> Effect:
+    """Summarise a repeated step."""
+    weight_N = step.gradient_NT.abs().sum(dim=1).double()
+    domains: dict[str, float] = {}
+    outcomes: dict[str, float] = {}
+    whole = float(weight_N.sum())
+    for (index, _), weight in zip(step.outputs.batch.owners, weight_N.tolist(), strict=True):
+        entry, share = snapshot.groups[index], weight / whole if whole else 0.0
+        domain = entry.group.problem.domain.value
+        domains[domain] = domains.get(domain, 0.0) + share
+        outcomes[entry.outcome.value] = outcomes.get(entry.outcome.value, 0.0) + share
+    tokens = total(step.calls, "tokens")
+    return Effect(
+        loss=name,
+        objective=-sum(float(call.value) for call in step.calls),
+        clip_share=total(step.calls, "clipped_tokens") / max(1.0, tokens),
+        tokens=int((step.gradient_NT != 0).sum()),
+        weight=whole,
+        domains=domains,
+        outcomes=outcomes,
+        cosine=_cosine(step.gradient_NT, own.gradient_NT),
+    )
+
+
+def _cosine(left_NT: torch.Tensor, right_NT: torch.Tensor) -> float:
+    left, right = left_NT.double().flatten(), right_NT.double().flatten()
+    size = float(left.norm() * right.norm())
+    return float(left @ right) / size if size else 0.0
+
+
+def _name(settings: RLSettings) -> str:
+    loss = settings.loss
+    if loss.kind is PolicyLoss.ESPO:
+        return f"espo ({loss.ratio.value})"
+    spread = "" if scales_by_std(loss) else ", no std"
+    return f"{loss.kind.value} (-{loss.clip_low:g}, +{loss.clip_high:g}{spread})"

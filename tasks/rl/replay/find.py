@@ -1,0 +1,71 @@
+"""Find the snapshot of a step through the chain of statements of a model, or read a given file."""
+
+from pathlib import Path
+
+from data_schemas.statements import Output
+from tasks.errors import SettingsError
+from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.statements import chain
+from tasks.rl.step_snapshot import FOLDER, StepSnapshot, decode, name_of
+from tasks.store.objects import localise
+
+
+def find_snapshot(
+    model_uri: str, tracking_uri: str, store: str, cache: Path, *, phase: str, step: int
+) -> StepSnapshot:
+    """Read the snapshot of a step that led to a registered model.
+
+    Args:
+        model_uri: 'models:/NAME@released' or 'models:/NAME/3'.
+        tracking_uri: the MLflow tracking server or database.
+        store: folder or s3:// prefix that holds the artifacts.
+        cache: local folder for objects of a remote store.
+        phase: 'rl/two'; '' selects the last one.
+        step: 0 selects the newest one with a snapshot.
+
+    Raises:
+        SettingsError: there is no such model, phase or step; the message lists those available.
+        DataError: the report is missing.
+        TamperError: a statement or the report was changed.
+    """
+    version = Lookup(tracking_uri).version(model_uri)
+    tags = [version.tags, *([version.model.tags] if version.model else [])]
+    roots = [tag["statement"] for tag in tags if tag.get("statement")]
+    reports = reports_of_rl(store, roots)
+    chosen = phase or next(reversed(reports), "")
+    if chosen not in reports:
+        known = ", ".join(reports) or "none"
+        raise SettingsError(f"no RL phase {chosen!r} led to {model_uri}; available: {known}")
+    report = reports[chosen]
+    folder = localise(report.uri, report.digest, cache) / FOLDER
+    steps = sorted(int(path.stem) for path in folder.glob("[0-9]*.npz"))
+    wanted = step or (steps[-1] if steps else 0)
+    if wanted not in steps:
+        known = ", ".join(map(str, steps)) or "none"
+        raise SettingsError(
+            f"there is no snapshot of step {wanted} of {chosen}; available: {known}"
+        )
+    return read(folder / name_of(wanted))
+
+
+def reports_of_rl(store: str, roots: list[str]) -> dict[str, Output]:
+    """Find the report of every RL phase in a chain of statements, first phase first."""
+    return {
+        statement.stage: output
+        for statement in chain(store, roots).values()
+        for output in statement.outputs
+        if statement.stage.startswith("rl/") and output.role == "report"
+    }
+
+
+def read(path: Path) -> StepSnapshot:
+    """Read the snapshot in one file.
+
+    Raises:
+        SettingsError: it cannot be read.
+        DataError: it is not a snapshot.
+    """
+    try:
+        return decode(path.read_bytes())
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}") from error

@@ -1,0 +1,218 @@
+"""Convert command line options to settings."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from data_schemas.artifacts import is_address
+from data_schemas.lora_settings import TrainingEngines
+from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
+from data_schemas.rl_settings import JudgeKind, RouterReplay
+from data_schemas.settings import PipelineSettings, RetrainSettings, Source
+from tasks.engines import select
+from tasks.errors import DataError, SettingsError
+from tasks.models.model_folder import (
+    REGISTERED,
+    check_guard_folder,
+    check_model_folder,
+    check_weights_folder,
+    has_router,
+    local_folder,
+    read_config,
+)
+from tasks.models.weights import check_tensors
+from tasks.provenance.lineage.lookup import parse_model_uri
+from tasks.settings.groups import expand
+
+EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
+LONGEST_PROMPT = 2**20
+"""Tokens of a prompt of a benchmark."""
+BENCHMARK = "evaluation:"
+"""In front of an adapter: its rows are only evaluated with."""
+
+
+def parse_sources(text: str, option: str = "--sources") -> tuple[Source, ...]:
+    """Parse 'adapter=path,evaluation:adapter=path'; 'sample_world' needs no path.
+
+    Raises:
+        SettingsError: an entry does not have that form.
+    """
+    sources: list[Source] = []
+    for entry in text.split(","):
+        adapter, equals, path = (part.strip() for part in entry.partition("="))
+        if not adapter or (equals and not path):
+            raise SettingsError(
+                f"{option}: {entry.strip()!r} is not adapter=path. Example: {EXAMPLE}"
+            )
+        named = adapter.removeprefix(BENCHMARK)
+        sources.append(Source(adapter=named, path=path, evaluation=named != adapter))
+    return tuple(sources)
+
+
+def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
+    """Replace the sources of curation, unless `sources` is empty, and groups of suites in them.
+
+    Raises:
+        SettingsError: an entry is not adapter=path, or a group cannot be read.
+    """
+    given = parse_sources(sources) if sources.strip() else settings.curation.sources
+    chosen = expand(given)
+    if chosen == settings.curation.sources:
+        return settings
+    curation = settings.curation.model_copy(update={"sources": chosen})
+    return settings.model_copy(update={"curation": curation})
+
+
+def with_suites(settings: PipelineSettings, suites: str) -> PipelineSettings:
+    """Read benchmarks instead of the sources of curation, unless `suites` is empty.
+
+    No prompt is too long for a benchmark unless the settings set another limit.
+
+    Raises:
+        SettingsError: an entry is not name=path, or a group cannot be read.
+    """
+    if not suites.strip():
+        return settings
+    parsed = parse_sources(suites, "--suites")
+    curation = settings.curation
+    update: dict[str, object] = {
+        "sources": expand(one.model_copy(update={"evaluation": True}) for one in parsed)
+    }
+    if curation.max_prompt_tokens == type(curation)().max_prompt_tokens:
+        update["max_prompt_tokens"] = LONGEST_PROMPT
+    return settings.model_copy(update={"curation": curation.model_copy(update=update)})
+
+
+def require_models(settings: PipelineSettings) -> None:
+    """Refuse settings whose models cannot be opened or are too short, before any stage runs.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    require_folders(settings)
+    base = local_folder(settings.base_model)
+    if base is not None and base.is_dir():  # else it is checked as it is ingested
+        _require_positions(settings, base)
+
+
+def require_folders(settings: PipelineSettings | RetrainSettings) -> None:
+    """Refuse settings that name a judge, guard, encoder or screen model that cannot be opened.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    for name, path, check in _model_folders(settings):
+        folder = None if is_address(path) else local_folder(path)
+        if folder is not None and not folder.is_dir():
+            raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
+        try:
+            if folder is not None:
+                check(folder)
+            elif path.startswith(REGISTERED):
+                parse_model_uri(path)  # the model itself is checked as it is ingested
+        except (SettingsError, DataError) as error:
+            raise SettingsError(f"{name}: {error}") from error
+
+
+def require_layers(settings: PipelineSettings) -> None:
+    """Refuse engines that lack a layer of the base model, before any stage runs.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    base = local_folder(settings.base_model)
+    if base is None:
+        return  # checked as an engine opens it
+    for name in ("sft", "general_sft", "grading", "rl_one", "rl_two", "evaluation"):
+        engines: MachineSettings = getattr(settings, name).engines
+        trains = isinstance(engines, TrainingEngines)
+        try:
+            select.require_layers(
+                base,
+                rollout=engines.rollout,
+                trainer=engines.trainer if trains else TrainerKind.TORCH,
+            )
+        except SettingsError as error:
+            raise SettingsError(f"{name}: {error}") from error
+
+
+def require_router(settings: PipelineSettings) -> None:
+    """Refuse settings of routers for a dense base model, before any stage runs.
+
+    Raises:
+        SettingsError: a phase replays routes or has router losses, but the base has no router.
+    """
+    base = local_folder(settings.base_model)
+    if base is None or not base.is_dir() or has_router(base):  # checked as it is ingested
+        return
+    for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two)):
+        auxiliary = phase.loss.auxiliary
+        if not phase.steps:
+            continue
+        for field, value, off in (
+            ("router_replay", phase.router_replay.value, RouterReplay.OFF.value),
+            ("loss.auxiliary.balance", auxiliary.balance, 0.0),
+            ("loss.auxiliary.router_z", auxiliary.router_z, 0.0),
+        ):
+            if value != off:
+                raise SettingsError(
+                    f"{name}.{field} is {value!r}, but {settings.base_model} is a dense model "
+                    f"without a router; set it to {off!r}"
+                )
+
+
+def _model_folders(
+    settings: PipelineSettings | RetrainSettings,
+) -> Iterator[tuple[str, str, Callable[[Path], None]]]:
+    """Yield (name of the setting, folder, what checks that it can be opened)."""
+    for parent, path in settings.sft.parents.items():
+        yield f"sft.parents.{parent.value}", path, check_model_folder
+    if settings.curation.guard.kind is JudgeKind.MODEL:
+        yield "curation.guard.address", settings.curation.guard.address, check_guard_folder
+    if settings.curation.encoder.kind is JudgeKind.MODEL:
+        yield "curation.encoder.address", settings.curation.encoder.address, check_weights_folder
+    grading = settings.grading
+    if grading.screen_model:
+        is_embedded = grading.engines.rollout is RolloutKind.HF
+        check = check_model_folder if is_embedded else check_tensors
+        yield "grading.screen_model", grading.screen_model, check
+    if isinstance(settings, RetrainSettings):
+        phases = {"rl": settings.rl}
+    else:
+        phases = {"rl_one": settings.rl_one, "rl_two": settings.rl_two}
+    for name, judge in (
+        ("grading.judge", grading.judge),
+        *((f"{phase}.rewards.judge", rl.rewards.judge) for phase, rl in phases.items()),
+        ("evaluation.judge", settings.evaluation.judge),
+    ):
+        if judge.kind is JudgeKind.MODEL:
+            yield f"{name}.address", judge.address, check_model_folder
+
+
+def _require_positions(settings: PipelineSettings, base: Path) -> None:
+    """Refuse responses that do not fit the context of the base model behind a longest prompt."""
+    positions = read_config(base).get("max_position_embeddings")
+    prompt = settings.curation.max_prompt_tokens
+    for name in ("grading", "rl_one", "rl_two", "evaluation"):
+        response = getattr(settings, name).max_new_tokens
+        if isinstance(positions, int) and prompt + response > positions:
+            raise SettingsError(
+                f"{name}.max_new_tokens {response} behind a prompt of curation.max_prompt_tokens "
+                f"{prompt} exceeds the {positions} positions of {base}. Lower one of them."
+            )
+
+
+def with_seed(settings: PipelineSettings, seed: int) -> PipelineSettings:
+    """Set the seed of every stage that has one, and name the model after it.
+
+    Every seed holds out other problems, so its model can replace that of no other seed.
+    """
+    seeded: dict[str, BaseModel] = {
+        name: stage.model_copy(update={"seed": seed})
+        for name, stage in settings
+        if isinstance(stage, BaseModel) and "seed" in type(stage).model_fields
+    }
+    named = {"name": f"{settings.release.name[:180]}-seed-{seed}"}
+    release = settings.release.model_copy(update=named)
+    return settings.model_copy(update={**seeded, "release": release})

@@ -1,0 +1,1 @@
+"""The Flyte shells of all stages, one file per group: unpack, call, record, return."""

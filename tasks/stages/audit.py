@@ -1,0 +1,76 @@
+"""Flyte shell of the audit: walk back from a registered model and verify every step."""
+
+import logging
+import os
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from data_schemas.audits import AuditReport
+from tasks.errors import EngineError, SettingsError, TamperError
+from tasks.platform.deck import deck
+from tasks.platform.shell import shell
+from tasks.provenance.audit.picture import picture_html
+from tasks.provenance.audit.target import store_of
+from tasks.provenance.audit.text import chain_text, verdict
+from tasks.provenance.audit.walk import audit as walk_back
+from tasks.provenance.lineage.history import record_audit
+from tasks.provenance.lineage.lookup import parse_model_uri
+from tasks.provenance.lineage.signatures.keys import read_public_keys
+from tasks.store import location
+from tasks.store.interface import store_at
+
+logger = logging.getLogger(__name__)
+
+FORMATS = ("text", "json")
+
+
+@shell("audit")
+def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
+    """Re-hash everything a model was made from, print the chain, and draw it.
+
+    Args:
+        model: 'models:/NAME@released' or 'models:/NAME/3'; digest of an artifact or a statement; or
+            folder or s3:// prefix of an artifact.
+        store: folder or s3:// prefix the artifacts lie in.
+        format: 'text', or 'json' for the report as one line.
+        key: file with the public keys that have to vouch for every statement; '' = nobody has to.
+
+    Returns:
+        Location of the picture, in the store's audits/; '' if nothing can be written there.
+
+    Raises:
+        SettingsError: there is no such model, store, format or key.
+        TamperError: something differs from the record; the message names it.
+    """
+    if format not in FORMATS:
+        raise SettingsError(f"--format {format!r} is neither {' nor '.join(FORMATS)}")
+    uri = store_of(model, store)
+    tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    keys = read_public_keys(Path(key)) if key else None
+    report = walk_back(model, tracking, uri, keys)
+    # The verdict first: an auditor may not be allowed to write into the store.
+    text = report.model_dump_json() if format == "json" else chain_text(report)
+    Console(soft_wrap=True, highlight=False).print(text, markup=False)
+    page = _write_page(report, uri)
+    if report.version.isdecimal():
+        record_audit(parse_model_uri(model)[0], report.version, verdict(report), tracking)
+    if page and format == "text":
+        Console(soft_wrap=True, highlight=False).print(f"\nPicture: {page}", markup=False)
+    if not report.proved:
+        first = report.findings[0]
+        raise TamperError(f"{first.object}: {first.problem}\n{verdict(report)}")
+    return page
+
+
+def _write_page(report: AuditReport, store: str) -> str:
+    html = picture_html(report)
+    deck(html)
+    page = f"{store}/audits/{time.strftime('%Y%m%d-%H%M%S')}.html"
+    try:
+        store_at(page).write_bytes(html.encode())
+    except (OSError, EngineError) as error:
+        logger.warning("the picture is not kept, %s cannot be written: %s", page, error)
+        return ""
+    return page

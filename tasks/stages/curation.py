@@ -1,0 +1,293 @@
+"""Flyte tasks of stage 1: list raw files, curate them, in parts too, and grade the problems; distil
+a teacher, and pose training problems to several models."""
+
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from data_schemas.arrow import read_table
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.curated import DEMONSTRATIONS, PROBLEMS
+from data_schemas.demonstrations import MERGED, Demonstration, Parent
+from data_schemas.intake import Teaching
+from data_schemas.prompts import Problem
+from data_schemas.raw_files import Part
+from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
+from data_schemas.settings import (
+    CurationSettings,
+    GradingSettings,
+    PipelineSettings,
+    RetrainSettings,
+)
+from tasks.curation import curate as curation
+from tasks.curation import distillation, grading, mixing, questions
+from tasks.curation import ingest as ingestion
+from tasks.curation.parts import map_part, take_parts
+from tasks.engines.chat import load_tokenizer
+from tasks.engines.select import open_rollout
+from tasks.errors import SettingsError
+from tasks.formats.readiness import demonstrations_of, fit_phase
+from tasks.gym.judging.opening import open_judge
+from tasks.gym.protocol import verifiers_of
+from tasks.gym.scoring.service import ScoringService
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
+from tasks.provenance.lineage.base_model import find_base, read_judge, read_model
+from tasks.provenance.lineage.stage import StageRecord, stage, workplace
+from tasks.store import results
+from tasks.store.objects import localise
+
+
+@shell("ingest")
+def ingest(settings: CurationSettings, store: StoreRef, execution: Execution) -> DatasetRef:
+    """Find, check and hash every raw file, before any expensive step."""
+    with stage("ingest", settings, store, execution, code_digest("ingest")) as record:
+        with record.output("raw") as out:
+            facts = ingestion.ingest(settings.sources, settings.seed, out)
+        record.facts(facts)
+        record.rows(int(facts["sources"]), int(facts["files"]))
+        deck_of_facts("ingest", facts)
+        return record.ref("raw", DatasetRef)
+
+
+@shell("curate_part")
+def curate_part(
+    part: Part,
+    settings: CurationSettings,
+    raw: DatasetRef,
+    base: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+    held_out_from: DatasetRef | None = None,
+) -> DatasetRef:
+    """Do one part of what curation does to single rows.
+
+    Args:
+        part: which one.
+        settings: as `curate` has them.
+        raw: list of raw files.
+        base: its tokenizer measures lengths.
+        store: of the run.
+        execution: of the workflow.
+        held_out_from: as `curate` has it.
+    """
+    name = f"curate_part/{part.number + 1}_of_{part.of}"
+    with stage(name, settings, store, execution, code_digest("curate_part")) as record:
+        folders = (record.read("raw", raw), record.read("base", base))
+        held_out = record.read("held_out_evaluation", held_out_from) if held_out_from else None
+        with record.output("shards") as out, ScoringService(None, RewardSettings()) as scorer:
+            scorer.check_canaries()
+            facts = map_part(settings, *folders, part, out, held_out, scorer.score)
+        record.facts(facts)
+        record.rows(facts["items"], facts["items"])
+        deck_of_facts("curate_part", facts)
+        return record.ref("shards", DatasetRef)
+
+
+@shell("curate")
+def curate(
+    settings: CurationSettings,
+    raw: DatasetRef,
+    base: CheckpointRef,
+    parts: list[DatasetRef],
+    store: StoreRef,
+    execution: Execution,
+    held_out_from: DatasetRef | None = None,
+) -> DatasetRef:
+    """Turn raw rows into problems, demonstrations and held-out suites.
+
+    Args:
+        settings: limits and seeds.
+        raw: list of raw files.
+        base: its tokenizer measures lengths.
+        parts: what `curate_part` did; none = it is done here.
+        store: of the run.
+        execution: of the workflow.
+        held_out_from: an earlier curated set, whose held-out suites are reused; no new problem
+            is held out.
+    """
+    code = code_digest("curate")
+    inputs = [raw.digest, base.digest, held_out_from.digest if held_out_from else ""]
+    shards = results.work_uri(str(workplace(store)), f"curate {code}", settings, *inputs)
+    with stage("curate", settings, store, execution, code) as record:
+        raw_folder, base_folder = record.read("raw", raw), record.read("base", base)
+        held_out = record.read("held_out_evaluation", held_out_from) if held_out_from else None
+        with (
+            results.exclusive(f"{execution.id}, curate", shards),
+            record.output("curated") as out,
+            ScoringService(None, RewardSettings()) as scorer,
+        ):
+            scorer.check_canaries()
+            mapped = [record.read(f"part/{place}", one) for place, one in enumerate(parts, start=1)]
+            take_parts(mapped, Path(shards))
+            guard = read_judge(settings.guard, record, store, "guard")
+            encoder = read_judge(settings.encoder, record, store, "encoder")
+            local = settings.model_copy(update={"guard": guard, "encoder": encoder})
+            folders = (raw_folder, base_folder, out, held_out)
+            facts = curation.curate(local, *folders, score=scorer.score, work=Path(shards))
+        record.facts(facts)
+        kept = ("problems", "demonstrations", "held_out")
+        record.rows(int(facts["rows"]), sum(int(facts[name]) for name in kept))
+        deck_of_facts("curate", facts)
+        return record.ref("curated", DatasetRef)
+
+
+@shell("fit_settings")
+def fit_settings(
+    settings: PipelineSettings, curated: DatasetRef, store: StoreRef
+) -> PipelineSettings:
+    """Remove domains without problems from both phases; refuse settings that cannot be trained."""
+    folder = localise(curated.uri, curated.digest, workplace(store))
+    problems = read_table(folder / PROBLEMS, Problem)
+    rows = read_table(folder / DEMONSTRATIONS, Demonstration)
+    for parent in MERGED if settings.sft.epochs else ():
+        if parent not in settings.sft.parents:
+            demonstrations_of(parent, rows)
+    if settings.general_sft.epochs:
+        demonstrations_of(Parent.GENERAL, rows)
+    phases = {
+        name: fit_phase(phase, problems, name)
+        for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two))
+    }
+    return settings.model_copy(update=phases)
+
+
+@shell("grade")
+def grade(
+    settings: GradingSettings,
+    curated: DatasetRef,
+    start: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+) -> DatasetRef:
+    """Measure how often the start model solves each problem, and keep those within the bounds."""
+    with stage("grade", settings, store, execution, code_digest("grade")) as record:
+        rows = record.read("curated", curated) / PROBLEMS
+        problems, folder = read_table(rows, Problem), record.read("start", start)
+        judge = read_judge(settings.judge, record, store)
+        screened, small = [], None
+        if settings.screen_model:
+            small = read_model("screen", settings.screen_model, record, store)
+        with ExitStack() as opened, record.output("graded") as out:
+            scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
+            scorer.check_canaries(verifiers_of(problems))
+            if small:
+                with closing(open_rollout(settings.engines, small)) as engine:
+                    screened = grading.screen_out(
+                        settings, problems, engine, load_tokenizer(small), scorer.score
+                    )
+            engine = opened.enter_context(closing(open_rollout(settings.engines, folder)))
+            facts = grading.grade(
+                settings,
+                problems,
+                engine,
+                load_tokenizer(folder),
+                scorer.score,
+                out,
+                screened,
+            )
+        record.facts(facts)
+        record.rows(int(facts["offered"]), int(facts["kept"]))
+        deck_of_facts("grade", facts)
+        return record.ref("graded", DatasetRef)
+
+
+@shell("pose")
+def pose(
+    settings: GradingSettings, curated: DatasetRef, store: StoreRef, execution: Execution
+) -> DatasetRef:
+    """Take problems to train on as the questions of an evaluation, to verify their gold answers."""
+    with stage("pose", settings, store, execution, code_digest("pose")) as record:
+        rows = record.read("curated", curated)
+        with record.output("questions") as out:
+            facts = questions.pose(settings, rows, out)
+        record.facts(facts)
+        record.rows(facts["problems"], facts["asked"])
+        deck_of_facts("pose", facts)
+        return record.ref("questions", DatasetRef)
+
+
+@shell("distil")
+def distil(
+    settings: GradingSettings,
+    teacher: str,
+    served_as: str,
+    keep: int,
+    curated: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> DatasetRef:
+    """Let a checkpoint or an endpoint answer the problems to train on; keep its right answers."""
+    with stage("distil", settings, store, execution, code_digest("distil")) as record:
+        problems = read_table(record.read("curated", curated) / PROBLEMS, Problem)
+        judge = read_judge(settings.judge, record, store)
+        with ExitStack() as opened, record.output("demonstrations") as out:
+            scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
+            scorer.check_canaries(verifiers_of(problems))
+            name, ask = _open_teacher(settings, teacher, served_as, record, store, opened)
+            facts = distillation.distil(settings, problems, name, ask, scorer.score, keep, out)
+        record.facts(facts)
+        record.rows(int(facts["problems"]), int(facts["demonstrations"]))
+        deck_of_facts("distil", facts)
+        return record.ref("demonstrations", DatasetRef)
+
+
+def _open_teacher(
+    settings: GradingSettings,
+    teacher: str,
+    served_as: str,
+    record: StageRecord,
+    store: StoreRef,
+    opened: ExitStack,
+) -> tuple[str, distillation.Teacher]:
+    """Return the teacher's name and what asks it; record a checkpoint as an input.
+
+    Raises:
+        SettingsError: there is no such model, or the endpoint's model is not named.
+    """
+    if not teacher.startswith(("http://", "https://")):
+        origin = find_base(teacher, store)
+        origin.record(record)
+        engine = opened.enter_context(closing(open_rollout(settings.engines, origin.folder)))
+        tokenizer = load_tokenizer(origin.folder)
+        name = teacher.rstrip("/").rpartition("/")[2] or "shipped"
+        return name, distillation.checkpoint_teacher(settings, engine, tokenizer)
+    if not served_as.strip():
+        raise SettingsError("--teacher is an endpoint; set --served_as to its model's name there")
+    endpoint = JudgeSettings(kind=JudgeKind.HTTP, address=teacher, model=served_as)
+    return served_as, distillation.endpoint_teacher(open_judge(endpoint))
+
+
+@shell("mix")
+def mix(
+    settings: RetrainSettings,
+    curated: DatasetRef,
+    known: list[DatasetRef],
+    demonstrations: Teaching,
+    store: StoreRef,
+    execution: Execution,
+) -> DatasetRef:
+    """Put new and replayed old rows together, and hold out a new slice.
+
+    Args:
+        settings: of the retraining.
+        curated: rows of the new files, with the held-out set so far.
+        known: curated sets that led to the released model.
+        demonstrations: their parents are kept for a merge.
+        store: of the run.
+        execution: its start names the month of the slice.
+    """
+    with stage("mix", settings, store, execution, code_digest("mix")) as record:
+        new = record.read("curated", curated)
+        folders = [record.read(f"known/{place}", ref) for place, ref in enumerate(known, start=1)]
+        earlier = mixing.load_known(folders, new)
+        month = time.strftime("%Y-%m", time.gmtime(execution.started))
+        with record.output("curated") as out:
+            merge = demonstrations is Teaching.MERGE
+            mixed = mixing.mix(settings.curation, month, new, earlier, out, merge=merge)
+        facts = mixed.model_dump(exclude={"parents", "refused"}) | mixed.refused
+        record.facts(facts)
+        record.rows(mixed.fresh + sum(mixed.refused.values()), mixed.fresh + mixed.replayed)
+        deck_of_facts("mix", facts)
+        return record.ref("curated", DatasetRef)

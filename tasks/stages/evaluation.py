@@ -1,0 +1,300 @@
+"""Flyte tasks of stage 6: evaluate models on the held-out suites, pool several runs, and compare
+the last model with all earlier ones; also compare two verifiers."""
+
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+from rich.console import Console
+
+from data_schemas.annotations import Decided
+from data_schemas.arrow import read_table
+from data_schemas.artifacts import (
+    CandidateRef,
+    CheckpointRef,
+    DatasetRef,
+    Execution,
+    ReportRef,
+    StoreRef,
+)
+from data_schemas.curated import DECISIONS
+from data_schemas.prompts import Problem
+from data_schemas.reports import EvaluationReport
+from data_schemas.rl_settings import RewardSettings
+from data_schemas.samples import SampleResult
+from data_schemas.settings import EvaluationSettings
+from tasks.algorithms.comparison import SAMPLES_FILE
+from tasks.engines.chat import load_tokenizer
+from tasks.engines.select import open_rollout
+from tasks.evaluation import against, doubtful, pooling, respondents, runner, solve_rates
+from tasks.evaluation.agreement import (
+    compare_all,
+    counts_table,
+    facts,
+    read_graded,
+    rows_table,
+    select_disputed,
+    to_csv,
+)
+from tasks.evaluation.formats import export as exporting
+from tasks.evaluation.formats import score_logs
+from tasks.evaluation.journal import open_journal
+from tasks.formats.benchmark_file import read_suites
+from tasks.formats.decisions import FILE as ANNOTATIONS
+from tasks.formats.decisions import write_annotations
+from tasks.formats.progression import read_evaluation
+from tasks.formats.solve_rates import FILE as SOLVE_RATES
+from tasks.formats.solve_rates import write_rates
+from tasks.gym.judging.opening import open_chat
+from tasks.gym.protocol import verifiers_of
+from tasks.gym.scoring.service import ScoringService
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import fan_out, shell
+from tasks.provenance.lineage.base_model import read_judge
+from tasks.provenance.lineage.stage import StageRecord, stage
+from tasks.store import location
+from tasks.store.interface import store_at
+
+HELD_OUT = "held_out.parquet"
+
+
+@shell("evaluate")
+def evaluate(
+    settings: EvaluationSettings,
+    name: str,
+    model: CheckpointRef,
+    curated: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Answer and score every held-out problem with one model."""
+    code = code_digest("evaluate")
+    with stage(f"evaluate/{name}", settings, store, execution, code) as record:
+        folder = record.read("model", model)
+        problems, repeats = questions(record.read("curated", curated))
+        rewards = RewardSettings(judge=read_judge(settings.judge, record, store))
+        with (
+            closing(open_rollout(settings.engines, folder)) as engine,
+            ScoringService(folder, rewards) as scorer,
+            record.output("report") as out,
+        ):
+            answers = respondents.Checkpoint(engine, load_tokenizer(folder), settings)
+            candidate = runner.Candidate(name, model.digest, answers)
+            journal = open_journal(store.uri, model.digest, settings, problems)
+            scorer.check_canaries(verifiers_of(problems))
+            report = runner.evaluate(settings, candidate, problems, scorer, out, journal, repeats)
+        _tell(name, report, problems, record)
+        return record.ref("report", ReportRef)
+
+
+@shell("evaluate_endpoint")
+def evaluate_endpoint(
+    settings: EvaluationSettings,
+    name: str,
+    address: str,
+    served_as: str,
+    curated: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Let an OpenAI-compatible endpoint answer every held-out problem, and score its answers."""
+    code = code_digest("evaluate_endpoint")
+    with stage(f"evaluate/{name}", settings, store, execution, code) as record:
+        problems, repeats = questions(record.read("curated", curated))
+        rewards = RewardSettings(judge=read_judge(settings.judge, record, store))
+        client = open_chat(address, served_as, respondents.chat_sampling(settings))
+        with (
+            closing(client),
+            ScoringService(None, rewards) as scorer,
+            record.output("report") as out,
+        ):
+            candidate = runner.Candidate(name, client.name, respondents.Endpoint(client, settings))
+            journal = open_journal(store.uri, client.name, settings, problems)
+            scorer.check_canaries(verifiers_of(problems))
+            report = runner.evaluate(settings, candidate, problems, scorer, out, journal, repeats)
+        _tell(name, report, problems, record)
+        return record.ref("report", ReportRef)
+
+
+@fan_out("evaluate_all")
+def evaluate_all(
+    settings: EvaluationSettings,
+    models: list[CandidateRef],
+    base: CheckpointRef,
+    curated: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> list[ReportRef]:
+    """Evaluate every model in a task of its own; a single one is evaluated beside the base."""
+    own_name = "base" if models[0].name != "base" else "base_model"
+    beside = [] if len(models) > 1 else [CandidateRef(name=own_name, address="", model=base)]
+    return [
+        evaluate_endpoint(
+            settings=settings,
+            name=one.name,
+            address=one.address,
+            served_as=one.served_as,
+            curated=curated,
+            store=store,
+            execution=execution,
+        )
+        if one.model is None
+        else evaluate(
+            settings=settings,
+            name=one.name,
+            model=one.model,
+            curated=curated,
+            store=store,
+            execution=execution,
+        )
+        for one in (*beside, *models)
+    ]
+
+
+@shell("compare")
+def compare(
+    settings: EvaluationSettings,
+    candidate: ReportRef,
+    parents: list[ReportRef],
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Compare the answers of the candidate with those of every model that it was trained from."""
+    return _compare(settings, candidate, parents, store, execution, code_digest("compare"))
+
+
+@shell("compare_last")
+def compare_last(
+    settings: EvaluationSettings, reports: list[ReportRef], store: StoreRef, execution: Execution
+) -> ReportRef:
+    """Compare the answers of the last model with those of all others."""
+    code = code_digest("compare_last")
+    return _compare(settings, reports[-1], reports[:-1], store, execution, code)
+
+
+def _compare(
+    settings: EvaluationSettings,
+    candidate: ReportRef,
+    parents: list[ReportRef],
+    store: StoreRef,
+    execution: Execution,
+    code: str,
+) -> ReportRef:
+    with stage("compare", settings, store, execution, code) as record:
+        ours = record.read("candidate", candidate)
+        # No model is its own parent, but for a base that is released untrained.
+        others = [ref for ref in parents if ref.digest != candidate.digest] or parents
+        theirs = [record.read(f"parent/{place}", ref) for place, ref in enumerate(others, start=1)]
+        with record.output("progression") as out:
+            facts = against.against_all(settings, ours, theirs, out)
+        record.facts(facts)
+        deck_of_facts("compare", facts)
+        return record.ref("progression", ReportRef)
+
+
+@shell("pool")
+def pool(
+    settings: EvaluationSettings,
+    name: str,
+    parts: list[ReportRef],
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Pool the evaluations of the same checkpoint over the problems of several runs."""
+    stage_name = f"evaluate/pooled/{name}"
+    with stage(stage_name, settings, store, execution, code_digest("pool")) as record:
+        folders = [record.read(f"part/{place}", ref) for place, ref in enumerate(parts, start=1)]
+        with record.output("report") as out:
+            facts = pooling.pool(settings, name, folders, out)
+        record.facts(facts)
+        deck_of_facts(stage_name, facts)
+        return record.ref("report", ReportRef)
+
+
+@shell("agreement")
+def agreement(file: str, out: str, show: int) -> str:
+    """Score graded responses with both verifiers of final answers and print the differences."""
+    source = location.existing_file(file, "--file")
+    rows = read_graded(file, store_at(source).read_bytes())
+    with ScoringService(None, RewardSettings()) as scorer:
+        compared = compare_all(rows, scorer.score)
+    counted = facts(compared)
+    target = location.absolute_store(out, "--out")
+    store_at(target).write_bytes(to_csv(compared))
+    deck_of_facts("agreement", counted)
+    console = Console(highlight=False)
+    console.print(counts_table(file, counted))
+    console.print(rows_table(select_disputed(compared), show))
+    return target
+
+
+@shell("compare_logs")
+def compare_logs(left: str, right: str, out: str) -> str:
+    """Compare two evaluations item by item, print the table and write it as JSON."""
+    ours, theirs = (
+        score_logs.read_scores(location.absolute_store(address, option))
+        for address, option in ((left, "--left"), (right, "--right"))
+    )
+    paired = score_logs.compare_scores(ours, theirs)
+    target = location.absolute_store(out, "--out")
+    store_at(target).write_bytes(score_logs.as_json(paired))
+    console = Console(highlight=False)
+    Console(highlight=False, width=max(console.width, 110)).print(score_logs.as_table(paired))
+    return target
+
+
+@shell("export")
+def export(
+    reports: list[ReportRef], curated: DatasetRef, store: StoreRef, execution: Execution
+) -> ReportRef:
+    """Write evaluations as lm-evaluation-harness, Every Eval Ever and the model hub read them.
+
+    Beside them are the problems whose gold answer all models doubt, for people, and how often each
+    model solved each problem, for curation.
+    """
+    code = code_digest("export")
+    with stage("export", exporting.Formats(), store, execution, code) as record:
+        rows = record.read("curated", curated)
+        problems, suites = read_table(rows / HELD_OUT, Problem), read_suites(rows)
+        by_id = {problem.id: problem for problem in problems}
+        folders = [record.read(f"report/{place}", ref) for place, ref in enumerate(reports, 1)]
+        with record.output("formats") as out:
+            samples = {}
+            for folder in folders:
+                name = read_evaluation(folder).model.replace("/", "-")
+                exporting.export(folder, by_id, suites, execution.started, out / name)
+                samples[name] = read_table(folder / SAMPLES_FILE, SampleResult)
+            doubts = doubtful.find(by_id, samples, _decided(rows))
+            write_annotations(out / ANNOTATIONS, doubts)
+            write_rates(out / SOLVE_RATES, solve_rates.measure(by_id, samples))
+        facts = dict(Counter(one.reason for one in doubts))
+        record.facts(facts)
+        deck_of_facts("export", {"doubtful gold answers": len(doubts), **facts})
+        return record.ref("formats", ReportRef)
+
+
+def _decided(curated: Path) -> list[str]:
+    """Read which problems people have decided about."""
+    path = curated / DECISIONS
+    return [one.problem for one in read_table(path, Decided)] if path.exists() else []
+
+
+def questions(curated: Path) -> tuple[list[Problem], dict[str, int]]:
+    """Read the held-out problems, and how often those of a suite are asked."""
+    suites = read_suites(curated)
+    repeats = {name: suite.k for name, suite in suites.items() if suite.k}
+    return read_table(curated / HELD_OUT, Problem), repeats
+
+
+def _tell(
+    name: str,
+    report: EvaluationReport,
+    problems: list[Problem],
+    record: StageRecord,
+) -> None:
+    """Record what an evaluation found."""
+    facts = {f"accuracy/{score.suite}": score.accuracy for score in report.suites}
+    record.facts(facts)
+    deck_of_facts(f"evaluate/{name}", facts)
+    record.rows(len(problems), sum(score.problems for score in report.suites[:1]))

@@ -1,0 +1,210 @@
+"""Flyte tasks of stage 0: copy a base model into the store, or pretrain one."""
+
+import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from data_schemas.artifacts import (
+    CandidateRef,
+    CheckpointRef,
+    Execution,
+    StoreRef,
+    is_address,
+)
+from data_schemas.demonstrations import Parent
+from data_schemas.settings import (
+    PipelineSettings,
+    PretrainSettings,
+    RetrainSettings,
+    SFTSettings,
+)
+from data_schemas.upcycling import UpcyclingSettings
+from tasks.errors import SettingsError
+from tasks.models.model_folder import (
+    check_guard_folder,
+    check_model_folder,
+    check_weights_folder,
+)
+from tasks.models.weights import check_tensors
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
+from tasks.provenance.lineage.base_model import find_base
+from tasks.provenance.lineage.stage import stage
+from tasks.training.foundation import base, pretraining, upcycling
+from tasks.training.foundation.candidates import parse_candidates
+from tasks.training.foundation.named_models import ENCODER, GUARD, SCREEN, replace_models
+
+_CHECKS = {SCREEN: check_tensors, GUARD: check_guard_folder, ENCODER: check_weights_folder}
+"""Of models that are not the policy's kind, by role."""
+
+
+class BaseModelSource(BaseModel):
+    """Origin of a base model, as recorded in the statement."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+
+
+@shell("ingest_base")
+def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> CheckpointRef:
+    """Check a base model and copy it into the store, as a root of the lineage.
+
+    Args:
+        path: Hugging Face directory, s3:// prefix or registered model (models:/NAME@alias); ''
+            for the shipped tiny mixture of experts.
+        name: role in the workflow: 'base', 'candidate'.
+        store: of the run.
+        execution: of the workflow.
+    """
+    return _ingest(path, name, store, execution)
+
+
+class Starts(NamedTuple):
+    """What each fine-tuning begins with."""
+
+    reasoning: CheckpointRef
+    commerce: CheckpointRef
+
+
+@shell("ingest_parents")
+def ingest_parents(
+    settings: SFTSettings, base: CheckpointRef, store: StoreRef, execution: Execution
+) -> Starts:
+    """Check and copy the existing models among the parents of the merge; others start at the base.
+
+    Not part of the fine-tuning, whose result is cached: a folder or an alias may have new content.
+
+    Args:
+        settings: `parents`.
+        base: of the parents that are fine-tuned.
+        store: of the run.
+        execution: of the workflow.
+    """
+    existing = {
+        parent: _ingest_parent(parent, path, store, execution)
+        for parent, path in settings.parents.items()
+    }
+    return Starts(
+        reasoning=existing.get(Parent.REASONING, base), commerce=existing.get(Parent.COMMERCE, base)
+    )
+
+
+def _ingest_parent(
+    parent: Parent, path: str, store: StoreRef, execution: Execution
+) -> CheckpointRef:
+    try:
+        return _ingest(path, parent.value, store, execution)
+    except SettingsError as error:
+        raise SettingsError(f"sft.parents.{parent.value}: {error}") from error
+
+
+@shell("ingest_candidates")
+def ingest_candidates(models: str, store: StoreRef, execution: Execution) -> list[CandidateRef]:
+    """Check and copy the models of an evaluation into the store; endpoints are only named.
+
+    Args:
+        models: 'address,name=address'; an endpoint is http://host/v1#served-name.
+        store: of the run.
+        execution: of the workflow.
+    """
+    return [
+        one
+        if one.served_as
+        else one.model_copy(
+            # One called base is not the base model that the run has beside it.
+            update={"model": _ingest(one.address, f"model/{one.name}", store, execution)}
+        )
+        for one in parse_candidates(models)
+    ]
+
+
+@shell("ingest_models")
+def ingest_models(
+    settings: PipelineSettings, store: StoreRef, execution: Execution
+) -> PipelineSettings:
+    """Copy the models that settings name into the store; the settings then name the copies.
+
+    Not part of the stages that use them, whose results are cached: a folder may have new content.
+
+    Args:
+        settings: judges, guard and encoder of kind 'model', and `grading.screen_model`.
+        store: of the run.
+        execution: of the workflow.
+    """
+    return replace_models(settings, _ingest_into(store, execution))
+
+
+@shell("ingest_retrain_models")
+def ingest_retrain_models(
+    settings: RetrainSettings, store: StoreRef, execution: Execution
+) -> RetrainSettings:
+    """Do the same as `ingest_models` for the settings of a retraining."""
+    return replace_models(settings, _ingest_into(store, execution))
+
+
+def _ingest_into(store: StoreRef, execution: Execution) -> Callable[[str, str], str]:
+    @cache  # several stages may name the same judge
+    def ingest(role: str, address: str) -> str:
+        if is_address(address):
+            return address
+        check = _CHECKS.get(role, check_model_folder)
+        return _ingest(address, role, store, execution, check).address
+
+    return ingest
+
+
+def _ingest(
+    path: str,
+    name: str,
+    store: StoreRef,
+    execution: Execution,
+    check: Callable[[Path], None] = check_model_folder,
+) -> CheckpointRef:
+    origin = find_base(path, store)
+    check(origin.folder)
+    base.check_finite(origin.folder)
+    source = BaseModelSource(path=path)
+    code = code_digest("ingest_base")
+    with stage(f"ingest/{name}", source, store, execution, code) as record:
+        origin.record(record)
+        with record.output("model") as out:
+            shutil.copytree(origin.folder, out, dirs_exist_ok=True)
+        return record.ref("model", CheckpointRef)
+
+
+@shell("pretrain")
+def pretrain(settings: PretrainSettings, store: StoreRef, execution: Execution) -> CheckpointRef:
+    """Train the tiny base model and its tokenizer from scratch."""
+    with stage("pretrain", settings, store, execution, code_digest("pretrain")) as record:
+        with record.output("model") as out:
+            facts = pretraining.pretrain(settings, out)
+        record.facts(facts)
+        deck_of_facts("pretrain", facts)
+        return record.ref("model", CheckpointRef)
+
+
+@shell("upcycle")
+def upcycle(
+    settings: UpcyclingSettings, model: CheckpointRef, store: StoreRef, execution: Execution
+) -> CheckpointRef:
+    """Add adjugate experts to a mixture of experts; its logits stay as they are.
+
+    Args:
+        settings: their number, width and scale.
+        model: a Qwen3-MoE.
+        store: of the run.
+        execution: of the workflow.
+    """
+    with stage("upcycle", settings, store, execution, code_digest("upcycle")) as record:
+        folder = record.read("model", model)
+        with record.output("model") as out:
+            facts = upcycling.upcycle(settings, folder, out)
+        record.facts(facts)
+        deck_of_facts("upcycle", facts)
+        return record.ref("model", CheckpointRef)

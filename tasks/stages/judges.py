@@ -1,0 +1,151 @@
+"""Flyte tasks of the judge: collect comparisons, and measure the trained judge."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.settings import SFTSettings
+from tasks.gym.judging.model_judge import ModelJudge
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
+from tasks.provenance.lineage.stage import stage
+from tasks.store import location
+from tasks.store.files import canonical_json, write_bytes
+from tasks.training.judge import collection, report
+from tasks.training.judge.measurement import REPORT_FILE, measure
+from tasks.training.judge.sweep import table as sweep_table
+from tasks.training.judge.sweep.conditions import training_pairs
+
+
+class Collected(NamedTuple):
+    """The training data of the judge, and its settings."""
+
+    comparisons: DatasetRef
+    settings: SFTSettings
+
+
+@shell("collect_comparisons")
+def collect_comparisons(
+    settings: SFTSettings,
+    files: list[str],
+    base: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+) -> Collected:
+    """Read comparisons, split them by task and write the training ones as demonstrations.
+
+    Args:
+        settings: its seed determines the split.
+        files: of PandaLM or LLMBar; empty for the sample world.
+        base: its context length determines which comparisons are too long.
+        store: of the run.
+        execution: of the workflow.
+    """
+    fitted = collection.settings_for_judge(settings)
+    code = code_digest("collect_comparisons")
+    with stage("collect_comparisons", fitted, store, execution, code) as record:
+        folder = record.read("base", base)
+        paths = [Path(location.existing_file(file, "--files")) for file in files]
+        for place, path in enumerate(paths, start=1):
+            record.source(f"file/{place}", path)
+        with record.output("comparisons") as out:
+            facts = collection.collect(fitted, paths, folder, out)
+        record.facts(facts)
+        deck_of_facts("collect_comparisons", facts)
+        return Collected(record.ref("comparisons", DatasetRef), fitted)
+
+
+@shell("measure_judge")
+def measure_judge(
+    settings: SFTSettings,
+    judge: CheckpointRef,
+    base: CheckpointRef,
+    comparisons: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Compare the judge with a Bradley-Terry head trained on the same comparisons."""
+    code = code_digest("measure_judge")
+    with stage("measure_judge", settings, store, execution, code) as record:
+        model, start = record.read("judge", judge), record.read("base", base)
+        folder = record.read("comparisons", comparisons)
+        left_out = json.loads((folder / collection.LEFT_OUT).read_bytes())
+        pairs = collection.read_collection(folder)
+        with record.output("report") as out:
+            found = measure(settings, ModelJudge(model), start, pairs, left_out, out)
+        facts = report.facts(found)
+        record.facts(facts)
+        record.rows(len(pairs[0]) + len(pairs[1]), found.held_out_pairs)
+        deck_of_facts("measure_judge", facts)
+        Console().print(report.table(found))
+        return record.ref("report", ReportRef)
+
+
+@shell("vary_comparisons")
+def vary_comparisons(
+    settings: SFTSettings,
+    condition: str,
+    comparisons: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> DatasetRef:
+    """Change the training comparisons as a condition of the sweep says.
+
+    Args:
+        settings: its seed determines which pairs are left out or get another label.
+        condition: one of `tasks.training.judge.sweep.conditions`.
+        comparisons: collected; the held-out ones stay as they are.
+        store: of the run.
+        execution: of the workflow.
+    """
+    code = code_digest("vary_comparisons")
+    with stage(f"vary_comparisons/{condition}", settings, store, execution, code) as record:
+        folder = record.read("comparisons", comparisons)
+        left_out = json.loads((folder / collection.LEFT_OUT).read_bytes())
+        training, held_out = collection.read_collection(folder)
+        changed = training_pairs(training, condition, settings.seed)
+        left_out["condition"] = len(training) - len(changed)
+        with record.output("comparisons") as out:
+            facts = collection.write_collection(changed, held_out, left_out, out)
+        record.facts(facts)
+        deck_of_facts("vary_comparisons", facts)
+        return record.ref("comparisons", DatasetRef)
+
+
+@shell("tabulate_judges")
+def tabulate_judges(
+    settings: SFTSettings,
+    names: list[str],
+    reports: list[ReportRef],
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Print and store one table of the measurements of a sweep.
+
+    Args:
+        settings: of the trainings.
+        names: conditions; the reports have the same order.
+        reports: of `measure_judge`.
+        store: of the run.
+        execution: of the workflow.
+    """
+    code = code_digest("tabulate_judges")
+    with stage("tabulate_judges", settings, store, execution, code) as record:
+        found = {
+            name: report.JudgeReport.model_validate_json(
+                (record.read(name, ref) / REPORT_FILE).read_bytes()
+            )
+            for name, ref in zip(names, reports, strict=True)
+        }
+        with record.output("report") as out:
+            dumped = {name: one.model_dump(mode="json") for name, one in found.items()}
+            write_bytes(out / "sweep.json", canonical_json(dumped))
+            write_bytes(out / "sweep.md", sweep_table.markdown(found).encode())
+        record.facts(sweep_table.facts(found))
+        deck_of_facts("tabulate_judges", sweep_table.facts(found))
+        Console(soft_wrap=True, highlight=False).print(sweep_table.markdown(found), markup=False)
+        return record.ref("report", ReportRef)

@@ -1,0 +1,51 @@
+"""Flyte shell of the ledger: cost and contribution of every prompt."""
+
+import os
+
+from rich.console import Console
+
+from data_schemas.artifacts import StoreRef
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
+from tasks.provenance.ledger.accounts import settle, to_csv
+from tasks.provenance.ledger.figure import ledger_png
+from tasks.provenance.ledger.find import Phase, phases_behind
+from tasks.provenance.ledger.text import ledger_text
+from tasks.provenance.lineage.stage import workplace
+from tasks.store import location
+from tasks.store.files import sha256_bytes
+from tasks.store.interface import store_at
+
+
+@shell("ledger")
+def ledger(model: str, store: str, show: int) -> list[str]:
+    """Aggregate the ledgers of all RL phases of a model, print them and plot them.
+
+    Args:
+        model: 'models:/NAME@released' or 'models:/NAME/3'.
+        store: folder or s3:// prefix that holds the artifacts.
+        show: number of best and of worst prompts to print.
+
+    Returns:
+        Paths of the files: per phase a table of all prompts (CSV) and a figure (PNG).
+    """
+    uri = location.absolute_store(store)
+    tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    cache = workplace(StoreRef(uri=uri, id="ledger", tracking_uri=tracking))
+    written: list[str] = []
+    for phase in phases_behind(model, tracking, uri, cache):
+        written += _show(phase, uri, show)
+    return written
+
+
+def _show(phase: Phase, store: str, show: int) -> list[str]:
+    account = settle(phase.rows, phase.costs)
+    csv = to_csv(account.prompts)
+    stem = f"{store}/ledgers/{phase.name.replace('/', '.')}-{sha256_bytes(csv)[:12]}"
+    store_at(f"{stem}.csv").write_bytes(csv)
+    store_at(f"{stem}.png").write_bytes(ledger_png(account, phase.name))
+    deck_of_facts(f"ledger of {phase.name}", account.totals)
+    console = Console(highlight=False)
+    console.print(ledger_text(account, phase.name, show))
+    console.print(f"\nall prompts  {stem}.csv\nfigure       {stem}.png\n", soft_wrap=True)
+    return [f"{stem}.csv", f"{stem}.png"]

@@ -1,0 +1,156 @@
+"""Flyte tasks at the start of every workflow: the command line, the store, the execution."""
+
+import os
+import time
+import uuid
+from typing import NamedTuple
+
+from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
+from data_schemas.machine_settings import MachineSettings
+from data_schemas.scaled import RECIPES, has_judge, scaled
+from data_schemas.settings import PipelineSettings, RetrainSettings
+from tasks.engines.select import require, require_fit
+from tasks.errors import SettingsError
+from tasks.platform import resources
+from tasks.platform.literals import KeyedStore
+from tasks.platform.shell import in_pod, shell
+from tasks.provenance.lineage.connection import check_tracking_uri, require_access
+from tasks.provenance.lineage.shipping import begin
+from tasks.provenance.lineage.signatures.keys import find_signer
+from tasks.settings import options
+from tasks.store import location
+from tasks.store.interface import store_at
+
+
+def _check(group: str, engines: MachineSettings, stage: str) -> None:
+    """Refuse the engines of a group of settings if its stage cannot run them.
+
+    Raises:
+        SettingsError: the message names the setting.
+    """
+    if not in_pod():  # the image of this pod differs from that of the stage
+        require(engines)
+    nodes, processes = resources.NODES, resources.PROCESSES
+    gpus, dedicated = resources.STAGES[stage].machine.gpus, engines.layout.dedicated_rollout_gpus
+    if gpus and processes + dedicated > gpus:  # none where a cluster is tested without them
+        raise SettingsError(
+            f"{group}.engines.layout.dedicated_rollout_gpus is {dedicated}; with {processes} "
+            f"processes (EACHPROMPT_PROCESSES) that is more than the {gpus} GPUs of a node"
+        )
+    try:
+        require_fit(engines, nodes=nodes, processes=processes)
+    except SettingsError as error:
+        raise SettingsError(f"{group}.{error}") from error
+
+
+class Opened(NamedTuple):
+    """Inputs of every later stage."""
+
+    store: KeyedStore
+    execution: Execution
+
+
+@shell("check_settings")
+def check_settings(settings: PipelineSettings, sources: str, suites: str = "") -> PipelineSettings:
+    """Add the sources of the command line to the settings, and refuse settings that cannot run.
+
+    Engines must be installed, the number of processes must fit the layout of every stage, and
+    models must be complete and long enough.
+
+    Args:
+        settings: of the workflow.
+        sources: 'adapter=path,adapter=path', or '' to keep those of the settings.
+        suites: 'name=path,name=path', benchmarks instead of all sources; '' for none.
+    """
+    _check("sft", settings.sft.engines, "sft")
+    _check("general_sft", settings.general_sft.engines, "sft")
+    _check("grading", settings.grading.engines, "grade")
+    _check("rl_one", settings.rl_one.engines, "rl")
+    _check("rl_two", settings.rl_two.engines, "rl")
+    _check("evaluation", settings.evaluation.engines, "evaluate")
+    if not in_pod():  # this pod may not have the volumes of the other stages
+        options.require_models(settings)
+        options.require_router(settings)
+        options.require_layers(settings)
+    return options.with_suites(options.with_sources(settings, sources), suites)
+
+
+@shell("with_sources")
+def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
+    """Add the sources of the command line to the settings of a workflow that trains nothing.
+
+    Args:
+        settings: of the workflow.
+        sources: 'adapter=path,adapter=path', or '' to keep those of the settings.
+    """
+    return options.with_sources(settings, sources)
+
+
+@shell("check_retrain_settings")
+def check_retrain_settings(settings: RetrainSettings) -> RetrainSettings:
+    """Refuse settings of a retraining that cannot run, as `check_settings` does.
+
+    Args:
+        settings: of the workflow. The released model and its length are checked as it is found.
+    """
+    _check("sft", settings.sft.engines, "sft")
+    _check("grading", settings.grading.engines, "grade")
+    _check("rl", settings.rl.engines, "rl")
+    _check("evaluation", settings.evaluation.engines, "evaluate")
+    if not in_pod():  # this pod may not have the volumes of the other stages
+        options.require_folders(settings)
+    return settings
+
+
+@shell("with_seed")
+def with_seed(settings: PipelineSettings, seed: int) -> PipelineSettings:
+    """Set the seed of every stage that has one."""
+    return options.with_seed(settings, seed)
+
+
+@shell("needs_judge")
+def needs_judge(name: str) -> bool:
+    """Look up whether a paper's recipe is rewarded by a judge."""
+    return has_judge(_recipe(name))
+
+
+@shell("scaled_recipe")
+def scaled_recipe(name: str, judge: CheckpointRef | None = None) -> PipelineSettings:
+    """Look up a paper's recipe at the size of the tiny model.
+
+    Args:
+        name: of the recipe.
+        judge: in place of the recipe's; None for no judge.
+    """
+    return scaled(_recipe(name), judge.address if judge else "")
+
+
+def _recipe(name: str) -> PipelineSettings:
+    if name not in RECIPES:
+        raise SettingsError(f"there is no recipe {name!r}; choose from {', '.join(RECIPES)}")
+    return RECIPES[name]
+
+
+@shell("open_store")
+def open_store(store: str, workflow: str) -> Opened:
+    """Create the store if it does not exist, and name this execution of the workflow.
+
+    Args:
+        store: folder or s3:// prefix.
+        workflow: its name: 'post_training', 'retrain' ...
+    """
+    uri = location.absolute_store(store)
+    tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    check_tracking_uri(tracking)
+    require_access(tracking)
+    find_signer(uri)  # a key that cannot sign is refused before any work
+    # On a cluster, Flyte names the execution; locally there is no name.
+    name = os.environ.get("FLYTE_INTERNAL_EXECUTION_ID") or time.strftime("%Y%m%d-%H%M%S")
+    opened = Opened(
+        store=StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=tracking),
+        execution=Execution(
+            id=f"{name}-{uuid.uuid4().hex[:6]}", started=time.time(), workflow=workflow
+        ),
+    )
+    begin(opened.store, opened.execution)
+    return opened

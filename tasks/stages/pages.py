@@ -1,0 +1,198 @@
+"""Flyte shell of the reports: a terminal summary and an HTML page."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+
+from data_schemas.arrow import read_table
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.curated import HELD_OUT, ROWS
+from data_schemas.prompts import Problem
+from data_schemas.raw_files import RowPlace
+from data_schemas.samples import SampleResult
+from data_schemas.settings import EvaluationSettings, PipelineSettings, RetrainSettings
+from tasks.algorithms.comparison import SAMPLES_FILE
+from tasks.formats.night import load_night
+from tasks.formats.progression import read_evaluation
+from tasks.pages import webhook
+from tasks.pages.answers import page as answers
+from tasks.pages.collect import collect
+from tasks.pages.curation.page import CURATION_PAGE, render_curation
+from tasks.pages.inputs import RunInputs
+from tasks.pages.night_page import NIGHT_PAGE, execution_of, render, section, verdict_of
+from tasks.pages.page import write_report
+from tasks.pages.summary import show
+from tasks.platform.deck import deck
+from tasks.platform.shell import shell
+from tasks.provenance.lineage.registration import report_uri
+from tasks.provenance.lineage.shipping import attach_report, workplace
+from tasks.store.interface import store_at
+from tasks.store.objects import localise
+
+
+@shell("summary")
+def summary(
+    settings: PipelineSettings,
+    curated: DatasetRef,
+    reports: list[ReportRef],
+    releases: list[CheckpointRef],
+    store: StoreRef,
+    execution: Execution,
+) -> str:
+    """Print the results of a run, write them as one HTML page, and return its location.
+
+    Args:
+        settings: of the run.
+        curated: of curation.
+        reports: of fine-tunings and phases, in order, and the checkpoint progression.
+        releases: none or one.
+        store: of the run.
+        execution: of the workflow.
+    """
+    return _tell(collect(settings, curated, reports, releases, store, execution), store)
+
+
+@shell("retrain_summary")
+def retrain_summary(
+    settings: RetrainSettings,
+    curated: DatasetRef,
+    reports: list[ReportRef],
+    releases: list[CheckpointRef],
+    store: StoreRef,
+    execution: Execution,
+) -> str:
+    """Print and write the results of a retraining."""
+    return _tell(collect(settings, curated, reports, releases, store, execution), store)
+
+
+@shell("curation_page")
+def curation_page(curated: DatasetRef, store: StoreRef, execution: Execution) -> str:
+    """Write the page of a curated set, and return its location.
+
+    Args:
+        curated: of curation.
+        store: of the run.
+        execution: of the workflow.
+    """
+    folder = localise(curated.uri, curated.digest, workplace(store))
+    page = _write_curation_page(folder, store, execution)
+    Console(soft_wrap=True, highlight=False).print(f"Page: {page}", markup=False)
+    return page
+
+
+@shell("night_page")
+def night_page(message: str, store: StoreRef, execution: Execution) -> str:
+    """Write the page of a retraining that read rows, tell the webhook, and return the message.
+
+    Args:
+        message: how the retraining ended.
+        store: of the run.
+        execution: of the workflow.
+
+    Returns:
+        The message, with the location of the page, and with why nobody was told.
+    """
+    night = load_night(store.uri, execution.id)
+    page = f"{store.uri}/reports/{execution.id}{NIGHT_PAGE}"
+    drift = f" Drift: {page}" if night else ""
+    text = f"[{verdict_of(message)[0]}] retraining {execution.id}: {message}{drift}"
+    if failure := webhook.post(os.environ.get(webhook.WEBHOOK, ""), text):
+        message = f"{message} Nobody was told: {failure}."
+    if night:
+        html = render("Retraining", [section("The decision", message, night)])
+        store_at(page).write_bytes(html)
+        deck(html.decode())
+    return f"{message}{drift}"
+
+
+@shell("nights_page")
+def nights_page(
+    names: list[str],
+    messages: list[str],
+    audits: list[str],
+    store: StoreRef,
+    execution: Execution,
+) -> str:
+    """Write one page of several nights, and return its location.
+
+    Args:
+        names: of the nights.
+        messages: how they ended, with the locations of their own pages.
+        audits: locations of the audits of what was released after each of them.
+        store: of the run.
+        execution: of the workflow.
+    """
+    sections = [
+        section(
+            f"Night {number}: {name}",
+            f"{message} What is released now was audited and proved: {audit}",
+            load_night(store.uri, execution_of(message)),
+        )
+        for number, (name, message, audit) in enumerate(
+            zip(names, messages, audits, strict=True), start=1
+        )
+    ]
+    page = f"{store.uri}/reports/{execution.id}{NIGHT_PAGE}"
+    html = render("Five nights of retraining", sections)
+    store_at(page).write_bytes(html)
+    deck(html.decode())
+    Console(soft_wrap=True, highlight=False).print(f"Page: {page}", markup=False)
+    return page
+
+
+@shell("answers_page")
+def answers_page(
+    settings: EvaluationSettings,
+    reports: list[ReportRef],
+    curated: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> str:
+    """Write the page of every answer of an evaluation, and return its location.
+
+    Args:
+        settings: of the bootstrap.
+        reports: of the models, in order.
+        curated: the problems.
+        store: of the run.
+        execution: of the workflow.
+    """
+    folder = localise(curated.uri, curated.digest, workplace(store))
+    problems = read_table(folder / HELD_OUT, Problem)
+    rows = {place.source_row: place for place in read_table(folder / ROWS, RowPlace)}
+    folders = [localise(ref.uri, ref.digest, workplace(store)) for ref in reports]
+    evaluated = [
+        (read_evaluation(one), read_table(one / SAMPLES_FILE, SampleResult)) for one in folders
+    ]
+    by_id = {problem.id: problem for problem in problems}
+    html = answers.render(f"Evaluation {execution.id}", evaluated, by_id, rows, settings)
+    page = f"{store.uri}/reports/{execution.id}-answers.html"
+    store_at(page).write_bytes(html)
+    Console(soft_wrap=True, highlight=False).print(f"Answers: {page}", markup=False)
+    return page
+
+
+def _write_curation_page(curated: Path, store: StoreRef, execution: Execution) -> str:
+    page = report_uri(store.uri, execution.id).removesuffix(".html") + CURATION_PAGE
+    html = render_curation(curated, f"Curation of {execution.id}", f"execution {execution.id}")
+    store_at(page).write_bytes(html)
+    deck(html.decode())
+    return page
+
+
+def _tell(inputs: RunInputs, store: StoreRef) -> str:
+    page = report_uri(store.uri, inputs.execution.id)
+    places = {"report": page, **inputs.places}
+    if inputs.curated is not None:
+        places["curated set"] = _write_curation_page(inputs.curated, store, inputs.execution)
+    inputs = replace(inputs, places=places)
+    with TemporaryDirectory() as folder:
+        html = write_report(inputs, Path(folder)).read_bytes()
+    store_at(page).write_bytes(html)
+    attach_report(store, inputs.execution, page)
+    deck(html.decode())
+    show(inputs, Console())
+    return page

@@ -1,0 +1,87 @@
+"""Flyte shell of stage 7: apply the gate, build the release, register it."""
+
+import logging
+
+from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
+from data_schemas.settings import ReleaseSettings
+from tasks.formats.progression import read_comparisons, read_progression
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
+from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
+from tasks.provenance.lineage.stage import stage, workplace
+from tasks.provenance.lineage.statements import chain
+from tasks.provenance.release import evidence, gate, mismatch
+from tasks.provenance.release import release as releasing
+from tasks.provenance.release.champion import find_champion
+from tasks.provenance.release.promotion import is_released, turn
+
+logger = logging.getLogger(__name__)
+
+
+@shell("release")
+def release(
+    settings: ReleaseSettings,
+    candidate: CheckpointRef,
+    progression: ReportRef,
+    store: StoreRef,
+    execution: Execution,
+    replaces: str = "",
+) -> CheckpointRef:
+    """Build and register the release; it gets the alias `released` only if it passes the gate.
+
+    Args:
+        settings: thresholds and name.
+        candidate: the model to release.
+        progression: evaluations of the candidate and of the models before it, compared.
+        store: of the run.
+        execution: of the workflow.
+        replaces: statement of the version that has to be the released one; '' = any or none.
+    """
+    with (
+        turn(settings.name, store, execution) as held,
+        stage("release", settings, store, execution, code_digest("release")) as record,
+    ):
+        folder, compared = (
+            record.read("candidate", candidate),
+            record.read("progression", progression),
+        )
+        evaluations = read_progression(compared)
+        parents = {evaluation.model: evaluation for evaluation in evaluations[:-1]}
+        made_by = chain(store.uri, [candidate.statement])
+        cache = workplace(store)
+        current = None
+        if replaces:
+            current = is_released(settings.name, replaces, execution.id, store.tracking_uri)
+        background = gate.Background(
+            gates=mismatch.gates_behind(made_by, cache),
+            start_is_released=current,
+            champion=find_champion(settings.name, candidate.digest, progression, store),
+            ancestors=frozenset(made_by),
+            contamination=evidence.contamination(made_by, cache),
+            waste=evidence.waste(made_by, cache),
+        )
+        decision = gate.decide(
+            settings, evaluations[-1], parents, read_comparisons(compared), background
+        )
+        known = releasing.Candidate(
+            candidate, folder, [progression.statement], evaluations, decision, background.gates
+        )
+        with record.output("model") as out:
+            facts = releasing.release(settings, known, store.uri, out)
+            card = (out / CARD_FILE).read_text()
+        facts["stale"] = int(current is False)
+        record.facts(facts)
+        deck_of_facts("release", facts)
+        tags = {MANIFEST_TAG: str(facts["manifest_sha256"])}
+        held.confirm()
+        version = record.register(
+            "model",
+            settings.name,
+            released=decision.released,
+            tags=tags,
+            description=read_description(card),
+            replaces=replaces,
+        )
+        logger.info("registered %s", version)
+        return record.ref("model", CheckpointRef)

@@ -1,0 +1,293 @@
+"""Flyte shells of retraining: released model, new files, learning value, what became of them."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+
+from data_schemas.arrow import read_table
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.curated import GRADED, HELD_OUT, PROBLEMS
+from data_schemas.drift import Night
+from data_schemas.graded import GradedProblem
+from data_schemas.intake import (
+    Assessment,
+    Decision,
+    Examination,
+    InboxFile,
+    Lesson,
+    Outcome,
+    Teaching,
+)
+from data_schemas.mixed import REPLAYED, Mixed
+from data_schemas.mixed import REPORT as MIX_REPORT
+from data_schemas.prompts import Problem
+from data_schemas.settings import RetrainSettings
+from tasks.engines.select import require
+from tasks.formats import night
+from tasks.formats.content import content_keys
+from tasks.formats.readiness import fit_phase
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import in_pod, shell
+from tasks.provenance.lineage.registry import RELEASED
+from tasks.provenance.lineage.stage import stage, workplace
+from tasks.provenance.lineage.statements import load_statement
+from tasks.retraining import demo, drift, inbox, intake, outcome, processed, suspicion, worth
+from tasks.retraining.released import find_released
+from tasks.store.objects import localise
+
+
+class Start(NamedTuple):
+    """Start of a retraining."""
+
+    settings: RetrainSettings
+    model: CheckpointRef
+    release: str
+    """Statement of the released version, which the result is to replace."""
+    known: list[DatasetRef]
+    held_out: DatasetRef
+
+
+class News(NamedTuple):
+    """New files of the inbox."""
+
+    raw: DatasetRef
+    files: list[InboxFile]
+    decision: Decision
+    is_enough: bool
+
+
+class Examined(NamedTuple):
+    """What the rows of the files are."""
+
+    examination: Examination
+    is_enough: bool
+
+
+class Assessed(NamedTuple):
+    """Assessment of the learning value."""
+
+    assessment: Assessment
+    is_worth: bool
+    by_sft: bool
+    """Fine-tune one model before RL."""
+    by_merge: bool
+    """Fine-tune two models and merge them before RL."""
+
+
+class Dropped(NamedTuple):
+    """Where the files of a night of the demonstration are."""
+
+    inbox: str
+    store: str
+
+
+@shell("drop_files")
+def drop_files(night: str, after: str, store: StoreRef) -> Dropped:
+    """Put the files of one night of the demonstration into its inbox.
+
+    Args:
+        night: one of `tasks.retraining.demo.NIGHTS`.
+        after: result of the night before, which comes first.
+        store: a folder; the inbox is in it.
+    """
+    inbox = f"{store.uri}/inbox"
+    Path(inbox).mkdir(exist_ok=True)
+    demo.drop(night, Path(inbox))
+    return Dropped(inbox=inbox, store=store.uri)
+
+
+@shell("name_released")
+def name_released(settings: RetrainSettings, after: str) -> str:
+    """Name the released model for an audit.
+
+    Args:
+        settings: `release.name`.
+        after: result of the retraining, which comes first.
+    """
+    return f"models:/{settings.release.name}@{RELEASED}"
+
+
+@shell("find_start")
+def find_start(settings: RetrainSettings, from_inbox: str, model: str, store: StoreRef) -> Start:
+    """Find the released model, the rows it knows and its held-out suites.
+
+    Args:
+        settings: of the workflow.
+        from_inbox: replaces `inbox` of the settings, unless empty.
+        model: replaces `release.name` of the settings, unless empty.
+        store: of the run.
+    """
+    settings = outcome.with_inputs(settings, from_inbox, model)
+    if not in_pod():  # the image of this pod differs from that of the stages with engines
+        require(settings.rl.engines)
+    found = find_released(settings.release.name, store.tracking_uri, store.uri)
+    return Start(
+        settings=settings,
+        model=found.model,
+        release=found.statement,
+        known=list(found.curated),
+        held_out=found.held_out,
+    )
+
+
+@shell("scan_inbox")
+def scan_inbox(settings: RetrainSettings, store: StoreRef, execution: Execution) -> News:
+    """Copy every file of the inbox that was not processed yet."""
+    listing = inbox.list_files(settings.inbox)
+    done = processed.load(store.uri, settings.inbox)
+    files = processed.select(done, listing.files)
+    with stage("intake", settings, store, execution, code_digest("scan_inbox")) as record:
+        with record.output("raw") as out:
+            report, taken = intake.take_in(settings.inbox, files, listing.left, out)
+        decision = worth.decide_reading(report, processed.waiting(done, listing.files))
+        facts = {"listed": len(listing.files), "taken": len(taken), "left": len(report.left)}
+        record.facts(facts)
+        record.rows(len(listing.files), len(taken))
+        deck_of_facts("intake", {**facts, "decision": decision.reason})
+        raw = record.ref("raw", DatasetRef)
+    return News(raw, taken, decision, decision.outcome is Outcome.LEARN)
+
+
+@shell("skip_curation")
+def skip_curation(decision: Decision) -> Examined:
+    """Continue without curation: there is no new file."""
+    return Examined(Examination(decision=decision, curated=None), is_enough=False)
+
+
+@shell("examine_rows")
+def examine_rows(
+    settings: RetrainSettings,
+    files: Decision,
+    listed: list[InboxFile],
+    curated: DatasetRef,
+    known: list[DatasetRef],
+    store: StoreRef,
+    execution: Execution,
+) -> Examined:
+    """Count the curated rows that the released model does not know, and decide on grading.
+
+    Args:
+        settings: `min_rows`.
+        files: the decision to read them.
+        listed: the files.
+        curated: their rows.
+        known: curated sets that led to the released model.
+        store: of the run.
+        execution: that the page of the night belongs to.
+    """
+    folder, *others = (localise(ref.uri, ref.digest, workplace(store)) for ref in (curated, *known))
+    seen = [
+        row
+        for other in others
+        for name in (PROBLEMS, HELD_OUT)
+        for row in read_table(other / name, Problem)
+    ]
+    problems = read_table(folder / PROBLEMS, Problem)
+    counted = intake.count(folder, content_keys(seen))
+    change = drift.measure(seen, problems, night.facets([folder, *others]))
+    suspects = suspicion.suspects(folder, seen, listed)
+    decision = worth.decide_grading(settings, files.reason, counted, change, suspects)
+    night.save(store.uri, execution.id, Night(drift=change, refused=night.refusals(folder)))
+    facts = {**counted.refused, "drift": change.explain(), "decision": decision.reason}
+    deck_of_facts("examine_rows", facts)
+    enough = decision.outcome is Outcome.LEARN
+    return Examined(
+        Examination(decision=decision, curated=curated if enough else None), is_enough=enough
+    )
+
+
+@shell("skip_grading")
+def skip_grading(decision: Decision) -> Assessed:
+    """Continue without grading: there are too few new rows."""
+    return Assessed(
+        Assessment(decision=decision, lesson=None), is_worth=False, by_sft=False, by_merge=False
+    )
+
+
+@shell("assess_learning_value")
+def assess_learning_value(
+    settings: RetrainSettings,
+    rows: Decision,
+    curated: DatasetRef,
+    graded: DatasetRef,
+    demonstrations: Teaching,
+    store: StoreRef,
+    execution: Execution,
+) -> Assessed:
+    """Decide by what the released model already solves, and fit the phase to what is there.
+
+    Args:
+        settings: `min_unsolved_share` and the phase.
+        rows: the decision to grade them.
+        curated: their problems, mixed with old ones.
+        graded: with the pass rates of the released model.
+        demonstrations: how verified ones are used.
+        store: of the run.
+        execution: that the page of the night belongs to.
+    """
+    folder = localise(graded.uri, graded.digest, workplace(store))
+    mixture = localise(curated.uri, curated.digest, workplace(store))
+    replayed = set(json.loads((mixture / REPLAYED).read_bytes()))
+    problems = read_table(folder / GRADED, GradedProblem)
+    rates = [problem.pass_rate for problem in problems if problem.id not in replayed]
+    old = [problem.pass_rate for problem in problems if problem.id in replayed]
+    night.add_pass_rates(store.uri, execution.id, {"new": rates, "replayed": old})
+    mixed = Mixed.model_validate_json((mixture / MIX_REPORT).read_bytes())
+    decision, teaching = worth.decide_learning(settings, rows.reason, rates, mixed, demonstrations)
+    lesson = None
+    if decision.outcome is Outcome.LEARN:
+        phase = fit_phase(settings.rl, problems, "rl")
+        lesson = Lesson(curated=curated, graded=graded, phase=phase, teaching=teaching)
+    return Assessed(
+        Assessment(decision=decision, lesson=lesson),
+        is_worth=lesson is not None,
+        by_sft=teaching is Teaching.SFT,
+        by_merge=teaching is Teaching.MERGE,
+    )
+
+
+@shell("keep_start")
+def keep_start(start: CheckpointRef) -> CheckpointRef:
+    """Continue without fine-tuning."""
+    return start
+
+
+@shell("record_skip")
+def record_skip(
+    settings: RetrainSettings,
+    decision: Decision,
+    files: list[InboxFile],
+    store: StoreRef,
+    execution: Execution,
+) -> str:
+    """Report why nothing is trained; files without learning value are not read again."""
+    settled, status = outcome.without_training(decision, files)
+    if status is not None:
+        processed.settle(store.uri, settings.inbox, settled, status, execution.id)
+    return _say(f"Not retrained: {decision.reason}.")
+
+
+@shell("conclude")
+def conclude(
+    settings: RetrainSettings,
+    page: str,
+    decision: Decision,
+    candidate: CheckpointRef,
+    files: list[InboxFile],
+    store: StoreRef,
+    execution: Execution,
+) -> str:
+    """Record what became of the files, now that all results are stored."""
+    facts = load_statement(store.uri, candidate.statement).facts
+    end = outcome.conclude(facts, files)
+    if end.status is not None:
+        processed.settle(store.uri, settings.inbox, files, end.status, execution.id)
+    return _say(f"{end.message} Why it was trained: {decision.reason}. Report: {page}")
+
+
+def _say(message: str) -> str:
+    Console(soft_wrap=True, highlight=False).print(message, markup=False)
+    return message

@@ -1,0 +1,162 @@
+"""Flyte shell of stages 4 and 5: one phase of RL, resumed where it stopped."""
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.machine_settings import Reuse
+from data_schemas.recipe import AnyRecipe, RecipePhase
+from data_schemas.reports import SKIPPED_FILE
+from data_schemas.rl_settings import RLSettings
+from tasks.durability.durable import keep_durable
+from tasks.durability.preemption import listen_for_sigterm
+from tasks.engines.chat import load_tokenizer
+from tasks.errors import SettingsError
+from tasks.gym.scoring.service import ScoringService
+from tasks.pages.live.publisher import Publisher, page_name
+from tasks.platform import resources
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts, deck_while_running
+from tasks.platform.progress import progress
+from tasks.platform.retries import checkpoint
+from tasks.platform.shell import shell
+from tasks.provenance.lineage.base_model import read_judge
+from tasks.provenance.lineage.stage import stage, workplace
+from tasks.rl import phase as phases
+from tasks.rl.recipe import open_recipe, source_digest
+from tasks.rl.reuse import read_responses
+from tasks.rl.views import page_of_phase
+from tasks.store import results
+from tasks.store.files import canonical_json, sha256_bytes, write_bytes
+
+
+class Trained(NamedTuple):
+    """Outputs of a phase."""
+
+    model: CheckpointRef
+    report: ReportRef
+
+
+@shell("pin_recipe")
+def pin_recipe(recipe: AnyRecipe) -> AnyRecipe:
+    """Add the digest of its source to a recipe, which is then part of what a phase is cached by."""
+    return recipe.model_copy(update={"code": source_digest(recipe.implementation)})
+
+
+@shell("rl")
+def rl(
+    settings: RLSettings,
+    name: str,
+    start: CheckpointRef,
+    graded: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+    max_tokens: int = 0,
+    earlier: ReportRef | None = None,
+    recipe: AnyRecipe | None = None,
+) -> Trained:
+    """Train the start model on the graded problems of a phase.
+
+    Args:
+        settings: of the phase.
+        name: 'rl/one' or 'rl/two'.
+        start: model to train.
+        graded: problems to train on.
+        store: of the phases.
+        execution: of the workflow.
+        max_tokens: stop after the step with this many generated tokens in total; 0 = all steps.
+        earlier: of the phase before, whose responses `engines.reuse` may reuse beside grading's.
+        recipe: which turns follow a group, which prompts are shaped; from `pin_recipe`.
+
+    The state of every committed step is on a disk and, uploaded in the background, in the store
+    under a name made of settings, recipe, start model and problems: a phase that was killed resumes
+    when it is run again, on this or another machine. One run at a time works on a phase; the next
+    one waits for it and returns what it has committed.
+
+    While it runs, `<store>/live/<execution>/rl-one.html` and the task's deck show its curves, the
+    parts of its steps and the newest responses token by token.
+    """
+    digest = code_digest("rl")
+    if recipe is not None:
+        source = source_digest(recipe.implementation)
+        if recipe.code != source:
+            raise SettingsError(
+                f"the source of {recipe.implementation} is {source[:12]}, and {recipe.code[:12]} "
+                "was pinned; give rl the result of pin_recipe, or start again"
+            )
+        digest = sha256_bytes(f"{digest} {source}".encode())
+    if not settings.steps:
+        return _passed_on(settings, name, start, store, execution, digest)
+    before = earlier if settings.engines.reuse is Reuse.PREFIX else None
+    # The disk may be lost with the machine; the store is durable.
+    folder = phases.state_folder(
+        Path(os.environ.get("EACHPROMPT_STATE") or workplace(store)),
+        settings,
+        start.digest,
+        graded.digest,
+        max_tokens,
+        before.digest if before else "",
+        recipe,
+    )
+    uri, slot = f"{store.uri}/state/{folder.name}", checkpoint()
+    opened = open_recipe(recipe, settings)
+    whole = settings if recipe is None else RecipePhase(rl=settings, recipe=recipe)
+    with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
+        if (done := results.find(uri, name, digest)) and done.report:
+            results.clear(folder, uri)
+            return Trained(done.model, done.report)
+        with (
+            listen_for_sigterm(resources.STAGES["rl"].grace_s) as stop,
+            keep_durable(folder, uri, slot, stop.seconds_left) as uploads,
+            stage(name, whole, store, execution, phases.all_code(folder, digest)) as record,
+        ):
+            model, problems = record.read("start", start), record.read("graded", graded)
+            judge = read_judge(settings.rewards.judge, record, store)
+            rows = phases.read_problems(problems, judge.kind)
+            folders = [problems, *([record.read("earlier", before)] if before else [])]
+            responses = read_responses(settings.engines.reuse, folders)
+            pages = Publisher(store.uri, page_name(execution.id, name), deck_while_running)
+            page = partial(
+                page_of_phase, folder, load_tokenizer(model), f"{name} of {execution.id}"
+            )
+            phase = phases.Phase(
+                settings, model, rows, folder, digest, max_tokens, responses, opened
+            )
+            rewards = settings.rewards.model_copy(update={"judge": judge})
+            with ScoringService(model, rewards) as scorer:
+                scorer.check_canaries(phases.verifiers_in_use(phase))
+                total = None if max_tokens else settings.steps  # tokens end it before
+                for step in progress(phases.train(phase, scorer, stop), name, total):
+                    check_lease()
+                    record.metrics(step.report.step, step.report.metrics)
+                    uploads.upload_newest()
+                    pages.publish(partial(page, total, step.report.step, running=True))
+            with record.output("model") as model_out, record.output("report") as report_out:
+                facts = phases.finish(phase, model_out, report_out)
+            pages.publish(partial(page, total, int(facts["steps"]), running=False), last=True)
+            record.facts(facts)
+            record.rows(len(rows), int(facts["prompts"]))
+            deck_of_facts(name, facts)
+            trained = Trained(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
+        results.record(uri, name, digest, execution.id, *trained)
+        results.clear(folder, uri)
+    return trained
+
+
+def _passed_on(
+    settings: RLSettings,
+    name: str,
+    start: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+    digest: str,
+) -> Trained:
+    reason = "settings.steps is 0: the start model is passed on"
+    with stage(name, settings, store, execution, digest) as record:
+        record.read("start", start)
+        with record.output("report") as out:
+            write_bytes(out / SKIPPED_FILE, canonical_json({"reason": reason}))
+        record.facts({"skipped": reason})
+        return Trained(start, record.ref("report", ReportRef))

@@ -1,0 +1,128 @@
+"""Flyte shell of stage 2: fine-tune one parent of the merge."""
+
+from typing import NamedTuple
+
+from data_schemas.addresses import redacted
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.demonstrations import Parent
+from data_schemas.reports import SKIPPED_FILE
+from data_schemas.settings import SFTSettings
+from tasks.durability.durable import keep_durable
+from tasks.durability.preemption import listen_for_sigterm
+from tasks.platform import resources
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.progress import progress
+from tasks.platform.retries import checkpoint
+from tasks.platform.shell import shell
+from tasks.provenance.lineage.stage import stage, workplace
+from tasks.store import results
+from tasks.store.files import canonical_json, write_bytes
+from tasks.training.sft import train
+
+
+class Tuned(NamedTuple):
+    """Outputs of fine-tuning."""
+
+    model: CheckpointRef
+    report: ReportRef
+
+
+class Finished(NamedTuple):
+    """The last model of a pipeline."""
+
+    model: CheckpointRef
+    training: ReportRef
+    evaluation: ReportRef
+
+
+@shell("has_epochs")
+def has_epochs(settings: SFTSettings) -> bool:
+    """Look up whether a fine-tuning is part of the workflow."""
+    return settings.epochs > 0
+
+
+@shell("keep_model")
+def keep_model(model: CheckpointRef, training: ReportRef, evaluation: ReportRef) -> Finished:
+    """Pass on the model of the last phase of RL, which nothing follows."""
+    return Finished(model, training, evaluation)
+
+
+@shell("sft")
+def sft(
+    settings: SFTSettings,
+    parent: Parent,
+    curated: DatasetRef,
+    base: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+) -> Tuned:
+    """Fine-tune a model on one parent's demonstrations and choose the checkpoint by entropy.
+
+    A parent that is an existing model is passed on; without epochs, so is the base. The state of
+    committed updates is on a disk and, uploaded in the background, in the store: a fine-tuning that
+    was killed goes on after the last one when it is run again, on this or another machine. One run
+    at a time does a fine-tuning on a store; the next one waits for it and returns what it has
+    committed.
+
+    Args:
+        settings: of both parents.
+        parent: which one.
+        curated: its demonstrations.
+        base: model to start from, or the existing model of this parent.
+        store: of the run.
+        execution: of the workflow.
+    """
+    name, digest = f"sft/{parent.value}", code_digest("sft")
+    if parent in settings.parents or not settings.epochs:
+        return _passed_on(settings, parent, base, store, execution)
+    uri = results.work_uri(store.uri, name, settings, curated.digest, base.digest)
+    # The disk may be lost with the machine; the store is durable.
+    folder = results.work_folder(workplace(store), uri)
+    with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
+        if (done := results.find(uri, name, digest)) and done.report:
+            results.clear(folder, uri)
+            return Tuned(done.model, done.report)
+        with (
+            listen_for_sigterm(resources.STAGES["sft"].grace_s) as stop,
+            keep_durable(folder, uri, checkpoint(), stop.seconds_left) as keeper,
+        ):
+            code = tuple(dict.fromkeys((*train.past_code(folder), digest)))
+            with stage(name, settings, store, execution, code) as record:
+                rows, start = record.read("curated", curated), record.read("base", base)
+                course = train.prepare(settings, parent, rows, start, folder, digest)
+                for update in progress(train.updates(course, stop), name, course.num_updates):
+                    check_lease()
+                    keeper.upload_newest()
+                    if update.epoch:
+                        record.metrics(update.epoch.epoch, update.epoch.metrics())
+                with record.output("model") as model, record.output("report") as report:
+                    facts = train.finish(course, model, report)
+                record.facts(facts)
+                record.rows(len(course.rows), len(course.rows))
+                deck_of_facts(name, facts)
+                tuned = Tuned(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
+        results.record(uri, name, digest, execution.id, *tuned)
+        results.clear(folder, uri)
+    return tuned
+
+
+def _passed_on(
+    settings: SFTSettings,
+    parent: Parent,
+    base: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+) -> Tuned:
+    name = f"sft/{parent.value}"
+    with stage(name, settings, store, execution, code_digest("sft")) as record:
+        if existing := settings.parents.get(parent):
+            record.read("existing", base)
+            reason = f"existing model: {redacted(existing)}"
+        else:
+            record.read("base", base)
+            reason = "settings.epochs is 0: the base is passed on"
+        with record.output("report") as out:
+            write_bytes(out / SKIPPED_FILE, canonical_json({"reason": reason}))
+        record.facts({"skipped": reason})
+        return Tuned(base, record.ref("report", ReportRef))

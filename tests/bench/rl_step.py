@@ -1,0 +1,212 @@
+"""One full RL step against TRL's GRPOTrainer.
+
+    python -m tests.bench.rl_step [steps] [threads]
+
+Same model, questions, group size, limit on the answers, rule of reward, number of updates and of
+threads. The two take turns within one run, step by step, so that whatever else the machine does
+falls on both. TRL gets its best: grouped expert products, no checkpointing, no logs, no saves; what
+it does between two steps is not counted. Ours is the loop of production, ledger included.
+
+Tokens are generated tokens: the two draw differently, so their answers differ in length.
+"""
+
+import argparse
+import logging
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from transformers import (
+    PrinterCallback,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+
+from data_schemas.prompts import Domain
+from data_schemas.rl_settings import RLSettings, ZeroVarianceSettings
+from tasks.engines.chat import load_tokenizer
+from tasks.engines.embedded.hf_model import load_model
+from tasks.errors import SettingsError
+from tasks.models.model_folder import SHIPPED
+from tasks.platform.command_line import positive, run
+from tasks.rl.phase import Phase, train
+from tasks.rl.state import StepRecord
+from tests.bench.rl_job import InlineScorer, problems, reward
+
+NEW_TOKENS = 48
+WARMUP_STEPS = 1
+"""Turns that are not counted: the first allocates."""
+PARTS = ("rollout", "reward", "old_logprobs", "update", "weight_sync")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One step of one side."""
+
+    tokens: int
+    seconds: float
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+def settings_of(steps: int) -> RLSettings:
+    """The embedded defaults, but no prompt is skipped: TRL skips none."""
+    return RLSettings(
+        domains={Domain.MATHS: 1.0},
+        steps=steps,
+        max_new_tokens=NEW_TOKENS,
+        zero_variance=ZeroVarianceSettings(skip_above=1.0),
+        commit_every=steps,
+    )
+
+
+def our_turn(records: Iterator[StepRecord]) -> Turn:
+    """Do the next step of the loop."""
+    started = time.perf_counter()
+    record = next(records)
+    seconds = time.perf_counter() - started
+    tokens = int(record.report.metrics["rollout/generated_tokens"])
+    return Turn(tokens, seconds, dict(record.timing.seconds))
+
+
+class Alternation(TrainerCallback):
+    """Times TRL's steps and lets the other side have a turn after each."""
+
+    def __init__(self, updates: int, generated: Callable[[], int], other: Callable[[], Turn]):
+        self._updates = updates
+        self._generated = generated
+        self._other = other
+        self._started = 0.0
+        self._seconds = 0.0
+        self._tokens = 0
+        self.theirs: list[Turn] = []
+        self.ours: list[Turn] = []
+
+    def on_step_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
+        """Start the clock."""
+        self._started = time.perf_counter()
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
+        """Stop it; a full step is all updates on one generation."""
+        self._seconds += time.perf_counter() - self._started
+        if state.global_step % self._updates == 0:
+            self.theirs.append(Turn(self._generated() - self._tokens, self._seconds))
+            self._seconds, self._tokens = 0.0, self._generated()
+            self.ours.append(self._other())
+
+
+def alternate(steps: int, folder: Path) -> tuple[list[Turn], list[Turn]]:
+    """Run both sides in turns; returns ours and theirs.
+
+    Raises:
+        SettingsError: trl is not installed.
+    """
+    try:
+        from datasets import Dataset
+        from trl.trainer.grpo_config import GRPOConfig
+        from trl.trainer.grpo_trainer import GRPOTrainer
+    except ImportError as error:
+        raise SettingsError("the benchmark needs trl: pip install trl==1.16.0") from error
+    settings, drawn = settings_of(steps), problems(256)
+    lengths: list[int] = []
+
+    def score(
+        completions: Sequence[Sequence[dict[str, str]]],
+        completion_ids: Sequence[Sequence[int]],
+        **_: object,
+    ) -> list[float | None]:
+        lengths.extend(map(len, completion_ids))
+        return [reward(completion[0]["content"]) for completion in completions]
+
+    config = GRPOConfig(
+        output_dir=str(folder / "trl"),
+        per_device_train_batch_size=settings.prompts_per_step
+        * settings.group_size
+        // settings.num_mini_batches,
+        steps_per_generation=settings.num_mini_batches,
+        gradient_accumulation_steps=1,
+        max_steps=steps * settings.num_mini_batches,
+        num_generations=settings.group_size,
+        max_completion_length=NEW_TOKENS,
+        temperature=1.0,
+        beta=0.0,
+        router_aux_loss_coef=0.0,
+        learning_rate=settings.learning_rate,
+        gradient_checkpointing=False,
+        bf16=False,
+        use_cpu=True,
+        logging_strategy="no",
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+    )
+    rows = [{"prompt": [{"role": "user", "content": p.messages[0].content}]} for p in drawn]
+    phase = Phase(settings, SHIPPED, drawn, folder / "state", "bench")
+    records = train(phase, InlineScorer(SHIPPED))
+    turns = Alternation(settings.num_mini_batches, lambda: sum(lengths), lambda: our_turn(records))
+    trainer = GRPOTrainer(
+        model=load_model(SHIPPED),
+        reward_funcs=score,
+        args=config,
+        train_dataset=Dataset.from_list(rows),
+        processing_class=load_tokenizer(SHIPPED),
+        callbacks=[turns],
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.train()
+    return turns.ours[WARMUP_STEPS:], turns.theirs[WARMUP_STEPS:]
+
+
+def table(ours: Sequence[Turn], theirs: Sequence[Turn]) -> str:
+    """The outcome: tokens per second, their ratio turn by turn, and where our time goes."""
+    speeds = [
+        [turn.tokens / turn.seconds for turn in side if turn.seconds > 0] for side in (ours, theirs)
+    ]
+    ratios = sorted(a / b for a, b in zip(*speeds, strict=True))
+    whole = sum(turn.seconds for turn in ours)
+    parts = {name: sum(turn.parts[name] for turn in ours) for name in PARTS}
+    parts["the rest"] = whole - sum(parts.values())
+    lines = [
+        f"ours {statistics.median(speeds[0]):8.0f} generated tokens/s, "
+        f"{whole / len(ours):.2f} s a step",
+        f"TRL  {statistics.median(speeds[1]):8.0f} generated tokens/s, "
+        f"{sum(turn.seconds for turn in theirs) / len(theirs):.2f} s a step",
+        f"ratio {statistics.median(ratios):.2f} (median of {len(ratios)} turns, "
+        f"{ratios[0]:.2f} to {ratios[-1]:.2f})",
+        *(
+            f"  {name:14}{seconds / len(ours):8.3f} s {seconds / whole:7.1%}"
+            for name, seconds in parts.items()
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the benchmark and write its table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench.rl_step",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("steps", type=positive, nargs="?", default=6)
+    parser.add_argument("threads", type=positive, nargs="?", default=1)
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(options.threads)
+    logging.getLogger("tasks").setLevel(logging.ERROR)
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = alternate(options.steps, Path(folder))
+    sys.stdout.write(table(ours, theirs))
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,39 @@
+"""Load on the endpoint: the verdicts of this process, whatever other clients do."""
+
+import threading
+
+import pytest
+
+from data_schemas.rl_settings import RewardSettings
+from data_schemas.scoring import ScoreRow
+from tasks.gym import table
+from tasks.gym.scoring.service import ScoringService
+from tasks.gym.serving.endpoint import Limits, open_endpoint
+from tests.bench.reward_endpoint import disturbed, make_rows, send
+
+
+@pytest.fixture(scope="module")
+def port():
+    with (
+        ScoringService(None, RewardSettings(), num_workers=1) as scorer,
+        open_endpoint(scorer, [], "127.0.0.1", 0, Limits(body_s=0.5)) as server,
+    ):
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(("batch", "active"), [(1, False), (16, False), (16, True)])
+def test_concurrent_and_misbehaving_clients_change_no_verdict(port, batch, active):
+    rows = make_rows(12)
+    problems = [ScoreRow(**row).problem(place) for place, row in enumerate(rows)]
+    expected = table.score_batch(problems, [row["response"] for row in rows])
+
+    with disturbed(port, active=active) as sent:
+        verdicts, latencies = send(port, rows, batch, clients=8)
+
+    assert [verdict.model_dump() for verdict in expected] == verdicts
+    assert -(-len(rows) // batch) == len(latencies)
+    assert active == bool(sent)

@@ -1,0 +1,80 @@
+"""What is refused, and what is left out, before anything is trained."""
+
+import logging
+
+import pytest
+
+from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rl_settings import RLSettings
+from tasks.errors import DataError, SettingsError
+from tasks.formats.readiness import demonstrations_of, fit_phase
+
+SETTINGS = RLSettings(domains={Domain.MATHS: 2.0, Domain.CODE: 1.0, Domain.CHOICE: 1.0})
+ASK = (Message(role=Role.USER, content="?"),)
+
+
+def problem(domain: Domain) -> Problem:
+    return Problem(
+        id=domain,
+        domain=domain,
+        language="en",
+        messages=ASK,
+        verifier="final_answer",
+        answer="{}",
+        source="hand",
+        source_row="0" * 64,
+    )
+
+
+def demonstration(parent: Parent) -> Demonstration:
+    return Demonstration(
+        id="d",
+        parent=parent,
+        domain=Domain.MATHS,
+        language="en",
+        messages=ASK,
+        response="7",
+        source="hand",
+        source_row="0" * 64,
+    )
+
+
+def test_a_phase_keeps_the_domains_that_came_and_says_what_it_leaves_out(caplog):
+    with caplog.at_level(logging.WARNING):
+        phase = fit_phase(SETTINGS, [problem(Domain.MATHS), problem(Domain.CODE)], "rl_one")
+
+    assert {Domain.MATHS: 2.0, Domain.CODE: 1.0} == phase.domains
+    assert SETTINGS.steps == phase.steps
+    assert "rl_one: no problems of choice" in caplog.text
+
+
+def test_a_phase_that_has_everything_stays_as_it_is():
+    assert SETTINGS == fit_phase(SETTINGS, [problem(domain) for domain in Domain], "rl_one")
+
+
+def test_a_phase_without_any_of_its_domains_is_refused():
+    with pytest.raises(
+        SettingsError, match=r"rl_one\.domains names maths, code, choice, but .* of"
+    ):
+        fit_phase(SETTINGS, [problem(Domain.OPEN_TEXT)], "rl_one")
+
+
+def test_a_parent_gets_its_own_demonstrations():
+    rows = [demonstration(parent) for parent in (Parent.REASONING, Parent.COMMERCE) * 2]
+
+    assert rows[::2] == demonstrations_of(Parent.REASONING, rows)
+
+
+def test_the_model_after_rl_learns_from_all_demonstrations_that_answer_somebody():
+    rows = [demonstration(parent) for parent in Parent]
+
+    taught = [row.parent for row in demonstrations_of(Parent.GENERAL, rows)]
+    assert [Parent.REASONING, Parent.COMMERCE, Parent.GENERAL] == taught
+
+
+def test_a_parent_that_nothing_teaches_is_named():
+    rows = [demonstration(Parent.REASONING)] * 5
+
+    with pytest.raises(DataError, match="0 demonstrations for commerce fine-tuning are left"):
+        demonstrations_of(Parent.COMMERCE, rows)

@@ -1,0 +1,89 @@
+"""Customer service cases, and an engine that says what it is told."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from tasks.curation.marketplace.shop import POLICY, Case, Order
+from tasks.engines.chat import load_tokenizer, render_response
+from tasks.engines.protocols import Request, Sampling
+from tasks.store.files import canonical_json
+from tasks.training.foundation.base import shipped_base
+
+RECORDS = (
+    Order(412, 7, "red mug", "new"),
+    Order(733, 7, "blue mug", "home"),
+    Order(734, 7, "black kite", "sent"),
+    Order(900, 8, "red mug", "new"),
+)
+
+
+def call(name: str, argument: str, value: object) -> str:
+    return canonical_json({"name": name, "parameters": {argument: value}}).decode()
+
+
+LOOK_UP = call("orders", "customer", 7)
+
+
+def problem_of(case: Case, name: str = "shop/1") -> Problem:
+    return Problem(
+        id=name,
+        domain=Domain.TOOL_USE,
+        language="en",
+        messages=(
+            Message(role=Role.SYSTEM, content=POLICY),
+            Message(role=Role.USER, content=case.request),
+        ),
+        verifier="shop",
+        answer=canonical_json(case.answer).decode(),
+        source="shop",
+        source_row="0" * 64,
+    )
+
+
+@pytest.fixture
+def case() -> Callable[..., Case]:
+    """Return a case of customer 7, who no longer wants some orders."""
+    return lambda *wishes: Case(1, "Customer 7 does not want it.", RECORDS, wishes)
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    return load_tokenizer(shipped_base())
+
+
+@dataclass
+class Speaker:
+    """An engine whose samples say given turns; every token has log-probability -1, one route."""
+
+    tokenizer: object
+    turns: Sequence[str]
+    stop: StopReason = StopReason.END
+    calls: list[list[Request]] = field(default_factory=list)
+    said: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def generate(self, requests: Sequence[Request], _: Sampling) -> Iterator[Rollout]:
+        self.calls.append(list(requests))
+        for request in requests:
+            for sample in range(request.first_sample, request.first_sample + request.num_samples):
+                yield self._speak(request, sample)
+
+    def _speak(self, request: Request, sample: int) -> Rollout:
+        turn = self.said.get((request.problem_id, sample), 0)
+        self.said[request.problem_id, sample] = turn + 1
+        tokens = render_response(self.tokenizer, self.turns[turn])
+        fed = len(request.prompt_tokens) + len(request.response_tokens) + len(tokens) - 1
+        return Rollout(
+            problem_id=request.problem_id,
+            sample=sample,
+            prompt_tokens=request.prompt_tokens,
+            response_tokens=tokens,
+            logprobs=np.full(len(tokens), -1.0, dtype=np.float32),
+            trace=RouterTrace(np.full((fed, 1, 1), turn, dtype=np.uint8)),
+            stop_reason=self.stop,
+            policy_version=3,
+        )

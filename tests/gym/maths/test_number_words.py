@@ -1,0 +1,60 @@
+"""Integers in words, in the languages of the problems."""
+
+import pytest
+
+from tasks.gym.maths.number_words import value_of
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "value"),
+    [
+        ("id", "sembilan belas", 19),
+        ("id", "seribu dua ratus tiga puluh empat", 1234),
+        ("ms", "lapan puluh lapan", 88),
+        ("ms", "negatif tujuh", -7),
+        ("vi", "mười lăm", 15),
+        ("vi", "hai mươi mốt", 21),
+        ("vi", "một trăm linh năm", 105),
+        ("vi", "ba nghìn không trăm bốn mươi", 3040),
+        ("th", "สิบเอ็ด", 11),
+        ("th", "หนึ่งพัน สองร้อย สามสิบสี่", 1234),
+        ("es", "Veintidós", 22),
+        ("es", "ciento uno", 101),
+        ("es", "quinientos mil", 500_000),
+        ("pt", "trezentos e quarenta e dois", 342),
+        ("pt-BR", "mil, cento e um", 1101),
+        ("fr", "soixante et onze", 71),
+        ("fr", "quatre-vingts", 80),
+        ("fr", "deux mille quatre-vingt-dix-neuf", 2099),
+        ("de", "einundzwanzig", 21),
+        ("de", "fünfhundertdreiunddreißig", 533),
+        ("de", "neunhundertneunundneunzigtausendneunhundertneunundneunzig", 999_999),
+        ("de", "minus zwölf", -12),
+    ],
+)
+def test_words_in_the_order_of_their_language_are_a_number(language, words, value) -> None:
+    assert value == value_of(words, language)
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("es", "tres cuatro"),
+        ("es", "tres cuartos"),
+        ("fr", "vingt vingt"),
+        ("fr", "mille mille"),
+        ("de", "und"),
+        ("id", "puluh"),
+        ("id", "satu ribu ribu"),
+        ("vi", "mươi"),
+        ("th", "สิบสิบ"),
+        ("pt", "dois e três"),
+        ("en", "five"),
+        ("xx", "five"),
+        ("id", ""),
+        ("id", "minus"),
+        ("id", "dua " * 50_000),
+    ],
+)
+def test_other_words_are_none(language: str, words: str) -> None:
+    assert value_of(words, language) is None

@@ -1,0 +1,179 @@
+"""Numbers in the writing of their language."""
+
+# ruff: noqa: RUF001 - signs that people type
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.gym.maths.numerals import (
+    COMMA_LANGUAGES,
+    machine_numbers,
+    plain_signs,
+    spelled_beside_digits,
+    spelled_out,
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "written", "expected"),
+    [
+        ("en", "1,234,567.8", "1234567.8"),
+        ("en", "70.000", "70.000"),
+        ("en", "1 234 567", "1234567"),
+        ("en", "1.234.567", "1234567"),
+        ("en", "1.234,56", "1234.56"),
+        ("en", "1,5", "1,5"),
+        ("en", "12,34", "12,34"),
+        ("en", "1,000, 2,000", "1000, 2000"),
+        ("en", "100, 200", "100, 200"),
+        ("en", "(1,234)", "(1,234)"),
+        ("en", "(1,000, 2,000)", "(1000, 2000)"),
+        ("id", "70.000", "70000"),
+        ("id", "0.125", "0.125"),
+        ("id", "2,5", "2.5"),
+        ("id", "1.234,5", "1234.5"),
+        ("id", "1,234.5", "1234.5"),
+        ("vi", "70.000", "70000"),
+        ("es", "1.500", "1500"),
+        ("fr", "1 234,5", "1234.5"),
+        ("pt-BR", "2,5", "2.5"),
+        ("de", "(2,5)", "(2,5)"),
+        ("de", "(2,5; 3)", "(2.5; 3)"),
+        ("th", "70,000", "70000"),
+        ("zh", "十八", "18"),
+        ("zh", "三千零五十", "3050"),
+        ("zh", "一百二十万", "1200000"),
+        ("zh", "二〇二四", "2024"),
+        ("en", "Rp18,00", "Rp18.00"),
+        ("en", "Rp 1.500", "Rp 1500"),
+        ("en", "€1,000", "€1000"),
+        ("en", "1.500 ₫", "1500 ₫"),
+    ],
+)
+def test_separators_follow_the_language_or_leave_no_doubt(language, written, expected) -> None:
+    assert expected == machine_numbers(written, language)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("5²", "5^{2}"),
+        ("2⁻¹⁰", "2^{-10}"),
+        ("x₁₂", "x_{12}"),
+        ("3½", "3\\frac{1}{2}"),
+        ("๑๘", "18"),
+        ("１８", "18"),
+        ("١٨", "18"),
+        ("12 m²", "12 m^2"),
+    ],
+)
+def test_signs_of_other_scripts_keep_their_meaning(written: str, expected: str) -> None:
+    assert expected == plain_signs(written)
+
+
+@given(number=st.integers(0, 10**12), language=st.sampled_from(["en", "id", "de", "th", "zh"]))
+def test_grouped_numbers_are_the_number(number: int, language: str) -> None:
+    written = f"{number:,}"
+    if language in COMMA_LANGUAGES:
+        written = written.replace(",", ".")
+
+    assert str(number) == machine_numbers(written, language)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("three", "3"),
+        ("Zero.", "0"),
+        ("seventy-two", "72"),
+        ("Seventy two", "72"),
+        ("a hundred", "100"),
+        ("a hundred and five", "105"),
+        ("twelve hundred", "1200"),
+        ("minus seventy‐two", "-72"),
+        ("negative one thousand", "-1000"),
+        ("exactly seven", "7"),
+        ("one thousand, six hundred", "1600"),
+        ("a million and five", "1000005"),
+        ("nine hundred ninety-nine million nine hundred ninety-nine thousand nine hundred "
+         "and ninety-nine", "999999999"),
+        ("**three**", "3"),
+        ("\\text{three}", "3"),
+        ("three apples", "3 apples"),
+        ("twenty per cent", "20 per cent"),
+    ],
+)  # fmt: skip
+def test_an_integer_in_english_words_is_that_integer(written: str, expected: str) -> None:
+    assert expected == spelled_out(written)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "hundred",
+        "one two",
+        "nineteen eighty-four",
+        "two thousand, three",
+        "two and three",
+        "two to three",
+        "five or three",
+        "three and a half",
+        "two thirds",
+        "three quarters",
+        "two halves",
+        "three hundredths",
+        "twenty-third",
+        "three point five",
+        "three times five",
+        "two dozens",
+        "about seventy",
+        "not three",
+        "the one",
+        "one of them",
+        "someone",
+        "one " * 50_000,
+    ],
+)
+def test_other_words_stay_as_they_are(written: str) -> None:
+    assert written == spelled_out(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("5 or six", "5 or 6"),
+        ("five or 6", "5 or 6"),
+        ("\\boxed{5} or seventy-two.", "\\boxed{5} or 72."),
+        ("2 to three", "2 to 3"),
+        ("5 for one or two of them", "5 for one or two of them"),
+    ],
+)
+def test_a_number_in_words_beside_digits_is_their_alternative(written, expected) -> None:
+    assert expected == spelled_beside_digits(written)
+
+
+@given(st.integers(0, 999_999_999), st.sampled_from(["and ", ""]), st.sampled_from("- "))
+def test_every_integer_below_a_billion_is_read_from_its_words(value, and_, hyphen) -> None:
+    assert str(value) == spelled_out(in_words(value, and_, hyphen))
+
+
+def in_words(value: int, and_: str, hyphen: str) -> str:
+    """Spell an integer by division, apart from the grammar under test."""
+    small = re.findall(
+        r"\w+",
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+        "fifteen sixteen seventeen eighteen nineteen",
+    )
+    for unit, name in ((10**6, "million"), (1000, "thousand"), (100, "hundred")):
+        if value >= unit:
+            head, rest = divmod(value, unit)
+            tail = f" {and_ if rest < 100 else ''}{in_words(rest, and_, hyphen)}" if rest else ""
+            return f"{in_words(head, and_, hyphen)} {name}{tail}"
+    if value < 20:
+        return small[value]
+    names = re.findall(r"\w+", "twenty thirty forty fifty sixty seventy eighty ninety")
+    tens = names[value // 10 - 2]
+    return f"{tens}{hyphen}{small[value % 10]}" if value % 10 else tens

@@ -1,0 +1,36 @@
+"""What math-verify is asked, and that it can't hold anybody up."""
+
+import pytest
+
+from tasks.gym.maths.symbolic import Outcome, compared
+from tests.timing import timed
+
+
+@pytest.mark.parametrize(
+    ("gold", "candidate", "outcome"),
+    [
+        ("\\sum_{k=0}^{3} k", "\\sum_{k=1}^{3} k", Outcome.SAME),
+        ("\\sum_{k=0}^{3} k", "\\sum_{k=1}^{2} k", Outcome.DIFFERENT),
+        (
+            "1\\leq|z|\\leq \\frac{3}{2}",
+            "[-\\frac{3}{2}, -1] \\cup [1, \\frac{3}{2}]",
+            Outcome.SAME,
+        ),
+        ("8", "\\neq 8", Outcome.UNREAD),
+        ("8", "8 \\ldots", Outcome.UNREAD),
+        ("8", "\\foo{8}", Outcome.UNREAD),
+        ("\\foo{8}", "8", Outcome.GOLD_UNREAD),
+    ],
+)
+def test_latex_is_read_as_a_whole_or_not_at_all(gold, candidate, outcome) -> None:
+    assert outcome is compared(gold, candidate)
+
+
+@pytest.mark.parametrize(
+    "tower", ["9^{9^{9^{9}}}", "\\int 9^{99999} dx", "\\sum 99999!", "9" * 100, "\\sqrt{" * 200]
+)
+def test_what_would_fill_a_memory_is_not_read(tower: str) -> None:
+    seconds, outcome = timed(lambda: compared("x^{2}", tower), 6.0)
+
+    assert Outcome.UNREAD is outcome
+    assert seconds < 6.0

@@ -1,0 +1,256 @@
+"""The HTTP endpoint: the verdicts of the service behind it, and errors as JSON."""
+
+import http.client
+import json
+import select
+import socket
+import struct
+import threading
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+
+import hostile
+import pytest
+
+from data_schemas.rl_settings import RewardSettings
+from tasks.errors import SettingsError
+from tasks.gym import binding, table
+from tasks.gym.protocol import JUDGED, Entry
+from tasks.gym.scoring.canaries import CANARIES
+from tasks.gym.scoring.service import ScoringService
+from tasks.gym.serving.endpoint import MAX_ROWS, Limits, open_endpoint
+
+
+@contextmanager
+def served(scorer, limits):
+    with open_endpoint(scorer, ["choice"], "127.0.0.1", 0, limits) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def call(address, path, body=None, **headers):
+    asked = urllib.request.Request(f"{address}{path}", data=body, headers=headers)
+    try:
+        with urllib.request.urlopen(asked, timeout=60) as reply:
+            return reply.status, json.load(reply)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+@contextmanager
+def opened(address):
+    """Open a connection without sending anything."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=60) as client:
+        yield client
+
+
+def answer(client):
+    """Read a whole reply: its status and the code of its error."""
+    reply = http.client.HTTPResponse(client)
+    reply.begin()
+    return refusal((reply.status, json.load(reply)))
+
+
+def refusal(reply):
+    return reply[0], reply[1]["error"]["code"]
+
+
+def until(call, expected):
+    """Call until the value is as expected, at most 30 s; return the last one."""
+    deadline = time.monotonic() + 30
+    while (found := call()) != expected and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return found
+
+
+def rows(*pairs):
+    return json.dumps({"rows": pairs}).encode()
+
+
+@pytest.fixture(scope="module")
+def scorer():
+    entries = {**binding.entries(RewardSettings()), "slow": Entry(hostile.slow)}
+    with ScoringService(None, RewardSettings(), num_workers=1, entries=entries) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def address(scorer):
+    with served(scorer, Limits()) as found:
+        yield found
+
+
+def test_verdicts_over_http_are_those_of_this_process_for_every_verifier(problem, address):
+    canaries = [canary for canary in CANARIES if canary.verifier not in JUDGED]
+    pairs = [(c, text) for c in canaries for text in (c.right, c.wrong, "", "<think>")]
+    here = table.score_batch([problem(c.verifier, c.gold) for c, _ in pairs], [t for _, t in pairs])
+    asked = [{"verifier": c.verifier, "answer": c.gold, "response": text} for c, text in pairs]
+
+    status, reply = call(address, "/v1/score", rows(*asked))
+
+    assert 200 == status
+    assert table.VERIFIERS.keys() - set(JUDGED) == {c.verifier for c, _ in pairs}
+    assert [verdict.model_dump() for verdict in here] == reply["verdicts"]
+
+
+HEAD = b"POST /v1/score HTTP/1.1\r\nContent-Length: %d\r\n\r\n"
+ROW = {"verifier": "choice", "answer": {"correct": ["a bag"]}, "response": "a bag"}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "message"),
+    [
+        (b"{", 422, "bad_request", "body: Invalid JSON"),
+        (rows({**ROW, "gold": 1}), 422, "bad_request", "rows.0.gold: Extra inputs"),
+        (rows({**ROW, "verifier": "nobody"}), 422, "bad_request", "'nobody' does not exist"),
+        (rows({**ROW, "verifier": "rubric"}), 422, "bad_request", "needs a judge"),
+        (rows(*[ROW] * (MAX_ROWS + 1)), 422, "bad_request", "rows: Tuple should have at most"),
+        (b"x" * 20_000_000, 413, "too_large", "20000000 bytes, at most 1000000"),
+    ],
+)
+def test_a_bad_request_is_reported_in_json(scorer, body, status, code, message):
+    with served(scorer, Limits(body_bytes=1_000_000)) as found:
+        got, reply = call(found, "/v1/score", body)
+
+    assert (status, code) == (got, reply["error"]["code"])
+    assert message in reply["error"]["message"]
+
+
+def test_health_needs_no_token_and_scoring_does(scorer):
+    with served(scorer, Limits(token="secret")) as found:
+        assert (200, {"status": "ok", "verifiers": ["choice"]}) == call(found, "/health")
+        for token in ("", "Bearer wrong", "secret"):
+            assert 401 == call(found, "/v1/score", rows(ROW), Authorization=token)[0]
+        status, reply = call(found, "/v1/score", rows(ROW), Authorization="Bearer secret")
+
+    assert (200, 1.0) == (status, reply["verdicts"][0]["score"])
+
+
+def test_another_path_is_not_found(address):
+    assert (404, "not_found") == (
+        (answer := call(address, "/v1/other"))[0],
+        answer[1]["error"]["code"],
+    )
+
+
+def test_requests_beyond_the_limit_wait_and_all_are_answered(scorer):
+    slow = rows({"verifier": "slow", "answer": {}, "response": "200"})
+    found = []
+    with served(scorer, Limits(requests=1)) as place:
+        threads = [
+            threading.Thread(target=lambda: found.append(call(place, "/v1/score", slow)[0]))
+            for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    assert [200] * 3 == found
+
+
+def test_connections_beyond_the_limit_are_refused_and_a_closed_one_makes_room(scorer):
+    with served(scorer, Limits(connections=1)) as place:
+        with opened(place):
+            assert (503, "service_unavailable") == refusal(call(place, "/health"))
+        assert 200 == until(lambda: call(place, "/health")[0], 200)
+
+
+def test_a_client_that_sends_slowly_is_refused_while_others_are_answered(scorer):
+    with (
+        served(scorer, Limits(requests=1, body_s=0.5)) as place,
+        opened(place) as slow,
+        opened(place) as silent,
+    ):
+        slow.sendall(HEAD % 1000 + b"{")
+        silent.sendall(b"POST /v1/score HT")
+        assert 200 == call(place, "/v1/score", rows(ROW))[0]
+        assert (408, "too_slow") == answer(slow)
+
+
+def test_the_time_for_a_body_is_that_of_all_its_parts(scorer):
+    with served(scorer, Limits(body_s=0.5)) as place, opened(place) as slow:
+        slow.sendall(HEAD % 100_000)
+        for _ in range(600):
+            if select.select([slow], [], [], 0.05)[0]:
+                break
+            slow.sendall(b" ")
+        else:
+            pytest.fail("each part had the time of the whole")
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "code"),
+    [
+        (b"nonsense\r\n\r\n", 400, "bad_request"),
+        (b"GET /health HTTP/9.9\r\n\r\n", 505, "http_version_not_supported"),
+        (b"PUT /v1/score HTTP/1.1\r\n\r\n", 501, "not_implemented"),
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n", 414, "request_uri_too_long"),
+        (b"GET /health HTTP/1.1\r\na: " + b"a" * 70_000, 431, "request_header_fields_too_large"),
+        (b"POST /v1/score HTTP/1.1\r\n\r\n", 411, "length_required"),
+        (b"POST /v1/score HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 411, "length_required"),
+        (
+            b"POST /v1/score HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
+            411,
+            "length_required",
+        ),
+        (
+            b"POST /v1/score HTTP/1.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
+            413,
+            "too_large",
+        ),
+        (b"POST /v1/score HTTP/1.1\r\nContent-Length: 2\r\n\r\n\xff\xfe", 422, "bad_request"),
+        (
+            b"POST /v1/score HTTP/1.1\r\nContent-Length: 200000\r\n\r\n" + b"[" * 200_000,
+            422,
+            "bad_request",
+        ),
+    ],
+)
+def test_a_malformed_request_is_answered_in_json(address, request_, status, code):
+    with opened(address) as client:
+        client.sendall(request_)
+        assert (status, code) == answer(client)
+
+
+@pytest.mark.parametrize("sent", [b"", b'{"rows": [', None])
+def test_a_client_that_leaves_disturbs_nobody(scorer, caplog, sent):
+    body = rows({"verifier": "slow", "answer": {}, "response": "100"})
+    with served(scorer, Limits()) as place:
+        for _ in range(5):
+            with opened(place) as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.sendall(HEAD % len(body) + (body if sent is None else sent))
+        assert 200 == call(place, "/v1/score", rows(ROW))[0]
+        until(lambda: sum("process_request" in t.name for t in threading.enumerate()), 0)
+
+    assert [] == [record.message for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_one_connection_serves_several_requests(address):
+    host, _, port = address.removeprefix("http://").partition(":")
+    client = http.client.HTTPConnection(host, int(port), timeout=60)
+    found = []
+    for _ in range(3):
+        client.request("POST", "/v1/score", rows(ROW))
+        found.append(json.load(client.getresponse())["verdicts"][0]["score"])
+    client.close()
+
+    assert [1.0] * 3 == found
+
+
+def test_an_address_that_others_can_reach_needs_a_token(scorer):
+    with pytest.raises(SettingsError, match="can be reached from other machines and no token"):
+        open_endpoint(scorer, [], "0.0.0.0", 0, Limits())
+
+
+def test_a_taken_port_is_named(scorer, address):
+    port = int(address.rpartition(":")[2])
+    with pytest.raises(SettingsError, match=rf"cannot listen on 127\.0\.0\.1:{port}"):
+        open_endpoint(scorer, [], "127.0.0.1", port, Limits())

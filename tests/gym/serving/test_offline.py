@@ -1,0 +1,73 @@
+"""A file of rows: scored whole, or from where an earlier run was stopped."""
+
+import json
+
+import pytest
+
+from data_schemas.rl_settings import RewardSettings
+from tasks.errors import DataError
+from tasks.gym.scoring.service import ScoringService
+from tasks.gym.serving.offline import PORTION, score_file
+
+
+def row(number):
+    answer = {"correct": [f"bag {number % 7}"]}
+    return {"id": f"p/{number}", "verifier": "choice", "answer": answer, "response": "bag 3"}
+
+
+@pytest.fixture(scope="module")
+def scorer():
+    with ScoringService(None, RewardSettings(), num_workers=1) as service:
+        yield service
+
+
+@pytest.fixture
+def source(tmp_path):
+    file = tmp_path / "in.jsonl"
+    file.write_text("\n".join(json.dumps(row(n)) for n in range(PORTION + 100)) + "\n\n")
+    return file
+
+
+def read(file):
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_every_row_has_its_verdict_in_order(scorer, source, tmp_path):
+    out = tmp_path / "out.jsonl"
+
+    counts = score_file(source, out, scorer)
+
+    scores = [float(number % 7 == 3) for number in range(PORTION + 100)]
+    assert scores == [line["score"] for line in read(out)]
+    assert [f"p/{n}" for n in range(PORTION + 100)] == [line["id"] for line in read(out)]
+    assert {"correct": sum(scores), "wrong": len(scores) - sum(scores)} == counts
+    assert not out.with_name("out.jsonl.partial").exists()
+
+
+def test_a_stopped_run_goes_on_behind_the_last_whole_line(scorer, source, tmp_path):
+    whole, out = tmp_path / "whole.jsonl", tmp_path / "out.jsonl"
+    score_file(source, whole, scorer)
+    lines = whole.read_bytes().split(b"\n")
+    marked = [line.replace(b'"detail"', b'"detail" ') for line in lines[:50]]
+    (tmp_path / "out.jsonl.partial").write_bytes(b"\n".join(marked) + b"\n" + lines[50][:9])
+
+    score_file(source, out, scorer)
+
+    assert marked == out.read_bytes().split(b"\n")[:50]
+    assert read(whole) == read(out)
+
+
+def test_what_was_written_for_another_file_is_not_gone_on_with(scorer, source, tmp_path):
+    (tmp_path / "out.jsonl.partial").write_text('{"row": "other"}\n')
+
+    with pytest.raises(DataError, match=r"was not written from these rows\. Delete it"):
+        score_file(source, tmp_path / "out.jsonl", scorer)
+
+
+def test_a_line_that_is_no_row_is_named_before_anything_is_scored(scorer, tmp_path):
+    file = tmp_path / "in.jsonl"
+    file.write_text(json.dumps(row(0)) + '\n{"verifier": "choice"}\n')
+
+    with pytest.raises(DataError, match=r"in\.jsonl, line 2: answer: Field required"):
+        score_file(file, tmp_path / "out.jsonl", scorer)
+    assert not (tmp_path / "out.jsonl").exists()

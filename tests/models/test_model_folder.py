@@ -1,0 +1,124 @@
+"""A folder that cannot be a base model is refused, with what it lacks."""
+
+import json
+import shutil
+
+import pytest
+
+from tasks.errors import SettingsError
+from tasks.models.model_folder import SHIPPED, check_model_folder, local_folder
+from tasks.training.foundation.base import shipped_base
+
+
+@pytest.fixture
+def copy(tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(shipped_base(), folder)
+    return folder
+
+
+def _edit(file, **changes):
+    loaded = json.loads(file.read_text())
+    for key, value in changes.items():
+        loaded.pop(key, None)
+        if value is not None:
+            loaded[key] = value
+    file.write_text(json.dumps(loaded))
+
+
+def test_the_shipped_base_passes_its_own_check():
+    check_model_folder(shipped_base())
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(SettingsError, match="nowhere is not a folder"):
+        check_model_folder(tmp_path / "nowhere")
+
+
+def test_a_folder_without_a_config_is_no_model(tmp_path):
+    with pytest.raises(SettingsError, match=r"config\.json is missing"):
+        check_model_folder(tmp_path)
+
+
+def test_a_damaged_config_is_named(copy):
+    (copy / "config.json").write_text("{")
+
+    with pytest.raises(SettingsError, match=r"config\.json cannot be read"):
+        check_model_folder(copy)
+
+
+def test_an_unsupported_architecture_is_refused(copy):
+    _edit(copy / "config.json", model_type="llama")
+
+    with pytest.raises(SettingsError, match="model_type 'llama'; supported are qwen3_moe"):
+        check_model_folder(copy)
+
+
+@pytest.mark.parametrize("under", ["", "thinker_config"])
+def test_a_model_that_reads_more_than_text_is_told_how_to_give_its_language_model(copy, under):
+    inner = {"text_config": {"model_type": "qwen3_vl_moe_text"}}
+    _edit(copy / "config.json", model_type="qwen3_vl_moe", **({under: inner} if under else inner))
+
+    with pytest.raises(SettingsError, match=r"language model \(qwen3_vl_moe_text\) as a folder"):
+        check_model_folder(copy)
+
+
+def test_missing_weights_are_reported(copy):
+    (copy / "model.safetensors").unlink()
+
+    with pytest.raises(SettingsError, match=r"no \*\.safetensors"):
+        check_model_folder(copy)
+
+
+def test_a_missing_tokenizer_is_reported(copy):
+    (copy / "tokenizer.json").unlink()
+
+    with pytest.raises(SettingsError, match=r"tokenizer\.json is missing"):
+        check_model_folder(copy)
+
+
+def test_a_missing_chat_template_is_reported(copy):
+    (copy / "chat_template.jinja").unlink()
+
+    with pytest.raises(SettingsError, match="has no chat template"):
+        check_model_folder(copy)
+
+
+def test_a_missing_end_token_is_reported(copy):
+    _edit(copy / "tokenizer_config.json", eos_token=None)
+
+    with pytest.raises(SettingsError, match="has no eos_token"):
+        check_model_folder(copy)
+
+
+def test_a_tokenizer_of_another_checkpoint_is_refused(copy):
+    _edit(copy / "config.json", vocab_size=500)
+
+    with pytest.raises(SettingsError, match=r"ids up to 767, but config\.json has vocab_size 500"):
+        check_model_folder(copy)
+
+
+def test_incomplete_weights_are_the_users_to_repair(copy):
+    path = copy / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+
+    with pytest.raises(SettingsError, match="not a complete safetensors file"):
+        check_model_folder(copy)
+
+
+def test_no_path_is_the_shipped_model_and_a_path_is_made_absolute(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert SHIPPED == local_folder("")
+    assert tmp_path.resolve() / "model" == local_folder("model")
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/x", "models:/name@released"])
+def test_a_model_elsewhere_has_no_folder_before_it_is_ingested(path):
+    assert local_folder(path) is None
+
+
+@pytest.mark.parametrize("path", ["gs://b/x", "https://host/x", "hf://a/b"])
+def test_an_address_that_nobody_reads_is_no_folder_of_that_name(path):
+    with pytest.raises(SettingsError, match=rf"base model {path} is of an unknown kind"):
+        local_folder(path)

@@ -1,0 +1,95 @@
+"""The page of a night: decision, shares, examples; text of rows is text."""
+
+import pytest
+
+from data_schemas.drift import Drift, FieldDrift, Night, Share
+from tasks.pages.night_page import execution_of, render, section
+
+LANGUAGE = FieldDrift(
+    field="language",
+    psi=0.31,
+    chance=0.05,
+    unknown=0.5,
+    new=("vi",),
+    vanished=(),
+    shares=(Share(value="en", known=1.0, new=0.5), Share(value="vi", known=0.0, new=0.5)),
+)
+NIGHT = Night(
+    drift=Drift(
+        known=100, new=40, fields=(LANGUAGE,), unknown_words=0.25, examples=("<b>Giày</b> $5 $",)
+    ),
+    refused={"not_json": "shop/rows-7: <script>"},
+    pass_rates={"new": 0.25, "replayed": 0.5},
+)
+
+
+def test_a_night_shows_decision_shares_pass_rates_and_examples():
+    html = render("Retraining", [section("Monday", "Promoted: version 2.", NIGHT)]).decode()
+
+    for shown in (
+        "promoted",
+        "Promoted: version 2.",
+        "PSI 0.31, large",
+        "new: vi",
+        "25.0",
+        "Known and new problems by language",
+        "&lt;b&gt;Giày&lt;/b&gt; $5 $",
+        "shop/rows-7: &lt;script&gt;",
+    ):
+        assert shown in html
+    assert "<script" not in html
+
+
+@pytest.mark.parametrize(
+    ("message", "verdict", "kind"),
+    [
+        ("Promoted: version 2", "promoted", "yes"),
+        ("Refused by the release gate: a model", "refused by the gate", "no"),
+        ("Not promoted: another model", "not promoted", "no"),
+        ("Not retrained: nothing new in x.", "nothing trained", "plain"),
+        ("Not retrained: 3 rows; needs people: a.csv", "needs people", "no"),
+    ],
+)
+def test_the_verdict_is_that_of_the_message(message, verdict, kind):
+    shown = section("Monday", message, None)
+
+    assert (verdict, kind) == (shown.verdict, shown.kind)
+    assert ((), (), ()) == (shown.charts, shown.rates, shown.refused)
+
+
+def test_nights_on_one_page_have_figures_of_their_own():
+    nights = [section(name, "Promoted", NIGHT) for name in ("Night 1", "Night 2")]
+    html = render("Five nights", nights).decode()
+
+    assert 'id="night1-language-' in html
+    assert 'id="night2-language-' in html
+
+
+def test_a_value_with_the_sign_of_mathematics_is_drawn_as_text():
+    odd = LANGUAGE.model_copy(update={"shares": (Share(value="$5 $a^", known=1.0, new=1.0),)})
+    drift = NIGHT.drift.model_copy(update={"fields": (odd,)})
+
+    html = render("x", [section("n", "m", NIGHT.model_copy(update={"drift": drift}))]).decode()
+
+    assert "$5 $a^" in html
+
+
+def test_a_value_in_any_script_is_drawn_as_text():
+    odd = LANGUAGE.model_copy(update={"shares": (Share(value="หนังสือ", known=1.0, new=1.0),)})
+    drift = NIGHT.drift.model_copy(update={"fields": (odd,)})
+
+    html = render("x", [section("n", "m", NIGHT.model_copy(update={"drift": drift}))]).decode()
+
+    assert "หนังสือ" in html
+
+
+@pytest.mark.parametrize(
+    ("message", "execution"),
+    [
+        ("Promoted: version 2. Drift: s3://shop/runs/reports/20261122-1.night.html", "20261122-1"),
+        ("Promoted: version 2. Report: runs/reports/20261122-1.html", ""),
+        ("Not retrained: nothing new in inbox.", ""),
+    ],
+)
+def test_a_message_names_the_execution_whose_rows_were_read(message, execution):
+    assert execution == execution_of(message)

@@ -1,0 +1,203 @@
+"""The page of a run: self-contained, complete, and honest about what it does not have."""
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+from data_schemas.reports import GateDecision
+from tasks.errors import DataError
+from tasks.pages.inputs import RunInputs
+from tasks.pages.page import headline, write_report
+from tasks.pages.sections import suite_table
+
+
+class _Page(HTMLParser):
+    """Collects what a browser would load, the visible text and the ids."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.links, self.ids, self.tags, self.words = [], [], [], []
+        self._silent = False
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self._silent = tag == "style"
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href", "srcset", "data", "action", "poster"):
+                self.links.append(value)
+            if name == "id":
+                self.ids.append(value)
+
+    def handle_endtag(self, tag):
+        self._silent = False
+
+    def handle_data(self, data):
+        if not self._silent and data.strip():
+            self.words.append(" ".join(data.split()))
+
+    @property
+    def text(self):
+        return " | ".join(self.words)
+
+
+@pytest.fixture
+def page(html):
+    return _Page(html)
+
+
+def test_the_page_loads_nothing(html, page):
+    assert [] == [link for link in page.links if not link.startswith("#")]
+    assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
+    assert "@import" not in html
+    assert "url(http" not in html
+
+
+def test_every_reference_inside_a_plot_hits_its_own_id(html, page):
+    assert len(page.ids) == len(set(page.ids))
+    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
+    assert {part.split(")")[0] for part in html.split("url(#")[1:]} <= set(page.ids)
+
+
+def test_every_plot_is_well_formed_and_names_itself(html):
+    plots = [f"<svg{part.split('</svg>')[0]}</svg>" for part in html.split("<svg")[1:]]
+
+    assert 2 + 10 + 4 == len(
+        plots
+    )  # checkpoint progression and gains, ten charts of RL, two per tuning
+    for plot in plots:
+        assert ElementTree.fromstring(plot).get("aria-label")
+
+
+def test_the_header_says_what_came_out(page):
+    assert "Not released" in page.words
+    assert (
+        "rl/two solves 43.4 % of the held-out problems, 14.2 points more than merged." in page.text
+    )
+    assert "2 min 37 s" in page.text
+    assert "1 of 4 from the cache" in page.text
+
+
+def test_all_numbers_of_the_run_are_on_the_page(page):
+    for expected in (
+        "11.2 %",  # base in the checkpoint progression
+        "+21.0",  # maths gained
+        "failed | open text lost 6.0 points",
+        "zh-TW",
+        "What is 3 < 4?",  # a held-out prompt of a fine-tuning, and its samples
+        "epoch 3, chosen | <think>epoch 3",
+        "epoch 3: 0.717",  # validation loss at the chosen checkpoint: 1.7 / 3 + 0.15
+        "1,319",
+        "dropped: prompt too long",
+        "quarantined: bad gold",
+        "settings changed: learning_rate 0.001 -> 0.0005",
+        "same code, settings and inputs as execution a1b2 on 2026-11-21",
+        "sqlite:////run/mlflow.db",
+    ):
+        assert expected in page.text, expected
+
+
+def test_levels_of_difficulty_are_rows_of_the_table_by_source(run):
+    first = run.progression[0]
+    (maths, code), rest = first.suites[1:3], first.suites[:1]
+    levels = (
+        maths.model_copy(update={"suite": "level:math_train/4"}),
+        code.model_copy(update={"suite": "level:math_train/5"}),
+    )
+
+    table = suite_table([first.model_copy(update={"suites": (*rest, *levels)})])
+
+    assert ["math train/4", "math train/5"] == [
+        row.label for group in table.groups if "difficulty" in group.title for row in group.rows
+    ]
+
+
+def test_the_use_of_generated_tokens_is_one_chart_with_its_legend(page):
+    text = " ".join(page.words)
+
+    assert "Use of tokens" in text
+    assert re.search(r"green: trained, \d+\.\d %; red: replaced by a refill, \d+\.\d %", text)
+
+
+def test_settings_are_complete_and_the_changed_ones_named(page):
+    assert "Changed from the default: base_model." in page.text
+    assert "loss.high_entropy_share" in page.words
+    assert "held_out_per_suite" in page.words
+
+
+def test_text_from_outside_is_escaped(html):
+    assert "/models/<mine>" not in html
+    assert "/models/&lt;mine&gt;" in html
+
+
+def test_a_run_without_evaluation_or_rl_shows_only_what_it_has(run, tmp_path):
+    bare = RunInputs(
+        workflow="retrain",
+        execution=run.execution,
+        settings=run.settings,
+        stages=run.stages,
+    )
+
+    page = _Page(write_report(bare, tmp_path).read_text())
+
+    assert "No model was evaluated in this run." in page.words
+    assert "No gate in this run" in page.words
+    assert {"svg", "figure"}.isdisjoint(page.tags)
+    assert ["Stages", "Settings"] == [
+        word for word in page.words if word in ("Stages", "Settings", "Fine-tuning", "Where?")
+    ]
+
+
+def test_a_metric_no_phase_reported_is_left_out(run, tmp_path):
+    (tmp_path / "one" / "steps.jsonl").write_text(
+        '{"step":1,"policy_version":1,"metrics":{"reward/mean":0.25}}\n'
+    )
+    short = RunInputs(
+        workflow="rl",
+        execution=run.execution,
+        settings=run.settings,
+        stages=(),
+        phases={"rl/one": tmp_path / "one"},
+    )
+
+    page = _Page(write_report(short, tmp_path).read_text())
+
+    assert "0.250 \N{RIGHTWARDS ARROW} 0.250" in page.text
+    assert 1 == page.tags.count("svg")
+
+
+def test_a_broken_step_report_is_named_with_its_line(run, tmp_path):
+    with (tmp_path / "two" / "steps.jsonl").open("a") as stream:
+        stream.write('{"step":0,"policy_version":1,"metrics":{}}\n')
+
+    with pytest.raises(DataError, match=r"two/steps.jsonl, line 41: step: .*greater than"):
+        write_report(run, tmp_path / "page")
+    assert not (tmp_path / "page").exists()
+
+
+def test_a_released_run_says_so(run, tmp_path):
+    inputs = RunInputs(
+        workflow="post_training",
+        execution=run.execution,
+        settings=run.settings,
+        stages=(),
+        gate=GateDecision(released=True, reasons=("passed: all",), comparisons=()),
+    )
+
+    assert "Released" in _Page(write_report(inputs, tmp_path).read_text()).words
+
+
+def test_the_headline_does_not_claim_what_the_interval_does_not_show(run):
+    overall = run.gains[0]
+    unclear = overall.model_copy(update={"difference": 0.012, "low": -0.01, "high": 0.03})
+    worse = overall.model_copy(update={"difference": -0.02, "low": -0.04, "high": -0.01})
+
+    assert headline(run.progression, [unclear]).endswith(
+        "against merged nothing is certain (+1.2 points)."
+    )
+    assert headline(run.progression, [worse]).endswith("2.0 points fewer than merged.")
+    assert headline(run.progression, []).endswith(
+        "solves 43.4 % of the held-out problems.".replace(" %", "\N{NO-BREAK SPACE}%")
+    )

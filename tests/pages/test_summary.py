@@ -1,0 +1,87 @@
+"""The screen at the end of a run."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from tasks.pages.inputs import RunInputs
+from tasks.pages.stages import StageRow
+from tasks.pages.summary import show
+
+
+def _screen(inputs, width=130):
+    stream = io.StringIO()
+    show(inputs, Console(file=stream, width=width))
+    return stream.getvalue().replace("\N{NO-BREAK SPACE}", " ")
+
+
+def _line(screen, start):
+    """Words of the first line that begins with `start`."""
+    return next(line.split() for line in screen.splitlines() if line.strip().startswith(start))
+
+
+def test_the_stage_table_says_what_ran_what_was_cached_and_why(run):
+    screen = _screen(run)
+
+    assert "Stages: 3 ran in 2 min 37 s, 1 from the cache" in screen
+    assert ["curate", "cached", "\N{EN DASH}", "12,345", "9,876", "same", "code,"] == _line(
+        screen, "curate"
+    )[:7]
+    assert ["rl/one", "ran", "1", "min", "15", "s", "1,024", "320", "settings"] == _line(
+        screen, "rl/one"
+    )[:9]
+
+
+def test_progression_gains_and_verdict_are_there(run):
+    screen = _screen(run)
+
+    assert {"11.2", "%", "9.8", "to", "12.6"} <= set(_line(screen, "base"))
+    assert "Points gained over merged" in screen
+    assert "+10.1 to +18.3" in screen
+    assert "\N{MINUS SIGN}6.0" in screen
+    assert "Not released. 1 of 2 rules of the gate passed. Against it:\n  open text lost" in screen
+    assert ["MLflow", "sqlite:////run/mlflow.db"] == _line(screen, "MLflow")
+
+
+def test_bars_are_as_long_as_the_accuracies(run):
+    # 20 cells for the best: 20 * 0.112 / 0.4335 = 5.2, 11.2, 13.4.
+    screen = _screen(run)
+
+    assert [5, 11, 13] == [
+        len(_line(screen, name)[1]) for name in ("base", "sft/reasoning", "merged")
+    ]
+
+
+def test_a_reason_is_not_repeated_line_after_line(run):
+    cached = "same code, settings and inputs as execution a on 2026-11-21"
+    rows = tuple(StageRow(name, False, 1.0, 1, 1, cached) for name in ("one", "two", "three"))
+
+    screen = _screen(
+        RunInputs(workflow="x", execution=run.execution, settings=run.settings, stages=rows)
+    )
+
+    assert 1 == screen.count(cached)
+    assert "\N{DITTO MARK}" == _line(screen, "three")[-1]
+
+
+@pytest.mark.parametrize("width", [80, 130])
+def test_no_line_is_wider_than_the_screen_and_all_fit_on_it(run, width):
+    lines = _screen(run, width).splitlines()
+
+    assert max(map(len, lines)) <= width
+    assert len(lines) <= 45
+
+
+def test_a_run_without_models_shows_its_stages_only(run):
+    screen = _screen(
+        RunInputs(
+            workflow="x",
+            execution=run.execution,
+            settings=run.settings,
+            stages=run.stages,
+        )
+    )
+
+    assert "Held-out accuracy" not in screen
+    assert "eleased" not in screen

@@ -1,0 +1,104 @@
+"""A statement as in-toto and SLSA have it."""
+
+import json
+
+import pytest
+
+from data_schemas.statements import Input, Output, Statement
+from tasks.errors import DataError
+from tasks.provenance.lineage.attestation import from_payload, to_payload
+from tasks.store.files import canonical_json
+
+A, B = "a" * 64, "b" * 64
+IMAGE = f"registry/cpu:1@sha256:{'9' * 64}"
+WHOLE = Statement(
+    stage="rl/one",
+    settings='{"steps":8,"temperature":0.1}',
+    code=("c" * 64, "d" * 64),
+    environment="e" * 64,
+    lock="f" * 64,
+    container=IMAGE,
+    inputs=(
+        Input(role="start", uri=f"/store/objects/{A[:16]}", digest=A, statement=B),
+        Input(role="shipped", uri=f"file:///elsewhere/objects/{B[:16]}", digest=B, statement=""),
+    ),
+    outputs=(Output(role="model", uri=f"/store/objects/{B[:16]}", digest=B),),
+    facts={"rows": 3, "share": 1.0, "chosen": "step-2"},
+)
+
+
+def test_inputs_outputs_settings_and_what_ran_are_where_slsa_has_them():
+    content = json.loads(to_payload(WHOLE))
+    predicate = content["predicate"]
+
+    assert "https://in-toto.io/Statement/v1" == content["_type"]
+    assert "https://slsa.dev/provenance/v1" == content["predicateType"]
+    assert [{"name": "model", "uri": f"objects/{B[:16]}", "digest": {"sha256": B}}] == content[
+        "subject"
+    ]
+    assert {
+        "buildType": "urn:eachprompt:stage:v1",
+        "externalParameters": {"stage": "rl/one", "settings": {"steps": 8, "temperature": 0.1}},
+        "resolvedDependencies": [
+            {
+                "name": "start",
+                "uri": f"objects/{A[:16]}",
+                "digest": {"sha256": A},
+                "annotations": {"statement": B},
+            },
+            {
+                "name": "shipped",
+                "uri": f"file:///elsewhere/objects/{B[:16]}",
+                "digest": {"sha256": B},
+                "annotations": {"statement": ""},
+            },
+            {"name": "source", "digest": {"sha256": "c" * 64}},
+            {"name": "source", "digest": {"sha256": "d" * 64}},
+            {"name": "packages", "digest": {"sha256": "e" * 64}},
+            {"name": "lock", "digest": {"sha256": "f" * 64}},
+            {"name": "container", "uri": IMAGE, "digest": {"sha256": "9" * 64}},
+        ],
+    } == predicate["buildDefinition"]
+    assert "urn:eachprompt:builder:flyte" == predicate["runDetails"]["builder"]["id"]
+    assert WHOLE.facts == predicate["runDetails"]["byproducts"][0]["annotations"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"container": "", "lock": ""},
+        {"container": "registry/cpu:1"},
+        {"inputs": (), "code": ()},
+        {"outputs": ()},
+        {"outputs": (), "facts": {}},
+    ],
+)
+def test_what_is_written_is_read_back(changes):
+    statement = WHOLE.model_copy(update=changes)
+
+    assert statement == from_payload(to_payload(statement), "/store", "here")
+
+
+def test_artifacts_are_found_in_the_store_that_is_read():
+    read = from_payload(to_payload(WHOLE), "s3://bucket/moved", "here")
+
+    assert f"s3://bucket/moved/objects/{A[:16]}" == read.inputs[0].uri
+    assert WHOLE.inputs[1].uri == read.inputs[1].uri
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"_type": "https://in-toto.io/Statement/v2"},
+        {"predicateType": "https://slsa.dev/provenance/v2"},
+        {"subject": None},
+        {"predicate": {}},
+        {"more": 1},
+    ],
+)
+def test_a_statement_that_says_more_or_other_than_this_version_is_refused(change):
+    payload = canonical_json(json.loads(to_payload(WHOLE)) | change)
+
+    with pytest.raises(DataError, match="here is not a statement of this version"):
+        from_payload(payload, "/store", "here")

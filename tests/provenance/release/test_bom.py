@@ -1,0 +1,187 @@
+"""The bill of materials of a small chain written by hand: raw rows, a base, SFT, RL."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from data_schemas.artifacts import CheckpointRef
+from data_schemas.reports import EvaluationReport, GateDecision, SuiteScore
+from data_schemas.statements import Input, Output, Statement
+from tasks.provenance.lineage.statements import chain, save_statement
+from tasks.provenance.release.bom import bill_of_materials
+from tasks.provenance.release.manifest import release_manifest
+from tasks.store.local import Committed, new_object
+from tests.test_layout import ROOT
+
+BASE = "file:///shipped/base"
+
+
+class Chain:
+    """ingest/base and ingest -> sft -> rl, with objects of a few bytes."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+        shipped = Input(role="origin", uri=BASE, digest="b" * 64, statement="")
+        self.base, base = self.made("ingest/base", "model", [shipped])
+        raw = [
+            {"adapter": adapter, "uri": f"/data/{adapter}.jsonl", "sha256": digit * 64}
+            | {"bytes": 3, "limit": 0, "source": 0}
+            for adapter, digit in (("gsm8k", "1"), ("prompt_jsonl", "2"))
+        ]
+        self.raw, read = self.made("ingest", "raw", [], json.dumps(raw))
+        self.sft, tuned = self.made("sft/reasoning", "model", [base, read])
+        self.model, last = self.made("rl/one", "model", [tuned, read])
+        self.ref = CheckpointRef(
+            uri=self.model.uri, digest=self.model.digest, statement=last.statement
+        )
+
+    def made(
+        self, stage: str, role: str, inputs: list[Input], raw: str = ""
+    ) -> tuple[Committed, Input]:
+        with new_object(self.store) as (folder, committed):
+            (folder / "weights.safetensors").write_text(stage)
+            config = {"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"]}
+            (folder / "config.json").write_text(json.dumps(config))
+            if raw:
+                (folder / "raw_files.json").write_text(raw)
+        statement = Statement(
+            stage=stage,
+            settings='{"steps":3}',
+            code=("c" * 64,),
+            environment="e" * 64,
+            lock="f" * 64,
+            inputs=tuple(inputs),
+            outputs=(Output(role=role, uri=committed.uri, digest=committed.digest),),
+            facts={},
+        )
+        name = save_statement(str(self.store), statement)
+        read = Input(role=role, uri=committed.uri, digest=committed.digest, statement=name)
+        return committed, read
+
+
+def evaluation(digest: str) -> EvaluationReport:
+    score = SuiteScore(
+        suite="domain:maths",
+        problems=10,
+        samples=4,
+        accuracy=1 / 3,
+        low=0.25,
+        high=0.5,
+        score=0.4,
+        pass_at_k=0.6,
+        abstained=0,
+    )
+    return EvaluationReport(
+        model="rl/one",
+        checkpoint=digest,
+        suites=(score,),
+        truncated_share=0.0,
+        mean_response_tokens=1.0,
+        mean_entropy_nats=0.1,
+    )
+
+
+@pytest.fixture
+def made(tmp_path) -> Chain:
+    return Chain(tmp_path)
+
+
+@pytest.fixture
+def bill(made) -> dict:
+    store = str(made.store)
+    statements = chain(store, [made.ref.statement])
+    decision = GateDecision(released=True, reasons=(), comparisons=())
+    manifest = release_manifest("tiny", made.ref, statements, store, decision)
+    return bill_of_materials(
+        manifest,
+        evaluation(made.ref.digest),
+        statements,
+        store,
+        Path(made.model.uri),
+        ["It is small."],
+    )
+
+
+def test_the_model_is_named_by_the_digest_of_its_checkpoint(made, bill):
+    model = bill["metadata"]["component"]
+
+    assert ("machine-learning-model", "tiny", made.model.digest[:12]) == (
+        model["type"],
+        model["name"],
+        model["version"],
+    )
+    assert [{"alg": "SHA-256", "content": made.model.digest}] == model["hashes"]
+    assert ["config.json", "weights.safetensors"] == [one["name"] for one in model["components"]]
+    assert {
+        "approach": {"type": "reinforcement-learning"},
+        "task": "text-generation",
+        "architectureFamily": "qwen3_moe",
+        "modelArchitecture": "Qwen3MoeForCausalLM",
+        "inputs": [{"format": "text"}],
+        "outputs": [{"format": "text"}],
+        "datasets": [{"ref": "raw:/data/gsm8k.jsonl"}, {"ref": "raw:/data/prompt_jsonl.jsonl"}],
+    } == model["modelCard"]["modelParameters"]
+
+
+def test_parents_base_and_data_are_components_with_licences_where_known(made, bill):
+    found = {one["bom-ref"]: one for one in bill["components"]}
+
+    assert {
+        f"object:{made.base.digest}": "machine-learning-model",
+        f"object:{made.sft.digest}": "machine-learning-model",
+        f"object:{made.raw.digest}": "data",
+        f"raw:{BASE}": "machine-learning-model",
+        "raw:/data/gsm8k.jsonl": "data",
+        "raw:/data/prompt_jsonl.jsonl": "data",
+    } == {ref: one["type"] for ref, one in found.items()}
+    assert "MIT" == found["raw:/data/gsm8k.jsonl"]["licenses"][0]["license"]["id"]
+    assert "licenses" not in found["raw:/data/prompt_jsonl.jsonl"]
+
+
+def test_dependencies_and_steps_are_those_of_the_chain(made, bill):
+    needs = {one["ref"]: one["dependsOn"] for one in bill["dependencies"]}
+    steps = {one["name"]: one for one in bill["formulation"][0]["workflows"]}
+    base, raw, sft = (f"object:{one.digest}" for one in (made.base, made.raw, made.sft))
+
+    assert {
+        "model": sorted([sft, raw]),
+        sft: sorted([base, raw]),
+        raw: ["raw:/data/gsm8k.jsonl", "raw:/data/prompt_jsonl.jsonl"],
+        base: [f"raw:{BASE}"],
+    } == needs
+    assert ["ingest/base", "ingest", "sft/reasoning", "rl/one"] == sorted(
+        steps, key=["ingest/base", "ingest", "sft/reasoning", "rl/one"].index
+    )
+    assert made.ref.statement == steps["rl/one"]["uid"]
+    assert {"name": "eachprompt:settings", "value": '{"steps":3}'} in steps["rl/one"]["properties"]
+
+
+def test_evaluation_and_limits_are_in_the_model_card(bill):
+    card = bill["metadata"]["component"]["modelCard"]
+
+    assert [
+        {
+            "type": "accuracy",
+            "value": "0.3333333333333333",
+            "slice": "domain:maths",
+            "confidenceInterval": {"lowerBound": "0.25", "upperBound": "0.5"},
+        }
+    ] == card["quantitativeAnalysis"]["performanceMetrics"]
+    assert {
+        "technicalLimitations": ["It is small.", "Of 2 raw files no licence is recorded."]
+    } == card["considerations"]
+
+
+@pytest.mark.tools
+def test_the_bill_is_valid_by_the_strict_schema_of_cyclonedx(bill, tmp_path):
+    path = tmp_path / "bill.json"
+    path.write_text(json.dumps(bill))
+    script = ROOT / "tests" / "release" / "public_schema.py"
+    command = [ROOT / ".venv-tools" / "bin" / "python", script, path]
+    environment = {"PATH": os.environ["PATH"]}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+
+    assert "valid\n" == done.stdout

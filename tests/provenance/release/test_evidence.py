@@ -1,0 +1,147 @@
+"""Training rows that repeat held-out problems, and generated tokens that trained nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from data_schemas.arrow import write_table
+from data_schemas.demonstrations import TRAINED_TOKENS, Demonstration, Parent
+from data_schemas.ledger import GroupOutcome, LedgerRow, TokenUse
+from data_schemas.prompts import OUTSIDE, Domain, Message, Problem, Role
+from data_schemas.statements import Output, Statement
+from tasks.provenance.release.evidence import contamination, waste
+from tasks.store.local import new_object
+
+
+def problem(name: str, text: str, row: str) -> Problem:
+    return Problem(
+        id=name,
+        domain=Domain.MATHS,
+        language="en",
+        messages=(Message(role=Role.USER, content=text),),
+        verifier="final_answer",
+        answer='{"value":"7"}',
+        source="hand",
+        source_row=row,
+    )
+
+
+def demonstration(text: str, row: str) -> Demonstration:
+    return Demonstration(
+        id=row,
+        parent=Parent.REASONING,
+        domain=Domain.MATHS,
+        language="en",
+        messages=(Message(role=Role.USER, content=text),),
+        response="7",
+        source="hand",
+        source_row=row,
+    )
+
+
+def ledger_row(step: int, generated: int, trained: int) -> LedgerRow:
+    return LedgerRow(
+        step=step,
+        round=0,
+        problem_id="a",
+        domain=Domain.MATHS,
+        outcome=GroupOutcome.NON_ZERO_VARIANCE,
+        rollouts=2,
+        prompt_tokens=3,
+        generated_tokens=generated,
+        draft_tokens=0,
+        saved_tokens=0,
+        trained_tokens=trained,
+        solved=1,
+        abstained=0,
+        mean_score=0.5,
+        advantage_mass=1.0,
+        pass_rate_change=0.0,
+    )
+
+
+def statement(store: Path, stage: str, tables: dict, role: str = "curated") -> Statement:
+    with new_object(store) as (folder, committed):
+        for name, rows in tables.items():
+            write_table(folder / name, type(rows[0]), rows)
+    output = Output(role=role, uri=committed.uri, digest=committed.digest)
+    return Statement(
+        stage=stage,
+        settings="{}",
+        code=(),
+        environment="",
+        inputs=(),
+        outputs=(output,),
+        facts={},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "repeated"),
+    [
+        ("another question", "r9", ()),
+        ("what is 3 + 4?", "r9", ("h",)),  # the same prompt
+        ("another question", "r1", ("h",)),  # the same raw row
+    ],
+)
+@pytest.mark.parametrize("table", ["problems.parquet", "demonstrations.parquet"])
+def test_a_training_row_repeats_a_held_out_problem_by_row_or_prompt(
+    tmp_path, text, row, repeated, table
+):
+    held_out = [problem("h", "what is 3 + 4?", "r1"), problem("i", "what is 5?", "r2")]
+    rows = [demonstration(text, row)] if "demo" in table else [problem("p", text, row)]
+    # The training rows may come from a later curation than the held-out problems.
+    chain = {
+        "1": statement(tmp_path, "curate", {"held_out.parquet": held_out}),
+        "2": statement(tmp_path, "curate", {table: rows}),
+    }
+    found = contamination(chain, tmp_path)
+
+    assert found is not None
+    assert (2, 1, repeated) == (found.held_out, found.training_rows, found.repeated)
+
+
+def test_tasks_of_an_environment_repeat_each_other_only_if_they_are_the_same(tmp_path):
+    first, second, again = (
+        problem(name, "guess", "r1").model_copy(update={"verifier": OUTSIDE, "answer": answer})
+        for name, answer in (("h", "1"), ("p", "2"), ("q", "1"))
+    )
+    for trained, repeated in ((second, ()), (again, ("h",))):
+        tables = {"held_out.parquet": [first], "problems.parquet": [trained]}
+        found = contamination({"1": statement(tmp_path / trained.id, "curate", tables)}, tmp_path)
+
+        assert found is not None
+        assert repeated == found.repeated
+
+
+def test_the_tokens_of_all_phases_are_added_up(tmp_path):
+    phases = {
+        name: statement(tmp_path, name, {"ledger.parquet": [ledger_row(1, *tokens)]}, "report")
+        for name, tokens in {"rl/one": (300, 100), "rl/two": (100, 50)}.items()
+    }
+    found = waste(phases, tmp_path)
+
+    assert found is not None
+    assert (400, 150, 0.375) == (found.generated, found.trained, found.trained_share)
+    assert found.token_efficiency is None
+    assert {TokenUse.TRAINED: 150, TokenUse.NO_ADVANTAGE: 250} == {
+        use: count for use, count in found.uses.items() if count
+    }
+
+
+def test_tokens_of_rl_are_compared_with_those_of_fine_tuning_before_it(tmp_path):
+    rows = {"ledger.parquet": [ledger_row(1, 300, 100)]}
+    chain = {"1": statement(tmp_path, "rl/one", rows, "report")}
+    for name in ("sft/reasoning", "sft/commerce", "sft/general"):
+        chain[name] = chain["1"].model_copy(
+            update={"stage": name, "outputs": (), "facts": {TRAINED_TOKENS: 25}}
+        )
+    found = waste(chain, tmp_path)
+
+    assert found is not None
+    assert (50, 2.0) == (found.fine_tuned, found.token_efficiency)
+
+
+def test_what_a_chain_does_not_have_is_unknown(tmp_path):
+    assert contamination({}, tmp_path) is None
+    assert waste({}, tmp_path) is None

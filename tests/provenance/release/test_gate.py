@@ -1,0 +1,327 @@
+"""The gate: every rule on both sides of its threshold, and nothing passes for want of proof."""
+
+import pytest
+
+from data_schemas.ledger import TokenUse
+from data_schemas.reports import Comparison, EvaluationReport, GateDecision, SuiteScore
+from data_schemas.settings import ReleaseSettings
+from tasks.provenance.release.champion import Champion
+from tasks.provenance.release.evidence import Contamination, Waste
+from tasks.provenance.release.gate import Background, decide
+
+
+def scores(name: str = "rl/two", *, truncated: float = 0.0, abstained: int = 0) -> EvaluationReport:
+    def suite(suite_name: str) -> SuiteScore:
+        return SuiteScore(
+            suite=suite_name,
+            problems=50,
+            samples=4,
+            accuracy=0.5,
+            low=0.4,
+            high=0.6,
+            score=0.5,
+            pass_at_k=0.7,
+            abstained=abstained,
+        )
+
+    return EvaluationReport(
+        model=name,
+        checkpoint="c",
+        suites=tuple(suite(name) for name in ("all", "domain:code", "domain:maths", "language:th")),
+        truncated_share=truncated,
+        mean_response_tokens=10.0,
+        mean_entropy_nats=0.5,
+    )
+
+
+def against(parent: str, suite: str, difference: float, low: float | None = None) -> Comparison:
+    low = difference - 0.05 if low is None else low
+    return Comparison(
+        suite=suite,
+        parent=parent,
+        difference=difference,
+        low=low,
+        high=difference + 0.05,
+        problems=50,
+    )
+
+
+def better(parent: str = "merged") -> list[Comparison]:
+    return [
+        against(parent, "all", 0.1),
+        against(parent, "domain:code", 0.0),
+        against(parent, "domain:maths", 0.2),
+    ]
+
+
+def better_than_both() -> list[Comparison]:
+    return [*better("base"), *better()]
+
+
+def gate(candidate: EvaluationReport, comparisons: list[Comparison], **changes) -> GateDecision:
+    """Decide on a candidate that surpasses the base and is compared with the merged model so."""
+    settings = ReleaseSettings(**changes)
+    return decide(
+        settings,
+        candidate,
+        {"base": scores(), "merged": scores()},
+        [*(better("base") if comparisons else []), *comparisons],
+    )
+
+
+def failures(decision: GateDecision) -> list[str]:
+    return [reason for reason in decision.reasons if reason.startswith("FAILED")]
+
+
+def test_a_better_model_passes_and_every_rule_says_its_numbers():
+    decision = gate(scores(truncated=0.05, abstained=3), better())
+
+    assert decision.released
+    base = tuple(one.replace("merged", "base") for one in decision.reasons[3:6])
+    assert (
+        *base,
+        "passed: gain over merged: +10.0 points on 50 problems, interval +5.0 to +15.0; "
+        "its lower end must exceed +0.0",
+        "passed: domain:code against merged: +0.0 points on 50 problems, interval -5.0 to +5.0; "
+        "with the interval below 0, at most 3.0 may be lost",
+        "passed: domain:maths against merged: +20.0 points on 50 problems, interval +15.0 to "
+        "+25.0; with the interval below 0, at most 3.0 may be lost",
+        "passed: truncated: 5.0% of the responses reached the length limit; at most 20.0% may",
+        "passed: abstentions: 3 of 200 responses got no verdict; less than 10% must",
+    ) == decision.reasons
+    assert tuple(better_than_both()) == decision.comparisons
+
+
+@pytest.mark.parametrize(("low", "released"), [(0.0, False), (0.0001, True), (-0.01, False)])
+def test_the_whole_interval_must_lie_above_the_smallest_gain(low, released):
+    comparisons = [against("merged", "all", 0.1, low), *better()[1:]]
+
+    assert released == gate(scores(), comparisons).released
+
+
+def test_a_required_gain_counts():
+    assert gate(scores(), better(), min_gain=0.04).released
+    assert not gate(scores(), better(), min_gain=0.05).released
+
+
+@pytest.mark.parametrize(
+    ("difference", "high", "released"),
+    [
+        (-0.031, -0.001, False),
+        (-0.03, -0.001, True),  # certain, but no more than is allowed
+        (-0.031, 0.0, True),  # more than is allowed, but not certain
+        (float("nan"), -0.001, False),
+    ],
+)
+@pytest.mark.parametrize("parent", ["base", "merged"])
+def test_no_domain_may_lose_much_for_certain(parent, difference, high, released):
+    fallen = against("merged", "domain:code", difference).model_copy(
+        update={"high": high, "parent": parent}
+    )
+    others = [
+        one for one in better_than_both() if (one.parent, one.suite) != (parent, fallen.suite)
+    ]
+    parents = {"base": scores(), "merged": scores()}
+
+    decision = decide(ReleaseSettings(), scores(), parents, [*others, fallen])
+
+    assert released == decision.released
+    assert released or failures(decision)[0].startswith(f"FAILED: domain:code against {parent}")
+
+
+@pytest.mark.parametrize(("share", "released"), [(0.2, True), (0.201, False)])
+def test_too_many_truncated_responses_fail(share, released):
+    assert released == gate(scores(truncated=share), better()).released
+
+
+@pytest.mark.parametrize(("abstained", "released"), [(19, True), (20, False)])
+def test_a_tenth_of_abstentions_fails(abstained, released):
+    assert released == gate(scores(abstained=abstained), better()).released
+
+
+def test_missing_comparisons_fail_by_name():
+    assert 6 == len(failures(gate(scores(), [])))
+    (reason,) = failures(gate(scores(), better()[:2]))
+    assert "FAILED: domain:maths against merged: the comparison is missing" == reason
+    (reason,) = failures(gate(scores(), better()[1:]))
+    assert "FAILED: gain over merged: the comparison on 'all' is missing" == reason
+
+
+@pytest.mark.parametrize(
+    ("suite", "difference", "reason"),
+    [
+        ("all", 0.04, "gain over base: +4.0 points on 50 problems, interval -1.0 to +9.0"),
+        ("domain:code", -0.06, "domain:code against base: -6.0 points on 50 problems"),
+        ("domain:maths", None, "domain:maths against base: the comparison is missing"),
+    ],
+)
+def test_what_the_base_could_do_before_is_not_lost(suite, difference, reason):
+    kept = [one for one in better("base") if one.suite != suite]
+    changed = [] if difference is None else [against("base", suite, difference)]
+    parents = {"base": scores(), "merged": scores()}
+
+    decision = decide(ReleaseSettings(), scores(), parents, [*better(), *kept, *changed])
+
+    (failure,) = failures(decision)
+    assert failure.startswith(f"FAILED: {reason}")
+
+
+def test_a_comparison_with_another_parent_does_not_count():
+    assert not gate(scores(), better("sft/commerce")).released
+
+
+def test_nan_proves_nothing():
+    nan = float("nan")
+
+    assert not gate(scores(), [against("merged", "all", nan), *better()[1:]]).released
+    assert not gate(
+        scores(), [better()[0], against("merged", "domain:code", nan), better()[2]]
+    ).released
+    assert not gate(scores(truncated=nan), better()).released
+
+
+def test_a_candidate_without_held_out_answers_fails():
+    empty = scores().model_copy(update={"suites": ()})
+
+    assert [
+        *["FAILED: domains: the candidate was not evaluated on any domain"] * 2,
+        "FAILED: abstentions: the candidate has no responses on 'all'",
+    ] == failures(gate(empty, better()))
+
+
+def test_without_a_merged_parent_the_candidate_must_beat_all_it_has():
+    def retrained(comparisons: list[Comparison]) -> GateDecision:
+        return decide(ReleaseSettings(), scores(), {"released": scores()}, comparisons)
+
+    assert retrained(better("released")).released
+    assert not retrained(better()).released
+
+
+def test_without_any_parent_nothing_is_released():
+    decision = decide(ReleaseSettings(), scores(), {}, better())
+
+    assert not decision.released
+    assert ["FAILED: there is no parent to compare with"] == failures(decision)
+
+
+@pytest.mark.parametrize(
+    ("start_is_released", "released"), [(None, True), (True, True), (False, False)]
+)
+def test_a_candidate_whose_start_is_no_longer_released_is_refused(start_is_released, released):
+    parents = {"base": scores(), "merged": scores()}
+    decision = decide(
+        ReleaseSettings(),
+        scores(),
+        parents,
+        better_than_both(),
+        Background(start_is_released=start_is_released),
+    )
+
+    assert released == decision.released
+    named = [reason for reason in decision.reasons if "start: the version" in reason]
+    assert (start_is_released is not None) == bool(named)
+
+
+def with_background(background: Background) -> GateDecision:
+    parents = {"base": scores(), "merged": scores()}
+    return decide(ReleaseSettings(), scores(), parents, better_than_both(), background)
+
+
+def champion(*comparisons: Comparison, checkpoint: str = "other", audit: str = "") -> Champion:
+    return Champion("models:/tiny/3", "s3", checkpoint, audit, comparisons)
+
+
+def versus(suite: str, difference: float, high: float) -> Comparison:
+    low = difference - 0.05
+    return against("models:/tiny/3", suite, difference, low).model_copy(update={"high": high})
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "released"),
+    [
+        ([versus("all", 0.01, 0.05)], True),
+        ([versus("all", -0.01, 0.0)], True),  # not certain
+        ([versus("all", -0.01, -0.001)], False),
+        ([versus("all", 0.1, 0.2), versus("domain:maths", -0.2, 0.01)], True),
+        ([versus("all", 0.1, 0.2), versus("domain:maths", -0.04, -0.01)], False),
+        ([versus("all", 0.1, 0.2), versus("language:th", -0.04, -0.01)], False),
+        ([versus("all", 0.1, 0.2), versus("language:th", -0.03, -0.01)], True),
+        ([versus("all", float("nan"), float("nan"))], False),
+        ([], False),
+    ],
+)
+def test_what_is_certainly_worse_than_the_released_model_is_refused(comparisons, released):
+    decision = with_background(Background(champion=champion(*comparisons)))
+
+    assert released == decision.released
+    assert set(comparisons) <= set(decision.comparisons) or not released
+
+
+def test_a_released_model_that_shares_no_problem_is_not_replaced():
+    (reason,) = failures(with_background(Background(champion=champion())))
+
+    assert "models:/tiny/3 and the candidate have no held-out problem in common" in reason
+
+
+def test_releasing_the_released_model_again_gives_the_same_decision():
+    again = with_background(Background(champion=champion(checkpoint="c")))
+
+    assert with_background(Background()) == again
+
+
+def test_a_champion_among_the_parents_is_compared_as_such():
+    parents = {"released": scores().model_copy(update={"checkpoint": "other"})}
+    languages = [against("released", "language:th", -0.2).model_copy(update={"high": -0.1})]
+    decision = decide(
+        ReleaseSettings(),
+        scores(),
+        parents,
+        [*better("released"), *languages],
+        Background(champion=champion()),
+    )
+
+    (reason,) = failures(decision)
+    assert reason.startswith("FAILED: language:th against released model models:/tiny/3: -20.0")
+
+
+@pytest.mark.parametrize(("repeated", "released"), [((), True), (("gsm8k/1",), False)])
+def test_a_held_out_problem_among_the_training_rows_stops_a_release(repeated, released):
+    found = Contamination(held_out=50, training_rows=900, repeated=repeated)
+    decision = with_background(Background(contamination=found))
+
+    assert released == decision.released
+    (reason,) = [one for one in decision.reasons if "contamination" in one]
+    assert f"{len(repeated)} of 50 held-out problems are among 900 training rows" in reason
+
+
+@pytest.mark.parametrize(
+    ("trained", "share", "released"), [(100, "25.0%", True), (0, "0.0%", False)]
+)
+def test_the_share_of_trained_tokens_is_shown_and_none_at_all_refused(trained, share, released):
+    uses = {TokenUse.TRAINED: trained, TokenUse.IN_FLIGHT: 0, TokenUse.SURPLUS: 400 - trained}
+    waste = Waste(400, trained, fine_tuned=50, uses=uses)
+    decision = with_background(Background(waste=waste))
+
+    assert released == decision.released
+    assert f"waste: {share} of the 400 tokens that RL generated" in str(decision.reasons)
+    assert f"({trained / 50:.2f} for each token of fine-tuning); by use: " in str(decision.reasons)
+    assert f"surplus {1 - trained / 400:.1%}" in str(decision.reasons)
+    assert "in flight" not in str(decision.reasons)
+
+
+@pytest.mark.parametrize(
+    ("audit", "ancestors", "released"),
+    [
+        ("PROVED: all as recorded", {"s3"}, True),
+        ("BROKEN: 1 finding", {"s3"}, False),
+        ("BROKEN: 1 finding", {"s1"}, True),  # not what the candidate was made from
+        ("", {"s3"}, True),
+    ],
+)
+def test_a_candidate_trained_from_a_model_with_a_broken_audit_is_refused(
+    audit, ancestors, released
+):
+    released_model = champion(versus("all", 0.1, 0.2), audit=audit)
+    known = Background(champion=released_model, ancestors=frozenset(ancestors))
+
+    assert released == with_background(known).released

@@ -1,0 +1,89 @@
+"""What cannot be meant is refused with what can."""
+
+import shutil
+
+import pytest
+
+from data_schemas.settings import MergeSettings, Source
+from tasks.curation.ingest import ingest
+from tasks.errors import DataError, SettingsError
+from tasks.provenance.lineage.connection import connect
+from tasks.provenance.rows import find
+from tasks.provenance.rows.index import open_index
+from tests.provenance.rows.shop import line_of, question
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("f" * 64, "no row of this store has this digest or text"),
+        ("no one ever wrote this", "Paste a line of a raw file as it is"),
+        ("bags", "give at least 8 characters"),
+    ],
+)
+def test_a_row_that_is_not_there_is_refused(original, index, text, message):
+    with pytest.raises(SettingsError, match=message):
+        find.by_row(index, original.store, text)
+
+
+def test_a_text_of_many_rows_means_all_of_them(original, index):
+    asked = find.by_row(index, original.store, "bags and sells 2")
+
+    assert 20 < len(asked.rows)
+
+
+@pytest.mark.parametrize(
+    ("ask", "name", "message"),
+    [
+        (find.by_source, "gsm9k", "--source 'gsm9k' is none of: gsm8k"),
+        (find.by_verifier, "nope", "--verifier 'nope' is none of: final_answer"),
+        (find.by_verifier, "final_answer@12345678", "no stage of this store ran code '12345678'"),
+        (find.by_judge, "nope", "is none of: http, http://judge.example/v1, ternary"),
+        (find.by_file, "nope.jsonl", "'nope.jsonl' was not ingested into this store"),
+    ],
+)
+def test_a_name_that_is_not_there_is_refused_with_those_that_are(index, ask, name, message):
+    with pytest.raises(SettingsError, match=message):
+        ask(index, name)
+
+
+def test_a_file_whose_rows_were_not_recorded_is_refused_instead_of_touching_nothing(shop):
+    """A set that was curated before row places were recorded."""
+    (shop.outside / "early.jsonl").write_text(f"{line_of(question(99))}\n")
+    sources = (Source(adapter="gsm8k", path=str(shop.outside / "early.jsonl")),)
+    recorded = shop.stage("ingest", MergeSettings(), raw="early")
+    with recorded as record, record.output("raw") as out:
+        ingest(sources, 0, out)
+    with shop.stage("curate", MergeSettings()) as record:
+        record.read("raw", shop.refs["early"])
+        record.facts["rows"] = 1
+        with record.output("curated") as out:
+            (out / "report.json").write_text("{}")
+    index = open_index(shop.store, shop.place)
+
+    with pytest.raises(DataError, match="does not say which rows are its own"):
+        find.by_file(index, "early.jsonl")
+
+
+def test_a_checkpoint_is_found_by_its_digest_or_that_of_its_statement(original, index):
+    release = original.refs["release of rl/one of merged"]
+
+    for text in (release.digest, release.digest[:9], release.statement, release.statement[:9]):
+        assert [release.statement] == find.model_statements(index.graph, text, "")
+    for text in ("", "release", release.digest[:7], original.refs["old/curated"].digest):
+        with pytest.raises(SettingsError, match="is no checkpoint of this store"):
+            find.model_statements(index.graph, text, "")
+
+
+def test_a_registered_model_is_found_by_its_statement(original, index, tmp_path, migrated):
+    release = original.refs["release of rl/one of merged"]
+    shutil.copy(migrated, tmp_path / "mlflow.db")
+    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    client = connect(uri)
+    client.create_registered_model("shop")
+    for statement in (release.statement, "0" * 64):
+        client.create_model_version("shop", release.uri, tags={"statement": statement})
+
+    assert [release.statement] == find.model_statements(index.graph, "models:/shop/1", uri)
+    with pytest.raises(DataError, match=r"names the statement 0{64}, which is not in this store"):
+        find.model_statements(index.graph, "models:/shop/2", uri)

@@ -1,5 +1,0 @@
-"""A store with its own MLflow: the same as for tests of lineage."""
-
-from tests.lineage.conftest import execution, store
-
-__all__ = ["execution", "store"]

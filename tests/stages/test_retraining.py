@@ -1,0 +1,31 @@
+"""What the assessment of new rows may say; the workflow around it is in test_retrain."""
+
+import pytest
+from pydantic import ValidationError
+
+from data_schemas import presets
+from data_schemas.artifacts import DatasetRef
+from data_schemas.intake import Assessment, Decision, Lesson, Outcome
+from tasks.stages.retraining import skip_grading
+
+ROWS = DatasetRef(uri="store/objects/0", digest="0")
+LESSON = Lesson(curated=ROWS, graded=ROWS, phase=presets.NIGHTLY.rl)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.WAIT, Outcome.SKIP])
+def test_rows_that_are_not_graded_are_no_lesson(outcome):
+    decision = Decision(outcome=outcome, reason="3 rows; min_rows asks for 10")
+
+    assessed = skip_grading(decision=decision)
+
+    assert Assessment(decision=decision, lesson=None) == assessed.assessment
+    assert (False, False, False) == (assessed.is_worth, assessed.by_sft, assessed.by_merge)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "lesson"),
+    [(Outcome.LEARN, None), (Outcome.WAIT, LESSON), (Outcome.SKIP, LESSON)],
+)
+def test_an_assessment_has_a_lesson_exactly_if_it_is_to_be_learned(outcome, lesson):
+    with pytest.raises(ValidationError, match=f"decision '{outcome}' with lesson"):
+        Assessment(decision=Decision(outcome=outcome, reason="because"), lesson=lesson)
