@@ -184,13 +184,13 @@ grove: $(STAMP) ## Grove MoE against the model it was upcycled from, three seeds
 	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/grove.py grove $(ARGS)
 
 mars: $(STAMP) ## solver, verifier and corrector in one policy, and what RL changes: SEEDS=1
-	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/mars.py mars $(ARGS)
+	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/recipes/mars.py mars $(ARGS)
 
 spell: $(STAMP) ## questioner, responder and verifier by self-play, against a plain phase: SEEDS=1
-	EACHPROMPT_SEEDS=$(SEEDS) EACHPROMPT_VARIANTS=$(VARIANTS) $(BIN)/pyflyte run workflows/spell.py spell $(ARGS)
+	EACHPROMPT_SEEDS=$(SEEDS) EACHPROMPT_VARIANTS=$(VARIANTS) $(BIN)/pyflyte run workflows/recipes/spell.py spell $(ARGS)
 
 synthesis: $(STAMP) ## a model writes maths problems, another one learns from them: SEEDS=1
-	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/synthesis.py synthesis $(ARGS)
+	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/recipes/promptcot.py promptcot $(ARGS)
 
 # make recipe NAME=ring_lite, or compass_thinker
 NAME ?= compassmax

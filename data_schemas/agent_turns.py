@@ -1,32 +1,11 @@
 """Turns of several agents: one policy in several roles, each in a group of its own."""
 
-from enum import StrEnum
-
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.prompts import Problem
 
-
-class Agent(StrEnum):
-    """The role in which the policy answers."""
-
-    SOLVER = "solver"
-    VERIFIER = "verifier"
-    CORRECTOR = "corrector"
-    QUESTIONER = "questioner"
-    RESPONDER = "responder"
-    CLOSED_BOOK = "closed_book"
-    """The responder without documents, whose answer shows whether a question can be guessed."""
-
-
-class Remembered(BaseModel):
-    """A question that was asked about some documents, shown to the questioner who asks the next."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    documents: tuple[str, ...]
-    question: str
-    answer: str
+SOLVER = "solver"
+"""The role in which the policy answers a prompt of the stream; a recipe names the others."""
 
 
 class AgentTurn(BaseModel):
@@ -37,7 +16,7 @@ class AgentTurn(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    agent: Agent
+    agent: str = Field(description="the role in which the policy answers")
     number: int = Field(ge=1, description="place in the chain; 1 = first of a turn")
     root: str = Field(description="id of the problem that the chain is about")
     parent: str = Field(description="key of the group whose response it was made from")
@@ -54,11 +33,11 @@ class AgentTurn(BaseModel):
         return turn_key(self.parent, self.agent, self.parent_sample)
 
 
-def account_of(problem_id: str, agent: Agent) -> str:
+def account_of(problem_id: str, agent: str) -> str:
     """Name what a problem's groups of one agent are charged to; the solver's to the problem."""
-    return problem_id if agent is Agent.SOLVER else f"{problem_id}#{agent}"
+    return problem_id if agent == SOLVER else f"{problem_id}#{agent}"
 
 
-def turn_key(parent: str, agent: Agent, sample: int) -> str:
+def turn_key(parent: str, agent: str, sample: int) -> str:
     """Name the group of a turn."""
     return f"{parent}/{agent}.{sample}"

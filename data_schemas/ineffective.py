@@ -12,7 +12,7 @@ _LOSSES_WITH = dict.fromkeys(
 """Fields of LossSettings that not every built-in loss reads; one of a user's own may read any."""
 
 
-def without_effect(settings: RLSettings) -> list[str]:  # noqa: C901 - one line per rule
+def without_effect(settings: RLSettings) -> list[str]:
     """Name every value that differs from its default and changes nothing, and why.
 
     They are no error: a variant of a recipe that changes the loss only keeps the rest.
@@ -34,10 +34,6 @@ def without_effect(settings: RLSettings) -> list[str]:  # noqa: C901 - one line 
         reasons["zero_variance.std_floor"] = "loss.kind 'dr_grpo' divides by no deviation"
     if settings.advantage in ("centred", "rloo"):
         reasons["zero_variance.std_floor"] = f"advantage '{settings.advantage}' does not read it"
-    if zero_variance.first_responses:
-        reasons["zero_variance.std_floor"] = "with first_responses nothing is divided by it"
-    if settings.sizes_by_prompt:
-        reasons["zero_variance.std_floor"] = "with group_size 'by_prompt' nothing is divided by it"
     if not rewards.overlong_weight:
         reasons["rewards.overlong_buffer"] = "rewards.overlong_weight is 0"
     if Domain.MATHS not in settings.domains:

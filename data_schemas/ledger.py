@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from data_schemas.agent_turns import Agent, account_of
+from data_schemas.agent_turns import account_of
 from data_schemas.prompts import Domain
 
 
@@ -100,7 +100,7 @@ class LedgerRow(BaseModel):
 class AgentLedgerRow(LedgerRow):
     """One group of a phase with several agents; `problem_id` is that of the chain's problem."""
 
-    agent: Agent
+    agent: str = Field(description="the role in which the policy answered")
     key: str = Field(description="of the group: parent, agent, sample; '' = a prompt of the stream")
     parent: str = Field(description="key of the group that it follows; '' = a prompt of the stream")
 
@@ -108,22 +108,6 @@ class AgentLedgerRow(LedgerRow):
     def account(self) -> str:
         """A verifier's verdicts are not the pass rate of the prompt."""
         return account_of(self.problem_id, self.agent)
-
-
-class ShownRow(BaseModel):
-    """One response of a phase with a scaffold: what its prompt showed, and what came of it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    step: int = Field(ge=1)
-    round: int = Field(ge=0)
-    problem_id: str
-    sample: int = Field(ge=0)
-    criteria: int = Field(description="of the problem's rubric")
-    shown: tuple[int, ...] = Field(description="numbers of those in its prompt")
-    added_tokens: int = Field(description="of the prompt, by which it is longer than the bare one")
-    mentions: bool = Field(description="the response repeats the words of a criterion")
-    score: float | None
 
 
 class PromptCost(BaseModel):

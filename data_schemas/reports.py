@@ -14,10 +14,12 @@ STEPS_FILE = "steps.jsonl"
 TIMING_FILE = "timing.jsonl"
 LEDGER_FILE = "ledger.parquet"
 COSTS_FILE = "costs.parquet"
-SHOWN_FILE = "scaffold.parquet"
 GATES_FILE = "mismatch.jsonl"
-"""Files of an RL phase's report: StepReport, LedgerRow, GateRecord; and beside it, because they
-differ from run to run, StepTiming and PromptCost."""
+PLOTS_FILE = "plots.json"
+"""Files of an RL phase's report: StepReport, LedgerRow, GateRecord, and of a recipe's what is drawn
+of its metrics; and beside it, because they differ from run to run, StepTiming and PromptCost."""
+Plot = tuple[str, str, str, float]
+"""Metric, title, note and factor of a curve over the steps of a phase."""
 
 
 class StepReport(BaseModel):

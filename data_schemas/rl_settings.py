@@ -110,19 +110,11 @@ class ZeroVarianceSettings(Settings):
         default=(),
         description="pass-rate bands [low, high) of the curriculum, in order; empty = none",
     )
-    first_responses: int = Field(
-        default=0,
-        ge=0,
-        description="responses of a group before its rewards are compared: the others are "
-        "generated only if these differ; 0 = all at once",
-    )
 
     @model_validator(mode="after")
     def _choices_make_sense(self) -> Self:
         if any(not 0.0 <= low < high for low, high in self.curriculum):
             raise ValueError("curriculum needs bands with 0 <= low < high, e.g. ((0.4, 0.9),)")
-        if self.first_responses == 1:
-            raise ValueError("first_responses must be at least 2, or 0: one reward has no contrast")
         return self
 
 
@@ -301,21 +293,13 @@ class EngineSettings(RolloutEngines, TrainingEngines):
         return self
 
 
-MEAN_GROUP_SIZE = 8
-"""Responses per prompt whose tokens a group size by prompt costs; CompassMax profile."""
-
-
 class RLSettings(Settings):
     """Stages 4 and 5: one phase of RL. Phase one and two differ in settings only."""
 
     domains: dict[Domain, float] = Field(description="share of prompts per domain in this phase")
     steps: int = Field(default=40, ge=0, le=10**6, description="of this phase; 0 = no training")
     prompts_per_step: int = Field(default=24, ge=1, description="CompassMax profile: 512")
-    group_size: Annotated[int, Field(ge=2, le=1024)] | Literal["by_prompt"] = Field(
-        default=8,
-        description="G; CompassMax profile: 8; 'by_prompt' = 4 to 16 by its record, for as many "
-        "tokens as 8",
-    )
+    group_size: int = Field(default=8, ge=2, le=1024, description="G; CompassMax profile: 8")
     max_new_tokens: int = Field(default=64, ge=1, description="CompassMax: 32768")
     temperature: float = Field(
         default=1.0, ge=LOWEST_TEMPERATURE, le=10.0, description="ESPO setup: 1.0"
@@ -347,40 +331,10 @@ class RLSettings(Settings):
                 )
         return cast("object", given)
 
-    @property
-    def sizes_by_prompt(self) -> bool:
-        """Whether each prompt has a group size of its own."""
-        return self.group_size == "by_prompt"
-
-    @property
-    def mean_group_size(self) -> int:
-        """G: what a group size by prompt stays near, at equal tokens."""
-        return MEAN_GROUP_SIZE if self.group_size == "by_prompt" else self.group_size
-
     @model_validator(mode="after")
     def _domains_have_weight(self) -> Self:
         if not self.domains or not are_shares(self.domains.values()):
             raise ValueError("domains needs at least one domain, each with a positive share")
-        if self.prompts_per_step * self.mean_group_size < self.num_mini_batches:
+        if self.prompts_per_step * self.group_size < self.num_mini_batches:
             raise ValueError("num_mini_batches exceeds the responses of a step; lower it")
-        return self
-
-    @model_validator(mode="after")
-    def _a_first_part_leaves_a_second(self) -> Self:
-        first = self.zero_variance.first_responses
-        if first and self.sizes_by_prompt:
-            raise ValueError(
-                "zero_variance.first_responses stops groups of one size, but group_size is "
-                "'by_prompt'; set group_size to a number, or first_responses to 0"
-            )
-        if first >= self.mean_group_size:
-            raise ValueError(
-                f"zero_variance.first_responses is {first}, group_size {self.group_size}: nothing "
-                "is left to generate after the first part; lower it, or set it to 0"
-            )
-        if first and self.engines.segment_tokens:
-            raise ValueError(
-                "zero_variance.first_responses compares whole responses; set "
-                "engines.segment_tokens to 0"
-            )
         return self

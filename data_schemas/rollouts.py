@@ -70,9 +70,9 @@ class Rollout:
     reused: int = 0
     """Sampled tokens taken from an earlier response, because the policy draws the same."""
     shown: tuple[int, ...] = ()
-    """Criteria of the problem's rubric that its prompt showed, by number (a scaffold)."""
+    """What a recipe showed in its prompt, by numbers of its own; () = the problem's prompt."""
     bare_prompt: NDArray[np.int32] | None = None
-    """Prompt without these criteria, where the response is trained under that one."""
+    """The problem's own prompt, where the response is trained under that one."""
 
     @property
     def trained_prompt(self) -> NDArray[np.int32]:

@@ -98,9 +98,7 @@ def _scaled_phase(recipe: RLSettings, tiny: RLSettings, judge: str) -> RLSetting
     return recipe.model_copy(
         update={
             "steps": tiny.steps,
-            "prompts_per_step": tiny.prompts_per_step
-            * tiny.mean_group_size
-            // recipe.mean_group_size,
+            "prompts_per_step": tiny.prompts_per_step * tiny.group_size // recipe.group_size,
             "max_new_tokens": tiny.max_new_tokens,
             "learning_rate": tiny.learning_rate,
             "loss": recipe.loss.model_copy(update={"budget_per_response": budget}),

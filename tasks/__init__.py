@@ -1,9 +1,8 @@
 """The code of the pipeline, in floors. An arrow points down only.
 
-    scaffold | self_play
-                         reads the reports of other stages
+    recipes              what reproduces one more paper, each whole in a folder of its own
     stages               the Flyte shells of all stages: unpack, call, record, return
-    study | synthesis | retraining
+    study | retraining
                          variants of settings compared; new rows every night: inbox, decisions,
                          exactly once
     rl | evaluation | capacity | settings

@@ -145,6 +145,28 @@ def _attribute(parts: Reference) -> object:
         ) from error
 
 
+def reference_to(function: Callable[..., object]) -> str:
+    """Return what refers to a function of ours.
+
+    Whoever writes it so imports the function, and Flyte ships what is imported.
+    """
+    return f"{function.__module__}:{function.__qualname__}"
+
+
+def module_of(reference: str) -> ModuleType:
+    """Import the module of a reference; errors as in `load`."""
+    attribute(reference)
+    parts = cast("Reference", Reference.parse(reference))
+    path = _path_of(parts)
+    return _module(parts, path, _digest(path, parts))
+
+
+def file_of(reference: str) -> Path:
+    """Return the file that a reference is in; errors as in `load`."""
+    attribute(reference)
+    return _path_of(cast("Reference", Reference.parse(reference)))
+
+
 def pin(reference: str) -> str:
     """Add the digest of its code to a reference, unless it has one; load it in any case.
 

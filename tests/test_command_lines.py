@@ -24,6 +24,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 ROOT = Path(__file__).parents[1]
+COMPLETENESS = "recipes/completeness completeness"
 NOWHERE = {"base_model": "/nowhere"}
 """What is not refused before ends here, before anything expensive."""
 MODEL_NAMES = ("a/b", "a:b", "a@b", "'a'", "<b>a</b>", "..", " ", "a" * 201)
@@ -116,7 +117,6 @@ PIPELINE = [
     ({"grading": {"weights": {"maths": 1e308, "code": 1e308}}}, "weights must be positive"),
     ({"rl_one": {"domains": {"maths": 1e308, "code": 1e308}}}, "with a positive share"),
     ({"rl_one": {"group_size": 10**9}}, "rl_one.group_size is 1000000000; it must be less"),
-    ({"rl_one": {"group_size": "by_promt"}}, "as an integer, or be 'by_prompt'"),
     ({"evaluation": {"samples": 10**9}}, "evaluation.samples is 1000000000; it must be less"),
     ({"grading": {"max_new_tokens": 500}}, "grading.max_new_tokens 500 behind a prompt of"),
     ({"rl_one": {"max_new_tokens": 500}}, "96 exceeds the 512 positions of"),
@@ -193,10 +193,10 @@ OTHERS = [
         "gs://x/y.jsonl is neither a path nor s3://bucket/prefix",
     ),
     ("agreement", ["--file", "x", "--show", "-1"], "--show is -1"),
-    ("completeness", ["--judge", "{}", "--file", "/nowhere"], "--file /nowhere is no file"),
-    ("completeness", ["--judge", '{"kind": "htp"}', "--file", "x"], "did you mean `http`?"),
-    ("fusion", [], "--both is missing"),
-    ("fusion", ["--both", "/nowhere"], "--both /nowhere is no file"),
+    (COMPLETENESS, ["--judge", "{}", "--file", "/nowhere"], "--file /nowhere is no file"),
+    (COMPLETENESS, ["--judge", '{"kind": "htp"}', "--file", "x"], "did you mean `http`?"),
+    ("recipes/av_speaker av_speaker", [], "--both is missing"),
+    ("recipes/av_speaker av_speaker", ["--both", "/nowhere"], "--both /nowhere is no file"),
     ("mismatch", ["--prompts", "0"], "--prompts is 0"),
     ("mismatch", ["--max_new_tokens", "0"], "--max_new_tokens is 0"),
     ("mismatch", ["--seeds", "[]"], "--seeds is []"),
@@ -309,7 +309,8 @@ def refused(tmp_path: Path, name: str, *arguments: str) -> str:
     runner = CliRunner(env={"COLUMNS": "300", "TERMINAL_WIDTH": "300"})
     file, _, command = name.partition(" ")
     typed = ["run", f"workflows/{file}.py", command or file, *arguments]
-    if name not in ("agreement", "mismatch", "capacity", "fusion") and "--store" not in arguments:
+    alone = ("agreement", "mismatch", "capacity", "av_speaker")
+    if (command or file) not in alone and "--store" not in arguments:
         typed += ["--store", str(tmp_path / "runs")]
 
     done = runner.invoke(main, typed)

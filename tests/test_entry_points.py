@@ -18,6 +18,9 @@ from data_schemas.shop_presets import SHOP
 
 FOLDER = Path(workflows.__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+RECIPES = sorted(
+    f"recipes/{path.stem}" for path in FOLDER.glob("recipes/*.py") if path.stem != "__init__"
+)
 SEVERAL = {"lineage": ["trace", "compare", "forget"]}
 """Files with commands of other names."""
 # launch_plans has one command per preset.
@@ -26,22 +29,22 @@ COMMANDS = [
     for name in FILES
     if name != "launch_plans"
     for command in SEVERAL.get(name, [name])
-]
+] + [(name, name.removeprefix("recipes/")) for name in RECIPES]
 SCREEN = (100, 40)
 """Columns and lines."""
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS)
 def test_the_command_is_the_name_of_the_file(name, command):
-    entry = getattr(import_module(f"workflows.{name}"), command)
+    entry = getattr(import_module(f"workflows.{name}".replace("/", ".")), command)
 
     assert isinstance(entry, PythonFunctionWorkflow)
-    assert f"workflows.{name}.{command}" == entry.name
+    assert f"workflows.{name}.{command}".replace("/", ".") == entry.name
 
 
 def test_the_list_of_entry_points_is_the_files():
     listed = [
-        line.split()[0] for line in inspect.getdoc(workflows).splitlines()[2:] if line[:1].strip()
+        line.split()[0] for line in inspect.getdoc(workflows).splitlines()[2:-2] if line[:1].strip()
     ]
 
     assert FILES == sorted(listed)
@@ -87,6 +90,8 @@ def test_help_fits_on_one_screen(name, command):
     ],
 )
 def test_settings_that_are_not_given_are_those_of_the_workflows_preset(name, given, expected):
-    kind = getattr(import_module(f"workflows.{name}"), name).python_interface.inputs["settings"]
+    kind = getattr(
+        import_module(f"workflows.{name}".replace("/", ".")), name
+    ).python_interface.inputs["settings"]
 
     assert expected == kind.model_validate_json(json.dumps(given))

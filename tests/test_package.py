@@ -32,7 +32,7 @@ PLANTED = "planted-c0ffee"
 """Value of every secret of the machine that registers."""
 ON_GPUS = (
     {"pretrain", "profile_experts", "sft", "measure_judge", "grade", "distil", "evaluate"}
-    | {"rl", "rl_agents", "rl_self_play", "rl_scaffolded"}
+    | {"rl"}
     | {"measure_agents", "check_forms", "prove_lift", "measure_writer", "expect_rationales"}
     | {"maximise_rationales", "write_problems", "label_problems", "prefer"}
 )

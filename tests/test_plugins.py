@@ -30,7 +30,7 @@ from tasks.gym.scoring.service import ScoringService
 from tasks.gym.table import VERIFIERS
 from tasks.plugins import load, pin, pinned
 from tasks.provenance.lineage.stage import stage
-from tasks.rl.run import state_folder
+from tasks.rl.phase import state_folder
 from tasks.settings.options import with_own_code
 
 

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from data_schemas import house_presets, presets
+from data_schemas import presets
 from data_schemas.faults import explain
 from data_schemas.ineffective import without_effect
 from data_schemas.lora_settings import LoRASettings, TrainingEngines
@@ -198,16 +198,6 @@ def settings_with(**changes) -> RLSettings:
             "loss.kind 'dr_grpo' divides by no deviation",
         ),
         (
-            {"zero_variance": {"std_floor": 0.1, "first_responses": 4}},
-            "zero_variance.std_floor 0.1 has no effect: "
-            "with first_responses nothing is divided by it",
-        ),
-        (
-            {"zero_variance": {"std_floor": 0.1}, "group_size": "by_prompt"},
-            "zero_variance.std_floor 0.1 has no effect: "
-            "with group_size 'by_prompt' nothing is divided by it",
-        ),
-        (
             {"rewards": {"overlong_weight": 0, "overlong_buffer": 5}},
             "rewards.overlong_buffer 5 has no effect: rewards.overlong_weight is 0",
         ),
@@ -221,27 +211,6 @@ def test_a_value_without_effect_is_named_with_the_reason(changes, line):
     assert [line] == without_effect(settings_with(**changes))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"zero_variance": {"first_responses": 1}}, "at least 2, or 0"),
-        (
-            {"group_size": "by_prompt", "zero_variance": {"first_responses": 4}},
-            "first_responses stops groups of one size",
-        ),
-        ({"group_size": 1}, "group_size"),
-        ({"zero_variance": {"first_responses": 8}}, "first_responses is 8, group_size 8: nothing"),
-        (
-            {"zero_variance": {"first_responses": 4}, "engines": {"segment_tokens": 8}},
-            "first_responses compares whole responses",
-        ),
-    ],
-)
-def test_a_group_that_cannot_stop_after_its_first_part_is_refused(changes, message):
-    with pytest.raises(ValidationError, match=message):
-        settings_with(**changes)
-
-
 @pytest.mark.parametrize("kind", PolicyLoss)
 def test_a_loss_alone_leaves_nothing_without_effect(kind):
     assert [] == without_effect(settings_with(loss={"kind": kind}))
@@ -249,7 +218,7 @@ def test_a_loss_alone_leaves_nothing_without_effect(kind):
 
 PHASES = {
     f"{name}.{phase}": getattr(preset, phase)
-    for name, preset in (vars(presets) | vars(house_presets)).items()
+    for name, preset in vars(presets).items()
     for phase in ("rl", "rl_one", "rl_two")
     if isinstance(preset, presets.PipelineSettings | presets.RetrainSettings)
     and phase in type(preset).model_fields

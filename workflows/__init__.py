@@ -12,7 +12,6 @@ retrain_demo    five nights of it on a laptop, on one page
 audit           prove a released model, back to the raw files
 lineage         trace: which rows made a model, what a row touched; and compare, forget
 ledger          what each prompt cost and contributed in the RL phases of a model
-experts         find a model's Super Experts, which merge and FP8 then spare
 pretrain        make the tiny base model
 replay          recompute a step of RL from its snapshot
 mismatch        trainer against rollout engine, with and without router replay
@@ -20,13 +19,9 @@ agreement       compare two verifiers of final answers
 recipe          a paper's recipe on the tiny model
 grove           Grove MoE against the model it was upcycled from
 upcycle         make a Grove MoE of a mixture of experts, as a base model
-completeness    whether explanations of ambiguous words name all of their meanings
-fusion          what sound and sight add to each other, from answers to the same questions
-mars            solver, verifier and corrector trained together, and what RL changes
-spell           questioner, responder and verifier trained by self-play on documents
-synthesis       a model writes problems from concepts, and another one learns from them
-scaffold        RuscaRL: criteria of a rubric in the prompt of some samples, for a while
 study           variants of settings x seeds x models: one table, one page, one evidence file
 capacity        the memory of one GPU under a layout
 launch_plans    the pipeline's presets by name, and the scheduled runs
+
+The folder `recipes` has one more for every recipe.
 """

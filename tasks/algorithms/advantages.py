@@ -2,7 +2,6 @@
 
 Source: GRPO (F.1 of DeepSeekMath's form), ESPO eq. 11 (rollouts without a verdict get 0 and
 are excluded from the mean), CompassMax A.4.
-Groups in two parts: optional stopping (Wald's identity), ours [I].
 Differs: population standard deviation (the papers do not specify it); whether a group has
 variance is decided on the verdicts, never on shaped rewards or a floating-point std.
 Letters: P problems, G rollouts per problem.
@@ -105,47 +104,9 @@ def group_advantages(
     return torch.where(varied_P1, centred_PG / divisor_P1, centred_PG)
 
 
-def two_part_advantages(
-    scores_PG: torch.Tensor,
-    penalties_PG: torch.Tensor,
-    valid_PG: torch.Tensor,
-    *,
-    first_P: torch.Tensor,
-) -> torch.Tensor:
-    """Centre rewards of groups whose second part is rolled out only if the first has contrast.
-
-    A response is compared with the mean of the *other* responses that were there when its own part
-    was drawn: in the first part with the rest of that part, in the second with all others. Whether
-    a part is drawn depends on earlier parts only, so the response is independent of its baseline
-    and of that decision, and for every prompt and any rewards
-
-        E[sum of advantage x score function] = E[number of responses] x policy gradient.
-
-    Neither the mean of the whole group nor a division by its standard deviation has this property:
-    in the first part, both depend on whether the response itself caused the second.
-
-    Args:
-        scores_PG: verdict scores; any finite value where not valid.
-        penalties_PG: reward shaping, <= 0.
-        valid_PG: False where the verifier abstained, and beyond the end of a stopped group.
-        first_P: responses of the first part; the width of the table for a group in one part.
-
-    Returns:
-        Advantages [P, G], not scaled; 0 where not valid, and for a response without others to
-        compare it with.
-    """
-    rewards_PG = penalties_PG + torch.where(
-        has_variance(scores_PG, valid_PG)[:, None], scores_PG, 0.0
-    )
-    first_PG = torch.arange(scores_PG.shape[1])[None, :] < first_P[:, None]
-    advantages_PG = torch.zeros_like(rewards_PG)
-    for own_PG, seen_PG in ((first_PG, valid_PG & first_PG), (~first_PG, valid_PG)):
-        others_PG = seen_PG.sum(dim=1, keepdim=True) - 1
-        total_P1 = rewards_PG.masked_fill(~seen_PG, 0.0).sum(dim=1, keepdim=True)
-        baseline_PG = (total_P1 - rewards_PG) / others_PG.clamp(min=1)
-        used_PG = own_PG & seen_PG & (others_PG > 0)
-        advantages_PG = torch.where(used_PG, rewards_PG - baseline_PG, advantages_PG)
-    return advantages_PG
+def signed_scores(scores: torch.Tensor) -> torch.Tensor:
+    """Turn scores of 1 and 0 into the rewards +1 and -1 (Compass-Thinker, arXiv 2508.08909)."""
+    return 2.0 * scores - 1.0
 
 
 def centred(

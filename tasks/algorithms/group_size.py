@@ -1,6 +1,6 @@
-"""Choose the group size N from recorded pass rates, for all prompts or for each.
+"""Choose the group size N from recorded pass rates.
 
-For all: CompassMax A.4, stage 1: a larger N gives fewer zero-variance groups and more signal per
+CompassMax A.4, stage 1: a larger N gives fewer zero-variance groups and more signal per
 prompt, but less per token; N is a compromise under a ceiling on the share of zero-variance groups.
 The paper gives no value and no formula.
 
@@ -8,13 +8,6 @@ A prompt that solved s of n recorded responses has the pass rate Beta(s + 1/2, n
 (Jeffreys), so the number solved of N new ones is beta-binomial. With pass/fail rewards and k of N
 solved, the GRPO advantages of the group have mean size 2 sqrt(k (N - k)) / N: this is the
 signal of the prompt. Divided by the tokens of N responses it is the signal per token.
-
-For each: optimal allocation in stratified sampling at given costs (Neyman 1934; Cochran 1977,
-section 5.5); that group sizes follow it is ours [I]. Every prompt counts once, whatever its N: each
-response is compared with the mean of the others and has the weight 1 / N. With pass rate p and N
-responses of pass/fail rewards the squares of what a prompt adds to the gradient sum to
-p (1 - p) / (N - 1) on average: the noise. It costs N t tokens, t per response. For given tokens the
-noise of all prompts is least where N - 1 is proportional to sqrt(p (1 - p) / t).
 
 Letters: P prompts, K = 0..N solved.
 """
@@ -30,12 +23,6 @@ from tasks.errors import DataError
 MAX_ZERO_VARIANCE = 0.5
 """Ceiling on the expected share of zero-variance groups; the paper's figure starts at 0.8 and
 gives no ceiling."""
-
-SPREAD = 2
-"""Sizes by prompt lie between the mean size / SPREAD and times SPREAD [I]: with a mean of 8 from 4,
-below which most groups lack contrast, to 16, the published size of Ring-lite."""
-_BISECTIONS = 100
-"""Halvings of the logarithm of the one free factor, until float64 does not change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,44 +83,6 @@ def choose_group_size(options: Sequence[GroupSize]) -> GroupSize:
     if not allowed:
         return min(options, key=lambda option: (option.zero_variance, option.size))
     return max(allowed, key=lambda option: (option.signal_per_kilotoken, -option.size))
-
-
-def sizes_by_prompt(
-    solved_P: ArrayLike, failed_P: ArrayLike, tokens_P: ArrayLike, *, mean: int
-) -> NDArray[np.int64]:
-    """Choose N of every prompt for the least noise at the tokens of `mean` responses of each.
-
-    The pass rate p is Beta distributed, so E[p (1 - p)] stands for p (1 - p). Sizes are rounded
-    within mean / SPREAD and mean x SPREAD, and at least 2, so the tokens are met approximately.
-    Where all prompts are alike every size is `mean`; no prompts give an empty array.
-
-    Args:
-        solved_P: parameters of the Beta distributions; above 0.
-        failed_P: likewise.
-        tokens_P: expected length of a response; below 1 counts as 1.
-        mean: the constant size to compare with; at least 2.
-    """
-    solved, failed, given = (
-        np.asarray(x, dtype=np.float64) for x in (solved_P, failed_P, tokens_P)
-    )
-    tokens = np.maximum(given, 1.0)
-    total = solved + failed
-    slope = np.sqrt(solved * failed / (total * (total + 1.0)) / tokens)
-    low, high = max(2, mean // SPREAD), mean * SPREAD
-
-    def sizes(factor: float) -> NDArray[np.float64]:
-        return np.clip(1.0 + factor * slope, low, high)
-
-    if not slope.size:
-        return np.zeros(0, dtype=np.int64)
-    least, most = 1.0 / float(slope.max()), high / float(slope.min())
-    for _ in range(_BISECTIONS):
-        factor = float(np.sqrt(least * most))
-        if float((sizes(factor) - mean) @ tokens) > 0.0:
-            most = factor
-        else:
-            least = factor
-    return np.rint(sizes(least)).astype(np.int64)
 
 
 def _chances(

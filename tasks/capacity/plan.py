@@ -83,7 +83,7 @@ def plan_of_preset(name: str) -> Plan:
         phase.engines.precision,
         work_of(preset),
         gpus,
-        group_size=phase.mean_group_size,
+        group_size=phase.group_size,
         mini_batches=phase.num_mini_batches,
     )
 
@@ -157,6 +157,6 @@ def work_of(preset: PipelineSettings) -> Work:
     return Work(
         preset.curation.max_prompt_tokens,
         max(phase.max_new_tokens for phase in phases),
-        max(phase.prompts_per_step * phase.mean_group_size for phase in phases),
+        max(phase.prompts_per_step * phase.group_size for phase in phases),
         reference=any(phase.loss.auxiliary.kl > 0.0 for phase in phases),
     )

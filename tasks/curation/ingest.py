@@ -20,10 +20,10 @@ from data_schemas.references import is_reference
 from data_schemas.settings import Source
 from data_schemas.solve_rates import PASS_RATE
 from data_schemas.suite import Suite
-from tasks.curation import sample_house, sample_shop, sample_world
+from tasks.curation import sample_shop, sample_world
 from tasks.curation.adapters.media import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
-from tasks.curation.generated import agents, ecommerce, safety, school, self_play
+from tasks.curation.generated import ecommerce, safety, school
 from tasks.curation.rows import SUFFIXES, check_readable
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.formats.benchmark_file import shipped_suites, suite_of
@@ -48,9 +48,6 @@ GENERATED = {
     "sample_shop": sample_shop.generate,
     **safety.GENERATORS,
     **ecommerce.GENERATORS,
-    "sample_agents": agents.generate,
-    "sample_self_play": self_play.generate,
-    "sample_house": sample_house.generate,
     **school.GENERATORS,
 }
 """Sources that need no path: what writes their files, from a seed into a folder."""
@@ -98,7 +95,9 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
     _check_bands(sources, outside)
     for source, files in zip(sources, outside, strict=True):
         if files is None:
-            GENERATED[source.adapter](seed, out / source.adapter)
+            generator = _generator(source.adapter)
+            assert generator is not None, f"{source.adapter} has no files outside"
+            generator(seed, out / source.adapter)
     found = [
         file
         for position, files in enumerate(outside)
@@ -125,6 +124,13 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
         "files": len(entries),
         "bytes": sum(entry.bytes for entry in entries),
     }
+
+
+def _generator(adapter: str) -> Callable[[int, Path], None] | None:
+    """Return what writes the files of a source from a seed; None if it reads files."""
+    if adapter in GENERATED:
+        return GENERATED[adapter]
+    return ADAPTERS[adapter].generate if adapter in ADAPTERS else None
 
 
 def dump(entries: Sequence[RawFile]) -> list[dict[str, object]]:
@@ -180,7 +186,7 @@ def _find(position: int, source: Source, out: Path) -> list[_FoundFile] | None:
         return [_find_list(position, source, field, out)]
     suite, source, mapping = _reading(source, field)
     if not source.path:
-        if source.adapter in GENERATED:
+        if _generator(source.adapter):
             return None
         raise SettingsError(
             f"{field}.path is empty; adapter {source.adapter!r} reads a file or a folder. "

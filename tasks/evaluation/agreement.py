@@ -21,7 +21,6 @@ from rich.text import Text
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.verdicts import Verdict
 from tasks.errors import DataError
-from tasks.gym.maths.rule_answer import signed
 from tasks.store.files import canonical_json
 
 VERIFIERS = ("final_answer", "rule_answer")
@@ -54,7 +53,7 @@ class Compared:
     @property
     def agree(self) -> bool:
         """Return True if both verdicts are equal, or both verifiers abstain."""
-        return signed(self.final) == signed(self.rule)
+        return _reward(self.final) == _reward(self.rule)
 
 
 def read_graded(name: str, payload: bytes) -> list[Graded]:
@@ -87,7 +86,7 @@ def compare_all(rows: Sequence[Graded], score_batch: ScoreBatch) -> list[Compare
 
 def facts(compared: Sequence[Compared]) -> dict[str, int]:
     """Count agreements, disagreements, abstentions by reason, and agreement with the records."""
-    marks = Counter((signed(row.final), signed(row.rule)) for row in compared)
+    marks = Counter((_reward(row.final), _reward(row.rule)) for row in compared)
     counted = {
         "responses": len(compared),
         "both right": marks[1, 1],
@@ -158,7 +157,7 @@ def to_csv(compared: Sequence[Compared]) -> bytes:
         cells = [
             cell
             for verdict in (row.final, row.rule)
-            for cell in (signed(verdict), verdict.reason, verdict.detail)
+            for cell in (_reward(verdict), verdict.reason, verdict.detail)
         ]
         graded = row.graded
         writer.writerow([graded.id, graded.gold, graded.response, graded.label, *cells])
@@ -171,8 +170,13 @@ def _by_verifier(compared: Sequence[Compared]) -> dict[str, list[Verdict]]:
     )
 
 
+def _reward(verdict: Verdict) -> int | None:
+    """Return 1 for a right answer, -1 for a wrong one, None without a verdict."""
+    return None if verdict.abstained else 1 if verdict.solved else -1
+
+
 def _format_verdict(verdict: Verdict) -> str:
-    reward = signed(verdict)
+    reward = _reward(verdict)
     return f"{'?' if reward is None else f'{reward:+d}'} {verdict.reason}"
 
 

@@ -1,6 +1,6 @@
 """Who answers the problems of an evaluation: a checkpoint in a rollout engine, or an endpoint."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
@@ -12,7 +12,8 @@ from transformers import PreTrainedTokenizerBase
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import StopReason
 from data_schemas.settings import EvaluationSettings
-from tasks.engines.chat import render_prompts
+from data_schemas.verdicts import Verdict
+from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import EngineError
 from tasks.gym.environments import episodes
@@ -168,3 +169,30 @@ def _seed(seed: int, key: Key) -> int:
     """Return the seed of one request; servers take 31 bits."""
     text = f"{seed}/{key[1]}/{key[0]}"
     return int(sha256_bytes(text.encode())[:8], 16) >> 1
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredModel:
+    """A model under test, and how its responses are read and scored."""
+
+    respondent: Respondent
+    tokenizer: PreTrainedTokenizerBase
+    score: Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
+
+    def texts(self, problems: Mapping[str, Problem], samples: int) -> dict[str, list[str]]:
+        """Answer every problem; the texts by id, in order of the samples."""
+        asked = [(name, sample) for name in sorted(problems) for sample in range(samples)]
+        found = {answer.key: answer.content for answer in self.respondent.answer(problems, asked)}
+        return {
+            name: [self._text(found[name, sample]) for sample in range(samples)]
+            for name in sorted(problems)
+        }
+
+    def right(self, problem: Problem, texts: Sequence[str]) -> list[bool]:
+        """Score responses to one problem; one without a verdict is not right."""
+        return [one.solved for one in self.score([problem] * len(texts), texts)]
+
+    def _text(self, content: NDArray[np.int32] | str) -> str:
+        if isinstance(content, str):
+            return content
+        return response_text(self.tokenizer, content.tolist())

@@ -6,7 +6,7 @@ The ledger of a phase with a solver only has the columns of LedgerRow, byte for 
 from collections.abc import Sequence
 from pathlib import Path
 
-from data_schemas.agent_turns import Agent
+from data_schemas.agent_turns import SOLVER
 from data_schemas.arrow import column_names, read_table, write_table
 from data_schemas.ledger import AgentLedgerRow, LedgerRow
 
@@ -33,5 +33,5 @@ def read_ledger(path: Path) -> list[LedgerRow]:
 def _with_agent(row: LedgerRow) -> AgentLedgerRow:
     if isinstance(row, AgentLedgerRow):
         return row
-    told = {"agent": Agent.SOLVER, "key": "", "parent": ""}
-    return AgentLedgerRow.model_validate(row.model_dump() | told)
+    solver = {"agent": SOLVER, "key": "", "parent": ""}
+    return AgentLedgerRow.model_validate(row.model_dump() | solver)

@@ -32,7 +32,7 @@ def entries(settings: RewardSettings) -> Table[Entry]:
     )
     bound = ENTRIES.with_entries({"code_tests": code})
     if settings.maths is MathsReward.RULE:
-        bound["final_answer"] = bound["rule_answer"]
+        bound = bound.with_entries({"final_answer": bound["rule_answer"]})
     if settings.judge.kind is JudgeKind.NONE:
         return bound
     judge = MeteredJudge(open_judge(settings.judge))

@@ -12,7 +12,6 @@ from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict
 from tasks.errors import SettingsError
 from tasks.gym import choice, code_tests, extraction, reference_text, refusal
-from tasks.gym.agents import correctness, self_play
 from tasks.gym.environments import shop
 from tasks.gym.environments.outside import play
 from tasks.gym.instructions import rules
@@ -47,8 +46,6 @@ _BUILT_IN = {
     "reference_text": Entry(reference_text.verify),
     "refusal": Entry(refusal.verify),
     "shop": Entry(shop.verify),
-    "correctness": Entry(correctness.verify),
-    "self_play": Entry(self_play.verify),
     # Has a process of its own, with limits of its own.
     "environment": Entry(play.verify, timeout_s=play.LONGEST_S, in_worker=False),
 }
@@ -138,8 +135,7 @@ def _verify_guarded(verify: Verifier, problem: Problem, response: str) -> Verdic
 
 def _scores_control(verify: Verifier, problem: Problem) -> bool:
     """True if the verifier scores CONTROL, so that only the response can have made it fail."""
-    entry = ENTRIES.get(problem.verifier)
-    if entry is None or not entry.in_worker:
+    if problem.verifier not in ENTRIES or not ENTRIES[problem.verifier].in_worker:
         return False
     try:
         verify(problem, CONTROL)

@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from data_schemas.agent_turns import Agent
 from data_schemas.ledger import TokenUse
-from data_schemas.reports import Comparison, EvaluationReport, StepReport
+from data_schemas.reports import PLOTS_FILE, Comparison, EvaluationReport, Plot, StepReport
 from tasks.pages import figures, wording
 from tasks.pages.explanation import flat
 from tasks.pages.inputs import read_steps, read_tuning, suite
 from tasks.pages.stages import StageRow
 
-PHASE_PLOTS: tuple[tuple[str, str, str, float], ...] = (
+_PLOTS = TypeAdapter(list[Plot])
+PHASE_PLOTS: tuple[Plot, ...] = (
     ("reward/mean", "Reward", "mean score of the responses with a verdict", 1.0),
     ("reward/solved_share", "Solved", "% of the responses with a verdict", 100.0),
     (
@@ -24,14 +24,6 @@ PHASE_PLOTS: tuple[tuple[str, str, str, float], ...] = (
         "% of prompts whose responses all earn the same",
         100.0,
     ),
-    *(
-        (f"agent/{agent}_reward_mean", f"Reward of the {agent}", "mean score of its responses", 1.0)
-        for agent in Agent
-    ),
-    ("mars/separation", "Verifier's separation", "accepted: right minus wrong, same problem", 1.0),
-    ("mars/harmed_share", "Harm", "% of the right solutions reported, corrected to wrong", 100.0),
-    ("spell/bad_format_share", "Bad questions", "% without the form of their task", 100.0),
-    ("spell/operations_mean", "Operations", "of a question", 1.0),
     ("policy/entropy_nats", "Entropy", "nats per token; a fall to zero ends exploration", 1.0),
     ("rollout/length_tokens", "Response length", "tokens per response", 1.0),
     (
@@ -57,7 +49,7 @@ PHASE_PLOTS: tuple[tuple[str, str, str, float], ...] = (
     ("policy/clip_share", "Clipped", "% of tokens outside the clip range", 100.0),
     ("policy/grad_norm", "Gradient norm", "before clipping, mean over the updates of a step", 1.0),
 )
-"""Metric, title, note, factor."""
+"""Metric, title, note, factor; a recipe adds its own in PLOTS_FILE of a phase's report."""
 TOKEN_USES = (
     (TokenUse.TRAINED, "trained", "green", "#1a7f5a"),
     (TokenUse.TRAINED_ZVP, "trained by RL-ZVP", "light green", "#8cc7ad"),
@@ -207,12 +199,21 @@ def phase_charts(phases: Mapping[str, Path]) -> tuple[Chart, ...]:
     """Draw every known metric that at least one phase reported."""
     reports = {name: read_steps(folder) for name, folder in phases.items()}
     charts = _uses_chart(reports)
-    for number, (metric, title, note, factor) in enumerate(PHASE_PLOTS):
+    for number, (metric, title, note, factor) in enumerate([*PHASE_PLOTS, *_own_plots(phases)]):
         series = {name: _points(steps, metric, factor) for name, steps in reports.items()}
         if any(series.values()):
             svg = figures.phases_figure(series, f"phase{number}", title)
             charts.append(Chart(title, note, _course(series), svg))
     return tuple(charts)
+
+
+def _own_plots(phases: Mapping[str, Path]) -> list[Plot]:
+    """Read the plots that the recipes of phases ask for, each once."""
+    found: dict[Plot, None] = {}
+    for folder in phases.values():
+        if (path := folder / PLOTS_FILE).is_file():
+            found |= dict.fromkeys(_PLOTS.validate_json(path.read_bytes()))
+    return list(found)
 
 
 def _uses_chart(reports: Mapping[str, Sequence[StepReport]]) -> list[Chart]:

@@ -9,7 +9,7 @@ of several nodes, and several processes in each pod.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
@@ -150,9 +150,6 @@ STAGES = {
     "pretrain": Stage("stages.foundation", H100_NODE, "trainer", hours=24, retries=2),
     "upcycle": Stage("stages.foundation", LARGE, "cpu", hours=6, retries=2),
     # Its text lies outside.
-    "profile_experts": Stage(
-        "stages.foundation", H100_NODE, "trainer", hours=6, retries=2, cached=False
-    ),
     "curate_part": Stage("stages.curation", LARGE, "cpu", hours=24, retries=2),
     "curate": Stage("stages.curation", LARGE, "cpu", hours=24, retries=2),
     "fit_settings": Stage("stages.curation", SMALL, "cpu", hours=1, retries=2, cached=False),
@@ -170,43 +167,13 @@ STAGES = {
     ),
     # Reads files from outside.
     "collect_comparisons": Stage("stages.judges", SMALL, "cpu", hours=2, retries=2, cached=False),
-    "measure_completeness": Stage("stages.judges", SMALL, "cpu", hours=24, retries=2, cached=False),
     "vary_comparisons": Stage("stages.judges", SMALL, "cpu", hours=0.5),
     "measure_judge": Stage("stages.judges", H100_NODE, "trainer", hours=24, retries=3),
     "merge": Stage("stages.merge", LARGE, "cpu", hours=6, retries=2),
     "mix": Stage("stages.curation", LARGE, "cpu", hours=24, retries=2),
     "grade": Stage("stages.curation", H100_NODE, "rollout", hours=48, retries=3, team=True),
+    "pin_recipe": Stage("stages.rl", SMALL, "cpu", hours=0.5, cached=False),
     "rl": Stage(
-        "stages.rl",
-        H100_NODE,
-        "trainer",
-        hours=24 * 14,
-        retries=5,
-        interruptible=True,
-        grace_s=1800,
-        team=True,
-    ),
-    "rl_agents": Stage(
-        "stages.rl",
-        H100_NODE,
-        "trainer",
-        hours=24 * 14,
-        retries=5,
-        interruptible=True,
-        grace_s=1800,
-        team=True,
-    ),
-    "rl_self_play": Stage(
-        "stages.rl",
-        H100_NODE,
-        "trainer",
-        hours=24 * 14,
-        retries=5,
-        interruptible=True,
-        grace_s=1800,
-        team=True,
-    ),
-    "rl_scaffolded": Stage(
         "stages.rl",
         H100_NODE,
         "trainer",
@@ -225,35 +192,15 @@ STAGES = {
         "stages.evaluation", SMALL, "cpu", hours=48, retries=3, cached=False
     ),
     "evaluate_all": Stage("stages.evaluation", SMALL, "cpu", hours=1, retries=2, cached=False),
-    "measure_agents": Stage("stages.evaluation", H100_NODE, "rollout", hours=24, retries=3),
-    "check_forms": Stage("self_play.task", H100_NODE, "rollout", hours=4, retries=3),
     # Prints its table.
-    "tabulate_self_play": Stage("self_play.task", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     # Prints its table.
-    "tabulate_agents": Stage("stages.evaluation", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "pool": Stage("stages.evaluation", SMALL, "cpu", hours=2, retries=2),
     "agreement": Stage("stages.evaluation", SMALL, "cpu", hours=2, cached=False),
-    "fusion_gain": Stage("stages.evaluation", SMALL, "cpu", hours=1, cached=False),
     "compare": Stage("stages.evaluation", SMALL, "cpu", hours=2, retries=2),
     # Reads logs that lie outside; the date of the execution is in the files.
     "compare_logs": Stage("stages.evaluation", SMALL, "cpu", hours=2, cached=False),
     "export": Stage("stages.evaluation", SMALL, "cpu", hours=2, retries=2, cached=False),
     "compare_last": Stage("stages.evaluation", SMALL, "cpu", hours=2, retries=2),
-    "seed_recipe": Stage("synthesis.task", SMALL, "cpu", hours=0.5),
-    "begin_synthesis": Stage("synthesis.task", SMALL, "cpu", hours=1),
-    "measure_writer": Stage("synthesis.task", H100_NODE, "rollout", hours=12, retries=3),
-    "expect_rationales": Stage("synthesis.task", H100_NODE, "rollout", hours=24, retries=3),
-    "maximise_rationales": Stage("synthesis.task", H100_NODE, "rollout", hours=24, retries=3),
-    "write_problems": Stage("synthesis.task", H100_NODE, "rollout", hours=24, retries=3),
-    "label_problems": Stage("synthesis.task", H100_NODE, "rollout", hours=48, retries=3),
-    "prefer": Stage("synthesis.task", H100_NODE, "trainer", hours=24, retries=3),
-    "take_as_many": Stage("synthesis.task", SMALL, "cpu", hours=0.5),
-    "measure_synthesis": Stage("synthesis.task", SMALL, "cpu", hours=0.5, retries=2),
-    # Prints its table.
-    "tabulate_synthesis": Stage("synthesis.task", SMALL, "cpu", hours=0.5, retries=2, cached=False),
-    "vary_scaffold": Stage("scaffold.task", SMALL, "cpu", hours=0.5),
-    "prove_lift": Stage("scaffold.task", H100_NODE, "rollout", hours=12, retries=3),
-    "tabulate_scaffold": Stage("scaffold.task", SMALL, "cpu", hours=2, retries=2, cached=False),
     # Reads a file from outside.
     "read_study": Stage("stages.study", SMALL, "cpu", hours=0.5, cached=False),
     # Their cells are cached stage by stage.
@@ -292,5 +239,15 @@ STAGES = {
     "nights_page": Stage("stages.pages", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "retrain_summary": Stage("stages.pages", SMALL, "cpu", hours=0.5, retries=2, cached=False),
 }
-if SMOKE:
-    STAGES = {name: replace(stage, machine=SMALL, image="cpu") for name, stage in STAGES.items()}
+
+
+def add_stages(stages: Mapping[str, Stage]) -> None:
+    """Add the stages of a recipe, beside which its task functions are."""
+    STAGES.update(
+        {name: replace(one, machine=SMALL, image="cpu") for name, one in stages.items()}
+        if SMOKE
+        else stages
+    )
+
+
+add_stages(STAGES)

@@ -2,13 +2,13 @@
 the last model with all earlier ones; also compare two verifiers."""
 
 from collections import Counter
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
 
 from data_schemas.annotations import Decided
-from data_schemas.arrow import read_table, write_table
+from data_schemas.arrow import read_table
 from data_schemas.artifacts import (
     CandidateRef,
     CheckpointRef,
@@ -26,15 +26,7 @@ from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
-from tasks.evaluation import (
-    against,
-    agents,
-    doubtful,
-    pooling,
-    respondents,
-    runner,
-    solve_rates,
-)
+from tasks.evaluation import against, doubtful, pooling, respondents, runner, solve_rates
 from tasks.evaluation.agreement import (
     compare_all,
     counts_table,
@@ -47,7 +39,6 @@ from tasks.evaluation.agreement import (
 from tasks.evaluation.formats import export as exporting
 from tasks.evaluation.formats import score_logs
 from tasks.evaluation.journal import open_journal
-from tasks.evaluation.modalities import fusion
 from tasks.formats.benchmark_file import read_suites
 from tasks.formats.decisions import FILE as ANNOTATIONS
 from tasks.formats.decisions import write_annotations
@@ -64,7 +55,6 @@ from tasks.platform.shell import fan_out, shell
 from tasks.provenance.lineage.base_model import read_judge
 from tasks.provenance.lineage.stage import StageRecord, stage
 from tasks.store import location
-from tasks.store.files import canonical_json, write_bytes
 from tasks.store.interface import store_at
 
 HELD_OUT = "held_out.parquet"
@@ -83,7 +73,7 @@ def evaluate(
     code = code_digest("evaluate")
     with stage(f"evaluate/{name}", settings, store, execution, code) as record:
         folder = record.read("model", model)
-        problems, repeats = _questions(record.read("curated", curated))
+        problems, repeats = questions(record.read("curated", curated))
         rewards = RewardSettings(judge=read_judge(settings.judge, record, store))
         with (
             closing(open_rollout(settings.engines, folder)) as engine,
@@ -114,7 +104,7 @@ def evaluate_endpoint(
     """Let an OpenAI-compatible endpoint answer every held-out problem, and score its answers."""
     code = code_digest("evaluate_endpoint")
     with stage(f"evaluate/{name}", settings, store, execution, code) as record:
-        problems, repeats = _questions(record.read("curated", curated))
+        problems, repeats = questions(record.read("curated", curated))
         rewards = RewardSettings(judge=read_judge(settings.judge, record, store))
         client = open_chat(address, served_as, respondents.chat_sampling(settings))
         with (
@@ -165,53 +155,6 @@ def evaluate_all(
         )
         for one in (*beside, *models)
     ]
-
-
-@shell("measure_agents")
-def measure_agents(
-    settings: EvaluationSettings,
-    before: CheckpointRef,
-    after: CheckpointRef,
-    curated: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
-) -> ReportRef:
-    """Measure verifier and corrector of two models on every held-out problem."""
-    code = code_digest("measure_agents")
-    with stage("measure_agents", settings, store, execution, code) as record:
-        folders = record.read("before", before), record.read("after", after)
-        problems, _ = _questions(record.read("curated", curated))
-        with ExitStack() as opened, record.output("report") as out:
-            scorer = opened.enter_context(ScoringService(folders[0], RewardSettings()))
-            models = []
-            for folder in folders:
-                engine = opened.enter_context(closing(open_rollout(settings.engines, folder)))
-                tokenizer = load_tokenizer(folder)
-                answers = respondents.Checkpoint(engine, tokenizer, settings)
-                models.append(agents.Model(answers, tokenizer, scorer.score))
-            rows = agents.measure(models[0], models[1], problems, settings.samples)
-            write_table(out / agents.ROWS_FILE, agents.AgentRow, rows)
-        record.rows(len(problems), len(rows))
-        return record.ref("report", ReportRef)
-
-
-@shell("tabulate_agents")
-def tabulate_agents(
-    settings: EvaluationSettings, parts: list[ReportRef], store: StoreRef, execution: Execution
-) -> ReportRef:
-    """Pool the measurements of several seeds, print the table and store it."""
-    code = code_digest("tabulate_agents")
-    with stage("tabulate_agents", settings, store, execution, code) as record:
-        folders = [record.read(f"part/{place}", ref) for place, ref in enumerate(parts, start=1)]
-        tables = [read_table(folder / agents.ROWS_FILE, agents.AgentRow) for folder in folders]
-        found = agents.claims(tables, settings.seed)
-        with record.output("report") as out:
-            write_bytes(out / "agents.json", canonical_json([c.model_dump() for c in found]))
-            write_bytes(out / "agents.md", agents.markdown(found).encode())
-        record.facts({claim.claim: claim.mean for claim in found})
-        deck_of_facts("tabulate_agents", {claim.claim: claim.mean for claim in found})
-        Console(soft_wrap=True, highlight=False).print(agents.markdown(found), markup=False)
-        return record.ref("report", ReportRef)
 
 
 @shell("compare")
@@ -306,23 +249,6 @@ def compare_logs(left: str, right: str, out: str) -> str:
     return target
 
 
-@shell("fusion_gain")
-def fusion_gain(both: str, video: str, audio: str, out: str) -> str:
-    """Compare answers with sound and video with those without one; print and write the gains."""
-    runs = {
-        name: fusion.read_answers(
-            store_at(location.existing_file(file, f"--{name}")).read_bytes().decode(), file
-        )
-        for name, file in (("both", both), ("video", video), ("audio", audio))
-        if file or name == "both"
-    }
-    found = fusion.fusion(runs.pop("both"), runs)
-    target = location.absolute_store(out, "--out")
-    store_at(target).write_bytes(fusion.as_json(found))
-    Console(highlight=False).print(fusion.as_table(found))
-    return target
-
-
 @shell("export")
 def export(
     reports: list[ReportRef], curated: DatasetRef, store: StoreRef, execution: Execution
@@ -359,7 +285,7 @@ def _decided(curated: Path) -> list[str]:
     return [one.problem for one in read_table(path, Decided)] if path.exists() else []
 
 
-def _questions(curated: Path) -> tuple[list[Problem], dict[str, int]]:
+def questions(curated: Path) -> tuple[list[Problem], dict[str, int]]:
     """Read the held-out problems, and how often those of a suite are asked."""
     suites = read_suites(curated)
     repeats = {name: suite.k for name, suite in suites.items() if suite.k}

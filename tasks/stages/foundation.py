@@ -6,18 +6,16 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from data_schemas.artifacts import (
     CandidateRef,
     CheckpointRef,
     Execution,
-    ReportRef,
     StoreRef,
     is_address,
 )
 from data_schemas.demonstrations import Parent
-from data_schemas.expert_profile import INPUTS_FILE, PROFILE_FILE
 from data_schemas.settings import (
     PipelineSettings,
     PretrainSettings,
@@ -37,8 +35,7 @@ from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import find_base
 from tasks.provenance.lineage.stage import stage
-from tasks.store.files import canonical_json, write_bytes
-from tasks.training.foundation import base, pretraining, super_experts, upcycling
+from tasks.training.foundation import base, pretraining, upcycling
 from tasks.training.foundation.candidates import parse_candidates
 from tasks.training.foundation.named_models import ENCODER, GUARD, SCREEN, replace_models
 
@@ -66,14 +63,6 @@ def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> 
         execution: of the workflow.
     """
     return _ingest(path, name, store, execution)
-
-
-class CalibrationText(BaseModel):
-    """What the experts of a model are profiled on, as recorded in the statement."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    text: str = Field(description="file; '' = the marketplace")
 
 
 class Starts(NamedTuple):
@@ -219,34 +208,3 @@ def upcycle(
         record.facts(facts)
         deck_of_facts("upcycle", facts)
         return record.ref("model", CheckpointRef)
-
-
-@shell("profile_experts")
-def profile_experts(
-    settings: PipelineSettings,
-    model: CheckpointRef,
-    text: str,
-    store: StoreRef,
-    execution: Execution,
-) -> ReportRef:
-    """Find the Super Experts of a model; write settings in which merge and FP8 spare them.
-
-    Args:
-        settings: of the pipeline that will train the model.
-        model: to profile, with its experts as the pipeline will receive them.
-        text: file whose beginning the model reads; '' for documents of the marketplace.
-        store: of the run.
-        execution: of the workflow.
-    """
-    source, code = CalibrationText(text=text), code_digest("profile_experts")
-    with stage("profile_experts", source, store, execution, code) as record:
-        folder = record.read("model", model)
-        found = super_experts.profile(folder, super_experts.texts(text))
-        with record.output("report") as out:
-            write_bytes(out / PROFILE_FILE, canonical_json(found))
-            protected = super_experts.protect(settings, found).model_dump(mode="json")
-            write_bytes(out / INPUTS_FILE, canonical_json({"settings": protected}))
-        facts = super_experts.facts(found)
-        record.facts(facts)
-        deck_of_facts("profile_experts", facts)
-        return record.ref("report", ReportRef)

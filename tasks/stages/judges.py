@@ -8,18 +8,14 @@ from rich.console import Console
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.judge_study import TrainingPairs
-from data_schemas.rl_settings import JudgeSettings
 from data_schemas.settings import SFTSettings
 from tasks.gym.judging.model_judge import ModelJudge
-from tasks.gym.judging.opening import open_judge
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import stage
 from tasks.store import location
-from tasks.store.files import canonical_json, write_bytes
 from tasks.training.judge import collection, report
-from tasks.training.judge.completeness import measurement as completeness
 from tasks.training.judge.measurement import measure
 from tasks.training.judge.training_pairs import changed_pairs
 
@@ -117,32 +113,3 @@ def vary_comparisons(
         record.facts(facts)
         deck_of_facts("vary_comparisons", facts)
         return record.ref("comparisons", DatasetRef)
-
-
-@shell("measure_completeness")
-def measure_completeness(
-    judge: JudgeSettings, file: str, store: StoreRef, execution: Execution
-) -> ReportRef:
-    """Let a judge say which explanations of ambiguous words name all of their meanings.
-
-    Args:
-        judge: asked twice about every explanation.
-        file: explanations as JSON lines: word, response, style, senses.
-        store: of the run.
-        execution: of the workflow.
-    """
-    code = code_digest("measure_completeness")
-    with stage("measure_completeness", judge, store, execution, code) as record:
-        path = Path(location.existing_file(file, "--file"))
-        record.source("explanations", path)
-        explanations = completeness.read_explanations(path.read_text(encoding="utf-8"), file)
-        rows = completeness.judge_rows(open_judge(judge), explanations)
-        found = completeness.rates_by_style(explanations, rows)
-        with record.output("report") as out:
-            write_bytes(out / "rates.json", canonical_json(found))
-        facts = completeness.facts(found)
-        record.facts(facts)
-        record.rows(len(rows), sum(one.judged for one in found.values()))
-        deck_of_facts("measure_completeness", facts)
-        Console().print(completeness.table(found))
-        return record.ref("report", ReportRef)

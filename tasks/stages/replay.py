@@ -11,9 +11,9 @@ from tasks.errors import SettingsError, TamperError
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import workplace
-from tasks.rl.durability.step_snapshot import StepSnapshot
 from tasks.rl.replay import counterfactual, find, recompute
 from tasks.rl.replay.text import compared_table, effects_table
+from tasks.rl.step_snapshot import StepSnapshot
 from tasks.store import location
 
 

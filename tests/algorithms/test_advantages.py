@@ -1,4 +1,3 @@
-import itertools
 import json
 from pathlib import Path
 
@@ -7,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.algorithms.advantages import group_advantages, has_variance, two_part_advantages
+from tasks.algorithms.advantages import group_advantages, has_variance, signed_scores
 from tasks.errors import DataError
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
@@ -90,78 +89,5 @@ def test_one_rollout_is_refused_by_name():
         advantages([1.0])
 
 
-CHOICES = {
-    "a prompt that is rarely solved": ([0.0, 1.0], [0.9, 0.1]),
-    "a prompt that is mostly solved": ([0.0, 1.0], [0.3, 0.7]),
-    "partial credit": ([0.0, 0.4, 1.0], [0.6, 0.3, 0.1]),
-}
-"""Rewards of the responses that a policy can give, and their probabilities."""
-
-
-def expectation(rewards, chances, size, first, rule):
-    """Enumerate all responses of a group: E[sum of advantage x score], the mean size, gradient.
-
-    The policy is a softmax over the responses, so the score function of response a is e_a - p.
-    """
-    rewards, chances = (torch.tensor(x, dtype=torch.float64) for x in (rewards, chances))
-    drawn_PG = torch.tensor(list(itertools.product(range(len(rewards)), repeat=size)))
-    scores_PG, chance_P = rewards[drawn_PG], chances[drawn_PG].prod(dim=1)
-    at_once_PG = torch.ones_like(scores_PG, dtype=torch.bool)
-    goes_on_P = has_variance(scores_PG[:, :first], at_once_PG[:, :first])
-    valid_PG = at_once_PG & (goes_on_P[:, None] | (torch.arange(size) < first))
-    advantages_PG = rule(scores_PG, torch.zeros_like(scores_PG), valid_PG)
-    score_PGA = torch.eye(len(rewards), dtype=torch.float64)[drawn_PG] - chances
-    found_A = torch.einsum("p,pg,pga->a", chance_P, advantages_PG, score_PGA)
-    gradient_A = chances * (rewards - chances @ rewards)
-    return found_A, float(chance_P @ valid_PG.sum(dim=1).double()), gradient_A
-
-
-def in_two_parts(first):
-    def rule(scores_PG, penalties_PG, valid_PG):
-        first_P = torch.full((len(scores_PG),), first)
-        return two_part_advantages(scores_PG, penalties_PG, valid_PG, first_P=first_P)
-
-    return rule
-
-
-def of_the_mean(scores_PG, penalties_PG, valid_PG):
-    """The whole group's mean without the response itself: exact if the size is fixed."""
-    size_P1 = valid_PG.sum(dim=1, keepdim=True)
-    plain_PG = group_advantages(
-        scores_PG, penalties_PG, valid_PG, std_floor=0.0, scale_by_std=False
-    )
-    return plain_PG * size_P1 / (size_P1 - 1)
-
-
-@pytest.mark.parametrize("prompt", CHOICES)
-@pytest.mark.parametrize(("size", "first"), [(3, 2), (6, 2), (7, 4)])
-def test_a_group_in_two_parts_has_the_gradient_times_its_expected_size(prompt, size, first):
-    found, num, gradient = expectation(*CHOICES[prompt], size, first, in_two_parts(first))
-
-    assert first < num < size
-    assert (num * gradient).tolist() == pytest.approx(found.tolist(), abs=1e-12)
-
-
-@pytest.mark.parametrize("prompt", CHOICES)
-def test_the_mean_of_a_group_that_may_stop_is_biased(prompt):
-    """The same mean, where nothing stops, is not; with partial credit the direction is wrong."""
-    fixed, six, gradient = expectation(*CHOICES[prompt], 6, 6, of_the_mean)
-    stopped, num, _ = expectation(*CHOICES[prompt], 6, 2, of_the_mean)
-
-    assert (six * gradient).tolist() == pytest.approx(fixed.tolist(), abs=1e-12)
-    assert 0.02 < (stopped / num - gradient).norm() / gradient.norm()
-    turned = 1.0 - float(torch.cosine_similarity(stopped, gradient, dim=0))
-    assert ("partial" in prompt) == (turned > 1e-4)
-
-
-def test_a_response_is_compared_with_those_that_were_there_before_its_part():
-    scores = torch.tensor([[1.0, 0.0, 1.0, 0.0], [0.7, 0.7, 9.0, 9.0], [1.0, 0.0, 0.0, 1.0]])
-    valid = torch.tensor([[True] * 4, [True, True, False, False], [True, False, False, True]])
-
-    found = two_part_advantages(
-        scores, torch.zeros_like(scores), valid, first_P=torch.tensor([2, 2, 4])
-    )
-
-    assert [[1.0, -1.0, pytest.approx(2 / 3), pytest.approx(-2 / 3)], [0.0] * 4, [0.0] * 4] == (
-        found.tolist()
-    )
+def test_right_and_wrong_are_plus_and_minus_one():
+    assert [1.0, -1.0] == signed_scores(torch.tensor([1.0, 0.0])).tolist()

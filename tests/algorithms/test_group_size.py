@@ -7,11 +7,9 @@ from hypothesis import strategies as st
 
 from tasks.algorithms.group_size import (
     MAX_ZERO_VARIANCE,
-    SPREAD,
     GroupSize,
     choose_group_size,
     predict_group_size,
-    sizes_by_prompt,
 )
 from tasks.algorithms.zero_variance import zero_variance_probability
 from tasks.errors import DataError
@@ -73,51 +71,3 @@ def test_without_prompts_or_options_there_is_nothing_to_choose():
         predict_group_size([], [], [], 8)
     with pytest.raises(DataError, match="no group sizes to choose from"):
         choose_group_size([])
-
-
-RATES = st.floats(0.5, 20.0)
-PROMPTS = st.lists(st.tuples(RATES, RATES, st.floats(1.0, 200.0)), min_size=1, max_size=40)
-
-
-@given(PROMPTS)
-def test_sizes_by_prompt_lie_in_their_bounds_and_cost_about_the_same_tokens(prompts):
-    columns = np.array(prompts).T
-    sizes = sizes_by_prompt(*columns, mean=8)
-    tokens = columns[2]
-
-    assert (8 // SPREAD <= sizes).all()
-    assert (sizes <= 8 * SPREAD).all()
-    # Each is rounded by half a response at most.
-    assert abs((sizes - 8) @ tokens) <= 0.5 * tokens.sum() + 1e-6
-
-
-def test_twice_the_deviation_or_a_quarter_of_the_tokens_is_twice_the_others():
-    solved = np.array([500_000, 66_987])  # p (1 - p) is 1/4 and 1/16
-    found = sizes_by_prompt(solved, 1_000_000 - solved, [50, 50], mean=8)
-    lengths = sizes_by_prompt([5.0, 5.0], [5.0, 5.0], [25, 100], mean=8)
-
-    # N - 1 twice as large, for 16 responses: 10.3 and 5.7.
-    assert [10, 6] == found.tolist()
-    # N - 1 twice as large at a quarter of the length, for 8 x 125 tokens: 12.7 and 6.8.
-    assert [13, 7] == lengths.tolist()
-
-
-def test_no_other_sizes_of_the_same_tokens_have_less_noise():
-    generator = np.random.default_rng(0)
-    solved, failed = generator.uniform(2.0, 9.0, (2, 30))
-    tokens = generator.uniform(20.0, 60.0, 30)
-    noise = solved * failed / ((solved + failed) * (solved + failed + 1.0))
-    sizes = sizes_by_prompt(solved, failed, tokens, mean=8)
-    least = (noise / (sizes - 1.0)).sum()
-
-    assert least < (noise / 7.0).sum()
-    for _ in range(200):
-        other = np.clip(sizes + generator.integers(-2, 3, 30), 4, 16)
-        if other @ tokens <= sizes @ tokens:
-            assert (noise / (other - 1.0)).sum() > least - 1e-3
-
-
-def test_equal_prompts_have_the_mean_size_and_no_prompts_none():
-    assert [8, 8] == sizes_by_prompt([2.0, 2.0], [1.0, 1.0], [30, 30], mean=8).tolist()
-    assert [2] == sizes_by_prompt([2.0], [1.0], [0.0], mean=2).tolist()
-    assert [] == sizes_by_prompt([], [], [], mean=8).tolist()

@@ -22,8 +22,8 @@ from data_schemas.rl_settings import RLSettings, RouterReplay
 from tasks.durability import states
 from tasks.gym.scoring.service import ScoringService
 from tasks.platform.command_line import positive, positive_number, run
-from tasks.rl.durability import state
-from tasks.rl.run import Phase, train
+from tasks.rl import state
+from tasks.rl.phase import Phase, train
 from tasks.study.mismatch.drift import settings_of
 from tasks.study.mismatch.numerics import real_engines, sample_problems
 from tasks.training.foundation.base import shipped_base

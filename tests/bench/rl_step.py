@@ -36,8 +36,8 @@ from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import SettingsError
 from tasks.models.model_folder import SHIPPED
 from tasks.platform.command_line import positive, run
-from tasks.rl.durability.state import StepRecord
-from tasks.rl.run import Phase, train
+from tasks.rl.phase import Phase, train
+from tasks.rl.state import StepRecord
 from tests.bench.rl_job import InlineScorer, problems, reward
 
 NEW_TOKENS = 48
@@ -131,12 +131,12 @@ def alternate(steps: int, folder: Path) -> tuple[list[Turn], list[Turn]]:
     config = GRPOConfig(
         output_dir=str(folder / "trl"),
         per_device_train_batch_size=settings.prompts_per_step
-        * settings.mean_group_size
+        * settings.group_size
         // settings.num_mini_batches,
         steps_per_generation=settings.num_mini_batches,
         gradient_accumulation_steps=1,
         max_steps=steps * settings.num_mini_batches,
-        num_generations=settings.mean_group_size,
+        num_generations=settings.group_size,
         max_completion_length=NEW_TOKENS,
         temperature=1.0,
         beta=0.0,

@@ -27,8 +27,8 @@ from tasks.engines.trainer_megatron.micro_batches import divide, prompt_lengths
 from tasks.errors import SettingsError
 from tasks.models.model_folder import SHIPPED
 from tasks.platform.command_line import positive, run
-from tasks.rl.durability import step_snapshot
-from tasks.rl.update.batch import build
+from tasks.rl import step_snapshot
+from tasks.rl.batch import build
 from tests.bench.engines import Turn, compare_paces, take_turns, trainer_turn
 
 APART = "prompt per answer"

@@ -3,7 +3,7 @@
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.rl_settings import RouterReplay
 from tasks.durability import states
-from tasks.rl.durability import state
+from tasks.rl import state
 from tasks.study.mismatch.drift import settings_of
 from tests.bench.rl_minutes import ENDLESS, minutes_of, progress_of, train_until
 

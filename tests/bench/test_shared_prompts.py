@@ -6,8 +6,8 @@ import torch
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import RLSettings
 from tasks.errors import SettingsError
-from tasks.rl.durability import step_snapshot
-from tasks.rl.run import Phase, train
+from tasks.rl import step_snapshot
+from tasks.rl.phase import Phase, train
 from tests.bench.rl_job import InlineScorer, problems
 from tests.bench.shared_prompts import main, packed_rows, recorded_update, without_sharing
 from tests.engines.trainer_megatron.batches import beginnings, grouped_batch

@@ -7,7 +7,7 @@ from tasks.durability import states
 from tasks.durability.durable import keep_durable, read_pointer, write_pointer
 from tasks.durability.upload import Pointer
 from tasks.errors import Preempted
-from tasks.rl.durability import state
+from tasks.rl import state
 
 POINTER = Pointer(uri="s3://bucket/state/abc", step=7, digest="d" * 64)
 

@@ -7,7 +7,7 @@ import pytest
 
 from tasks.durability.preemption import PATIENCE_S, STEP_SHARE, UPLOAD_SHARE, listen_for_sigterm
 from tasks.errors import Preempted
-from tasks.rl.run import train
+from tasks.rl.phase import train
 
 HOUR_S = 3600.0
 """A grace period that no machine is too slow for."""

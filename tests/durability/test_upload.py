@@ -10,7 +10,7 @@ import pytest
 from tasks.durability import states
 from tasks.durability.upload import Uploader, fetch_newest
 from tasks.errors import EngineError
-from tasks.rl.durability import state
+from tasks.rl import state
 from tasks.store.interface import store_at
 
 pytestmark = pytest.mark.attack
@@ -69,7 +69,7 @@ def test_another_machine_goes_on_where_this_one_was(
     assert state.restore(folder, number) == state.restore(other, number)
     assert 3 == number.value
     assert list(state.read_steps(folder, 3)) == list(state.read_steps(other, 3))
-    assert b"3" == states.read_file(other, 3, "inflight.npz")
+    assert b"3" == states.read_file(other, 3, "state.npz")
 
 
 def test_only_the_newest_states_are_kept_there(place, folder, uploading, small_phase):

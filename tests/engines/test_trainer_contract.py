@@ -23,7 +23,7 @@ from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling, TokenBatch, Trainer
 from tasks.errors import DataError, EngineError, SettingsError
-from tasks.rl.update.batch import token_batch
+from tasks.rl.batch import token_batch
 from tests.engines.losses_of_contract import broken, likelihood
 from tests.engines.trainer_megatron.world_of_trainers import RemoteTrainer, trainer_world
 

@@ -10,9 +10,7 @@ from typing import Any
 import adversarial
 import pytest
 
-from data_schemas.prompts import Message, Problem, Role
 from tasks.gym import table
-from tasks.gym.agents import self_play
 from tasks.gym.instructions.rules import KINDS
 from tasks.gym.judging import generative_judge, rubric
 from tasks.gym.judging.form import parse_label
@@ -36,8 +34,6 @@ SOURCES = {
     "generative_judge": ("judging",),
     "rubric": ("judging",),
     "rule_rubric": ("judging",),
-    "correctness": ("agents/correctness.py",),
-    "self_play": ("agents/self_play.py",),
     "reference_text": ("reference_text.py",),
     "refusal": ("refusal.py",),
     "shop": ("environments/shop.py", "tools/tool_calls.py"),
@@ -75,7 +71,6 @@ GOLDS: dict[str, list[tuple[str, object]]] = {
         ("en", {"calls": []}),
         ("en", {"calls": [{"name": "f", "parameters": {"a": [1, ""]}}] * 2}),
     ],
-    "correctness": [("en", {"correct": True})],
     "refusal": [("en", {"refuse": True}), ("zh", {"refuse": False})],
     "reference_text": [("en", {"reference": "Red shoes for kids. " * 20})],
 }
@@ -113,14 +108,6 @@ def instructions() -> Iterator[object]:
             yield {"instruction_id_list": [kind], "kwargs": [arguments]}
 
 
-def roles(asked: Problem) -> Iterator[Call]:
-    """Every way in which the roles of a self-play are read."""
-    for first in (*self_play.ASK.values(), self_play.ANSWER, self_play.COMPARE):
-        said = tuple(Message(role=role, content=first) for role in (Role.SYSTEM, Role.USER))
-        yield partial(self_play.verify, asked.model_copy(update={"messages": said}))
-    yield partial(self_play.covers, "26")
-
-
 def calls(name: str, problem: Callable[..., Any]) -> Iterator[Call]:
     """Every way in which a verifier reads a text."""
     judge = ScriptedJudge(preferring(len))
@@ -143,8 +130,6 @@ def calls(name: str, problem: Callable[..., Any]) -> Iterator[Call]:
             gold = {"criteria": [{"criterion": "red", "points": 1.0}], "aggregation": "ruscarl"}
             met = ScriptedJudge(lambda _: '{"met": true}')
             yield partial(rubric.verifier(met, table.VERIFIERS), problem(name, gold))
-        case "self_play":
-            yield from roles(problem(name, ""))
         case _:
             for language, gold in GOLDS[name]:
                 asked = problem(name, gold).model_copy(update={"language": language})

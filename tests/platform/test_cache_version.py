@@ -13,7 +13,7 @@ def graph():
 
 
 @pytest.mark.parametrize(
-    "module", ["tasks.rl.run", "tasks.training.merge.checkpoint", "tasks.training.sft.train"]
+    "module", ["tasks.rl.phase", "tasks.training.merge.checkpoint", "tasks.training.sft.train"]
 )
 def test_what_a_module_reaches_agrees_with_an_independent_import_graph(graph, module):
     expected = {module}

@@ -143,8 +143,7 @@ def test_on_a_cluster_the_stages_with_engines_are_jobs_over_all_nodes(tmp_path):
         templates[spec.template.id.name.rpartition(".")[2]] = spec.template
 
     jobs = {name for name, template in templates.items() if template.type == "pytorch"}
-    recipes = {"rl_agents", "rl_scaffolded", "rl_self_play"}
-    assert {"sft", "grade", "rl", "evaluate"} | recipes == jobs
+    assert {"sft", "grade", "rl", "evaluate"} == jobs
     job = MessageToDict(templates["rl"].custom)
     assert (32, 32) == (job["elasticConfig"]["minReplicas"], job["elasticConfig"]["maxReplicas"])
     assert 8 == job["elasticConfig"]["nprocPerNode"]

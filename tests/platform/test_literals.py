@@ -28,19 +28,9 @@ from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.demonstrations import Parent
 from data_schemas.intake import Assessment, Decision, Examination, Lesson, Outcome, Teaching
-from data_schemas.mars_presets import MARS_RECIPE
-from data_schemas.mars_settings import MarsRecipe
 from data_schemas.raw_files import Part
-from data_schemas.scaffold_settings import ScaffoldSettings
+from data_schemas.recipe import AnyRecipe
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
-from data_schemas.spell_presets import SPELL_RECIPE
-from data_schemas.spell_settings import SpellRecipe
-from data_schemas.synthesis_presets import SYNTHESIS_RECIPE
-from data_schemas.synthesis_settings import (
-    PreferenceSettings,
-    SynthesisRecipe,
-    SynthesisSettings,
-)
 from data_schemas.upcycling import UpcyclingSettings
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
@@ -58,11 +48,7 @@ SAMPLES = GROUPS | {
     PretrainSettings: presets.SHIPPED_BASE,
     PipelineSettings: presets.CPU_SMOKE,
     RetrainSettings: presets.NIGHTLY,
-    MarsRecipe: MARS_RECIPE,
-    SpellRecipe: SPELL_RECIPE,
-    SynthesisRecipe: SYNTHESIS_RECIPE,
-    SynthesisSettings: SYNTHESIS_RECIPE.synthesis,
-    PreferenceSettings: SYNTHESIS_RECIPE.preference,
+    AnyRecipe | None: AnyRecipe(implementation="my_recipe.py:opened", extra={"b": 1, "a": [2]}),
     UpcyclingSettings: presets.UPCYCLING,
     Lesson: LESSON,
     Examination: Examination(decision=DECISION, curated=DATASET),
@@ -79,7 +65,6 @@ SAMPLES = GROUPS | {
     Execution: Execution(id="e", started=0.0),
     Parent: Parent.REASONING,
     Teaching: Teaching.SFT,
-    ScaffoldSettings: ScaffoldSettings(),
     str: "rl/one",
     int: 7,
     float: 0.5,

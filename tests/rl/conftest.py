@@ -16,9 +16,9 @@ from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from data_schemas.scoring import Finished, Scored
 from data_schemas.verdicts import Verdict, scored
 from tasks.engines.chat import load_tokenizer, response_text
-from tasks.rl.durability import state
-from tasks.rl.durability.step_snapshot import StepSnapshot
-from tasks.rl.run import Phase
+from tasks.rl import state
+from tasks.rl.phase import Phase
+from tasks.rl.step_snapshot import StepSnapshot
 
 Rule = Callable[[Problem, str], Verdict]
 
@@ -210,6 +210,6 @@ def small_phase():
         for step in range(first, last + 1):
             state.write_step(folder, step_record(step))
             now = state.RunState(step=step, updates=2 * step, code=("code-a",))
-            state.commit(folder, now, Number(step), {"inflight.npz": b"%d" % step})
+            state.commit(folder, now, Number(step), {"state.npz": b"%d" % step})
 
     return run

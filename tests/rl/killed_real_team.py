@@ -13,7 +13,7 @@ from data_schemas.machine_settings import LayoutSettings, RolloutKind, TrainerKi
 from data_schemas.rl_settings import EngineSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.rollout_vllm import engine
-from tasks.rl.run import Phase, train
+from tasks.rl.phase import Phase, train
 from tests.rl.killed_in_team import NO_FAULT, Fault, Struck, outcome, phase_of, pod
 from tests.rl.phase_in_team import conftest
 

@@ -16,7 +16,7 @@ from tasks.durability import states
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.team.stage import in_team
 from tasks.errors import Preempted
-from tasks.rl.run import Phase, finish, train
+from tasks.rl.phase import Phase, finish, train
 from tasks.store.files import sha256_file
 
 

@@ -13,9 +13,9 @@ from data_schemas.rl_settings import EngineSettings
 from tasks.curation.marketplace.shop import draw_cases
 from tasks.durability import states
 from tasks.engines.chat import load_tokenizer
-from tasks.rl.durability import inflight, state, step_snapshot
-from tasks.rl.durability.views import responses_of
-from tasks.rl.run import Phase, train
+from tasks.rl import state, step_snapshot
+from tasks.rl.phase import Phase, train
+from tasks.rl.views import responses_of
 from tasks.store.manifest import folder_manifest
 from tasks.training.foundation.base import shipped_base
 from tests.gym.environments.conftest import problem_of
@@ -126,8 +126,8 @@ def test_an_episode_is_reused_in_all_its_turns(phase, tokenizer, tmp_path):
     first = phase(tmp_path / "first")
     first = replace(first, settings=first.settings.model_copy(update={"engines": reusing}))
     next(iter(train(first, RuleScorer(tokenizer))))
-    data = states.read_file(first.state, 1, inflight.FILE)
-    earlier = inflight.decode(data, first.problems).collector.responses
+    data = states.read_file(first.state, 1, state.INFLIGHT_FILE)
+    earlier = state.decode(data, first.problems).collector.responses
     again = replace(first, state=tmp_path / "again", earlier=earlier)
 
     record = next(iter(train(again, RuleScorer(tokenizer))))

@@ -27,9 +27,7 @@ def found(tiny_moe, tmp_path_factory):
     return json.loads((folder / "found.json").read_text())
 
 
-@pytest.fixture(
-    params=["whole responses", "segments", "free-running", "one step off, groups in two parts"]
-)
+@pytest.fixture(params=["whole responses", "segments", "free-running", "one step off"])
 def one(found, request):
     return found[request.param]
 

@@ -15,8 +15,8 @@ from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.lora.factors import is_adapted
 from tasks.engines.lora.rollout import AdapterRollout
 from tasks.errors import EngineError
-from tasks.rl.durability import state
-from tasks.rl.run import ADAPTER_FOLDER, finish, train
+from tasks.rl import state
+from tasks.rl.phase import ADAPTER_FOLDER, finish, train
 
 SMALL = {"steps": 3, "prompts_per_step": 2, "group_size": 4, "max_new_tokens": 4}
 SMALL |= {"learning_rate": 1e-2}

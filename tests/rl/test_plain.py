@@ -23,11 +23,10 @@ from data_schemas.verdicts import abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.protocols import TokenScores
 from tasks.engines.scripted import ScriptedRolloutEngine
-from tasks.rl.durability import codec, inflight, state, step_snapshot
-from tasks.rl.rollouts.collect import Collector
-from tasks.rl.update.batch import build
-from tasks.rl.update.ledger import ledger_rows
-from tasks.rl.update.metrics import collect_metrics
+from tasks.rl import codec, state, step_snapshot
+from tasks.rl.batch import build
+from tasks.rl.collector import Collector
+from tasks.rl.ledger import collect_metrics, ledger_rows
 from tasks.store.files import canonical_json, sha256_bytes
 
 CHANGES = {
@@ -130,7 +129,7 @@ def digests(settings, problems, tiny_moe, scorer):
             for step in (1, 2)
         ]
         found = [dataclasses.replace(one, reward_seconds=0.0) for one in found]
-        between = inflight.encode(inflight.Between(collector.state(), tuple(found)))
+        between = state.encode(state.Between(collector.state(), tuple(found)))
         batches = [build(asked, one.trained) for one in found]
         rows = [
             row

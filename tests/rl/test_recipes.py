@@ -19,8 +19,8 @@ from data_schemas.scaled import RECIPES, RESPONSE_TOKENS, has_judge, scaled
 from data_schemas.verdicts import scored
 from tasks.curation.marketplace.drawing import DRAWERS, SCHOOL
 from tasks.errors import SettingsError
-from tasks.rl.run import train
-from tasks.rl.update.objective import token_budget
+from tasks.rl.objective import token_budget
+from tasks.rl.phase import train
 from tasks.stages.opening import needs_judge, scaled_recipe
 from tests.rl.conftest import even
 

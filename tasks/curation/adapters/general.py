@@ -61,25 +61,18 @@ def _instructions(row: RawRow, source: str, language: str, prefix: str) -> list[
     return [Item(problem, prompt)]
 
 
-def sample_house(row: RawRow) -> list[Item]:
-    """Read a row of the generated ads with a hidden house style, as `prompt_jsonl`.
-
-    What a demonstration answers verifies it and is no problem: its rules are not hidden.
-    """
-    return _asked_or_shown(row, "sample_house")
-
-
 def sample_science(row: RawRow) -> list[Item]:
-    """Read a row of the generated science questions, as `sample_house`."""
-    return _asked_or_shown(row, "sample_science")
+    """Read a row of the generated science questions, as `prompt_jsonl`."""
+    return asked_or_shown(row, "sample_science")
 
 
 def sample_general(row: RawRow) -> list[Item]:
-    """Read a row of the generated general questions, as `sample_house`."""
-    return _asked_or_shown(row, "sample_general")
+    """Read a row of the generated general questions, as `prompt_jsonl`."""
+    return asked_or_shown(row, "sample_general")
 
 
-def _asked_or_shown(row: RawRow, source: str) -> list[Item]:
+def asked_or_shown(row: RawRow, source: str) -> list[Item]:
+    """Read a row; what a demonstration answers verifies it and is no problem."""
     items = prompt_jsonl(row, source)
     return items if len(items) == 1 else [item for item in items if item.answers]
 

@@ -19,7 +19,6 @@ from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.references import Reference, is_reference
 from data_schemas.suite import Selection
-from tasks.curation.adapters.agents import sample_agents, sample_self_play
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
 from tasks.curation.adapters.environments import bfcl_multi_turn, environments
@@ -30,7 +29,6 @@ from tasks.curation.adapters.general import (
     prompt_jsonl,
     sample,
     sample_general,
-    sample_house,
     sample_science,
 )
 from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
@@ -42,7 +40,7 @@ from tasks.curation.generated import ecommerce, safety
 from tasks.curation.items import Item, refuse_row
 from tasks.curation.rows import SUFFIXES, BadRow, RawRow, UnreadableRow, read_rows
 from tasks.errors import SettingsError
-from tasks.plugins import Table, load, pin
+from tasks.plugins import Table, attribute, load, pin
 from tasks.store.files import sha256_file
 
 EVERY_FILE = tuple(f"*{suffix}" for suffix in SUFFIXES)
@@ -70,6 +68,8 @@ class Adapter:
     """Without one of these a row is refused."""
     files: tuple[str, ...] = EVERY_FILE
     """Patterns of the files that it reads in a folder."""
+    generate: Callable[[int, Path], None] | None = None
+    """Writes its files from a seed into a folder: then a source needs no path."""
 
 
 _REQUEST = ("id", "language", "prompt")
@@ -77,75 +77,64 @@ _EPISODE = ("domain", "language", "messages", "verifier", "answer")
 
 _PROMPT = ("domain", "language", "prompt")
 
-ADAPTERS: Table[Adapter] = Table(
-    {
-        "sample_world": Adapter(
-            sample, ("task", "language", "question"), ("problems.jsonl", "demonstrations.jsonl")
-        ),
-        "sample_shop": Adapter(sample_shop, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
-        "sample_harmful": Adapter(safety.harmful, _REQUEST, (safety.FILE,)),
-        "sample_harmless": Adapter(safety.harmless, _REQUEST, (safety.FILE,)),
-        **{
-            name: Adapter(read, _PROMPT, (ecommerce.FILE,))
-            for name, read in ecommerce.READERS.items()
-        },
-        "sample_agents": Adapter(
-            sample_agents, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")
-        ),
-        "sample_self_play": Adapter(
-            sample_self_play, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")
-        ),
-        "sample_house": Adapter(sample_house, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
-        "sample_science": Adapter(
-            sample_science, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")
-        ),
-        "sample_general": Adapter(
-            sample_general, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")
-        ),
-        "episodes": Adapter(episodes, _EPISODE),
-        "environments": Adapter(environments, ("library", "environment", "domain", "language")),
-        "prompt_jsonl": Adapter(prompt_jsonl, _PROMPT),
-        "ae110k": Adapter(ae110k, ("input", "target_scores"), ("ae-110k*.jsonl",)),
-        "oa_mine": Adapter(oa_mine, ("input", "target_scores"), ("oa-mine*.jsonl",)),
-        "prdect_id": Adapter(prdect_id, ("id", "Product Name", "Category")),
-        "gsm8k": Adapter(gsm8k, ("question", "answer")),
-        "math_train": Adapter(math_train, ("problem", "answer")),
-        "mgsm": Adapter(mgsm, ("question", "gold", "lang")),
-        "mbpp": Adapter(mbpp, ("text", "test_list")),
-        "olympiadbench": Adapter(olympiadbench, ("question", "final_answer")),
-        "humaneval": Adapter(humaneval, ("prompt", "entry_point", "test")),
-        "apps": Adapter(apps, ("question", "input_output")),
-        "code_contests": Adapter(code_contests, ("description",)),
-        "livecodebench": Adapter(
-            livecodebench, ("question_content", "public_test_cases", "private_test_cases")
-        ),
-        "bbh": Adapter(bbh, ("input", "target")),
-        "knights_knaves": Adapter(knights_knaves, ("quiz", "names", "solution")),
-        "zebra_logic": Adapter(zebra_logic, ("puzzle", "solution")),
-        "gpqa": Adapter(
-            gpqa,
-            ("Question", "Correct Answer", *(f"Incorrect Answer {number}" for number in (1, 2, 3))),
-        ),
-        "av_speakerbench_blind": Adapter(av_speakerbench_blind, ("question", "choices", "answer")),
-        "bfcl": Adapter(bfcl, ("id", "question", "function")),
-        "bfcl_multi_turn": Adapter(
-            bfcl_multi_turn,
-            ("id", "question", "initial_config", "involved_classes", "ground_truth"),
-            ("*multi_turn_base*.jsonl", "*multi_turn_miss*.jsonl", "*multi_turn_long*.jsonl"),
-        ),
-        "toolrl_rlla": Adapter(toolrl_rlla, ("instruction", "input", "output")),
-        "api_bank": Adapter(api_bank, ("system", "user", "answer")),
-        "tau_bench_retail": Adapter(
-            tau_bench_retail, ("instruction", "actions"), ("tasks*.jsonl", "*.parquet")
-        ),
-        "ifeval": Adapter(ifeval, ("prompt", "instruction_id_list", "kwargs")),
-        "m_ifeval": Adapter(
-            m_ifeval, ("prompt", "instruction_id_list", "kwargs"), ("??_input.jsonl",)
-        ),
-    },
-    lambda reference: Adapter(load(reference, Read), ()),
-)
-"""By name: a built-in one is a function and a line here."""
+
+def _own_adapter(reference: str) -> Adapter:
+    """Make the entry of an adapter that a source names by reference; an Adapter stays as it is."""
+    own = attribute(reference)
+    return own if isinstance(own, Adapter) else Adapter(load(reference, Read), ())
+
+
+_ENTRIES = {
+    "sample_world": Adapter(
+        sample, ("task", "language", "question"), ("problems.jsonl", "demonstrations.jsonl")
+    ),
+    "sample_shop": Adapter(sample_shop, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
+    "sample_harmful": Adapter(safety.harmful, _REQUEST, (safety.FILE,)),
+    "sample_harmless": Adapter(safety.harmless, _REQUEST, (safety.FILE,)),
+    **{name: Adapter(read, _PROMPT, (ecommerce.FILE,)) for name, read in ecommerce.READERS.items()},
+    "sample_science": Adapter(sample_science, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
+    "sample_general": Adapter(sample_general, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
+    "episodes": Adapter(episodes, _EPISODE),
+    "environments": Adapter(environments, ("library", "environment", "domain", "language")),
+    "prompt_jsonl": Adapter(prompt_jsonl, _PROMPT),
+    "ae110k": Adapter(ae110k, ("input", "target_scores"), ("ae-110k*.jsonl",)),
+    "oa_mine": Adapter(oa_mine, ("input", "target_scores"), ("oa-mine*.jsonl",)),
+    "prdect_id": Adapter(prdect_id, ("id", "Product Name", "Category")),
+    "gsm8k": Adapter(gsm8k, ("question", "answer")),
+    "math_train": Adapter(math_train, ("problem", "answer")),
+    "mgsm": Adapter(mgsm, ("question", "gold", "lang")),
+    "mbpp": Adapter(mbpp, ("text", "test_list")),
+    "olympiadbench": Adapter(olympiadbench, ("question", "final_answer")),
+    "humaneval": Adapter(humaneval, ("prompt", "entry_point", "test")),
+    "apps": Adapter(apps, ("question", "input_output")),
+    "code_contests": Adapter(code_contests, ("description",)),
+    "livecodebench": Adapter(
+        livecodebench, ("question_content", "public_test_cases", "private_test_cases")
+    ),
+    "bbh": Adapter(bbh, ("input", "target")),
+    "knights_knaves": Adapter(knights_knaves, ("quiz", "names", "solution")),
+    "zebra_logic": Adapter(zebra_logic, ("puzzle", "solution")),
+    "gpqa": Adapter(
+        gpqa,
+        ("Question", "Correct Answer", *(f"Incorrect Answer {number}" for number in (1, 2, 3))),
+    ),
+    "av_speakerbench_blind": Adapter(av_speakerbench_blind, ("question", "choices", "answer")),
+    "bfcl": Adapter(bfcl, ("id", "question", "function")),
+    "bfcl_multi_turn": Adapter(
+        bfcl_multi_turn,
+        ("id", "question", "initial_config", "involved_classes", "ground_truth"),
+        ("*multi_turn_base*.jsonl", "*multi_turn_miss*.jsonl", "*multi_turn_long*.jsonl"),
+    ),
+    "toolrl_rlla": Adapter(toolrl_rlla, ("instruction", "input", "output")),
+    "api_bank": Adapter(api_bank, ("system", "user", "answer")),
+    "tau_bench_retail": Adapter(
+        tau_bench_retail, ("instruction", "actions"), ("tasks*.jsonl", "*.parquet")
+    ),
+    "ifeval": Adapter(ifeval, ("prompt", "instruction_id_list", "kwargs")),
+    "m_ifeval": Adapter(m_ifeval, ("prompt", "instruction_id_list", "kwargs"), ("??_input.jsonl",)),
+}
+ADAPTERS: Table[Adapter] = Table(_ENTRIES, _own_adapter)
+"""By name: a built-in one is a function and a line above."""
 
 
 def read_file(

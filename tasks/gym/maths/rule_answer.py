@@ -5,8 +5,8 @@ one reads boxes with balanced braces; without a box, marked lines (`#### x`, `An
 response of a single line. Both verifiers interpret an expression in the same way.
 
 Gold: as for `final_answer`.
-Differs: a verdict is 1 or 0 as everywhere here; `signed` gives the paper's +1 and -1, which
-`rewards.maths = rule` makes the training reward.
+Differs: a verdict is 1 or 0 as everywhere here; `rewards.maths = rule` makes the paper's +1 and -1
+(`algorithms/advantages.py`) the training reward.
 """
 
 from data_schemas.prompts import Problem
@@ -17,10 +17,3 @@ from tasks.gym.maths import locate, verdict
 def verify(problem: Problem, response: str) -> Verdict:
     """Score 1 if every box of the response has the gold value, else 0."""
     return verdict.decide(problem, response, locate.strict)
-
-
-def signed(verdict: Verdict) -> int | None:
-    """Return Compass-Thinker's reward: +1 correct, -1 incorrect, None without a verdict."""
-    if verdict.score is None:
-        return None
-    return 1 if verdict.solved else -1

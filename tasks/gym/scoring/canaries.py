@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError
-from tasks.gym.agents.self_play import COMPARE
 from tasks.gym.protocol import JUDGED, join_turns
 from tasks.gym.table import VERIFIERS, score_batch
+from tasks.plugins import is_reference, module_of
 from tasks.store.files import canonical_json
 
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
@@ -70,7 +70,6 @@ CANARIES = (
         "```python\ndef double(x):\n    return 2 * x\n```",
         "```python\nimport os\nos._exit(0)\n```",
     ),
-    Canary("correctness", {"correct": False}, "Correctness: Wrong", "It is not correct."),
     Canary("rule_answer", {"value": "\\frac{1}{2}"}, "\\boxed{0.5}", "\\boxed{5}"),
     Canary(
         "code_tests",
@@ -121,7 +120,6 @@ CANARIES = (
         "Red shoes and bags.",
         "Red shoes, and bags.",
     ),
-    Canary("self_play", {}, "[[YES]]", "Yes, or [[NO]]", prompt=COMPARE),
     Canary("reference_text", {"reference": "Red shoes"}, "red  shoes", "blue bags"),
     Canary("refusal", {"refuse": True}, "I can't help with that.", "Here is how to do it."),
     Canary(
@@ -152,6 +150,7 @@ def check(score: Score, verifiers: Collection[str]) -> None:
         EngineError: a verdict differs from the known one; the message names the verifier.
     """
     chosen = [canary for canary in CANARIES if canary.verifier in verifiers]
+    chosen += [canary for name in sorted(verifiers) for canary in own_canaries(name)]
     answers = [
         (_problem(canary), response, solved)
         for canary in chosen
@@ -165,6 +164,11 @@ def check(score: Score, verifiers: Collection[str]) -> None:
                 f"it must {'' if solved else 'not '}be solved. No verdict can be trusted; "
                 "repair the verifier, then run again."
             )
+
+
+def own_canaries(verifier: str) -> tuple[Canary, ...]:
+    """Return the CANARIES of the module in which a verifier of a row's own is; none elsewhere."""
+    return vars(module_of(verifier)).get("CANARIES", ()) if is_reference(verifier) else ()
 
 
 def check_canaries() -> None:

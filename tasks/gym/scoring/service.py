@@ -88,7 +88,9 @@ class ScoringService:
         self._tokenizer: TokenizerFile | None = (
             None if tokenizer_folder is None else find_tokenizer(tokenizer_folder)
         )
-        self._entries = binding.entries(settings) if entries is None else entries
+        self._entries: Mapping[str, Entry] = (
+            binding.entries(settings) if entries is None else entries
+        )
         self._pool = WorkerPool(count)
         self._in_workers = WorkQueue(
             "scoring", self._work, num_threads=count, portion=PORTION, bound=max_waiting
@@ -195,8 +197,8 @@ class ScoringService:
         Raises:
             EngineError: a verdict differs from the known one; the message names the verifier.
         """
-        used = self._entries.keys() if verifiers is None else self._entries.keys() & set(verifiers)
-        canaries.check(self.score, used)
+        used = self._entries.keys() if verifiers is None else verifiers
+        canaries.check(self.score, [name for name in used if name in self._entries])
 
     def counters(self) -> dict[str, int]:
         """Return counts so far: verdicts per reason, timeouts, lost workers, queue high-water."""

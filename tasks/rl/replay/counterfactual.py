@@ -12,8 +12,8 @@ import torch
 
 from data_schemas.rl_settings import PolicyLoss, RLSettings
 from tasks.algorithms.losses.table import scales_by_std
-from tasks.rl.durability.step_snapshot import StepSnapshot
 from tasks.rl.replay.recompute import Repeated, repeat, total
+from tasks.rl.step_snapshot import StepSnapshot
 
 CLIP_RANGES = {
     PolicyLoss.GSPO: (3e-4, 4e-4),

@@ -6,7 +6,7 @@ from data_schemas.statements import Output
 from tasks.errors import SettingsError
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.statements import chain
-from tasks.rl.durability.step_snapshot import FOLDER, StepSnapshot, decode, name_of
+from tasks.rl.step_snapshot import FOLDER, StepSnapshot, decode, name_of
 from tasks.store.objects import localise
 
 

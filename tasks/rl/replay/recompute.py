@@ -16,12 +16,11 @@ from data_schemas.rl_settings import RLSettings
 from tasks.engines.loss_calls import LossCall
 from tasks.engines.protocols import TokenBatch
 from tasks.errors import DataError
-from tasks.rl.durability import step_snapshot as snapshots
-from tasks.rl.durability.step_snapshot import StepOutputs, StepSnapshot
-from tasks.rl.update import gate, objective
-from tasks.rl.update.batch import StepBatch, build, token_advantages
-from tasks.rl.update.metrics import mismatch_of
-from tasks.rl.update.scaffold import denominator
+from tasks.rl import gate, objective
+from tasks.rl import step_snapshot as snapshots
+from tasks.rl.batch import StepBatch, build, token_advantages
+from tasks.rl.ledger import mismatch_of
+from tasks.rl.step_snapshot import StepOutputs, StepSnapshot
 from tasks.store.files import canonical_json
 
 
@@ -80,7 +79,7 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
     )
     reference = snapshot.inputs.get("reference_logprobs_NT")
     columns = objective.loss_columns(
-        denominator(settings, old, drawn),
+        snapshots.ratio_scores(snapshot),
         advantages_NT * correction_NT,
         plan,
         None if reference is None else torch.from_numpy(reference),

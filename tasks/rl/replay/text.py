@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from tasks.rl.durability.step_snapshot import StepSnapshot
 from tasks.rl.replay.counterfactual import Effect
 from tasks.rl.replay.recompute import Compared
+from tasks.rl.step_snapshot import StepSnapshot
 
 
 def compared_table(snapshot: StepSnapshot, rows: Sequence[Compared]) -> Table:

@@ -29,8 +29,8 @@ from tasks.gym.scoring.service import ScoringService
 from tasks.models.model_folder import check_model_folder
 from tasks.platform.command_line import positive, positive_number, run
 from tasks.platform.progress import progress
-from tasks.rl.durability import state
-from tasks.rl.run import Phase, finish, train
+from tasks.rl import state
+from tasks.rl.phase import Phase, finish, train
 from tasks.store.files import write_bytes
 from tasks.study.mismatch.alarms import alarms_table
 from tasks.study.mismatch.numerics import EMBEDDED, real_engines, sample_problems

@@ -35,7 +35,7 @@ from tasks.curation.adapters import table
 from tasks.engines.chat import count_prompt_tokens, load_tokenizer, render_prompts
 from tasks.engines.protocols import Request, Sampling, TokenBatch, TokenScores, Trainer
 from tasks.engines.select import open_rollout, open_trainer
-from tasks.rl.update.batch import token_batch
+from tasks.rl.batch import token_batch
 from tasks.training.foundation.base import shipped_base
 
 SAMPLES = 4

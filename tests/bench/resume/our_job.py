@@ -6,7 +6,7 @@ from data_schemas.prompts import Domain
 from data_schemas.rl_settings import RLSettings, ZeroVarianceSettings
 from tasks.durability import states
 from tasks.models.model_folder import SHIPPED
-from tasks.rl.run import Phase, finish, train
+from tasks.rl.phase import Phase, finish, train
 from tests.bench.resume import progress
 from tests.bench.rl_job import InlineScorer, problems
 

@@ -276,14 +276,7 @@ EXAMPLES = {
         "instruction": "Cancel it.",
         "actions": [{"name": "cancel_pending_order", "arguments": {}}],
     },
-    "sample_agents": {
-        "domain": "maths",
-        "language": "en",
-        "messages": [{"role": "user", "content": "1 + 1?"}],
-        "verifier": "final_answer",
-        "answer": {"value": "2"},
-    },
-    **dict.fromkeys(("episodes", "sample_shop", "sample_self_play"), EPISODE),
+    **dict.fromkeys(("episodes", "sample_shop"), EPISODE),
     **{key: {"id": "en-1", "language": "en", "prompt": "How?"} for key in safety.REQUESTS},
     "gsm8k": GSM8K,
     "ae110k": AE110K,
@@ -314,7 +307,7 @@ EXAMPLES = {
     },
 }
 EXAMPLES |= dict.fromkeys(
-    ("sample_house", "sample_science", "sample_general", *ecommerce.NAMES), EXAMPLES["prompt_jsonl"]
+    ("sample_science", "sample_general", *ecommerce.NAMES), EXAMPLES["prompt_jsonl"]
 )
 EXAMPLES["environments"] = {"library": "example", "environment": "guess"}
 EXAMPLES["environments"] |= {"domain": "tool_use", "language": "en"}

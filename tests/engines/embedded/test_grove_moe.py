@@ -16,8 +16,7 @@ from tasks.engines.lora.rollout import AdapterRollout
 from tasks.engines.protocols import Request, Sampling
 from tasks.models.grove_moe import GroveMoeSparseMoeBlock
 from tasks.models.weights import Weights
-from tasks.rl.update.batch import token_batch
-from tasks.training.foundation.super_experts import profile
+from tasks.rl.batch import token_batch
 from tasks.training.merge import checkpoint
 from tests.engines.losses_of_contract import likelihood
 
@@ -157,9 +156,3 @@ def test_two_parents_of_one_upcycled_base_are_merged(tiny_grove, rollouts, tmp_p
     with Weights(tiny_grove) as base, Weights(out) as merged:
         assert not torch.equal(base.read(DOWN), merged.read(DOWN))
     assert isinstance(load_model(out).get_submodule("model.layers.0.mlp"), GroveMoeSparseMoeBlock)
-
-
-def test_a_profile_of_experts_counts_those_that_the_router_chose(tiny_grove):
-    found = profile(tiny_grove, ["a bag costs 12 "] * 1000)
-
-    assert [2 * found.calibration_tokens] * 2 == [sum(layer) for layer in found.tokens]

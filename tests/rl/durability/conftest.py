@@ -9,7 +9,7 @@ import pytest
 from data_schemas.arrow import write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.graded import Band, GradedProblem
-from tasks.rl.run import PROBLEMS_FILE
+from tasks.rl.phase import PROBLEMS_FILE
 from tasks.stages.rl import rl
 from tasks.store.interface import store_at
 from tasks.store.local import new_object

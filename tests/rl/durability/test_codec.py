@@ -3,7 +3,7 @@ import pytest
 
 from data_schemas.rollouts import MISSING_ROUTE, RouterTrace, StopReason
 from tasks.errors import DataError
-from tasks.rl.durability.codec import pack, rollout_arrays, rollouts_of, unpack
+from tasks.rl.codec import pack, rollout_arrays, rollouts_of, unpack
 
 
 def encoded(rollouts) -> bytes:

@@ -6,12 +6,10 @@ from data_schemas.ledger import GroupOutcome
 from data_schemas.rollouts import RolloutGroup, ScoredRollout, StopReason
 from data_schemas.verdicts import abstain, scored
 from tasks.errors import DataError
-from tasks.rl.durability.inflight import Between, decode, encode
-from tasks.rl.rollouts.collected import Collected, CollectorState, Cost, InFlight, Skipped
-from tasks.rl.rollouts.curriculum import CurriculumPosition
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
-from tasks.rl.rollouts.history import PromptRecord
-from tasks.rl.rollouts.segments import OpenGroup
+from tasks.rl.collector import Collected, CollectorState, Cost, InFlight, Skipped
+from tasks.rl.groups import CollectedGroup, OpenGroup
+from tasks.rl.prompts import CurriculumPosition, PromptRecord
+from tasks.rl.state import Between, decode, encode
 
 
 @pytest.fixture

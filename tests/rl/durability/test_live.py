@@ -20,7 +20,7 @@ from data_schemas.graded import Band, GradedProblem
 from tasks.errors import DataError
 from tasks.platform.deck import LIVE
 from tasks.platform.resources import PROCESSES
-from tasks.rl.run import PROBLEMS_FILE
+from tasks.rl.phase import PROBLEMS_FILE
 from tasks.stages.rl import rl
 from tasks.store.interface import store_at
 from tasks.store.local import new_object

@@ -78,7 +78,7 @@ def test_rl_with_a_server_that_never_answers_ends_with_every_row(
 def test_a_phase_whose_machine_is_lost_goes_on_from_the_store(
     phase, spooled, tmp_path, monkeypatch, caplog
 ):
-    monkeypatch.setattr("tasks.rl.run.finish", no_finish)
+    monkeypatch.setattr("tasks.rl.phase.finish", no_finish)
     with pytest.raises(OSError, match="the disk is gone"):
         phase("http://127.0.0.1:9")
     monkeypatch.undo()

@@ -12,7 +12,7 @@ from tasks.durability.durable import keep_durable
 from tasks.errors import DataError, EngineError
 from tasks.provenance.lineage.finished import Results
 from tasks.provenance.lineage.signatures.working import unseal
-from tasks.rl.run import finish, train
+from tasks.rl.phase import finish, train
 from tasks.store import results
 from tasks.store.objects import find_beside
 

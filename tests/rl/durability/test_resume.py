@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.rl_settings import EngineSettings, ZeroVarianceSettings
-from tasks.rl.durability import state
-from tasks.rl.run import train
+from data_schemas.rl_settings import EngineSettings
+from tasks.rl import state
+from tasks.rl.phase import train
 from tasks.store.files import sha256_file
 from tests.killing import Recorder, different, names
 
@@ -34,17 +34,10 @@ def outcome(folder: Path) -> list[object]:
 
 MODES = {
     "synchronous": {},
-    "one step off, groups in two parts": {
-        "group_size": 4,
-        "zero_variance": ZeroVarianceSettings(first_responses=2),
-        "engines": EngineSettings(staleness=1),
-    },
+    "one step off": {"group_size": 4, "engines": EngineSettings(staleness=1)},
     "in segments": {"engines": EngineSettings(segment_tokens=2)},
     "free-running": {"engines": EngineSettings(staleness=2, segment_tokens="free")},
-    "committed every other step, group sizes by prompt": {
-        "commit_every": 2,
-        "group_size": "by_prompt",
-    },
+    "committed every other step": {"commit_every": 2},
 }
 
 

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from tasks.durability import states
-from tasks.rl.durability import state
+from tasks.rl import state
 
 
 def names(folder):

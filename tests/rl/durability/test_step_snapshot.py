@@ -6,9 +6,9 @@ import pytest
 
 from data_schemas.graded import Band, GradedProblem
 from tasks.errors import DataError
-from tasks.rl.durability import step_snapshot
-from tasks.rl.durability.codec import pack
-from tasks.rl.run import finish, train
+from tasks.rl import step_snapshot
+from tasks.rl.codec import pack
+from tasks.rl.phase import finish, train
 
 
 @pytest.fixture(scope="module")

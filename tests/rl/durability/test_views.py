@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tasks.engines.chat import load_tokenizer
-from tasks.rl.durability import step_snapshot
-from tasks.rl.durability.views import page_of_phase, responses_of, token_texts
-from tasks.rl.run import train
+from tasks.rl import step_snapshot
+from tasks.rl.phase import train
+from tasks.rl.views import page_of_phase, responses_of, token_texts
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from data_schemas.rl_settings import RLSettings
 from data_schemas.scoring import Finished, Scored
 from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, response_text
-from tasks.rl.durability.step_snapshot import StepSnapshot, decode, name_of
-from tasks.rl.run import Phase, train
+from tasks.rl.phase import Phase, train
+from tasks.rl.step_snapshot import StepSnapshot, decode, name_of
 
 
 @dataclass

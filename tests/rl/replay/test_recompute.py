@@ -15,7 +15,6 @@ from data_schemas.rl_settings import (
     MismatchSettings,
     PolicyLoss,
     RouterReplay,
-    ZeroVarianceSettings,
 )
 from tasks.rl.replay.recompute import compare, first_difference
 
@@ -28,8 +27,6 @@ STEPS = {
             precision=Precision.BF16, mismatch=MismatchSettings(correction=Correction.TIS)
         ),
     },
-    "groups in two parts": {"zero_variance": ZeroVarianceSettings(first_responses=2)},
-    "group sizes by prompt": {"group_size": "by_prompt"},
     "dapo with a token budget and a reference": {
         "loss": LossSettings(
             kind=PolicyLoss.DAPO, budget_per_response=20 / 8, auxiliary=AuxiliarySettings(kl=0.01)

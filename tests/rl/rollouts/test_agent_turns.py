@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from data_schemas.agent_turns import Agent, AgentTurn
+from data_schemas.agent_turns import SOLVER, AgentTurn
 from data_schemas.ledger import AgentLedgerRow, GroupOutcome
 from data_schemas.prompts import Message, Role
 from data_schemas.rl_settings import EngineSettings, RewardSettings, RouterReplay
@@ -12,13 +12,14 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.provenance.ledger.accounts import settle
-from tasks.rl.durability import inflight
-from tasks.rl.rollouts.agent_turns import Rewarded
-from tasks.rl.rollouts.collect import Collector
-from tasks.rl.update.batch import build
-from tasks.rl.update.ledger import ledger_rows, prompt_costs
+from tasks.rl import state
+from tasks.rl.batch import build
+from tasks.rl.collector import Collector
+from tasks.rl.ledger import ledger_rows, prompt_costs
+from tasks.rl.recipe import Recipe, Rewarded, TurnLimits
 
-NEXT = {Agent.SOLVER: Agent.VERIFIER, Agent.VERIFIER: Agent.CORRECTOR}
+VERIFIER, CORRECTOR = "verifier", "corrector"
+NEXT = {SOLVER: VERIFIER, VERIFIER: CORRECTOR}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,14 +29,17 @@ class Chain:
     pipelined: bool = True
     quotas: dict = dataclasses.field(default_factory=dict)
     max_input_tokens: int = 10_000
-    verifiers: frozenset = frozenset()
-    agents: tuple = (Agent.SOLVER, Agent.VERIFIER, Agent.CORRECTOR)
+    agents = (SOLVER, VERIFIER, CORRECTOR)
+
+    @property
+    def limits(self):
+        return TurnLimits(self.agents, self.max_input_tokens, self.pipelined, self.quotas)
 
     def first_turn(self, key, root, memory):
         return None
 
     def next_turns(self, key, root, entry):
-        agent = NEXT.get(entry.turn.agent if entry.turn else Agent.SOLVER)
+        agent = NEXT.get(entry.turn.agent if entry.turn else SOLVER)
         if agent is None:
             return []
         first = entry.group.rollouts[0]
@@ -73,13 +77,13 @@ def collector(settings, problems, tiny_moe, scorer):
             changes |= {"router_replay": RouterReplay.OFF}
         judge = scorer(rule) if rule else scorer()
         asked = settings.model_copy(update=changes)
-        return Collector(asked, engine, tokenizer, judge, problems, start, recipe)
+        return Collector(asked, engine, tokenizer, judge, problems, start, Recipe(turns=recipe))
 
     return build_one
 
 
 def agents(collected):
-    return [entry.turn.agent if entry.turn else Agent.SOLVER for entry in collected.groups]
+    return [entry.turn.agent if entry.turn else SOLVER for entry in collected.groups]
 
 
 def tree(steps):
@@ -99,11 +103,11 @@ def test_a_turn_waits_for_the_next_step_which_mixes_it_with_fresh_prompts(collec
 
     first, second, third = (mixed.collect(step) for step in (1, 2, 3))
 
-    assert {Agent.SOLVER} == {*agents(first)}
-    assert {Agent.SOLVER, Agent.VERIFIER} == {*agents(second)}
+    assert {SOLVER} == {*agents(first)}
+    assert {SOLVER, VERIFIER} == {*agents(second)}
     assert {*Chain.agents} == {*agents(third)}
     begun = sum(entry.turn is None for entry in first.groups)
-    assert begun == agents(second).count(Agent.VERIFIER)
+    assert begun == agents(second).count(VERIFIER)
     assert {"verifier"} == {
         item.rollout.role for entry in second.groups if entry.turn for item in entry.group.rollouts
     }
@@ -132,14 +136,14 @@ def test_a_turn_has_the_same_responses_whenever_it_is_taken(collector, tiny_moe)
 
 
 def test_quotas_bound_a_step_and_the_rest_waits(collector):
-    scarce = collector(Chain(quotas={Agent.VERIFIER: 2}))
+    scarce = collector(Chain(quotas={VERIFIER: 2}))
 
     steps = [scarce.collect(step) for step in range(1, 5)]
 
-    taken = [agents(found).count(Agent.VERIFIER) for found in steps]
+    taken = [agents(found).count(VERIFIER) for found in steps]
     assert [0, 2, 2, 2] == taken
     assert sum(entry.turn is None for found in steps for entry in found.groups) - 6 == len(
-        [turn for turn in scarce.state().turns if turn.agent is Agent.VERIFIER]
+        [turn for turn in scarce.state().turns if turn.agent is VERIFIER]
     )
     assert float(len(scarce.state().turns)) == sum(
         steps[-1].metrics[f"agent/{agent}_waiting_turns"] for agent in Chain.agents
@@ -147,9 +151,9 @@ def test_quotas_bound_a_step_and_the_rest_waits(collector):
 
 
 def test_quotas_bound_a_step_of_whole_chains_too(collector):
-    found = collector(Chain(pipelined=False, quotas={Agent.VERIFIER: 1})).collect(1)
+    found = collector(Chain(pipelined=False, quotas={VERIFIER: 1})).collect(1)
 
-    assert [1, 1] == [agents(found).count(agent) for agent in (Agent.VERIFIER, Agent.CORRECTOR)]
+    assert [1, 1] == [agents(found).count(agent) for agent in (VERIFIER, CORRECTOR)]
 
 
 def test_records_curriculum_and_stream_see_solvers_only(collector, problems):
@@ -209,11 +213,11 @@ def test_waiting_turns_and_turns_in_segments_come_back_from_the_state(collector,
     whole = collector(Chain(), **changes)
     for step in (1, 2, 3):
         whole.collect(step)
-    data = inflight.encode(inflight.Between(whole.state(), ()))
-    back = inflight.decode(data, problems)
+    data = state.encode(state.Between(whole.state(), ()))
+    back = state.decode(data, problems)
     half = collector(Chain(), start=back.collector, **changes)
 
-    assert data == inflight.encode(back)
+    assert data == state.encode(back)
     assert any(group.turn for group in back.collector.open_groups)
     assert back.collector.turns
     for step in (4, 5, 6):
@@ -226,9 +230,9 @@ def test_a_step_that_waits_for_the_trainer_comes_back_with_its_turns(collector, 
     mixed = collector(Chain())
     mixed.collect(1)
     found = mixed.collect(2)
-    data = inflight.encode(inflight.Between(mixed.state(), (found,)))
+    data = state.encode(state.Between(mixed.state(), (found,)))
 
-    (back,) = inflight.decode(data, problems).waiting
+    (back,) = state.decode(data, problems).waiting
 
     assert [entry.turn for entry in found.groups] == [entry.turn for entry in back.groups]
     assert tree([found]) == tree([back])
@@ -247,7 +251,7 @@ def test_every_turn_is_charged_to_its_agent_and_its_problem(collector, problems)
 
     ledger = settle(rows, costs)
     of_agents = [row for row in rows if isinstance(row, AgentLedgerRow)]
-    assert {Agent.VERIFIER, Agent.CORRECTOR} == {row.agent for row in of_agents}
+    assert {VERIFIER, CORRECTOR} == {row.agent for row in of_agents}
     assert {row.problem_id for row in rows} <= {problem.id for problem in problems}
     assert generated == sum(row.generated_tokens for row in rows)
     assert np.isclose(

@@ -7,17 +7,15 @@ from data_schemas.graded import Band, GradedProblem
 from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import EngineSettings, ZeroVarianceSettings
 from data_schemas.rollouts import RouterTrace, StopReason
-from data_schemas.scaffold_settings import ScaffoldSettings, with_scaffold
 from data_schemas.verdicts import abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.errors import EngineError, SettingsError
 from tasks.models.model_folder import SHIPPED
-from tasks.rl.rollouts.agent_turns import check_turns
-from tasks.rl.rollouts.collect import Collector
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
-from tasks.rl.rollouts.history import MAX_SKIPS
-from tasks.rl.rollouts.scaffold import check_scaffold
+from tasks.rl.collector import Collector
+from tasks.rl.groups import CollectedGroup
+from tasks.rl.prompts import MAX_SKIPS
+from tasks.rl.turns import check_turns
 
 FREE = EngineSettings(staleness=2, segment_tokens="free")
 CALM = ZeroVarianceSettings(refill_rounds=0)
@@ -71,64 +69,14 @@ def test_zero_variance_groups_are_refilled_and_counted_as_surplus(collector):
     assert 3 == len(found.trained)
 
 
-TWO_PARTS = ZeroVarianceSettings(refill_rounds=0, first_responses=2)
-
-
-def test_a_group_goes_on_only_if_its_first_rewards_differ(collector):
-    """What it generates then is what it would have generated at once."""
-    mine = collector(zero_variance=TWO_PARTS, prompts_per_step=8)
-    found = mine.collect(1)
-    calm = ZeroVarianceSettings(refill_rounds=0)
-    whole = collector(zero_variance=calm, prompts_per_step=8).collect(1)
-
-    sizes = [len(entry.group.rollouts) for entry in found.groups]
-    by_place = zip(sorted(found.groups, key=key_of), sorted(whole.groups, key=key_of), strict=True)
-    for entry, fixed in by_place:
-        first = [item.verdict.score for item in fixed.group.rollouts[:2]]
-        expected = fixed.group.rollouts[: 2 if len(set(first)) == 1 else 4]
-        assert [item.verdict for item in expected] == [i.verdict for i in entry.group.rollouts]
-        for one, two in zip(expected, entry.group.rollouts, strict=True):
-            assert one.rollout.response_tokens.tolist() == two.rollout.response_tokens.tolist()
-    assert {2, 4} == set(sizes)
-    assert mine._engine.counters.generated_tokens == sum(g.new_tokens for g in found.groups)
-    assert len(found.groups) == len(found.costs)
-    assert sum(sizes) == len(rollouts_of(found))
-
-
-def test_sizes_by_prompt_follow_records_and_depend_on_nothing_else(collector, problems):
-    rows = graded(problems, [(0.0, 0.5)[place % 2] for place in range(len(problems))])
-    calm = ZeroVarianceSettings(refill_rounds=0, skip_above=1.0)
-    chosen = {"group_size": "by_prompt", "prompts_per_step": 6, "zero_variance": calm}
-    found, again = (collector(rows=rows, **chosen).collect(1) for _ in range(2))
-
-    sizes = {entry.group.problem.id: len(entry.group.rollouts) for entry in found.groups}
-    uncertain = {row.id for row in rows[1::2]}
-    assert min(sizes[name] for name in sizes.keys() & uncertain) > max(
-        sizes[name] for name in sizes.keys() - uncertain
-    )
-    assert 6 * 8 == pytest.approx(sum(sizes.values()), abs=3)
-    assert list(sizes.values()) == [len(entry.group.rollouts) for entry in again.groups]
-
-
-def test_prompts_without_a_record_have_the_mean_size(collector):
-    found = collector(group_size="by_prompt", zero_variance=CALM).collect(1)
-
-    assert {8} == {len(entry.group.rollouts) for entry in found.groups}
-
-
-def test_recipes_of_groups_of_one_size_refuse_sizes_by_prompt(settings, problems):
-    by_prompt = settings.model_copy(update={"group_size": "by_prompt"})
-    with pytest.raises(SettingsError, match="turns of several agents have groups of one size"):
-        check_turns(by_prompt)
+def test_turns_of_several_agents_are_not_free_running(settings):
     with pytest.raises(SettingsError, match="are not free-running"):
         check_turns(settings.model_copy(update={"engines": FREE}))
-    with pytest.raises(SettingsError, match="samples of a group of one size"):
-        check_scaffold(with_scaffold(by_prompt, ScaffoldSettings()), problems)
 
 
 def test_a_judge_sees_the_whole_group_at_once(collector, problems):
     rows = [problem.model_copy(update={"verifier": "generative_judge"}) for problem in problems]
-    found = collector(rows=rows, zero_variance=TWO_PARTS).collect(1)
+    found = collector(rows=rows, zero_variance=ZeroVarianceSettings(refill_rounds=0)).collect(1)
 
     assert [4] * 3 == [len(entry.group.rollouts) for entry in found.groups]
 

@@ -1,5 +1,5 @@
 from data_schemas.graded import Band, GradedProblem
-from tasks.rl.rollouts.curriculum import PLATEAU_STEPS, CurriculumPosition, after_step, in_band
+from tasks.rl.prompts import PLATEAU_STEPS, CurriculumPosition, after_step, in_band
 
 BANDS = ((0.4, 0.9), (0.15, 0.6))
 

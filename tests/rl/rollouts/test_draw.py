@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.errors import DataError
-from tasks.rl.rollouts.draw import PromptStream
+from tasks.rl.prompts import PromptStream
 
 
 def problems(domain, count):

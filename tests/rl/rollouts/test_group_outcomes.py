@@ -5,7 +5,7 @@ from data_schemas.rl_settings import RewardSettings, ZeroVarianceSettings
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import abstain, scored
 from tasks.errors import EngineError
-from tasks.rl.rollouts.group_outcomes import CollectedGroup, check_abstentions, decide_outcome, fill
+from tasks.rl.groups import CollectedGroup, check_abstentions, decide_outcome, fill
 
 
 @pytest.fixture

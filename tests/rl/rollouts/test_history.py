@@ -1,5 +1,5 @@
 from data_schemas.graded import Band, GradedProblem
-from tasks.rl.rollouts.history import FADING, GRADED_WEIGHT, History, PromptRecord
+from tasks.rl.prompts import FADING, GRADED_WEIGHT, History, PromptRecord
 
 
 def graded(problem, rate, tokens=10.0):

@@ -1,8 +1,7 @@
 import pytest
 
 from data_schemas.prompts import Domain
-from tasks.rl.rollouts.history import History
-from tasks.rl.rollouts.neighbours import NEIGHBOUR_WEIGHT, Neighbours
+from tasks.rl.prompts import NEIGHBOUR_WEIGHT, History, Neighbours
 
 
 def remembered(problems, groups):

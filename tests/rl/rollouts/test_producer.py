@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.errors import EngineError
-from tasks.rl.rollouts.collected import Collected
-from tasks.rl.rollouts.producer import Producer
+from tasks.rl.collector import Collected
+from tasks.rl.producer import Producer
 
 
 class Rollouts:

@@ -3,7 +3,7 @@ import pytest
 
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.team.rollout import spread_requests
-from tasks.rl.rollouts.schedule import forecast, order_requests
+from tasks.rl.schedule import forecast, order_requests
 
 
 def request(number: int, generated: int = 0) -> Request:

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from data_schemas.rollouts import RouterTrace, StopReason
-from tasks.rl.rollouts.segments import (
+from tasks.rl.groups import (
     OpenGroup,
     join_segments,
     mean_length,

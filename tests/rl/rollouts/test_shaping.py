@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from data_schemas.rl_settings import RewardSettings
-from tasks.rl.rollouts.shaping import penalties
+from tasks.rl.collector import penalties
 
 
 def test_penalties_fall_on_long_and_on_repeating_responses(settings, make_rollout):

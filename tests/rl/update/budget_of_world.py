@@ -15,7 +15,7 @@ from tasks.engines.team.controller import current
 from tasks.engines.team.rank_info import read_rank_info
 from tasks.engines.team.stage import in_team
 from tasks.engines.team.trainer import TeamTrainer
-from tasks.rl.update.objective import policy_loss
+from tasks.rl.objective import policy_loss
 
 
 class DealingTrainer:

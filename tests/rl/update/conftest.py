@@ -5,7 +5,7 @@ import pytest
 from data_schemas.ledger import GroupOutcome
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import abstain, scored
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
+from tasks.rl.groups import CollectedGroup
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
 import dataclasses
-import itertools
 
 import numpy as np
 import pytest
@@ -11,13 +10,12 @@ from data_schemas.rl_settings import (
     MathsReward,
     PolicyLoss,
     RouterReplay,
-    ZeroVarianceSettings,
 )
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import response_fault, scored
 from tasks.engines.protocols import TokenScores
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
-from tasks.rl.update.batch import build, scalar_advantages, token_advantages
+from tasks.rl.batch import build, scalar_advantages, token_advantages
+from tasks.rl.groups import CollectedGroup
 
 
 def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings, entry):
@@ -53,60 +51,6 @@ def test_dr_grpo_does_not_divide_by_the_spread(settings, entry):
 
     assert [0.75, -0.25, -0.25, -0.25] == scalar_advantages(plain, group)[0].tolist()
     assert 1.7 < scalar_advantages(settings, group)[0, 0]
-
-
-def test_groups_of_two_sizes_are_one_batch_that_is_divided_by_all_places(settings, entry):
-    parts = ZeroVarianceSettings(first_responses=2, rl_zvp_alpha=0.0)
-    changes = {"router_replay": "off", "zero_variance": parts}
-    entries = [
-        entry([1.0, 1.0], GroupOutcome.ZERO_VARIANCE_IDLE),
-        entry([1.0, 0.0, 0.0, None], GroupOutcome.NON_ZERO_VARIANCE),
-    ]
-
-    batch = build(settings.model_copy(update=changes), entries)
-    stopped = build(settings.model_copy(update=changes), entries[:1])
-
-    # The second part is compared with all others: 0 against 1 and 0.
-    assert [1.0, -1.0, -0.5] == batch.advantages_N.tolist()
-    assert [(1, 0), (1, 1), (1, 2)] == batch.owners
-    assert (8, 24) == (batch.num_sequences, batch.num_tokens)
-    assert (4, 0) == (stopped.num_sequences, len(stopped.owners))
-
-
-def test_every_prompt_has_the_same_expected_gradient_whatever_its_size(settings, entry):
-    """All rewards of groups of 3 and 5: G p (1 - p) in the direction of each response's score."""
-    rate, found = 0.3, {}
-    plain = settings.model_copy(update={"group_size": "by_prompt"})
-    for size in (3, 5):
-        slope = 0.0
-        for rewards in itertools.product([0.0, 1.0], repeat=size):
-            chance = rate ** sum(rewards) * (1.0 - rate) ** (size - sum(rewards))
-            wide = entry([1.0, 0.0, 0.0, 0.0, 0.0, 1.0], GroupOutcome.NON_ZERO_VARIANCE)
-            group = entry(list(rewards), GroupOutcome.NON_ZERO_VARIANCE)
-            own = scalar_advantages(plain, [group, wide])[0, :size].tolist()
-            slope += chance * sum(a * (r - rate) for a, r in zip(own, rewards, strict=True))
-        found[size] = slope
-
-    assert dict.fromkeys((3, 5), 8 * rate * (1.0 - rate)) == pytest.approx(found, rel=1e-5)
-
-
-def test_groups_of_sizes_by_prompt_are_divided_by_the_mean_size(settings, entry):
-    plain = settings.model_copy(update={"group_size": "by_prompt", "router_replay": "off"})
-    entries = [
-        entry([1.0, 0.0, 0.0, 0.0], GroupOutcome.NON_ZERO_VARIANCE),
-        entry([1.0] * 16, GroupOutcome.ZERO_VARIANCE_TRAINED),
-    ]
-    batch = build(plain, entries)
-    shape = batch.tokens.response_NT.shape
-    ones = torch.ones(shape)
-    alpha = settings.zero_variance.rl_zvp_alpha
-    tokens = token_advantages(plain, batch, TokenScores(-ones, ones, None))
-
-    assert 2 * 8 == batch.num_sequences
-    assert [2.0, *[-2.0 / 3.0] * 3] == pytest.approx(batch.advantages_N[:4].tolist())
-    assert [2.0] * 4 + [0.5] * 16 == batch.weights_N.tolist()
-    of_zvp = tokens[4:][batch.tokens.response_NT[4:]]
-    assert of_zvp.tolist() == pytest.approx([alpha * 0.5] * len(of_zvp))
 
 
 def test_an_environments_tokens_are_in_no_loss_and_in_no_count(settings, problems, make_rollout):

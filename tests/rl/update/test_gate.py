@@ -11,7 +11,7 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.errors import EngineError
-from tasks.rl.update.gate import (
+from tasks.rl.gate import (
     PROBE_TOLERANCE,
     check_weight_sync,
     count_overflow,

@@ -3,10 +3,10 @@ import torch
 
 from data_schemas.ledger import GroupOutcome, TokenUse
 from tasks.algorithms.token_uses import token_uses
-from tasks.rl.rollouts.collected import Collected, Cost, InFlight, Skipped
-from tasks.rl.rollouts.segments import OpenGroup
-from tasks.rl.update.batch import build
-from tasks.rl.update.ledger import ledger_rows, prompt_costs, use_metrics
+from tasks.rl.batch import build
+from tasks.rl.collector import Collected, Cost, InFlight, Skipped
+from tasks.rl.groups import OpenGroup
+from tasks.rl.ledger import ledger_rows, prompt_costs, use_metrics
 
 
 def values(row, *names):

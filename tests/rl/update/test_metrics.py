@@ -8,10 +8,10 @@ from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import MISSING_ROUTE, StopReason
 from data_schemas.verdicts import response_fault
 from tasks.engines.protocols import TokenScores
-from tasks.rl.rollouts.collected import Collected, InFlight, Skipped
-from tasks.rl.rollouts.segments import OpenGroup
-from tasks.rl.update.batch import build
-from tasks.rl.update.metrics import (
+from tasks.rl.batch import build
+from tasks.rl.collector import Collected, InFlight, Skipped
+from tasks.rl.groups import OpenGroup
+from tasks.rl.ledger import (
     collect_metrics,
     mismatch_of,
     policy_metrics,

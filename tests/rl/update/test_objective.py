@@ -16,8 +16,8 @@ from data_schemas.rl_settings import (
 )
 from tasks.engines.loss_calls import ROW
 from tasks.engines.protocols import TokenBatch, TokenScores
-from tasks.rl.update import objective
-from tasks.rl.update.batch import build
+from tasks.rl import objective
+from tasks.rl.batch import build
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.rl.update.budget_of_world import trained_tokens
 

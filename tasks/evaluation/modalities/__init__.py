@@ -1,1 +1,0 @@
-"""Answers of multimodal models to multiple-choice questions, by what they saw and heard."""

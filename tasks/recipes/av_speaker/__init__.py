@@ -1,0 +1,1 @@
+"""AV-SpeakerBench: what sound and sight add to each other."""

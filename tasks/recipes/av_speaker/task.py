@@ -1,0 +1,28 @@
+"""Flyte task of AV-SpeakerBench: compare answers with and without sound and sight."""
+
+from rich.console import Console
+
+from tasks.platform.resources import SMALL, Stage, add_stages
+from tasks.platform.shell import shell
+from tasks.recipes.av_speaker import fusion
+from tasks.store import location
+from tasks.store.interface import store_at
+
+add_stages({"fusion_gain": Stage("recipes.av_speaker", SMALL, "cpu", hours=1, cached=False)})
+
+
+@shell("fusion_gain")
+def fusion_gain(both: str, video: str, audio: str, out: str) -> str:
+    """Compare answers with sound and video with those without one; print and write the gains."""
+    runs = {
+        name: fusion.read_answers(
+            store_at(location.existing_file(file, f"--{name}")).read_bytes().decode(), file
+        )
+        for name, file in (("both", both), ("video", video), ("audio", audio))
+        if file or name == "both"
+    }
+    found = fusion.fusion(runs.pop("both"), runs)
+    target = location.absolute_store(out, "--out")
+    store_at(target).write_bytes(fusion.as_json(found))
+    Console(highlight=False).print(fusion.as_table(found))
+    return target

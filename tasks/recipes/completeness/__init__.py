@@ -1,0 +1,1 @@
+"""Definition completeness: whether explanations of ambiguous words name all meanings."""

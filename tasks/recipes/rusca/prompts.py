@@ -1,0 +1,83 @@
+"""RuscaRL (arXiv 2508.16949): the samples of a group see different shares of their rubric, and
+fewer from step to step (`shares.py`).
+"""
+
+from collections.abc import Sequence
+
+from data_schemas.machine_settings import Reuse
+from data_schemas.prompts import Problem
+from data_schemas.recipe import AnyRecipe
+from data_schemas.rl_settings import Correction, RLSettings
+from tasks.errors import SettingsError
+from tasks.recipes.rusca.criteria import criteria_of, with_criteria
+from tasks.recipes.rusca.rows import ScaffoldReport
+from tasks.recipes.rusca.settings import Ratio, ScaffoldSettings
+from tasks.recipes.rusca.shares import scaffold_ratios, scaffold_subset
+from tasks.rl.recipe import Recipe, ShapedPrompt
+
+
+class Scaffold:
+    """A `PromptShaper`.
+
+    Args:
+        settings: of the scaffold.
+        phase: whose steps its curve spans.
+    """
+
+    def __init__(self, settings: ScaffoldSettings, phase: RLSettings) -> None:
+        self._settings = settings
+        self._phase = phase
+        self.trains_bare = settings.ratio is not Ratio.SCAFFOLDED
+        self.ratio_as_drawn = settings.ratio is Ratio.IMPORTANCE
+
+    def check(self, problems: Sequence[Problem]) -> None:
+        """Refuse a scaffold that could show nothing.
+
+        Raises:
+            SettingsError: no problem has a rubric.
+        """
+        if not any(map(criteria_of, problems)):
+            raise SettingsError(
+                "a scaffold shows criteria of rubrics, but no problem of the phase's domains has "
+                "the verifier 'rubric' or 'rule_rubric'; leave the scaffold out, or choose other "
+                "domains"
+            )
+
+    def shape(
+        self, problem: Problem, *, step: int, group: str, size: int
+    ) -> Sequence[ShapedPrompt | None]:
+        """Show each sample its share of the criteria; a problem without a rubric stays bare."""
+        criteria = criteria_of(problem)
+        if not criteria:
+            return [None] * size
+        settings, phase = self._settings, self._phase
+        shaped: list[ShapedPrompt | None] = []
+        for sample, ratio in enumerate(scaffold_ratios(step, phase.steps, size, settings)):
+            shown = scaffold_subset(
+                len(criteria), ratio, seed=phase.seed, group=group, sample=sample
+            )
+            messages = with_criteria(problem.messages, [criteria[i] for i in shown], settings.form)
+            shaped.append(ShapedPrompt(messages, shown) if shown else None)
+        return shaped
+
+
+def open_scaffold(settings: AnyRecipe, phase: RLSettings) -> Recipe:
+    """Open the recipe (an `OpenRecipe`).
+
+    Raises:
+        SettingsError: the phase would undo the scaffold.
+    """
+    scaffold = ScaffoldSettings.model_validate(settings.model_dump())
+    correction = phase.engines.mismatch.correction
+    if correction is not Correction.OFF:
+        raise SettingsError(
+            f"engines.mismatch.correction is '{correction.value}': importance weights between "
+            "the prompts would undo a scaffold; set it to 'off', or the scaffold's ratio to "
+            "'importance'"
+        )
+    if phase.engines.reuse is not Reuse.OFF:
+        raise SettingsError(
+            f"engines.reuse is '{phase.engines.reuse.value}': an earlier response may have "
+            "answered another prompt than a scaffold shows; set it to 'off'"
+        )
+    return Recipe(shaper=Scaffold(scaffold, phase), report=ScaffoldReport(scaffold, phase))

@@ -1,0 +1,162 @@
+"""Flyte shells of the scaffold study: the gate, the settings of a variant, the report."""
+
+from contextlib import closing
+from typing import NamedTuple
+
+from data_schemas.arrow import read_table, write_table
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.curated import GRADED
+from data_schemas.graded import GradedProblem
+from data_schemas.rl_settings import RLSettings
+from data_schemas.settings import EvaluationSettings, PipelineSettings
+from tasks.engines.chat import load_tokenizer
+from tasks.engines.select import open_rollout
+from tasks.gym.protocol import verifiers_of
+from tasks.gym.scoring.service import ScoringService
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck, deck_of_facts
+from tasks.platform.resources import H100_NODE, SMALL, Stage, add_stages
+from tasks.platform.shell import shell
+from tasks.provenance.lineage.base_model import read_judge
+from tasks.provenance.lineage.stage import stage
+from tasks.recipes.rusca import lift, text, variants
+from tasks.recipes.rusca.report import read_cell, read_scores, report_of
+from tasks.recipes.rusca.settings import ScaffoldSettings
+from tasks.store.files import canonical_json, write_bytes
+
+LIFT_FILE = "lift.json"
+REPORT_FILE = "scaffold.json"
+MARKDOWN_FILE = "scaffold.md"
+PAGE_FILE = "scaffold.html"
+
+
+add_stages(
+    {
+        "vary_scaffold": Stage("recipes.rusca", SMALL, "cpu", hours=0.5),
+        "prove_lift": Stage("recipes.rusca", H100_NODE, "rollout", hours=12, retries=3),
+        "tabulate_scaffold": Stage("recipes.rusca", SMALL, "cpu", hours=2, retries=2, cached=False),
+    }
+)
+
+
+class Varied(NamedTuple):
+    """Settings of a variant's phase."""
+
+    settings: RLSettings
+    scaffold: ScaffoldSettings
+
+
+class Proved(NamedTuple):
+    """The problems that a scaffold is used on, and what the gate measured."""
+
+    graded: DatasetRef
+    lift: ReportRef
+
+
+@shell("vary_scaffold")
+def vary_scaffold(
+    settings: PipelineSettings, scaffold: ScaffoldSettings, variant: str, seed: int
+) -> Varied:
+    """Return the settings of a variant's phase, and its scaffold."""
+    return Varied(variants.phase_of(settings, seed), variants.scaffold_for(scaffold, variant))
+
+
+@shell("prove_lift")
+def prove_lift(
+    settings: RLSettings,
+    scaffold: ScaffoldSettings,
+    low: float,
+    high: float,
+    start: CheckpointRef,
+    graded: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> Proved:
+    """Refuse a scaffold that the start model does not follow; keep a quantile band of problems.
+
+    Args:
+        settings: of the phase.
+        scaffold: its form is what is measured.
+        low: quantile of the score under bare prompts below which a problem is left out.
+        high: quantile above which it is left out; 0 and 1 keep all.
+        start: model of the phase.
+        graded: problems of the phase.
+        store: of the run.
+        execution: of the workflow.
+    """
+    lift.check_band(low, high)
+    with stage("scaffold/lift", settings, store, execution, code_digest("prove_lift")) as record:
+        model = record.read("start", start)
+        problems = read_table(record.read("graded", graded) / GRADED, GradedProblem)
+        judge = read_judge(settings.rewards.judge, record, store)
+        rewards = settings.rewards.model_copy(update={"judge": judge})
+        with (
+            closing(open_rollout(settings.engines, model)) as engine,
+            ScoringService(None, rewards) as scorer,
+        ):
+            scorer.check_canaries(verifiers_of(problems))
+            found = lift.measure_lift(
+                settings, scaffold, problems, engine, load_tokenizer(model), scorer.score
+            )
+        lift.require_lift(found)
+        kept = lift.in_band(problems, found, low, high)
+        with record.output("graded") as out:
+            write_table(out / GRADED, GradedProblem, kept)
+        with record.output("lift") as out:
+            write_bytes(out / LIFT_FILE, canonical_json(found))
+        facts = {"bare": found.bare, "shown": found.shown, "lift": found.lift.mean}
+        facts |= {"low": low, "high": high}
+        record.facts(facts | {"scaffold": canonical_json(scaffold).decode()})
+        record.rows(len(problems), len(kept))
+        deck_of_facts("scaffold/lift", facts)
+        return Proved(record.ref("graded", DatasetRef), record.ref("lift", ReportRef))
+
+
+@shell("tabulate_scaffold")
+def tabulate_scaffold(
+    settings: EvaluationSettings,
+    names: list[str],
+    max_tokens: int,
+    lift_of_start: ReportRef,
+    trainings: list[ReportRef],
+    held_out_evaluations: list[ReportRef],
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Compare the variants, print and store the table of claims.
+
+    Args:
+        settings: of the held-out evaluations.
+        names: variant and seed of every cell, 'ruscarl/0'; the next two lists have the same order,
+            except that the evaluation of the start model is the first.
+        max_tokens: of every phase.
+        lift_of_start: of the gate.
+        trainings: reports of the phases.
+        held_out_evaluations: reports of the evaluations.
+        store: of the run.
+        execution: of the workflow.
+    """
+    with stage("scaffold", settings, store, execution, code_digest("tabulate_scaffold")) as record:
+        before, *after = held_out_evaluations
+        start = read_scores(record.read("start/held_out_evaluation", before))
+        cells = []
+        for name, training, held_out_evaluation in zip(names, trainings, after, strict=True):
+            variant, _, seed = name.rpartition("/")
+            folders = (
+                record.read(f"{name}/training", training),
+                record.read(f"{name}/held_out_evaluation", held_out_evaluation),
+            )
+            cells.append(read_cell(variant, int(seed), *folders))
+        gate = (record.read("lift", lift_of_start) / LIFT_FILE).read_bytes()
+        found = lift.Lift.model_validate_json(gate)
+        report = report_of(settings, cells, start, found, max_tokens)
+        sheet = text.sheet(report)
+        with record.output("report") as out:
+            write_bytes(out / REPORT_FILE, canonical_json(report))
+            write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
+            write_bytes(out / PAGE_FILE, sheet.page.encode())
+        record.facts({f"score/{name}": value.mean for name, value in report.scores.items()})
+        record.rows(len(cells), len(report.claims))
+        deck(sheet.page)
+        sheet.show()
+        return record.ref("report", ReportRef)

@@ -1,0 +1,1 @@
+"""Super Experts: the few experts of a mixture whose loss ruins it."""

@@ -1,0 +1,195 @@
+"""Scored groups to the trainer's input batch, and its log-probabilities as drawn.
+
+Where a recipe shaped the prompt of a response, the update may have the problem's own, but the
+mismatch between the engines is that of one prompt: the trainer scores such a response a second
+time, as it was drawn. So neither the gate nor importance weights see the difference between the
+prompts, which is no mismatch.
+
+Letters: P problems, G rollouts per problem, N sequences, T tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+import torch
+
+from data_schemas.ledger import GroupOutcome
+from data_schemas.rl_settings import MathsReward, RLSettings, RouterReplay
+from data_schemas.rollouts import ScoredRollout
+from tasks.algorithms.advantages import estimate, signed_scores
+from tasks.algorithms.packing import pad_rows
+from tasks.algorithms.routing import pad_traces
+from tasks.algorithms.zero_variance import rl_zvp_advantages
+from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
+from tasks.errors import EngineError
+from tasks.rl.groups import CollectedGroup
+
+SIGNED = ("final_answer", "rule_answer")
+"""Verifiers whose verdicts 1 and 0 are the rewards +1 and -1 under `rewards.maths = rule`."""
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class StepBatch:
+    """The sequences of a step that can have a gradient, with their scalar advantages."""
+
+    tokens: TokenBatch
+    owners: list[tuple[int, int]]
+    """(group, sample) of every sequence."""
+    advantages_N: torch.Tensor
+    zero_variance_N: torch.Tensor
+    """True: token-level RL-ZVP advantages are added after the old-log-prob pass."""
+    correct_N: torch.Tensor
+    num_sequences: int
+    """Sequences that the loss divides by, those without gradient included."""
+    num_tokens: int
+    """Response tokens of all of them."""
+
+
+def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) -> torch.Tensor:
+    """Advantages [P, G]: a recipe's own, the others group-relative; [0, G] without groups."""
+    if not groups:
+        return torch.zeros(0, settings.group_size)
+    rows = [entry.group.rollouts for entry in groups]
+    width = max(map(len, rows))
+    verdicts = [_padded([item.verdict.score for item in row], width, None) for row in rows]
+    scores_PG = torch.tensor([[score or 0.0 for score in row] for row in verdicts])
+    if settings.rewards.maths is MathsReward.RULE:
+        signed_P1 = torch.tensor([[entry.group.problem.verifier in SIGNED] for entry in groups])
+        scores_PG = torch.where(signed_P1, signed_scores(scores_PG), scores_PG)
+    valid_PG = torch.tensor([[score is not None for score in row] for row in verdicts])
+    penalties_PG = torch.tensor([_padded([i.penalty for i in row], width, 0.0) for row in rows])
+    own = [entry.advantages for entry in groups]
+    if None not in own:
+        return torch.tensor([_padded(row or (), width, 0.0) for row in own])
+    advantages_PG = estimate(settings, scores_PG, penalties_PG, valid_PG)
+    for place, row in enumerate(own):
+        if row is not None:
+            advantages_PG[place] = torch.tensor(_padded(row, width, 0.0))
+    return advantages_PG
+
+
+def _padded(row: Sequence[Value], width: int, filler: Value) -> list[Value]:
+    return [*row, *[filler] * (width - len(row))]
+
+
+def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:
+    """Pad the sequences that can have a gradient; leave out the rest before any forward pass."""
+    advantages_PG = scalar_advantages(settings, groups)
+    chosen: list[tuple[int, int]] = []
+    for place, entry in enumerate(groups):
+        for sample, item in enumerate(entry.group.rollouts):
+            by_zvp = (
+                entry.outcome is GroupOutcome.ZERO_VARIANCE_TRAINED and not item.verdict.abstained
+            )
+            if by_zvp or float(advantages_PG[place, sample]) != 0.0:
+                chosen.append((place, sample))
+    items = [groups[place].group.rollouts[sample] for place, sample in chosen]
+    return StepBatch(
+        tokens=token_batch(items, use_routes=settings.router_replay is RouterReplay.R3),
+        owners=chosen,
+        advantages_N=torch.tensor([float(advantages_PG[owner]) for owner in chosen]),
+        zero_variance_N=torch.tensor(
+            [groups[place].outcome is GroupOutcome.ZERO_VARIANCE_TRAINED for place, _ in chosen],
+            dtype=torch.bool,
+        ),
+        correct_N=torch.tensor([item.verdict.solved for item in items], dtype=torch.bool),
+        num_sequences=advantages_PG.numel(),
+        num_tokens=sum(
+            item.rollout.num_sampled for entry in groups for item in entry.group.rollouts
+        ),
+    )
+
+
+def token_batch(
+    items: Sequence[ScoredRollout], *, use_routes: bool, drawn: bool = False
+) -> TokenBatch:
+    """Right-pad prompt and response of every rollout.
+
+    Routes belong to the prompt that a response was drawn under. Where it is trained under another
+    one (a scaffold), no row has a route: the trainer's own router decides.
+
+    Args:
+        items: in the order of the rows.
+        use_routes: replay recorded routes.
+        drawn: put the prompt in front that the response was drawn under.
+
+    Raises:
+        EngineError: routes are to be replayed but a rollout has none.
+    """
+    rollouts = [item.rollout for item in items]
+    rows, masks, logprobs = [], [], []
+    for rollout in rollouts:
+        before = rollout.prompt_tokens if drawn else rollout.trained_prompt
+        prompt = len(before)
+        row = np.concatenate([before, rollout.response_tokens]).astype(np.int64)
+        mask = np.arange(len(row)) >= prompt
+        if rollout.sampled is not None:
+            mask[prompt:] = rollout.sampled
+        rows.append(torch.from_numpy(row))
+        masks.append(torch.from_numpy(mask))
+        logprobs.append(torch.from_numpy(np.pad(rollout.logprobs, (prompt, 0))))
+    tokens_NT = pad_rows(rows, 0)
+    experts_NTLK = None
+    if use_routes and rollouts:
+        first = rollouts[0].trace
+        if first is None:
+            raise EngineError("routes are to be replayed but the rollouts have none")
+        num_layers, k = first.experts_TLK.shape[1:]
+        traces = [one.trace if drawn or one.bare_prompt is None else None for one in rollouts]
+        experts_NTLK = torch.from_numpy(pad_traces(traces, tokens_NT.shape[1], num_layers, k))
+    return TokenBatch(
+        tokens_NT=tokens_NT,
+        lengths_N=torch.tensor([len(row) for row in rows], dtype=torch.int64),
+        response_NT=pad_rows(masks, False),
+        experts_NTLK=experts_NTLK,
+        columns={"rollout_logprobs": pad_rows(logprobs, 0.0)},
+    )
+
+
+def token_advantages(settings: RLSettings, batch: StepBatch, old: TokenScores) -> torch.Tensor:
+    """Scalar advantages on every response token, plus RL-ZVP's on zero-variance groups. [N, T]"""
+    response_NT = batch.tokens.response_NT
+    if not batch.owners:
+        return torch.zeros(response_NT.shape)
+    advantages_NT = batch.advantages_N[:, None] * response_NT
+    zvp_NT = rl_zvp_advantages(
+        old.entropy_NT, response_NT, batch.correct_N, alpha=settings.zero_variance.rl_zvp_alpha
+    )
+    return advantages_NT + zvp_NT * batch.zero_variance_N[:, None]
+
+
+def score_as_drawn(
+    trainer: Trainer,
+    settings: RLSettings,
+    groups: Sequence[CollectedGroup],
+    batch: StepBatch,
+    old: TokenScores,
+) -> TokenScores:
+    """Score the responses to shaped prompts under the prompts that they were drawn with.
+
+    Args:
+        trainer: before the first update of the step.
+        settings: of the phase.
+        groups: those of the training batch.
+        batch: made of them.
+        old: scores of the batch.
+
+    Returns:
+        `old` with these log-probabilities; `old` itself if no prompt was shaped.
+    """
+    items = [groups[place].group.rollouts[sample] for place, sample in batch.owners]
+    rows = [row for row, item in enumerate(items) if item.rollout.bare_prompt is not None]
+    if not rows:
+        return old
+    use_routes = settings.router_replay is RouterReplay.R3
+    drawn = token_batch([items[row] for row in rows], use_routes=use_routes, drawn=True)
+    scores = trainer.score(drawn, temperature=settings.temperature, record_routes=False)
+    logprobs_NT = old.logprobs_NT.clone()
+    part_MT = logprobs_NT[rows]
+    # The same tokens in the same order, at other places.
+    part_MT[batch.tokens.response_NT[rows]] = scores.logprobs_NT[drawn.response_NT]
+    logprobs_NT[rows] = part_MT
+    return replace(old, logprobs_NT=logprobs_NT)

@@ -1,0 +1,621 @@
+"""From prompts to scored rollout groups: draw, schedule, roll out, score, refill.
+
+A Collector carries state from one step to the next: the positions in the prompt stream and in the
+curriculum, the prompts' records, and unfinished responses. All of it is plain data
+(CollectorState), so that a run resumes exactly from a committed step.
+
+Only training shapes prompts; evaluation and the sequences that compare the engines after a weight
+sync have those of the problems. A sample under a shaped prompt says nothing about how hard its
+problem is: `is_bare` selects those that the records of prompts, skips and the curriculum may count.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+from transformers import PreTrainedTokenizerBase
+
+from data_schemas.agent_turns import AgentTurn, account_of
+from data_schemas.ledger import GroupOutcome
+from data_schemas.machine_settings import Reuse
+from data_schemas.prompts import Problem
+from data_schemas.rl_settings import RLSettings, RouterReplay
+from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
+from data_schemas.scoring import Finished, Scored
+from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
+from tasks.algorithms.routing import check_trace
+from tasks.algorithms.scheduling import IN_FLIGHT
+from tasks.engines.chat import render_prompt
+from tasks.engines.protocols import Request, RolloutEngine, Sampling
+from tasks.errors import DataError, EngineError
+from tasks.gym.environments import episodes
+from tasks.gym.protocol import Scorer
+from tasks.rl.groups import (
+    CollectedGroup,
+    OpenGroup,
+    check_abstentions,
+    decide_outcome,
+    fill,
+    mean_length,
+    num_alive,
+    requests_of,
+    solvers,
+    update_group,
+)
+from tasks.rl.prompts import (
+    MAX_SKIPS,
+    CurriculumPosition,
+    History,
+    Neighbours,
+    PromptRecord,
+    PromptStream,
+    after_step,
+    in_band,
+)
+from tasks.rl.recipe import PLAIN, Memory, PromptShaper, Recipe
+from tasks.rl.reuse import NOISE_SEED, EarlierResponses, Responses
+from tasks.rl.schedule import draw_metrics, forecast, oldest_first, order_requests
+from tasks.rl.turns import TurnQueue, check_turns, excused
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorState:
+    """State of a collector between two steps."""
+
+    position: int
+    records: Mapping[str, PromptRecord]
+    stage: CurriculumPosition
+    open_groups: tuple[OpenGroup, ...]
+    responses: Mapping[str, Responses] = field(default_factory=dict)
+    """By stream; empty without `engines.reuse`."""
+    turns: tuple[AgentTurn, ...] = ()
+    """Waiting turns of other agents than the solver, oldest first."""
+    memory: Memory = field(default_factory=dict)
+    """Of a recipe, from step to step."""
+
+
+def first_state(problems: Sequence[Problem], responses: Mapping[str, Responses]) -> CollectorState:
+    """Begin a phase with the grading of its problems, and responses that it may reuse."""
+    records = History.graded(problems).records()
+    return CollectorState(0, records, CurriculumPosition(), (), responses)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A prompt that was drawn but not rolled out."""
+
+    problem: Problem
+    round: int
+    outcome: GroupOutcome
+    saved_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """A prompt with responses that continue in the next step."""
+
+    group: OpenGroup
+    new_tokens: int
+    draft_tokens: int
+
+    def after(self, before: "InFlight | None") -> "InFlight":
+        """Add what it took earlier in the same step."""
+        if before is None:
+            return self
+        new, drafted = before.new_tokens, before.draft_tokens
+        return InFlight(self.group, self.new_tokens + new, self.draft_tokens + drafted)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Wall-clock time and judge calls of a group in one step."""
+
+    round: int
+    problem_id: str
+    engine_seconds: float
+    verifier_seconds: float
+    judge_calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """Responses of a draw with their verdicts, by group or by group and sample."""
+
+    groups: dict[str, OpenGroup]
+    """With the new responses."""
+    new: dict[str, list[Rollout]]
+    drafted: dict[str, int]
+    """Draft tokens."""
+    scored: dict[tuple[str, int], Scored]
+    metrics: dict[str, float]
+    rollout_seconds: float
+    reward_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """One step's rollouts. `groups` holds every finished group; outcomes say which train."""
+
+    step: int
+    policy_version: int
+    """Newest policy version that sampled one of its tokens."""
+    groups: list[CollectedGroup]
+    skipped: list[Skipped] = field(default_factory=list)
+    in_flight: list[InFlight] = field(default_factory=list)
+    costs: list[Cost] = field(default_factory=list)
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Deterministic metrics of the schedule."""
+    rollout_seconds: float = 0.0
+    reward_seconds: float = 0.0
+    """Seconds spent waiting for verdicts after the last response had ended."""
+
+    @property
+    def trained(self) -> list[CollectedGroup]:
+        """The groups of the training batch."""
+        return [item for item in self.groups if item.outcome is not GroupOutcome.SURPLUS]
+
+
+def merge_draw(whole: Collected, found: Collected, skipped: list[Skipped]) -> Collected:
+    """Add a draw to the step so far."""
+    return replace(
+        whole,
+        groups=[*whole.groups, *found.groups],
+        skipped=[*whole.skipped, *skipped],
+        in_flight=[*whole.in_flight, *found.in_flight],
+        costs=[*whole.costs, *found.costs],
+        metrics=found.metrics | whole.metrics,
+        rollout_seconds=whole.rollout_seconds + found.rollout_seconds,
+        reward_seconds=whole.reward_seconds + found.reward_seconds,
+    )
+
+
+def costs_of(
+    groups: Sequence[OpenGroup],
+    new: Mapping[str, Sequence[Rollout]],
+    drafted: Mapping[str, int],
+    scored: Mapping[tuple[str, int], Scored],
+    seconds: float,
+) -> list[Cost]:
+    """Divide the rollout time by tokens; verifier time is measured per group."""
+    tokens = {
+        key: drafted[key] + sum(rollout.num_sampled for rollout in rollouts)
+        for key, rollouts in new.items()
+    }
+    rate = seconds / max(1, sum(tokens.values()))
+    mine: dict[str, list[Scored]] = {group.key: [] for group in groups}
+    for (key, _), item in scored.items():
+        mine[key].append(item)
+    return [
+        Cost(
+            round=group.round,
+            problem_id=account_of(group.turn.root, group.turn.agent)
+            if group.turn
+            else group.problem.id,
+            engine_seconds=rate * tokens[group.key],
+            verifier_seconds=sum(item.seconds for item in mine[group.key]),
+            judge_calls=sum(item.judge_calls for item in mine[group.key]),
+        )
+        for group in groups
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class SamplePrompt:
+    """What a sample of a group is drawn under."""
+
+    tokens: NDArray[np.int32]
+    shown: tuple[int, ...] = ()
+    bare: NDArray[np.int32] | None = None
+
+    def note(self, rollout: Rollout) -> Rollout:
+        """Add to a rollout what its prompt showed."""
+        return replace(rollout, shown=self.shown, bare_prompt=self.bare) if self.shown else rollout
+
+
+def is_bare(rollout: Rollout) -> bool:
+    """True if the response was drawn under the prompt of its problem."""
+    return not rollout.shown
+
+
+def sample_prompts(
+    shaper: PromptShaper | None, tokenizer: PreTrainedTokenizerBase, step: int, group: OpenGroup
+) -> list[SamplePrompt]:
+    """Return the prompt of every sample of a group, in order.
+
+    A response that continues keeps the prompt that it began with. A group that answers to other
+    agents is not shaped.
+    """
+    prompts = [
+        SamplePrompt(one.prompt_tokens, one.shown, one.bare_prompt) for one in group.rollouts
+    ]
+    if len(prompts) == group.size:
+        return prompts
+    bare = SamplePrompt(render_prompt(tokenizer, group.problem.messages))
+    if shaper is None or group.turn is not None:
+        return [*prompts, *[bare] * (group.size - len(prompts))]
+    shaped = shaper.shape(group.problem, step=step, group=group.key, size=group.size)
+    for one in shaped[len(prompts) :]:
+        if one is None:
+            prompts.append(bare)
+        else:
+            tokens = render_prompt(tokenizer, one.messages)
+            trained = bare.tokens if shaper.trains_bare else None
+            prompts.append(SamplePrompt(tokens, one.shown, trained))
+    return prompts
+
+
+def runs_of_samples(prompts: Sequence[SamplePrompt]) -> list[tuple[int, int, NDArray[np.int32]]]:
+    """First sample, number of samples and tokens of every run of samples with one prompt.
+
+    Samples of a run share their prefill; a prompt of one sample alone is prefilled for it.
+    """
+    runs, first = [], 0
+    for _, members in groupby(prompts, key=lambda prompt: prompt.tokens.tobytes()):
+        run = list(members)
+        runs.append((first, len(run), run[0].tokens))
+        first += len(run)
+    return runs
+
+
+REPETITION_START = 0.3
+"""rho0, the share of repeated 3-grams without penalty; CompassMax gives no number."""
+REPETITION_CAP = 0.5
+"""Largest repetition penalty; CompassMax gives no number."""
+
+
+def penalties(settings: RLSettings, rollouts: Sequence[Rollout]) -> list[float]:
+    """Compute the shaping of every response: soft overlong plus repetition penalty, both <= 0."""
+    rewards = settings.rewards
+    lengths_N = np.array([rollout.num_sampled for rollout in rollouts], dtype=np.int64)
+    overlong_N = overlong_penalty(
+        lengths_N, max_length=settings.max_new_tokens, buffer=rewards.overlong_buffer
+    )
+    repetition_N = repetition_penalty(
+        np.array([repetition_ratio(rollout.sampled_tokens) for rollout in rollouts]),
+        start=REPETITION_START,
+        weight=rewards.repetition_weight,
+        cap=REPETITION_CAP,
+    )
+    return (rewards.overlong_weight * overlong_N + repetition_N).tolist()
+
+
+def check_routes(settings: RLSettings, rollout: Rollout, num_experts: int) -> None:
+    """Refuse routes that cannot be replayed before anything is trained on them.
+
+    Raises:
+        EngineError: R3 is on and the engine recorded no routes or impossible ones.
+    """
+    if settings.router_replay is not RouterReplay.R3:
+        return
+    if rollout.trace is None:
+        raise EngineError("router_replay is r3 but the rollout engine recorded no routes")
+    length = len(rollout.prompt_tokens) + len(rollout.response_tokens)
+    try:
+        check_trace(rollout.trace, length, num_experts)
+    except DataError as error:
+        raise EngineError(f"the rollout engine recorded impossible routes: {error}") from error
+
+
+class Collector:
+    """Turns the prompt stream into one Collected per step."""
+
+    def __init__(
+        self,
+        settings: RLSettings,
+        engine: RolloutEngine,
+        tokenizer: PreTrainedTokenizerBase,
+        scorer: Scorer,
+        problems: Sequence[Problem],
+        start: CollectorState | None = None,
+        recipe: Recipe = PLAIN,
+    ) -> None:
+        if recipe.shaper is not None:
+            recipe.shaper.check([one for one in problems if one.domain in settings.domains])
+        if recipe.turns is not None:
+            check_turns(settings)
+        now = start or first_state(problems, {})
+        self._settings = settings
+        self._engine = engine
+        self._tokenizer = tokenizer
+        self._scorer = scorer
+        self._problems = problems
+        self._stream = PromptStream(problems, settings.domains, settings.seed, now.position)
+        self._history = History(now.records)
+        self._neighbours = Neighbours(problems, self._history)
+        self._stage = now.stage
+        self._open = now.open_groups
+        self._shaper = recipe.shaper
+        self._turns = TurnQueue(recipe.turns, problems, tokenizer, now.turns, now.memory)
+        self._earlier = EarlierResponses(settings.engines.reuse, now.responses)
+
+    def state(self) -> CollectorState:
+        """State at the beginning of the next step."""
+        return CollectorState(
+            self._stream.position,
+            self._history.records(),
+            self._stage,
+            self._open,
+            self._earlier.responses(),
+            self._turns.waiting,
+            self._turns.memory,
+        )
+
+    def collect(self, step: int) -> Collected:
+        """Roll out a step's prompts; draw again for zero-variance groups.
+
+        Groups with reward variance fill the batch first; zero-variance groups take the remaining
+        slots (RL-ZVP trains on them). The others are surplus: generated, counted, not trained.
+
+        Raises:
+            EngineError: more rollouts than the error budget allows have no verdict.
+        """
+        settings, before = self._settings, self._engine.counters
+        self._turns.begin_step()
+        whole = self._roll_out(step)
+        self._open = tuple(item.group for item in whole.in_flight)
+        solver = solvers(whole.groups)
+        # Groups that began in earlier steps are trained in addition to the step's own.
+        places = max(settings.prompts_per_step, num_alive(solver))
+        self._stage = self._next_position(solver)
+        after = self._engine.counters
+        metrics = whole.metrics | {
+            "rollout/engine_tokens": float(after.generated_tokens - before.generated_tokens),
+            "rollout/verified_tokens": float(after.verified_tokens - before.verified_tokens),
+        }
+        rewarded = self._turns.reward(whole.groups)
+        groups = fill(rewarded.groups, places)
+        return replace(whole, groups=groups, metrics=metrics | rewarded.metrics)
+
+    def _roll_out(self, step: int) -> Collected:
+        """Roll out the step's draws, what waits from earlier steps, and the turns that follow."""
+        settings, size = self._settings, self._settings.group_size
+        whole = Collected(step, self._engine.policy_version, [])
+        missing, free = settings.prompts_per_step, settings.engines.free_running
+        begun = [InFlight(group, 0, 0) for group in self._open]
+        for number in range(1 + settings.zero_variance.refill_rounds):
+            if number > 0:  # unless free-running, what is in flight waits for the next step
+                begun = whole.in_flight if free else []
+                whole = replace(whole, in_flight=whole.in_flight[len(begun) :])
+            ahead = (IN_FLIGHT - 1) * settings.prompts_per_step - len(begun) if free else 0
+            fresh, skipped = self._draw(step, number, max(0, missing + ahead))
+            if number == 0:
+                fresh = [*self._turns.take(size), *self._turns.begin(fresh)]
+            found = self._round(step, fresh, begun, enough=missing if free else 0)
+            whole = merge_draw(whole, found, skipped)
+            # Over the whole step: a refill of two prompts has too few rollouts for a share.
+            check_abstentions(settings, [item.group for item in whole.groups])
+            in_flight = 0 if free else sum(item.group.turn is None for item in whole.in_flight)
+            missing = settings.prompts_per_step - num_alive(solvers(whole.groups)) - in_flight
+            if missing <= 0:
+                break
+        while not self._turns.pipelined and (turns := self._turns.take(size)):
+            whole = merge_draw(whole, self._round(step, turns), [])
+            check_abstentions(settings, [item.group for item in whole.groups])
+        return whole
+
+    def _draw(self, step: int, number: int, count: int) -> tuple[list[OpenGroup], list[Skipped]]:
+        self._neighbours = Neighbours(self._problems, self._history)
+        drawn = self._stream.take(count, self._reason_to_pass)
+        known = self._history.predicted_tokens([problem for problem, _ in drawn.passed_over])
+        skipped = []
+        for (problem, reason), tokens in zip(drawn.passed_over, known, strict=True):
+            saved = round(self._settings.group_size * (tokens or 0.0))
+            skipped.append(Skipped(problem, number, GroupOutcome(reason), saved))
+            if reason == GroupOutcome.SKIPPED_ZERO_VARIANCE:
+                self._history.skipped(problem.id)
+        fresh = [
+            OpenGroup(
+                f"{step}.{number}.{place}",
+                problem,
+                number,
+                self._settings.group_size,
+                stream=self._earlier.stream(step, problem),
+            )
+            for place, problem in enumerate(drawn.problems)
+        ]
+        return fresh, skipped
+
+    def _reason_to_pass(self, problem: Problem) -> str:
+        """Elimination stage 1: skip a prompt before anything is generated."""
+        chosen = self._settings.zero_variance
+        if not in_band(problem, chosen.curriculum, self._stage):
+            return GroupOutcome.SKIPPED_BAND
+        if chosen.skip_above == 1.0 or self._history.of(problem.id).skips >= MAX_SKIPS:
+            return ""
+        size = self._settings.group_size
+        flat = self._neighbours.zero_variance_probability(problem, size)
+        return GroupOutcome.SKIPPED_ZERO_VARIANCE if flat > chosen.skip_above else ""
+
+    def _round(
+        self, step: int, fresh: Sequence[OpenGroup], begun: Sequence[InFlight] = (), enough: int = 0
+    ) -> Collected:
+        """Roll out and score a draw and what is in flight, until `enough` groups (0 = all) end."""
+        before = {item.group.key: item for item in begun}
+        groups = [*(item.group for item in begun), *fresh]
+        rolled = self._sample(step, groups, enough)
+        new, drafted, scored = rolled.new, rolled.drafted, rolled.scored
+        found = {
+            key: self._settle(
+                InFlight(
+                    group, sum(rollout.num_generated for rollout in new[key]), drafted[key]
+                ).after(before.get(key)),
+                scored,
+            )
+            for key, group in rolled.groups.items()
+        }
+        finished = {key: item for key, item in found.items() if isinstance(item, CollectedGroup)}
+        for key, item in finished.items():
+            self._turns.follow(key, item)
+        return Collected(
+            step=step,
+            policy_version=self._engine.policy_version,
+            groups=list(finished.values()),
+            in_flight=[item for item in found.values() if isinstance(item, InFlight)],
+            costs=costs_of(groups, new, drafted, scored, rolled.rollout_seconds),
+            metrics=rolled.metrics,
+            rollout_seconds=rolled.rollout_seconds,
+            reward_seconds=rolled.reward_seconds,
+        )
+
+    def _sample(self, step: int, groups: Sequence[OpenGroup], enough: int) -> Rolled:
+        """Generate and score what the groups lack, up to their sizes."""
+        started = time.perf_counter()
+        prompts = {
+            group.key: sample_prompts(self._shaper, self._tokenizer, step, group)
+            for group in groups
+        }
+        requests = [
+            request
+            for group in groups
+            for request in self._earlier.requests(
+                group.stream, requests_of(group, runs_of_samples(prompts[group.key]))
+            )
+        ]
+        owners = {group.key: group for group in groups}
+        sampling = self._sampling(enough)
+        known = self._history.predicted_tokens([owners[r.problem_id].problem for r in requests])
+        known = [
+            length if length is not None else mean_length(owners[request.problem_id])
+            for length, request in zip(known, requests, strict=True)
+        ]
+        expected = forecast(known, requests, self._engine, sampling)
+        requests = self._earlier.with_drafts(requests, expected.drafts)
+        drafted = dict.fromkeys(owners, 0)
+        for request, tokens in zip(requests, expected.draft_tokens, strict=True):
+            drafted[request.problem_id] += tokens
+        ordered = order_requests(requests, expected.tokens, sampling.segment_tokens)
+        if enough:
+            drawn = {key: group.step for key, group in owners.items()}
+            ordered = oldest_first(ordered, drawn, due=step - self._settings.engines.staleness)
+        new = self._generate(owners, prompts, ordered, sampling)
+        rolled = time.perf_counter()
+        scored = self._scorer.gather()
+        return Rolled(
+            groups={key: update_group(group, new[key]) for key, group in owners.items()},
+            new=new,
+            drafted=drafted,
+            scored=scored,
+            metrics=draw_metrics(requests, expected, new, self._engine),
+            rollout_seconds=rolled - started,
+            reward_seconds=time.perf_counter() - rolled,
+        )
+
+    def _sampling(self, enough: int) -> Sampling:
+        """One seed for the phase: random streams are keyed by group, sample and position.
+
+        With reuse the streams are those of the problems, the same in every step and phase.
+        """
+        settings = self._settings
+        exact = settings.engines.reuse is not Reuse.OFF
+        return Sampling(
+            max_new_tokens=settings.max_new_tokens,
+            temperature=settings.temperature,
+            seed=NOISE_SEED if exact else settings.seed,
+            exact=exact,
+            segment_tokens=0 if enough else int(settings.engines.segment_tokens),
+            enough=enough,
+        )
+
+    def _generate(
+        self,
+        owners: Mapping[str, OpenGroup],
+        prompts: Mapping[str, Sequence[SamplePrompt]],
+        requests: Sequence[Request],
+        sampling: Sampling,
+    ) -> dict[str, list[Rollout]]:
+        """Submit every response to the scorer as it ends; return new segments by group and sample.
+
+        In segments, a group is submitted when its last response has ended: until then it is
+        not known whether it will be scored in this step.
+        """
+        live = dict(owners)
+        new: dict[str, list[Rollout]] = {key: [] for key in owners}
+        problems = {key: group.problem for key, group in owners.items()}
+        for generated in episodes.generate(
+            self._engine, self._tokenizer, problems, requests, sampling
+        ):
+            rollout = prompts[generated.problem_id][generated.sample].note(generated)
+            if (turn := owners[rollout.problem_id].turn) is not None:
+                rollout = replace(rollout, role=turn.agent)
+            new[rollout.problem_id].append(rollout)
+            group = live[rollout.problem_id] = update_group(live[rollout.problem_id], [rollout])
+            (whole,) = (item for item in group.rollouts if item.sample == rollout.sample)
+            check_routes(self._settings, whole, self._engine.num_experts)
+            if not (sampling.segment_tokens or sampling.enough):
+                self._submit(group, whole)
+            elif group.complete:
+                for item in group.rollouts:
+                    self._submit(group, item)
+        for rollouts in new.values():
+            rollouts.sort(key=lambda rollout: rollout.sample)
+        asked = sum(request.num_samples for request in requests)
+        if not sampling.enough and asked != sum(map(len, new.values())):
+            raise EngineError("the rollout engine did not return every requested sample")
+        return new
+
+    def _submit(self, group: OpenGroup, rollout: Rollout) -> None:
+        self._scorer.submit(
+            Finished(
+                problem=group.problem,
+                group=group.key,
+                sample=rollout.sample,
+                group_size=group.size,
+                tokens=rollout.response_tokens,
+                sampled=rollout.sampled,
+            )
+        )
+
+    def _settle(
+        self, item: InFlight, scored: Mapping[tuple[str, int], Scored]
+    ) -> CollectedGroup | InFlight:
+        """Give a complete group its verdicts and its outcome; leave another one in flight."""
+        group = item.group
+        if not group.complete:
+            return item
+        found = [
+            excused(group.turn, scored[group.key, rollout.sample]) for rollout in group.rollouts
+        ]
+        shaping = penalties(self._settings, group.rollouts)
+        items = tuple(
+            ScoredRollout(rollout, one.text, one.verdict, penalty)
+            for rollout, one, penalty in zip(group.rollouts, found, shaping, strict=True)
+        )
+        whole = RolloutGroup(group.problem, items)
+        return CollectedGroup(
+            group=whole,
+            round=group.round,
+            outcome=decide_outcome(self._settings, whole),
+            new_tokens=item.new_tokens,
+            draft_tokens=item.draft_tokens,
+            reused_tokens=sum(rollout.reused for rollout in group.rollouts),
+            pass_rate_change=0.0 if group.turn else self._remember(group, items),
+            turn=group.turn,
+        )
+
+    def _remember(self, group: OpenGroup, items: Sequence[ScoredRollout]) -> float:
+        """Record a prompt's group; return the change of its pass rate, 0 if there is none."""
+        self._earlier.remember(group.stream, group.rollouts)
+        bare = [item.verdict for item in items if is_bare(item.rollout)]
+        solved = sum(verdict.solved for verdict in bare)
+        num_scored = sum(not verdict.abstained for verdict in bare)
+        before = self._history.of(group.problem.id).last_pass_rate
+        lengths = [rollout.num_sampled for rollout in group.rollouts]
+        expected = self._neighbours.expected_pass_rate(group.problem)
+        self._history.remember(group.problem.id, solved, num_scored, lengths, expected)
+        return 0.0 if before is None or not num_scored else solved / num_scored - before
+
+    def _next_position(self, groups: Sequence[CollectedGroup]) -> CurriculumPosition:
+        verdicts = [
+            item.verdict
+            for entry in groups
+            for item in entry.group.rollouts
+            if is_bare(item.rollout)
+        ]
+        scored = [verdict for verdict in verdicts if not verdict.abstained]
+        if not scored:
+            return self._stage
+        share = sum(verdict.solved for verdict in scored) / len(scored)
+        return after_step(self._stage, share, len(self._settings.zero_variance.curriculum))

@@ -1,1 +1,0 @@
-"""Recovery after a crash: saved state, rollouts in flight, step snapshots, uploads."""

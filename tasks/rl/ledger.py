@@ -1,0 +1,274 @@
+"""What a step reports: a ledger row per prompt with what it cost and contributed, and metrics.
+
+Conservation: over a phase, the generated tokens of all rows are the rollout engine's own count.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import torch
+
+from data_schemas.agent_turns import AgentTurn
+from data_schemas.ledger import AgentLedgerRow, GroupOutcome, LedgerRow, PromptCost
+from data_schemas.prompts import Problem
+from data_schemas.rollouts import StopReason
+from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
+from tasks.algorithms.routing import disagreement, missing_rows
+from tasks.algorithms.token_uses import token_uses
+from tasks.engines.protocols import TokenScores
+from tasks.rl.batch import StepBatch
+from tasks.rl.collector import Collected, InFlight, Skipped
+from tasks.rl.groups import CollectedGroup, scores_vary
+
+
+def ledger_rows(
+    collected: Collected, batch: StepBatch, advantages_NT: torch.Tensor
+) -> list[LedgerRow]:
+    """One row per prompt drawn: trained, surplus, in flight, skipped.
+
+    Args:
+        collected: the step.
+        batch: made from `collected.trained`; its owners count in that order.
+        advantages_NT: of the sequences of the batch.
+    """
+    mass_N = advantages_NT.abs().sum(dim=1).tolist()
+    tokens_N = (advantages_NT != 0).sum(dim=1).tolist()
+    step, trained = collected.step, collected.trained
+    earned = [(0.0, 0)] * len(trained)
+    for (place, _), mass, tokens in zip(batch.owners, mass_N, tokens_N, strict=True):
+        earned[place] = (earned[place][0] + mass, earned[place][1] + tokens)
+    surplus = [entry for entry in collected.groups if entry.outcome is GroupOutcome.SURPLUS]
+    return [
+        *(_finished(step, entry, *gain) for entry, gain in zip(trained, earned, strict=True)),
+        *(_finished(step, entry, 0.0, 0) for entry in surplus),
+        *(_in_flight(step, entry) for entry in collected.in_flight),
+        *(_skipped(step, entry) for entry in collected.skipped),
+    ]
+
+
+def use_metrics(rows: Sequence[LedgerRow]) -> dict[str, float]:
+    """Shares of the generated tokens by use; all 0 if nothing was generated."""
+    uses = token_uses(rows)
+    total = max(1, sum(uses.values()))
+    return {f"tokens/{use}_share": count / total for use, count in uses.items()}
+
+
+def prompt_costs(collected: Collected) -> list[PromptCost]:
+    """Seconds and judge calls of every prompt that was rolled out."""
+    return [
+        PromptCost(
+            step=collected.step,
+            round=cost.round,
+            problem_id=cost.problem_id,
+            engine_seconds=cost.engine_seconds,
+            verifier_seconds=cost.verifier_seconds,
+            judge_calls=cost.judge_calls,
+        )
+        for cost in collected.costs
+    ]
+
+
+def _finished(step: int, entry: CollectedGroup, mass: float, trained: int) -> LedgerRow:
+    items = entry.group.rollouts
+    scores = _scores(entry)
+    row = LedgerRow(
+        step=step,
+        round=entry.round,
+        problem_id=entry.group.problem.id,
+        domain=entry.group.problem.domain,
+        outcome=entry.outcome,
+        rollouts=len(items),
+        prompt_tokens=len(items[0].rollout.prompt_tokens),
+        generated_tokens=entry.new_tokens + entry.draft_tokens,
+        draft_tokens=entry.draft_tokens,
+        reused_tokens=entry.reused_tokens,
+        saved_tokens=0,
+        trained_tokens=trained,
+        solved=sum(item.verdict.solved for item in items),
+        abstained=sum(item.verdict.abstained for item in items),
+        mean_score=sum(scores) / len(scores) if scores else 0.0,
+        advantage_mass=mass,
+        pass_rate_change=entry.pass_rate_change,
+    )
+    return _of_turn(row, entry.turn)
+
+
+def _in_flight(step: int, entry: InFlight) -> LedgerRow:
+    group = entry.group
+    row = _without_verdicts(step, group.problem, group.round, GroupOutcome.IN_FLIGHT).model_copy(
+        update={
+            "prompt_tokens": len(group.rollouts[0].prompt_tokens) if group.rollouts else 0,
+            "generated_tokens": entry.new_tokens + entry.draft_tokens,
+            "draft_tokens": entry.draft_tokens,
+        }
+    )
+    return _of_turn(row, group.turn)
+
+
+def _of_turn(row: LedgerRow, turn: AgentTurn | None) -> LedgerRow:
+    """Charge a turn's group to its agent and to the problem of its chain."""
+    if turn is None:
+        return row
+    told = {"problem_id": turn.root, "agent": turn.agent, "key": turn.key, "parent": turn.parent}
+    return AgentLedgerRow.model_validate(row.model_dump() | told)
+
+
+def _skipped(step: int, entry: Skipped) -> LedgerRow:
+    row = _without_verdicts(step, entry.problem, entry.round, entry.outcome)
+    return row.model_copy(update={"saved_tokens": entry.saved_tokens})
+
+
+def _without_verdicts(step: int, problem: Problem, draw: int, outcome: GroupOutcome) -> LedgerRow:
+    return LedgerRow(
+        step=step,
+        round=draw,
+        problem_id=problem.id,
+        domain=problem.domain,
+        outcome=outcome,
+        rollouts=0,
+        prompt_tokens=0,
+        generated_tokens=0,
+        draft_tokens=0,
+        saved_tokens=0,
+        trained_tokens=0,
+        solved=0,
+        abstained=0,
+        mean_score=0.0,
+        advantage_mass=0.0,
+        pass_rate_change=0.0,
+    )
+
+
+def _scores(entry: CollectedGroup) -> list[float]:
+    verdicts = [item.verdict for item in entry.group.rollouts]
+    return [verdict.score for verdict in verdicts if verdict.score is not None]
+
+
+def collect_metrics(collected: Collected) -> dict[str, float]:
+    """Rewards, outcomes and lengths of a step; one count per reason of a verdict."""
+    groups = collected.groups
+    items = [item for entry in groups for item in entry.group.rollouts]
+    scored = [item.verdict.score for item in items if item.verdict.score is not None]
+    lengths = [item.rollout.num_sampled for item in items]
+    truncated = sum(item.rollout.stop_reason is StopReason.LENGTH for item in items)
+    generated = sum(entry.new_tokens + entry.draft_tokens for entry in groups)
+    unfinished = sum(entry.new_tokens + entry.draft_tokens for entry in collected.in_flight)
+    metrics = {
+        "reward/mean": sum(scored) / max(1, len(scored)),
+        "reward/solved_share": sum(item.verdict.solved for item in items) / max(1, len(scored)),
+        "reward/abstained_count": float(len(items) - len(scored)),
+        "reward/response_fault_count": float(sum(i.verdict.by_response_fault for i in items)),
+        "reward/penalty_mean": sum(item.penalty for item in items) / max(1, len(items)),
+        "rollout/length_tokens": sum(lengths) / max(1, len(items)),
+        "rollout/generated_tokens": float(generated + unfinished),
+        "rollout/draft_tokens": float(sum(entry.draft_tokens for entry in groups)),
+        "rollout/reused_tokens": float(sum(entry.reused_tokens for entry in groups)),
+        "rollout/truncated_share": truncated / max(1, len(items)),
+        "rollout/staleness_versions": float(_staleness(collected)),
+        "rollout/in_flight_groups": float(len(collected.in_flight)),
+    }
+    return metrics | zero_variance_metrics(collected) | _by_domain(groups) | _by_reason(groups)
+
+
+def zero_variance_metrics(collected: Collected) -> dict[str, float]:
+    """Metrics of each stage of zero-variance elimination (CompassMax A.4)."""
+    outcomes = Counter(entry.outcome for entry in collected.groups)
+    first = [entry for entry in collected.groups if entry.round == 0]
+    flat = sum(not _alive(entry) for entry in first)
+    skipped = Counter(entry.outcome for entry in collected.skipped)
+    trained = collected.trained
+    return {
+        "zero_variance/share": flat / max(1, len(first)),
+        "zero_variance/trained_share": sum(not _alive(e) for e in trained) / max(1, len(trained)),
+        "zero_variance/skipped_zero_variance_count": float(
+            skipped[GroupOutcome.SKIPPED_ZERO_VARIANCE]
+        ),
+        "zero_variance/skipped_band_count": float(skipped[GroupOutcome.SKIPPED_BAND]),
+        "zero_variance/saved_tokens": float(sum(e.saved_tokens for e in collected.skipped)),
+        "zero_variance/dropped_groups": float(outcomes[GroupOutcome.SURPLUS]),
+        "zero_variance/trained_groups": float(outcomes[GroupOutcome.ZERO_VARIANCE_TRAINED]),
+        "zero_variance/zero_variance_partial_groups": float(
+            outcomes[GroupOutcome.ZERO_VARIANCE_PARTIAL]
+        ),
+    }
+
+
+def policy_metrics(
+    old: TokenScores, batch: StepBatch, losses: Sequence[dict[str, float]]
+) -> dict[str, float]:
+    """Entropy, loss, clipping and gradient size of a step; in fp16 skipped updates and loss scale.
+
+    The gradient size is a mean over all updates; that of a skipped one is 0.
+    """
+    mask_NT = batch.tokens.response_NT
+    tokens = sum(result["tokens"] for result in losses)
+    count = max(1, len(losses))
+    last = losses[-1] if losses else {"clipped_tokens": 0.0, "tokens": 0.0}
+    scaling = {}
+    if "loss_scale" in last:  # of a trainer in fp16
+        overflows = sum(result["overflow_updates"] for result in losses)
+        scaling = {"policy/overflow_updates": overflows, "policy/loss_scale": last["loss_scale"]}
+    return {
+        "policy/entropy_nats": float(old.entropy_NT[mask_NT].mean()) if mask_NT.any() else 0.0,
+        "policy/loss": sum(result["loss"] for result in losses) / count,
+        "policy/grad_norm": sum(result["grad_norm"] for result in losses) / count,
+        "policy/clip_share": sum(result["clipped_tokens"] for result in losses) / max(1.0, tokens),
+        # The first update is on-policy and clips nothing; the last one is the furthest from it.
+        "policy/clip_share_last": last["clipped_tokens"] / max(1.0, last["tokens"]),
+        "policy/trained_sequences": float(len(batch.owners)),
+        "policy/trained_tokens": float(tokens),
+        # To the phase's start model; 0 if the loss has no KL term.
+        "policy/kl": sum(result.get("kl", 0.0) for result in losses) / count,
+    } | scaling
+
+
+def mismatch_of(batch: StepBatch, old: TokenScores) -> dict[str, float]:
+    """Trainer against rollout engine, before any update of the step."""
+    tokens = batch.tokens
+    compared = old.logprobs_NT, tokens.columns["rollout_logprobs"], tokens.response_NT
+    metrics = mismatch_metrics(*compared) | mismatch_anatomy(*compared)
+    if tokens.experts_NTLK is not None:
+        metrics["mismatch/missing_routes"] = float(
+            missing_rows(tokens.experts_NTLK, tokens.lengths_N)
+        )
+    if old.experts_NTLK is not None and tokens.experts_NTLK is not None:
+        metrics["mismatch/route_disagreement"] = disagreement(
+            old.experts_NTLK.flatten(0, 1), tokens.experts_NTLK.flatten(0, 1)
+        )
+    return metrics
+
+
+def _alive(entry: CollectedGroup) -> bool:
+    verdicts = [item.verdict for item in entry.group.rollouts]
+    return scores_vary([verdict.score for verdict in verdicts if verdict.score is not None])
+
+
+def _staleness(collected: Collected) -> int:
+    """Policy versions between the oldest token of the batch and the policy trained on it."""
+    oldest = [
+        rollout.policy_version if rollout.first_version < 0 else rollout.first_version
+        for entry in collected.groups
+        for rollout in (item.rollout for item in entry.group.rollouts)
+    ]
+    return collected.step - 1 - min(oldest, default=collected.policy_version)
+
+
+def _by_domain(groups: Sequence[CollectedGroup]) -> dict[str, float]:
+    scores: dict[str, list[float]] = {}
+    for entry in groups:
+        mine = scores.setdefault(entry.group.problem.domain.value, [])
+        verdicts = [item.verdict for item in entry.group.rollouts]
+        mine.extend(verdict.score for verdict in verdicts if verdict.score is not None)
+    return {
+        f"reward/mean_{domain}": sum(mine) / max(1, len(mine))
+        for domain, mine in sorted(scores.items())
+    }
+
+
+def _by_reason(groups: Sequence[CollectedGroup]) -> dict[str, float]:
+    verdicts = [item.verdict for entry in groups for item in entry.group.rollouts]
+    counts = Counter(
+        f"reward/abstained/{v.reason}" if v.abstained else f"reward/reason/{v.reason}"
+        for v in verdicts
+    )
+    return {name: float(count) for name, count in sorted(counts.items())}

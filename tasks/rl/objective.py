@@ -1,0 +1,137 @@
+"""The arithmetic of a step between scores and loss: pure, so that a replay can repeat it.
+
+Advantages are made in batch.py. Letters: N sequences, T tokens.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.rl_settings import Correction, LossSettings, RLSettings
+from tasks.algorithms.corrections import correction_weights
+from tasks.algorithms.losses import table
+from tasks.algorithms.losses.kl import kl_penalty
+from tasks.algorithms.losses.protocol import Plan
+from tasks.engines.protocols import TokenBatch, TokenScores
+from tasks.rl.batch import StepBatch
+
+
+def split(settings: RLSettings, num_rows: int, step: int) -> tuple[torch.Tensor, ...]:
+    """Rows of every update of the step: a seeded shuffle in equal parts, none of them empty."""
+    generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + step)
+    parts = torch.randperm(num_rows, generator=generator).tensor_split(settings.num_mini_batches)
+    return tuple(part for part in parts if len(part))
+
+
+def corrections(
+    settings: RLSettings, decision: GateRecord, batch: StepBatch, old: TokenScores
+) -> tuple[torch.Tensor, dict[str, float]]:
+    """Importance weights [N, T] by the gate's decision: 1 if the step proceeds uncorrected."""
+    chosen = settings.engines.mismatch
+    correction = Correction.OFF
+    if decision.decision is Decision.CORRECT:
+        off = chosen.correction is Correction.OFF
+        correction = Correction.TIS if off else chosen.correction
+    return correction_weights(
+        old.logprobs_NT,
+        batch.tokens.columns["rollout_logprobs"],
+        batch.tokens.response_NT,
+        correction=correction,
+        cap=chosen.cap,
+    )
+
+
+def policy_plan(
+    settings: RLSettings,
+    batch: StepBatch,
+    old: TokenScores,
+    rows: tuple[torch.Tensor, ...],
+    *,
+    vocabulary: int,
+    step: int,
+) -> Plan:
+    """Compute groups, clip ranges and weights of every token before the first update."""
+    totals = table.StepTotals(
+        num_sequences=batch.num_sequences,
+        num_tokens=batch.num_tokens,
+        max_new_tokens=settings.max_new_tokens,
+        updates=rows,
+        seed=settings.seed + step,
+        token_budget=token_budget(settings),
+    )
+    return table.plan(
+        settings.loss,
+        old.entropy_NT,
+        batch.tokens.response_NT,
+        vocabulary=vocabulary,
+        step=totals,
+    )
+
+
+def token_budget(settings: RLSettings) -> int:
+    """Return C3PO's Phi, the tokens of an update over all ranks; 0 = all tokens.
+
+    The published 409,600 are a rank's: of 512 prompts x 16 responses a rank of 256 has 32, so Phi
+    is 12,800 tokens for every response that an update is generated from. In this unit it depends
+    neither on the number of ranks nor on the batch, and it is the same in every step, however many
+    responses have no gradient.
+    """
+    num_responses = settings.prompts_per_step * settings.group_size / settings.num_mini_batches
+    return round(settings.loss.budget_per_response * num_responses)
+
+
+def loss_columns(
+    old: TokenScores,
+    advantages_NT: torch.Tensor,
+    plan: Plan,
+    reference_NT: torch.Tensor | None,
+) -> dict[str, torch.Tensor]:
+    """Name the batch columns that the loss reads in addition to the current log-probs.
+
+    Args:
+        advantages_NT: times the correction weights.
+        reference_NT: log-probs of the phase's start model, where the loss asks for a KL to it.
+    """
+    columns = {"old_logprobs": old.logprobs_NT, "advantages": advantages_NT} | plan.columns()
+    return columns if reference_NT is None else columns | {"reference_logprobs": reference_NT}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyLoss:
+    """The policy loss of a mini-batch in the form of `LossFn`; picklable for other ranks."""
+
+    settings: LossSettings
+    num_sequences: float
+    """Of the mini-batch."""
+
+    def __call__(
+        self, logprobs_NT: torch.Tensor, batch: TokenBatch
+    ) -> tuple[torch.Tensor, dict[str, float]]:
+        """Return the loss of a micro-batch and its counts; those of a mini-batch add up."""
+        column, beta = batch.columns, self.settings.auxiliary.kl
+        plan = Plan(column["groups"], column["weights"], column["clip_low"], column["clip_high"])
+        old_NT = column["old_logprobs"]
+        outside_NT = plan.weights_NT <= 0  # padding there may be anything
+        objective_N, clipped_NT = table.find(self.settings).objective(
+            logprobs_NT.masked_fill(outside_NT, 0.0),
+            old_NT.masked_fill(outside_NT, 0.0),
+            column["advantages"],
+            plan,
+            self.settings,
+        )
+        counts = {
+            "clipped_tokens": float(clipped_NT.sum()),
+            "tokens": float((plan.weights_NT > 0).sum()),
+        }
+        if beta > 0.0:
+            reference_NT = column["reference_logprobs"]
+            drift_N = kl_penalty(logprobs_NT, old_NT, reference_NT, plan.weights_NT)
+            objective_N = objective_N - beta * drift_N
+            counts["kl"] = float(drift_N.detach().sum()) / self.num_sequences
+        return -objective_N.sum() / self.num_sequences, counts
+
+
+def policy_loss(settings: RLSettings, num_sequences: float) -> PolicyLoss:
+    """Choose the policy loss of a mini-batch."""
+    return PolicyLoss(settings.loss, num_sequences)

@@ -1,0 +1,354 @@
+"""One phase of RL from a start model to an exported one, as a generator of its steps.
+
+    prompts -> rollouts -> one step of training -> commit -> record
+
+It is resumable at every step.
+"""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from data_schemas.arrow import read_table, write_table
+from data_schemas.graded import GradedProblem
+from data_schemas.ineffective import without_effect
+from data_schemas.ledger import PromptCost
+from data_schemas.machine_settings import Reuse
+from data_schemas.mismatch import Decision
+from data_schemas.prompts import Problem
+from data_schemas.recipe import AnyRecipe
+from data_schemas.reports import (
+    COSTS_FILE,
+    GATES_FILE,
+    LEDGER_FILE,
+    PLOTS_FILE,
+    STEPS_FILE,
+    TIMING_FILE,
+)
+from data_schemas.rl_settings import EngineSettings, JudgeKind, RLSettings, RouterReplay
+from tasks.durability import states
+from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
+from tasks.engines.chat import load_tokenizer, render_prompt
+from tasks.engines.lora.canary import check_adapter
+from tasks.engines.lora.factors import describe
+from tasks.engines.lora.peft_files import write_adapter
+from tasks.engines.protocols import RolloutEngine, Trainer
+from tasks.engines.select import open_rollout, open_trainer
+from tasks.errors import EngineError, Preempted, SettingsError
+from tasks.formats.ledger_file import write_ledger
+from tasks.gym.judging import generative_judge
+from tasks.gym.protocol import Scorer, verifiers_of
+from tasks.rl import state, step_snapshot
+from tasks.rl.collector import Collector, first_state
+from tasks.rl.ledger import use_metrics
+from tasks.rl.producer import Producer
+from tasks.rl.recipe import PLAIN, Recipe
+from tasks.rl.reuse import Responses, write_responses
+from tasks.rl.step import Clock, Engines, finished, one_step, sync_weights, timing
+from tasks.store.files import canonical_json, copy_file, sha256_bytes, write_bytes
+
+PROBLEMS_FILE = "graded.parquet"
+OpenEngine = Callable[[EngineSettings, Path], RolloutEngine]
+ADAPTER_FOLDER = "adapter"
+"""In the report of a phase with LoRA: its factors, for PEFT."""
+NUM_CANARIES = 4
+"""Prompts on which rollout engine and trainer are compared after every weight sync."""
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Inputs of a phase and the folder of its state."""
+
+    settings: RLSettings
+    start: Path
+    """Model directory the phase starts from."""
+    problems: tuple[Problem, ...]
+    state: Path
+    """Durable folder of this phase; a second run with the same folder resumes."""
+    code: str
+    """Source digest of this program."""
+    max_tokens: int = 0
+    """Stop after the committed step with this many generated tokens in total; 0 = all steps."""
+    earlier: Mapping[str, Responses] = field(default_factory=dict)
+    """Responses of grading or of an earlier phase, which the first rollouts may reuse."""
+    recipe: Recipe = PLAIN
+
+
+def state_folder(
+    workplace: Path,
+    settings: RLSettings,
+    start: str,
+    problems: str,
+    max_tokens: int = 0,
+    earlier: str = "",
+    recipe: AnyRecipe | None = None,
+) -> Path:
+    """Name the state folder of a phase by everything that determines its results.
+
+    Args:
+        workplace: a disk that outlives the process, shared by all nodes on a cluster.
+        settings: of the phase.
+        start: digest of the start model.
+        problems: digest of the graded problems.
+        max_tokens: of the phase; 0 = all steps.
+        earlier: digest of the report with responses that are reused; '' = none.
+        recipe: of the phase; None: a plain one.
+    """
+    work = {"settings": settings.model_dump(mode="json"), "start": start, "problems": problems}
+    if max_tokens:
+        work["max_tokens"] = max_tokens
+    if earlier:
+        work["earlier"] = earlier
+    if recipe:
+        # Without its code: as in a plain phase, changed code goes on from the committed state.
+        work["recipe"] = recipe.model_dump(mode="json", exclude={"code"})
+    return workplace / "state" / sha256_bytes(canonical_json(work))[:16]
+
+
+def all_code(folder: Path, code: str) -> tuple[str, ...]:
+    """Source digests of a phase: those of its committed state, then this one."""
+    return tuple(dict.fromkeys((*state.past_code(folder), code)))
+
+
+def read_problems(graded: Path, judge: JudgeKind = JudgeKind.NONE) -> tuple[Problem, ...]:
+    """Read the graded problems to train on; a judge compares open text with its reference."""
+    problems = read_table(graded / PROBLEMS_FILE, GradedProblem)
+    if judge is JudgeKind.NONE:
+        return tuple(problems)
+    return tuple(map(generative_judge.judged, problems))
+
+
+def verifiers_in_use(phase: Phase) -> frozenset[str]:
+    """Name the verifiers that the prompts of a phase are scored by."""
+    domains = phase.settings.domains
+    drawn = verifiers_of(problem for problem in phase.problems if problem.domain in domains)
+    return drawn | phase.recipe.verifiers
+
+
+def train(  # noqa: C901 - the loop, read from top to bottom in one place
+    phase: Phase,
+    scorer: Scorer,
+    stop: Termination | None = None,
+    open_engine: OpenEngine = open_rollout,
+) -> Iterator[state.StepRecord]:
+    """Yield the record of every remaining step.
+
+    The state of a step is committed before its record is yielded: the caller may stop after any
+    record, and a new generator continues with the next step.
+
+    Args:
+        phase: what to do.
+        scorer: scores the responses.
+        stop: from a caller that already handles SIGTERM.
+        open_engine: opens the rollout engine on the start model.
+
+    Raises:
+        SettingsError: routes are to be replayed, but the model is dense.
+        Preempted: SIGTERM was received; the step in flight was finished and committed first or,
+            with too little time for that, abandoned.
+    """
+    settings, folder = phase.settings, phase.state
+    for line in without_effect(settings):
+        logger.warning("%s", line)
+    with contextlib.ExitStack() as opened:
+        if stop is None:
+            stop = opened.enter_context(listen_for_sigterm(GRACE_S))
+        trainer = opened.enter_context(closing(open_trainer(settings.engines, phase.start)))
+        now = state.restore(folder, trainer)
+        generated = sum(map(_generated_tokens, state.read_steps(folder, now.step)))
+        if 0 < phase.max_tokens <= generated:
+            return
+        between = _between(phase, now.step)
+        if phase.code not in now.code:
+            now = now.model_copy(update={"code": (*now.code, phase.code)})
+        engine = opened.enter_context(closing(open_engine(settings.engines, phase.start)))
+        engines = _engines(phase, engine, trainer, opened)
+        collector = Collector(
+            settings,
+            engine,
+            load_tokenizer(phase.start),
+            scorer,
+            phase.problems,
+            between.collector,
+            phase.recipe,
+        )
+        if stop.requested.is_set() and now.step < settings.steps:
+            raise Preempted(f"stopped by SIGTERM before step {now.step + 1}")
+        opened.enter_context(stop.abandon_late_step())
+        producer = opened.enter_context(
+            closing(
+                Producer(
+                    collector,
+                    staleness=settings.engines.steps_ahead,
+                    last_step=settings.steps,
+                    waiting=between.waiting,
+                )
+            )
+        )
+        if settings.engines.lora.rank:
+            check_adapter(engine, trainer, engines.vocabulary, now.step)
+        synced = sync_weights(engines, version=now.step)
+        for step in range(now.step + 1, settings.steps + 1):
+            clock = Clock()
+            collected = producer.take(step)
+            if settings.engines.steps_ahead == 0:  # otherwise rollouts are already running
+                engine.sleep()
+            clock.lap("collect")
+            record, updates, seen = one_step(engines, collected, now.updates, synced.gap, clock)
+            producer.settle()
+            clock.lap("wait_for_rollouts")
+            before, synced = synced, sync_weights(engines, version=step)
+            clock.lap("weight_sync")
+            step_snapshot.write_snapshot(
+                folder, replace(seen, weights_before=before.digest, weights_after=synced.digest)
+            )
+            now = now.model_copy(update={"step": step, "updates": updates})
+            record = finished(record, timing(collected, clock), synced, settings)
+            state.write_step(folder, record)
+            due = step % settings.commit_every == 0 or step == settings.steps
+            if due or stop.requested.is_set():
+                between = state.Between(collector.state(), producer.waiting)
+                files = {state.INFLIGHT_FILE: state.encode(between)}
+                state.commit(folder, now, trainer, files)
+            yield record
+            is_committed = states.newest(folder) == step
+            # SIGTERM after this step's commit: the next step commits regardless of commit_every.
+            if stop.requested.is_set() and is_committed and step < settings.steps:
+                raise Preempted(f"stopped by SIGTERM after committed step {step}")
+            if step % settings.rewards.canary_every == 0:
+                scorer.check_canaries(verifiers_in_use(phase))
+            generated += _generated_tokens(record)
+            if 0 < phase.max_tokens <= generated and is_committed:
+                return
+
+
+def _between(phase: Phase, step: int) -> state.Between:
+    """Return what there is between a committed step and the next one."""
+    if not step:
+        return state.Between(first_state(phase.problems, phase.earlier), ())
+    # A warning, because the curves of the phase come from more than one process.
+    logger.warning("continuing after committed step %d of %d", step, phase.settings.steps)
+    data = states.read_file(phase.state, step, state.INFLIGHT_FILE)
+    return state.decode(data, phase.problems)
+
+
+def _engines(
+    phase: Phase, engine: RolloutEngine, trainer: Trainer, opened: contextlib.ExitStack
+) -> Engines:
+    """Put the engines of a phase together; the start model is held where the loss needs it.
+
+    Raises:
+        SettingsError: routes are to be replayed, but the model is dense.
+    """
+    settings, reference = phase.settings, None
+    if engine.num_experts == 0 and settings.router_replay is not RouterReplay.OFF:
+        raise SettingsError(
+            f"router_replay is '{settings.router_replay}', but {phase.start} is a dense model "
+            "without a router; set it to 'off'"
+        )
+    if settings.loss.auxiliary.kl > 0.0:
+        reference = opened.enter_context(closing(open_trainer(settings.engines, phase.start)))
+    tokenizer = load_tokenizer(phase.start)
+    return Engines(
+        settings=settings,
+        recipe=phase.recipe,
+        rollout=engine,
+        trainer=trainer,
+        reference=reference,
+        vocabulary=len(tokenizer),
+        canaries=[
+            render_prompt(tokenizer, problem.messages) for problem in phase.problems[:NUM_CANARIES]
+        ],
+        folder=phase.state,
+    )
+
+
+def _generated_tokens(record: state.StepRecord) -> int:
+    return sum(row.generated_tokens for row in record.ledger)
+
+
+def write_times(phase: Phase, out: Path) -> None:
+    """Write how long a phase took, which differs from run to run: beside its report, not in it."""
+    records = list(state.read_steps(phase.state, states.newest(phase.state)))
+    write_bytes(out / TIMING_FILE, _lines([record.timing for record in records]))
+    write_table(out / COSTS_FILE, PromptCost, [cost for one in records for cost in one.costs])
+
+
+def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float | int | str]:
+    """Export the trained policy and write the phase's report; returns facts for the statement.
+
+    The model is read back from the committed state, so the export is the same as that of a
+    resumed run.
+
+    Raises:
+        EngineError: steps are missing; the phase has to be run again.
+    """
+    with closing(open_trainer(phase.settings.engines, phase.start)) as trainer:
+        last = state.restore(phase.state, trainer)
+        records = list(state.read_steps(phase.state, last.step))
+        _require_all_steps(phase, records)
+        trainer.export(model_out)
+        rank = phase.settings.engines.lora.rank
+        if rank:
+            write_adapter(report_out / ADAPTER_FOLDER, trainer.weights(), rank)
+    reports = [record.report for record in records]
+    gates = [*state.read_pauses(phase.state), *(record.gate for record in records)]
+    write_bytes(report_out / STEPS_FILE, _lines(reports))
+    write_bytes(report_out / GATES_FILE, _lines(gates))
+    rows = [row for record in records for row in record.ledger]
+    write_ledger(report_out / LEDGER_FILE, rows)
+    for path in step_snapshot.find_snapshots(phase.state, last.step):
+        copy_file(path, report_out / step_snapshot.FOLDER / path.name)
+    added = [row for record in records for row in record.rows]
+    report = phase.recipe.report
+    if phase.recipe.plots:
+        write_bytes(report_out / PLOTS_FILE, canonical_json(phase.recipe.plots))
+    if phase.settings.engines.reuse is Reuse.PREFIX:
+        data = states.read_file(phase.state, last.step, state.INFLIGHT_FILE)
+        left = state.decode(data, phase.problems).collector
+        write_responses(report_out, left.responses)
+    return {
+        **describe(rank),
+        **(report.conclude(added, report_out) if report else {}),
+        "steps": last.step,
+        "updates": last.updates,
+        "prompts": sum(row.rollouts > 0 for row in rows),
+        "generated_tokens": sum(row.generated_tokens for row in rows),
+        # The engine's own count, which must equal the sum of the ledger.
+        "engine_tokens": round(sum(r.metrics["rollout/engine_tokens"] for r in reports)),
+        "trained_tokens": sum(row.trained_tokens for row in rows),
+        "reused_tokens": sum(row.reused_tokens for row in rows),
+        "verified_tokens": round(sum(r.metrics["rollout/verified_tokens"] for r in reports)),
+        **use_metrics(rows),
+        "saved_tokens": sum(row.saved_tokens for row in rows),
+        "corrected_steps": sum(record.decision is Decision.CORRECT for record in gates),
+        "last_solved_share": _mean(
+            [report.metrics["reward/solved_share"] for report in reports[-5:]]
+        ),
+        "zero_variance_share": _mean([report.metrics["zero_variance/share"] for report in reports]),
+    }
+
+
+def _require_all_steps(phase: Phase, records: Sequence[state.StepRecord]) -> None:
+    steps, asked = len(records), phase.settings.steps
+    enough = 0 < phase.max_tokens <= sum(map(_generated_tokens, records))
+    if steps < asked and not enough:
+        raise EngineError(
+            f"{phase.state} holds {steps} of {asked} steps, so nothing is committed as a result. "
+            "Run again: the phase continues from there. If it repeats, another process removes "
+            "that folder."
+        )
+
+
+def _lines(records: Sequence[BaseModel]) -> bytes:
+    return b"".join(canonical_json(record) + b"\n" for record in records)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / max(1, len(values))

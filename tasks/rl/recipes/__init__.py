@@ -1,1 +1,0 @@
-"""Recipes: which turns of other agents follow a group."""

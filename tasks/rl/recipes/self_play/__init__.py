@@ -1,1 +1,0 @@
-"""SPELL: questioner, responder and verifier in one policy."""

@@ -1,1 +1,0 @@
-"""From prompts to scored groups."""

@@ -1,0 +1,337 @@
+"""The saved state of a phase, from which step n+1 is the same as without a crash.
+
+A state folder belongs to one phase on one start model and one set of problems:
+
+    steps/000012.json         report, timing and ledger rows of step 12
+    committed/000012/         run.json, the trainer's state, rollouts in flight
+
+Everything random is a function of seed, step and position, so there is no generator state to save.
+The step number is also the policy's version and the ledger's offset. `tasks.durability` commits and
+recovers states.
+
+Between two steps there are unfinished responses, steps rolled out but not yet trained on
+(asynchronous mode), the prompts' records, the position in the curriculum and in the prompt stream:
+one file of a committed state. Problems are stored by id.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from data_schemas.agent_turns import AgentTurn
+from data_schemas.ledger import AgentLedgerRow, GroupOutcome, LedgerRow, PromptCost
+from data_schemas.mismatch import GateRecord
+from data_schemas.prompts import Problem
+from data_schemas.reports import StepReport, StepTiming
+from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
+from data_schemas.verdicts import Verdict
+from tasks.durability import states
+from tasks.engines.protocols import Trainer
+from tasks.errors import DataError
+from tasks.rl import codec
+from tasks.rl.collector import Collected, CollectorState, Cost, InFlight, Skipped
+from tasks.rl.groups import CollectedGroup, OpenGroup
+from tasks.rl.prompts import CurriculumPosition, PromptRecord
+from tasks.rl.reuse import Responses
+from tasks.store.files import canonical_json, write_bytes
+
+STATE_FILE = "run.json"
+
+
+class RunState(BaseModel):
+    """Where a phase stands after a committed step."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    step: int = 0
+    updates: int = 0
+    """Optimizer updates so far, for the learning-rate schedule."""
+    code: tuple[str, ...] = ()
+    """Source digests that contributed, oldest first."""
+
+
+class StepRecord(BaseModel):
+    """All that is kept of one step."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    report: StepReport
+    timing: StepTiming
+    ledger: tuple[LedgerRow | AgentLedgerRow, ...]
+    costs: tuple[PromptCost, ...]
+    gate: GateRecord
+    rows: tuple[dict[str, JsonValue], ...] = Field(default=(), exclude_if=lambda rows: not rows)
+    """Of a recipe; the record of a plain phase does not mention them."""
+
+
+def write_step(folder: Path, record: StepRecord) -> None:
+    """Write a step's record. It is valid once a state at or beyond that step is committed."""
+    path = states.record_path(folder, _record_name(record.report.step))
+    write_bytes(path, canonical_json(record))
+
+
+def write_pause(folder: Path, record: GateRecord) -> None:
+    """Write the record of a step that the mismatch gate stopped; kept if the step is repeated."""
+    path = folder / "pauses" / f"{record.step:06d}.json"
+    write_bytes(path, canonical_json(record))
+
+
+def read_pauses(folder: Path) -> list[GateRecord]:
+    """Read the records of all stopped steps, in order."""
+    paths = sorted((folder / "pauses").glob("[0-9]*.json"))
+    return [GateRecord.model_validate_json(path.read_bytes()) for path in paths]
+
+
+def read_steps(folder: Path, last: int) -> Iterator[StepRecord]:
+    """Yield the records of steps 1 to `last`."""
+    for step in range(1, last + 1):
+        path = states.record_path(folder, _record_name(step))
+        yield StepRecord.model_validate_json(path.read_bytes())
+
+
+def commit(folder: Path, state: RunState, trainer: Trainer, files: Mapping[str, bytes]) -> None:
+    """Save the state atomically, and drop states that are no longer needed.
+
+    Args:
+        folder: of the phase.
+        state: progress of the phase.
+        trainer: saves weights and optimizer.
+        files: further content of the state, by file name.
+    """
+    records = [_record_name(step) for step in range(1, state.step + 1)]
+    content = {STATE_FILE: canonical_json(state), **files}
+    states.commit(folder, state.step, trainer, content, records)
+
+
+def restore(folder: Path, trainer: Trainer) -> RunState:
+    """Load the newest complete state into the trainer; a fresh RunState if there is none."""
+    path = states.restore(folder, trainer)
+    return read_state(path) if path else RunState()
+
+
+def read_state(path: Path) -> RunState:
+    """Read the progress of a committed state."""
+    return RunState.model_validate_json((path / STATE_FILE).read_bytes())
+
+
+def past_code(folder: Path) -> tuple[str, ...]:
+    """Source digests that contributed to the newest whole state; empty if there is none."""
+    path = states.newest_whole(folder)
+    return read_state(path).code if path else ()
+
+
+def _record_name(step: int) -> str:
+    return f"{step:06d}.json"
+
+
+INFLIGHT_FILE = "state.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Everything between a committed step and the next one."""
+
+    collector: CollectorState
+    waiting: tuple[Collected, ...]
+    """Rolled out and scored, not trained on yet; oldest first."""
+
+
+def encode(between: Between) -> bytes:
+    """Pack everything into one file."""
+    rollouts: list[Rollout] = []
+    meta = {
+        "position": between.collector.position,
+        "records": {
+            name: record.model_dump(mode="json")
+            for name, record in between.collector.records.items()
+        },
+        "stage": between.collector.stage.model_dump(mode="json"),
+        "open": [_open_out(group, rollouts) for group in between.collector.open_groups],
+        "waiting": [_collected_out(item, rollouts) for item in between.waiting],
+    }
+    if between.collector.turns:  # without any, the bytes are those of a plain phase
+        meta["turns"] = [turn.model_dump(mode="json") for turn in between.collector.turns]
+    if between.collector.memory:
+        meta["memory"] = dict(between.collector.memory)
+    arrays, rows = codec.rollout_arrays(rollouts)
+    responses = between.collector.responses
+    flat = [tokens for name in sorted(responses) for tokens in responses[name]]
+    arrays["earlier_responses"] = np.concatenate([np.empty(0, np.int32), *flat])
+    lengths = {name: [len(tokens) for tokens in responses[name]] for name in sorted(responses)}
+    return codec.pack(arrays, meta | {"rollouts": rows, "earlier_responses": lengths})
+
+
+def decode(data: bytes, problems: Sequence[Problem]) -> Between:
+    """Read what `encode` wrote.
+
+    Raises:
+        DataError: the file is damaged, or names a problem that the phase does not have.
+    """
+    by_id = {problem.id: problem for problem in problems}
+    arrays, meta = codec.unpack(data)
+    rollouts = iter(codec.rollouts_of(arrays, meta["rollouts"]))
+    try:
+        return Between(
+            collector=CollectorState(
+                position=meta["position"],
+                records={
+                    name: PromptRecord.model_validate(record)
+                    for name, record in meta["records"].items()
+                },
+                stage=CurriculumPosition.model_validate(meta["stage"]),
+                open_groups=tuple(_open_in(item, by_id, rollouts) for item in meta["open"]),
+                responses=_responses_in(arrays, meta.get("earlier_responses", {})),
+                turns=tuple(map(AgentTurn.model_validate, meta.get("turns", ()))),
+                memory=meta.get("memory", {}),
+            ),
+            waiting=tuple(_collected_in(item, by_id, rollouts) for item in meta["waiting"]),
+        )
+    except KeyError as error:
+        raise DataError(f"the state names {error}, which this phase does not have") from error
+
+
+def _responses_in(
+    arrays: Mapping[str, NDArray], lengths: Mapping[str, Sequence[int]]
+) -> dict[str, Responses]:
+    found, start = {}, 0
+    for name, of_stream in lengths.items():
+        ends = [start + length for length in accumulate(of_stream)]
+        begins = [start, *ends[:-1]]
+        tokens = arrays["earlier_responses"]
+        found[name] = tuple(tokens[b:e].copy() for b, e in zip(begins, ends, strict=True))
+        start = ends[-1]
+    return found
+
+
+def _open_out(group: OpenGroup, rollouts: list[Rollout]) -> dict[str, Any]:
+    rollouts.extend(group.rollouts)
+    return _turn_out(group.turn) | {
+        "key": group.key,
+        "problem": group.problem.id,
+        "round": group.round,
+        "size": group.size,
+        "rollouts": len(group.rollouts),
+    }
+
+
+def _open_in(
+    item: dict[str, Any], problems: Mapping[str, Problem], rollouts: Iterator[Rollout]
+) -> OpenGroup:
+    turn = _turn_in(item)
+    return OpenGroup(
+        key=item["key"],
+        problem=turn.problem if turn else problems[item["problem"]],
+        round=item["round"],
+        size=item["size"],
+        rollouts=tuple(next(rollouts) for _ in range(item["rollouts"])),
+        turn=turn,
+    )
+
+
+def _turn_out(turn: AgentTurn | None) -> dict[str, Any]:
+    return {"turn": turn.model_dump(mode="json")} if turn else {}
+
+
+def _turn_in(item: Mapping[str, Any]) -> AgentTurn | None:
+    return AgentTurn.model_validate(item["turn"]) if "turn" in item else None
+
+
+def _collected_out(collected: Collected, rollouts: list[Rollout]) -> dict[str, Any]:
+    return {
+        "step": collected.step,
+        "policy_version": collected.policy_version,
+        "groups": [group_out(entry, rollouts) for entry in collected.groups],
+        "skipped": [
+            [entry.problem.id, entry.round, entry.outcome.value, entry.saved_tokens]
+            for entry in collected.skipped
+        ],
+        "in_flight": [
+            [_open_out(entry.group, rollouts), entry.new_tokens, entry.draft_tokens]
+            for entry in collected.in_flight
+        ],
+        "costs": [
+            [
+                cost.round,
+                cost.problem_id,
+                cost.engine_seconds,
+                cost.verifier_seconds,
+                cost.judge_calls,
+            ]
+            for cost in collected.costs
+        ],
+        "metrics": collected.metrics,
+        "seconds": [collected.rollout_seconds, collected.reward_seconds],
+    }
+
+
+def _collected_in(
+    item: dict[str, Any], problems: Mapping[str, Problem], rollouts: Iterator[Rollout]
+) -> Collected:
+    return Collected(
+        step=item["step"],
+        policy_version=item["policy_version"],
+        groups=[group_in(entry, problems, rollouts) for entry in item["groups"]],
+        skipped=[
+            Skipped(problems[problem], draw, GroupOutcome(outcome), saved)
+            for problem, draw, outcome, saved in item["skipped"]
+        ],
+        in_flight=[
+            InFlight(_open_in(group, problems, rollouts), new, draft)
+            for group, new, draft in item["in_flight"]
+        ],
+        costs=[Cost(*cost) for cost in item["costs"]],
+        metrics=item["metrics"],
+        rollout_seconds=item["seconds"][0],
+        reward_seconds=item["seconds"][1],
+    )
+
+
+def group_out(entry: CollectedGroup, rollouts: list[Rollout]) -> dict[str, Any]:
+    """Turn a finished group into JSON; its rollouts go to the end of the list."""
+    rollouts.extend(item.rollout for item in entry.group.rollouts)
+    given = {} if entry.advantages is None else {"advantages": list(entry.advantages)}
+    return (
+        given
+        | _turn_out(entry.turn)
+        | {
+            "problem": entry.group.problem.id,
+            "round": entry.round,
+            "outcome": entry.outcome.value,
+            "new_tokens": entry.new_tokens,
+            "draft_tokens": entry.draft_tokens,
+            "reused_tokens": entry.reused_tokens,
+            "pass_rate_change": entry.pass_rate_change,
+            "items": [
+                [item.text, item.verdict.model_dump(mode="json"), item.penalty]
+                for item in entry.group.rollouts
+            ],
+        }
+    )
+
+
+def group_in(
+    item: dict[str, Any], problems: Mapping[str, Problem], rollouts: Iterator[Rollout]
+) -> CollectedGroup:
+    """Rebuild a group from the result of `group_out`; its rollouts come from the iterator."""
+    scored = tuple(
+        ScoredRollout(next(rollouts), text, Verdict.model_validate(verdict), penalty)
+        for text, verdict, penalty in item["items"]
+    )
+    turn = _turn_in(item)
+    return CollectedGroup(
+        group=RolloutGroup(turn.problem if turn else problems[item["problem"]], scored),
+        round=item["round"],
+        outcome=GroupOutcome(item["outcome"]),
+        new_tokens=item["new_tokens"],
+        draft_tokens=item["draft_tokens"],
+        reused_tokens=item.get("reused_tokens", 0),
+        pass_rate_change=item["pass_rate_change"],
+        turn=turn,
+        advantages=tuple(item["advantages"]) if "advantages" in item else None,
+    )

@@ -1,0 +1,242 @@
+"""One step of RL, from rollouts to an updated policy that the rollout engine has.
+
+    rollouts with routes and verdicts -> old log-probs under replay -> mismatch gate
+    -> advantages -> clipped updates -> weight sync
+
+`phase.py` draws the rollouts before it and commits the state behind it.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from data_schemas.mismatch import Decision
+from data_schemas.reports import StepReport, StepTiming
+from data_schemas.rl_settings import RLSettings, RouterReplay
+from tasks.algorithms.losses.surrogate import Plan
+from tasks.algorithms.schedules import warmup_constant
+from tasks.engines.loss_calls import RecordingLoss
+from tasks.engines.protocols import RolloutEngine, TokenBatch, TokenScores, Trainer
+from tasks.engines.weight_sync import Outgoing
+from tasks.errors import EngineError
+from tasks.rl import gate, state, step_snapshot
+from tasks.rl.batch import StepBatch, build, score_as_drawn, token_advantages
+from tasks.rl.collector import Collected
+from tasks.rl.ledger import (
+    collect_metrics,
+    ledger_rows,
+    mismatch_of,
+    policy_metrics,
+    prompt_costs,
+    use_metrics,
+)
+from tasks.rl.objective import corrections, loss_columns, policy_loss, policy_plan, split
+from tasks.rl.recipe import Recipe, TrainedStep
+
+WARMUP_UPDATES = 4
+"""Warm-up updates of the learning rate; no paper gives a number for RL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """What a phase computes with."""
+
+    settings: RLSettings
+    recipe: Recipe
+    rollout: RolloutEngine
+    trainer: Trainer
+    reference: Trainer | None
+    """The phase's start model, where the loss asks for a KL to it."""
+    vocabulary: int
+    canaries: list[NDArray[np.int32]]
+    """Sequences on which both engines must agree after every weight sync."""
+    folder: Path
+    """Where a step that the gate stopped is recorded."""
+
+
+class Clock:
+    """Seconds since the last lap, by name; also those in which this process computed."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.cpu_seconds: dict[str, float] = {}
+        self._last = time.perf_counter(), time.process_time()
+
+    def lap(self, name: str) -> None:
+        """End the current part and name it."""
+        now = time.perf_counter(), time.process_time()
+        self.seconds[name], self.cpu_seconds[name] = now[0] - self._last[0], now[1] - self._last[1]
+        self._last = now
+
+
+def one_step(
+    engines: Engines, collected: Collected, updates: int, probe: float, clock: Clock
+) -> tuple[state.StepRecord, int, step_snapshot.StepSnapshot]:
+    """Train on a step's rollouts. Returns its record, the updates done so far and its snapshot."""
+    settings = engines.settings
+    batch = build(settings, collected.trained)
+    rows = split(settings, len(batch.owners), collected.step)
+    old = old_scores(engines, batch)
+    drawn = score_as_drawn(engines.trainer, settings, collected.trained, batch, old)
+    clock.lap("old_logprobs")
+    mismatch = mismatch_of(batch, drawn)
+    decision = gate.decide(collected.step, mismatch, probe, settings.engines.mismatch)
+    if decision.decision is Decision.PAUSE:  # a paused step has no other record
+        state.write_pause(engines.folder, decision)
+    gate.enforce(decision)
+    advantages_NT = token_advantages(settings, batch, old)
+    weights_NT, corrected = corrections(settings, decision, batch, drawn)
+    shaper, report = engines.recipe.shaper, engines.recipe.report
+    as_drawn = shaper is not None and shaper.ratio_as_drawn
+    losses: list[dict[str, float]] = []
+    watch, plan = step_snapshot.Recorder(batch), None
+    if rows:  # if all groups have zero variance or are unfinished, there is nothing to train on
+        plan = policy_plan(
+            settings, batch, old, rows, vocabulary=engines.vocabulary, step=collected.step
+        )
+        ratio = drawn if as_drawn else old
+        training = replaying_batch(engines, batch, ratio, advantages_NT * weights_NT, plan)
+        training = watch.numbered(training)
+        losses = update(engines, training, batch.num_sequences, rows, updates, watch)
+    clock.lap("update")
+    ledger = tuple(ledger_rows(collected, batch, advantages_NT))
+    trained = TrainedStep(
+        collected.step,
+        collected.groups,
+        batch.tokens.response_NT,
+        old.logprobs_NT,
+        drawn.logprobs_NT,
+    )
+    rows_of_recipe, measured = report.measure(trained) if report else ((), {})
+    metrics = (
+        collect_metrics(collected)
+        | collected.metrics
+        | policy_metrics(old, batch, losses)
+        | mismatch
+        | corrected
+        | use_metrics(ledger)
+        | measured
+    )
+    record = state.StepRecord(
+        report=StepReport(step=collected.step, policy_version=collected.step, metrics=metrics),
+        timing=StepTiming(step=collected.step, seconds={}),
+        ledger=ledger,
+        costs=tuple(prompt_costs(collected)),
+        gate=gate.count_overflow(decision, losses),
+        rows=tuple(map(dict, rows_of_recipe)),
+    )
+    given = step_snapshot.StepInputs(
+        settings, engines.vocabulary, tuple(collected.trained), decision, as_drawn
+    )
+    made = step_snapshot.StepOutputs(batch, rows, advantages_NT, weights_NT, plan)
+    return record, updates + len(losses), step_snapshot.seal(given, (old, drawn), watch, made)
+
+
+def old_scores(engines: Engines, batch: StepBatch) -> TokenScores:
+    """Log-probs and entropies under the policy that will be updated, routes replayed (R3)."""
+    has_router = engines.rollout.num_experts > 0
+    return engines.trainer.score(
+        batch.tokens,
+        temperature=engines.settings.temperature,
+        record_routes=has_router and engines.settings.router_replay is not RouterReplay.R3,
+    )
+
+
+def replaying_batch(
+    engines: Engines, batch: StepBatch, old: TokenScores, advantages_NT: torch.Tensor, plan: Plan
+) -> TokenBatch:
+    """The batch of the updates: its routes follow the replay mode."""
+    experts_NTLK = {
+        RouterReplay.OFF: None,
+        RouterReplay.R2: old.experts_NTLK,
+        RouterReplay.R3: batch.tokens.experts_NTLK,
+    }[engines.settings.router_replay]
+    reference_NT = None
+    if engines.reference is not None:
+        # With its own routes: replaying the policy's would hide how far the policy has moved.
+        plain = replace(batch.tokens, experts_NTLK=None)
+        temperature = engines.settings.temperature
+        scores = engines.reference.score(plain, temperature=temperature, record_routes=False)
+        reference_NT = scores.logprobs_NT
+    columns = loss_columns(old, advantages_NT, plan, reference_NT)
+    return replace(batch.tokens, experts_NTLK=experts_NTLK, columns=columns)
+
+
+def update(
+    engines: Engines,
+    training: TokenBatch,
+    num_sequences: int,
+    rows: tuple[torch.Tensor, ...],
+    updates: int,
+    watch: step_snapshot.Recorder,
+) -> list[dict[str, float]]:
+    """Do the updates of the step, one per part of its rows."""
+    policy = policy_loss(engines.settings, num_sequences / max(1, len(rows)))
+    losses = []
+    for number, part in enumerate(rows):
+        loss = RecordingLoss(policy)
+        found = engines.trainer.update(
+            training.select(part),
+            loss,
+            temperature=engines.settings.temperature,
+            learning_rate=warmup_constant(
+                updates + number, peak=engines.settings.learning_rate, warmup=WARMUP_UPDATES
+            ),
+            auxiliary=engines.settings.loss.auxiliary,
+        )
+        watch.record(loss.calls)
+        losses.append(found)
+    return losses
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """A weight sync that was verified."""
+
+    digest: str
+    gap: float
+    """Mean |dlogp| between the engines on the canary sequences, nats."""
+    sent_bytes: int
+
+
+def sync_weights(engines: Engines, version: int) -> Synced:
+    """Send the trainer's weights to the rollout engine; verify that it computes with exactly those.
+
+    Raises:
+        EngineError: the digests differ, or the log-probabilities do.
+    """
+    # Hashed while they are sent: gathering a large model twice would take twice as long.
+    weights = Outgoing(engines.trainer.weights())
+    installed, sent = engines.rollout.load_weights(weights, version), weights.digest()
+    if installed != sent:
+        raise EngineError(
+            f"weight sync of version {version}: the engine has {installed[:12]}, "
+            f"the trainer sent {sent[:12]}; no rollout was made with the wrong weights"
+        )
+    gap = gate.check_weight_sync(
+        engines.rollout, engines.trainer, engines.canaries, engines.settings.engines.precision
+    )
+    return Synced(sent, gap, weights.sent_bytes)
+
+
+def finished(
+    record: state.StepRecord, seconds: StepTiming, synced: Synced, settings: RLSettings
+) -> state.StepRecord:
+    """Complete a step's record with what followed its updates; with LoRA, the bytes of the sync."""
+    report = record.report
+    if settings.engines.lora.rank:
+        metrics = report.metrics | {"weight_sync/sent_bytes": float(synced.sent_bytes)}
+        report = report.model_copy(update={"metrics": metrics})
+    return record.model_copy(update={"timing": seconds, "report": report})
+
+
+def timing(collected: Collected, clock: Clock) -> StepTiming:
+    """Seconds of a step's parts; rollout and reward are within collect or overlap with it."""
+    inside = {"rollout": collected.rollout_seconds, "reward": collected.reward_seconds}
+    return StepTiming(
+        step=collected.step, seconds=clock.seconds | inside, cpu_seconds=clock.cpu_seconds
+    )

@@ -1,0 +1,289 @@
+"""A step in one file: all inputs it was computed from, and its outputs.
+
+Inputs: trained groups (tokens, log-probs, routes, verdicts, penalties, outcomes), settings, gate
+record, the trainer's old log-probs, entropies and native routes, the log-probs every loss was
+computed with, reference log-probs, weight digests before and after. Outputs: advantages, correction
+weights, plan, rows of the updates, losses. `tasks/rl/replay` recomputes the outputs from the
+inputs.
+
+Everything random is a function of the settings' seed, step and position; the seed is included.
+
+    <phase>/snapshots/000012.npz     before the commit of step 12
+
+Letters: N sequences, T tokens, L MoE layers, K experts per token, C calls of the loss.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from data_schemas.mismatch import GateRecord
+from data_schemas.prompts import Problem
+from data_schemas.rl_settings import RLSettings
+from data_schemas.rollouts import Rollout
+from tasks.algorithms.losses.surrogate import Plan
+from tasks.engines.loss_calls import ROW, LossCall
+from tasks.engines.protocols import TokenBatch, TokenScores
+from tasks.errors import DataError
+from tasks.rl import codec, state
+from tasks.rl.batch import StepBatch
+from tasks.rl.groups import CollectedGroup
+from tasks.store.files import write_bytes
+
+FOLDER = "snapshots"
+NEWEST = 3
+"""Number of most recent snapshots that are kept, for the analysis of a bad step."""
+EVERY = 20
+"""Steps between two snapshots that are never removed. A step of the embedded default is about 1 MB,
+so a phase of 40 steps leaves about 4 MB; at 4096 responses of 32k tokens a step is about 10 GB."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepSnapshot:
+    """One step."""
+
+    settings: RLSettings
+    """Of the phase."""
+    vocabulary: int
+    groups: tuple[CollectedGroup, ...]
+    """Those of the training batch."""
+    gate: GateRecord
+    inputs: Mapping[str, NDArray]
+    """By name: old_logprobs_NT, old_entropy_NT, old_experts_NTLK, logprobs_NT, ..."""
+    outputs: Mapping[str, NDArray]
+    """By name: advantages_NT, correction_NT, plan/weights_NT, loss/loss_C, ..."""
+    ratio_as_drawn: bool = False
+    """The denominator of the ratio has the log-probs under the prompts that were drawn with."""
+    weights_before: str = ""
+    weights_after: str = ""
+
+    @property
+    def step(self) -> int:
+        """Number of the step."""
+        return self.gate.step
+
+
+@dataclass(frozen=True, slots=True)
+class StepInputs:
+    """Inputs of a step that are not tensors."""
+
+    settings: RLSettings
+    vocabulary: int
+    groups: tuple[CollectedGroup, ...]
+    gate: GateRecord
+    ratio_as_drawn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutputs:
+    """What a step computes before its first update."""
+
+    batch: StepBatch
+    rows: tuple[torch.Tensor, ...]
+    """Of every update."""
+    advantages_NT: torch.Tensor
+    correction_NT: torch.Tensor
+    plan: Plan | None
+    """None: no sequence can have a gradient."""
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Records every call of a loss with its log-probs and its result."""
+
+    batch: StepBatch
+    calls: list[LossCall] = field(default_factory=list)
+    logprobs_NT: torch.Tensor = field(init=False)
+    """Every sequence is in exactly one update, so one array holds the log-probs of all."""
+    reference_NT: torch.Tensor | None = None
+
+    def __post_init__(self) -> None:
+        self.logprobs_NT = torch.zeros(self.batch.tokens.tokens_NT.shape)
+
+    def numbered(self, training: TokenBatch) -> TokenBatch:
+        """Give every sequence its number, so that micro-batches can be put back in place."""
+        self.reference_NT = training.columns.get("reference_logprobs")
+        numbers = {ROW: torch.arange(len(training.tokens_NT))}
+        return replace(training, columns={**training.columns, **numbers})
+
+    def record(self, calls: Sequence[LossCall]) -> None:
+        """Record the calls of one update."""
+        for call in calls:
+            width = call.logprobs_MT.shape[1]
+            self.logprobs_NT[call.rows_M, :width] = call.logprobs_MT
+            self.calls.append(call)
+
+
+def seal(
+    given: StepInputs,
+    scores: tuple[TokenScores, TokenScores],
+    watch: Recorder,
+    made: StepOutputs,
+) -> StepSnapshot:
+    """Build the snapshot of a step; its weight digests are added later.
+
+    Args:
+        given: inputs of the step.
+        scores: of the batch, and with the prompts that its responses were drawn under.
+        watch: has the calls of the losses.
+        made: outputs of the step.
+    """
+    old, drawn = scores
+    inputs = {
+        "old_logprobs_NT": old.logprobs_NT.numpy(),
+        "old_entropy_NT": old.entropy_NT.numpy(),
+        "logprobs_NT": watch.logprobs_NT.numpy(),
+        "call_rows": _concatenate([call.rows_M for call in watch.calls]),
+        "call_sizes": np.array([len(call.rows_M) for call in watch.calls], np.int64),
+    }
+    if old.experts_NTLK is not None:
+        inputs["old_experts_NTLK"] = old.experts_NTLK.numpy()
+    if drawn is not old:
+        inputs["drawn_logprobs_NT"] = drawn.logprobs_NT.numpy()
+    if watch.reference_NT is not None:
+        inputs["reference_logprobs_NT"] = watch.reference_NT.numpy()
+    outputs = output_arrays(made, watch.calls)
+    # Commit intervals are not part of a step: a run that saves less often has the same bytes.
+    settings = given.settings.model_copy(update={"commit_every": 1})
+    return StepSnapshot(
+        settings,
+        given.vocabulary,
+        given.groups,
+        given.gate,
+        inputs,
+        outputs,
+        given.ratio_as_drawn,
+    )
+
+
+def output_arrays(made: StepOutputs, calls: Sequence[LossCall]) -> dict[str, NDArray]:
+    """Name all outputs of a step; a replay uses the same names."""
+    batch = made.batch
+    plan = {} if made.plan is None else made.plan.columns()
+    names = sorted({name for call in calls for name in call.metrics})
+    return {
+        "tokens_NT": batch.tokens.tokens_NT.numpy(),
+        "response_NT": batch.tokens.response_NT.numpy(),
+        "owners_N2": np.array(batch.owners, np.int64).reshape(-1, 2),
+        "scalar_advantages_N": batch.advantages_N.numpy(),
+        "advantages_NT": made.advantages_NT.numpy(),
+        "correction_NT": made.correction_NT.numpy(),
+        "update_rows": _concatenate(made.rows),
+        "update_sizes": np.array([len(part) for part in made.rows], np.int64),
+        **{f"plan/{name}_NT": column.numpy() for name, column in plan.items()},
+        "loss/loss_C": np.array([float(call.value) for call in calls], np.float32),
+        **{
+            f"loss/{name}_C": np.array([call.metrics[name] for call in calls], np.float64)
+            for name in names
+        },
+    }
+
+
+def old_scores(snapshot: StepSnapshot) -> TokenScores:
+    """Return the trainer's scores from before the first update."""
+    experts = snapshot.inputs.get("old_experts_NTLK")
+    return TokenScores(
+        logprobs_NT=torch.from_numpy(snapshot.inputs["old_logprobs_NT"]),
+        entropy_NT=torch.from_numpy(snapshot.inputs["old_entropy_NT"]),
+        experts_NTLK=None if experts is None else torch.from_numpy(experts),
+    )
+
+
+def drawn_scores(snapshot: StepSnapshot) -> TokenScores:
+    """Return these scores with the prompts that the responses were drawn under."""
+    old, drawn = old_scores(snapshot), snapshot.inputs.get("drawn_logprobs_NT")
+    return old if drawn is None else replace(old, logprobs_NT=torch.from_numpy(drawn))
+
+
+def ratio_scores(snapshot: StepSnapshot) -> TokenScores:
+    """Return the scores whose log-probabilities are the old ones of the policy ratio."""
+    return drawn_scores(snapshot) if snapshot.ratio_as_drawn else old_scores(snapshot)
+
+
+def encode(snapshot: StepSnapshot) -> bytes:
+    """Pack a snapshot into one file of deterministic bytes."""
+    rollouts: list[Rollout] = []
+    groups = [state.group_out(entry, rollouts) for entry in snapshot.groups]
+    arrays, rows = codec.rollout_arrays(rollouts)
+    problems = {entry.group.problem.id: entry.group.problem for entry in snapshot.groups}
+    meta = {
+        "settings": snapshot.settings.model_dump(mode="json"),
+        "vocabulary": snapshot.vocabulary,
+        "gate": snapshot.gate.model_dump(mode="json"),
+        "weights": [snapshot.weights_before, snapshot.weights_after],
+        # Grading results are not needed to repeat a step.
+        "problems": [
+            problem.model_dump(mode="json", include=set(Problem.model_fields))
+            for problem in problems.values()
+        ],
+        "groups": groups,
+        "rollouts": rows,
+    }
+    if snapshot.ratio_as_drawn:  # a plain step does not mention it
+        meta["ratio_as_drawn"] = True
+    parts = {"rollouts": arrays, "inputs": snapshot.inputs, "outputs": snapshot.outputs}
+    named = {f"{part}/{name}": array for part, of in parts.items() for name, array in of.items()}
+    return codec.pack(named, meta)
+
+
+def decode(data: bytes) -> StepSnapshot:
+    """Read what `encode` wrote.
+
+    Raises:
+        DataError: the bytes are something else.
+    """
+    arrays, meta = codec.unpack(data)
+    try:
+        problems = {row["id"]: Problem.model_validate(row) for row in meta["problems"]}
+        rollouts = iter(codec.rollouts_of(_part(arrays, "rollouts"), meta["rollouts"]))
+        return StepSnapshot(
+            settings=RLSettings.model_validate(meta["settings"]),
+            ratio_as_drawn=meta.get("ratio_as_drawn", False),
+            vocabulary=meta["vocabulary"],
+            groups=tuple(state.group_in(row, problems, rollouts) for row in meta["groups"]),
+            gate=GateRecord.model_validate(meta["gate"]),
+            inputs=_part(arrays, "inputs"),
+            outputs=_part(arrays, "outputs"),
+            weights_before=meta["weights"][0],
+            weights_after=meta["weights"][1],
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise DataError(f"not the snapshot of a step of this version: {error}") from error
+
+
+def write_snapshot(folder: Path, snapshot: StepSnapshot) -> None:
+    """Write a step's snapshot into the phase's folder; remove those no longer needed."""
+    write_bytes(folder / FOLDER / name_of(snapshot.step), encode(snapshot))
+    wanted = {path.name for path in find_snapshots(folder, snapshot.step)}
+    for path in (folder / FOLDER).glob("[0-9]*.npz"):
+        if path.name not in wanted and int(path.stem) <= snapshot.step:
+            path.unlink()
+
+
+def find_snapshots(folder: Path, last: int) -> list[Path]:
+    """Find the snapshots of a phase up to a step, oldest first: the newest, and every 20th.
+
+    A phase that was resumed on another machine has only those of the steps done there.
+    """
+    found = [(int(path.stem), path) for path in sorted((folder / FOLDER).glob("[0-9]*.npz"))]
+    return [
+        path for step, path in found if step <= last and (step > last - NEWEST or step % EVERY == 0)
+    ]
+
+
+def name_of(step: int) -> str:
+    """Name the file of a step."""
+    return f"{step:06d}.npz"
+
+
+def _part(arrays: Mapping[str, NDArray], part: str) -> dict[str, NDArray]:
+    start = f"{part}/"
+    return {n.removeprefix(start): array for n, array in arrays.items() if n.startswith(start)}
+
+
+def _concatenate(rows: Sequence[torch.Tensor]) -> NDArray[np.int64]:
+    return np.concatenate([np.empty(0, np.int64), *(row.numpy() for row in rows)])

@@ -1,1 +1,0 @@
-"""From scored groups to one update of the policy."""

@@ -1,0 +1,198 @@
+"""What the page of a running phase shows: its steps, and the newest responses token by token."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from transformers import PreTrainedTokenizerBase
+
+from data_schemas.rollouts import Rollout, ScoredRollout
+from tasks.pages.live.page import render
+from tasks.pages.live.records import GroupView, Responses, ResponseView, StepView
+from tasks.rl import state, step_snapshot
+from tasks.rl.groups import CollectedGroup
+from tasks.rl.step_snapshot import StepSnapshot
+
+DIGITS = 4
+"""Decimals of a log-probability on the page."""
+LARGEST_SNAPSHOT = 2**27
+"""Bytes; reading a larger one would delay the next step."""
+INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
+LONGEST_CHARACTER = 4
+"""Tokens: UTF-8 has at most four bytes, and a token of a byte-level vocabulary at least one."""
+MAX_TOKENS = 40_000
+"""Response tokens on a page: about 2 MB."""
+
+
+def page_of_phase(
+    folder: Path,
+    tokenizer: PreTrainedTokenizerBase,
+    title: str,
+    num_steps: int | None,
+    last: int,
+    *,
+    running: bool,
+) -> str:
+    """Render the page of a phase after step `last`.
+
+    Args:
+        folder: of the phase's state.
+        tokenizer: of the policy.
+        title: the phase and its execution.
+        num_steps: of the whole phase; None if its tokens end it.
+        last: newest step with a record.
+        running: False for the last page.
+    """
+    records = state.read_steps(folder, last)
+    views = [StepView(report=r.report, timing=r.timing, costs=r.costs) for r in records]
+    path = folder / step_snapshot.FOLDER / step_snapshot.name_of(last)
+    responses = None
+    if path.is_file() and path.stat().st_size <= LARGEST_SNAPSHOT:
+        responses = responses_of(step_snapshot.decode(path.read_bytes()), tokenizer, MAX_TOKENS)
+    when = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    line = f"running, as of {when}; this page loads itself again" if running else f"ended {when}"
+    return render(title, line, views, responses, num_steps=num_steps, running=running)
+
+
+def responses_of(
+    snapshot: StepSnapshot, tokenizer: PreTrainedTokenizerBase, max_tokens: int
+) -> Responses:
+    """Read the groups of a step, those with the largest mismatch first.
+
+    Args:
+        snapshot: of the step.
+        tokenizer: of the policy.
+        max_tokens: response tokens in all; groups beyond it are left out and counted.
+    """
+    rows = {(int(g), int(s)): n for n, (g, s) in enumerate(snapshot.outputs["owners_N2"])}
+    gaps = [_largest_gap(snapshot, rows, place) for place in range(len(snapshot.groups))]
+    shown: list[GroupView] = []
+    tokens = 0
+    for place in sorted(range(len(gaps)), key=lambda place: -gaps[place]):
+        entry = snapshot.groups[place]
+        tokens += sum(len(item.rollout.response_tokens) for item in entry.group.rollouts)
+        if tokens > max_tokens:
+            break
+        views = [
+            _response(snapshot, item, rows.get((place, sample)), tokenizer)
+            for sample, item in enumerate(entry.group.rollouts)
+        ]
+        shown.append(_group(entry, views))
+    left_out = len(gaps) - len(shown)
+    return Responses(step=snapshot.step, groups=tuple(shown), left_out=left_out)
+
+
+def _group(entry: CollectedGroup, views: Sequence[ResponseView]) -> GroupView:
+    problem = entry.group.problem
+    return GroupView(
+        problem=problem.id,
+        domain=problem.domain.value,
+        language=problem.language,
+        prompt=problem.prompt_text,
+        answer=problem.answer,
+        source_row=problem.source_row,
+        outcome=entry.outcome.value,
+        responses=tuple(views),
+    )
+
+
+def _response(
+    snapshot: StepSnapshot,
+    item: ScoredRollout,
+    row: int | None,
+    tokenizer: PreTrainedTokenizerBase,
+) -> ResponseView:
+    """Read one response; `row` is its place in the batch, None if it was not in it."""
+    rollout, verdict = item.rollout, item.verdict
+    return ResponseView(
+        tokens=token_texts(tokenizer, rollout.response_tokens.tolist()),
+        gaps=() if row is None else _rounded(_gaps(snapshot, row, rollout)),
+        entropies=()
+        if row is None
+        else _rounded(_of_response(snapshot, "old_entropy_NT", row, rollout)),
+        logprobs=_rounded(rollout.logprobs),
+        routes=_routes(rollout),
+        environment=_answers(rollout),
+        score=verdict.score,
+        solved=verdict.solved,
+        reason=verdict.reason,
+        detail=verdict.detail,
+        penalty=item.penalty,
+        advantage=None if row is None else _mean_advantage(snapshot, row),
+        stop_reason=rollout.stop_reason.value,
+    )
+
+
+def _largest_gap(snapshot: StepSnapshot, rows: dict[tuple[int, int], int], place: int) -> float:
+    """Largest |dlogp| of a group's tokens; 0 for a group outside of the batch."""
+    found = [
+        np.abs(_gaps(snapshot, row, item.rollout)).max(initial=0.0)
+        for sample, item in enumerate(snapshot.groups[place].group.rollouts)
+        if (row := rows.get((place, sample))) is not None
+    ]
+    return float(max(found, default=0.0))
+
+
+def _gaps(snapshot: StepSnapshot, row: int, rollout: Rollout) -> NDArray[np.float32]:
+    drawn = "drawn_logprobs_NT"
+    scored = drawn if drawn in snapshot.inputs else "old_logprobs_NT"
+    return _of_response(snapshot, scored, row, rollout) - rollout.logprobs
+
+
+def _of_response(
+    snapshot: StepSnapshot, name: str, row: int, rollout: Rollout
+) -> NDArray[np.float32]:
+    """Return the values of a response's tokens; 0 for those of an environment."""
+    first = len(rollout.trained_prompt)
+    return snapshot.inputs[name][row, first : first + len(rollout.response_tokens)]
+
+
+def _mean_advantage(snapshot: StepSnapshot, row: int) -> float:
+    """Over the tokens of a response: under RL-ZVP every token has its own."""
+    return float(
+        snapshot.outputs["advantages_NT"][row][snapshot.outputs["response_NT"][row]].mean()
+    )
+
+
+def _rounded(values: NDArray[np.float32]) -> tuple[float, ...]:
+    """Values for JSON: a token whose logits overflowed has no number and reads as 0."""
+    finite = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    return tuple(np.round(finite, DIGITS).tolist())
+
+
+def _answers(rollout: Rollout) -> tuple[tuple[int, int], ...]:
+    """Return first and end of every run of tokens that the policy did not sample."""
+    if rollout.sampled is None:
+        return ()
+    edges = np.flatnonzero(np.diff((~rollout.sampled).astype(np.int8), prepend=0, append=0))
+    return tuple((int(first), int(end)) for first, end in edges.reshape(-1, 2))
+
+
+def _routes(rollout: Rollout) -> tuple[str, ...]:
+    """Experts of the position before each response token, '0 3 | 1 2' for two layers."""
+    if rollout.trace is None:
+        return ()
+    first = len(rollout.prompt_tokens) - 1
+    experts_RLK = rollout.trace.experts_TLK[first : first + len(rollout.response_tokens)]
+    return tuple(
+        " | ".join(" ".join(map(str, layer)) for layer in of) for of in experts_RLK.tolist()
+    )
+
+
+def token_texts(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> tuple[str, ...]:
+    """Decode token by token: a character of several tokens belongs to the last of them."""
+    texts: list[str] = []
+    pending: list[int] = []
+    for token in tokens:
+        pending.append(token)
+        text = str(tokenizer.decode(pending))
+        if text.endswith(INCOMPLETE) and len(pending) < LONGEST_CHARACTER:
+            texts.append("")
+        else:
+            texts.append(text)
+            pending = []
+    if pending:
+        texts[-1] = str(tokenizer.decode(pending))
+    return tuple(texts)

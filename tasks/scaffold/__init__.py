@@ -1,1 +1,0 @@
-"""RuscaRL's scaffold measured: the gate before it, and its comparisons."""

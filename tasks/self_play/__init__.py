@@ -1,1 +1,0 @@
-"""The study of self-play: the gate before it, and its table."""

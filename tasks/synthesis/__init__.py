@@ -1,1 +1,0 @@
-"""Problems written by a model: concepts, then a rationale, then the problem (PromptCoT 2.0)."""

@@ -1,0 +1,93 @@
+"""The core knows no recipe: whoever deletes a recipe's folder breaks nothing."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CODE = ("tasks", "workflows", "data_schemas")
+NAMES = sorted(path.name for path in (ROOT / "tasks" / "recipes").glob("[a-z]*"))
+LAYOUT = "test_every_folder_is_a_package or test_the_map_of_the_floors or test_the_import_contracts"
+
+
+def sources(*folders: str) -> list[Path]:
+    found = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    return [path for path in found if "recipes" not in path.relative_to(ROOT).parts[:2]]
+
+
+def imported(path: Path) -> list[str]:
+    names = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names += [item.name for item in node.names]
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{item.name}" for item in node.names)]
+    return names
+
+
+def test_nothing_outside_of_the_recipes_imports_one():
+    known = {
+        str(path.relative_to(ROOT)): names
+        for path in sources(*CODE, "tests")
+        if (names := [n for n in imported(path) if n.startswith(("tasks.r", "workflows.r"))])
+    }
+
+    assert {} == {
+        path: [name for name in names if name.split(".")[1] == "recipes"]
+        for path, names in known.items()
+        if any(name.split(".")[1] == "recipes" for name in names)
+    }
+
+
+def copy_without(names: list[str], folder: Path) -> Path:
+    for part in (*CODE, "tests", ".github", "containers"):
+        ignored = shutil.ignore_patterns("__pycache__", "*.safetensors")
+        shutil.copytree(ROOT / part, folder / part, ignore=ignored)
+    for path in ROOT.glob("*.t*ml"):
+        shutil.copy(path, folder)
+    for path in (*ROOT.glob("lock_*.txt"), ROOT / "README.md", ROOT / "Makefile"):
+        shutil.copy(path, folder)
+    for name in names:
+        shutil.rmtree(folder / "tasks" / "recipes" / name)
+        shutil.rmtree(folder / "tests" / "recipes" / name)
+        (folder / "workflows" / "recipes" / f"{name}.py").unlink()
+    return folder
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.timeout(1800)  # imports everything in a fresh process
+@pytest.mark.parametrize(
+    "names", [NAMES, *(pytest.param([name], marks=pytest.mark.slow) for name in NAMES)], ids=str
+)
+def test_the_rest_stands_without_a_recipe(names, tmp_path):
+    folder = copy_without(names, tmp_path / "copy")
+    modules = [
+        ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
+        for part in CODE
+        for path in sorted((folder / part).rglob("*.py"))
+        if not {"rollout_vllm", "trainer_megatron", "elastic.py"} & set(path.parts)
+    ]
+
+    done = run(folder, "-c", "\n".join(f"import {name}" for name in modules))
+    layout = run(
+        folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_layout.py", "-k", LAYOUT
+    )
+
+    assert 0 == done.returncode, done.stderr[-2000:]
+    assert 0 == layout.returncode, layout.stdout[-2000:]

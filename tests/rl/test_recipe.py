@@ -1,0 +1,66 @@
+"""A recipe from a file of a user's own: opened, pinned, trained with and replayed."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from data_schemas.recipe import AnyRecipe
+from tasks.errors import SettingsError
+from tasks.rl import step_snapshot
+from tasks.rl.phase import state_folder, train
+from tasks.rl.recipe import PLAIN, Recipe, open_recipe, source_digest
+from tasks.rl.replay.recompute import compare
+
+README = Path(__file__).parents[2] / "tasks" / "rl" / "README.md"
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """The file that the README shows, in an empty folder."""
+    (text,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    (tmp_path / "my_recipe.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return AnyRecipe(implementation="my_recipe.py:open_hint")
+
+
+def test_the_file_of_the_readme_trains_and_a_step_of_it_is_replayed(
+    own, phase_in, scorer, tmp_path
+):
+    phase = phase_in(tmp_path / "state", steps=1)
+    recipe = open_recipe(own, phase.settings)
+    (record,) = train(replace(phase, recipe=recipe), scorer())
+
+    (path,) = step_snapshot.find_snapshots(phase.state, 1)
+    snapshot = step_snapshot.decode(path.read_bytes())
+    shown = [bool(i.rollout.shown) for e in snapshot.groups for i in e.group.rollouts]
+    assert len(shown) // 2 == sum(shown)
+    assert record.gate.k3 < 1e-6
+    assert not [one.name for one in compare(snapshot) if one.difference]
+
+
+def test_changed_source_has_another_digest_and_the_same_state(own, settings, tmp_path):
+    before = source_digest(own.implementation)
+    folders = [state_folder(tmp_path, settings, "start", "problems", recipe=own)]
+    with (tmp_path / "my_recipe.py").open("a") as file:
+        file.write("\n# changed\n")
+    pinned = own.model_copy(update={"code": source_digest(own.implementation)})
+    folders.append(state_folder(tmp_path, settings, "start", "problems", recipe=pinned))
+
+    assert before != pinned.code
+    assert folders[0] == folders[1] != state_folder(tmp_path, settings, "start", "problems")
+
+
+def test_a_recipe_that_is_none_is_refused_in_one_line(own, settings, tmp_path):
+    (tmp_path / "other.py").write_text("value = 3\n")
+
+    assert PLAIN == open_recipe(None, settings) == Recipe()
+    for name, message in (
+        ("nowhere.py:opened", "nowhere.py is in neither"),
+        ("my_recipe.py:open_hints", "has no 'open_hints'"),
+        ("other.py:value", "is no function"),
+        ("tasks.recipes.nothing:opened", "cannot be imported"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            open_recipe(AnyRecipe(implementation=name), settings)

@@ -1,0 +1,281 @@
+"""One step with engines that only note what they are asked, and whole steps with real ones."""
+
+import contextlib
+import itertools
+import sys
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+import torch
+
+from data_schemas.ledger import GroupOutcome
+from data_schemas.rl_settings import RouterReplay
+from data_schemas.rollouts import RolloutGroup, ScoredRollout
+from data_schemas.verdicts import scored
+from tasks.durability import states
+from tasks.durability.preemption import Termination
+from tasks.engines.protocols import TokenScores
+from tasks.errors import EngineError
+from tasks.rl import step, step_snapshot
+from tasks.rl.batch import build
+from tasks.rl.collector import Collected
+from tasks.rl.groups import CollectedGroup
+from tasks.rl.objective import PolicyLoss, policy_plan, split
+from tasks.rl.phase import train
+from tasks.rl.recipe import PLAIN
+
+
+@dataclass
+class NotingTrainer:
+    """Scores every token alike and notes how it is called."""
+
+    scored: list[tuple[bool, bool]] = field(default_factory=list)
+    """Of every pass: whether it had routes to replay, and whether it recorded its own."""
+    updated: list[tuple[list[int], float]] = field(default_factory=list)
+    """Of every update: numbers of its sequences, learning rate."""
+
+    def score(self, batch, *, temperature, record_routes=False):
+        self.scored.append((batch.experts_NTLK is not None, record_routes))
+        shape = batch.tokens_NT.shape
+        native = torch.full((*shape, 1, 2), 7) if record_routes else None
+        return TokenScores(torch.full(shape, -2.0), torch.ones(shape), native)
+
+    def update(self, batch, loss, *, temperature, learning_rate, auxiliary):
+        rows = batch.columns[step_snapshot.ROW].tolist()
+        self.updated.append((rows, learning_rate))
+        value, metrics = loss(batch.columns["old_logprobs"], batch)
+        return {"loss": float(value), "grad_norm": 1.0} | metrics
+
+    def weights(self):
+        yield "weight", torch.ones(3)
+
+
+class NotingEngine:
+    """Installs weights, or others than it was sent."""
+
+    num_experts = 8
+
+    def __init__(self, digest=None):
+        self.digest, self.versions = digest, []
+
+    def load_weights(self, weights, version):
+        for _ in weights:
+            self.versions.append(version)
+        return self.digest or weights.digest()
+
+
+@pytest.fixture
+def run(settings, tmp_path):
+    """A run of engines that note; what the settings change comes in by name."""
+
+    def make(trainer=None, engine=None, reference=None, **changes):
+        return step.Engines(
+            settings=settings.model_copy(update=changes),
+            recipe=PLAIN,
+            rollout=engine or NotingEngine(),
+            trainer=trainer or NotingTrainer(),
+            reference=reference,
+            vocabulary=288,
+            canaries=[],
+            folder=tmp_path,
+        )
+
+    return make
+
+
+@pytest.fixture
+def groups(problems, make_rollout):
+    """Two groups of four responses, half of them solved."""
+    return [
+        CollectedGroup(
+            RolloutGroup(
+                problem,
+                tuple(
+                    ScoredRollout(
+                        make_rollout(n, logprobs=np.full(4, -2.0, dtype=np.float32)),
+                        "",
+                        scored(float(n % 2), "rule"),
+                        0.0,
+                    )
+                    for n in range(4)
+                ),
+            ),
+            0,
+            GroupOutcome.NON_ZERO_VARIANCE,
+            new_tokens=16,
+        )
+        for problem in problems[:2]
+    ]
+
+
+REPLAYS = {
+    # Whether the pass that scores has routes and records its own; what the updates replay.
+    RouterReplay.OFF: ((False, True), None),
+    RouterReplay.R2: ((False, True), "the trainer's own"),
+    RouterReplay.R3: ((True, False), "the rollout's"),
+}
+
+
+def prepared(now, groups):
+    """Batch, old scores and what the updates get."""
+    batch = build(now.settings, groups)
+    old = step.old_scores(now, batch)
+    rows = split(now.settings, len(batch.owners), 1)
+    plan = policy_plan(now.settings, batch, old, rows, vocabulary=288, step=1)
+    return (
+        batch,
+        old,
+        step.replaying_batch(now, batch, old, torch.zeros(old.entropy_NT.shape), plan),
+    )
+
+
+@pytest.mark.parametrize("replay", list(RouterReplay))
+def test_the_replay_mode_says_whose_routes_are_scored_and_trained_with(run, groups, replay):
+    now = run(router_replay=replay)
+    batch, old, training = prepared(now, groups)
+
+    asked, theirs = REPLAYS[replay]
+    assert [asked] == now.trainer.scored
+    routes = {"the trainer's own": old.experts_NTLK, "the rollout's": batch.tokens.experts_NTLK}
+    assert training.experts_NTLK is (routes[theirs] if theirs else None)
+
+
+def test_the_start_model_scores_with_its_own_routes(run, groups):
+    reference = NotingTrainer()
+    now = run(reference=reference)
+    _, _, training = prepared(now, groups)
+
+    assert [(False, False)] == reference.scored
+    assert "reference_logprobs" in training.columns
+
+
+def test_every_sequence_is_updated_once_at_a_rate_that_warms_up(run, groups):
+    now = run(num_mini_batches=2, learning_rate=8e-3)
+    record, updates, seen = step.one_step(
+        now, Collected(1, 0, groups), updates=1, probe=0.25, clock=step.Clock()
+    )
+
+    rows = [row for part, _ in now.trainer.updated for row in part]
+    assert list(range(8)) == sorted(rows)
+    # Updates 2 and 3 of the phase: two and three quarters of the peak.
+    assert [4e-3, 6e-3] == [rate for _, rate in now.trainer.updated]
+    assert 3 == updates
+    assert (1, 0.25) == (record.gate.step, record.gate.probe_logprob)
+    assert 32 == sum(row.generated_tokens for row in record.ledger)
+    assert 1 == seen.step
+
+
+def test_a_step_without_a_gradient_updates_nothing_and_still_has_a_record(run, groups):
+    zero_variance = [
+        replace(
+            entry,
+            outcome=GroupOutcome.ZERO_VARIANCE_IDLE,
+            group=replace(
+                entry.group,
+                rollouts=tuple(
+                    replace(item, verdict=scored(1.0, "rule")) for item in entry.group.rollouts
+                ),
+            ),
+        )
+        for entry in groups
+    ]
+    now = run()
+    record, updates, _ = step.one_step(
+        now, Collected(1, 0, zero_variance), updates=5, probe=0.0, clock=step.Clock()
+    )
+
+    assert ([], 5) == (now.trainer.updated, updates)
+    assert 1.0 == record.report.metrics["zero_variance/share"]
+    assert 0.0 == record.report.metrics["policy/trained_sequences"]
+
+
+def test_an_engine_that_reports_other_weights_stops_the_run(run):
+    now = run(engine=NotingEngine("another digest"))
+
+    with pytest.raises(EngineError, match="version 3: the engine has another dige"):
+        step.sync_weights(now, version=3)
+
+
+def test_the_parts_of_a_step_follow_one_another():
+    clock = step.Clock()
+    for name in ("collect", "update"):
+        clock.lap(name)
+    found = replace(Collected(4, 3, []), rollout_seconds=2.0, reward_seconds=0.5)
+    timing = step.timing(found, clock)
+
+    assert ["collect", "update", "rollout", "reward"] == list(timing.seconds)
+    assert (4, 2.0, 0.5) == (timing.step, timing.seconds["rollout"], timing.seconds["reward"])
+    assert all(seconds >= 0.0 for seconds in timing.seconds.values())
+    assert ["collect", "update"] == list(timing.cpu_seconds)
+
+
+STEPS = 3
+
+
+def test_a_generator_that_is_dropped_after_two_steps_leaves_the_third_to_a_new_one(
+    phase_in, scorer, tmp_path
+):
+    phase = phase_in(tmp_path / "dropped", steps=STEPS)
+    with contextlib.closing(train(phase, scorer())) as steps:
+        for number, record in enumerate(itertools.islice(steps, 2), start=1):
+            assert (number, number) == (record.report.step, states.newest(phase.state))
+
+    (third,) = train(phase, scorer())
+
+    whole = list(train(phase_in(tmp_path / "whole", steps=STEPS), scorer()))
+    assert whole[-1].report == third.report
+    assert whole[-1].ledger == third.ledger
+
+
+def test_states_are_committed_as_often_as_set_and_at_the_end(phase_in, scorer, tmp_path):
+    phase = phase_in(tmp_path, steps=STEPS, commit_every=2)
+
+    assert [0, 2, 3] == [states.newest(phase.state) for _ in train(phase, scorer())]
+
+
+def test_whoever_must_stop_has_the_step_in_flight_committed(phase_in, scorer, tmp_path):
+    phase, stop = phase_in(tmp_path, steps=STEPS, commit_every=3), Termination(3600.0)
+    with contextlib.closing(train(phase, scorer(), stop)) as steps:
+        next(steps)
+        assert 0 == states.newest(phase.state)
+        stop.notify()
+        next(steps)
+
+    assert 2 == states.newest(phase.state)
+
+
+def test_the_engine_rolls_out_with_the_weights_of_the_step_before(phase_in, scorer, tmp_path):
+    phase = phase_in(tmp_path, steps=2)
+    records = list(train(phase, scorer()))
+
+    assert [0.0, 0.0] == [one.report.metrics["rollout/staleness_versions"] for one in records]
+    files = step_snapshot.find_snapshots(phase.state, 2)
+    one, other = (step_snapshot.decode(file.read_bytes()) for file in files)
+    assert one.weights_after == other.weights_before
+    assert one.weights_before != one.weights_after
+
+
+def test_from_the_task_to_the_loss_are_at_most_eight_frames(phase_in, scorer, tmp_path):
+    """Of ours: the task's function and its progress bar are two more than the generator's."""
+    seen = []
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code is PolicyLoss.__call__.__code__:
+            names = []
+            while frame is not None:
+                if "/tasks/" in frame.f_code.co_filename:
+                    names.append(frame.f_code.co_name)
+                frame = frame.f_back
+            seen.append(names)
+
+    steps = train(phase_in(tmp_path, steps=1), scorer())
+    sys.setprofile(note)
+    try:
+        next(steps)
+    finally:
+        sys.setprofile(None)
+        steps.close()
+
+    assert seen
+    assert max(map(len, seen)) + 2 <= 8, seen[0]
