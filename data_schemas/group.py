@@ -62,8 +62,8 @@ class Settings(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _truth_is_no_number(cls, value: object, info: ValidationInfo) -> object:
-        kind: object = cls.model_fields[info.field_name].annotation if info.field_name else None
-        if isinstance(value, bool) and kind in (int, float):
+        kind: Any = cls.model_fields[info.field_name].annotation if info.field_name else None
+        if isinstance(value, bool) and (kind is int or kind is float):
             raise ValueError("must be a number; true and false are none")
         return value
 

@@ -8,6 +8,7 @@ of a demonstration is therefore exactly the prompt that RL uses.
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ _ENDS = "ends_of_responses"
 
 def ends_of(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
     """Ids of all tokens that end a response, the tokenizer's own first."""
-    return getattr(tokenizer, _ENDS, (tokenizer.eos_token_id,))
+    return cast("tuple[int, ...]", getattr(tokenizer, _ENDS, (tokenizer.eos_token_id,)))
 
 
 def end_and_pad(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], int]:

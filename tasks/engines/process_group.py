@@ -43,7 +43,7 @@ def join_world() -> torch.device:
         # A rendezvous by TCP listens on all addresses of the machine, without authentication.
         distributed.init_process_group(
             backend,
-            store=distributed.HashStore(),
+            store=distributed.HashStore(),  # pyright: ignore[reportPrivateImportUsage]
             rank=0,
             world_size=1,
             timeout=COLLECTIVE_LIMIT,

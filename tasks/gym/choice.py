@@ -257,7 +257,11 @@ def _opening(text: str, names: Collection[str]) -> str:
     first = clauses(text[:WINDOW]).partition("|")[0].strip()
     rest = (line for line in text.splitlines()[1:] if not _MARKER.search(line))
     lines = (clauses(line).partition("|")[0].strip() for line in rest)
-    return first if first in names and not any(line in names - {first} for line in lines) else ""
+    return (
+        first
+        if first in names and not any(line in names and line != first for line in lines)
+        else ""
+    )
 
 
 def _announced(text: str) -> Iterator[tuple[int, int, str]]:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from threading import Lock
+from typing import cast
 
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
@@ -68,5 +69,5 @@ def widen_routers(model: PreTrainedModel, folder: Path) -> None:
     with Weights(folder) as weights:
         for name, router in found.items():
             whole = weights.read(names.in_file(f"{name}.weight"))
-            whole = whole.to(router.weight.device, torch.float32)
+            whole = whole.to(cast("torch.Tensor", router.weight).device, torch.float32)
             router.weight = torch.nn.Parameter(whole)

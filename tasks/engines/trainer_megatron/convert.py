@@ -57,8 +57,9 @@ def load(model: torch.nn.Module, folder: Path, geometry: Geometry, ranks: Ranks)
         SettingsError: the files lack a tensor, have one too many or one of another shape.
     """
     for module in model.modules():  # a bias of other precision chooses other experts
-        if getattr(module, "expert_bias", None) is not None:
-            module.expert_bias.data = module.expert_bias.data.float()
+        bias = getattr(module, "expert_bias", None)
+        if isinstance(bias, torch.Tensor):
+            bias.data = bias.data.float()
     own = _parameters(model)
     with ExitStack() as stack:
         files = _Files(folder, geometry, stack)

@@ -179,7 +179,7 @@ def _moe_settings(geometry: Geometry, *, on_gpu: bool) -> dict[str, object]:
     routing = geometry.routing
     if routing is None:
         return {}
-    groups = {}
+    groups: dict[str, object] = {}
     if routing.groups > 1:
         groups = {
             "moe_router_num_groups": routing.groups,

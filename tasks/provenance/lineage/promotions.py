@@ -114,7 +114,7 @@ def next_promotion(name: str, store: str, keys: TrustedKeys, checkpoint: str) ->
 
 
 def _facts(number: int, before: str) -> Facts:
-    return {NUMBER: number} | ({AFTER: before} if before else {})
+    return {NUMBER: number, AFTER: before} if before else {NUMBER: number}
 
 
 def promotion_problems(found: Iterable[Promotion]) -> list[tuple[str, str]]:
