@@ -19,7 +19,7 @@ _PERCENT = re.compile(
     re.IGNORECASE,
 )
 _NUMBER_NAMES = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-_BASE_WORDS: list[str] = _NUMBER_NAMES.split("|")
+_BASE_WORDS = [str(name) for name in _NUMBER_NAMES.split("|")]
 # "in base 7", "base $b$" is none, "7 进制", "123_{7}", "binary".
 _BASE = re.compile(
     rf"\bbases?[\s$-]{{0,3}}(?P<number>\d{{1,2}}|{_NUMBER_NAMES}|sixteen)\b|"
