@@ -8,7 +8,7 @@ from tasks.recipes.av_speaker import fusion
 from tasks.store import location
 from tasks.store.interface import store_at
 
-add_stages({"fusion_gain": Stage("recipes.av_speaker", SMALL, "cpu", hours=1, cached=False)})
+add_stages({"fusion_gain": Stage("recipes.av_speaker.task", SMALL, "cpu", hours=1, cached=False)})
 
 
 @shell("fusion_gain")

@@ -20,7 +20,7 @@ from tasks.store.files import canonical_json, write_bytes
 add_stages(
     {
         "measure_completeness": Stage(
-            "recipes.completeness", SMALL, "cpu", hours=24, retries=2, cached=False
+            "recipes.completeness.task", SMALL, "cpu", hours=24, retries=2, cached=False
         )
     }
 )

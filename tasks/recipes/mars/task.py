@@ -23,9 +23,11 @@ from tasks.store.files import canonical_json, write_bytes
 
 add_stages(
     {
-        "measure_agents": Stage("recipes.mars", H100_NODE, "rollout", hours=24, retries=3),
+        "measure_agents": Stage("recipes.mars.task", H100_NODE, "rollout", hours=24, retries=3),
         # Prints its table.
-        "tabulate_agents": Stage("recipes.mars", SMALL, "cpu", hours=0.5, retries=2, cached=False),
+        "tabulate_agents": Stage(
+            "recipes.mars.task", SMALL, "cpu", hours=0.5, retries=2, cached=False
+        ),
     }
 )
 

@@ -56,20 +56,28 @@ UPDATES_FILE = "updates.json"
 
 add_stages(
     {
-        "seed_recipe": Stage("recipes.promptcot", SMALL, "cpu", hours=0.5),
-        "begin_synthesis": Stage("recipes.promptcot", SMALL, "cpu", hours=1),
-        "measure_writer": Stage("recipes.promptcot", H100_NODE, "rollout", hours=12, retries=3),
-        "expect_rationales": Stage("recipes.promptcot", H100_NODE, "rollout", hours=24, retries=3),
-        "maximise_rationales": Stage(
-            "recipes.promptcot", H100_NODE, "rollout", hours=24, retries=3
+        "seed_recipe": Stage("recipes.promptcot.task", SMALL, "cpu", hours=0.5),
+        "begin_synthesis": Stage("recipes.promptcot.task", SMALL, "cpu", hours=1),
+        "measure_writer": Stage(
+            "recipes.promptcot.task", H100_NODE, "rollout", hours=12, retries=3
         ),
-        "write_problems": Stage("recipes.promptcot", H100_NODE, "rollout", hours=24, retries=3),
-        "label_problems": Stage("recipes.promptcot", H100_NODE, "rollout", hours=48, retries=3),
-        "prefer": Stage("recipes.promptcot", H100_NODE, "trainer", hours=24, retries=3),
-        "take_as_many": Stage("recipes.promptcot", SMALL, "cpu", hours=0.5),
-        "measure_synthesis": Stage("recipes.promptcot", SMALL, "cpu", hours=0.5, retries=2),
+        "expect_rationales": Stage(
+            "recipes.promptcot.task", H100_NODE, "rollout", hours=24, retries=3
+        ),
+        "maximise_rationales": Stage(
+            "recipes.promptcot.task", H100_NODE, "rollout", hours=24, retries=3
+        ),
+        "write_problems": Stage(
+            "recipes.promptcot.task", H100_NODE, "rollout", hours=24, retries=3
+        ),
+        "label_problems": Stage(
+            "recipes.promptcot.task", H100_NODE, "rollout", hours=48, retries=3
+        ),
+        "prefer": Stage("recipes.promptcot.task", H100_NODE, "trainer", hours=24, retries=3),
+        "take_as_many": Stage("recipes.promptcot.task", SMALL, "cpu", hours=0.5),
+        "measure_synthesis": Stage("recipes.promptcot.task", SMALL, "cpu", hours=0.5, retries=2),
         "tabulate_synthesis": Stage(
-            "recipes.promptcot", SMALL, "cpu", hours=0.5, retries=2, cached=False
+            "recipes.promptcot.task", SMALL, "cpu", hours=0.5, retries=2, cached=False
         ),
     }
 )

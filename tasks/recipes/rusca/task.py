@@ -32,9 +32,11 @@ PAGE_FILE = "scaffold.html"
 
 add_stages(
     {
-        "vary_scaffold": Stage("recipes.rusca", SMALL, "cpu", hours=0.5),
-        "prove_lift": Stage("recipes.rusca", H100_NODE, "rollout", hours=12, retries=3),
-        "tabulate_scaffold": Stage("recipes.rusca", SMALL, "cpu", hours=2, retries=2, cached=False),
+        "vary_scaffold": Stage("recipes.rusca.task", SMALL, "cpu", hours=0.5),
+        "prove_lift": Stage("recipes.rusca.task", H100_NODE, "rollout", hours=12, retries=3),
+        "tabulate_scaffold": Stage(
+            "recipes.rusca.task", SMALL, "cpu", hours=2, retries=2, cached=False
+        ),
     }
 )
 

@@ -28,9 +28,9 @@ FORMS_FILE = "forms.json"
 
 add_stages(
     {
-        "check_forms": Stage("recipes.spell", H100_NODE, "rollout", hours=4, retries=3),
+        "check_forms": Stage("recipes.spell.task", H100_NODE, "rollout", hours=4, retries=3),
         "tabulate_self_play": Stage(
-            "recipes.spell", SMALL, "cpu", hours=0.5, retries=2, cached=False
+            "recipes.spell.task", SMALL, "cpu", hours=0.5, retries=2, cached=False
         ),
     }
 )

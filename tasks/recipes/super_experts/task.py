@@ -17,7 +17,7 @@ from tasks.store.files import canonical_json, write_bytes
 add_stages(
     {
         "profile_experts": Stage(
-            "recipes.super_experts", H100_NODE, "trainer", hours=6, retries=2, cached=False
+            "recipes.super_experts.task", H100_NODE, "trainer", hours=6, retries=2, cached=False
         )
     }
 )
