@@ -227,3 +227,36 @@ def test_no_test_replaces_what_we_wrote():
     replaced = {name_of(path): functions_replaced(path) for path in TESTS}
 
     assert REPLACED.keys() == {name for name, functions in replaced.items() if functions}
+
+
+def imported_rooms() -> dict[str, set[str]]:
+    """Which rooms of tasks/ each of them imports."""
+    rooms: dict[str, set[str]] = {}
+    for path in (ROOT / "tasks").rglob("*.py"):
+        own = path.relative_to(ROOT / "tasks").parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tasks."):
+                rooms.setdefault(own, set()).add(str(node.module).split(".")[1])
+    return {room: found - {room} for room, found in rooms.items() if room != "__init__"}
+
+
+def longest_ways(edges: dict[str, set[str]]) -> list[str]:
+    """The arrows of a picture: an import that others lead to as well is left out."""
+
+    def below(room: str) -> set[str]:
+        found = set(edges.get(room, ()))
+        return found.union(*map(below, found))
+
+    return sorted(
+        f"    {room} --> {target}"
+        for room, targets in edges.items()
+        for target in targets
+        if not any(target in below(other) for other in targets - {target})
+    )
+
+
+def test_the_picture_of_the_rooms_is_drawn_from_the_imports():
+    page = (ROOT / "tasks" / "README.md").read_text()
+    (picture,) = re.findall(r"```mermaid\nflowchart TD\n(.*?)```", page, re.DOTALL)
+
+    assert longest_ways(imported_rooms()) == picture.rstrip("\n").split("\n")
