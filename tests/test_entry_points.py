@@ -13,8 +13,6 @@ from flytekit.core.workflow import PythonFunctionWorkflow
 
 import workflows
 from data_schemas import presets
-from data_schemas.prompts import Domain
-from data_schemas.shop_presets import SHOP
 
 FOLDER = Path(workflows.__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
@@ -74,18 +72,6 @@ def test_help_fits_on_one_screen(name, command):
     ("name", "given", "expected"),
     [
         ("judge", {"epochs": 2}, presets.JUDGE.model_copy(update={"epochs": 2})),
-        ("shop", {}, SHOP),
-        (
-            "shop",
-            {"rl_one": {"steps": 3, "domains": {"maths": 1.0}}},
-            SHOP.model_copy(
-                update={
-                    "rl_one": SHOP.rl_one.model_copy(
-                        update={"steps": 3, "domains": {Domain.MATHS: 1.0}}
-                    )
-                }
-            ),
-        ),
         ("retrain_demo", presets.NIGHTLY.model_dump(mode="json"), presets.NIGHTLY),
     ],
 )

@@ -319,7 +319,7 @@ def read(folder: Path, adapter: str, rows: Sequence[object]) -> list[object]:
     return list(read_file(adapter, 0, path))
 
 
-@pytest.mark.parametrize("adapter", ["episodes", "sample_agents", "prompt_jsonl"])
+@pytest.mark.parametrize("adapter", ["episodes", "prompt_jsonl"])
 def test_a_row_never_names_code(folder, adapter):
     (folder / "evil.py").write_text("open('was_run', 'w')\n\ndef polite(problem, response): ...\n")
     row = {

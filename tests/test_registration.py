@@ -37,7 +37,7 @@ import sys
 from pathlib import Path
 from flytekit.configuration import Image, ImageConfig, SerializationSettings
 from flytekit.tools.translator import get_serializable
-from tasks.evaluation import task
+from tasks.stages import evaluation as task
 settings = SerializationSettings(
     project="p", domain="d", version="v", env={},
     image_config=ImageConfig(default_image=Image("default", "registry.example/flyte", "1")),

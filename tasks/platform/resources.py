@@ -60,7 +60,7 @@ class Registration:
             images={
                 kind: value(
                     f"EACHPROMPT_IMAGE_{kind.upper()}",
-                    f"ghcr.io/eachprompt/{kind}:0.1.0",
+                    f"ghcr.io/eachprompt/{kind}:0.2.0",
                     environment.image,
                 )
                 for kind in kinds

@@ -62,7 +62,7 @@ def random_batch(seed: int) -> SimpleNamespace:
 def of_trl(batch, settings, loss_type, level, *, beta=0.0, weights=None):
     """Loss and gradient by GRPOTrainer._compute_loss."""
     logprobs = batch.new.clone().requires_grad_()
-    cispo = settings.kind is PolicyLoss.CISPO
+    cispo = settings.kind == PolicyLoss.CISPO
     trainer = SimpleNamespace(
         _get_per_token_logps_and_entropies=lambda *_, **__: (logprobs, batch.old.abs(), None),
         aux_loss_enabled=False,

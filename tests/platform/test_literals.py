@@ -25,12 +25,21 @@ from google.protobuf.struct_pb2 import Struct
 from pydantic import BaseModel
 
 from data_schemas import presets
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    NO_DATASET,
+    CheckpointRef,
+    DatasetRef,
+    Execution,
+    ReportRef,
+    StoreRef,
+)
 from data_schemas.demonstrations import Parent
 from data_schemas.intake import Assessment, Decision, Examination, Lesson, Outcome, Teaching
+from data_schemas.judge_study import TrainingPairs
 from data_schemas.raw_files import Part
 from data_schemas.recipe import AnyRecipe
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
+from data_schemas.study import Cell
 from data_schemas.upcycling import UpcyclingSettings
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
@@ -65,6 +74,9 @@ SAMPLES = GROUPS | {
     Execution: Execution(id="e", started=0.0),
     Parent: Parent.REASONING,
     Teaching: Teaching.SFT,
+    TrainingPairs: TrainingPairs(noise=0.1),
+    Cell: Cell(variant="a", seed=0, run="r", settings="{}", checkpoints=("base",), max_tokens=0),
+    list[str]: ["a"],
     str: "rl/one",
     int: 7,
     float: 0.5,
@@ -197,6 +209,7 @@ def test_settings_of_flytes_console_and_of_older_registrations_are_read():
 
 def test_what_is_absent_stays_absent():
     waiting = Decision(outcome=Outcome.WAIT, reason="three rows")
-    nothing = Assessment(decision=waiting, lesson=None)
+    without_rows = Lesson(curated=NO_DATASET, graded=NO_DATASET, phase=presets.NIGHTLY.rl)
+    nothing = Assessment(decision=waiting, lesson=without_rows)
 
     assert nothing == TypeEngine.to_python_value(CONTEXT, literal(nothing, Assessment), Assessment)

@@ -14,7 +14,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
     uncached = {
         name
         for name, stage in resources.STAGES.items()
-        if not stage.cached and not stage.package.startswith("recipes.")
+        if not stage.cached and not stage.module.startswith("recipes.")
     }
 
     assert uncached == {

@@ -17,7 +17,7 @@ from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN, answer_part
 from tasks.store.files import canonical_json, sha256_bytes
 
 VERSION = "0.3.0"
-LIBRARY_VERSION = "0.1.0"
+LIBRARY_VERSION = "0.2.0"
 """That of pyproject.toml, which no image contains."""
 _SOURCE = "source:"
 

@@ -9,7 +9,7 @@ from tasks.platform.deck import deck_of_facts
 from tasks.platform.resources import H100_NODE, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import stage
-from tasks.recipes.super_experts import profile as super_experts
+from tasks.recipes.super_experts import expert_profile as super_experts
 from tasks.recipes.super_experts.records import INPUTS_FILE, PROFILE_FILE
 from tasks.store.files import canonical_json, write_bytes
 
@@ -51,7 +51,7 @@ def profile_experts(
     source, code = CalibrationText(text=text), code_digest("profile_experts")
     with stage("profile_experts", source, store, execution, code) as record:
         folder = record.read("model", model)
-        found = super_experts.profile(folder, super_experts.texts(text))
+        found = super_experts.expert_profile(folder, super_experts.texts(text))
         with record.output("report") as out:
             write_bytes(out / PROFILE_FILE, canonical_json(found))
             protected = super_experts.protect(settings, found).model_dump(mode="json")

@@ -68,9 +68,9 @@ def test_a_dense_model_judges_too(tiny_dense):
 
 
 def test_a_model_that_the_embedded_engine_does_not_run_is_sent_to_an_endpoint(tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
 
-    with pytest.raises(SettingsError, match=r"'llama'; supported .*`vllm serve`"):
+    with pytest.raises(SettingsError, match=r"'gpt2'; supported .*`vllm serve`"):
         ModelJudge(tmp_path)
 
 

@@ -108,7 +108,7 @@ def talk(question=QUESTIONS, answers=("16", "It is 16", "20", "3"), votes=None, 
 
 
 def of(rewarded, agent):
-    return [entry for entry in rewarded.groups if entry.turn.agent is agent]
+    return [entry for entry in rewarded.groups if entry.turn.agent == agent]
 
 
 def scores(entry):

@@ -13,7 +13,7 @@ from data_schemas.presets import CPU_SMOKE, FULL_SCALE
 from data_schemas.settings import MergeSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError, SettingsError
-from tasks.recipes.super_experts.profile import calibration, facts, profile, protect, texts
+from tasks.recipes.super_experts.expert_profile import calibration, facts, profile, protect, texts
 from tasks.training.foundation.base import shipped_base
 from tasks.training.merge import checkpoint
 
