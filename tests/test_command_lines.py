@@ -298,8 +298,15 @@ def named(value: object) -> str:
 
 
 def said(stderr: str) -> list[str]:
-    """The lines of an error: ours, or what stands in the frame that click draws."""
-    lines = [line for line in stderr.splitlines() if line.strip()]
+    """The lines of an error: ours, or what stands in the frame that click draws.
+
+    Before it, a run says which settings differ from the preset's.
+    """
+    lines = [
+        line
+        for line in stderr.splitlines()
+        if line.strip() and not re.match(r"[a-z_]+\.[\w.]+: .* -> ", line)
+    ]
     framed = [line.strip("│ ") for line in lines if line.startswith("│")]
     return framed or lines
 

@@ -298,7 +298,10 @@ def default_text(command: Command, option: Option) -> str:
         return ""
     if is_choice(kind):
         return f"[default: {kind[option.default.rpartition('.')[2]].value}]"
-    return f"[default: {ast.literal_eval(option.default)}]"
+    try:
+        return f"[default: {ast.literal_eval(option.default)}]"
+    except ValueError:  # the name of a constant, which only its module knows
+        return ""
 
 
 def is_choice(kind: object) -> TypeGuard[type[Enum]]:

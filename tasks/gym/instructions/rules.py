@@ -51,6 +51,9 @@ class Instructions(Gold):
 
 ECHO_SHARE = 0.6
 """Share of an answer's pairs of words that are the request's, from which it is an echo."""
+ECHO_PART = 0.25
+"""Share of the request's pairs of words that an echo has at least: an answer of few words that are
+all in the request, such as a price that it names, is none."""
 ECHO_RUN = 2
 COPIED = 4
 """Words in a row of the request's, from which a text about something of its own is an echo."""
@@ -108,7 +111,8 @@ def _off_task(gold: Instructions, request: str, answer: str) -> Verdict | None:
         return scored(0.0, "other_language", f"not in {gold.language}")
     if PRESCRIBED.isdisjoint(gold.instruction_id_list):
         share = echo_share(request, answer)
-        if share >= ECHO_SHARE or (gold.about and _longest_copy(request, answer) >= COPIED):
+        is_echo = share >= ECHO_SHARE and echo_share(answer, request) >= ECHO_PART
+        if is_echo or (gold.about and _longest_copy(request, answer) >= COPIED):
             return scored(0.0, "echo", f"{share:.0%} of the wording is the request's")
     return None
 
