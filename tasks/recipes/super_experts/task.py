@@ -51,7 +51,7 @@ def profile_experts(
     source, code = CalibrationText(text=text), code_digest("profile_experts")
     with stage("profile_experts", source, store, execution, code) as record:
         folder = record.read("model", model)
-        found = super_experts.expert_profile(folder, super_experts.texts(text))
+        found = super_experts.profile(folder, super_experts.texts(text))
         with record.output("report") as out:
             write_bytes(out / PROFILE_FILE, canonical_json(found))
             protected = super_experts.protect(settings, found).model_dump(mode="json")
