@@ -35,7 +35,7 @@ class Study(Settings):
         default="workflows.parts.cells:PIPELINE",
         description="what a cell does: module:name of a tasks.study.runs.Run",
     )
-    settings: str = Field(default="cpu_smoke", description="name of a preset, or a settings file")
+    settings: str = Field(default="laptop", description="name of a preset, or a settings file")
     changes: dict[str, Any] = Field(default={}, description="of all variants, before their own")
     seeds: tuple[Seed, ...] = Field(default=(0, 1, 2), min_length=1)
     seeded: tuple[str, ...] = Field(

@@ -19,10 +19,9 @@ from tasks.store.files import canonical_json
 from tasks.study.runs import Run, find_run
 
 PRESETS: dict[str, BaseModel] = {
-    name.lower(): value
-    for name, value in vars(presets).items()
-    if name.isupper() and not name.startswith("_") and isinstance(value, BaseModel)
-} | {"shop": shop_presets.SHOP}
+    **{name: presets.load(name) for name in presets.names()},
+    "shop": shop_presets.SHOP,
+}
 PARENT = "parent"
 """Key of a settings file that names the preset or file that it changes."""
 DEFAULTS = "defaults"

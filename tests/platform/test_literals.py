@@ -35,7 +35,7 @@ from data_schemas.artifacts import (
 )
 from data_schemas.demonstrations import Parent
 from data_schemas.intake import Assessment, Decision, Examination, Lesson, Outcome, Teaching
-from data_schemas.judge_study import TrainingPairs
+from data_schemas.judge_study import JudgeStudySettings, TrainingPairs
 from data_schemas.raw_files import Part
 from data_schemas.recipe import AnyRecipe
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
@@ -75,6 +75,7 @@ SAMPLES = GROUPS | {
     Parent: Parent.REASONING,
     Teaching: Teaching.SFT,
     TrainingPairs: TrainingPairs(noise=0.1),
+    JudgeStudySettings: JudgeStudySettings(),
     Cell: Cell(variant="a", seed=0, run="r", settings="{}", checkpoints=("base",), max_tokens=0),
     list[str]: ["a"],
     str: "rl/one",
@@ -131,6 +132,8 @@ def attributes() -> dict[tuple, type]:
         import_module(f"workflows.{path.stem}")
     found = {}
     for workflow in [one for one in FlyteEntities.entities if isinstance(one, WorkflowBase)]:
+        if workflow.name.startswith("workflows.recipes."):  # another test may have imported it
+            continue
         for node in all_nodes(workflow.nodes):
             for binding in node.bindings:
                 promise = binding.binding.promise

@@ -82,7 +82,7 @@ def test_models_multiply_the_variants(tmp_path):
 
 def test_two_settings_files_are_compared_over_three_seeds(tmp_path):
     mine = write(tmp_path, "parent: base.yaml\nrl_two: {steps: 9}\n", "mine.yaml")
-    base = write(tmp_path, "parent: cpu_smoke\nrl_two: {steps: 8, group_size: 4}\n", "base.yaml")
+    base = write(tmp_path, "parent: laptop\nrl_two: {steps: 8, group_size: 4}\n", "base.yaml")
 
     plan = read_study(mine, base)
 
@@ -107,7 +107,7 @@ def test_two_settings_files_are_compared_over_three_seeds(tmp_path):
         ),
         ("title: t\nvariants: {a: {changes: {x_*.steps: 1}}}", r"variants.a: x_\*.steps matches"),
         ("title: t\nvariants: {a: {against: b}, c: {}}", "variants.a.against is 'b', no variant"),
-        ("title: t\nsettings: cpu_smok", "there is no preset 'cpu_smok'; did you mean `cpu_smoke`"),
+        ("title: t\nsettings: lapto", "there is no preset 'lapto'; did you mean `laptop`"),
         ("title: t\nsettings: nightly", "the preset 'nightly' has no PipelineSettings"),
         ("title: t\nsettings: nowhere.yaml", "nowhere.yaml cannot be read"),
         ("title: t\nrun: nowhere:RUN", "run 'nowhere:RUN' cannot be imported"),
