@@ -162,7 +162,9 @@ def _description(state: State) -> dict[str, Any]:
     geometry = asdict(state.geometry)
     del geometry["dtype"], geometry["positions"]  # of the files it was read from
     routers = ", routers in fp32" if are_wide(state.gpt) else ""
-    return {"geometry": geometry, "precision": state.layout.precision.value + routers}
+    described = {"geometry": geometry, "precision": state.layout.precision.value + routers}
+    # As a file has it, in which a tuple is a list: what was written equals what is expected.
+    return json.loads(json.dumps(described, sort_keys=True))
 
 
 def _check_fits(folder: Path, state: State) -> None:
