@@ -5,9 +5,10 @@ of a model: decode the model, encode the attribute with the keys of its maps in 
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import pytest
@@ -125,14 +126,12 @@ def kind_of(workflow: WorkflowBase, node: Node, name: str) -> type:
     return maker.python_interface.outputs[name]
 
 
-@pytest.fixture(scope="module")
-def attributes() -> dict[tuple, type]:
-    """Every attribute that a workflow passes: (model, path), with the type of the input."""
-    for path in sorted((ROOT / "workflows").glob("[a-z]*.py")):
-        import_module(f"workflows.{path.stem}")
-    found = {}
+def attributes_of(modules: Iterable[str]) -> dict[tuple, type]:
+    """Every attribute that workflows of these modules pass: (model, path) -> type of the input."""
+    prefixes = tuple(f"{module}." for module in modules)
+    attributes = {}
     for workflow in [one for one in FlyteEntities.entities if isinstance(one, WorkflowBase)]:
-        if workflow.name.startswith("workflows.recipes."):  # another test may have imported it
+        if not workflow.name.startswith(prefixes):  # another test may have imported others
             continue
         for node in all_nodes(workflow.nodes):
             for binding in node.bindings:
@@ -140,23 +139,39 @@ def attributes() -> dict[tuple, type]:
                 if promise is not None and promise.attr_path:
                     model = kind_of(workflow, promise.node, promise.var)
                     kind = node.flyte_entity.python_interface.inputs[binding.var]
-                    found[model, tuple(promise.attr_path)] = kind
-    return found
+                    attributes[model, tuple(promise.attr_path)] = kind
+    return attributes
+
+
+def check_attributes(attributes: Mapping[tuple, type], samples: Mapping[Any, object]) -> None:
+    """Take every attribute of a sample as propeller does, in several orders of its keys."""
+    for (model, path), kind in attributes.items():
+        base = next(one for one in samples if one in model.__mro__)
+        expected = samples[base]
+        for name in path:
+            expected = getattr(expected, name)
+        for order in ORDERS:
+            resolved = resolve(literal(samples[base], model), list(path), order)
+
+            assert expected == TypeEngine.to_python_value(CONTEXT, resolved, kind)
+
+
+@pytest.fixture(scope="module")
+def attributes() -> dict[tuple, type]:
+    """Of the core; recipes test their own."""
+    folder = ROOT / "workflows"
+    own = [f"workflows.{path.stem}" for path in sorted(folder.glob("[a-z]*.py"))]
+    own += [f"workflows.parts.{path.stem}" for path in sorted((folder / "parts").glob("[a-z]*.py"))]
+    for module in own:
+        import_module(module)
+    return attributes_of(own)
 
 
 def test_an_attribute_is_what_the_model_holds_in_any_order(attributes):
     assert (PipelineSettings, ("sft",)) in attributes
     assert (Lesson, ("phase",)) in attributes
 
-    for (model, path), kind in attributes.items():
-        base = next(one for one in SAMPLES if one in model.__mro__)
-        expected = SAMPLES[base]
-        for name in path:
-            expected = getattr(expected, name)
-        for order in ORDERS:
-            resolved = resolve(literal(SAMPLES[base], model), list(path), order)
-
-            assert expected == TypeEngine.to_python_value(CONTEXT, resolved, kind)
+    check_attributes(attributes, SAMPLES)
 
 
 @pytest.mark.parametrize("name", [name for name, stage in resources.STAGES.items() if stage.cached])
