@@ -12,6 +12,8 @@ from data_schemas.rollouts import MISSING_ROUTE, RouterTrace
 from data_schemas.routing import Routing
 from tasks.errors import DataError
 
+_ROWS_AT_ONCE = 2**15
+"""Checked at once: what is compared stays in the processor's cache."""
 SMALLEST_SUM = 1e-20
 """Added to the sum of sigmoid gates, as in the modelling code of DeepSeek-V3."""
 
@@ -77,16 +79,23 @@ def check_trace(trace: RouterTrace, num_tokens: int, num_experts: int) -> None:
     experts_TLK = trace.experts_TLK
     if experts_TLK.ndim != 3 or experts_TLK.shape[0] != num_tokens - 1:
         raise DataError(f"trace is {experts_TLK.shape}, expected [{num_tokens - 1}, layers, k]")
-    signed_TLK = experts_TLK.astype(np.int16)
-    present_TL = (signed_TLK != MISSING_ROUTE).all(axis=2)
-    rows = signed_TLK[present_TL]
-    if rows.size == 0:
+    rows_NK = experts_TLK.reshape(-1, experts_TLK.shape[2])
+    if np.issubdtype(rows_NK.dtype, np.signedinteger):  # uint8: no row is missing
+        rows_NK = rows_NK[(rows_NK != MISSING_ROUTE).all(axis=1)]
+    if rows_NK.size == 0:
         return
-    if rows.min() < 0 or rows.max() >= num_experts:
-        raise DataError(f"trace names expert {int(rows.max())}, the model has {num_experts}")
-    ordered = np.sort(rows, axis=1)
-    if (ordered[:, 1:] == ordered[:, :-1]).any():
+    if rows_NK.min() < 0 or rows_NK.max() >= num_experts:
+        raise DataError(f"trace names expert {int(rows_NK.max())}, the model has {num_experts}")
+    if any(
+        _repeats(rows_NK[at : at + _ROWS_AT_ONCE]) for at in range(0, len(rows_NK), _ROWS_AT_ONCE)
+    ):
         raise DataError("trace repeats an expert within a row: the engine did not record routing")
+
+
+def _repeats(rows_NK: NDArray[np.uint8 | np.int16]) -> bool:
+    """Compare the experts of every row in pairs: K is small, and sorting rows is 20 times slower."""
+    columns_KN = np.ascontiguousarray(rows_NK.T)
+    return any((columns_KN[by:] == columns_KN[:-by]).any() for by in range(1, len(columns_KN)))
 
 
 def pad_traces(

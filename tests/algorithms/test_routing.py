@@ -4,6 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from data_schemas.rollouts import MISSING_ROUTE, RouterTrace
 from data_schemas.routing import Routing
@@ -63,11 +66,42 @@ def trace_of(rows):
         ([[0, 1]], r"expected \[2, layers, k\]"),
         ([[0, 1], [0, 9]], "names expert 9, the model has 8"),
         ([[0, 0], [0, 0]], "repeats an expert"),
+        ([[5, 1, 2, 3], [4, 5, 6, 4]], "repeats an expert"),
     ],
 )
 def test_a_trace_that_cannot_be_this_sequence_is_refused(rows, message):
     with pytest.raises(DataError, match=message):
         check_trace(trace_of(rows), num_tokens=3, num_experts=8)
+
+
+def test_only_rows_that_are_there_are_checked():
+    rows = np.array([[[-1, -1], [0, 1]], [[2, 3], [3, -1]]], dtype=np.int16)
+    check_trace(RouterTrace(rows), num_tokens=3, num_experts=4)
+
+    rows[0, 1] = 1
+    with pytest.raises(DataError, match="repeats an expert"):
+        check_trace(RouterTrace(rows), num_tokens=3, num_experts=4)
+    rows[0, 1] = -2
+    with pytest.raises(DataError, match="names expert"):
+        check_trace(RouterTrace(rows), num_tokens=3, num_experts=4)
+
+
+@given(
+    arrays(
+        np.int16,
+        st.tuples(st.integers(1, 5), st.integers(1, 3), st.integers(1, 8)),
+        elements=st.integers(-1, 9),
+    )
+)
+def test_a_repeated_expert_is_found_wherever_it_stands(experts):
+    present = [row for row in experts.reshape(-1, experts.shape[2]).tolist() if -1 not in row]
+    repeated = any(len(set(row)) < len(row) for row in present)
+
+    if repeated:
+        with pytest.raises(DataError, match="repeats an expert"):
+            check_trace(RouterTrace(experts), len(experts) + 1, num_experts=10)
+    else:
+        check_trace(RouterTrace(experts), len(experts) + 1, num_experts=10)
 
 
 def test_padding_a_trace_leaves_the_rest_to_the_native_router():
