@@ -93,7 +93,7 @@ def check_trace(trace: RouterTrace, num_tokens: int, num_experts: int) -> None:
 
 
 def _repeats(rows_NK: NDArray[np.uint8 | np.int16]) -> bool:
-    """Compare the experts of every row in pairs: K is small, and sorting rows is 20 times slower."""
+    """Compare the experts of every row in pairs: K is small, and sorting is 20 times slower."""
     columns_KN = np.ascontiguousarray(rows_NK.T)
     return any((columns_KN[by:] == columns_KN[:-by]).any() for by in range(1, len(columns_KN)))
 
