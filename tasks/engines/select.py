@@ -1,13 +1,15 @@
 """Opens engines from settings; no other module chooses an engine."""
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 
 from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
 from data_schemas.rl_settings import EngineSettings
+from tasks.engines.driver import refuse_unusable_gpu
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.lora.rollout import AdapterRollout
@@ -65,6 +67,29 @@ def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
         dedicated=dedicated,
         precision=engines.precision,
     )
+
+
+@contextmanager
+def opened_rollouts(
+    engines: MachineSettings, folders: Sequence[Path]
+) -> Iterator[list[RolloutEngine]]:
+    """Open a rollout engine on each of several models, and close them after the block.
+
+    Raises:
+        SettingsError: as of `open_rollout`.
+    """
+    shared = sharing_memory(engines, len(folders))
+    with ExitStack() as stack:
+        yield [stack.enter_context(closing(open_rollout(shared, one))) for one in folders]
+
+
+def sharing_memory(engines: MachineSettings, count: int) -> MachineSettings:
+    """Divide `layout.rollout_memory` by the number of engines that are open in one process."""
+    if engines.rollout is not RolloutKind.VLLM or engines.layout.dedicated_rollout_gpus:
+        return engines
+    layout = engines.layout
+    part = layout.model_copy(update={"rollout_memory": layout.rollout_memory / count})
+    return engines.model_copy(update={"layout": part})
 
 
 def open_trainer(engines: MachineSettings, folder: Path, *, weight_decay: float = 0.0) -> Trainer:
@@ -156,6 +181,7 @@ def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None
 
 def _rollout_here(engines: MachineSettings, find_model: Callable[[], Path]) -> QueueingEngine:
     """Open this process's engine, or its part of one."""
+    refuse_unusable_gpu()
     folder = find_model()
     engine = _plain_rollout(engines, folder)
     rank = _lora_rank(engines)
@@ -178,6 +204,7 @@ def _plain_rollout(engines: MachineSettings, folder: Path) -> QueueingEngine:
                 layout=engines.layout,
                 fp32_router=engines.fp32_router,
                 fp8_ignored_layers=engines.fp8_ignored_layers,
+                sleeps=isinstance(engines, TrainingEngines),
             )
 
 
@@ -185,6 +212,7 @@ def _trainer_here(
     engines: MachineSettings, find_model: Callable[[], Path], weight_decay: float
 ) -> Trainer:
     """Open this process's trainer, or its part of one."""
+    refuse_unusable_gpu()
     folder = find_model()
     match engines.trainer:
         case TrainerKind.TORCH:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas import presets
-from data_schemas.machine_settings import MachineSettings, RolloutKind
+from data_schemas.machine_settings import LayoutSettings, MachineSettings, RolloutKind
 from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.engines import select
 from tasks.errors import SettingsError
@@ -84,3 +84,22 @@ def test_an_engine_that_the_image_lacks_is_refused_by_name(monkeypatch, tmp_path
     in_image(monkeypatch, "cpu")
     with pytest.raises(SettingsError, match=r"engines.rollout 'vllm' is not installed here"):
         select.open_rollout(engines, tmp_path)
+
+
+def test_engines_that_are_open_at_once_share_their_part_of_a_gpu():
+    layout = LayoutSettings(rollout_memory=0.6)
+    here = MachineSettings(rollout=RolloutKind.VLLM, layout=layout)
+    own = here.model_copy(
+        update={"layout": layout.model_copy(update={"dedicated_rollout_gpus": 1})}
+    )
+
+    assert 0.3 == select.sharing_memory(here, 2).layout.rollout_memory
+    assert own == select.sharing_memory(own, 2)
+    assert MachineSettings() == select.sharing_memory(MachineSettings(), 2)
+
+
+def test_every_model_gets_an_engine_of_its_own_until_the_block_ends(tiny_moe):
+    with select.opened_rollouts(MachineSettings(), (tiny_moe, tiny_moe)) as engines:
+        first, second = engines
+        assert first is not second
+        assert 0 == first.policy_version

@@ -45,6 +45,11 @@ class Backend(Protocol):
         """Tokens that the KV cache of one engine holds."""
         ...
 
+    @property
+    def max_tokens(self) -> int:
+        """Longest sequence that its cache holds; at most the model's positions."""
+        ...
+
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
         """Yield every call's number and output as it ends; closing the generator aborts the others.
 

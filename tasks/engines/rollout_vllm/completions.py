@@ -35,9 +35,16 @@ LARGEST_UINT8 = 256
 
 
 def make_seats(
-    requests: Sequence[Request], sampling: Sampling, max_tokens: int, first: int = 0
+    requests: Sequence[Request], sampling: Sampling, positions: int, held: int, first: int = 0
 ) -> list[Seat]:
     """One seat per sample, in the order of the requests, which are numbered from `first`.
+
+    Args:
+        requests: of one call.
+        sampling: of the call.
+        positions: of the model.
+        held: longest sequence that the engine's cache holds.
+        first: number of the first request.
 
     Raises:
         DataError: a request has no prompt, or no token left to draw.
@@ -53,7 +60,15 @@ def make_seats(
             f"temperature {sampling.temperature}: vLLM samples between {COLDEST} and {HOTTEST}; "
             "0 is greedy"
         )
-    return slots.make_seats(requests, sampling, max_tokens, first)
+    seats = slots.make_seats(requests, sampling, positions, first)
+    longest = max((len(one.prompt_tokens) for one in requests), default=0) + sampling.max_new_tokens
+    if longest > held:
+        raise SettingsError(
+            f"a response may have {longest} tokens with its prompt, and beside the weights vLLM's "
+            f"cache holds {held} of one sequence; raise layout.rollout_memory or "
+            "layout.rollout_tensor, or lower max_new_tokens"
+        )
+    return seats
 
 
 def call_of(number: int, seat: Seat, sampling: Sampling, end_tokens: tuple[int, ...]) -> Call:

@@ -64,6 +64,7 @@ class VllmRolloutEngine:
         fp32_router: bool = False,
         fp8_ignored_layers: Sequence[str] = (),
         group: str | None = None,
+        sleeps: bool = True,
     ) -> None:
         """Open a model directory; in process and under torchrun, on all ranks together.
 
@@ -73,6 +74,7 @@ class VllmRolloutEngine:
             fp32_router: routers keep fp32 weights and logits in a lower precision.
             fp8_ignored_layers: layers kept in bf16 under fp8, in addition to routers, embeddings
                 and head, such as those of Super Experts: 'model.layers.3.mlp.experts'.
+            sleeps: a trainer in this process uses the same GPUs; of such engines a process has one.
 
         Raises:
             SettingsError: not a model directory, or not supported on this machine.
@@ -87,6 +89,7 @@ class VllmRolloutEngine:
             layout=layout,
             fp32_router=fp32_router,
             fp8_ignored_layers=fp8_ignored_layers,
+            sleeps=sleeps,
         )
         self._replicas = max(1, layout.dedicated_rollout_gpus // layout.rollout_tensor)
         self._staging = Staging(folder)
@@ -147,7 +150,8 @@ class VllmRolloutEngine:
             if not intake.open:
                 return None
             first, new = len(calls), intake.take()
-            seats.extend(make_seats(new, sampling, self._facts.max_tokens, first=taken))
+            positions, held = self._facts.max_tokens, self._backend.max_tokens
+            seats.extend(make_seats(new, sampling, positions, held, first=taken))
             taken += len(new)
             for number, seat in enumerate(seats[first:], start=first):
                 calls.append(call_of(number, seat, sampling, self._end_tokens))

@@ -57,6 +57,7 @@ class InProcess:
             torch.set_num_threads = set_threads
         self._expected = expected
         self._whole = True
+        self._sleeps = options.get("enable_sleep_mode", False)
         self._asleep: set[str] = set()
         self._made = 0
 
@@ -64,6 +65,11 @@ class InProcess:
     def cache_tokens(self) -> int:
         """Tokens that the KV cache holds."""
         return int(self._engine.vllm_config.cache_config.kv_cache_size_tokens or 0)
+
+    @property
+    def max_tokens(self) -> int:
+        """Longest sequence that the cache holds; at most the model's positions."""
+        return self._engine.vllm_config.model_config.max_model_len
 
     def run(
         self,
@@ -181,9 +187,9 @@ class InProcess:
         return digest
 
     def sleep(self) -> None:
-        """Discard the weights and the cache; without a GPU, only refuse the old weights."""
+        """Discard the weights and the cache; without sleep mode, only refuse the old weights."""
         self._whole = False
-        if torch.cuda.is_available() and not self._asleep:
+        if self._sleeps and not self._asleep:
             self._engine.sleep(SLEEP_LEVEL)
             self._asleep = {WEIGHTS, CACHE}
 

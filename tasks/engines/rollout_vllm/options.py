@@ -52,7 +52,7 @@ class ModelFacts:
     moe_layers: tuple[int, ...]
     """Which layers have a router, in model order."""
     max_tokens: int
-    """Longest sequence, prompt and response."""
+    """Longest sequence, prompt and response, that the model has positions for."""
     expert_width: int
     head_width: int
 
@@ -95,8 +95,13 @@ def engine_options(
     layout: LayoutSettings,
     fp32_router: bool,
     fp8_ignored_layers: Sequence[str],
+    sleeps: bool,
 ) -> dict[str, Any]:
-    """Return the keyword arguments of vLLM's EngineArgs, the same for both placements."""
+    """Return the keyword arguments of vLLM's EngineArgs, the same for both placements.
+
+    Args:
+        sleeps: it shares its GPUs with a trainer in this process.
+    """
     register_architecture(folder)  # vLLM reads config.json with transformers' classes
     on_gpu = torch.cuda.is_available()
     options: dict[str, Any] = {
@@ -106,7 +111,9 @@ def engine_options(
         "use_tqdm_on_load": False,
         "dtype": DTYPES[precision],
         "seed": 0,
-        "max_model_len": facts.max_tokens,
+        # As many of the model's positions as the cache can hold of one sequence: with all of them
+        # (262,144 and more) vLLM would not start where a shorter sequence fits.
+        "max_model_len": -1,
         "max_num_seqs": SLOTS,
         "max_num_batched_tokens": (
             PREFILL_TOKENS if on_gpu else max(PREFILL_TOKENS, facts.max_tokens)
@@ -132,14 +139,14 @@ def engine_options(
     if precision is Precision.FP8:
         options["quantization"] = "fp8_per_block"
         options["quantization_config"] = {"ignore": [*FP8_IGNORED_LAYERS, *fp8_ignored_layers]}
-    return options | (_gpu_options(facts, layout) if on_gpu else _cpu_options())
+    return options | (_gpu_options(facts, layout, sleeps) if on_gpu else _cpu_options())
 
 
-def _gpu_options(facts: ModelFacts, layout: LayoutSettings) -> dict[str, Any]:
+def _gpu_options(facts: ModelFacts, layout: LayoutSettings, sleeps: bool) -> dict[str, Any]:
     options: dict[str, Any] = {
         "gpu_memory_utilization": layout.rollout_memory,
-        # Only an engine that shares its GPUs needs sleep mode.
-        "enable_sleep_mode": not layout.dedicated_rollout_gpus,
+        # A process can have one such engine only.
+        "enable_sleep_mode": sleeps and not layout.dedicated_rollout_gpus,
     }
     if facts.num_experts:
         # Kernels with built-in routing recorded only zeros in some versions.

@@ -80,6 +80,11 @@ class OwnProcess:
         """Tokens that the KV cache holds."""
         return self._process.cache_tokens
 
+    @property
+    def max_tokens(self) -> int:
+        """Longest sequence that the cache holds; at most the model's positions."""
+        return self._process.max_tokens
+
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
         """Yield outputs as they end, from this engine or from its replacement after a restart."""
         pending = {call.number: call for call in calls}

@@ -138,6 +138,11 @@ class Process:
         """Tokens that the KV cache holds, as the process said when it was ready."""
         return int(self._engine.vllm_config.cache_config.kv_cache_size_tokens or 0)
 
+    @property
+    def max_tokens(self) -> int:
+        """Longest sequence that the cache holds, as the process said when it was ready."""
+        return self._engine.vllm_config.model_config.max_model_len
+
     def call(self, name: str, **arguments: Any) -> Future[list[Any]]:
         """Call all workers, without waiting."""
         return self._on_loop(self._engine.collective_rpc(name, kwargs=arguments))

@@ -41,6 +41,11 @@ class Replicas:
         """Of each member."""
         return min(member.cache_tokens for member in self._members)
 
+    @property
+    def max_tokens(self) -> int:
+        """Of each member."""
+        return min(member.max_tokens for member in self._members)
+
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
         """Yield the outputs of all members as they end."""
         found: queue.SimpleQueue[Found] = queue.SimpleQueue()

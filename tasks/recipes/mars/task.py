@@ -1,7 +1,5 @@
 """Flyte tasks of MarsRL: measure verifier and corrector, and tabulate what RL changed."""
 
-from contextlib import ExitStack, closing
-
 from rich.console import Console
 
 from data_schemas.arrow import read_table, write_table
@@ -9,7 +7,7 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.settings import EvaluationSettings
 from tasks.engines.chat import load_tokenizer
-from tasks.engines.select import open_rollout
+from tasks.engines.select import opened_rollouts
 from tasks.evaluation import respondents
 from tasks.gym.scoring.service import ScoringService
 from tasks.platform.cache_version import code_digest
@@ -46,11 +44,13 @@ def measure_agents(
     with stage("measure_agents", settings, store, execution, code) as record:
         folders = record.read("before", before), record.read("after", after)
         problems, _ = questions(record.read("curated", curated))
-        with ExitStack() as opened, record.output("report") as out:
-            scorer = opened.enter_context(ScoringService(folders[0], RewardSettings()))
+        with (
+            ScoringService(folders[0], RewardSettings()) as scorer,
+            opened_rollouts(settings.engines, folders) as engines,
+            record.output("report") as out,
+        ):
             models = []
-            for folder in folders:
-                engine = opened.enter_context(closing(open_rollout(settings.engines, folder)))
+            for folder, engine in zip(folders, engines, strict=True):
                 tokenizer = load_tokenizer(folder)
                 answers = respondents.Checkpoint(engine, tokenizer, settings)
                 models.append(respondents.ScoredModel(answers, tokenizer, scorer.score))

@@ -1,6 +1,6 @@
 """Flyte tasks of synthesis: seeds, EM over rationales, problems, labels, DPO, and the table."""
 
-from contextlib import ExitStack, closing
+from contextlib import closing
 from typing import NamedTuple
 
 from data_schemas.arrow import read_table, write_table
@@ -9,7 +9,7 @@ from data_schemas.curated import DEMONSTRATIONS, GRADED
 from data_schemas.demonstrations import Demonstration
 from data_schemas.graded import GradedProblem
 from tasks.engines.chat import load_tokenizer
-from tasks.engines.select import open_rollout
+from tasks.engines.select import open_rollout, opened_rollouts
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.progress import progress
@@ -140,16 +140,12 @@ def measure_writer(
         execution: of the workflow.
     """
     code = code_digest("measure_writer")
-    with stage(f"synthesis/{name}", settings, store, execution, code) as record, ExitStack() as on:
+    with stage(f"synthesis/{name}", settings, store, execution, code) as record:
         writes, plans = record.read("writer", writer), record.read("planner", planner)
         rows = read_table(record.read("seeds", seeds_of_run) / FRESH, WordedProblem)
-        found = likelihood.measure(
-            settings,
-            rows,
-            on.enter_context(closing(open_rollout(settings.engines, plans))),
-            on.enter_context(closing(open_rollout(settings.engines, writes))),
-            load_tokenizer(writes),
-        )
+        with opened_rollouts(settings.engines, (plans, writes)) as (planning, wording):
+            tokenizer = load_tokenizer(writes)
+            found = likelihood.measure(settings, rows, planning, wording, tokenizer)
         with record.output("report") as out:
             write_bytes(out / likelihood.REPORT, canonical_json(found))
         facts = {
@@ -185,17 +181,13 @@ def expect_rationales(
         execution: of the workflow.
     """
     code = code_digest("expect_rationales")
-    with stage("synthesis/e_step", settings, store, execution, code) as record, ExitStack() as on:
+    with stage("synthesis/e_step", settings, store, execution, code) as record:
         writes, plans = record.read("writer", writer), record.read("planner", planner)
         record.read("gate", gate)
         rows = read_table(record.read("seeds", seeds_of_run) / POOL, WordedProblem)
-        kept = rationales.expect(
-            settings,
-            rows,
-            on.enter_context(closing(open_rollout(settings.engines, plans))),
-            on.enter_context(closing(open_rollout(settings.engines, writes))),
-            load_tokenizer(plans),
-        )
+        with opened_rollouts(settings.engines, (plans, writes)) as (planning, wording):
+            tokenizer = load_tokenizer(plans)
+            kept = rationales.expect(settings, rows, planning, wording, tokenizer)
         return _keep_rationales(record, "synthesis/e_step", len(rows), kept)
 
 

@@ -18,6 +18,9 @@ from tasks.errors import EngineError
 pytestmark = pytest.mark.engines
 
 
+OPTIONS = {"model": ".", "tensor_parallel_size": 1, "enable_sleep_mode": True}
+
+
 class RecordingEngine:
     """Records what vLLM's engine is asked to do."""
 
@@ -54,7 +57,7 @@ def engine(monkeypatch):
 
 
 def test_the_cache_sleeps_until_new_weights_are_installed(engine):
-    backend = in_process.InProcess({"model": ".", "tensor_parallel_size": 1}, {})
+    backend = in_process.InProcess(OPTIONS, {})
     backend.sleep()
     backend.sleep()
 
@@ -73,12 +76,21 @@ def test_the_cache_sleeps_until_new_weights_are_installed(engine):
 
 
 def test_an_engine_that_slept_waits_for_weights(engine):
-    backend = in_process.InProcess({"model": ".", "tensor_parallel_size": 1}, {})
+    backend = in_process.InProcess(OPTIONS, {})
     backend.sleep()
 
     with pytest.raises(EngineError, match="the engine slept"):
         list(backend.run([]))
     assert ["sleep 2"] == engine.calls
+
+
+def test_an_engine_without_sleep_mode_keeps_its_memory_and_waits_for_weights(engine):
+    backend = in_process.InProcess(OPTIONS | {"enable_sleep_mode": False}, {})
+    backend.sleep()
+
+    with pytest.raises(EngineError, match="the engine slept"):
+        list(backend.run([]))
+    assert [] == engine.calls
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,12 @@
 """What vLLM is opened with."""
 # ruff: noqa: E402, the skip stands before what needs vLLM
 
+import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,6 +15,7 @@ pytestmark = pytest.mark.engines
 
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.capacity.memory import BATCHED_TOKENS
+from tasks.engines.protocols import Request, Sampling
 from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
 from tasks.engines.rollout_vllm.options import (
     PREFILL_TOKENS,
@@ -21,7 +26,7 @@ from tasks.engines.rollout_vllm.options import (
 from tasks.errors import SettingsError
 
 
-def options(folder, precision, *, fp32_router=False, **layout):
+def options(folder, precision, *, fp32_router=False, sleeps=True, **layout):
     return engine_options(
         folder,
         model_facts(folder),
@@ -29,6 +34,7 @@ def options(folder, precision, *, fp32_router=False, **layout):
         layout=LayoutSettings(**layout),
         fp32_router=fp32_router,
         fp8_ignored_layers=("model.layers.3.mlp.experts",),
+        sleeps=sleeps,
     )
 
 
@@ -96,10 +102,44 @@ def test_a_gpu_prefills_as_many_tokens_at_once_as_the_memory_budget_counts(tiny_
         layout=layout,
         fp32_router=False,
         fp8_ignored_layers=(),
+        sleeps=True,
     )
 
     assert BATCHED_TOKENS == PREFILL_TOKENS == chosen["max_num_batched_tokens"]
     assert "enable_chunked_prefill" not in chosen
+
+
+@pytest.mark.usefixtures("gpu")
+def test_only_an_engine_that_shares_its_gpus_with_a_trainer_can_sleep(tiny_moe):
+    def sleep_mode(**chosen):
+        return options(tiny_moe, Precision.BF16, **chosen)["enable_sleep_mode"]
+
+    assert sleep_mode()
+    assert not sleep_mode(sleeps=False)
+    assert not sleep_mode(dedicated_rollout_gpus=1)
+
+
+def test_the_longest_sequence_is_what_the_cache_holds_of_the_models_positions(
+    served_moe, tmp_path, monkeypatch
+):
+    folder = Path(shutil.copytree(served_moe, tmp_path / "model"))
+    config = json.loads((folder / "config.json").read_text())
+    positions = 2**18
+    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": positions}))
+    monkeypatch.setattr("tasks.engines.rollout_vllm.options.CPU_CACHE_BYTES", 2**20)
+
+    engine = VllmRolloutEngine(folder)
+    try:
+        held = engine._backend.max_tokens
+        assert 1000 < held < positions
+        prompt = np.arange(2, 12, dtype=np.int32)
+        request = Request("p", prompt, 1)
+        with pytest.raises(SettingsError, match=rf"cache holds {held} of one sequence; raise"):
+            next(engine.generate([request], Sampling(held, temperature=1.0, seed=0)))
+        (rollout,) = engine.generate([request], Sampling(8, temperature=1.0, seed=0))
+        assert 8 == len(rollout.response_tokens)
+    finally:
+        engine.close()
 
 
 @pytest.mark.usefixtures("gpu")

@@ -1,0 +1,31 @@
+"""A GPU that is there and cannot be used is an error, not a reason to compute on the CPU."""
+
+import os
+import re
+from pathlib import Path
+
+import torch
+
+from tasks.errors import SettingsError
+
+DRIVER = Path("/proc/driver/nvidia/version")
+"""Written by NVIDIA's kernel module, whose version it names; in containers, too."""
+
+
+def refuse_unusable_gpu() -> None:
+    """Refuse to go on without CUDA where a GPU is visible: torch would silently take the CPU.
+
+    Raises:
+        SettingsError: names the driver and the CUDA version that torch was built for.
+    """
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "0") in {"", "-1"}
+    if torch.cuda.is_available() or hidden or not DRIVER.exists():
+        return
+    found = re.search(r"\d+\.\d+(\.\d+)?", DRIVER.read_text())
+    version = found[0] if found else "of unknown version"
+    raise SettingsError(
+        f"this machine has an NVIDIA driver {version}, which torch {torch.__version__} cannot use: "
+        f"it was built for CUDA {torch.version.cuda or 'none (CPU only)'}, and CUDA 13 needs driver "
+        "580 or newer. Install a newer driver or a torch for yours, or hide the GPU with "
+        "CUDA_VISIBLE_DEVICES='' to compute on the CPU"
+    )
