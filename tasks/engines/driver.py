@@ -23,9 +23,9 @@ def refuse_unusable_gpu() -> None:
         return
     found = re.search(r"\d+\.\d+(\.\d+)?", DRIVER.read_text())
     version = found[0] if found else "of unknown version"
+    cuda = torch.version.cuda or "none (CPU only)"
     raise SettingsError(
-        f"this machine has an NVIDIA driver {version}, which torch {torch.__version__} cannot use: "
-        f"it was built for CUDA {torch.version.cuda or 'none (CPU only)'}, and CUDA 13 needs driver "
-        "580 or newer. Install a newer driver or a torch for yours, or hide the GPU with "
-        "CUDA_VISIBLE_DEVICES='' to compute on the CPU"
+        f"this machine has an NVIDIA driver {version}, which torch {torch.__version__}, built for "
+        f"CUDA {cuda}, cannot use; CUDA 13 needs driver 580 or newer. Install a newer driver or a "
+        "torch for yours, or hide the GPU with CUDA_VISIBLE_DEVICES='' to compute on the CPU"
     )

@@ -108,6 +108,13 @@ def _module(name: str, tier: int, *arguments: str) -> Slice:
 
 SLICES = (
     Slice("environment", 1, ("-c", _ENVIRONMENT)),
+    _module("facts", 1, "tests.bench.gpu_facts"),
+    # vLLM and Transformer Engine in one process, with packed sequences and grouped experts: what
+    # is known least comes first.
+    Slice("rl_step_real_large", 2, ("-m", "tests.bench.rl_on_device", "--engines", "real",
+            "--large"), compares=True),
+    _module("mismatch_vllm_megatron", 2, "flytekit.clis.sdk_in_container.pyflyte", "run",
+            "workflows/mismatch.py", "mismatch", "--engines", "real"),
     _tests("embedded_engines", 1, "tests/engines/embedded"),
     _tests("rollout_contract", 1, "tests/engines/test_rollout_contract.py"),
     _tests("trainer_contract", 1, "tests/engines/test_trainer_contract.py"),
@@ -126,10 +133,6 @@ SLICES = (
     _tests("weight_sync_in_process", 2, "tests/engines/rollout_vllm/test_weight_update.py"),
     _tests("weight_sync_packets", 2, "tests/engines/rollout_vllm/test_broadcast.py"),
     _tests("weight_sync_own_process", 2, "tests/engines/rollout_vllm/test_own_process.py"),
-    Slice("rl_step_real_large", 2, ("-m", "tests.bench.rl_on_device", "--engines", "real",
-            "--large"), compares=True),
-    _module("mismatch_vllm_megatron", 2, "flytekit.clis.sdk_in_container.pyflyte", "run",
-            "workflows/mismatch.py", "mismatch", "--engines", "real"),
     *_rl_minutes(2, "--engines", "real"),
 )  # fmt: skip
 

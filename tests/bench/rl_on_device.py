@@ -32,6 +32,7 @@ from pathlib import Path
 
 import torch
 
+from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import (
     LayoutSettings,
     MachineSettings,
@@ -274,9 +275,10 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--tokens", type=positive, default=128, help="of an answer")
     options = parser.parse_args(arguments)
     load = Load(options.prompts, options.samples, options.tokens)
-    engines = MachineSettings(precision=Precision.BF16)
+    # Of a stage that trains: its rollout engine sleeps while the trainer computes.
+    engines = TrainingEngines(precision=Precision.BF16)
     if options.engines == "real":
-        engines = MachineSettings(
+        engines = TrainingEngines(
             rollout=RolloutKind.VLLM,
             trainer=TrainerKind.MEGATRON,
             precision=Precision.BF16,

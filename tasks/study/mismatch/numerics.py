@@ -8,7 +8,7 @@ Letters: N sequences, T tokens, L MoE layers, K experts per token.
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -79,6 +79,21 @@ PAIRS = {"embedded": EMBEDDED, "real": REAL}
 """Pairs of engines that a table compares, by name."""
 
 
+def pairs_here(name: str) -> tuple[MachineSettings, ...]:
+    """Return the pairs of a name that this machine can open.
+
+    On a GPU Megatron's layers are Transformer Engine's, which has no attention of packed sequences
+    in fp32.
+    """
+    if not torch.cuda.is_available():
+        return PAIRS[name]
+    return tuple(
+        pair
+        for pair in PAIRS[name]
+        if (pair.trainer, pair.layout.precision) != (TrainerKind.MEGATRON, Precision.FP32)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Gap:
     """Trainer against rollout engine, one pair under one replay mode."""
@@ -129,8 +144,8 @@ def gaps(
     max_new_tokens: int,
     seeds: Sequence[int],
     pairs: Sequence[MachineSettings] = EMBEDDED,
-) -> list[Gap]:
-    """Measure every pair of engines with replay off, R2 and R3.
+) -> Iterator[Gap]:
+    """Measure every pair of engines with replay off, R2 and R3; yield each as it is known.
 
     Args:
         model: directory of the policy.
@@ -147,12 +162,8 @@ def gaps(
         key = _rollout_of(pair)
         if key not in answered:
             answered[key] = answers(model, problems, pair, max_new_tokens, seeds)
-    found = []
-    for pair in pairs:
-        rollouts = answered[_rollout_of(pair)]
         with closing(open_trainer(pair, model)) as trainer:
-            found.extend(_measure_pair(pair, trainer, rollouts))
-    return found
+            yield from _measure_pair(pair, trainer, answered[key])
 
 
 def _rollout_of(pair: MachineSettings) -> tuple[RolloutKind, Precision, bool]:

@@ -17,13 +17,20 @@ from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import SettingsError
 from tasks.stages.mismatch import mismatch
 from tasks.study.mismatch.drift import NUM_PROBLEMS
-from tasks.study.mismatch.numerics import EMBEDDED, gaps, measure, sample_problems
+from tasks.study.mismatch.numerics import (
+    EMBEDDED,
+    PAIRS,
+    gaps,
+    measure,
+    pairs_here,
+    sample_problems,
+)
 from tasks.study.mismatch.text import gaps_markdown
 from tasks.training.foundation.base import shipped_base
 
 
 def test_bf16_shows_and_what_replays_the_trainers_own_routes_changes_nothing(tiny_moe):
-    rows = gaps(tiny_moe, sample_problems(0, 3), max_new_tokens=8, seeds=[0])
+    rows = list(gaps(tiny_moe, sample_problems(0, 3), max_new_tokens=8, seeds=[0]))
     found = {
         (row.engines.precision, row.replay): row for row in rows if not row.engines.fp32_router
     }
@@ -122,3 +129,14 @@ def rollout(problem):
 def test_engines_of_no_known_name_are_refused():
     with pytest.raises(SettingsError, match="is none of: embedded, real"):
         mismatch(model_folder="", prompts=1, max_new_tokens=1, seeds=[0], engines="fast", out="")
+
+
+def test_a_gpu_compares_no_pair_that_its_trainer_refuses(monkeypatch):
+    assert PAIRS["real"] == pairs_here("real")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+
+    assert {Precision.BF16, Precision.FP16} == {
+        pair.layout.precision for pair in pairs_here("real")
+    }
+    assert PAIRS["embedded"] == pairs_here("embedded")
