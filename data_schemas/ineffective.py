@@ -4,11 +4,12 @@ from data_schemas.prompts import Domain
 from data_schemas.references import is_reference
 from data_schemas.rl_settings import PolicyLoss, RLSettings
 
-_CLIPPED_BY_WIDTH = tuple(kind for kind in PolicyLoss if kind != PolicyLoss.CISPO)
+_WITH_UPPER_BOUND = tuple(kind for kind in PolicyLoss if kind != PolicyLoss.SAPO)
+_WITH_LOWER_BOUND = tuple(kind for kind in _WITH_UPPER_BOUND if kind != PolicyLoss.CISPO)
 _LOSSES_WITH = dict.fromkeys(
     ("high_entropy_share", "entropy_edges", "clip_scale", "clip_floor", "ratio", "drop_low"),
     (PolicyLoss.ESPO,),
-) | {"clip_low": _CLIPPED_BY_WIDTH}
+) | {"clip_low": _WITH_LOWER_BOUND, "clip_high": _WITH_UPPER_BOUND}
 """Fields of LossSettings that not every built-in loss reads; one of a user's own may read any."""
 
 

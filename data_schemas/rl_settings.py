@@ -26,6 +26,11 @@ class PolicyLoss(StrEnum):
     DR_GRPO = "dr_grpo"
     DAPO = "dapo"
     CISPO = "cispo"
+    SAPO = "sapo"
+    GMPO = "gmpo"
+    LUSPO = "luspo"
+    DPPO = "dppo"
+    DPPO_KL = "dppo_kl"
 
 
 class RatioMode(StrEnum):
@@ -330,6 +335,20 @@ class RLSettings(Settings):
                     f"evaluation.{name}, and leave it out here"
                 )
         return cast("object", given)
+
+    @model_validator(mode="after")
+    def _loss_and_advantage_fit(self) -> Self:
+        if self.loss.kind == PolicyLoss.GMPO and self.zero_variance.rl_zvp_alpha:
+            raise ValueError(
+                "loss.kind 'gmpo' has one advantage per response, and zero_variance.rl_zvp_alpha "
+                f"{self.zero_variance.rl_zvp_alpha:g} gives tokens their own; set it to 0"
+            )
+        if self.advantage == "maxrl" and self.rewards.maths is MathsReward.RULE:
+            raise ValueError(
+                "advantage 'maxrl' divides by the mean score, and rewards.maths 'rule' has scores "
+                "below 0; use 'value'"
+            )
+        return self
 
     @model_validator(mode="after")
     def _domains_have_weight(self) -> Self:

@@ -213,7 +213,21 @@ def test_a_value_without_effect_is_named_with_the_reason(changes, line):
 
 @pytest.mark.parametrize("kind", PolicyLoss)
 def test_a_loss_alone_leaves_nothing_without_effect(kind):
-    assert [] == without_effect(settings_with(loss={"kind": kind}))
+    zero_variance = {"rl_zvp_alpha": 0.0} if kind is PolicyLoss.GMPO else {}
+
+    assert [] == without_effect(settings_with(loss={"kind": kind}, zero_variance=zero_variance))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"loss": {"kind": "gmpo"}}, r"rl_zvp_alpha 0\.1 gives tokens their own; set it to 0"),
+        ({"advantage": "maxrl", "rewards": {"maths": "rule"}}, r"scores below 0; use 'value'"),
+    ],
+)
+def test_a_loss_or_advantage_that_does_not_fit_is_refused_with_the_fix(changes, reason):
+    with pytest.raises(ValidationError, match=reason):
+        settings_with(**changes)
 
 
 PHASES = {

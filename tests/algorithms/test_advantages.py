@@ -1,4 +1,6 @@
+import itertools
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -6,10 +8,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.algorithms.advantages import group_advantages, has_variance, signed_scores
+from tasks.algorithms.advantages import group_advantages, has_variance, maxrl, signed_scores
 from tasks.errors import DataError
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
+OFF_POLICY = json.loads((Path(__file__).parent / "off_policy_vectors.json").read_text())["losses"]
 
 
 def advantages(scores, penalties=None, valid=None, std_floor=0.0):
@@ -91,3 +94,48 @@ def test_one_rollout_is_refused_by_name():
 
 def test_right_and_wrong_are_plus_and_minus_one():
     assert [1.0, -1.0] == signed_scores(torch.tensor([1.0, 0.0])).tolist()
+
+
+@pytest.mark.parametrize("group", OFF_POLICY["maxrl"]["groups"])
+def test_maxrl_gives_the_worked_numbers(group):
+    scores = torch.tensor([json.loads(group.replace("[.", "[0.").replace(",.", ",0."))])
+
+    found = maxrl(
+        scores.float(), torch.zeros(scores.shape), torch.ones_like(scores).bool(), std_floor=0.0
+    )
+
+    assert OFF_POLICY["maxrl"]["groups"][group] == pytest.approx(found[0].tolist(), abs=2e-6)
+
+
+@pytest.mark.parametrize(
+    "case", [one for one in OFF_POLICY["maxrl"]["expectation"] if one["N"] > 1], ids=str
+)
+def test_the_expected_update_of_maxrl_is_of_the_order_below_the_group(case):
+    """By enumeration of all groups of N independent verdicts, as a weight of the gradient of p."""
+    size, p = case["N"], case["p"]
+    weight = 0.0
+    for verdicts in itertools.product((0.0, 1.0), repeat=size):
+        scores = torch.tensor([verdicts])
+        advantages = maxrl(
+            scores, torch.zeros_like(scores), torch.ones_like(scores).bool(), std_floor=0.0
+        )[0]
+        chance = math.prod(p if one else 1.0 - p for one in verdicts)
+        # The score function of a verdict is 1 / p if it is right and -1 / (1 - p) if it is not.
+        slopes = torch.tensor([1.0 / p if one else -1.0 / (1.0 - p) for one in verdicts])
+        weight += chance * float((advantages * slopes).mean())
+
+    expected = case["weight_of_grad_p"]
+    assert expected["zeros_when_all_wrong"] == pytest.approx(weight, rel=1e-4)
+    assert expected["order_N_minus_1"] == pytest.approx(weight, rel=1e-4)
+
+
+def test_penalties_are_no_part_of_maxrls_divisor():
+    scores = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
+    penalties = torch.tensor([[0.0, -0.4, 0.0, 0.0]])
+
+    found = maxrl(scores, penalties, torch.ones_like(scores).bool(), std_floor=0.0)
+
+    mean = (1.0 - 0.4) / 4
+    assert [(one - mean) / 0.25 for one in (1.0, -0.4, 0.0, 0.0)] == pytest.approx(
+        found[0].tolist()
+    )

@@ -20,7 +20,6 @@ from data_schemas.rl_settings import Correction, LossSettings, PolicyLoss
 from tasks.algorithms.corrections import correction_weights
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty
-from tasks.algorithms.losses.surrogate import clipped_objective
 
 grpo_trainer = pytest.importorskip(
     "trl.trainer.grpo_trainer", reason="trl is a test dependency: pip install trl==1.16.0"
@@ -38,6 +37,7 @@ AGREEING = {
         "grpo",
         "sequence",
     ),
+    "sapo": (LossSettings(kind=PolicyLoss.SAPO), "sapo", "token"),
 }
 
 
@@ -79,7 +79,13 @@ def of_trl(batch, settings, loss_type, level, *, beta=0.0, weights=None):
         max_completion_length=LONGEST,
         _entropy_bonus_enabled=False,
         _metrics={"train": defaultdict(list)},
-        args=SimpleNamespace(delta=None, use_bias_correction_kl=True, steps_per_generation=1),
+        args=SimpleNamespace(
+            delta=None,
+            use_bias_correction_kl=True,
+            steps_per_generation=1,
+            sapo_temperature_pos=1.0,
+            sapo_temperature_neg=1.05,
+        ),
         accelerator=SimpleNamespace(
             num_processes=1, gather=lambda x: x, reduce=lambda x, reduction: x
         ),
@@ -109,13 +115,8 @@ def of_ours(batch, settings, *, beta=0.0, weights=None):
     )
     plan = table.plan(settings, batch.old.abs(), batch.mask, vocabulary=64, step=totals)
     advantages = batch.advantages[:, None] * batch.mask
-    objective, _ = clipped_objective(
-        logprobs,
-        batch.old,
-        advantages if weights is None else advantages * weights,
-        plan,
-        ratio_mode=table.find(settings).ratio(settings),
-    )
+    weighted = advantages if weights is None else advantages * weights
+    objective, _ = table.find(settings).objective(logprobs, batch.old, weighted, plan, settings)
     penalty = kl_penalty(logprobs, batch.old, batch.reference, plan.weights_NT)
     loss = (beta * penalty - objective).sum() / SEQUENCES
     (gradient,) = torch.autograd.grad(loss, logprobs)
@@ -136,6 +137,17 @@ def test_loss_and_gradient_are_those_of_trl(name, seed):
     settings, loss_type, level = AGREEING[name]
 
     assert_same(of_ours(batch, settings), of_trl(batch, settings, loss_type, level))
+
+
+@hypothesis_settings(max_examples=25)
+@given(seed=st.integers(0, 10_000))
+def test_luspo_is_that_of_trl_divided_by_the_mean_length(seed):
+    batch = random_batch(seed)
+    settings = LossSettings(kind=PolicyLoss.LUSPO, clip_low=0.01, clip_high=0.02)
+    loss, gradient = of_trl(batch, settings, "luspo", "sequence")
+    length = float(batch.mask.sum()) / SEQUENCES
+
+    assert_same(of_ours(batch, settings), (loss / length, gradient / length))
 
 
 @pytest.mark.parametrize("name", ["grpo", "dapo", "dr_grpo"])

@@ -1,6 +1,6 @@
-"""The clipped surrogate that all policy losses share.
+"""The clipped surrogate that most policy losses share (SAPO, GMPO and DPPO have their own).
 
-Every loss splits a sequence's tokens into groups, takes the geometric mean of the token
+Each splits a sequence's tokens into groups, takes the geometric mean of the token
 ratios of a group, clips it to a range and weights the tokens:
 
               group              range                   tokens are averaged over
@@ -9,6 +9,7 @@ ratios of a group, clips it to a range and weights the tokens:
     DAPO      the token          (0.2, 0.28)             the batch
     CISPO     the token          capped, detached        the batch
     GSPO      the sequence       (3e-4, 4e-4)            the sequence
+    LUSPO     the sequence       (2e-3, 2.5e-3)          the batch
     ESPO      tokens of similar  grows with the          the group, then the
               entropy            group's entropy         groups of the sequence
 
@@ -71,6 +72,14 @@ def unclipped(mask_NT: torch.Tensor, weights_NT: torch.Tensor) -> Plan:
     """Weigh tokens for a loss that has neither groups nor clip ranges."""
     nothing_NT = torch.zeros(mask_NT.shape)
     return Plan(token_groups(mask_NT), weights_NT, nothing_NT, nothing_NT)
+
+
+def token_ratios(
+    logprobs_NT: torch.Tensor, old_logprobs_NT: torch.Tensor, plan: Plan
+) -> torch.Tensor:
+    """Return pi / pi_old of every token, with gradient; 1 where a token has no weight."""
+    gap_NT = (logprobs_NT - old_logprobs_NT).masked_fill(plan.weights_NT <= 0, 0.0)
+    return gap_NT.clamp(max=MAX_LOG_RATIO).exp()
 
 
 def token_groups(mask_NT: torch.Tensor) -> torch.Tensor:

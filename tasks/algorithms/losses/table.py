@@ -3,7 +3,18 @@
 import torch
 
 from data_schemas.rl_settings import LossSettings, PolicyLoss
-from tasks.algorithms.losses import cispo, dapo, dr_grpo, espo, grpo, gspo
+from tasks.algorithms.losses import (
+    cispo,
+    dapo,
+    dppo,
+    dr_grpo,
+    espo,
+    gmpo,
+    grpo,
+    gspo,
+    luspo,
+    sapo,
+)
 from tasks.algorithms.losses.protocol import Loss, Plan, StepTokens, StepTotals
 from tasks.algorithms.token_budget import apply_budget
 from tasks.plugins import Table, load
@@ -16,6 +27,11 @@ LOSSES: Table[Loss] = Table(
         "dr_grpo": dr_grpo.LOSS,
         "dapo": dapo.LOSS,
         "cispo": cispo.LOSS,
+        "sapo": sapo.LOSS,
+        "gmpo": gmpo.LOSS,
+        "luspo": luspo.LOSS,
+        "dppo": dppo.TOTAL_VARIATION,
+        "dppo_kl": dppo.BINARY_KL,
     },
     lambda reference: load(reference, Loss),
 )

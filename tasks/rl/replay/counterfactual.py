@@ -22,8 +22,13 @@ CLIP_RANGES = {
     PolicyLoss.DAPO: (0.2, 0.28),
     PolicyLoss.CISPO: (0.2, 0.28),
     PolicyLoss.ESPO: (0.2, 0.2),
+    PolicyLoss.SAPO: (0.2, 0.2),
+    PolicyLoss.GMPO: (0.4, 0.4),
+    PolicyLoss.LUSPO: (2e-3, 2.5e-3),
+    PolicyLoss.DPPO: (0.2, 0.2),
+    PolicyLoss.DPPO_KL: (0.05, 0.05),
 }
-"""(below, above) of each paper; CISPO has no lower bound. ESPO's is a token's, as in GRPO, of which
+"""(below, above) of each paper; CISPO has no lower bound, SAPO none. ESPO's is a token's, as in GRPO, of which
 a group's follows; eq. 8 (`clip_scale`) reads none."""
 
 

@@ -1,0 +1,82 @@
+"""DPPO: a trust region on probabilities, not on their ratio.
+
+Source: arXiv 2602.04879. A token is dropped if its probability moved away from that before the
+step, in the direction of its advantage, by more than a bound; all others keep the gradient r A. The
+distance is the difference of probabilities (total variation, `dppo`; bounds 0.2) or the Kullback-
+Leibler divergence of the two-point distributions (token or not; `dppo_kl`, bound 0.05). So a rare
+token may become twenty times as likely, and a likely one not 1.4 times.
+
+clip_high bounds tokens with an advantage above 0, clip_low all others. A penalty of 1e-3 (log r)^2
+on all tokens, dropped ones too, is prime-rl's.
+Differs: distances are from pi_old, the trainer's policy before the step, where prime-rl and verl
+take the rollout engine's; with `engines.mismatch.correction: tis` the product of ratios is theirs.
+Letters: N sequences, T tokens.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from data_schemas.rl_settings import LossSettings
+from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.surrogate import batch_mean_weights, token_ratios, unclipped
+
+SQUARED_LOG_RATIO = 1e-3
+"""Weight of the penalty."""
+Distance = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def total_variation(new_NT: torch.Tensor, old_NT: torch.Tensor) -> torch.Tensor:
+    """Return |pi - pi_old| of the sampled token."""
+    return (new_NT.exp() - old_NT.exp()).abs()
+
+
+def binary_kl(new_NT: torch.Tensor, old_NT: torch.Tensor) -> torch.Tensor:
+    """Return KL(old || new) of the distributions over "this token" and "any other", in nats."""
+    other_old_NT, other_new_NT = -torch.expm1(old_NT), -torch.expm1(new_NT)
+    others_NT = torch.xlogy(other_old_NT, other_old_NT / other_new_NT)
+    # Where the old policy gave the token all mass, there is no other.
+    return old_NT.exp() * (old_NT - new_NT) + others_NT.masked_fill(other_old_NT <= 0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class DPPO:
+    """A `Loss`."""
+
+    distance: Distance
+
+    def plan(self, step: StepTokens, settings: LossSettings) -> Plan:
+        """Weigh all tokens of the batch equally."""
+        totals = step.totals
+        weights_NT = batch_mean_weights(
+            step.mask_NT, num_sequences=totals.num_sequences, num_tokens=totals.num_tokens
+        )
+        return unclipped(step.mask_NT, weights_NT)
+
+    def objective(
+        self,
+        logprobs_NT: torch.Tensor,
+        old_logprobs_NT: torch.Tensor,
+        advantages_NT: torch.Tensor,
+        plan: Plan,
+        settings: LossSettings,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the objective [N] and the tokens that were dropped [N, T]."""
+        outside_NT = plan.weights_NT <= 0
+        gap_NT = (logprobs_NT - old_logprobs_NT).masked_fill(outside_NT, 0.0)
+        with torch.no_grad():
+            gains_NT = advantages_NT > 0
+            bound_NT = torch.where(gains_NT, settings.clip_high, settings.clip_low)
+            away_NT = torch.where(gains_NT, gap_NT > 0, gap_NT < 0)
+            far_NT = self.distance(logprobs_NT, old_logprobs_NT) > bound_NT
+            dropped_NT = away_NT & far_NT & ~outside_NT
+        ratio_NT = token_ratios(logprobs_NT, old_logprobs_NT, plan)
+        gain_NT = (ratio_NT * advantages_NT).masked_fill(dropped_NT, 0.0)
+        value_NT = gain_NT - SQUARED_LOG_RATIO * gap_NT.square()
+        return (value_NT * plan.weights_NT).sum(dim=1), dropped_NT
+
+
+TOTAL_VARIATION = DPPO(total_variation)
+BINARY_KL = DPPO(binary_kl)
+"""Entries of the table."""

@@ -1,0 +1,50 @@
+"""GMPO: the geometric mean of a sequence's token ratios, each clipped in log space.
+
+Source: arXiv 2507.20673. The objective of a sequence is A exp(mean of d~), where d~ is the token's
+log-ratio clipped on the side that the advantage moves to: above clip_high if A > 0, below
+-clip_low otherwise. Both widths are of log-ratios; the paper's are 0.4. A clipped token keeps its
+part of the mean and has no gradient.
+Differs: an advantage is one number per sequence; that of a sequence is the mean of its tokens'
+(importance weights against mismatch differ by token), so token-level advantages are no part of it.
+Letters: N sequences, T tokens.
+"""
+
+import torch
+
+from data_schemas.rl_settings import LossSettings
+from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.surrogate import MAX_LOG_RATIO, sequence_mean_weights, unclipped
+
+
+class GMPO:
+    """A `Loss`."""
+
+    def plan(self, step: StepTokens, settings: LossSettings) -> Plan:
+        """Weigh the tokens of a sequence equally."""
+        return unclipped(step.mask_NT, sequence_mean_weights(step.mask_NT))
+
+    def objective(
+        self,
+        logprobs_NT: torch.Tensor,
+        old_logprobs_NT: torch.Tensor,
+        advantages_NT: torch.Tensor,
+        plan: Plan,
+        settings: LossSettings,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the objective [N] and the tokens that were clipped [N, T]."""
+        weights_NT = plan.weights_NT
+        share_N = weights_NT.sum(dim=1)
+        within_NT = weights_NT / share_N[:, None].clamp(min=torch.finfo(weights_NT.dtype).tiny)
+        gap_NT = (logprobs_NT - old_logprobs_NT).masked_fill(weights_NT <= 0, 0.0)
+        advantage_N = (advantages_NT * within_NT).sum(dim=1)
+        kept_NT = torch.where(
+            advantage_N[:, None] > 0,
+            gap_NT.clamp(max=settings.clip_high),
+            gap_NT.clamp(min=-settings.clip_low),
+        )
+        mean_N = (kept_NT * within_NT).sum(dim=1).clamp(max=MAX_LOG_RATIO)
+        return share_N * advantage_N * mean_N.exp(), kept_NT != gap_NT
+
+
+LOSS = GMPO()
+"""Entry of the table."""
