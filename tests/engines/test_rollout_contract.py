@@ -129,6 +129,26 @@ def test_samples_of_a_prompt_differ(rollouts):
     assert 9 == len({tuple(tokens) for tokens in by_key(rollouts).values()})
 
 
+def test_samples_of_a_prompt_are_drawn_independently(engine, trainer):
+    """As many pairs of siblings agree as the distribution says: draws that hang together show."""
+    (request,) = prompts(6)
+    count = 200
+    drawn = engine.generate([dataclasses.replace(request, num_samples=count)], Sampling(1, 0.5, 7))
+    tokens = torch.tensor([int(one.response_tokens[0]) for one in drawn])
+    whole = torch.from_numpy(request.prompt_tokens.astype(np.int64))
+    with torch.inference_mode():
+        chances = (trainer._model(input_ids=whole[None]).logits[0, -1] / 0.5).softmax(0)
+
+    agree = int((tokens[:, None] == tokens).sum() - count) // 2
+    # Pairs share their members: the variance of their number is that of a U-statistic.
+    second, third = float(chances.square().sum()), float(chances.pow(3).sum())
+    pairs = count * (count - 1) // 2
+    variance = pairs * (second - second**2) + count * (count - 1) * (count - 2) * (
+        third - second**2
+    )
+    assert abs(agree - pairs * second) < 5.0 * variance**0.5
+
+
 def test_traces_have_a_row_per_fed_token_and_distinct_experts(engine, rollouts):
     for rollout in rollouts:
         length = len(rollout.prompt_tokens) + len(rollout.response_tokens)
