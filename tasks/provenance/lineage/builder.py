@@ -44,10 +44,12 @@ def lock_digest() -> str:
 
 def agrees(lock: Path, installed: Mapping[str, str]) -> bool:
     """True if all pins of a lock file are among the installed versions, by canonical name."""
+    # A pin is followed by the hashes of its files, on continued lines.
+    lines = lock.read_text().replace("\\\n", "").splitlines()
     try:
         pins = [
-            Requirement(line)
-            for line in lock.read_text().splitlines()
+            Requirement(line.partition(" --hash=")[0])
+            for line in lines
             if line and not line.startswith("#")
         ]
     except InvalidRequirement:

@@ -27,6 +27,10 @@ def test_the_environment_is_the_same_as_long_as_nothing_is_installed():
         ("Torch_Geo==2.0+cpu", False),
         ("numpy==1.0\npandas==3.0", False),
         ("numpy==1.0\npandas==3.0 ; python_version < '3'", True),
+        (
+            "numpy==1.0 ; python_version >= '3' \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb",
+            True,
+        ),
         ("# nothing", False),
         ("-r other.txt", False),
     ],
