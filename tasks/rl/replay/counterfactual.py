@@ -28,8 +28,8 @@ CLIP_RANGES = {
     PolicyLoss.DPPO: (0.2, 0.2),
     PolicyLoss.DPPO_KL: (0.05, 0.05),
 }
-"""(below, above) of each paper; CISPO has no lower bound, SAPO none. ESPO's is a token's, as in GRPO, of which
-a group's follows; eq. 8 (`clip_scale`) reads none."""
+"""(below, above) of each paper; CISPO has no lower bound, SAPO none. ESPO's is a token's, as in
+GRPO, of which a group's follows; eq. 8 (`clip_scale`) reads none."""
 
 
 @dataclass(frozen=True, slots=True)
