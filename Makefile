@@ -181,7 +181,7 @@ shop: $(STAMP) ## multi-turn tool use: the tiny model learns to serve a shop's c
 	$(BIN)/pyflyte run workflows/study.py study --of workflows/studies/shop.yaml $(GIVEN_SEEDS) $(ARGS)
 
 grove: $(STAMP) ## Grove MoE against the model it was upcycled from, three seeds: SEEDS=1
-	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/grove.py grove $(ARGS)
+	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/recipes/grove_moe.py grove $(ARGS)
 
 mars: $(STAMP) ## solver, verifier and corrector in one policy, and what RL changes: SEEDS=1
 	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/recipes/mars.py mars $(ARGS)

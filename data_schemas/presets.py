@@ -22,7 +22,6 @@ from data_schemas.settings import (
     RetrainSettings,
     SFTSettings,
 )
-from data_schemas.upcycling import UpcyclingSettings
 
 FOLDER = Path(__file__).resolve().parents[1] / "workflows" / "presets"
 PARENT, WORKFLOW = "parent", "workflow"
@@ -32,7 +31,6 @@ MODELS: Mapping[str, type[BaseModel]] = {
     "retrain": RetrainSettings,
     "judge": SFTSettings,
     "pretrain": PretrainSettings,
-    "upcycle": UpcyclingSettings,
 }
 """Settings by the workflow that they are of; other workflows take those of post_training."""
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -146,6 +144,5 @@ NIGHTLY_DEMO = preset("nightly_demo", RetrainSettings)
 NIGHTLY_SINGLE_NODE = preset("nightly_single_node", RetrainSettings)
 JUDGE = preset("judge", SFTSettings)
 SHIPPED_BASE = preset("shipped_base", PretrainSettings)
-UPCYCLING = preset("upcycling", UpcyclingSettings)
 EQ8 = COMPASSMAX.rl_one.loss
 """ESPO (2512.00499) with its paper's clip ranges; the default's do not depend on the vocabulary."""

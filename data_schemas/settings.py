@@ -316,6 +316,11 @@ class PipelineSettings(Settings):
     base_model: str = Field(
         default="", description="Hugging Face directory; empty = the shipped tiny MoE"
     )
+    architecture: Named = Field(
+        default="",
+        description="my_family.py:name, which opens models of a type that is not built in; empty = "
+        "there are none",
+    )
     curation: CurationSettings = CurationSettings()
     sft: SFTSettings = SFTSettings()
     merge: MergeSettings = MergeSettings()

@@ -10,7 +10,8 @@ name is in the settings of every stage and in the rows of every data set, so it 
 the state folder of RL and Flyte's cache keys without further bookkeeping; code that changed since
 is refused as it is loaded.
 
-What is in `tasks` and `data_schemas` is not part of the digest: stages hash their own source.
+What is in `tasks` and `data_schemas` is not part of the digest, because stages hash their own
+source; except for what stands beside code of ours that is referred to, such as a recipe's.
 """
 
 import ast
@@ -358,12 +359,14 @@ def _imported(file: Path, first: Path, parts: Reference) -> Iterator[Path]:
     for node in ast.walk(_parsed(file)):
         for folder, names in _targets(node, file, root):
             top = names[0] if names else ""
-            if folder == root and (top in OURS or (not parts.is_file and top != package)):
+            ours = folder == root and top in OURS
+            if folder == root and not parts.is_file and top != package:
                 continue
             for end in range(1, len(names) + 1):
                 inner = folder.joinpath(*names[:end])
                 for path in (inner.with_suffix(".py"), inner / "__init__.py"):
-                    if path.is_file():
+                    # Of ours, what stands beside it: the folder of a recipe.
+                    if path.is_file() and (not ours or path.parent == first.parent):
                         yield path.resolve()
 
 

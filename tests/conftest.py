@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
-from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import (
     PreTrainedTokenizerFast,
@@ -23,9 +22,7 @@ from transformers import (
 )
 
 from containers.stack import Stack
-from data_schemas.upcycling import UpcyclingSettings
 from tasks.provenance.lineage.connection import connect
-from tasks.training.foundation.upcycling import upcycle
 from tests.buckets import empty_bucket
 from tests.tracking_servers import TrackingServer, tracking_server
 
@@ -111,21 +108,6 @@ def _own_signing_key(tmp_path_factory: pytest.TempPathFactory) -> None:
 def tiny_moe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model directory every engine here can open. Read only."""
     return build_tiny_moe(tmp_path_factory.mktemp("tiny_moe"))
-
-
-@pytest.fixture(scope="session")
-def tiny_grove(tiny_moe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`tiny_moe` with adjugate experts that say something. Read only."""
-    folder = tmp_path_factory.mktemp("tiny_grove")
-    upcycle(UpcyclingSettings(width=8, scale=0.5), tiny_moe, folder)
-    generator = torch.Generator().manual_seed(0)
-    for file in folder.glob("model-chunk-experts-*.safetensors"):
-        drawn = {
-            name: torch.randn(tensor.shape, generator=generator) * 0.5
-            for name, tensor in load_file(file).items()
-        }
-        save_file(drawn, file, metadata={"format": "pt"})
-    return folder
 
 
 @pytest.fixture

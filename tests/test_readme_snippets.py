@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,10 +17,13 @@ from data_schemas.prompts import Problem
 from tasks.algorithms.advantages import Advantage
 from tasks.algorithms.losses.protocol import Loss
 from tasks.curation.adapters.table import read_file
+from tasks.engines.embedded.hf_model import load_model
+from tasks.engines.embedded.rollout_forward import DecoderForward
 from tasks.gym.environments.table import ENVIRONMENTS
 from tasks.gym.protocol import join_turns
 from tasks.gym.table import score_batch
-from tasks.plugins import load
+from tasks.models.model_folder import SHIPPED, check_model_folder, with_code
+from tasks.plugins import load, pin
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -39,6 +43,10 @@ def folder(tmp_path, monkeypatch):
         (tmp_path / name).write_text(text)
     for name, rows in ROWS.items():
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    base = shutil.copytree(SHIPPED, tmp_path / "my_base")
+    config = json.loads((base / "config.json").read_text())
+    config |= {"model_type": "scaled_moe", "embedding_multiplier": 1.25}
+    (base / "config.json").write_text(json.dumps(config))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -53,6 +61,7 @@ def problem_of(folder: Path, adapter: str, *rows: object) -> Problem:
 
 def test_each_kind_of_code_is_shown_with_its_imports():
     shown = {"my_rows.py", "my_reward.py", "my_game.py", "my_loss.py", "my_advantage.py"}
+    shown.add("my_family.py")
 
     assert shown == {name for name, _ in BLOCKS if name.endswith(".py")}
     assert ["my.yaml", "my_guesses.yaml"] == [name for name, _ in BLOCKS if ".py" not in name]
@@ -128,6 +137,23 @@ def test_the_advantage_divides_by_the_mean():
     assert torch.allclose(torch.tensor(expected), found, atol=1e-6)
 
 
+@pytest.mark.usefixtures("folder")
+def test_the_architecture_is_read_opened_and_rolled_out_as_it_is_trained():
+    with with_code(Path("my_base"), pin("my_family.py:Scaled")) as opened:
+        check_model_folder(opened)
+        model = load_model(opened)
+        plain = load_model(SHIPPED)
+        tokens = torch.arange(20)[None]
+        forward = DecoderForward(model)
+
+        found = forward.logits(forward.prefill(tokens).hidden_PTH)
+        expected = model(input_ids=tokens).logits
+
+    assert torch.allclose(expected, found, atol=1e-4)
+    assert (expected - plain(input_ids=tokens).logits).abs().max() > 0.1
+    assert ("scaled_moe", 8) == (forward.architecture.family, forward.architecture.num_experts)
+
+
 SMALL = {
     "curation": {"held_out_per_suite": 3},
     "sft": {"epochs": 0},
@@ -168,8 +194,12 @@ def test_everything_that_is_shown_runs_through_the_pipeline_without_an_edit(fold
     assert 0 == done.returncode, done.stdout[-2000:] + done.stderr[-4000:]
     envelopes = map(json.loads, map(Path.read_bytes, (folder / "runs/statements").iterdir()))
     text = " ".join(base64.b64decode(one["payload"]).decode() for one in envelopes)
-    for name in ("my_rows.py:words", "my_loss.py:Sapo", "my_advantage.py:max_rl"):
+    own = ("my_rows.py:words", "my_loss.py:Sapo", "my_advantage.py:max_rl", "my_family.py:Scaled")
+    for name in own:
         assert f"{name}@" in text
+    configs = [path.read_text() for path in (folder / "runs/objects").glob("*/config.json")]
+    assert len(configs) > 3
+    assert all("my_family.py:Scaled@" in one for one in configs)
 
 
 def test_the_walk_through_the_code_names_files_that_exist():

@@ -137,18 +137,6 @@ def test_what_cannot_run_is_refused_before_curation(tmp_path, settings, message)
     assert not list((tmp_path / "runs").glob("executions/*/curate.json"))
 
 
-def test_engines_without_a_layer_of_the_base_are_refused_before_any_stage(tiny_grove):
-    settings = PipelineSettings.model_validate(
-        {"base_model": str(tiny_grove), "evaluation": {"engines": {"rollout": "vllm"}}}
-    )
-
-    with pytest.raises(SettingsError, match=r"evaluation: .* 'vllm' does not have adjugate"):
-        options.require_layers(settings)
-    options.require_layers(PipelineSettings(base_model=str(tiny_grove)))
-    plain = settings.model_copy(update={"base_model": ""})
-    options.require_layers(plain)
-
-
 def test_a_store_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "runs").write_text("")
 

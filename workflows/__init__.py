@@ -17,8 +17,6 @@ replay          recompute a step of RL from its snapshot
 mismatch        trainer against rollout engine, with and without router replay
 agreement       compare two verifiers of final answers
 recipe          a paper's recipe on the tiny model
-grove           Grove MoE against the model it was upcycled from
-upcycle         make a Grove MoE of a mixture of experts, as a base model
 study           variants of settings x seeds x models: one table, one page, one evidence file
 capacity        the memory of one GPU under a layout
 launch_plans    the pipeline's presets by name, and the scheduled runs

@@ -59,7 +59,9 @@ def evaluate(
     """
     checked = check_settings(settings=settings, sources=sources, suites=suites)
     run, execution = open_store(store=store, workflow="evaluate")
-    models = ingest_candidates(models=model, store=run, execution=execution)
+    models = ingest_candidates(
+        models=model, store=run, execution=execution, architecture=checked.architecture
+    )
     named = ingest_models(settings=checked, store=run, execution=execution)
     rows = preparation(settings=named, store=run, execution=execution)
     scores = evaluate_all(

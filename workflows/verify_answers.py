@@ -51,7 +51,9 @@ def verify_answers(
     """
     checked = check_settings(settings=settings, sources=sources)
     run, execution = open_store(store=store, workflow="verify_answers")
-    models = ingest_candidates(models=model, store=run, execution=execution)
+    models = ingest_candidates(
+        models=model, store=run, execution=execution, architecture=checked.architecture
+    )
     named = ingest_models(settings=checked, store=run, execution=execution)
     rows = preparation(settings=named, store=run, execution=execution)
     questions = pose(settings=named.grading, curated=rows.curated, store=run, execution=execution)

@@ -222,9 +222,9 @@ def layer_bytes(
     )
     elements += routed * kernels.expert_hidden * model.hidden if model.experts else 0
     elements += rows * kernels.expert_width * model.shared_width
-    if model.adjugates:
-        added = rows * imbalance * model.adjugates_per_token
-        elements += added * kernels.expert_width * model.adjugate_width
+    if model.extra_experts:
+        added = rows * imbalance * model.extra_active
+        elements += added * kernels.expert_width * model.extra_width
         elements += (added * kernels.expert_hidden + rows) * model.hidden
     router = 4 * rows * model.experts
     return int(element_bytes(layout.precision) * elements + router)
@@ -345,7 +345,7 @@ def rollout_memory(
         2 * model.hidden
         + (model.query_size + 2 * model.key_value_size) // tensor
         + routed * (model.hidden + 3 * model.width // tensor)
-        + round(model.adjugates_per_token * (model.hidden + 3 * model.adjugate_width // tensor))
+        + round(model.extra_active * (model.hidden + 3 * model.extra_width // tensor))
     )
     routes = 4 * BATCHED_TOKENS * model.layers * model.chosen
     working = BATCHED_TOKENS * row * element + HEAD_COPIES * 4 * sequences * model.vocabulary

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from data_schemas.machine_settings import LayoutSettings
-from tasks.algorithms.experts.adjugates import adjugates_per_token
 from tasks.errors import DataError, SettingsError
-from tasks.models.architectures import GROVE_MOE, architecture_of
+from tasks.models.architectures import architecture_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +40,12 @@ class ModelShape:
     """Hidden size of their feed-forward."""
     shared_width: int = 0
     """Hidden size of what every token passes beside its experts: all shared experts together."""
-    adjugates: int = 0
-    """Per layer (Grove MoE), each beside an equal number of experts; 0 = none."""
-    adjugate_width: int = 0
-    """Hidden size of an adjugate."""
+    extra_experts: int = 0
+    """Per layer, of another width beside the routed ones, as a family of one's own may have."""
+    extra_width: int = 0
+    """Hidden size of an extra expert."""
+    extra_active: float = 0.0
+    """Extra experts of a layer that a token is expected to use."""
     tied: bool = False
     """The output head shares the weights of the embedding."""
     head_norms: bool = True
@@ -74,36 +75,31 @@ class ModelShape:
 
     @property
     def routed_parameters(self) -> int:
-        """Parameters of all experts and adjugates of a layer (of the feed-forward if dense)."""
+        """Parameters of all experts of a layer (of the feed-forward if dense)."""
         experts = max(1, self.experts) * self.expert_parameters
-        return experts + self.adjugates * self.adjugate_parameters
+        return experts + self.extra_experts * self.extra_parameters
 
     @property
     def active_parameters(self) -> int:
         """Parameters used for one token, embedding and head included.
 
-        Of the adjugates, as many as uniform routers would use, rounded.
+        Of the extra experts, as many as a token is expected to use, rounded.
         """
         active = self.chosen if self.experts else 1
-        adjugates = round(self.layers * self.adjugates_per_token * self.adjugate_parameters)
+        extra = round(self.layers * self.extra_active * self.extra_parameters)
         routed = self._routed_layers * active * self.expert_parameters
-        return self._outside_experts + routed + adjugates
+        return self._outside_experts + routed + extra
 
     @property
     def largest_layer(self) -> int:
-        """Parameters of a layer's experts and adjugates, or of the embedding if it is larger."""
+        """Parameters of a layer's experts, or of the embedding if it is larger."""
         routed = self.routed_parameters if self.experts else 0
         return max(routed, self.vocabulary * self.hidden)
 
     @property
-    def adjugate_parameters(self) -> int:
-        """Parameters of one adjugate: gate, up, down."""
-        return 3 * self.hidden * self.adjugate_width
-
-    @property
-    def adjugates_per_token(self) -> float:
-        """Adjugates of a layer that a token uses, with uniform routers; 0.0 without any."""
-        return adjugates_per_token(self.experts, self.adjugates, self.chosen)
+    def extra_parameters(self) -> int:
+        """Parameters of one extra expert: gate, up, down."""
+        return 3 * self.hidden * self.extra_width
 
     @property
     def small(self) -> int:
@@ -217,10 +213,9 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape:
         dense_layers=dense if routing else 0,
         dense_width=known.dense_size if routing and dense else 0,
         shared_width=known.shared_size,
-        adjugates=config.get("num_chunk_experts", 0) if known.family == GROVE_MOE else 0,
-        adjugate_width=(
-            config.get("chunk_expert_intermediate_size", 0) if known.family == GROVE_MOE else 0
-        ),
+        extra_experts=known.extra_experts,
+        extra_width=known.extra_size,
+        extra_active=known.extra_active,
         tied=known.tied,
         head_norms=known.qk_norm == "head",
         biases=known.qkv_bias,
@@ -285,7 +280,7 @@ def rank_tensors(model: ModelShape, layout: LayoutSettings, stage: int) -> RankT
     attention += [model.head_size] * 2 if model.head_norms else []
     attention += [model.hidden]
     up_and_down = [2 * model.hidden * model.width, model.hidden * model.width]
-    adjugate = [2 * model.hidden * model.adjugate_width, model.hidden * model.adjugate_width]
+    extra = [2 * model.hidden * model.extra_width, model.hidden * model.extra_width]
     shared: list[int] = []
     expert: list[int] = []
     table = -(-model.vocabulary // tensor) * model.hidden  # the last rank's is padded
@@ -304,7 +299,7 @@ def rank_tensors(model: ModelShape, layout: LayoutSettings, stage: int) -> RankT
             continue
         shared.append(model.experts * model.hidden)
         expert.extend(up_and_down * (model.experts // layout.expert))
-        expert.extend(adjugate * (model.adjugates // layout.expert))
+        expert.extend(extra * (model.extra_experts // layout.expert))
     if stage == last:
         shared.append(model.hidden)
         if not model.tied or last > 0:
@@ -348,7 +343,7 @@ def _check_divides(model: ModelShape, layout: LayoutSettings) -> None:
         "tensor (key-value heads)": (model.key_value_heads, layout.tensor),
         "pipeline (layers)": (model.layers, layout.pipeline),
         "expert (experts)": (model.experts or 1, layout.expert),
-        "expert (adjugates)": (model.adjugates, layout.expert),
+        "expert (extra experts)": (model.extra_experts, layout.expert),
     }
     for name, (size, parts) in divisions.items():
         if size % parts:

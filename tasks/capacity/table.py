@@ -9,6 +9,7 @@ from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.capacity.memory import FIXED_BYTES, GIB, Budget
 from tasks.capacity.model_shape import ModelShape, shape_of
 from tasks.errors import SettingsError
+from tasks.models.architectures import refuse_foreign_code
 
 HEADROOM = 0.05
 """Smallest free share of a GPU: allocators fragment, and experts are not balanced."""
@@ -18,7 +19,7 @@ def read_shape(folder: Path) -> ModelShape:
     """Read the shape of a model directory.
 
     Raises:
-        SettingsError: there is no config.json.
+        SettingsError: there is no config.json, or it names code that is not of this project.
         DataError: the model family is not supported.
     """
     path = folder / "config.json"
@@ -26,6 +27,7 @@ def read_shape(folder: Path) -> ModelShape:
         raise SettingsError(
             f"{folder} is neither a preset nor a model directory: it has no config.json"
         )
+    refuse_foreign_code(folder)
     return shape_of(json.loads(path.read_text()))
 
 

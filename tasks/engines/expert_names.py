@@ -15,7 +15,7 @@ import torch
 from tasks.models.architectures import Names, architecture_of
 
 GATE_UP, DOWN = "experts.gate_up_proj", "experts.down_proj"
-"""[E, 2F, H] and [E, H, F]; adjugates of Grove MoE are in `chunk_experts`."""
+"""[E, 2F, H] and [E, H, F]; the names of other stacks of experts end so, too."""
 FUSED, PARTS = ".self_attn.query_key_value.", tuple(f".self_attn.{one}_proj." for one in "qkv")
 """What is one tensor in files, before `Names` renames it, and its parts in memory."""
 

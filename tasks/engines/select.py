@@ -27,7 +27,7 @@ from tasks.engines.team.rank_info import replicas
 from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.trainer import TeamTrainer
 from tasks.errors import SettingsError
-from tasks.models.architectures import FAMILIES, architecture, read_architecture
+from tasks.models.architectures import Architecture, config_in, is_known, read_architecture
 from tasks.store.objects import on_every_machine
 
 
@@ -129,17 +129,28 @@ def require_layers(
     Raises:
         SettingsError: names the setting and the engine that has the layer.
     """
-    if architecture(folder) not in FAMILIES:
+    if not is_known(config_in(folder)):
         return  # the embedded engines refuse it as they open it; vLLM may screen with it
     known = read_architecture(folder)
     try:
-        if rollout is not None:
-            (refuse_vllm if rollout is RolloutKind.VLLM else refuse_rollout)(known)
-        if trainer is not None:
-            (refuse_megatron if trainer is TrainerKind.MEGATRON else refuse_trainer)(known)
-        refuse_lora(known, lora_rank)
+        refuse_layers(known, rollout=rollout, trainer=trainer, lora_rank=lora_rank)
     except SettingsError as error:
         raise SettingsError(f"{folder}: {error}") from error
+
+
+def refuse_layers(
+    known: Architecture,
+    *,
+    rollout: RolloutKind | None,
+    trainer: TrainerKind | None,
+    lora_rank: int = 0,
+) -> None:
+    """Do the same as `require_layers` for a config that was read."""
+    if rollout is not None:
+        (refuse_vllm if rollout is RolloutKind.VLLM else refuse_rollout)(known)
+    if trainer is not None:
+        (refuse_megatron if trainer is TrainerKind.MEGATRON else refuse_trainer)(known)
+    refuse_lora(known, lora_rank)
 
 
 def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None:

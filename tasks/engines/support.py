@@ -6,7 +6,7 @@ Every function raises SettingsError with what the model has and which engine to 
 from collections.abc import Iterable
 
 from tasks.errors import SettingsError
-from tasks.models.architectures import FAMILIES, Architecture
+from tasks.models.architectures import Architecture
 
 STATIC_ROPES = ("default", "linear", "llama3", "yarn")
 """Rotary embeddings whose frequencies do not depend on the length of a batch."""
@@ -113,8 +113,7 @@ def _odd(known: Architecture) -> tuple[str, ...]:
 
 
 def _outside(known: Architecture) -> tuple[str, ...]:
-    reason = FAMILIES[known.family].only_embedded
-    return (reason,) if reason else ()
+    return (known.only_embedded,) if known.only_embedded else ()
 
 
 def _unknown_rope(known: Architecture, kinds: Iterable[str]) -> tuple[str, ...]:

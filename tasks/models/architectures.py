@@ -1,9 +1,12 @@
 """What a model's config.json says, in one record for all families and engines.
 
-`FAMILIES` is the registry: a family is a function that reads what is its own, the names of its
-files, and the module that teaches transformers to open it, if transformers does not have it. What
+A `Family` reads what is its own, and teaches transformers to open it. `FAMILIES` has the built-in
+ones by model type; any other is code of a user's own, which config.json names under `CODE`. What
 the engines need (Megatron's geometry, vLLM's facts, the shape of a memory budget) are views of
 `Architecture`; which family an engine refuses is in tasks/engines/support.py.
+
+A model from outside does not choose the code that opens it: settings name it, or it is part of
+this project (`adopted_code`). What is in the store has been through that door.
 
 Nothing here imports torch or transformers.
 """
@@ -13,13 +16,14 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from data_schemas.routing import Routing
 from tasks.errors import SettingsError
+from tasks.plugins import GUIDE, load, pin
 
-GROVE_MOE = "grove_moe"
-"""Model type with adjugate experts (grove_moe.py)."""
+CODE = "eachprompt_architecture"
+"""Key of config.json: the code of a family that is not built in, as a reference."""
 BAILING_MOE = "bailing_moe"
 """Model type of Ling and Ring, of both generations (bailing_moe.py)."""
 
@@ -106,12 +110,20 @@ class Architecture:
     """Inner size of what every token passes beside its experts: all shared experts together."""
     shared_gated: bool = False
     """A gate per token scales the shared experts."""
+    extra_experts: int = 0
+    """Of another size beside the routed ones of a layer, in parameters that are divided as these
+    are; which of them a token uses follows from the routed ones."""
+    extra_size: int = 0
+    extra_active: float = 0.0
+    """Extra experts of a layer that a token is expected to use."""
     mtp_layers: int = 0
     """Layers of multi-token prediction behind the last: kept and exported, not trained."""
     dtype: str = "float32"
     """Dtype of the files, such as 'bfloat16'."""
     oddities: tuple[str, ...] = ()
     """Options of config.json that change the computation and that no engine here has."""
+    only_embedded: str = ""
+    """What engines outside of this process lack; '' if they may open it."""
     names: Names = field(default=Names(), repr=False)
 
     @property
@@ -127,16 +139,42 @@ class Architecture:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Protocol):
     """One model type: what differs from the common reading, and what transformers must be told."""
 
-    read: Callable[[Architecture, Config], Architecture]
+    def read(self, known: Architecture, config: Config) -> Architecture:
+        """Add what this family reads of config.json.
+
+        Args:
+            known: what all families have in common.
+            config: of the model.
+
+        Raises:
+            SettingsError: a size is missing.
+        """
+        ...
+
+    def register(self) -> None:
+        """Let the Auto classes of transformers open the type; called before every opening."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _BuiltIn:
+    """A family by a function, the names of its files, and the module of its classes."""
+
+    reader: Callable[[Architecture, Config], Architecture]
     names: Names = Names()
     module: str = ""
-    """Module whose `register` teaches the Auto classes of transformers this type."""
-    only_embedded: str = ""
-    """Why engines outside of this process do not have it; '' if they may."""
+    """Has `register`; '' if transformers has the type."""
+
+    def read(self, known: Architecture, config: Config) -> Architecture:
+        return self.reader(replace(known, names=self.names), config)
+
+    def register(self) -> None:
+        # Imported here: 2 s that stages without models are spared.
+        if self.module:
+            importlib.import_module(self.module).register()
 
 
 def _experts(
@@ -297,35 +335,97 @@ _BAILING_NAMES = Names(
     fused_qkv=True,
 )
 FAMILIES: dict[str, Family] = {
-    "qwen3_moe": Family(_qwen3_moe),
-    "qwen3": Family(_qwen3),
-    "qwen2": Family(_qwen2),
-    "llama": Family(_llama),
-    "qwen2_moe": Family(_qwen2_moe),
-    "mixtral": Family(_mixtral, _MIXTRAL_NAMES),
-    BAILING_MOE: Family(_bailing_moe, _BAILING_NAMES, module="tasks.models.bailing_moe"),
-    "glm4_moe": Family(_glm4_moe),
-    "deepseek_v3": Family(_deepseek_v3),
-    GROVE_MOE: Family(
-        _qwen3_moe,
-        module="tasks.models.grove_moe",
-        only_embedded="adjugate experts",
-    ),
+    "qwen3_moe": _BuiltIn(_qwen3_moe),
+    "qwen3": _BuiltIn(_qwen3),
+    "qwen2": _BuiltIn(_qwen2),
+    "llama": _BuiltIn(_llama),
+    "qwen2_moe": _BuiltIn(_qwen2_moe),
+    "mixtral": _BuiltIn(_mixtral, _MIXTRAL_NAMES),
+    BAILING_MOE: _BuiltIn(_bailing_moe, _BAILING_NAMES, module="tasks.models.bailing_moe"),
+    "glm4_moe": _BuiltIn(_glm4_moe),
+    "deepseek_v3": _BuiltIn(_deepseek_v3),
 }
+
+
+def code_of(config: Config) -> str:
+    """Return the reference to the code of a family; '' if it is built in, or none is named."""
+    return "" if config.get("model_type") in FAMILIES else str(config.get(CODE) or "")
+
+
+def adopted_code(config: Config, chosen: str) -> str:
+    """Return the pinned code of a model from outside; '' if its family is built in or unknown.
+
+    Args:
+        config: its config.json.
+        chosen: `architecture` of the settings, which comes first; '' = they name none.
+
+    Raises:
+        SettingsError: config.json names code that neither the settings name nor this project has;
+            or the code is not there.
+    """
+    if config.get("model_type") in FAMILIES:
+        return ""
+    named = code_of(config)
+    if chosen or is_part_of_project(named):
+        return pin(chosen or _without_pin(named))
+    if named:
+        raise SettingsError(
+            f"config.json names code that opens the model, {named.partition('@')[0]}. If you trust "
+            f"it, name it in the settings as `architecture` ({GUIDE})"
+        )
+    return ""
+
+
+def refuse_foreign_code(folder: Path) -> None:
+    """Refuse a model from outside whose config.json names code, where no settings could name it.
+
+    Raises:
+        SettingsError: names the code.
+    """
+    adopted_code(config_in(folder), "")
+
+
+def is_part_of_project(reference: str) -> bool:
+    """Return whether code is that of this project, which any model may name."""
+    return reference.startswith("tasks.")
+
+
+def _without_pin(reference: str) -> str:
+    return reference.partition("@")[0]
+
+
+def is_known(config: Config) -> bool:
+    """Return whether a family is built in, or its code is named."""
+    return config.get("model_type") in FAMILIES or bool(code_of(config))
+
+
+def family_of(config: Config) -> Family:
+    """Return what reads a config.json.
+
+    Raises:
+        SettingsError: its model type is not in `FAMILIES` and it names no code; or that code is
+            missing, has changed, or is no `Family`.
+    """
+    built_in = FAMILIES.get(str(config.get("model_type")))
+    if built_in is not None:
+        return built_in
+    code = code_of(config)
+    if not code:
+        raise SettingsError(
+            f"config.json has model_type {config.get('model_type')!r}; supported are "
+            f"{', '.join(FAMILIES)}, and others by code of your own ({GUIDE})"
+        )
+    # Part of the project, its digest keeps results apart but locks out no older model.
+    return load(_without_pin(code) if is_part_of_project(code) else code, Family)
 
 
 def architecture_of(config: Config) -> Architecture:
     """Read a config.json, or the `to_dict` of a config of transformers.
 
     Raises:
-        SettingsError: its model type is not in `FAMILIES`, or a size is missing.
+        SettingsError: there is no family of its model type, or a size is missing.
     """
-    family = FAMILIES.get(str(config.get("model_type")))
-    if family is None:
-        raise SettingsError(
-            f"config.json has model_type {config.get('model_type')!r}; supported are "
-            f"{', '.join(FAMILIES)}"
-        )
+    family, code = family_of(config), code_of(config)
     heads = _size(config, "num_attention_heads")
     head_size = config.get("head_dim") or _size(config, "hidden_size") // heads
     common = Architecture(
@@ -344,7 +444,9 @@ def architecture_of(config: Config) -> Architecture:
         activation=str(config.get("hidden_act", "silu")),
         mtp_layers=config.get("num_nextn_predict_layers", config.get("num_mtp_layers")) or 0,
         dtype=str(config.get("dtype") or config.get("torch_dtype") or "float32"),
-        names=family.names,
+        only_embedded=f"the layers of {code.partition('@')[0]}"
+        if (code := code_of(config))
+        else "",
     )
     return family.read(common, config)
 
@@ -353,7 +455,7 @@ def read_architecture(folder: Path) -> Architecture:
     """Read the config.json of a model directory.
 
     Raises:
-        SettingsError: there is none, its model type is not in `FAMILIES`, or a size is missing.
+        SettingsError: there is none, no family of its model type, or a size is missing.
     """
     try:
         config = json.loads((folder / "config.json").read_bytes())
@@ -383,25 +485,32 @@ def _size(config: Config, name: str) -> int:
     return value
 
 
+def config_in(folder: Path) -> Config:
+    """Read the config.json of a folder, {} if it has none: whoever opens it says what is wrong."""
+    try:
+        config = json.loads((folder / "config.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return config if isinstance(config, dict) else {}
+
+
 def architecture(folder: Path) -> str:
     """Return the model type of a folder, '' if it has none."""
-    try:
-        return str(json.loads((folder / "config.json").read_bytes()).get("model_type", ""))
-    except (OSError, ValueError, AttributeError):
-        return ""  # whoever opens the folder says what is wrong with it
+    return str(config_in(folder).get("model_type", ""))
 
 
 def needs_registration(folder: Path) -> bool:
-    """Return whether transformers needs a module of ours to open a folder; it imports torch."""
-    family = FAMILIES.get(architecture(folder))
-    return family is not None and family.module != ""
+    """Return whether transformers needs a module to open a folder; it imports torch."""
+    config = config_in(folder)
+    built_in = FAMILIES.get(str(config.get("model_type")))
+    return built_in.module != "" if isinstance(built_in, _BuiltIn) else bool(code_of(config))
 
 
 def register_architecture(folder: Path) -> None:
-    """Let the Auto classes of transformers open this folder, if its architecture is ours."""
-    if needs_registration(folder):
-        # Imported here: 2 s that stages without models are spared.
-        importlib.import_module(FAMILIES[architecture(folder)].module).register()
+    """Let the Auto classes of transformers open this folder, if its family is known."""
+    config = config_in(folder)
+    if is_known(config):
+        family_of(config).register()
 
 
 def end_ids(folder: Path, own: int) -> tuple[int, ...]:

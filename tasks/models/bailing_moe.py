@@ -10,15 +10,12 @@ where query, key and value are one tensor.
 from typing import Any
 
 from huggingface_hub.dataclasses import strict
-from transformers import AutoConfig, AutoModelForCausalLM, Glm4MoeConfig, Glm4MoeForCausalLM
-from transformers.conversion_mapping import (
-    get_checkpoint_conversion_mapping,
-    register_checkpoint_conversion_mapping,
-)
+from transformers import Glm4MoeConfig, Glm4MoeForCausalLM
 from transformers.core_model_loading import Split, WeightConverter, WeightRenaming
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeTopKRouter
 
 from tasks.models.architectures import BAILING_MOE, architecture_of
+from tasks.models.registration import register_classes
 
 
 @strict
@@ -57,24 +54,10 @@ class BailingMoeForCausalLM(Glm4MoeForCausalLM):
                 block.gate = Qwen3MoeTopKRouter(config)
         self.post_init()
 
-    @classmethod
-    def _can_set_experts_implementation(cls) -> bool:
-        """Answer for GLM-4.5's experts: transformers would read the source of this module."""
-        return Glm4MoeForCausalLM._can_set_experts_implementation()
-
-    @classmethod
-    def _can_set_attn_implementation(cls) -> bool:
-        """Answer for GLM-4.5's attention, as above."""
-        return Glm4MoeForCausalLM._can_set_attn_implementation()
-
 
 def register() -> None:
     """Let the Auto classes of transformers open it; once is enough, twice does no harm."""
-    AutoConfig.register(BAILING_MOE, BailingMoeConfig, exist_ok=True)
-    AutoModelForCausalLM.register(BailingMoeConfig, BailingMoeForCausalLM, exist_ok=True)
-    mapping = get_checkpoint_conversion_mapping(Glm4MoeConfig.model_type)
-    assert mapping is not None
-    mapping += [
+    conversions = [
         WeightRenaming("model.word_embeddings.", "model.embed_tokens."),
         WeightConverter(
             source_patterns="attention.query_key_value.weight",
@@ -86,4 +69,4 @@ def register() -> None:
         WeightRenaming(".attention.key_layernorm.", ".self_attn.k_norm."),
         WeightRenaming(".mlp.gate.expert_bias", ".mlp.gate.e_score_correction_bias"),
     ]
-    register_checkpoint_conversion_mapping(BAILING_MOE, mapping, overwrite=True)
+    register_classes(BailingMoeConfig, BailingMoeForCausalLM, conversions)

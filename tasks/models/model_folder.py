@@ -2,13 +2,17 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from data_schemas.addresses import redacted
 from tasks.errors import DataError, SettingsError
-from tasks.models.architectures import FAMILIES, read_architecture
+from tasks.models.architectures import CODE, FAMILIES, is_known
 from tasks.models.weights import check_tensors
+from tasks.plugins import GUIDE
 from tasks.store.interface import store_at
 
 SHIPPED = Path(__file__).parents[1] / "training" / "foundation" / "base_model"
@@ -48,9 +52,12 @@ def check_model_folder(path: Path) -> None:
     """
     config = read_config(path)
     model_type = config.get("model_type")
-    if model_type not in FAMILIES:
+    if not is_known(config):
         supported = ", ".join(FAMILIES)
-        advice = "Choose a model of that architecture."
+        advice = (
+            "Choose a model of that architecture, or name code that opens it as `architecture` "
+            f"({GUIDE})."
+        )
         if text := _text_config(config):
             advice = (
                 f"It reads more than text, which nothing here trains on. Give its language model "
@@ -71,6 +78,26 @@ def check_model_folder(path: Path) -> None:
         check_tensors(path)
     except DataError as error:
         raise SettingsError(str(error)) from error
+
+
+@contextmanager
+def with_code(folder: Path, code: str) -> Iterator[Path]:
+    """Yield a folder whose config.json names this code: the same one, or links to its files.
+
+    Args:
+        folder: of a model.
+        code: pinned reference to its family; '' leaves config.json as it is.
+    """
+    if not code or read_config(folder).get(CODE) == code:
+        yield folder
+        return
+    with TemporaryDirectory() as name:
+        for path in folder.iterdir():
+            (Path(name) / path.name).symlink_to(path.resolve())
+        file = Path(name) / "config.json"
+        file.unlink()
+        file.write_text(json.dumps({**read_config(folder), CODE: code}, indent=2) + "\n")
+        yield Path(name)
 
 
 def has_classification_head(path: Path) -> bool:
@@ -113,15 +140,6 @@ def _text_config(config: dict[str, Any]) -> dict[str, Any] | None:
     """
     text = config.get("thinker_config", config).get("text_config")
     return text if isinstance(text, dict) else None
-
-
-def has_router(path: Path) -> bool:
-    """Return whether a model directory holds a mixture of experts.
-
-    Raises:
-        SettingsError: it is not a model directory.
-    """
-    return read_architecture(path).routing is not None
 
 
 def read_config(path: Path) -> dict[str, Any]:

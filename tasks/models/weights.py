@@ -21,8 +21,8 @@ from torch import Tensor
 
 from tasks.errors import DataError
 from tasks.models.architectures import (
-    FAMILIES,
-    architecture,
+    config_in,
+    is_known,
     read_architecture,
     register_architecture,
 )
@@ -135,7 +135,7 @@ class Weights:
     @cached_property
     def mtp(self) -> set[str]:
         """Names of the tensors of multi-token prediction, which are kept but not trained."""
-        if architecture(self.folder) not in FAMILIES:
+        if not is_known(config_in(self.folder)):
             return set()
         known = read_architecture(self.folder)
         return {name for name in self.file_of if known.is_mtp(name)}

@@ -148,7 +148,6 @@ STAGES = {
         "stages.foundation", LARGE, "cpu", hours=12, retries=2, cached=False
     ),
     "pretrain": Stage("stages.foundation", H100_NODE, "trainer", hours=24, retries=2),
-    "upcycle": Stage("stages.foundation", LARGE, "cpu", hours=6, retries=2),
     # Its text lies outside.
     "curate_part": Stage("stages.curation", LARGE, "cpu", hours=24, retries=2),
     "curate": Stage("stages.curation", LARGE, "cpu", hours=24, retries=2),

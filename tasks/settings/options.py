@@ -18,12 +18,18 @@ from tasks.algorithms import advantages
 from tasks.algorithms.losses import table as losses
 from tasks.engines import select
 from tasks.errors import DataError, SettingsError
+from tasks.models.architectures import (
+    CODE,
+    Architecture,
+    adopted_code,
+    architecture_of,
+    refuse_foreign_code,
+)
 from tasks.models.model_folder import (
     REGISTERED,
     check_guard_folder,
     check_model_folder,
     check_weights_folder,
-    has_router,
     local_folder,
     read_config,
 )
@@ -139,6 +145,7 @@ def require_folders(settings: PipelineSettings | RetrainSettings) -> None:
             raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
         try:
             if folder is not None:
+                refuse_foreign_code(folder)
                 check(folder)
             elif path.startswith(REGISTERED):
                 parse_model_uri(path)  # the model itself is checked as it is ingested
@@ -152,21 +159,38 @@ def require_layers(settings: PipelineSettings) -> None:
     Raises:
         SettingsError: names the setting.
     """
-    base = local_folder(settings.base_model)
-    if base is None:
+    known = _base(settings)
+    if known is None:
         return  # checked as an engine opens it
     for name in ("sft", "general_sft", "grading", "rl_one", "rl_two", "evaluation"):
         engines: MachineSettings = getattr(settings, name).engines
         trains = isinstance(engines, TrainingEngines)
         try:
-            select.require_layers(
-                base,
+            select.refuse_layers(
+                known,
                 rollout=engines.rollout,
                 trainer=engines.trainer if trains else None,
                 lora_rank=engines.lora.rank if trains else 0,
             )
         except SettingsError as error:
-            raise SettingsError(f"{name}: {error}") from error
+            raise SettingsError(f"{name}: {settings.base_model}: {error}") from error
+
+
+def _base(settings: PipelineSettings) -> Architecture | None:
+    """Read the base model; None if it is not here, and is checked as it is ingested.
+
+    Raises:
+        SettingsError: it is no model directory, or nothing reads its family.
+    """
+    folder = local_folder(settings.base_model)
+    if folder is None or not folder.is_dir():
+        return None
+    config = read_config(folder)
+    try:
+        code = adopted_code(config, settings.architecture)
+        return architecture_of({**config, CODE: code} if code else config)
+    except SettingsError as error:
+        raise SettingsError(f"{folder}: {error}") from error
 
 
 def require_roles(settings: PipelineSettings) -> None:
@@ -186,8 +210,8 @@ def require_roles(settings: PipelineSettings) -> None:
 
 def fit_to_base(settings: PipelineSettings) -> PipelineSettings:
     """Switch R3, the default, off in the phases of a dense base: there is nothing to replay."""
-    base = local_folder(settings.base_model)
-    if base is None or not base.is_dir() or has_router(base):
+    known = _base(settings)
+    if known is None or known.routing:
         return settings
     fitted = settings
     for name in ("rl_one", "rl_two"):
@@ -205,8 +229,8 @@ def require_router(settings: PipelineSettings) -> None:
     Raises:
         SettingsError: a phase replays routes or has router losses, but the base has no router.
     """
-    base = local_folder(settings.base_model)
-    if base is None or not base.is_dir() or has_router(base):  # checked as it is ingested
+    known = _base(settings)
+    if known is None or known.routing:
         return
     for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two)):
         auxiliary = phase.loss.auxiliary

@@ -32,6 +32,7 @@ from tasks.formats.readiness import demonstrations_of, fit_phase
 from tasks.gym.judging.opening import open_judge
 from tasks.gym.protocol import verifiers_of
 from tasks.gym.scoring.service import ScoringService
+from tasks.models.architectures import refuse_foreign_code
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
@@ -253,6 +254,8 @@ def _open_teacher(
     """
     if not teacher.startswith(("http://", "https://")):
         origin = find_base(teacher, store)
+        if origin.ref is None:
+            refuse_foreign_code(origin.folder)
         origin.record(record)
         engine = opened.enter_context(closing(open_rollout(settings.engines, origin.folder)))
         tokenizer = load_tokenizer(origin.folder)

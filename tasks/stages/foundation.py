@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,26 +16,28 @@ from data_schemas.artifacts import (
     is_address,
 )
 from data_schemas.demonstrations import Parent
+from data_schemas.references import Named
 from data_schemas.settings import (
     PipelineSettings,
     PretrainSettings,
     RetrainSettings,
     SFTSettings,
 )
-from data_schemas.upcycling import UpcyclingSettings
 from tasks.errors import SettingsError
+from tasks.models.architectures import adopted_code, code_of, config_in, is_part_of_project
 from tasks.models.model_folder import (
     check_guard_folder,
     check_model_folder,
     check_weights_folder,
+    with_code,
 )
 from tasks.models.weights import check_tensors
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.base_model import find_base
+from tasks.provenance.lineage.base_model import Origin, find_base
 from tasks.provenance.lineage.stage import stage
-from tasks.training.foundation import base, pretraining, upcycling
+from tasks.training.foundation import base, pretraining
 from tasks.training.foundation.candidates import parse_candidates
 from tasks.training.foundation.named_models import ENCODER, GUARD, SCREEN, replace_models
 
@@ -49,10 +51,13 @@ class BaseModelSource(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str
+    architecture: Named = ""
 
 
 @shell("ingest_base")
-def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> CheckpointRef:
+def ingest_base(
+    path: str, name: str, store: StoreRef, execution: Execution, architecture: str = ""
+) -> CheckpointRef:
     """Check a base model and copy it into the store, as a root of the lineage.
 
     Args:
@@ -61,8 +66,9 @@ def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> 
         name: role in the workflow: 'base', 'candidate'.
         store: of the run.
         execution: of the workflow.
+        architecture: code that opens it if its family is not built in.
     """
-    return _ingest(path, name, store, execution)
+    return _ingest(path, name, store, execution, architecture=architecture)
 
 
 class Starts(NamedTuple):
@@ -105,20 +111,24 @@ def _ingest_parent(
 
 
 @shell("ingest_candidates")
-def ingest_candidates(models: str, store: StoreRef, execution: Execution) -> list[CandidateRef]:
+def ingest_candidates(
+    models: str, store: StoreRef, execution: Execution, architecture: str = ""
+) -> list[CandidateRef]:
     """Check and copy the models of an evaluation into the store; endpoints are only named.
 
     Args:
         models: 'address,name=address'; an endpoint is http://host/v1#served-name.
         store: of the run.
         execution: of the workflow.
+        architecture: code that opens those whose family is not built in.
     """
+    ingest = partial(_ingest, store=store, execution=execution, architecture=architecture)
     return [
         one
         if one.served_as
         else one.model_copy(
             # One called base is not the base model that the run has beside it.
-            update={"model": _ingest(one.address, f"model/{one.name}", store, execution)}
+            update={"model": ingest(one.address, f"model/{one.name}")}
         )
         for one in parse_candidates(models)
     ]
@@ -165,17 +175,32 @@ def _ingest(
     store: StoreRef,
     execution: Execution,
     check: Callable[[Path], None] = check_model_folder,
+    architecture: str = "",
 ) -> CheckpointRef:
     origin = find_base(path, store)
-    check(origin.folder)
-    base.check_finite(origin.folder)
-    source = BaseModelSource(path=path)
-    code = code_digest("ingest_base")
-    with stage(f"ingest/{name}", source, store, execution, code) as record:
-        origin.record(record)
-        with record.output("model") as out:
-            shutil.copytree(origin.folder, out, dirs_exist_ok=True)
-        return record.ref("model", CheckpointRef)
+    own = _code_of(origin, architecture)
+    with with_code(origin.folder, own) as folder:
+        check(folder)
+        base.check_finite(folder)
+        source = BaseModelSource(path=path, architecture=own)
+        code = code_digest("ingest_base")
+        with stage(f"ingest/{name}", source, store, execution, code) as record:
+            origin.record(record)
+            with record.output("model") as out:
+                shutil.copytree(folder, out, dirs_exist_ok=True)
+            return record.ref("model", CheckpointRef)
+
+
+def _code_of(origin: Origin, architecture: str) -> str:
+    """Return the code that opens a model, pinned; '' if its family is built in."""
+    config = config_in(origin.folder)
+    own = code_of(config)
+    if origin.ref is not None and own and not is_part_of_project(own):
+        return own  # it went through this door before
+    try:
+        return adopted_code(config, architecture)
+    except SettingsError as error:
+        raise SettingsError(f"{origin.folder}: {error}") from error
 
 
 @shell("pretrain")
@@ -186,25 +211,4 @@ def pretrain(settings: PretrainSettings, store: StoreRef, execution: Execution) 
             facts = pretraining.pretrain(settings, out)
         record.facts(facts)
         deck_of_facts("pretrain", facts)
-        return record.ref("model", CheckpointRef)
-
-
-@shell("upcycle")
-def upcycle(
-    settings: UpcyclingSettings, model: CheckpointRef, store: StoreRef, execution: Execution
-) -> CheckpointRef:
-    """Add adjugate experts to a mixture of experts; its logits stay as they are.
-
-    Args:
-        settings: their number, width and scale.
-        model: a Qwen3-MoE.
-        store: of the run.
-        execution: of the workflow.
-    """
-    with stage("upcycle", settings, store, execution, code_digest("upcycle")) as record:
-        folder = record.read("model", model)
-        with record.output("model") as out:
-            facts = upcycling.upcycle(settings, folder, out)
-        record.facts(facts)
-        deck_of_facts("upcycle", facts)
         return record.ref("model", CheckpointRef)

@@ -6,6 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tasks.errors import SettingsError
+from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import check_model_folder
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
@@ -45,6 +46,7 @@ def mismatch(
     if engines not in numerics.PAIRS:
         raise SettingsError(f"--engines {engines!r} is none of: {', '.join(numerics.PAIRS)}")
     folder = Path(model_folder) if model_folder else shipped_base()
+    refuse_foreign_code(folder)
     check_model_folder(folder)
     problems = numerics.sample_problems(0, prompts)
     rows: list[numerics.Gap] = []

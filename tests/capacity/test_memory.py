@@ -25,7 +25,6 @@ from tasks.engines.embedded.packed_attention import use_packed_attention
 from tasks.engines.embedded.trainer import TorchTrainer, _micro_batches
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.trainer_megatron.micro_batches import ATTENTION_SHARE
-from tasks.models.grove_moe import GroveMoeConfig, GroveMoeForCausalLM
 
 TINY = ModelShape(
     layers=2,
@@ -64,11 +63,10 @@ NODE = LayoutSettings(
 )
 
 
-def kept_by_embedded_layers(**sizes) -> tuple[int, int]:
+def kept_by_embedded_layers(
+    make_config=Qwen3MoeConfig, make_model=Qwen3MoeForCausalLM, **sizes
+) -> tuple[int, int]:
     """Bytes that autograd saves for one more layer, and the number of packed tokens."""
-    is_grove = "num_chunk_experts" in sizes
-    make_config = GroveMoeConfig if is_grove else Qwen3MoeConfig
-    make_model = GroveMoeForCausalLM if is_grove else Qwen3MoeForCausalLM
     config = make_config(
         **{
             "vocab_size": 128,
@@ -126,10 +124,6 @@ def kept_by_embedded_layers(**sizes) -> tuple[int, int]:
         ({"num_experts_per_tok": 4}, replace(TINY, chosen=4)),
         ({"num_experts": 16}, replace(TINY, experts=16)),
         ({"num_key_value_heads": 4}, replace(TINY, key_value_heads=4)),
-        (
-            {"num_chunk_experts": 4, "chunk_expert_intermediate_size": 32},
-            replace(TINY, adjugates=4, adjugate_width=32),
-        ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from math import prod
-from pathlib import Path
 
 import pytest
 from transformers import AutoModelForCausalLM, Qwen3MoeConfig
@@ -21,13 +20,10 @@ from tasks.capacity.model_shape import (
     ranks_of,
     shape_of,
 )
-from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import DataError, SettingsError
 from tasks.models.weights import Weights
 from tests.engines.families import CONFIGS, write_family
 
-VECTORS = Path(__file__).parents[1] / "algorithms" / "experts" / "grove_vectors.json"
-GROVE = json.loads(VECTORS.read_text())
 QWEN3_30B_A3B = replace(QWEN3_15B_A2B, layers=48)
 SMALL = replace(QWEN3_15B_A2B, layers=4, vocabulary=1024)
 
@@ -41,34 +37,15 @@ def test_parameters_are_those_of_a_model_that_was_built(tiny_moe):
     assert geometry.tied
 
 
-def test_adjugates_are_counted(tiny_grove):
-    built = load_model(tiny_grove)
-    shape = shape_of(json.loads((tiny_grove / "config.json").read_text()))
+def test_experts_of_another_size_are_counted_and_divided_as_the_others():
+    shape = replace(SMALL, extra_experts=4, extra_width=32, extra_active=1.5)
 
-    assert sum(p.numel() for p in built.parameters()) == shape.parameters
-    assert (4, 8) == (shape.adjugates, shape.adjugate_width)
-    assert shape.parameters == rank_tensors(shape, LayoutSettings(), 0).total
-    halves = LayoutSettings(expert=2)
-    shared = sum(rank_tensors(shape, halves, 0).shared)
-    assert shape.parameters == shared + 2 * sum(rank_tensors(shape, halves, 0).expert)
-    with pytest.raises(SettingsError, match=r"expert \(adjugates\): 4 is not a multiple of 8"):
+    assert shape.parameters - SMALL.parameters == 4 * 4 * 3 * 2048 * 32
+    assert shape.active_parameters - SMALL.active_parameters == round(4 * 1.5 * 3 * 2048 * 32)
+    halves = rank_tensors(shape, LayoutSettings(expert=2), 0)
+    assert shape.parameters == sum(halves.shared) + 2 * sum(halves.expert)
+    with pytest.raises(SettingsError, match=r"expert \(extra experts\): 4 is not a multiple of 8"):
         rank_tensors(shape, LayoutSettings(expert=8), 0)
-
-
-@pytest.mark.parametrize("size", GROVE["sizes"], ids=lambda size: size["name"])
-def test_published_counts_of_adjugates_come_out(size):
-    plain = replace(
-        QWEN3_15B_A2B,
-        layers=size["layers"],
-        hidden=size["hidden"],
-        experts=size["experts"],
-        chosen=size["top_k"],
-    )
-    grown = replace(plain, adjugates=size["groups"], adjugate_width=size["width"])
-
-    assert size["added"] == grown.parameters - plain.parameters
-    active = grown.active_parameters - plain.active_parameters
-    assert size["added_active_uniform"] == pytest.approx(active, abs=1.0)
 
 
 def test_published_counts_come_out():

@@ -40,18 +40,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_engines_without_adjugate_experts_refuse_the_model_by_name(tiny_grove):
-    for part, (open_engine, kind) in OPENERS.items():
-        engines = MachineSettings.model_validate({part: kind})
-        instead = {"rollout": "hf", "trainer": "torch"}[part]
-        with pytest.raises(
-            SettingsError,
-            match=f"engines.{part} '{kind}' does not have adjugate experts of this grove_moe "
-            f"model; use '{instead}'",
-        ):
-            open_engine(engines, tiny_grove)
-
-
 def in_image(monkeypatch: pytest.MonkeyPatch, image: str) -> None:
     """Let this process find the engines that the lock of an image pins."""
     lock = (ROOT / f"lock_{image}.txt").read_text()

@@ -27,7 +27,13 @@ def preparation(settings: PipelineSettings, store: StoreRef, execution: Executio
         store: of the run.
         execution: of the workflow.
     """
-    base = ingest_base(path=settings.base_model, name="base", store=store, execution=execution)
+    base = ingest_base(
+        path=settings.base_model,
+        name="base",
+        store=store,
+        execution=execution,
+        architecture=settings.architecture,
+    )
     raw = ingest(settings=settings.curation, store=store, execution=execution)
     curated = curation(settings, raw, base, store, execution)
     return Prepared(base=base, curated=curated)

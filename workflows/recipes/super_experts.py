@@ -32,5 +32,11 @@ def super_experts(
         profile.json with peaks and three readings; inputs.json with the settings.
     """
     run, execution = open_store(store=store, workflow="super_experts")
-    base = ingest_base(path=model, name="base", store=run, execution=execution)
+    base = ingest_base(
+        path=model,
+        name="base",
+        store=run,
+        execution=execution,
+        architecture=settings.architecture,
+    )
     return profile_experts(settings=settings, model=base, text=text, store=run, execution=execution)

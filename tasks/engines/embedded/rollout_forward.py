@@ -18,7 +18,11 @@ from transformers import PreTrainedModel
 
 from tasks.algorithms.experts.products import grouped, through_all_experts, through_experts
 from tasks.engines.support import refuse_rollout
-from tasks.models.architectures import architecture_of
+from tasks.errors import SettingsError
+from tasks.models.architectures import architecture_of, code_of
+
+AGREEING_TOKENS = 16
+"""On which the forward pass here is compared with that of a model of a user's own code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,30 @@ class DecoderForward:
         self._scale = self._head_dim**-0.5
         self._num_groups = self._layers[0].heads[1]
         self.refresh()
+        if code := code_of(model.config.to_dict()):
+            self._require_agreement(code.partition("@")[0])
+
+    def _require_agreement(self, code: str) -> None:
+        """Refuse a family of a user's own whose model computes what its modules do not.
+
+        Here the modules of a layer are called by their names; what stands in a `forward` around
+        them would be in the trainer only.
+
+        Raises:
+            SettingsError: names the code and the difference.
+        """
+        tokens_1T = torch.arange(AGREEING_TOKENS, device=self.device)[None] % self.vocabulary
+        with torch.inference_mode():
+            own_TV = self._model(input_ids=tokens_1T).logits[0].float()
+            here_TV = self.logits(self.prefill(tokens_1T).hidden_PTH[0])
+        # The median, because in a low precision single tokens may be routed otherwise.
+        gap = float(((here_TV - own_TV).abs().amax(dim=1) / own_TV.abs().amax(dim=1)).median())
+        if not gap <= 16 * max(1e-5, torch.finfo(self._model.dtype).eps):
+            raise SettingsError(
+                f"rollout 'hf' computes other logits than the model of {code} (by {gap:.2g} of the "
+                "largest): it calls embed_tokens, norms, self_attn, mlp and lm_head as modules. "
+                "Put what differs into one of them, or into mlp.beside_experts"
+            )
 
     @property
     def vocabulary(self) -> int:
@@ -293,8 +321,8 @@ class _Layer:
                 gate_up=lambda rows, ends: grouped(rows, gate_up, ends),
                 down=lambda rows, ends: grouped(rows, down, ends),
             )
-        if hasattr(self.block, "adjugates"):  # Grove MoE
-            said_MH = said_MH + self.block.adjugates(
+        if hasattr(self.block, "beside_experts"):  # of a family of one's own
+            said_MH = said_MH + self.block.beside_experts(
                 normed_MH, gates_MK, experts_MK, densely=densely
             )
         if hasattr(self.block, "shared_experts"):

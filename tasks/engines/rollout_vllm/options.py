@@ -16,8 +16,9 @@ from tasks.engines.process_group import COLLECTIVE_LIMIT
 from tasks.engines.rollout_vllm.receive import BACKEND, ROUTER_ARCHITECTURE, TransferExtension
 from tasks.errors import SettingsError
 from tasks.models.architectures import (
-    FAMILIES,
     architecture,
+    config_in,
+    is_known,
     read_architecture,
     register_architecture,
 )
@@ -66,7 +67,7 @@ def model_facts(folder: Path) -> ModelFacts:
     path = folder / "config.json"
     if not path.is_file():
         raise SettingsError(f"{folder} is not a model directory: it has no config.json")
-    if architecture(folder) not in FAMILIES:  # a dense model that screens problems
+    if not is_known(config_in(folder)):  # a dense model that screens problems
         config: Mapping[str, Any] = json.loads(path.read_text())
         return ModelFacts(
             num_experts=0,

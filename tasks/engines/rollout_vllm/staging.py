@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from tasks.engines.expert_names import split_experts
 from tasks.engines.rollout_vllm.broadcast import PacketSender
 from tasks.errors import EngineError, SettingsError
-from tasks.models.architectures import FAMILIES, architecture, read_architecture
+from tasks.models.architectures import config_in, is_known, read_architecture
 
 CHUNK_BYTES = 256 * 2**20
 """Size of a file, and so the memory of a weight sync."""
@@ -46,7 +46,7 @@ def expected_shapes(folder: Path) -> dict[str, Shape]:
         raise SettingsError(
             f"{folder} holds no *.safetensors, the only format that vLLM is opened on"
         )
-    if architecture(folder) in FAMILIES:
+    if is_known(config_in(folder)):
         known = read_architecture(folder)  # what a trainer keeps and does not send
         shapes = {name: shape for name, shape in shapes.items() if not known.is_mtp(name)}
     if json.loads((folder / "config.json").read_text()).get("tie_word_embeddings"):

@@ -26,6 +26,7 @@ from data_schemas.mismatch import GateRecord
 from data_schemas.prompts import Domain, Problem
 from data_schemas.rl_settings import EngineSettings, RewardSettings, RLSettings, RouterReplay
 from tasks.gym.scoring.service import ScoringService
+from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import check_model_folder
 from tasks.platform.command_line import positive, positive_number, run
 from tasks.platform.progress import progress
@@ -187,6 +188,7 @@ def main(arguments: Sequence[str]) -> None:
         engines = real_engines(rollout, trainer)
     out, runs = Path(options.out), {}
     model = Path(options.model) if options.model else shipped_base()
+    refuse_foreign_code(model)
     check_model_folder(model)
     problems = sample_problems(0, NUM_PROBLEMS)
     for replay in options.replay:

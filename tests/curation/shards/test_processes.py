@@ -23,6 +23,7 @@ from tasks.curation.shards.mapping import DONE, Rules, collector_paused, map_sha
 from tasks.curation.shards.processes import map_shards
 from tasks.errors import EngineError, SettingsError
 from tasks.gym.table import score_batch
+from tests.engines.families import write_family
 
 SETTINGS = CurationSettings(
     max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=4, near_duplicate_jaccard=0.6
@@ -82,7 +83,13 @@ def test_the_size_of_shards_does_not_change_a_byte(
     assert outs[0] == outs[1] == outs[2]
 
 
-@pytest.mark.parametrize("architecture", ["base_model", "tiny_grove"])
+@pytest.fixture
+def ring(tiny_moe: Path, tmp_path: Path) -> Path:
+    """A model whose classes are ours, and import torch."""
+    return write_family("ling mini 2", tiny_moe, tmp_path / "ring")
+
+
+@pytest.mark.parametrize("architecture", ["base_model", "ring"])
 def test_a_process_writes_the_shards_that_this_one_writes(
     architecture: str,
     request: pytest.FixtureRequest,

@@ -66,9 +66,9 @@ def untied_dense(tiny_moe, tmp_path_factory):
     return folder
 
 
-@pytest.fixture(params=["moe", "dense", "grove"])
-def folder(request, tiny_moe, untied_dense, tiny_grove):
-    return {"moe": tiny_moe, "dense": untied_dense, "grove": tiny_grove}[request.param]
+@pytest.fixture(params=["moe", "dense"])
+def folder(request, tiny_moe, untied_dense):
+    return {"moe": tiny_moe, "dense": untied_dense}[request.param]
 
 
 @pytest.fixture

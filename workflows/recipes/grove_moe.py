@@ -1,11 +1,12 @@
-"""Grove MoE against the model it was upcycled from, after the same fine-tuning.
+"""Upcycle a mixture of experts to Grove MoE; compare it with the model it was upcycled from.
 
-pyflyte run workflows/grove.py grove
+    pyflyte run workflows/recipes/grove_moe.py upcycle --model path/to/model
+    pyflyte run workflows/recipes/grove_moe.py grove
 
 Where `post_training` or `seeds` ran on the same store, the models without adjugates are in Flyte's
 cache. The number of seeds shapes the graph, so it is read when it is made:
 
-    EACHPROMPT_SEEDS=1 pyflyte run workflows/grove.py grove
+    EACHPROMPT_SEEDS=1 pyflyte run workflows/recipes/grove_moe.py grove
 """
 
 from data_schemas import presets
@@ -13,15 +14,18 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
+from tasks.recipes.grove_moe.settings import UpcyclingSettings
+from tasks.recipes.grove_moe.task import upcycle as add_adjugates
 from tasks.stages.curation import fit_settings
 from tasks.stages.evaluation import evaluate
-from tasks.stages.foundation import ingest_models, upcycle
+from tasks.stages.foundation import ingest_base, ingest_models
 from tasks.stages.opening import check_settings, open_store, with_seed
 from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.pooling import pooled_page
 from workflows.parts.preparation import preparation
 
 SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
+UPCYCLING = UpcyclingSettings()
 
 
 def _scores(
@@ -35,8 +39,8 @@ def _scores(
     named = ingest_models(settings=settings, store=store, execution=execution)
     rows = preparation(settings=named, store=store, execution=execution)
     fitted = fit_settings(settings=named, curated=rows.curated, store=store)
-    upcycled = upcycle(
-        settings=presets.UPCYCLING.model_copy(update={"seed": seed}),
+    upcycled = add_adjugates(
+        settings=UpcyclingSettings(seed=seed),
         model=rows.base,
         store=store,
         execution=execution,
@@ -63,6 +67,31 @@ def _scores(
                 execution=own,
             )
     return rows.curated, reports
+
+
+@entry_point
+def upcycle(
+    settings: UpcyclingSettings = UPCYCLING,
+    model: str = "",
+    store: str = "runs",
+) -> CheckpointRef:
+    """Add an adjugate expert to every group of experts; the logits stay as they are.
+
+    Copy the folder this prints, and name the copy in the settings of post_training as base_model.
+    Only the embedded engines have the layer.
+
+    Args:
+        settings: experts of a group, width and scale of an adjugate, seed.
+        model: Hugging Face directory, s3:// prefix or models:/NAME@alias of a Qwen3-MoE; empty =
+            the shipped one.
+        store: folder or s3:// prefix where artifacts and lineage are kept.
+
+    Returns:
+        The model, a Hugging Face directory.
+    """
+    run, execution = open_store(store=store, workflow="upcycle")
+    base = ingest_base(path=model, name="base", store=run, execution=execution)
+    return add_adjugates(settings=settings, model=base, store=run, execution=execution)
 
 
 @entry_point

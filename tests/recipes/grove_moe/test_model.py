@@ -14,8 +14,8 @@ from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.lora.canary import check_adapter
 from tasks.engines.lora.rollout import AdapterRollout
 from tasks.engines.protocols import Request, Sampling
-from tasks.models.grove_moe import GroveMoeSparseMoeBlock
 from tasks.models.weights import Weights
+from tasks.recipes.grove_moe.model import GroveMoeSparseMoeBlock
 from tasks.rl.batch import token_batch
 from tasks.training.merge import checkpoint
 from tests.engines.losses_of_contract import likelihood
@@ -156,3 +156,10 @@ def test_two_parents_of_one_upcycled_base_are_merged(tiny_grove, rollouts, tmp_p
     with Weights(tiny_grove) as base, Weights(out) as merged:
         assert not torch.equal(base.read(DOWN), merged.read(DOWN))
     assert isinstance(load_model(out).get_submodule("model.layers.0.mlp"), GroveMoeSparseMoeBlock)
+
+
+def test_its_experts_are_profiled_by_what_the_router_chose(tiny_grove):
+    profile = pytest.importorskip("tasks.recipes.super_experts.expert_profile").profile
+    found = profile(tiny_grove, ["a bag costs 12 "] * 1000)
+
+    assert [2 * found.calibration_tokens] * 2 == [sum(layer) for layer in found.tokens]

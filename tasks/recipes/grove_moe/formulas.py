@@ -11,8 +11,6 @@ experts without a loss, is not in its released serving code either; the balance 
 Letters: M tokens, K chosen experts per token.
 """
 
-import math
-
 import torch
 
 
@@ -36,14 +34,3 @@ def summed_by_group(
     listed_MK = same_MKK.tril(-1).any(dim=2)
     summed_MK = torch.where(same_MKK, gates_MK[:, None, :], 0.0).sum(dim=2)
     return groups_MK.masked_fill(listed_MK, num_groups), summed_MK.masked_fill(listed_MK, 0.0)
-
-
-def adjugates_per_token(experts: int, num_groups: int, chosen: int) -> float:
-    """Expect this many adjugates per token, if every set of chosen experts is equally likely.
-
-    0 without groups.
-    """
-    if not num_groups:
-        return 0.0
-    outside = math.comb(experts - experts // num_groups, chosen) / math.comb(experts, chosen)
-    return num_groups * (1.0 - outside)

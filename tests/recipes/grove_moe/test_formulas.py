@@ -8,10 +8,11 @@ import pytest
 import torch
 from torch.nn.functional import silu
 
-from tasks.algorithms.experts.adjugates import adjugates_per_token, summed_by_group
 from tasks.algorithms.experts.products import grouped, through_all_experts, through_experts
+from tasks.recipes.grove_moe.family import adjugates_per_token
+from tasks.recipes.grove_moe.formulas import summed_by_group
 
-VECTORS = json.loads((Path(__file__).parent / "grove_vectors.json").read_text())
+VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 LAYER = VECTORS["layer"]
 
 

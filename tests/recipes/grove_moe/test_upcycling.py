@@ -9,12 +9,12 @@ from pydantic import ValidationError
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from data_schemas.upcycling import UpcyclingSettings
 from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import SettingsError
 from tasks.models.model_folder import SHIPPED, check_model_folder
 from tasks.models.weights import INDEX_FILE, Weights
-from tasks.training.foundation.upcycling import upcycle
+from tasks.recipes.grove_moe.settings import UpcyclingSettings
+from tasks.recipes.grove_moe.upcycling import upcycle
 
 
 def logits(folder):

@@ -3,7 +3,7 @@
 Tensors have the names of inclusionAI's checkpoints: those of Qwen3-MoE, and `mlp.chunk_experts.G`
 for the adjugate of group G. Their modelling code has its sizes as constants (groups of two, as wide
 as an attention head, scale 0.05); here they are in config.json. The formula is in
-tasks/algorithms/experts/adjugates.py.
+formulas.py.
 
 Everything else is Qwen3-MoE: the classes derive from its own, so that whatever runs on its routers
 and experts (router replay, adapters, profiles) runs on these.
@@ -11,11 +11,7 @@ and experts (router replay, adapters, profiles) runs on these.
 
 import torch
 from huggingface_hub.dataclasses import strict
-from transformers import AutoConfig, AutoModelForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
-from transformers.conversion_mapping import (
-    get_checkpoint_conversion_mapping,
-    register_checkpoint_conversion_mapping,
-)
+from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 from transformers.core_model_loading import (
     Concatenate,
     ConversionOps,
@@ -27,9 +23,10 @@ from transformers.models.qwen3_moe.modeling_qwen3_moe import (
     Qwen3MoeSparseMoeBlock,
 )
 
-from tasks.algorithms.experts.adjugates import summed_by_group
 from tasks.algorithms.experts.products import grouped, through_all_experts, through_experts
-from tasks.models.architectures import GROVE_MOE
+from tasks.models.registration import register_classes
+from tasks.recipes.grove_moe.family import GROVE_MOE
+from tasks.recipes.grove_moe.formulas import summed_by_group
 
 
 @strict
@@ -99,10 +96,11 @@ class GroveMoeSparseMoeBlock(Qwen3MoeSparseMoeBlock):
         """Route the tokens; experts and adjugates follow the same choice."""
         hidden_MH = hidden_states.flatten(0, -2)
         _, gates_MK, experts_MK = self.gate(hidden_MH)
-        said_MH = self.experts(hidden_MH, experts_MK, gates_MK)
-        return (said_MH + self.adjugates(hidden_MH, gates_MK, experts_MK)).view_as(hidden_states)
+        routed_MH = self.experts(hidden_MH, experts_MK, gates_MK)
+        adjugates_MH = self.beside_experts(hidden_MH, gates_MK, experts_MK)
+        return (routed_MH + adjugates_MH).view_as(hidden_states)
 
-    def adjugates(
+    def beside_experts(
         self,
         hidden_MH: torch.Tensor,
         gates_MK: torch.Tensor,
@@ -142,31 +140,18 @@ class GroveMoeForCausalLM(Qwen3MoeForCausalLM):
             layer.mlp = GroveMoeSparseMoeBlock(config)
         self.post_init()
 
-    @classmethod
-    def _can_set_experts_implementation(cls) -> bool:
-        """Answer for Qwen3-MoE's experts: transformers would read the source of this module."""
-        return Qwen3MoeForCausalLM._can_set_experts_implementation()
-
-    @classmethod
-    def _can_set_attn_implementation(cls) -> bool:
-        """Answer for Qwen3-MoE's attention, as above."""
-        return Qwen3MoeForCausalLM._can_set_attn_implementation()
-
 
 def register() -> None:
     """Let the Auto classes of transformers open Grove MoE; once is enough, twice does no harm."""
-    AutoConfig.register(GROVE_MOE, GroveMoeConfig, exist_ok=True)
-    AutoModelForCausalLM.register(GroveMoeConfig, GroveMoeForCausalLM, exist_ok=True)
-    mapping = get_checkpoint_conversion_mapping(Qwen3MoeConfig.model_type)
-    assert mapping is not None
     fused = {"gate_up_proj": ("gate_proj", "up_proj"), "down_proj": ("down_proj",)}
+    conversions: list[WeightConverter] = []
     for target, sources in fused.items():
         stacked: list[ConversionOps] = [MergeModulelist(dim=0)]
-        mapping.append(
+        conversions.append(
             WeightConverter(
                 source_patterns=[f"mlp.chunk_experts.*.{source}.weight" for source in sources],
                 target_patterns=f"mlp.chunk_experts.{target}",
                 operations=[*stacked, Concatenate(dim=1)] if len(sources) > 1 else stacked,
             )
         )
-    register_checkpoint_conversion_mapping(GROVE_MOE, mapping, overwrite=True)
+    register_classes(GroveMoeConfig, GroveMoeForCausalLM, conversions)

@@ -14,12 +14,13 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from data_schemas.upcycling import UpcyclingSettings
-from tasks.algorithms.experts.adjugates import adjugates_per_token
 from tasks.errors import SettingsError
-from tasks.models.architectures import GROVE_MOE
+from tasks.models.architectures import CODE
 from tasks.models.model_folder import read_config
 from tasks.models.weights import INDEX_FILE, SINGLE_FILE, Weights
+from tasks.plugins import pin, reference_to
+from tasks.recipes.grove_moe.family import GROVE_MOE, GroveMoe, adjugates_per_token
+from tasks.recipes.grove_moe.settings import UpcyclingSettings
 from tasks.store.files import write_bytes
 from tasks.store.manifest import MANIFEST
 
@@ -68,6 +69,7 @@ def upcycle(settings: UpcyclingSettings, folder: Path, out: Path) -> dict[str, f
     upcycled = config | {
         "model_type": GROVE_MOE,
         "architectures": ["GroveMoeForCausalLM"],
+        CODE: pin(reference_to(GroveMoe)),
         "num_chunk_experts": groups,
         "chunk_expert_intermediate_size": settings.width,
         "chunk_expert_scale": settings.scale,

@@ -1,0 +1,1 @@
+"""Grove MoE (arXiv 2508.07785): one small expert beside every group of experts."""
