@@ -3,7 +3,6 @@
 from pydantic import ConfigDict, Field
 
 from data_schemas.group import Settings, no_schema
-from data_schemas.rl_settings import RLSettings
 
 
 class AnyRecipe(Settings):
@@ -25,10 +24,3 @@ class RecipeSettings(AnyRecipe):
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, json_schema_extra=no_schema
     )
-
-
-class RecipePhase(Settings):
-    """One phase of RL with its recipe, as its statement records it."""
-
-    rl: RLSettings
-    recipe: AnyRecipe

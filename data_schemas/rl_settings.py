@@ -13,6 +13,7 @@ from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares
 from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import Reuse, RolloutEngines, RolloutKind, TrainerKind
 from data_schemas.prompts import Domain
+from data_schemas.recipe import AnyRecipe
 from data_schemas.references import Named
 
 
@@ -322,6 +323,10 @@ class RLSettings(Settings):
     router_replay: RouterReplay = RouterReplay.R3
     engines: EngineSettings = EngineSettings()
     commit_every: int = Field(default=1, ge=1, description="steps between two checkpoints")
+    recipe: AnyRecipe | None = Field(
+        default=None,
+        description="turns of other agents, other prompts: {implementation: my_recipe.py:name}",
+    )
     seed: Seed = 0
 
     @model_validator(mode="before")
@@ -357,3 +362,10 @@ class RLSettings(Settings):
         if self.prompts_per_step * self.group_size < self.num_mini_batches:
             raise ValueError("num_mini_batches exceeds the responses of a step; lower it")
         return self
+
+
+class RecipePhase(Settings):
+    """One phase of RL with its recipe, as its statement records it."""
+
+    rl: RLSettings
+    recipe: AnyRecipe

@@ -162,10 +162,11 @@ def module_of(reference: str) -> ModuleType:
     return _module(parts, path, _digest(path, parts))
 
 
-def file_of(reference: str) -> Path:
-    """Return the file that a reference is in; errors as in `load`."""
+def digest_of(reference: str) -> str:
+    """Return the digest of the code of a reference; errors as in `load`."""
     attribute(reference)
-    return _path_of(cast("Reference", Reference.parse(reference)))
+    parts = cast("Reference", Reference.parse(reference))
+    return _digest(_path_of(parts), parts)
 
 
 def pin(reference: str) -> str:

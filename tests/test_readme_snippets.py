@@ -27,6 +27,7 @@ from tasks.plugins import load, pin
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+RECIPES = ROOT / "tasks" / "rl" / "README.md"
 BLOCKS = re.findall(r"```(?:python|yaml)\n# (\S+)\n(.*?)```", README.read_text(), flags=re.DOTALL)
 ROWS = {
     "words.jsonl": [{"ask": f"Describe shoe {n}.", "words": 2 + n % 9} for n in range(40)],
@@ -187,6 +188,9 @@ def test_everything_that_is_shown_runs_through_the_pipeline_without_an_edit(fold
     for group, values in SMALL.items():
         own[group] = {**own.get(group, {}), **values}
     own["curation"]["sources"][0]["limit"] = 120
+    (recipe,) = re.findall(r"```python\n(.*?)```", RECIPES.read_text(), re.DOTALL)
+    (folder / "my_recipe.py").write_text(recipe)
+    own["rl_one"]["recipe"] = {"implementation": "my_recipe.py:open_hint"}
     (folder / "small.yaml").write_text(yaml.safe_dump(own))
 
     done = start(folder)
@@ -197,6 +201,7 @@ def test_everything_that_is_shown_runs_through_the_pipeline_without_an_edit(fold
     own = ("my_rows.py:words", "my_loss.py:Sapo", "my_advantage.py:max_rl", "my_family.py:Scaled")
     for name in own:
         assert f"{name}@" in text
+    assert '"implementation":"my_recipe.py:open_hint"' in text.replace("\\", "")
     configs = [path.read_text() for path in (folder / "runs/objects").glob("*/config.json")]
     assert len(configs) > 3
     assert all("my_family.py:Scaled@" in one for one in configs)

@@ -100,7 +100,8 @@ def state_folder(
         earlier: digest of the report with responses that are reused; '' = none.
         recipe: of the phase; None: a plain one.
     """
-    work = {"settings": settings.model_dump(mode="json"), "start": start, "problems": problems}
+    plain = settings.model_dump(mode="json", exclude={"recipe"})
+    work = {"settings": plain, "start": start, "problems": problems}
     if max_tokens:
         work["max_tokens"] = max_tokens
     if earlier:

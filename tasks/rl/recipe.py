@@ -8,8 +8,6 @@ The loop, its state, snapshot and ledger know these Protocols and no recipe. Set
 function that opens one (`data_schemas/recipe.py`); `open_recipe` is the only place that calls it.
 """
 
-import ast
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +22,7 @@ from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import Plot
 from data_schemas.rl_settings import RLSettings
 from tasks.errors import SettingsError
-from tasks.plugins import attribute, file_of
+from tasks.plugins import attribute, digest_of
 from tasks.rl.groups import CollectedGroup
 
 Memory = Mapping[str, JsonValue]
@@ -214,32 +212,12 @@ def open_recipe(settings: AnyRecipe | None, phase: RLSettings) -> Recipe:
     return cast("OpenRecipe", implementation)(settings, phase)
 
 
-def source_digest(implementation: str) -> str:
-    """Hash the source of an implementation and of the modules beside it that it imports.
+def pinned_source(settings: AnyRecipe) -> AnyRecipe:
+    """Add the digest of its source and of the modules beside it that it imports.
 
     What else it imports is covered by the digest of the stage of RL.
+
+    Raises:
+        SettingsError: there is no such implementation.
     """
-    first = file_of(implementation)
-    found: set[Path] = set()
-    waiting = [first]
-    while waiting:
-        path = waiting.pop()
-        if path not in found:
-            found.add(path)
-            waiting += _beside(path, first.parent)
-    digest = hashlib.sha256()
-    for path in sorted(found):
-        digest.update(f"{path.name}\n".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _beside(path: Path, folder: Path) -> list[Path]:
-    """Return the files of a folder that a module imports."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            names |= {item.name.rpartition(".")[2] for item in node.names}
-        if isinstance(node, ast.ImportFrom):
-            names |= {item.name for item in node.names} | {(node.module or "").rpartition(".")[2]}
-    return [file for name in names if (file := folder / f"{name}.py").is_file()]
+    return settings.model_copy(update={"code": digest_of(settings.implementation)})

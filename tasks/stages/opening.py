@@ -3,10 +3,11 @@
 import os
 import time
 import uuid
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.machine_settings import MachineSettings
+from data_schemas.rl_settings import RLSettings
 from data_schemas.scaled import RECIPES, has_judge, scaled
 from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.engines.select import require, require_fit
@@ -17,9 +18,12 @@ from tasks.platform.shell import in_pod, shell
 from tasks.provenance.lineage.connection import check_tracking_uri, require_access
 from tasks.provenance.lineage.shipping import begin
 from tasks.provenance.lineage.signatures.keys import find_signer
+from tasks.rl.recipe import open_recipe, pinned_source
 from tasks.settings import options
 from tasks.store import location
 from tasks.store.interface import store_at
+
+SettingsT = TypeVar("SettingsT", PipelineSettings, RetrainSettings)
 
 
 def _check(group: str, engines: MachineSettings, stage: str) -> None:
@@ -85,7 +89,7 @@ def check_settings(
     options.require_layers(settings)
     chosen = options.with_suites(options.with_sources(settings, sources), suites)
     options.require_roles(chosen)
-    return options.with_own_code(chosen)
+    return options.with_own_code(_with_recipes(chosen))
 
 
 @shell("with_sources")
@@ -112,7 +116,27 @@ def check_retrain_settings(settings: RetrainSettings) -> RetrainSettings:
     _check("evaluation", settings.evaluation.engines, "evaluate")
     if not in_pod():  # this pod may not have the volumes of the other stages
         options.require_folders(settings)
-    return options.with_own_code(settings)
+    return options.with_own_code(_with_recipes(settings))
+
+
+def _with_recipes(settings: SettingsT) -> SettingsT:
+    """Pin the recipes that phases name, and refuse those that do not go with their phase.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    changes: dict[str, RLSettings] = {}
+    for name in ("rl_one", "rl_two", "rl"):
+        phase = getattr(settings, name, None)
+        if not isinstance(phase, RLSettings) or phase.recipe is None:
+            continue
+        try:
+            open_recipe(phase.recipe, phase)
+            own = pinned_source(phase.recipe)
+        except SettingsError as error:
+            raise SettingsError(f"{name}.recipe: {error}") from error
+        changes[name] = phase.model_copy(update={"recipe": own})
+    return settings.model_copy(update=changes) if changes else settings
 
 
 @shell("with_seed")

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.machine_settings import Reuse
-from data_schemas.recipe import AnyRecipe, RecipePhase
+from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import SKIPPED_FILE
-from data_schemas.rl_settings import RLSettings
+from data_schemas.rl_settings import RecipePhase, RLSettings
 from tasks.durability.durable import keep_durable
 from tasks.durability.preemption import listen_for_sigterm
 from tasks.engines.chat import load_tokenizer
@@ -26,7 +26,7 @@ from tasks.provenance.lineage import finished
 from tasks.provenance.lineage.base_model import read_judge
 from tasks.provenance.lineage.stage import stage, workplace
 from tasks.rl import phase as phases
-from tasks.rl.recipe import open_recipe, source_digest
+from tasks.rl.recipe import open_recipe, pinned_source
 from tasks.rl.reuse import read_responses
 from tasks.rl.views import page_of_phase
 from tasks.store import results
@@ -43,7 +43,7 @@ class Trained(NamedTuple):
 @shell("pin_recipe")
 def pin_recipe(recipe: AnyRecipe) -> AnyRecipe:
     """Add the digest of its source to a recipe, which is then part of what a phase is cached by."""
-    return recipe.model_copy(update={"code": source_digest(recipe.implementation)})
+    return pinned_source(recipe)
 
 
 @shell("rl")
@@ -69,7 +69,7 @@ def rl(
         execution: of the workflow.
         max_tokens: stop after the step with this many generated tokens in total; 0 = all steps.
         earlier: of the phase before, whose responses `engines.reuse` may reuse beside grading's.
-        recipe: which turns follow a group, which prompts are shaped; from `pin_recipe`.
+        recipe: in place of that of the settings; from `pin_recipe`.
 
     The state of every committed step is on a disk and, uploaded in the background, in the store
     under a name made of settings, recipe, start model and problems: a phase that was killed resumes
@@ -80,12 +80,14 @@ def rl(
     parts of its steps and the newest responses token by token.
     """
     digest = code_digest("rl")
+    recipe = recipe or settings.recipe
+    settings = settings.model_copy(update={"recipe": None})
     if recipe is not None:
-        source = source_digest(recipe.implementation)
+        source = pinned_source(recipe).code
         if recipe.code != source:
             raise SettingsError(
                 f"the source of {recipe.implementation} is {source[:12]}, and {recipe.code[:12]} "
-                "was pinned; give rl the result of pin_recipe, or start again"
+                "was pinned; pass the settings through check_settings, or start again"
             )
         digest = sha256_bytes(f"{digest} {source}".encode())
     if not settings.steps:

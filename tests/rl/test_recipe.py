@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from data_schemas.recipe import AnyRecipe
+from data_schemas.settings import PipelineSettings
 from tasks.errors import SettingsError
 from tasks.rl import step_snapshot
 from tasks.rl.phase import state_folder, train
-from tasks.rl.recipe import PLAIN, Recipe, open_recipe, source_digest
+from tasks.rl.recipe import PLAIN, Recipe, open_recipe, pinned_source
 from tasks.rl.replay.recompute import compare
+from tasks.stages.opening import check_settings
 
 README = Path(__file__).parents[2] / "tasks" / "rl" / "README.md"
 
@@ -41,11 +43,11 @@ def test_the_file_of_the_readme_trains_and_a_step_of_it_is_replayed(
 
 
 def test_changed_source_has_another_digest_and_the_same_state(own, settings, tmp_path):
-    before = source_digest(own.implementation)
+    before = pinned_source(own).code
     folders = [state_folder(tmp_path, settings, "start", "problems", recipe=own)]
     with (tmp_path / "my_recipe.py").open("a") as file:
         file.write("\n# changed\n")
-    pinned = own.model_copy(update={"code": source_digest(own.implementation)})
+    pinned = pinned_source(own)
     folders.append(state_folder(tmp_path, settings, "start", "problems", recipe=pinned))
 
     assert before != pinned.code
@@ -64,3 +66,15 @@ def test_a_recipe_that_is_none_is_refused_in_one_line(own, settings, tmp_path):
     ):
         with pytest.raises(SettingsError, match=message):
             open_recipe(AnyRecipe(implementation=name), settings)
+
+
+def test_a_phase_of_the_pipeline_names_a_recipe_in_its_settings(own, tmp_path):
+    settings = PipelineSettings.model_validate({"rl_one": {"recipe": own.model_dump()}})
+
+    checked = check_settings.task_function(settings=settings, sources="")
+
+    assert own.model_copy(update={"code": pinned_source(own).code}) == checked.rl_one.recipe
+    assert checked.rl_two == settings.rl_two
+    (tmp_path / "my_recipe.py").write_text("def open_hints(): ...")
+    with pytest.raises(SettingsError, match=r"rl_one\.recipe: my_recipe\.py has no 'open_hint'"):
+        check_settings.task_function(settings=settings, sources="")
