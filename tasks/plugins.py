@@ -236,9 +236,9 @@ def references_in(settings: BaseModel) -> Iterator[Reference]:
             if isinstance(part, BaseModel):
                 yield from references_in(part)
             elif any(isinstance(one, Pluggable) for one in field.metadata):
-                found = Reference.parse(str(part))
-                if found:
-                    yield found
+                reference = Reference.parse(str(part))
+                if reference:
+                    yield reference
 
 
 def _path_of(parts: Reference) -> Path:
@@ -326,16 +326,16 @@ def _digest(path: Path, parts: Reference) -> str:
 
 def _closure(path: Path, parts: Reference) -> set[Path]:
     """The file, the modules that it imports from its folder or package, and files that it names."""
-    found: set[Path] = set()
+    files: set[Path] = set()
     waiting = [path]
     while waiting:
         file = waiting.pop()
-        if file in found:
+        if file in files:
             continue
-        found.add(file)
+        files.add(file)
         waiting.extend(_imported(file, path, parts))
         waiting.extend(_path_of(named) for named in _references(file))
-    return found
+    return files
 
 
 def _named_files(path: Path, parts: Reference) -> Iterator[Reference]:

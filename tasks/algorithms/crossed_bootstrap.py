@@ -274,12 +274,12 @@ def cost_ratio(
         rise_B = means_BC[:, right] - means_BC[:, right - 1]
         if np.quantile(rise_B, (1.0 - CONFIDENCE) / 2.0) <= 0.0:
             return CostRatio(None, "a plateau: the rise at the target is within its noise")
-    found = []
+    resampled = []
     for place in range(min(replicates, len(draws.seeds_BS))):
         sides = [(tokens[place], means[place]) for tokens, means in curves]
-        found.append(float(log_ratios(sides[0], sides[1], grid).mean()))
-    finite = np.isfinite(found)
+        resampled.append(float(log_ratios(sides[0], sides[1], grid).mean()))
+    finite = np.isfinite(resampled)
     if 1.0 - finite.mean() > MAX_WITHOUT_CROSSING:
         return CostRatio(None, f"{1.0 - finite.mean():.0%} of the replicates do not reach it")
     mean = float(np.exp(log_ratios(ours.mean, theirs.mean, grid).mean()))
-    return CostRatio(percentile_interval(mean, np.exp(np.array(found)[finite])))
+    return CostRatio(percentile_interval(mean, np.exp(np.array(resampled)[finite])))

@@ -70,7 +70,7 @@ def mismatch_anatomy(
     gap = gap_NT[kept_NT]
     p99, p999, largest = np.quantile(gap.abs().numpy(force=True), [0.99, 0.999, 1.0])
     sums = gap_NT.sum(dim=1)[kept_NT.any(dim=1)]
-    found = {
+    measures = {
         "abs_logprob_p99": float(p99),
         "abs_logprob_p999": float(p999),
         "abs_logprob_max": float(largest),
@@ -80,14 +80,14 @@ def mismatch_anatomy(
     }
     tail = _tail_index(gap.abs())
     if tail is not None:
-        found["tail_index"] = tail
+        measures["tail_index"] = tail
     place_NT = mask_NT.cumsum(dim=1) - 1
     quarter = (QUARTERS * place_NT // mask_NT.sum(dim=1, keepdim=True).clamp(min=1))[kept_NT]
     k3 = torch.expm1(gap) - gap
     for index in range(QUARTERS):
         if (quarter == index).any():
-            found[f"k3_quarter_{index + 1}"] = float(k3[quarter == index].mean())
-    return {f"mismatch/{name}": value for name, value in found.items()}
+            measures[f"k3_quarter_{index + 1}"] = float(k3[quarter == index].mean())
+    return {f"mismatch/{name}": value for name, value in measures.items()}
 
 
 def _effective_share(log_weights: torch.Tensor) -> float:

@@ -95,7 +95,7 @@ def rollout_arrays(
             "role": rollout.role,
             "reused": rollout.reused,
         }
-        | _shown_out(rollout)
+        | _shaping_out(rollout)
         for rollout in rollouts
     ]
 
@@ -139,10 +139,10 @@ def _mask(arrays: Mapping[str, NDArray], response: slice) -> NDArray[np.bool_] |
     return None if mask_R is None or mask_R.all() else mask_R
 
 
-def _shown_out(rollout: Rollout) -> dict[str, Any]:
+def _shaping_out(rollout: Rollout) -> dict[str, Any]:
     """Say what a shaped prompt showed; nothing for other rollouts, whose bytes stay."""
-    shown: dict[str, Any] = {"shown": list(rollout.shown)} if rollout.shown else {}
-    return shown if rollout.bare_prompt is None else shown | {"bare": len(rollout.bare_prompt)}
+    shaping: dict[str, Any] = {"shown": list(rollout.shown)} if rollout.shown else {}
+    return shaping if rollout.bare_prompt is None else shaping | {"bare": len(rollout.bare_prompt)}
 
 
 class _Cursor:

@@ -158,17 +158,17 @@ class Collected:
         return [item for item in self.groups if item.outcome is not GroupOutcome.SURPLUS]
 
 
-def merge_draw(whole: Collected, found: Collected, skipped: list[Skipped]) -> Collected:
+def merge_draw(whole: Collected, part: Collected, skipped: list[Skipped]) -> Collected:
     """Add a draw to the step so far."""
     return replace(
         whole,
-        groups=[*whole.groups, *found.groups],
+        groups=[*whole.groups, *part.groups],
         skipped=[*whole.skipped, *skipped],
-        in_flight=[*whole.in_flight, *found.in_flight],
-        costs=[*whole.costs, *found.costs],
-        metrics=found.metrics | whole.metrics,
-        rollout_seconds=whole.rollout_seconds + found.rollout_seconds,
-        reward_seconds=whole.reward_seconds + found.reward_seconds,
+        in_flight=[*whole.in_flight, *part.in_flight],
+        costs=[*whole.costs, *part.costs],
+        metrics=part.metrics | whole.metrics,
+        rollout_seconds=whole.rollout_seconds + part.rollout_seconds,
+        reward_seconds=whole.reward_seconds + part.reward_seconds,
     )
 
 
@@ -383,8 +383,8 @@ class Collector:
             fresh, skipped = self._draw(step, number, max(0, missing + ahead))
             if number == 0:
                 fresh = [*self._turns.take(size), *self._turns.begin(fresh)]
-            found = self._round(step, fresh, begun, enough=missing if free else 0)
-            whole = merge_draw(whole, found, skipped)
+            part = self._round(step, fresh, begun, enough=missing if free else 0)
+            whole = merge_draw(whole, part, skipped)
             # Over the whole step: a refill of two prompts has too few rollouts for a share.
             check_abstentions(settings, [item.group for item in whole.groups])
             in_flight = 0 if free else sum(item.group.turn is None for item in whole.in_flight)
@@ -398,10 +398,10 @@ class Collector:
 
     def _draw(self, step: int, number: int, count: int) -> tuple[list[OpenGroup], list[Skipped]]:
         self._neighbours = Neighbours(self._problems, self._history)
-        drawn = self._stream.take(count, self._reason_to_pass)
-        known = self._history.predicted_tokens([problem for problem, _ in drawn.passed_over])
+        draw = self._stream.take(count, self._reason_to_pass)
+        known = self._history.predicted_tokens([problem for problem, _ in draw.passed_over])
         skipped = []
-        for (problem, reason), tokens in zip(drawn.passed_over, known, strict=True):
+        for (problem, reason), tokens in zip(draw.passed_over, known, strict=True):
             saved = round(self._settings.group_size * (tokens or 0.0))
             skipped.append(Skipped(problem, number, GroupOutcome(reason), saved))
             if reason == GroupOutcome.SKIPPED_ZERO_VARIANCE:
@@ -414,7 +414,7 @@ class Collector:
                 self._settings.group_size,
                 stream=self._earlier.stream(step, problem),
             )
-            for place, problem in enumerate(drawn.problems)
+            for place, problem in enumerate(draw.problems)
         ]
         return fresh, skipped
 
@@ -437,7 +437,7 @@ class Collector:
         groups = [*(item.group for item in begun), *fresh]
         rolled = self._sample(step, groups, enough)
         new, drafted, scored = rolled.new, rolled.drafted, rolled.scored
-        found = {
+        outcomes = {
             key: self._settle(
                 InFlight(
                     group, sum(rollout.num_generated for rollout in new[key]), drafted[key]
@@ -446,14 +446,14 @@ class Collector:
             )
             for key, group in rolled.groups.items()
         }
-        finished = {key: item for key, item in found.items() if isinstance(item, CollectedGroup)}
+        finished = {key: item for key, item in outcomes.items() if isinstance(item, CollectedGroup)}
         for key, item in finished.items():
             self._turns.follow(key, item)
         return Collected(
             step=step,
             policy_version=self._engine.policy_version,
             groups=list(finished.values()),
-            in_flight=[item for item in found.values() if isinstance(item, InFlight)],
+            in_flight=[item for item in outcomes.values() if isinstance(item, InFlight)],
             costs=costs_of(groups, new, drafted, scored, rolled.rollout_seconds),
             metrics=rolled.metrics,
             rollout_seconds=rolled.rollout_seconds,
@@ -488,8 +488,8 @@ class Collector:
             drafted[request.problem_id] += tokens
         ordered = order_requests(requests, expected.tokens, sampling.segment_tokens)
         if enough:
-            drawn = {key: group.step for key, group in owners.items()}
-            ordered = oldest_first(ordered, drawn, due=step - self._settings.engines.staleness)
+            steps = {key: group.step for key, group in owners.items()}
+            ordered = oldest_first(ordered, steps, due=step - self._settings.engines.staleness)
         new = self._generate(owners, prompts, ordered, sampling)
         rolled = time.perf_counter()
         scored = self._scorer.gather()
@@ -551,8 +551,8 @@ class Collector:
                     self._submit(group, item)
         for rollouts in new.values():
             rollouts.sort(key=lambda rollout: rollout.sample)
-        asked = sum(request.num_samples for request in requests)
-        if not sampling.enough and asked != sum(map(len, new.values())):
+        requested = sum(request.num_samples for request in requests)
+        if not sampling.enough and requested != sum(map(len, new.values())):
             raise EngineError("the rollout engine did not return every requested sample")
         return new
 
@@ -575,13 +575,13 @@ class Collector:
         group = item.group
         if not group.complete:
             return item
-        found = [
+        verdicts = [
             excused(group.turn, scored[group.key, rollout.sample]) for rollout in group.rollouts
         ]
         shaping = penalties(self._settings, group.rollouts)
         items = tuple(
             ScoredRollout(rollout, one.text, one.verdict, penalty)
-            for rollout, one, penalty in zip(group.rollouts, found, shaping, strict=True)
+            for rollout, one, penalty in zip(group.rollouts, verdicts, shaping, strict=True)
         )
         whole = RolloutGroup(group.problem, items)
         return CollectedGroup(

@@ -172,20 +172,20 @@ def scores_vary(scores: Sequence[float]) -> bool:
     return bool(has_variance(scores_PG, torch.ones_like(scores_PG, dtype=torch.bool)))
 
 
-def fill(found: Sequence[CollectedGroup], places: int) -> list[CollectedGroup]:
+def fill(groups: Sequence[CollectedGroup], places: int) -> list[CollectedGroup]:
     """Fill the batch with groups that have reward variance, then with others in order of drawing.
 
     Groups for which there is no room become SURPLUS: generated, counted, not trained. Turns of
     other agents take no place: their quotas bound them before they are generated.
     """
     ranked = sorted(
-        (index for index, item in enumerate(found) if item.turn is None),
-        key=lambda index: found[index].outcome is not GroupOutcome.NON_ZERO_VARIANCE,
+        (index for index, item in enumerate(groups) if item.turn is None),
+        key=lambda index: groups[index].outcome is not GroupOutcome.NON_ZERO_VARIANCE,
     )
     surplus = set(ranked[places:])
     return [
         replace(item, outcome=GroupOutcome.SURPLUS) if index in surplus else item
-        for index, item in enumerate(found)
+        for index, item in enumerate(groups)
     ]
 
 

@@ -128,8 +128,8 @@ def read_problems(graded: Path, judge: JudgeKind = JudgeKind.NONE) -> tuple[Prob
 def verifiers_in_use(phase: Phase) -> frozenset[str]:
     """Name the verifiers that the prompts of a phase are scored by."""
     domains = phase.settings.domains
-    drawn = verifiers_of(problem for problem in phase.problems if problem.domain in domains)
-    return drawn | phase.recipe.verifiers
+    named = verifiers_of(problem for problem in phase.problems if problem.domain in domains)
+    return named | phase.recipe.verifiers
 
 
 def train(  # noqa: C901 - the loop, read from top to bottom in one place
@@ -165,7 +165,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
         generated = sum(map(_generated_tokens, state.read_steps(folder, now.step)))
         if 0 < phase.max_tokens <= generated:
             return
-        between = _between(phase, now.step)
+        pending = _pending_after(phase, now.step)
         if phase.code not in now.code:
             now = now.model_copy(update={"code": (*now.code, phase.code)})
         engine = opened.enter_context(closing(open_engine(settings.engines, phase.start)))
@@ -176,7 +176,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             load_tokenizer(phase.start),
             scorer,
             phase.problems,
-            between.collector,
+            pending.collector,
             phase.recipe,
         )
         if stop.requested.is_set() and now.step < settings.steps:
@@ -188,7 +188,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
                     collector,
                     staleness=settings.engines.steps_ahead,
                     last_step=settings.steps,
-                    waiting=between.waiting,
+                    waiting=pending.waiting,
                 )
             )
         )
@@ -214,8 +214,8 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             state.write_step(folder, record)
             due = step % settings.commit_every == 0 or step == settings.steps
             if due or stop.requested.is_set():
-                between = state.Between(collector.state(), producer.waiting)
-                files = {state.INFLIGHT_FILE: state.encode(between)}
+                pending = state.PendingState(collector.state(), producer.waiting)
+                files = {state.INFLIGHT_FILE: state.encode(pending)}
                 state.commit(folder, now, trainer, files)
             yield record
             is_committed = states.newest(folder) == step
@@ -229,10 +229,10 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
                 return
 
 
-def _between(phase: Phase, step: int) -> state.Between:
+def _pending_after(phase: Phase, step: int) -> state.PendingState:
     """Return what there is between a committed step and the next one."""
     if not step:
-        return state.Between(first_state(phase.problems, phase.earlier), ())
+        return state.PendingState(first_state(phase.problems, phase.earlier), ())
     # A warning, because the curves of the phase come from more than one process.
     logger.warning("continuing after committed step %d of %d", step, phase.settings.steps)
     data = states.read_file(phase.state, step, state.INFLIGHT_FILE)
@@ -337,11 +337,11 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
 
 
 def _require_all_steps(phase: Phase, records: Sequence[state.StepRecord]) -> None:
-    steps, asked = len(records), phase.settings.steps
+    steps, planned = len(records), phase.settings.steps
     enough = 0 < phase.max_tokens <= sum(map(_generated_tokens, records))
-    if steps < asked and not enough:
+    if steps < planned and not enough:
         raise EngineError(
-            f"{phase.state} holds {steps} of {asked} steps, so nothing is committed as a result. "
+            f"{phase.state} holds {steps} of {planned} steps, so nothing is committed as a result. "
             "Run again: the phase continues from there. If it repeats, another process removes "
             "that folder."
         )

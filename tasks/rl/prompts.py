@@ -176,7 +176,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class Draw:
     """Result of one draw: prompts to roll out, and skipped prompts with the reason."""
 
     problems: list[Problem]
@@ -216,7 +216,7 @@ class PromptStream:
         """Problems in the stream."""
         return sum(len(rows) for rows in self._problems.values())
 
-    def take(self, count: int, reason_to_pass: Callable[[Problem], str] | None = None) -> Drawn:
+    def take(self, count: int, reason_to_pass: Callable[[Problem], str] | None = None) -> Draw:
         """Draw `count` prompts and advance the position.
 
         Args:
@@ -224,17 +224,17 @@ class PromptStream:
             reason_to_pass: '' for a prompt to roll out, else why it is skipped. Once every prompt
                 was offered, the following ones are not skipped, so that a draw always ends.
         """
-        drawn = Drawn([], [])
+        draw = Draw([], [])
         offered = 0
-        while len(drawn.problems) < count:
+        while len(draw.problems) < count:
             problem = self._next()
             reason = reason_to_pass(problem) if reason_to_pass else ""
             if reason and offered < self.num_problems:
-                drawn.passed_over.append((problem, reason))
+                draw.passed_over.append((problem, reason))
             else:
-                drawn.problems.append(problem)
+                draw.problems.append(problem)
             offered += 1
-        return drawn
+        return draw
 
     def _next(self) -> Problem:
         domain, index = self._order.take()

@@ -93,15 +93,15 @@ def read_responses(reuse: Reuse, folders: Sequence[Path]) -> dict[str, Responses
     A folder without them, such as a graded set of another engine, adds none; without reuse none
     are read.
     """
-    found: dict[str, Responses] = {}
+    responses: dict[str, Responses] = {}
     if reuse is not Reuse.PREFIX:
-        return found
+        return responses
     for path in (folder / RESPONSES for folder in folders):
         rows = read_table(path, ResponseTokens) if path.exists() else []
         rows.sort(key=lambda row: (row.stream, row.sample))
         for stream, samples in groupby(rows, key=lambda row: row.stream):
-            found[stream] = tuple(np.array(row.tokens, np.int32) for row in samples)
-    return found
+            responses[stream] = tuple(np.array(row.tokens, np.int32) for row in samples)
+    return responses
 
 
 def write_responses(folder: Path, responses: Mapping[str, Responses]) -> None:

@@ -52,7 +52,7 @@ def forecast(
     unknown = [index for index in guesses if not len(requests[index].response_tokens)]
     drafts = [np.empty(0, np.int32)] * len(requests)
     if unknown and waves > 1.0:
-        asked = [
+        trials = [
             Request(str(index), requests[index].prompt_tokens, 1, stream=requests[index].stream)
             for index in unknown
         ]
@@ -62,7 +62,7 @@ def forecast(
             seed=sampling.seed,
             record_routes=False,
         )
-        for draft in engine.generate(asked, short):
+        for draft in engine.generate(trials, short):
             index = int(draft.problem_id)
             drafts[index] = draft.response_tokens
             if len(drafts[index]) < short.max_new_tokens:
@@ -94,10 +94,10 @@ def order_requests(
     return [replace(requests[index], expected_tokens=left[index]) for index in longest_first(left)]
 
 
-def oldest_first(requests: Sequence[Request], drawn: Mapping[str, int], due: int) -> list[Request]:
+def oldest_first(requests: Sequence[Request], steps: Mapping[str, int], due: int) -> list[Request]:
     """Put what was drawn in earlier steps first; what was drawn by step `due` has to end."""
-    ordered = sorted(requests, key=lambda request: drawn[request.problem_id])
-    return [replace(request, due=drawn[request.problem_id] <= due) for request in ordered]
+    ordered = sorted(requests, key=lambda request: steps[request.problem_id])
+    return [replace(request, due=steps[request.problem_id] <= due) for request in ordered]
 
 
 def schedule_metrics(

@@ -134,7 +134,7 @@ INFLIGHT_FILE = "state.npz"
 
 
 @dataclass(frozen=True, slots=True)
-class Between:
+class PendingState:
     """Everything between a committed step and the next one."""
 
     collector: CollectorState
@@ -142,32 +142,32 @@ class Between:
     """Rolled out and scored, not trained on yet; oldest first."""
 
 
-def encode(between: Between) -> bytes:
+def encode(pending: PendingState) -> bytes:
     """Pack everything into one file."""
     rollouts: list[Rollout] = []
     meta = {
-        "position": between.collector.position,
+        "position": pending.collector.position,
         "records": {
             name: record.model_dump(mode="json")
-            for name, record in between.collector.records.items()
+            for name, record in pending.collector.records.items()
         },
-        "stage": between.collector.stage.model_dump(mode="json"),
-        "open": [_open_out(group, rollouts) for group in between.collector.open_groups],
-        "waiting": [_collected_out(item, rollouts) for item in between.waiting],
+        "stage": pending.collector.stage.model_dump(mode="json"),
+        "open": [_open_out(group, rollouts) for group in pending.collector.open_groups],
+        "waiting": [_collected_out(item, rollouts) for item in pending.waiting],
     }
-    if between.collector.turns:  # without any, the bytes are those of a plain phase
-        meta["turns"] = [turn.model_dump(mode="json") for turn in between.collector.turns]
-    if between.collector.memory:
-        meta["memory"] = dict(between.collector.memory)
+    if pending.collector.turns:  # without any, the bytes are those of a plain phase
+        meta["turns"] = [turn.model_dump(mode="json") for turn in pending.collector.turns]
+    if pending.collector.memory:
+        meta["memory"] = dict(pending.collector.memory)
     arrays, rows = codec.rollout_arrays(rollouts)
-    responses = between.collector.responses
+    responses = pending.collector.responses
     flat = [tokens for name in sorted(responses) for tokens in responses[name]]
     arrays["earlier_responses"] = np.concatenate([np.empty(0, np.int32), *flat])
     lengths = {name: [len(tokens) for tokens in responses[name]] for name in sorted(responses)}
     return codec.pack(arrays, meta | {"rollouts": rows, "earlier_responses": lengths})
 
 
-def decode(data: bytes, problems: Sequence[Problem]) -> Between:
+def decode(data: bytes, problems: Sequence[Problem]) -> PendingState:
     """Read what `encode` wrote.
 
     Raises:
@@ -177,7 +177,7 @@ def decode(data: bytes, problems: Sequence[Problem]) -> Between:
     arrays, meta = codec.unpack(data)
     rollouts = iter(codec.rollouts_of(arrays, meta["rollouts"]))
     try:
-        return Between(
+        return PendingState(
             collector=CollectorState(
                 position=meta["position"],
                 records={
@@ -199,14 +199,14 @@ def decode(data: bytes, problems: Sequence[Problem]) -> Between:
 def _responses_in(
     arrays: Mapping[str, NDArray], lengths: Mapping[str, Sequence[int]]
 ) -> dict[str, Responses]:
-    found, start = {}, 0
+    responses, start = {}, 0
     for name, of_stream in lengths.items():
         ends = [start + length for length in accumulate(of_stream)]
         begins = [start, *ends[:-1]]
         tokens = arrays["earlier_responses"]
-        found[name] = tuple(tokens[b:e].copy() for b, e in zip(begins, ends, strict=True))
+        responses[name] = tuple(tokens[b:e].copy() for b, e in zip(begins, ends, strict=True))
         start = ends[-1]
-    return found
+    return responses
 
 
 def _open_out(group: OpenGroup, rollouts: list[Rollout]) -> dict[str, Any]:
@@ -295,9 +295,9 @@ def _collected_in(
 def group_out(entry: CollectedGroup, rollouts: list[Rollout]) -> dict[str, Any]:
     """Turn a finished group into JSON; its rollouts go to the end of the list."""
     rollouts.extend(item.rollout for item in entry.group.rollouts)
-    given = {} if entry.advantages is None else {"advantages": list(entry.advantages)}
+    advantages = {} if entry.advantages is None else {"advantages": list(entry.advantages)}
     return (
-        given
+        advantages
         | _turn_out(entry.turn)
         | {
             "problem": entry.group.problem.id,

@@ -129,11 +129,11 @@ def one_step(
         gate=gate.count_overflow(decision, losses),
         rows=tuple(map(dict, rows_of_recipe)),
     )
-    given = step_snapshot.StepInputs(
+    inputs = step_snapshot.StepInputs(
         settings, engines.vocabulary, tuple(collected.trained), decision, as_drawn
     )
-    made = step_snapshot.StepOutputs(batch, rows, advantages_NT, weights_NT, plan)
-    return record, updates + len(losses), step_snapshot.seal(given, (old, drawn), watch, made)
+    outputs = step_snapshot.StepOutputs(batch, rows, advantages_NT, weights_NT, plan)
+    return record, updates + len(losses), step_snapshot.seal(inputs, (old, drawn), watch, outputs)
 
 
 def old_scores(engines: Engines, batch: StepBatch) -> TokenScores:
@@ -179,7 +179,7 @@ def update(
     losses = []
     for number, part in enumerate(rows):
         loss = RecordingLoss(policy)
-        found = engines.trainer.update(
+        step_loss = engines.trainer.update(
             training.select(part),
             loss,
             temperature=engines.settings.temperature,
@@ -189,7 +189,7 @@ def update(
             auxiliary=engines.settings.loss.auxiliary,
         )
         watch.record(loss.calls)
-        losses.append(found)
+        losses.append(step_loss)
     return losses
 
 

@@ -160,20 +160,20 @@ def seal(
     )
 
 
-def output_arrays(made: StepOutputs, calls: Sequence[LossCall]) -> dict[str, NDArray]:
+def output_arrays(step_outputs: StepOutputs, calls: Sequence[LossCall]) -> dict[str, NDArray]:
     """Name all outputs of a step; a replay uses the same names."""
-    batch = made.batch
-    plan = {} if made.plan is None else made.plan.columns()
+    batch = step_outputs.batch
+    plan = {} if step_outputs.plan is None else step_outputs.plan.columns()
     names = sorted({name for call in calls for name in call.metrics})
     return {
         "tokens_NT": batch.tokens.tokens_NT.numpy(),
         "response_NT": batch.tokens.response_NT.numpy(),
         "owners_N2": np.array(batch.owners, np.int64).reshape(-1, 2),
         "scalar_advantages_N": batch.advantages_N.numpy(),
-        "advantages_NT": made.advantages_NT.numpy(),
-        "correction_NT": made.correction_NT.numpy(),
-        "update_rows": _concatenate(made.rows),
-        "update_sizes": np.array([len(part) for part in made.rows], np.int64),
+        "advantages_NT": step_outputs.advantages_NT.numpy(),
+        "correction_NT": step_outputs.correction_NT.numpy(),
+        "update_rows": _concatenate(step_outputs.rows),
+        "update_sizes": np.array([len(part) for part in step_outputs.rows], np.int64),
         **{f"plan/{name}_NT": column.numpy() for name, column in plan.items()},
         "loss/loss_C": np.array([float(call.value) for call in calls], np.float32),
         **{
@@ -269,9 +269,11 @@ def find_snapshots(folder: Path, last: int) -> list[Path]:
 
     A phase that was resumed on another machine has only those of the steps done there.
     """
-    found = [(int(path.stem), path) for path in sorted((folder / FOLDER).glob("[0-9]*.npz"))]
+    numbered = [(int(path.stem), path) for path in sorted((folder / FOLDER).glob("[0-9]*.npz"))]
     return [
-        path for step, path in found if step <= last and (step > last - NEWEST or step % EVERY == 0)
+        path
+        for step, path in numbered
+        if step <= last and (step > last - NEWEST or step % EVERY == 0)
     ]
 
 

@@ -104,11 +104,11 @@ class TurnQueue:
         """Put a recipe's first turns in the place of prompts that were drawn."""
         if self._recipe is None:
             return [*fresh]
-        found = []
+        groups = []
         for group in fresh:
             turn = self._recipe.first_turn(group.key, group.problem, self._memory)
-            found.append(_open(turn, group.round, group.size) if turn else group)
-        return found
+            groups.append(_open(turn, group.round, group.size) if turn else group)
+        return groups
 
     def follow(self, key: str, entry: CollectedGroup) -> None:
         """Queue the turns that follow a settled group."""

@@ -68,7 +68,7 @@ def responses_of(
     """
     rows = {(int(g), int(s)): n for n, (g, s) in enumerate(snapshot.outputs["owners_N2"])}
     gaps = [_largest_gap(snapshot, rows, place) for place in range(len(snapshot.groups))]
-    shown: list[GroupView] = []
+    views_of_groups: list[GroupView] = []
     tokens = 0
     for place in sorted(range(len(gaps)), key=lambda place: -gaps[place]):
         entry = snapshot.groups[place]
@@ -79,9 +79,9 @@ def responses_of(
             _response(snapshot, item, rows.get((place, sample)), tokenizer)
             for sample, item in enumerate(entry.group.rollouts)
         ]
-        shown.append(_group(entry, views))
-    left_out = len(gaps) - len(shown)
-    return Responses(step=snapshot.step, groups=tuple(shown), left_out=left_out)
+        views_of_groups.append(_group(entry, views))
+    left_out = len(gaps) - len(views_of_groups)
+    return Responses(step=snapshot.step, groups=tuple(views_of_groups), left_out=left_out)
 
 
 def _group(entry: CollectedGroup, views: Sequence[ResponseView]) -> GroupView:
@@ -127,12 +127,12 @@ def _response(
 
 def _largest_gap(snapshot: StepSnapshot, rows: dict[tuple[int, int], int], place: int) -> float:
     """Largest |dlogp| of a group's tokens; 0 for a group outside of the batch."""
-    found = [
+    gaps = [
         np.abs(_gaps(snapshot, row, item.rollout)).max(initial=0.0)
         for sample, item in enumerate(snapshot.groups[place].group.rollouts)
         if (row := rows.get((place, sample))) is not None
     ]
-    return float(max(found, default=0.0))
+    return float(max(gaps, default=0.0))
 
 
 def _gaps(snapshot: StepSnapshot, row: int, rollout: Rollout) -> NDArray[np.float32]:

@@ -14,8 +14,8 @@ def expand(sources: Iterable[Source]) -> tuple[Source, ...]:
         SettingsError: a group is a source to train on, contains itself, or has no folder for the
             data of a member.
     """
-    found = [one for source in sources for one in _expanded(source, ())]
-    return tuple(dict.fromkeys(found))
+    expanded = [one for source in sources for one in _expanded(source, ())]
+    return tuple(dict.fromkeys(expanded))
 
 
 def _expanded(source: Source, within: tuple[str, ...]) -> Iterator[Source]:

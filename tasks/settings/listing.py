@@ -70,8 +70,8 @@ def format_value(value: object) -> str:
         case StrEnum():
             return value.value
         case BaseModel():
-            given = {name: getattr(value, name) for name in type(value).model_fields}
-            return ", ".join(f"{name} {format_value(one)}" for name, one in given.items() if one)
+            values = {name: getattr(value, name) for name in type(value).model_fields}
+            return ", ".join(f"{name} {format_value(one)}" for name, one in values.items() if one)
         case dict():
             return ", ".join(
                 f"{format_value(key)} {format_value(one)}" for key, one in value.items()
@@ -120,16 +120,16 @@ def select(rows: Sequence[Row], group: str, find: str) -> list[Row]:
     if group and group not in groups:
         near = did_you_mean(group, groups) or f"use one of {', '.join(groups)}"
         raise SettingsError(f"there is no group {group!r}; {near}")
-    found = [
+    matches = [
         row
         for row in rows
         if row.name.startswith(f"{group}." if group else "")
         and find.lower() in f"{row.name} {row.meaning}".lower()
     ]
-    if not found:
+    if not matches:
         near = did_you_mean(find, [name.rpartition(".")[2] for name in names])
         raise SettingsError(f"no setting contains {find!r}{near and f'; {near}'}")
-    return found
+    return matches
 
 
 def _dots(name: str) -> list[int]:

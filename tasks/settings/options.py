@@ -71,8 +71,8 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
     Raises:
         SettingsError: an entry is not adapter=path, or a group cannot be read.
     """
-    given = parse_sources(sources) if sources.strip() else settings.curation.sources
-    chosen = expand(given)
+    parsed = parse_sources(sources) if sources.strip() else settings.curation.sources
+    chosen = expand(parsed)
     if chosen == settings.curation.sources:
         return settings
     curation = settings.curation.model_copy(update={"sources": chosen})

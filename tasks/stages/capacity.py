@@ -64,10 +64,10 @@ def capacity(
         start, layout=layout, precision=precision, gpus=gpus, gpu_gib=gpu_gib
     )
     plan = plans.override_work(overridden, prompt, response, sequences)
-    found = plan.budget()
-    Console(highlight=False).print(budget_table(plan.title(), found))
-    if not found.fits(HEADROOM):
-        raise CapacityError(f"{plan.name} {describe_fit(found)}")
+    estimate = plan.budget()
+    Console(highlight=False).print(budget_table(plan.title(), estimate))
+    if not estimate.fits(HEADROOM):
+        raise CapacityError(f"{plan.name} {describe_fit(estimate)}")
     source = read_source(lengths, column, prompt_column, plan.work.response_tokens)
     rows = list(compare(variants(plan), source.draw, Efficiency(), source.mean))
     Console(highlight=False).print(step_table(rows))
@@ -75,4 +75,4 @@ def capacity(
     deck(html.decode())
     if page:
         write_bytes(Path(page), html)
-    return describe_fit(found)
+    return describe_fit(estimate)

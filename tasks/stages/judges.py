@@ -75,12 +75,12 @@ def measure_judge(
         left_out = json.loads((folder / collection.LEFT_OUT).read_bytes())
         pairs = collection.read_collection(folder)
         with record.output("report") as out:
-            found = measure(settings, ModelJudge(model), start, pairs, left_out, out)
-        facts = report.facts(found)
+            measured = measure(settings, ModelJudge(model), start, pairs, left_out, out)
+        facts = report.facts(measured)
         record.facts(facts)
-        record.rows(len(pairs[0]) + len(pairs[1]), found.held_out_pairs)
+        record.rows(len(pairs[0]) + len(pairs[1]), measured.held_out_pairs)
         deck_of_facts("measure_judge", facts)
-        Console().print(report.table(found))
+        Console().print(report.table(measured))
         return record.ref("report", ReportRef)
 
 

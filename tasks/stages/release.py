@@ -50,7 +50,7 @@ def release(
         )
         evaluations = read_progression(compared)
         parents = {evaluation.model: evaluation for evaluation in evaluations[:-1]}
-        made_by = chain(store.uri, [candidate.statement])
+        producers = chain(store.uri, [candidate.statement])
         cache = workplace(store)
         current = None
         if replaces:
@@ -58,12 +58,12 @@ def release(
                 settings.name, replaces, execution.id, store.tracking_uri
             ) and is_current(settings.name, replaces, candidate.digest, store.uri)
         background = gate.Background(
-            gates=mismatch.gates_behind(made_by, cache),
+            gates=mismatch.gates_behind(producers, cache),
             start_is_released=current,
             champion=find_champion(settings.name, candidate.digest, progression, store),
             audit=evidence.audited(store.uri, [candidate.statement, progression.statement]),
-            contamination=evidence.contamination(made_by, cache),
-            waste=evidence.waste(made_by, cache),
+            contamination=evidence.contamination(producers, cache),
+            waste=evidence.waste(producers, cache),
         )
         decision = gate.decide(
             settings, evaluations[-1], parents, read_comparisons(compared), background

@@ -42,8 +42,8 @@ def replay(model: str, phase: str, step: int, loss: str, store: str, file: str) 
     console.print(compared_table(snapshot, rows))
     if kind is not None:
         console.print(effects_table(*counterfactual.compare_losses(snapshot, kind)))
-    shown = {row.name: row.difference or "equal" for row in rows}
-    deck_of_facts(f"replay of step {snapshot.step}", shown)
+    differences = {row.name: row.difference or "equal" for row in rows}
+    deck_of_facts(f"replay of step {snapshot.step}", differences)
     wrong = [f"{row.name}: {row.difference}" for row in rows if row.difference]
     if wrong:
         raise TamperError(

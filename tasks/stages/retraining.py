@@ -125,13 +125,13 @@ def find_start(settings: RetrainSettings, from_inbox: str, model: str, store: St
     settings = outcome.with_inputs(settings, from_inbox, model)
     if not in_pod():  # the image of this pod differs from that of the stages with engines
         require(settings.rl.engines)
-    found = find_released(settings.release.name, store.tracking_uri, store.uri)
+    released = find_released(settings.release.name, store.tracking_uri, store.uri)
     return Start(
         settings=settings,
-        model=found.model,
-        release=found.statement,
-        known=list(found.curated),
-        held_out=found.held_out,
+        model=released.model,
+        release=released.statement,
+        known=list(released.curated),
+        held_out=released.held_out,
     )
 
 
@@ -187,8 +187,8 @@ def examine_rows(
     held = {file.sha256 for file in listed if file.key in suspects}
     problems = suspicion.without(folder, held)
     counted = intake.count(folder, problems, content_keys(seen))
-    told = [one for one in others if not (one / MIX_REPORT).exists()]  # mixtures repeat them
-    change = drift.measure(seen, problems, night.facets([folder, *told]))
+    unmixed = [one for one in others if not (one / MIX_REPORT).exists()]  # mixtures repeat them
+    change = drift.measure(seen, problems, night.facets([folder, *unmixed]))
     decision = worth.decide_grading(settings, files.reason, counted, change, suspects)
     night.save(store.uri, execution.id, Night(drift=change, refused=night.refusals(folder)))
     facts = {**counted.refused, "drift": change.explain(), "decision": decision.reason}

@@ -62,12 +62,12 @@ def trace(
     Raises:
         SettingsError: not exactly one thing was asked for, or it is not in the store.
     """
-    given = {"model": model, "row": row, "file": file, "source": source}
-    given |= {"verifier": verifier, "judge": judge}
-    asked = {name: value for name, value in given.items() if value} or {"model": RELEASED}
-    if len(asked) > 1:
-        raise SettingsError(f"give one of {', '.join(f'--{name}' for name in asked)}")
-    ((name, value),) = asked.items()
+    options = {"model": model, "row": row, "file": file, "source": source}
+    options |= {"verifier": verifier, "judge": judge}
+    selected = {name: value for name, value in options.items() if value} or {"model": RELEASED}
+    if len(selected) > 1:
+        raise SettingsError(f"give one of {', '.join(f'--{name}' for name in selected)}")
+    ((name, value),) = selected.items()
     check_format(format)
     uri = location.absolute_store(store)
     index = open_store_index(uri)
@@ -105,11 +105,11 @@ def compare_models(before: str, after: str, store: str, format: str) -> str:
     uri = location.absolute_store(store)
     index = open_store_index(uri)
     roots = [find_statements(index, uri, model)[0] for model in (before, after)]
-    found, rows = compare(index, *roots)
-    name = f"{found.before.checkpoint[:16]}-{found.after.checkpoint[:16]}"
-    found = found.model_copy(update={"table": write_rows(uri, name, rows)})
-    say(found, comparison_text(found), format)
-    return found.table
+    difference, rows = compare(index, *roots)
+    name = f"{difference.before.checkpoint[:16]}-{difference.after.checkpoint[:16]}"
+    difference = difference.model_copy(update={"table": write_rows(uri, name, rows)})
+    say(difference, comparison_text(difference), format)
+    return difference.table
 
 
 @shell("forget")
@@ -134,9 +134,9 @@ def forget(rows: str, store: str, show: int, format: str) -> str:
     if file is None:
         raise SettingsError(f"--rows {rows} is remote. Copy it to this machine.")
     index = open_store_index(uri)
-    found = withdraw(index, uri, _place(uri), read_rows(index, uri, file), show)
-    say(found, forget_text(found, uri), format)
-    return found.exclusions
+    withdrawal = withdraw(index, uri, _place(uri), read_rows(index, uri, file), show)
+    say(withdrawal, forget_text(withdrawal, uri), format)
+    return withdrawal.exclusions
 
 
 def check_format(format: str) -> None:

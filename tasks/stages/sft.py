@@ -87,21 +87,21 @@ def sft(
             return Tuned(done.model, done.report)
         with (
             listen_for_sigterm(resources.STAGES["sft"].grace_s) as stop,
-            keep_durable(folder, uri, checkpoint(), stop.seconds_left) as keeper,
+            keep_durable(folder, uri, checkpoint(), stop.seconds_left) as uploads,
         ):
             code = tuple(dict.fromkeys((*train.past_code(folder), digest)))
             with stage(name, settings, store, execution, code) as record:
                 rows, start = record.read("curated", curated), record.read("base", base)
-                course = train.prepare(settings, parent, rows, start, folder, digest)
-                for update in progress(train.updates(course, stop), name, course.num_updates):
+                tuning = train.prepare(settings, parent, rows, start, folder, digest)
+                for update in progress(train.updates(tuning, stop), name, tuning.num_updates):
                     check_lease()
-                    keeper.upload_newest()
+                    uploads.upload_newest()
                     if update.epoch:
                         record.metrics(update.epoch.epoch, update.epoch.metrics())
                 with record.output("model") as model, record.output("report") as report:
-                    facts = train.finish(course, model, report)
+                    facts = train.finish(tuning, model, report)
                 record.facts(facts)
-                record.rows(len(course.rows), len(course.rows))
+                record.rows(len(tuning.rows), len(tuning.rows))
                 deck_of_facts(name, facts)
                 tuned = Tuned(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
         finished.record(uri, name, digest, execution.id, *tuned)

@@ -71,10 +71,10 @@ def measure_cell(
     with stage(name, cell, store, execution, code_digest("measure_cell")) as record:
         folders = {one: record.read(one, ref) for one, ref in zip(names, reports, strict=True)}
         problems = [record.read(f"graded/{place}", ref) for place, ref in enumerate(graded)]
-        found = measures.measure(cell, folders, problems)
+        cell_measures = measures.measure(cell, folders, problems)
         with record.output("report") as out:
-            write_bytes(out / MEASURES_FILE, canonical_json(found))
-        record.facts(found.metrics)
+            write_bytes(out / MEASURES_FILE, canonical_json(cell_measures))
+        record.facts(cell_measures.metrics)
         return record.ref("report", ReportRef)
 
 
@@ -96,11 +96,11 @@ def tabulate_study(
         execution: of the workflow.
     """
     with stage("study", plan, store, execution, code_digest("tabulate_study")) as record:
-        found: list[Measures] = []
+        cells: list[Measures] = []
         for place, ref in enumerate(ref for variant in reports for ref in variant):
             text = (record.read(f"cell/{place}", ref) / MEASURES_FILE).read_bytes()
-            found.append(Measures.model_validate_json(text))
-        kept: Evidence = evidence_file.evidence_of(plan, found)
+            cells.append(Measures.model_validate_json(text))
+        kept: Evidence = evidence_file.evidence_of(plan, cells)
         sheet = report.sheet(kept)
         with record.output("report") as out:
             write_bytes(out / EVIDENCE_FILE, evidence_file.dumped(kept))
@@ -108,8 +108,8 @@ def tabulate_study(
             write_bytes(out / PAGE_FILE, report.page(kept).encode())
         if evidence:
             evidence_file.write(kept, evidence)
-        record.facts({"cells": len(found), "numbers": len(kept.cells)})
-        record.rows(len(found), len(found))
+        record.facts({"cells": len(cells), "numbers": len(kept.cells)})
+        record.rows(len(cells), len(cells))
         deck(report.page(kept))
         report.show(kept)
         return record.ref("report", ReportRef)

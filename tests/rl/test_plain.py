@@ -129,7 +129,7 @@ def digests(settings, problems, tiny_moe, scorer):
             for step in (1, 2)
         ]
         found = [dataclasses.replace(one, reward_seconds=0.0) for one in found]
-        between = state.encode(state.Between(collector.state(), tuple(found)))
+        between = state.encode(state.PendingState(collector.state(), tuple(found)))
         batches = [build(asked, one.trained) for one in found]
         rows = [
             row

@@ -36,9 +36,9 @@ def through_experts(
     if skips:
         order = order[: int(ends[-1])]
     gate, up = gate_up(hidden_MH[order // k], ends).chunk(2, dim=1)
-    said = down(functional.silu(gate) * up, ends)
-    returned = said.new_zeros(len(chosen), said.shape[1])
-    returned[order] = said
+    outputs = down(functional.silu(gate) * up, ends)
+    returned = outputs.new_zeros(len(chosen), outputs.shape[1])
+    returned[order] = outputs
     return torch.bmm(gates_MK[:, None], returned.unflatten(0, (-1, k)))[:, 0]
 
 
@@ -57,6 +57,6 @@ def through_all_experts(
     """Compute every token by every expert and keep those chosen: no shape depends on the routes."""
     everyone = hidden_MH.expand(len(down), -1, -1)
     gate, up = torch.bmm(everyone, gate_up.transpose(1, 2)).chunk(2, dim=2)
-    said_EMH = torch.bmm(functional.silu(gate) * up, down.transpose(1, 2))
+    outputs_EMH = torch.bmm(functional.silu(gate) * up, down.transpose(1, 2))
     rows_M1 = torch.arange(len(hidden_MH), device=hidden_MH.device)[:, None]
-    return torch.bmm(gates_MK[:, None], said_EMH[experts_MK, rows_M1])[:, 0]
+    return torch.bmm(gates_MK[:, None], outputs_EMH[experts_MK, rows_M1])[:, 0]

@@ -61,9 +61,9 @@ def num_kept(density: float, num_entries: int, *, name: str) -> int:
 
 def tensor_threshold(vector: Tensor, kept: int) -> Threshold:
     """Find the trim that keeps the `kept` largest magnitudes of one task vector, all in memory."""
-    found = threshold_within([vector], kept, (0.0, math.inf))
-    assert found, f"{kept} of {vector.numel()} entries"
-    return found
+    threshold = threshold_within([vector], kept, (0.0, math.inf))
+    assert threshold, f"{kept} of {vector.numel()} entries"
+    return threshold
 
 
 def bracket(sample: Tensor, share: float) -> tuple[float, float]:
@@ -82,7 +82,7 @@ def bracket(sample: Tensor, share: float) -> tuple[float, float]:
 
 
 def threshold_within(
-    parts: Iterable[Tensor], kept: int, between: tuple[float, float]
+    parts: Iterable[Tensor], kept: int, bounds: tuple[float, float]
 ) -> Threshold | None:
     """Find the exact threshold of a vector if it lies within a bracket; otherwise return None.
 
@@ -91,9 +91,9 @@ def threshold_within(
     Args:
         parts: of the vector, in any order.
         kept: largest magnitudes that the trim keeps, at least 1.
-        between: lower and upper end; both may be the threshold.
+        bounds: lower and upper end; both may be the threshold.
     """
-    low, high = between
+    low, high = bounds
     num_above, num_from_low, chosen = 0, 0, [np.empty(0, np.float32)]
     for part in parts:
         magnitudes = part.abs().flatten().numpy()

@@ -98,22 +98,22 @@ def _count(group: Sequence[SampleResult], rewards: Sequence[float | None]) -> Ma
     }
 
 
-def table(found: RuleAgreement) -> Table:
+def table(agreement: RuleAgreement) -> Table:
     """Format the counts as shares."""
-    shown = Table(title=f"{found.responses} responses to open text")
-    shown.add_column("")
+    grid = Table(title=f"{agreement.responses} responses to open text")
+    grid.add_column("")
     for column in ("of", "count", "share"):
-        shown.add_column(column, justify="right")
+        grid.add_column(column, justify="right")
     for name, of, count in (
-        ("wrong answers that lose to the reference", found.wrong, found.wrong_lose),
-        ("wrong answers without a verdict", found.wrong, found.wrong_unjudged),
-        ("right answers that do not lose", found.right, found.right_tie),
-        ("right above wrong, as the rule", found.ordered, found.as_rule),
-        ("wrong above right", found.ordered, found.inverted),
-        ("problems with both, all of one reward", found.groups, found.flat),
+        ("wrong answers that lose to the reference", agreement.wrong, agreement.wrong_lose),
+        ("wrong answers without a verdict", agreement.wrong, agreement.wrong_unjudged),
+        ("right answers that do not lose", agreement.right, agreement.right_tie),
+        ("right above wrong, as the rule", agreement.ordered, agreement.as_rule),
+        ("wrong above right", agreement.ordered, agreement.inverted),
+        ("problems with both, all of one reward", agreement.groups, agreement.flat),
     ):
-        shown.add_row(name, str(of), str(count), f"{count / of:.1%}" if of else "")
-    return shown
+        grid.add_row(name, str(of), str(count), f"{count / of:.1%}" if of else "")
+    return grid
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -125,15 +125,15 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m tasks.training.judge.against_rule")
     for name in ("judge", "evaluation", "curated"):
         parser.add_argument(name, type=Path, help="folder in a store's objects/")
-    given = parser.parse_args(arguments)
-    samples, problems = given.evaluation / SAMPLES_FILE, given.curated / HELD_OUT
+    options = parser.parse_args(arguments)
+    samples, problems = options.evaluation / SAMPLES_FILE, options.curated / HELD_OUT
     for path in (samples, problems):
         if not path.is_file():
             raise SettingsError(f"{path} does not exist; give the folders in the order of --help")
-    found = compare_with_rule(
-        ModelJudge(given.judge), read_table(problems, Problem), read_table(samples, SampleResult)
+    agreement = compare_with_rule(
+        ModelJudge(options.judge), read_table(problems, Problem), read_table(samples, SampleResult)
     )
-    Console(highlight=False).print(table(found))
+    Console(highlight=False).print(table(agreement))
 
 
 if __name__ == "__main__":

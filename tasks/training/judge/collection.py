@@ -103,7 +103,7 @@ def both_orders(pair: ComparisonPair) -> tuple[Demonstration, Demonstration]:
             parent=Parent.JUDGE,
             domain=Domain.OPEN_TEXT,
             language=UNDETERMINED,
-            messages=comparison_prompt(pair.task, shown_a, shown_b),
+            messages=comparison_prompt(pair.task, answer_one, answer_two),
             response=completion(
                 label,
                 requirements=pair.requirements,
@@ -114,7 +114,7 @@ def both_orders(pair: ComparisonPair) -> tuple[Demonstration, Demonstration]:
             source="comparisons",
             source_row=row,
         )
-        for place, ((shown_a, analysis_a), (shown_b, analysis_b), label) in enumerate(
+        for place, ((answer_one, analysis_a), (answer_two, analysis_b), label) in enumerate(
             orders, start=1
         )
     )
@@ -138,6 +138,6 @@ def _select_fitting(pairs: Sequence[ComparisonPair], base: Path) -> list[Compari
     replies = tokenizer([row.response for row in taught]).input_ids
     return [
         pair
-        for pair, asked, said in zip(pairs, prompts, replies, strict=True)
-        if len(asked) <= context - reply and len(said) < reply
+        for pair, prompt, answer in zip(pairs, prompts, replies, strict=True)
+        if len(prompt) <= context - reply and len(answer) < reply
     ]

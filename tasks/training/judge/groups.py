@@ -46,12 +46,12 @@ class Group:
 
 def ranked_groups(pairs: Sequence[ComparisonPair]) -> list[Group]:
     """Find at most one group per task, in the order of the tasks."""
-    found: list[Group] = []
+    groups: list[Group] = []
     for rows in by_task(pairs).values():
         group = next(_groups_of(pairs, rows), None)
         if group is not None:
-            found.append(group)
-    return found
+            groups.append(group)
+    return groups
 
 
 def judge_rewards(group: Group, verdicts: Sequence[Verdicts]) -> NDArray[np.float64]:

@@ -105,8 +105,8 @@ def judge_pairs(judge: Judge, pairs: Sequence[ComparisonPair]) -> list[Verdicts]
         for label in readings(judge, prompts, parse_label)
     ]
     return [
-        Verdicts(given, None if turned is None else swap_label(turned))
-        for given, turned in zip(labels[::2], labels[1::2], strict=True)
+        Verdicts(in_order, None if turned is None else swap_label(turned))
+        for in_order, turned in zip(labels[::2], labels[1::2], strict=True)
     ]
 
 
@@ -129,7 +129,7 @@ def _pair_measures(
     scored: Sequence[Verdicts],
     seed: int,
 ) -> list[Measure]:
-    found = [
+    rows = [
         _task_means(
             pairs, measures.share_correct, judged, seed, baseline=scored, name="3-class accuracy"
         ),
@@ -152,8 +152,8 @@ def _pair_measures(
             baseline=[scored[row] for row in ties],
             name="tie recall",
         )
-        found.insert(1, recall)
-    return found
+        rows.insert(1, recall)
+    return rows
 
 
 def _task_means(
@@ -201,21 +201,21 @@ def _inversions(
         (_faults(group, ours_G), _faults(group, _scores(scalar, group, settings.batch_tokens)))
         for group, ours_G in read
     ]
-    found: list[Measure] = []
+    rows: list[Measure] = []
     for name in FAULTS:
         # Neither side has the fault if the group has no tied pair.
-        shown = [(ours[name], theirs[name]) for ours, theirs in both if name in ours]
-        if shown:
-            ours, theirs = zip(*shown, strict=True)
-            found.append(_measure(name, ours, theirs, settings.seed))
-    return len(read), len(groups) - len(read), found
+        paired = [(ours[name], theirs[name]) for ours, theirs in both if name in ours]
+        if paired:
+            ours, theirs = zip(*paired, strict=True)
+            rows.append(_measure(name, ours, theirs, settings.seed))
+    return len(read), len(groups) - len(read), rows
 
 
 def _faults(group: Group, rewards_G: NDArray[np.float64]) -> dict[str, float]:
     """Return the errors of a reward in one group, as shares."""
-    found = advantage_inversion(group.quality_G, rewards_G)
+    inversion = advantage_inversion(group.quality_G, rewards_G)
     ties = share_of_ordered_ties(group.quality_G, rewards_G)
-    shares = (found.flipped / found.answers, found.discordant / found.pairs, ties)
+    shares = (inversion.flipped / inversion.answers, inversion.discordant / inversion.pairs, ties)
     return {name: share for name, share in zip(FAULTS, shares, strict=True) if share is not None}
 
 

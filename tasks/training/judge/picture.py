@@ -51,10 +51,10 @@ def _rates(axes: "Axes", measures: list[Measure]) -> None:
         axes.set_axis_off()
         return
     for side, (name, colour) in enumerate((("judge", JUDGE), ("scalar", SCALAR))):
-        found = [m.judge if name == "judge" else m.scalar for m in measures]
-        means = [100 * one.mean for one in found]
-        below = [100 * max(one.mean - one.low, 0.0) for one in found]
-        above = [100 * max(one.high - one.mean, 0.0) for one in found]
+        rates = [m.judge if name == "judge" else m.scalar for m in measures]
+        means = [100 * one.mean for one in rates]
+        below = [100 * max(one.mean - one.low, 0.0) for one in rates]
+        above = [100 * max(one.high - one.mean, 0.0) for one in rates]
         places = np.arange(len(measures)) + 0.36 * (side - 0.5)
         axes.bar(
             places, means, width=0.34, color=colour, yerr=(below, above), capsize=3, label=name

@@ -101,12 +101,12 @@ class ScalarReward:
         """Score every distinct answer."""
         distinct = list(dict.fromkeys(answers))
         rows = [self._tokens(answer) for answer in distinct]
-        found: dict[Answer, float] = {}
+        by_answer: dict[Answer, float] = {}
         for bucket in length_buckets([len(row) for row in rows], batch_tokens):
             with torch.inference_mode():
                 scores_N = self._model(*_pad([rows[place] for place in bucket]))
-            found |= {distinct[place]: float(scores_N[n]) for n, place in enumerate(bucket)}
-        return found
+            by_answer |= {distinct[place]: float(scores_N[n]) for n, place in enumerate(bucket)}
+        return by_answer
 
     def differences(
         self, pairs: Sequence[ComparisonPair], batch_tokens: int

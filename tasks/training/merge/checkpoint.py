@@ -74,8 +74,8 @@ def merge(
         merged = opened.enter_context(closing(in_order(merger.merge_tensor, names)))
         for file, group in shards.items():
             tensors = merger.count(islice(merged, len(group)))
-            shown = progress(tensors, f"merge {file}", total=len(group))
-            write_shard(reasoning.folder / file, shown, out / file)
+            counted = progress(tensors, f"merge {file}", total=len(group))
+            write_shard(reasoning.folder / file, counted, out / file)
     for path in sorted(parents[0].iterdir()):
         if path.is_file() and path.suffix != ".safetensors" and path.name != MANIFEST:
             shutil.copyfile(path, out / path.name)

@@ -48,8 +48,8 @@ class Copies:
         """
         parsed = []
         for text, parent in copied.items():
-            found = _WITH_ROWS.fullmatch(text)
-            pattern, rows = (found[1], found[2].split(",")) if found else (text, [])
+            match = _WITH_ROWS.fullmatch(text)
+            pattern, rows = (match[1], match[2].split(",")) if match else (text, [])
             copy = Copy(pattern, tuple(map(int, rows)), MERGED.index(parent))
             _check(text, copy, shapes)
             parsed.append(copy)

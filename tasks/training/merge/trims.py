@@ -25,8 +25,8 @@ def tensor_trim(parent: Tensor, base: Tensor, kept: int) -> ties.Threshold:
     step = base.numel() // SAMPLE | 1
     sample = parent.flatten()[::step].float() - base.flatten()[::step].float()
     guess = ties.bracket(sample, kept / base.numel())
-    found = ties.threshold_within(_moved(parent, base), kept, guess)
-    return found or ties.tensor_threshold(parent.float() - base.float(), kept)
+    threshold = ties.threshold_within(_moved(parent, base), kept, guess)
+    return threshold or ties.tensor_threshold(parent.float() - base.float(), kept)
 
 
 def model_trim(
@@ -56,14 +56,14 @@ def model_trim(
 
     def count_equal(name: str) -> int:
         vectors = _moved(parent.read(name), base.read(name))
-        return sum(ties.count_equal(vector, found.magnitude) for vector in vectors)
+        return sum(ties.count_equal(vector, threshold.magnitude) for vector in vectors)
 
     num_entries = sum(math.prod(base.shape(name)) for name in names)
     kept = ties.num_kept(density, num_entries, name=str(parent.folder))
-    found = ties.histogram_threshold(histogram, kept)
-    left, trims = found.num_equal, {}
+    threshold = ties.histogram_threshold(histogram, kept)
+    left, trims = threshold.num_equal, {}
     for name, equal in zip(names, in_order(count_equal, names), strict=True):
-        trims[name] = ties.Threshold(found.magnitude, min(left, equal))
+        trims[name] = ties.Threshold(threshold.magnitude, min(left, equal))
         left -= trims[name].num_equal
     return trims
 

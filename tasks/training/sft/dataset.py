@@ -63,8 +63,8 @@ def mixed(
     sizes = {domain: len(part) for domain, part in own.items()}
     count = sum(sizes.values())
     stream = MixtureStream(sizes, weights, seed, position=(epoch - 1) * count)
-    drawn = [stream.take() for _ in range(count)]
-    return [own[domain][index] for domain, index in drawn]
+    draws = [stream.take() for _ in range(count)]
+    return [own[domain][index] for domain, index in draws]
 
 
 def plan(

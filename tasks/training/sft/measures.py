@@ -14,7 +14,7 @@ from tasks.engines.protocols import Request, RolloutEngine, Sampling, Trainer
 from tasks.training.sft.dataset import plan, token_batch
 
 ENTROPY_MAX_NEW_TOKENS = 64
-SHOWN_SAMPLES = 8
+NUM_SAMPLES = 8
 """Samples of an epoch that its report keeps."""
 
 
@@ -130,7 +130,7 @@ def sampled_entropy(rollouts: Sequence[Rollout]) -> float:
     return -sum(float(rollout.logprobs.sum()) for rollout in rollouts) / tokens
 
 
-def shown(
+def decoded_samples(
     tokenizer: PreTrainedTokenizerBase,
     demonstrations: Sequence[Demonstration],
     rollouts: Sequence[Rollout],
@@ -144,5 +144,5 @@ def shown(
             reference=row.response,
             response=str(tokenizer.decode(rollout.response_tokens)),
         )
-        for row, rollout in zip(demonstrations, rollouts[:SHOWN_SAMPLES], strict=False)
+        for row, rollout in zip(demonstrations, rollouts[:NUM_SAMPLES], strict=False)
     )

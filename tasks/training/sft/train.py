@@ -56,9 +56,9 @@ from tasks.training.sft.dataset import (
 )
 from tasks.training.sft.measures import (
     EpochReport,
+    decoded_samples,
     sample,
     sampled_entropy,
-    shown,
     validation_losses,
 )
 from tasks.training.sft.progress import COMMIT_SHARE, Committer, Progress
@@ -71,7 +71,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class FineTuning:
     """Inputs of one fine-tuning, and the rows that every update learns from. Made by `prepare`."""
 
     settings: SFTSettings
@@ -119,7 +119,7 @@ class Update:
 
 def prepare(
     settings: SFTSettings, parent: Parent, curated: Path, base: Path, state: Path, code: str
-) -> Course:
+) -> FineTuning:
     """Read the demonstrations of a parent and plan all updates.
 
     Args:
@@ -146,7 +146,7 @@ def prepare(
         )
         for epoch in range(1, settings.epochs + 1)
     ]
-    return Course(settings, parent, base, rows, encoded, validation, batches, state, code)
+    return FineTuning(settings, parent, base, rows, encoded, validation, batches, state, code)
 
 
 def past_code(state: Path) -> tuple[str, ...]:
@@ -154,11 +154,11 @@ def past_code(state: Path) -> tuple[str, ...]:
     return progress.newest(state).code
 
 
-def updates(course: Course, stop: Termination | None = None) -> Iterator[Update]:
+def updates(tuning: FineTuning, stop: Termination | None = None) -> Iterator[Update]:
     """Train from the last committed update on; yield every update.
 
     Args:
-        course: what to do.
+        tuning: what to do.
         stop: from a caller that already handles SIGTERM.
 
     Raises:
@@ -167,79 +167,79 @@ def updates(course: Course, stop: Termination | None = None) -> Iterator[Update]
     """
     if stop is None:
         with listen_for_sigterm(GRACE_S) as own:
-            yield from updates(course, own)
+            yield from updates(tuning, own)
         return
-    engines = course.settings.engines
+    engines = tuning.settings.engines
     with (
-        closing(open_trainer(engines, course.base, weight_decay=WEIGHT_DECAY)) as trainer,
-        closing(open_rollout(engines, course.base)) as engine,
+        closing(open_trainer(engines, tuning.base, weight_decay=WEIGHT_DECAY)) as trainer,
+        closing(open_rollout(engines, tuning.base)) as engine,
     ):
-        now = progress.restore(course.state, trainer)
+        now = progress.restore(tuning.state, trainer)
         if now.updates:
-            logger.warning("continuing after update %d of %d", now.updates, course.num_updates)
-        if course.code not in now.code:
-            now = now.model_copy(update={"code": (*now.code, course.code)})
-        if engines.lora.rank and now.updates < course.num_updates:
-            check_adapter(engine, trainer, len(load_tokenizer(course.base)), version=0)
+            logger.warning("continuing after update %d of %d", now.updates, tuning.num_updates)
+        if tuning.code not in now.code:
+            now = now.model_copy(update={"code": (*now.code, tuning.code)})
+        if engines.lora.rank and now.updates < tuning.num_updates:
+            check_adapter(engine, trainer, len(load_tokenizer(tuning.base)), version=0)
         with stop.abandon_late_step():
-            yield from _updates(course, now, trainer, engine, stop)
+            yield from _updates(tuning, now, trainer, engine, stop)
 
 
 def _updates(
-    course: Course, now: Progress, trainer: Trainer, engine: RolloutEngine, stop: Termination
+    tuning: FineTuning, now: Progress, trainer: Trainer, engine: RolloutEngine, stop: Termination
 ) -> Iterator[Update]:
-    committer = Committer(course.state, course.commit_share)
-    for epoch in range(len(now.epochs) + 1, len(course.batches) + 1):
+    committer = Committer(tuning.state, tuning.commit_share)
+    for epoch in range(len(now.epochs) + 1, len(tuning.batches) + 1):
         # The rollout engine is idle until the epoch is measured.
         engine.sleep()
-        batches = course.batches[epoch - 1]
-        done = now.updates - sum(map(len, course.batches[: epoch - 1]))
+        batches = tuning.batches[epoch - 1]
+        done = now.updates - sum(map(len, tuning.batches[: epoch - 1]))
         for number, rows in enumerate(batches[done:], start=done + 1):
-            now = _learn(course, now, trainer, rows)
+            now = _learn(tuning, now, trainer, rows)
             report = None
             if number == len(batches):
-                progress.keep_checkpoint(course.state, epoch, trainer)
-                report = _measure(course, now, trainer, engine, epoch)
+                progress.keep_checkpoint(tuning.state, epoch, trainer)
+                report = _measure(tuning, now, trainer, engine, epoch)
                 reports = (*now.epochs, report)
                 now = Progress(updates=now.updates, epochs=reports, code=now.code)
             if report or committer.is_due() or stop.requested.is_set():
                 committer.commit(now, trainer)
             yield Update(now.updates, report)
             # SIGTERM after this update's commit: the next update commits in any case.
-            committed = states.newest(course.state) == now.updates
-            if stop.requested.is_set() and committed and now.updates < course.num_updates:
+            committed = states.newest(tuning.state) == now.updates
+            if stop.requested.is_set() and committed and now.updates < tuning.num_updates:
                 raise Preempted(f"stopped by SIGTERM after committed update {now.updates}")
 
 
-def _learn(course: Course, now: Progress, trainer: Trainer, rows: list[int]) -> Progress:
+def _learn(tuning: FineTuning, now: Progress, trainer: Trainer, rows: list[int]) -> Progress:
     """Do one update."""
-    settings = course.settings
-    batch = token_batch(course.encoded, rows, course.domains)
+    settings = tuning.settings
+    batch = token_batch(tuning.encoded, rows, tuning.domains)
     count = int(batch.response_NT.sum())
     rate = warmup_cosine(
         now.updates,
         peak=settings.learning_rate,
-        warmup=round(settings.warmup_share * course.num_updates),
-        total=course.num_updates,
+        warmup=round(settings.warmup_share * tuning.num_updates),
+        total=tuning.num_updates,
     )
     result = trainer.update(batch, CrossEntropy(count), temperature=1.0, learning_rate=rate)
     shares = {
         domain: result[_LOSS_OF + domain] for domain in DOMAINS if _LOSS_OF + domain in result
     }
     amounts = batch.response_NT.sum(dim=1).tolist()
-    trained = [(course.domains[row], amount) for row, amount in zip(rows, amounts, strict=True)]
+    trained = [(tuning.domains[row], amount) for row, amount in zip(rows, amounts, strict=True)]
     return progress.after_update(now, result, shares, trained)
 
 
 def _measure(
-    course: Course, now: Progress, trainer: Trainer, engine: RolloutEngine, epoch: int
+    tuning: FineTuning, now: Progress, trainer: Trainer, engine: RolloutEngine, epoch: int
 ) -> EpochReport:
     """Measure the trainer's weights at the end of an epoch."""
     losses = validation_losses(
-        trainer, course.encoded, course.rows, course.validation, course.settings.batch_tokens
+        trainer, tuning.encoded, tuning.rows, tuning.validation, tuning.settings.batch_tokens
     )
-    rollouts = sample(engine, trainer, course.prompts, epoch)
-    asked = [course.rows[row] for row in course.validation]
+    rollouts = sample(engine, trainer, tuning.prompts, epoch)
+    demonstrations = [tuning.rows[row] for row in tuning.validation]
     return EpochReport(
         epoch=epoch,
         train_loss=now.loss_sum / now.tokens,
@@ -252,48 +252,48 @@ def _measure(
             for domain in sorted(now.loss_sums)
         },
         val_losses=losses.by_domain(),
-        samples=shown(load_tokenizer(course.base), asked, rollouts),
+        samples=decoded_samples(load_tokenizer(tuning.base), demonstrations, rollouts),
     )
 
 
-def finish(course: Course, model_out: Path, report_out: Path) -> dict[str, float | int | str]:
+def finish(tuning: FineTuning, model_out: Path, report_out: Path) -> dict[str, float | int | str]:
     """Write the chosen model and the report; returns facts for the statement.
 
     Raises:
         EngineError: epochs are missing; the fine-tuning has to be run again.
     """
-    reports = progress.newest(course.state).epochs
-    if len(reports) < course.settings.epochs:
+    reports = progress.newest(tuning.state).epochs
+    if len(reports) < tuning.settings.epochs:
         raise EngineError(
-            f"{course.state} holds {len(reports)} of {course.settings.epochs} epochs, so nothing "
+            f"{tuning.state} holds {len(reports)} of {tuning.settings.epochs} epochs, so nothing "
             "is committed as a result. Run again: the fine-tuning continues from there. If it "
             "repeats, another process removes that folder."
         )
-    window = scaled_window(course.settings.entropy_window, len(load_tokenizer(course.base)))
+    window = scaled_window(tuning.settings.entropy_window, len(load_tokenizer(tuning.base)))
     entropies, losses = [one.entropy for one in reports], [one.val_loss for one in reports]
     best = choose_checkpoint(entropies, losses, window)
     chosen = reports[best]
-    source = progress.checkpoint_folder(course.state, chosen.epoch)
+    source = progress.checkpoint_folder(tuning.state, chosen.epoch)
     shutil.copytree(source, model_out, dirs_exist_ok=True)
     marked = [one.model_copy(update={"chosen": one is chosen}) for one in reports]
     write_bytes(
         report_out / "epochs.json",
         canonical_json([one.model_dump(mode="json") for one in marked]),
     )
-    uses = _uses(course, chosen.epoch)
+    uses = _uses(tuning, chosen.epoch)
     write_table(report_out / USES_FILE, DemonstrationUse, uses)
-    trained = describe(course.settings.engines.lora.rank)
+    trained = describe(tuning.settings.engines.lora.rank)
     report = {
-        "parent": course.parent.value,
-        "demonstrations": len(course.rows),
+        "parent": tuning.parent.value,
+        "demonstrations": len(tuning.rows),
         "entropy_window_nats": list(window),
         "chosen_epoch": chosen.epoch,
     }
     write_bytes(report_out / "report.json", canonical_json(report | trained))
     return {
         **trained,
-        "demonstrations": len(course.rows),
-        TRAINED_TOKENS: _trained_tokens(course, uses),
+        "demonstrations": len(tuning.rows),
+        TRAINED_TOKENS: _trained_tokens(tuning, uses),
         "epochs": len(reports),
         "chosen_epoch": chosen.epoch,
         "entropy": chosen.entropy,
@@ -303,20 +303,20 @@ def finish(course: Course, model_out: Path, report_out: Path) -> dict[str, float
     }
 
 
-def _uses(course: Course, epochs: int) -> list[DemonstrationUse]:
+def _uses(tuning: FineTuning, epochs: int) -> list[DemonstrationUse]:
     """Count how often each row was trained up to an epoch."""
     times = Counter(
-        row for batches in course.batches[:epochs] for batch in batches for row in batch
+        row for batches in tuning.batches[:epochs] for batch in batches for row in batch
     )
     return [
         DemonstrationUse(id=row.id, source_row=row.source_row, epochs=times[place])
-        for place, row in enumerate(course.rows)
+        for place, row in enumerate(tuning.rows)
     ]
 
 
-def _trained_tokens(course: Course, uses: list[DemonstrationUse]) -> int:
+def _trained_tokens(tuning: FineTuning, uses: list[DemonstrationUse]) -> int:
     """Count the response tokens that trained the chosen checkpoint, as often as they did."""
-    masks = (mask for _, mask in course.encoded)
+    masks = (mask for _, mask in tuning.encoded)
     return sum(use.epochs * int(mask.sum()) for use, mask in zip(uses, masks, strict=True))
 
 

@@ -9,7 +9,7 @@ from tasks.errors import DataError
 from tasks.rl.collector import Collected, CollectorState, Cost, InFlight, Skipped
 from tasks.rl.groups import CollectedGroup, OpenGroup
 from tasks.rl.prompts import CurriculumPosition, PromptRecord
-from tasks.rl.state import Between, decode, encode
+from tasks.rl.state import PendingState, decode, encode
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def between(problems, make_rollout):
         CurriculumPosition(number=1),
         (half,),
     )
-    return Between(left, (collected,))
+    return PendingState(left, (collected,))
 
 
 def test_what_lies_between_two_steps_comes_back(between, problems):

@@ -213,7 +213,7 @@ def test_waiting_turns_and_turns_in_segments_come_back_from_the_state(collector,
     whole = collector(Chain(), **changes)
     for step in (1, 2, 3):
         whole.collect(step)
-    data = state.encode(state.Between(whole.state(), ()))
+    data = state.encode(state.PendingState(whole.state(), ()))
     back = state.decode(data, problems)
     half = collector(Chain(), start=back.collector, **changes)
 
@@ -230,7 +230,7 @@ def test_a_step_that_waits_for_the_trainer_comes_back_with_its_turns(collector, 
     mixed = collector(Chain())
     mixed.collect(1)
     found = mixed.collect(2)
-    data = state.encode(state.Between(mixed.state(), (found,)))
+    data = state.encode(state.PendingState(mixed.state(), (found,)))
 
     (back,) = state.decode(data, problems).waiting
 

@@ -20,7 +20,7 @@ from tasks.durability import states
 from tasks.durability.durable import keep_durable
 from tasks.durability.preemption import listen_for_sigterm
 from tasks.errors import Preempted
-from tasks.training.sft.train import Course, finish, past_code, prepare, updates
+from tasks.training.sft.train import FineTuning, finish, past_code, prepare, updates
 from tests.killing import Recorder, different, names
 from tests.training.sft.test_train import demonstration
 
@@ -40,7 +40,7 @@ def curated(tmp_path_factory):
 
 @pytest.fixture
 def course_in(curated, tiny_moe):
-    def build(state: Path, code: str = "code-a", share: float = 1.0) -> Course:
+    def build(state: Path, code: str = "code-a", share: float = 1.0) -> FineTuning:
         course = prepare(SETTINGS, Parent.REASONING, curated, tiny_moe, state, code)
         return replace(course, commit_share=share)
 
@@ -56,15 +56,15 @@ def whole(curated, tiny_moe, tmp_path_factory):
     return outcome(course), names(state)
 
 
-def outcome(course: Course) -> dict[str, bytes]:
+def outcome(tuning: FineTuning) -> dict[str, bytes]:
     """Every byte of the model and of the report, and the last state."""
-    out = course.state.with_name(f"{course.state.name}-outcome")
+    out = tuning.state.with_name(f"{tuning.state.name}-outcome")
     for folder in (out / "model", out / "report"):
         folder.mkdir(parents=True)
-    finish(course, out / "model", out / "report")
+    finish(tuning, out / "model", out / "report")
     # A signature names the folder of the work, which differs from test to test.
     unsigned = shutil.ignore_patterns(states.SIGNATURE)
-    shutil.copytree(course.state / "committed" / f"{UPDATES:06d}", out / "state", ignore=unsigned)
+    shutil.copytree(tuning.state / "committed" / f"{UPDATES:06d}", out / "state", ignore=unsigned)
     return {name: (out / name).read_bytes() for name in names(out) if (out / name).is_file()}
 
 
