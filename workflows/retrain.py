@@ -249,7 +249,7 @@ def retraining(
     named = ingest_retrain_models(settings=start.settings, store=run, execution=execution)
     news = scan_inbox(settings=named, store=run, execution=execution)
     # In sequence, not nested: flytekit executes both sides of a nested conditional.
-    found = either(
+    lesson = either(
         "worth_reading",
         news.is_enough,
         lambda: examine(
@@ -267,19 +267,19 @@ def retraining(
     )
     assessed = either(
         "worth_grading",
-        found.is_enough,
+        lesson.is_enough,
         lambda: study(
             settings=named,
-            rows=found.examination.decision,
-            curated=found.examination.curated,
-            held=found.examination.held,
+            rows=lesson.examination.decision,
+            curated=lesson.examination.curated,
+            held=lesson.examination.held,
             start=start.model,
             known=start.known,
             demonstrations=demonstrations,
             store=run,
             execution=execution,
         ),
-        lambda: skip_grading(settings=named, decision=found.examination.decision),
+        lambda: skip_grading(settings=named, decision=lesson.examination.decision),
     )
     taught = prepare(
         settings=named,

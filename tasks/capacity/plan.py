@@ -127,10 +127,10 @@ def override_layout(plan: Plan, *, layout: str, precision: str, gpus: int, gpu_g
 
 def _override(layout: LayoutSettings, text: str) -> LayoutSettings:
     try:
-        given = json.loads(text)
-        if not isinstance(given, dict):
+        changes = json.loads(text)
+        if not isinstance(changes, dict):
             raise SettingsError(f"--layout {text} is not a JSON object")
-        return LayoutSettings.model_validate(layout.model_dump() | given)
+        return LayoutSettings.model_validate(layout.model_dump() | changes)
     except json.JSONDecodeError as error:
         raise SettingsError(f"--layout {text} is not JSON: {error}") from error
     except ValidationError as error:

@@ -52,16 +52,16 @@ def describe_layout(layout: LayoutSettings, precision: Precision) -> str:
     )
 
 
-def budget_table(title: str, found: Budget) -> Table:
+def budget_table(title: str, budget: Budget) -> Table:
     """List the parts of the fullest GPU's memory, and their sums by phase."""
     table = Table(title=title, title_justify="left", title_style="", box=None)
     table.add_column("")
     table.add_column("bytes", justify="right")
     table.add_column("description", overflow="fold")
-    trainer, rollout = found.trainer, found.rollout
-    longest = rollout.cached_tokens // found.longest
+    trainer, rollout = budget.trainer, budget.rollout
+    longest = rollout.cached_tokens // budget.longest
     lines = [
-        ("trainer: weights", trainer.weights, f"pipeline stage {found.stage}"),
+        ("trainer: weights", trainer.weights, f"pipeline stage {budget.stage}"),
         ("trainer: gradients", trainer.gradients, "fp32, during an update only"),
         ("trainer: optimizer", trainer.optimizer, "divided over data-parallel ranks"),
         ("trainer: reference", trainer.reference, "weights of the reference model, for KL"),
@@ -85,8 +85,8 @@ def budget_table(title: str, found: Budget) -> Table:
         ),
         ("rollout: weight sync", rollout.receiving, "experts of a layer, until all are there"),
         ("fixed", FIXED_BYTES, "assumed: contexts, communication, workspaces"),
-        *((f"while: {name}", size, "") for name, size in found.phases.items()),
-        ("GPU", found.gpu, describe_fit(found)),
+        *((f"while: {name}", size, "") for name, size in budget.phases.items()),
+        ("GPU", budget.gpu, describe_fit(budget)),
         ("host: routes", rollout.host_routes, "all tokens in the cache, in host memory"),
     ]
     for name, size, meaning in lines:
@@ -109,12 +109,12 @@ def format_count(parameters: int) -> str:
     return f"{parameters / unit:,.1f}{name}"
 
 
-def describe_fit(found: Budget) -> str:
+def describe_fit(budget: Budget) -> str:
     """Describe whether the budget fits."""
-    lacking = found.longest - found.rollout.cached_tokens
+    lacking = budget.longest - budget.rollout.cached_tokens
     if lacking > 0:
         return f"does not fit: the cache lacks {lacking:,} tokens for one sequence"
-    if found.headroom < 0.0:
-        return f"does not fit: exceeds the GPU by {-found.headroom:.1%}"
-    tight = "" if found.headroom >= HEADROOM else f": too little headroom, below {HEADROOM:.0%}"
-    return f"fits, {found.headroom:.1%} free{tight}"
+    if budget.headroom < 0.0:
+        return f"does not fit: exceeds the GPU by {-budget.headroom:.1%}"
+    tight = "" if budget.headroom >= HEADROOM else f": too little headroom, below {HEADROOM:.0%}"
+    return f"fits, {budget.headroom:.1%} free{tight}"

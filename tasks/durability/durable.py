@@ -82,11 +82,11 @@ def keep_durable(
     """
     restore_uploaded(folder, uri, slot)
     uploader = Uploader(folder, store_at(uri))
-    keeper = Keeper(uploader, uri, slot)
+    uploads = Keeper(uploader, uri, slot)
     try:
-        yield keeper
+        yield uploads
     except BaseException:
-        keeper.flush(seconds_left())
+        uploads.flush(seconds_left())
         raise
     finally:
         uploader.close()

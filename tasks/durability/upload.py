@@ -289,8 +289,10 @@ def _fetch_record(store: Store, file: str, recorded: str, folder: Path) -> None:
 
 
 def _check(path: Path, recorded: str, where: str) -> None:
-    if (found := sha256_file(path)) != recorded:
-        raise DataError(f"{where} is not what was uploaded: sha256 is {found}, recorded {recorded}")
+    if (digest := sha256_file(path)) != recorded:
+        raise DataError(
+            f"{where} is not what was uploaded: sha256 is {digest}, recorded {recorded}"
+        )
 
 
 def newest_step(folder: Path) -> int:

@@ -136,12 +136,12 @@ def count_tokens(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], limit
     """
     factor = _most_tokens_per_byte(tokenizer)
     counts = [limit + 1 if factor is None else _num_bytes(text, factor) for text in texts]
-    asked = [place for place, count in enumerate(counts) if count > limit]
-    if asked:
+    long_texts = [place for place, count in enumerate(counts) if count > limit]
+    if long_texts:
         encoded = tokenizer(
-            [texts[place] for place in asked], add_special_tokens=False, verbose=False
+            [texts[place] for place in long_texts], add_special_tokens=False, verbose=False
         )
-        for place, tokens in zip(asked, encoded["input_ids"], strict=True):
+        for place, tokens in zip(long_texts, encoded["input_ids"], strict=True):
             counts[place] = len(tokens)
     return counts
 
@@ -161,8 +161,8 @@ def _most_tokens_per_byte(tokenizer: PreTrainedTokenizerBase) -> int | None:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None or type(backend.model).__name__ != "BPE" or backend.pre_tokenizer is None:
         return None
-    found = json.loads(backend.pre_tokenizer.__getstate__())
-    steps = found.get("pretokenizers", [found])
+    pre_tokenizer = json.loads(backend.pre_tokenizer.__getstate__())
+    steps = pre_tokenizer.get("pretokenizers", [pre_tokenizer])
     is_byte_level = any(step["type"] == "ByteLevel" for step in steps)
     adds = any(step.get("add_prefix_space") for step in steps)
     if not is_byte_level or adds or {step["type"] for step in steps} - _SPLITTING:
@@ -197,8 +197,8 @@ def render_observation(
         tokenizer.apply_chat_template([*spoken, *heard], add_generation_prompt=True, tokenize=False)
     )
     end = str(tokenizer.eos_token)
-    _, found, after = whole.partition(_SPOKEN)
-    if not found or not after.startswith(end):
+    _, marker, after = whole.partition(_SPOKEN)
+    if not marker or not after.startswith(end):
         raise SettingsError(
             f"the chat template does not close a turn of the assistant with {end!r}, so it is not "
             "known what follows a turn. Correct chat_template.jinja or eos_token."

@@ -53,13 +53,13 @@ class PartialBatch:
         Raises:
             EngineError: they are not held in one bucket, or the routes of these layers are not.
         """
-        asked = rows.tolist()
+        wanted = rows.tolist()
         for bucket, held in zip(self.share.buckets, self.held, strict=True):
-            if set(bucket).issuperset(asked):
-                places_N = torch.tensor([bucket.index(row) for row in asked], dtype=torch.int64)
+            if set(bucket).issuperset(wanted):
+                places_N = torch.tensor([bucket.index(row) for row in wanted], dtype=torch.int64)
                 return held.select(places_N, self._places(layers))
         raise EngineError(
-            f"sequences {asked[:8]} are not held together by this rank, "
+            f"sequences {wanted[:8]} are not held together by this rank, "
             f"which requested {self.share.buckets[:8]}"
         )
 
@@ -72,14 +72,14 @@ class PartialBatch:
         if self.route_shape is None:
             return None
         held = self.share.layers
-        asked = range(self.route_shape[0]) if layers is None else layers
-        missing = [layer for layer in asked if layer not in held]
+        wanted = range(self.route_shape[0]) if layers is None else layers
+        missing = [layer for layer in wanted if layer not in held]
         if missing:
             raise EngineError(
                 f"routes of layers {missing} are not held by this rank, "
                 f"which requested {list(held)}"
             )
-        return [held.index(layer) for layer in asked]
+        return [held.index(layer) for layer in wanted]
 
 
 AnyBatch = TokenBatch | PartialBatch

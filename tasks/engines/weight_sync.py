@@ -83,6 +83,6 @@ class Outgoing(Iterator[tuple[str, torch.Tensor]]):
 
     def digest(self) -> str:
         """Digest of all tensors; ends the hashing."""
-        found = joint_digest(self.tensor_digests())
+        joint = joint_digest(self.tensor_digests())
         self._hasher.close()
-        return found
+        return joint

@@ -129,12 +129,12 @@ def counts_table(title: str, counted: Mapping[str, int]) -> Table:
     return table
 
 
-def rows_table(rows: Sequence[Compared], shown: int) -> Table:
+def rows_table(rows: Sequence[Compared], limit: int) -> Table:
     """Format the first disputed rows as a table."""
-    table = Table(title=f"Disputed: {min(shown, len(rows))} of {len(rows)}")
+    table = Table(title=f"Disputed: {min(limit, len(rows))} of {len(rows)}")
     for column in ("id", "gold", "response ends", "recorded", *VERIFIERS):
         table.add_column(column, overflow="fold")
-    for row in rows[:shown]:
+    for row in rows[:limit]:
         cells = (
             row.graded.id,
             row.graded.gold[:SHOWN_CHARACTERS],

@@ -36,16 +36,16 @@ def find(
         for row in rows:
             if row.scored:
                 by_problem[row.problem_id].setdefault(model, []).append(row)
-    found = []
+    doubtful = []
     for name, problem in problems.items():
-        told = by_problem[name]
-        if len(samples) < 2 or told.keys() != samples.keys():
+        by_model = by_problem[name]
+        if len(samples) < 2 or by_model.keys() != samples.keys():
             continue
         if name in decided or problem.verifier in JUDGED:
             continue
-        reason = _reason(told)
+        reason = _reason(by_model)
         if reason:
-            found.append(
+            doubtful.append(
                 Annotation(
                     problem=name,
                     source=problem.source,
@@ -53,20 +53,20 @@ def find(
                     reason=reason,
                     question=problem.messages[-1].content,
                     gold=problem.answer,
-                    answers={model: dict(_counts(rows)) for model, rows in told.items()},
+                    answers={model: dict(_counts(rows)) for model, rows in by_model.items()},
                 )
             )
-    return sorted(found, key=lambda one: (one.reason != OTHER_ANSWER, one.problem))
+    return sorted(doubtful, key=lambda one: (one.reason != OTHER_ANSWER, one.problem))
 
 
-def _reason(told: Mapping[str, Sequence[SampleResult]]) -> str:
+def _reason(by_model: Mapping[str, Sequence[SampleResult]]) -> str:
     """Say why a gold answer is doubtful; '' if it is not."""
-    favourites = {_favourite(rows) for rows in told.values()}
+    favourites = {_favourite(rows) for rows in by_model.values()}
     if len(favourites) == 1 and favourites != {""}:
-        right = {row.answer for rows in told.values() for row in rows if row.solved}
+        right = {row.answer for rows in by_model.values() for row in rows if row.solved}
         if not favourites & right:
             return OTHER_ANSWER
-    solved = any(row.solved for rows in told.values() for row in rows)
+    solved = any(row.solved for rows in by_model.values() for row in rows)
     return "" if solved else UNSOLVED
 
 

@@ -39,15 +39,15 @@ class Journal:
     def load(self, wanted: Sequence[Key]) -> list[Answer]:
         """Return the recorded answers that are wanted, each once."""
         place, allowed = store_at(self.uri), set(wanted)
-        found: dict[Key, Answer] = {}
+        answers: dict[Key, Answer] = {}
         for name in sorted(place.list_files()):
             for line in place.read_bytes(name).splitlines():
                 answer = self._parse(line)
                 if answer is not None and answer.key in allowed:
-                    found.setdefault(answer.key, answer)
-        if found:
-            _LOG.info("%d of %d answers are known from before", len(found), len(wanted))
-        return list(found.values())
+                    answers.setdefault(answer.key, answer)
+        if answers:
+            _LOG.info("%d of %d answers are known from before", len(answers), len(wanted))
+        return list(answers.values())
 
     def add(self, answer: Answer) -> None:
         """Record an answer; it is written with others every few seconds."""

@@ -54,12 +54,12 @@ class Answer:
 class Respondent(Protocol):
     """Answers problems; the same sample of the same problem is the same whatever else is asked."""
 
-    def answer(self, problems: Mapping[str, Problem], asked: Sequence[Key]) -> Iterator[Answer]:
+    def answer(self, problems: Mapping[str, Problem], keys: Sequence[Key]) -> Iterator[Answer]:
         """Yield the answers as they finish, in any order.
 
         Args:
             problems: by id.
-            asked: sorted by problem and sample.
+            keys: sorted by problem and sample.
 
         Raises:
             EngineError: no more answers can be had; those yielded are valid.
@@ -75,10 +75,10 @@ class Checkpoint:
     tokenizer: PreTrainedTokenizerBase
     settings: EvaluationSettings
 
-    def answer(self, problems: Mapping[str, Problem], asked: Sequence[Key]) -> Iterator[Answer]:
+    def answer(self, problems: Mapping[str, Problem], keys: Sequence[Key]) -> Iterator[Answer]:
         """Generate the samples."""
         settings = self.settings
-        names = list(dict.fromkeys(name for name, _ in asked))
+        names = list(dict.fromkeys(name for name, _ in keys))
         prompts = dict(
             zip(
                 names,
@@ -88,7 +88,7 @@ class Checkpoint:
         )
         requests = [
             Request(name, prompts[name], num_samples=count, first_sample=first)
-            for name, first, count in _runs(asked)
+            for name, first, count in _runs(keys)
         ]
         sampling = Sampling(
             max_new_tokens=settings.max_new_tokens,
@@ -118,21 +118,21 @@ class Endpoint:
     client: ChatClient
     settings: EvaluationSettings
 
-    def answer(self, problems: Mapping[str, Problem], asked: Sequence[Key]) -> Iterator[Answer]:
+    def answer(self, problems: Mapping[str, Problem], keys: Sequence[Key]) -> Iterator[Answer]:
         """Ask for every sample; one without a reply is yielded as a failure.
 
         Raises:
             EngineError: the endpoint is down.
         """
-        alone = [key for key in asked if problems[key[0]].verifier in ENVIRONMENTS]
+        alone = [key for key in keys if problems[key[0]].verifier in ENVIRONMENTS]
         for name, sample in alone:
             yield Answer(name, sample, "", failure="needs_environment", detail=_ONE_TURN)
-        asked = [key for key in asked if key not in set(alone)]
-        turns = [problems[name].messages for name, _ in asked]
-        seeds = [_seed(self.settings.seed, key) for key in asked]
+        keys = [key for key in keys if key not in set(alone)]
+        turns = [problems[name].messages for name, _ in keys]
+        seeds = [_seed(self.settings.seed, key) for key in keys]
         unasked = ""
         for place, reply in self.client.stream(turns, seeds):
-            name, sample = asked[place]
+            name, sample = keys[place]
             if not isinstance(reply, Failed):
                 yield Answer(name, sample, reply.text, reply.tokens, reply.truncated)
             elif reply.loss is Loss.UNASKED:
@@ -157,9 +157,9 @@ def chat_sampling(settings: EvaluationSettings) -> ChatSampling:
     )
 
 
-def _runs(asked: Sequence[Key]) -> Iterator[tuple[str, int, int]]:
+def _runs(keys: Sequence[Key]) -> Iterator[tuple[str, int, int]]:
     """Yield (problem, first sample, number of samples) of samples without a gap."""
-    numbered = enumerate(asked)
+    numbered = enumerate(keys)
     for (name, _), run in groupby(numbered, key=lambda item: (item[1][0], item[1][1] - item[0])):
         samples = [sample for _, (_, sample) in run]
         yield name, samples[0], len(samples)
@@ -181,10 +181,10 @@ class ScoredModel:
 
     def texts(self, problems: Mapping[str, Problem], samples: int) -> dict[str, list[str]]:
         """Answer every problem; the texts by id, in order of the samples."""
-        asked = [(name, sample) for name in sorted(problems) for sample in range(samples)]
-        found = {answer.key: answer.content for answer in self.respondent.answer(problems, asked)}
+        keys = [(name, sample) for name in sorted(problems) for sample in range(samples)]
+        contents = {answer.key: answer.content for answer in self.respondent.answer(problems, keys)}
         return {
-            name: [self._text(found[name, sample]) for sample in range(samples)]
+            name: [self._text(contents[name, sample]) for sample in range(samples)]
             for name in sorted(problems)
         }
 

@@ -161,12 +161,12 @@ def _collect(
     """Ask for every answer that the journal lacks, and submit each problem when it is complete."""
     known = journal.load(keys)
     have = {answer.key for answer in known}
-    asked = [key for key in keys if key not in have]
+    missing = [key for key in keys if key not in have]
     wanted = Counter(name for name, _ in keys)
     groups: dict[str, list[Answer]] = {name: [] for name in problems}
     answers: dict[Key, Answer] = {}
     received = 0
-    for answer in chain(known, _recorded(candidate, problems, asked, journal)):
+    for answer in chain(known, _recorded(candidate, problems, missing, journal)):
         received += answer.key not in have
         if answer.key in answers or answer.problem_id not in problems:
             continue
@@ -176,9 +176,9 @@ def _collect(
         if len(group) == wanted[answer.problem_id]:
             _submit(problems[answer.problem_id], group, scorer)
     lost = [key for key in keys if key not in answers]
-    if lost or received != len(asked):
+    if lost or received != len(missing):
         raise EngineError(
-            f"{candidate.name} returned {received} responses to {len(asked)} requested samples; "
+            f"{candidate.name} returned {received} responses to {len(missing)} requested samples; "
             f"first missing: {lost[0] if lost else 'none'}"
         )
     return answers
@@ -187,13 +187,13 @@ def _collect(
 def _recorded(
     candidate: Candidate,
     problems: Mapping[str, Problem],
-    asked: Sequence[Key],
+    keys: Sequence[Key],
     journal: Journal | _Nothing,
 ) -> Iterator[Answer]:
     """Yield new answers and record them, also if no more come."""
     try:
-        new = candidate.respondent.answer(problems, asked) if asked else iter(())
-        for answer in progress(new, f"evaluate {candidate.name}", len(asked)):
+        new = candidate.respondent.answer(problems, keys) if keys else iter(())
+        for answer in progress(new, f"evaluate {candidate.name}", len(keys)):
             journal.add(answer)
             yield answer
     finally:
@@ -202,16 +202,16 @@ def _recorded(
 
 def _submit(problem: Problem, group: Sequence[Answer], scorer: Scorer) -> None:
     """Submit the responses to one problem; what an endpoint did not answer is not scored."""
-    given = sorted(
+    ordered = sorted(
         (answer for answer in group if not answer.failure), key=lambda answer: answer.sample
     )
-    for answer in given:
+    for answer in ordered:
         scorer.submit(
             Finished(
                 problem=problem,
                 group=problem.id,
                 sample=answer.sample,
-                group_size=len(given),
+                group_size=len(ordered),
                 tokens=answer.content,
                 sampled=answer.sampled,
             )

@@ -22,12 +22,12 @@ def measure(
         samples: by model.
     """
     for model, rows in samples.items():
-        asked, scored, solved = Counter[str](), Counter[str](), Counter[str]()
+        attempts, scored, solved = Counter[str](), Counter[str](), Counter[str]()
         for row in rows:
-            asked[row.problem_id] += 1
+            attempts[row.problem_id] += 1
             scored[row.problem_id] += row.scored
             solved[row.problem_id] += row.solved
-        for name, count in sorted(asked.items()):
+        for name, count in sorted(attempts.items()):
             problem = problems[name]
             if problem.verifier not in JUDGED:
                 yield SolveRate(

@@ -26,10 +26,10 @@ def parse_suite(text: bytes | str, where: str) -> Suite | None:
     Raises:
         SettingsError: names the key and what is allowed.
     """
-    given = parse_yaml(text, where)
-    if not isinstance(given, dict) or not any(key in given for key in _ONLY_SUITES):
+    fields = parse_yaml(text, where)
+    if not isinstance(fields, dict) or not any(key in fields for key in _ONLY_SUITES):
         return None
-    return check(given, Suite, "suite", where)
+    return check(fields, Suite, "suite", where)
 
 
 def suite_of(name: str) -> Suite | None:
@@ -38,8 +38,8 @@ def suite_of(name: str) -> Suite | None:
     Raises:
         SettingsError: the file cannot be read or is malformed.
     """
-    given = _read(name)
-    return None if given is None else parse_suite(*given)
+    content = _read(name)
+    return None if content is None else parse_suite(*content)
 
 
 def _read(name: str) -> tuple[bytes, str] | None:
@@ -55,8 +55,8 @@ def _read(name: str) -> tuple[bytes, str] | None:
 
 def shipped_suites() -> dict[str, Suite]:
     """Read every suite of the project, by name."""
-    found = {path.stem: suite_of(path.stem) for path in sorted(SHIPPED.glob("*.yaml"))}
-    return {name: suite for name, suite in found.items() if suite is not None}
+    suites = {path.stem: suite_of(path.stem) for path in sorted(SHIPPED.glob("*.yaml"))}
+    return {name: suite for name, suite in suites.items() if suite is not None}
 
 
 def group_of(name: str) -> SuiteGroup | None:
@@ -69,10 +69,10 @@ def group_of(name: str) -> SuiteGroup | None:
     """
     if name.endswith(SUFFIXES) and not Path(name).expanduser().is_file():
         return None
-    given = _read(name)
-    if given is None:
+    file = _read(name)
+    if file is None:
         return None
-    text, where = given
+    text, where = file
     content = parse_yaml(text, where)
     if not isinstance(content, dict) or "members" not in content:
         return None
@@ -81,8 +81,8 @@ def group_of(name: str) -> SuiteGroup | None:
 
 def shipped_groups() -> dict[str, SuiteGroup]:
     """Read every group of the project, by name."""
-    found = {path.stem: group_of(path.stem) for path in sorted(SHIPPED.glob("*.yaml"))}
-    return {name: group for name, group in found.items() if group is not None}
+    groups = {path.stem: group_of(path.stem) for path in sorted(SHIPPED.glob("*.yaml"))}
+    return {name: group for name, group in groups.items() if group is not None}
 
 
 def as_asked(problem: Problem, suite: Suite) -> Problem:
@@ -92,10 +92,10 @@ def as_asked(problem: Problem, suite: Suite) -> Problem:
         literal + ("" if column is None else last.content)
         for literal, column, _, _ in Formatter().parse(suite.prompt)
     ).strip()
-    asked = (*before, last.model_copy(update={"content": text}))
+    messages = (*before, last.model_copy(update={"content": text}))
     if suite.system:
-        asked = (Message(role=Role.SYSTEM, content=suite.system), *asked)
-    return problem.model_copy(update={"messages": asked})
+        messages = (Message(role=Role.SYSTEM, content=suite.system), *messages)
+    return problem.model_copy(update={"messages": messages})
 
 
 def write_suites(folder: Path, suites: Iterable[Suite | None]) -> None:

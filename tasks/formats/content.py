@@ -13,7 +13,7 @@ def content_keys(problems: Iterable[Problem]) -> frozenset[str]:
     return frozenset(content_key(problem) for problem in problems)
 
 
-def content_key(asked: Problem | Demonstration) -> str:
+def content_key(row: Problem | Demonstration) -> str:
     """Hash the prompt after folding width, case and blanks."""
-    folded = unicodedata.normalize("NFKC", asked.prompt_text).casefold()
+    folded = unicodedata.normalize("NFKC", row.prompt_text).casefold()
     return sha256_bytes(" ".join(folded.split()).encode())

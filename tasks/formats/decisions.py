@@ -32,14 +32,14 @@ def read_decisions(paths: Iterable[Path]) -> dict[str, Annotation]:
         DataError: a line cannot be read, or a problem is decided twice; nothing may be trained
             while it is unclear what was decided.
     """
-    found: dict[str, Annotation] = {}
+    decisions: dict[str, Annotation] = {}
     for path in paths:
         for where, one in read_lines(path, Annotation):
             if one.decision is GoldDecision.NONE:
                 continue
-            if one.problem in found:
+            if one.problem in decisions:
                 raise DataError(
                     f"{where}: {one.problem} is decided twice. Remove one of the lines."
                 )
-            found[one.problem] = one
-    return found
+            decisions[one.problem] = one
+    return decisions

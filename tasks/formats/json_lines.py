@@ -27,5 +27,5 @@ def read_lines(path: Path, model: type[ModelT]) -> Iterator[tuple[str, ModelT]]:
             except ValidationError as error:
                 first = error.errors(include_url=False)[0]
                 field = ".".join(map(str, first["loc"]))
-                said = f"{field}: {first['msg']}" if field else first["msg"]
-                raise DataError(f"{where}: {said}. Correct it.") from error
+                fault = f"{field}: {first['msg']}" if field else first["msg"]
+                raise DataError(f"{where}: {fault}. Correct it.") from error

@@ -40,5 +40,7 @@ def mapping_of(adapter: str) -> ColumnMapping | None:
 
 def shipped_mappings() -> dict[str, ColumnMapping]:
     """Read every mapping of the project, by name."""
-    found = [parse_mapping(path.read_bytes(), path.name) for path in sorted(SHIPPED.glob("*.yaml"))]
-    return {mapping.name: mapping for mapping in found}
+    mappings = [
+        parse_mapping(path.read_bytes(), path.name) for path in sorted(SHIPPED.glob("*.yaml"))
+    ]
+    return {mapping.name: mapping for mapping in mappings}

@@ -42,7 +42,7 @@ def facets(folders: Sequence[Path]) -> list[Facet]:
 
 def refusals(curated: Path) -> dict[str, str]:
     """Give one example of every reason for which rows were left out."""
-    found: dict[str, str] = {}
+    examples: dict[str, str] = {}
     for row in read_table(curated / QUARANTINE, Quarantined):
-        found.setdefault(row.reason, f"{row.key}: {row.detail}")
-    return found
+        examples.setdefault(row.reason, f"{row.key}: {row.detail}")
+    return examples

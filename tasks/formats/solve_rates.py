@@ -52,18 +52,18 @@ def read_rates(paths: Iterable[Path]) -> dict[Answered, Measured]:
     Raises:
         DataError: a line cannot be read, or repeats a problem and model.
     """
-    found: dict[Answered, Measured] = {}
+    rates: dict[Answered, Measured] = {}
     for path in paths:
         for where, one in read_lines(path, SolveRate):
             key = (one.problem, one.source_row, one.gold)
-            measured = found.setdefault(key, Measured(one.source))
+            measured = rates.setdefault(key, Measured(one.source))
             if one.model in measured.rates:
                 raise DataError(
                     f"{where}: {one.problem} has a solve rate of {one.model} already. Remove one "
                     "of the lines."
                 )
             measured.rates[one.model] = one.pass_rate
-    return found
+    return rates
 
 
 def read_bands(paths: Iterable[Path]) -> dict[str, dict[str, PassRateBand]]:
@@ -72,16 +72,16 @@ def read_bands(paths: Iterable[Path]) -> dict[str, dict[str, PassRateBand]]:
     Raises:
         DataError: a line cannot be read, or repeats a source and model.
     """
-    found: dict[str, dict[str, PassRateBand]] = defaultdict(dict)
+    bands: dict[str, dict[str, PassRateBand]] = defaultdict(dict)
     for path in paths:
         for where, one in read_lines(path, PassRateBand):
-            if one.model in found[one.source]:
+            if one.model in bands[one.source]:
                 raise DataError(
                     f"{where}: {one.source} has a band of {one.model} already. Remove one of the "
                     "lines."
                 )
-            found[one.source][one.model] = one
-    return dict(found)
+            bands[one.source][one.model] = one
+    return dict(bands)
 
 
 def check_bands(bands: Bands, models: Mapping[str, Collection[str]]) -> None:

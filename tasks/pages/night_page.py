@@ -101,9 +101,9 @@ def execution_of(message: str) -> str:
 
 def verdict_of(message: str) -> tuple[str, str]:
     """Return the verdict that a message speaks of, and its colour."""
-    for words, shown in VERDICTS.items():
+    for words, verdict in VERDICTS.items():
         if message.startswith(words):
-            return shown
+            return verdict
     return ("needs people", "no") if "needs people" in message else ("nothing trained", "plain")
 
 

@@ -209,11 +209,11 @@ def phase_charts(phases: Mapping[str, Path]) -> tuple[Chart, ...]:
 
 def _own_plots(phases: Mapping[str, Path]) -> list[Plot]:
     """Read the plots that the recipes of phases ask for, each once."""
-    found: dict[Plot, None] = {}
+    plots: dict[Plot, None] = {}
     for folder in phases.values():
         if (path := folder / PLOTS_FILE).is_file():
-            found |= dict.fromkeys(_PLOTS.validate_json(path.read_bytes()))
-    return list(found)
+            plots |= dict.fromkeys(_PLOTS.validate_json(path.read_bytes()))
+    return list(plots)
 
 
 def _uses_chart(reports: Mapping[str, Sequence[StepReport]]) -> list[Chart]:

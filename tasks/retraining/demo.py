@@ -50,13 +50,13 @@ def _files(night: str) -> Mapping[str, bytes]:
             rows = [_row(item, shown=True) for domain in DRAWERS for item in _items(domain, "new")]
             return {"monday.jsonl": _lines(rows)}
         case "drift":
-            asked = [
+            items = [
                 item
                 for item in _items(Domain.CHOICE, "later", 8 * NUM_QUESTIONS)
                 if item.language != "en"
             ]
             rows = [
-                _quiz(item, 500 + 7 * place) for place, item in enumerate(asked[:NUM_QUESTIONS])
+                _quiz(item, 500 + 7 * place) for place, item in enumerate(items[:NUM_QUESTIONS])
             ]
             return {"quiz/_mapping.yaml": MAPPING.encode(), "quiz/tuesday.jsonl": _lines(rows)}
         case "a poisoned file":

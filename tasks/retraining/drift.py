@@ -49,23 +49,23 @@ def measure(
     before, after = (_columns(problems, facets) for problems in (known, new))
     fields = [_compare(name, before[name], after[name]) for name in before if name in after]
     words = {word for problem in known for word in _words(problem)}
-    asked = [_words(problem) for problem in new]
-    unknown = [sum(word not in words for word in spoken) for spoken in asked]
+    spoken_words = [_words(problem) for problem in new]
+    unknown = [sum(word not in words for word in spoken) for spoken in spoken_words]
     ranked = sorted(zip(unknown, new, strict=True), key=lambda pair: (-pair[0], pair[1].id))
     return Drift(
         known=len(known),
         new=len(new),
         fields=tuple(fields),
-        unknown_words=sum(unknown) / max(1, sum(map(len, asked))),
+        unknown_words=sum(unknown) / max(1, sum(map(len, spoken_words))),
         examples=tuple(problem.prompt_text for _, problem in ranked[:NUM_EXAMPLES]),
     )
 
 
 def stability_index(known: Sequence[float], new: Sequence[float]) -> float:
     """Return the PSI of two lists of counts by value; an empty value counts as half a row."""
-    expected, found = (np.maximum(np.asarray(counts, float), 0.5) for counts in (known, new))
-    expected, found = expected / expected.sum(), found / found.sum()
-    return float(((found - expected) * np.log(found / expected)).sum())
+    expected, observed = (np.maximum(np.asarray(counts, float), 0.5) for counts in (known, new))
+    expected, observed = expected / expected.sum(), observed / observed.sum()
+    return float(((observed - expected) * np.log(observed / expected)).sum())
 
 
 def unknown_share(known: Column, new: Column) -> float:
@@ -121,21 +121,21 @@ def _compare(name: str, known: Column, new: Column) -> FieldDrift:
         old, fresh = (np.asarray(bins)[np.digitize(side, inner)] for side in (old, fresh))
     before, after = (Counter(side.astype(str).tolist()) for side in (old, fresh))
     names = bins or sorted(before | after)
-    expected, found = ([side[value] for value in names] for side in (before, after))
-    pooled = np.add(expected, found) / (len(known) + len(new))
+    expected, observed = ([side[value] for value in names] for side in (before, after))
+    pooled = np.add(expected, observed) / (len(known) + len(new))
     samples = np.random.default_rng(0).multinomial(len(new), pooled, NUM_SAMPLES)
     by_chance = [stability_index(expected, sample.tolist()) for sample in samples]
-    shown = bins or sorted(names, key=lambda value: -max(_shares(value, before, after)))
+    values = bins or sorted(names, key=lambda value: -max(_shares(value, before, after)))
     return FieldDrift(
         field=name,
-        psi=stability_index(expected, found),
+        psi=stability_index(expected, observed),
         chance=float(np.quantile(by_chance, CONFIDENCE)),
         unknown=unknown_share(known, new),
         new=() if is_number else _only(after, before),
         vanished=() if is_number else _only(before, after),
         shares=tuple(
             Share(value=value, known=share[0], new=share[1])
-            for value in shown[:MAX_SHOWN]
+            for value in values[:MAX_SHOWN]
             for share in [_shares(value, before, after)]
         ),
     )

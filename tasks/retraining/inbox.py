@@ -98,14 +98,14 @@ def _read_mapping(place: Store, name: str) -> ColumnMapping | str:
 
 
 def _nearest(key: str, mappings: Mappings) -> ColumnMapping | None:
-    found = _mapping_above(key, mappings)
-    assert not isinstance(found, str)  # such files are left
-    return found
+    mapping = _mapping_above(key, mappings)
+    assert not isinstance(mapping, str)  # such files are left
+    return mapping
 
 
 def _unmapped(key: str, mappings: Mappings) -> str:
-    found = _mapping_above(key, mappings)
-    return f"its mapping file cannot be used: {found}" if isinstance(found, str) else ""
+    mapping = _mapping_above(key, mappings)
+    return f"its mapping file cannot be used: {mapping}" if isinstance(mapping, str) else ""
 
 
 def _mapping_above(key: str, mappings: Mappings) -> ColumnMapping | str | None:

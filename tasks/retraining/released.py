@@ -42,8 +42,8 @@ def find_released(name: str, tracking_uri: str, store: str) -> ReleasedModel:
     curated = _outputs(statements, "curate")
     if not candidates or not curated:
         raise DataError(f"{about}: its chain holds no candidate or no curated rows. Run the audit.")
-    found = candidates[0]
-    model = CheckpointRef(uri=found.uri, digest=found.digest, statement=found.statement)
+    newest = candidates[0]
+    model = CheckpointRef(uri=newest.uri, digest=newest.digest, statement=newest.statement)
     mixed = _outputs(statements, "mix")
     held_out = [*curated[:1], *mixed][-1]
     return ReleasedModel(statement=root, model=model, curated=(*curated, *mixed), held_out=held_out)

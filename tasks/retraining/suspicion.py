@@ -84,7 +84,7 @@ def suspects(curated: Path, known: Sequence[Problem], files: Sequence[InboxFile]
         known_answers = answers.get(content_key(problem), {problem.answer})
         problems[file_of[problem.source_row]] += 1
         contradictions[file_of[problem.source_row]] += problem.answer not in known_answers
-    found = {
+    faults = {
         file.key: FileRows(
             rows=rows[file.sha256],
             unusable=reasons[file.sha256].total(),
@@ -94,7 +94,7 @@ def suspects(curated: Path, known: Sequence[Problem], files: Sequence[InboxFile]
         ).fault
         for file in files
     }
-    return {key: fault for key, fault in found.items() if fault}
+    return {key: fault for key, fault in faults.items() if fault}
 
 
 def without(curated: Path, held: Collection[str]) -> list[Problem]:

@@ -49,9 +49,9 @@ def decide_grading(
         drift: of the problems from the known ones.
         suspects: key of a file -> why people must look at it.
     """
-    found = f"{counted.rows} rows in {files}"
+    summary = f"{counted.rows} rows in {files}"
     if counted.refused:
-        found += f"; not usable: {_listed(counted.refused)}"
+        summary += f"; not usable: {_listed(counted.refused)}"
     foreign = [field for field in drift.fields if field.is_foreign]
     held = tuple(sorted(suspects or ()))
     if counted.problems < settings.min_rows:
@@ -74,15 +74,15 @@ def decide_grading(
         )
     else:
         outcome, reason = Outcome.LEARN, f"{counted.fresh} fresh problems"
-    asked = f"; min_rows asks for {settings.min_rows}" if outcome is Outcome.WAIT else ""
-    reason += asked
+    minimum = f"; min_rows asks for {settings.min_rows}" if outcome is Outcome.WAIT else ""
+    reason += minimum
     if suspects:
         named = "; ".join(f"{key}: {why}" for key, why in sorted(suspects.items()))
         rest = "the night goes on without them" if outcome is Outcome.LEARN else "of the others"
         reason = f"needs people: {named}. These files are set aside; {rest}: {reason}"
         outcome = Outcome.PEOPLE if outcome is Outcome.WAIT else outcome
     return Decision(
-        outcome=outcome, reason=f"{found}; {reason}. Drift: {drift.explain()}", held=held
+        outcome=outcome, reason=f"{summary}; {reason}. Drift: {drift.explain()}", held=held
     )
 
 
@@ -128,20 +128,20 @@ def choose_teaching(
     settings: RetrainSettings, mixed: Mixed, wanted: Teaching
 ) -> tuple[Teaching, str]:
     """Decide whether the released model is fine-tuned before RL, and say why."""
-    shown = f"{mixed.demonstrations} new demonstrations"
+    summary = f"{mixed.demonstrations} new demonstrations"
     if wanted is Teaching.OFF or not settings.sft.epochs:
         why = "demonstrations is off" if wanted is Teaching.OFF else "sft.epochs is 0"
-        return Teaching.OFF, f"RL only: {shown}, and {why}"
+        return Teaching.OFF, f"RL only: {summary}, and {why}"
     if mixed.demonstrations < settings.min_rows:
-        return Teaching.OFF, f"RL only: {shown}; min_rows asks for {settings.min_rows}"
+        return Teaching.OFF, f"RL only: {summary}; min_rows asks for {settings.min_rows}"
     if wanted is Teaching.MERGE and any(
         mixed.parents.get(parent.value, 0) < MIN_DEMONSTRATIONS for parent in MERGED
     ):
-        return Teaching.OFF, f"RL only: {shown}, but a merge needs some of both parents"
+        return Teaching.OFF, f"RL only: {summary}, but a merge needs some of both parents"
     how = "two merged models" if wanted is Teaching.MERGE else "one model"
     return (
         wanted,
-        f"SFT + RL: {shown}; with {mixed.practised} old ones they fine-tune {how} first",
+        f"SFT + RL: {summary}; with {mixed.practised} old ones they fine-tune {how} first",
     )
 
 

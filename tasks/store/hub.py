@@ -52,11 +52,11 @@ def copy_dataset(uri: str, out: Path, suffixes: Sequence[str]) -> Path:
 
     hub = HfApi()
     try:
-        found = hub.dataset_info(place.repository, revision=place.revision)
-        commit = found.sha or ""
+        info = hub.dataset_info(place.repository, revision=place.revision)
+        commit = info.sha or ""
         if len(commit) != _COMMIT_CHARACTERS:
             raise DataError(f"{uri}: the hub names no commit")
-        names = [file.rfilename for file in found.siblings or ()]
+        names = [file.rfilename for file in info.siblings or ()]
         chosen = _choose(uri, place, names, suffixes)
         root = out / "hf" / place.repository / commit
         for name in chosen:

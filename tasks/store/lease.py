@@ -229,8 +229,8 @@ class _S3Lease:
             if tag:
                 self._mine, self._tag = mine, tag
                 return
-            found = _get(self._place)
-            self._lost = f"by {found[0]}" if found else "by somebody who removed it"
+            current = _get(self._place)
+            self._lost = f"by {current[0]}" if current else "by somebody who removed it"
 
 
 @contextmanager
@@ -246,11 +246,11 @@ def _acquire(place: S3Store, mine: Holder, queue: _Queue) -> str:
     """Write the object as its holder and return its tag."""
     seen, unchanged_since = "", 0.0
     while True:
-        found = _get(place)
-        if found is None:
+        current = _get(place)
+        if current is None:
             tag = _put(place, mine, None)
         else:
-            holder, old = found
+            holder, old = current
             if old != seen:
                 seen, unchanged_since = old, time.monotonic()
             expired = time.monotonic() - unchanged_since > TERM_S
@@ -280,7 +280,7 @@ def _put(place: S3Store, mine: Holder, tag: str | None) -> str:
         return written
     # The client repeats a write whose answer was lost, and the repetition is refused.
     try:
-        found, now = place.read_tagged()
+        stored, now = place.read_tagged()
     except DataError:
         return ""
-    return now if found == payload else ""
+    return now if stored == payload else ""

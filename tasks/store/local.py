@@ -99,11 +99,11 @@ class LocalStore:
 
     def fingerprints(self, names: Iterable[str]) -> dict[str, str]:
         """Return the sha256 of files."""
-        found = {}
+        digests = {}
         for name in names:
             with suppress(FileNotFoundError):
-                found[name] = files.sha256_file(self.local_path / name)
-        return found
+                digests[name] = files.sha256_file(self.local_path / name)
+        return digests
 
     def delete_file(self, name: str = "") -> None:
         """Delete a file if it exists."""

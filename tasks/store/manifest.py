@@ -119,9 +119,9 @@ def folder_problems(folder: Path, digest: str) -> Iterator[tuple[str, str]]:
     for name in sorted(present ^ listed.keys()):
         yield str(folder / name), f"{'added' if name in present else 'removed'} after commit"
     both = sorted(present & listed.keys())
-    for name, found in zip(both, _hash_all(folder, both), strict=True):
-        if found != listed[name]:
-            yield str(folder / name), f"sha256 is {found}, recorded {listed[name]}"
+    for name, actual in zip(both, _hash_all(folder, both), strict=True):
+        if actual != listed[name]:
+            yield str(folder / name), f"sha256 is {actual}, recorded {listed[name]}"
 
 
 def _file_names(folder: Path) -> list[str]:

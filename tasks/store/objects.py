@@ -99,8 +99,8 @@ def _fetch(uri: str, digest: str, folder: Path) -> bool:
             for name, recorded in listed.items():
                 target = staged / name
                 place.download_file(target, name)
-                if (found := sha256_file(target)) != recorded:
-                    raise TamperError(f"{uri}/{name}: sha256 is {found}, recorded {recorded}")
+                if (actual := sha256_file(target)) != recorded:
+                    raise TamperError(f"{uri}/{name}: sha256 is {actual}, recorded {recorded}")
             write_bytes(staged / MANIFEST, manifest)
         return True
 
@@ -148,8 +148,8 @@ def remote_manifest(uri: str) -> bytes:
     return canonical_json(
         {
             "files": {
-                name: {"bytes": sizes[name], "sha256": found}
-                for name, found in zip(names, _hash_all(place, names), strict=True)
+                name: {"bytes": sizes[name], "sha256": digest}
+                for name, digest in zip(names, _hash_all(place, names), strict=True)
             }
         }
     )
@@ -167,17 +167,17 @@ def object_problems(uri: str, digest: str) -> Iterator[tuple[str, str]]:
         return
     where = f"{uri}/{MANIFEST}"
     manifest = place.read_bytes(MANIFEST)
-    if (found := sha256_bytes(manifest)) != digest:
-        yield where, f"sha256 is {found}, recorded {digest}"
+    if (actual := sha256_bytes(manifest)) != digest:
+        yield where, f"sha256 is {actual}, recorded {digest}"
         return  # its entries are not trustworthy
     listed = manifest_files(manifest, where)
     names = present.keys() - {MANIFEST}
     for name in sorted(names ^ listed.keys()):
         yield f"{uri}/{name}", f"{'added' if name in names else 'removed'} after commit"
     both = sorted(names & listed.keys())
-    for name, found in zip(both, _hash_all(place, both), strict=True):
-        if found != listed[name]:
-            yield f"{uri}/{name}", f"sha256 is {found}, recorded {listed[name]}"
+    for name, actual in zip(both, _hash_all(place, both), strict=True):
+        if actual != listed[name]:
+            yield f"{uri}/{name}", f"sha256 is {actual}, recorded {listed[name]}"
 
 
 def _hash_all(place: Store, names: Sequence[str]) -> list[str]:

@@ -72,10 +72,10 @@ def arms_of(measures: Sequence[Measures], seeds: Sequence[int]) -> dict[str, Arm
     by_name: dict[str, list[Measures]] = {}
     for one in measures:
         by_name.setdefault(one.variant, []).append(one)
-    asked = {name for one in measures for held_out in one.accuracy.values() for name in held_out}
+    problems = {name for one in measures for held_out in one.accuracy.values() for name in held_out}
     for one in measures:
         for checkpoint, held_out in one.accuracy.items():
-            if set(held_out) != asked:
+            if set(held_out) != problems:
                 raise DataError(
                     f"{one.variant} with seed {one.seed} was evaluated on other problems at "
                     f"{checkpoint}; seeds and variants are paired by problem: leave curation out "
@@ -83,13 +83,13 @@ def arms_of(measures: Sequence[Measures], seeds: Sequence[int]) -> dict[str, Arm
                 )
     decided = sorted(
         name
-        for name in asked
+        for name in problems
         if all(held_out[name] is not None for one in measures for held_out in one.accuracy.values())
     )
-    for name, found in by_name.items():
-        if [one.seed for one in found] != list(seeds):
+    for name, runs in by_name.items():
+        if [one.seed for one in runs] != list(seeds):
             raise DataError(f"the variant {name!r} does not have the seeds {list(seeds)}")
-    return {name: Arm(name, found, tuple(decided)) for name, found in by_name.items()}
+    return {name: Arm(name, runs, tuple(decided)) for name, runs in by_name.items()}
 
 
 def cells_of(
@@ -112,8 +112,8 @@ def cells_of(
         cells |= _of_arm(arm, checkpoints, gains)
         other = arms[against[name]]
         if other.name != name:
-            found, chances = _of_pair(arm, other, checkpoints)
-            cells |= found
+            pair_cells, chances = _of_pair(arm, other, checkpoints)
+            cells |= pair_cells
             for kind, key, chance in chances:
                 family.setdefault(kind, []).append((key, chance))
     for comparisons in family.values():
@@ -239,15 +239,15 @@ def over_seeds(
     """Summarise one value per seed; with one seed, by the interval within that run if any."""
     mean = float(np.mean(values))
     if len(values) > 1:
-        found = crossed_bootstrap.t_interval(values)
-        shown = found.low > 0.0 or found.high < 0.0
+        interval = crossed_bootstrap.t_interval(values)
+        is_shown = interval.low > 0.0 or interval.high < 0.0
         return EvidenceCell(
             value=mean,
-            low=found.low,
-            high=found.high,
+            low=interval.low,
+            high=interval.high,
             runs=len(values),
             seeds=tuple(values),
-            shown=shown if difference else None,
+            shown=is_shown if difference else None,
         )
     low, high = within or (None, None)
     return EvidenceCell(
@@ -271,8 +271,8 @@ def _is_shown(interval: Interval, seeds: Sequence[float]) -> bool:
         return False
     if len(seeds) >= crossed_bootstrap.FEW_SEEDS:
         return True
-    found = crossed_bootstrap.t_interval(seeds)
-    return not found.low <= 0.0 <= found.high
+    of_seeds = crossed_bootstrap.t_interval(seeds)
+    return not of_seeds.low <= 0.0 <= of_seeds.high
 
 
 def _chance(values_SP: Array, domains: Sequence[str]) -> float:
@@ -287,19 +287,19 @@ def _cost_ratio(arm: Arm, other: Arm, ours: Curve, theirs: Curve) -> EvidenceCel
     top = min(tops)
     grid = np.linspace(bottom, top, GRID + 2)[1:-1] if top > bottom else np.array([])
     draws = crossed_bootstrap.draw(len(arm.measures), ("all",) * len(arm.problems), seed=0)
-    found = crossed_bootstrap.cost_ratio(ours, theirs, grid, draws)
+    cost = crossed_bootstrap.cost_ratio(ours, theirs, grid, draws)
     runs, problems = len(arm.measures), len(arm.problems)
-    if found.ratio is None:
-        return EvidenceCell(value=None, runs=runs, problems=problems, note=found.reason)
-    ratio = found.ratio
-    shown = runs > 1 and (ratio.low > 1.0 or ratio.high < 1.0)
+    if cost.ratio is None:
+        return EvidenceCell(value=None, runs=runs, problems=problems, note=cost.reason)
+    ratio = cost.ratio
+    is_shown = runs > 1 and (ratio.low > 1.0 or ratio.high < 1.0)
     return EvidenceCell(
         value=ratio.mean,
         low=ratio.low,
         high=ratio.high,
         runs=runs,
         problems=problems,
-        shown=shown,
+        shown=is_shown,
         note=f"to accuracies of {grid[0]:.3f} to {grid[-1]:.3f}",
     )
 

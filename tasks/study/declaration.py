@@ -44,13 +44,13 @@ def read_study(of: str, against: str = "", num_seeds: int = 0) -> Plan:
         study = _of_two(of, against)
         name, command = f"{Path(of).stem}-{Path(against).stem}", f"{command} --against {against}"
     else:
-        name, given = Path(of).stem, parse_yaml(_text(of), of)
-        if isinstance(given, dict) and "title" not in given:
+        name, fields = Path(of).stem, parse_yaml(_text(of), of)
+        if isinstance(fields, dict) and "title" not in fields:
             raise SettingsError(
                 f"--of {of} has no title, so it is no study; to compare two settings files, name "
                 "the other one as --against"
             )
-        study = check(given, Study, "study", of)
+        study = check(fields, Study, "study", of)
     if num_seeds:
         study = study.model_copy(update={"seeds": tuple(range(num_seeds))})
         command = f"{command} --seeds {num_seeds}"
@@ -124,18 +124,18 @@ def load_settings(name: str, model: type[BaseModel], folder: Path = Path()) -> B
     if name == DEFAULTS:
         return model()
     if not name.endswith((".yaml", ".yml", ".json")):
-        found = PRESETS.get(name)
-        if found is None:
+        preset = PRESETS.get(name)
+        if preset is None:
             meant = did_you_mean(name, list(PRESETS)) or f"choose from {', '.join(PRESETS)}"
             raise SettingsError(f"there is no preset {name!r}; {meant}, or name a .yaml file")
-        if not isinstance(found, model):
+        if not isinstance(preset, model):
             raise SettingsError(f"the preset {name!r} has no {model.__name__}")
-        return found
+        return preset
     path = Path(name) if Path(name).exists() else folder / name
-    given = parse_yaml(_text(str(path)), str(path))
-    if not isinstance(given, dict):
+    content = parse_yaml(_text(str(path)), str(path))
+    if not isinstance(content, dict):
         raise SettingsError(f"{path} has no settings by name")
-    fields = cast("dict[str, object]", given)
+    fields = cast("dict[str, object]", content)
     parent = str(fields.pop(PARENT, DEFAULTS))
     return apply(load_settings(parent, model, path.parent), fields, str(path))
 

@@ -54,12 +54,12 @@ class Claim(BaseModel):
 
 def pages() -> list[Path]:
     """Every page that may have regions."""
-    found = {
+    files = {
         path
         for folder in _FOLDERS
         for path in (ROOT.glob("*.md") if not folder else (ROOT / folder).rglob("*.md"))
     }
-    return sorted(path for path in found if "<!-- evidence\n" in path.read_text())
+    return sorted(path for path in files if "<!-- evidence\n" in path.read_text())
 
 
 def render(text: str, folder: Path = evidence_file.FOLDER) -> str:
@@ -72,7 +72,7 @@ def render(text: str, folder: Path = evidence_file.FOLDER) -> str:
     Raises:
         DataError: a region names a study or a number that there is none of.
     """
-    return _REGION.sub(lambda found: _rendered(found["template"], folder), text)
+    return _REGION.sub(lambda match: _rendered(match["template"], folder), text)
 
 
 def measured(kept: Evidence, folder: Path) -> str:

@@ -93,7 +93,7 @@ def accuracy_by_problem(samples: Sequence[SampleResult]) -> dict[str, float | No
     solved: dict[str, list[bool]] = defaultdict(list)
     for sample in samples:
         solved[sample.problem_id] += [sample.solved] if sample.scored else []
-    return {name: sum(found) / len(found) if found else None for name, found in solved.items()}
+    return {name: sum(scores) / len(scores) if scores else None for name, scores in solved.items()}
 
 
 def _graded_tokens(folder: Path) -> float:
@@ -142,16 +142,16 @@ def _read_phases(
 def _phase_metrics(rows: Sequence[LedgerRow], steps: Sequence[StepReport]) -> dict[str, float]:
     generated = max(1, sum(row.generated_tokens for row in rows))
     uses = token_uses(rows)
-    found = {f"use/{use.value}": count / generated for use, count in uses.items()}
+    metrics = {f"use/{use.value}": count / generated for use, count in uses.items()}
     for name, column in _COLUMNS.items():
-        found[name] = sum(step.metrics[column] for step in steps) / len(steps)
+        metrics[name] = sum(step.metrics[column] for step in steps) / len(steps)
     last = steps[-LAST_STEPS:]
     norms = [step.metrics["policy/grad_norm"] for step in steps]
     mean = sum(norms) / len(norms)
     variance = sum((norm - mean) ** 2 for norm in norms) / len(norms)
-    found["reward"] = sum(step.metrics["reward/mean"] for step in last) / len(last)
-    found["gradient/relative variance"] = variance / max(mean**2, 1e-30)
-    return found
+    metrics["reward"] = sum(step.metrics["reward/mean"] for step in last) / len(last)
+    metrics["gradient/relative variance"] = variance / max(mean**2, 1e-30)
+    return metrics
 
 
 def _read_judge(

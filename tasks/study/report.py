@@ -83,8 +83,8 @@ def rows_of(kept: Evidence) -> tuple[list[str], list[tuple[str, ...]]]:
 def shown(kept: Evidence, names: Sequence[str]) -> str:
     """Say which of several differences are shown."""
     cells = [(name, kept.cells[name]) for name in names if name in kept.cells]
-    found = [name.split("/")[1] for name, cell in cells if cell.shown]
-    return ", ".join(found) or ("no" if cells else "")
+    certain = [name.split("/")[1] for name, cell in cells if cell.shown]
+    return ", ".join(certain) or ("no" if cells else "")
 
 
 def gains_of(kept: Evidence) -> tuple[list[str], list[tuple[str, ...]]]:

@@ -47,12 +47,12 @@ def find_run(name: str) -> Run:
     """
     module, colon, attribute = name.partition(":")
     try:
-        found = getattr(import_module(module), attribute) if colon else None
+        run = getattr(import_module(module), attribute) if colon else None
     except (ImportError, AttributeError) as error:
         raise SettingsError(f"run {name!r} cannot be imported: {error}") from error
-    if not isinstance(found, Run):
+    if not isinstance(run, Run):
         raise SettingsError(
             f"run is {name!r}; name a tasks.study.runs.Run as module:name, such as "
             "workflows.parts.cells:PIPELINE"
         )
-    return found
+    return run

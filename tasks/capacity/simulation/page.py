@@ -150,7 +150,7 @@ def _page(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str)
     name = "longest first" if plan.layout.dedicated_rollout_gpus else RUNS
     runs = next((row for row in done if row.variant.name == name), done[0])
     fastest = min(done, key=attrgetter("seconds"))
-    outcome, found = runs.outcome, plan.budget()
+    outcome, budget = runs.outcome, plan.budget()
     assert outcome is not None
     return _Page(
         title=f"capacity of {plan.name}",
@@ -168,9 +168,9 @@ def _page(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str)
         bars=tuple(_bar(row, longest) for row in done),
         heads=HEADS,
         lines=tuple((row.variant.name, _cells(row), row.reason) for row in rows),
-        fit=f"{describe_fit(found)[0].upper()}{describe_fit(found)[1:]}. "
+        fit=f"{describe_fit(budget)[0].upper()}{describe_fit(budget)[1:]}. "
         f"{format_bytes(FIXED_BYTES)} of it are assumed.",
-        phases=tuple((name, format_bytes(size)) for name, size in found.phases.items()),
+        phases=tuple((name, format_bytes(size)) for name, size in budget.phases.items()),
         footer="Simulated from the shape of the model and the data sheet of an H100, with "
         f"{efficiency.compute:.2f} of its operations and {efficiency.bandwidth:.2f} of its memory "
         "bandwidth, all groups trained, without commits. Nothing here was measured on a GPU.",

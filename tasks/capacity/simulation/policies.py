@@ -103,11 +103,11 @@ def with_largest_claim(plan: Plan) -> Plan:
     """Return the plan with the largest claim of its engines that fits, or the smallest one."""
     best = _with_claim(plan, CLAIMS[-1])
     try:
-        found = best.budget()
+        budget = best.budget()
     except SettingsError:
         return best
-    beside = found.phases["rollout"] - found.rollout.claim
-    most = 1.0 - HEADROOM - beside / found.gpu
+    beside = budget.phases["rollout"] - budget.rollout.claim
+    most = 1.0 - HEADROOM - beside / budget.gpu
     fitting = (_with_claim(plan, claim) for claim in CLAIMS if claim <= most)
     return next((one for one in fitting if not reason_against(one)), best)
 
@@ -119,10 +119,10 @@ def _with_claim(plan: Plan, claim: float) -> Plan:
 def reason_against(plan: Plan) -> str:
     """Return why a plan cannot run; '' if it can."""
     try:
-        found = plan.budget()
+        budget = plan.budget()
     except SettingsError as error:
         return str(error)
-    return "" if found.fits(HEADROOM) else describe_fit(found)
+    return "" if budget.fits(HEADROOM) else describe_fit(budget)
 
 
 def compare(

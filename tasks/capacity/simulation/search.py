@@ -65,7 +65,7 @@ def _engine_plans(plan: Plan) -> Iterator[Plan]:
 def _best_trainers(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> Iterator[Plan]:
     """Yield the plan with the fastest trainer that fits, then those that leave engines more."""
     length = plan.work.prompt_tokens + mean_tokens
-    found: list[tuple[float, Plan]] = []
+    timed: list[tuple[float, Plan]] = []
     for tensor, pipeline, expert, recompute in product(TENSOR, PIPELINE, EXPERT, (False, True)):
         changes = {
             "tensor": tensor,
@@ -75,9 +75,9 @@ def _best_trainers(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> It
             "rollout_memory": CLAIMS[-1],
         }
         one = replace(plan, layout=plan.layout.model_copy(update=changes))
-        found.append((sum(trainer_rates(one, efficiency, length)), one))
+        timed.append((sum(trainer_rates(one, efficiency, length)), one))
     most = 0.0
-    for _, one in sorted(found, key=itemgetter(0)):
+    for _, one in sorted(timed, key=itemgetter(0)):
         whole = with_largest_claim(one)
         if whole.layout.rollout_memory > most and not reason_against(whole):
             most = whole.layout.rollout_memory

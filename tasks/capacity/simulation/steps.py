@@ -112,9 +112,9 @@ class Simulation:
 
     def _new_jobs(self, step: int, policy: Policy, prompts: int = 0) -> list[Job]:
         count = prompts or self._batch.prompts
-        found: list[Group] = self._draw(count, self._batch.group_size, self._random)
+        groups: list[Group] = self._draw(count, self._batch.group_size, self._random)
         jobs = []
-        for group in found:
+        for group in groups:
             number, self._drawn = self._drawn, self._drawn + 1
             lengths = [int(length) for length in group.lengths]
             expected = group.record if group.record is not None else float(np.mean(lengths))
@@ -207,9 +207,11 @@ class Simulation:
         done, rest, last = [], [], []
         for one in ended:
             job = whole[one.job.group, one.job.sample]
-            made = one.job.tokens + one.job.earlier - job.earlier
-            if made < job.tokens:
-                rest.append(replace(job, tokens=job.tokens - made, earlier=job.earlier + made))
+            generated = one.job.tokens + one.job.earlier - job.earlier
+            if generated < job.tokens:
+                rest.append(
+                    replace(job, tokens=job.tokens - generated, earlier=job.earlier + generated)
+                )
                 continue
             last.append(one)
             group = self._groups[job.group]
@@ -232,9 +234,9 @@ class Simulation:
 
         A prompt counts once per answer, which is the most that a trainer computes of it.
         """
-        made = sum(sum(group.lengths) for group in done)
-        fed = made + sum(len(group.lengths) for group in done) * self._batch.prompt_tokens
-        totals["tokens"] += made
+        generated = sum(sum(group.lengths) for group in done)
+        fed = generated + sum(len(group.lengths) for group in done) * self._batch.prompt_tokens
+        totals["tokens"] += generated
         totals["groups"] += len(done)
         totals["staleness"] += sum(step - group.drawn for group in done)
         totals["oldest"] = max(totals["oldest"], _age(done, step))

@@ -62,12 +62,12 @@ def widen_routers(model: PreTrainedModel, folder: Path) -> None:
     Raises:
         SettingsError: the model is dense.
     """
-    found = named_routers(model)
-    if not found:
+    routers = named_routers(model)
+    if not routers:
         raise SettingsError("engines.fp32_router is set, but a dense model has no router")
     names = names_of(model)
     with Weights(folder) as weights:
-        for name, router in found.items():
+        for name, router in routers.items():
             whole = weights.read(names.in_file(f"{name}.weight"))
             whole = whole.to(cast("torch.Tensor", router.weight).device, torch.float32)
             router.weight = torch.nn.Parameter(whole)

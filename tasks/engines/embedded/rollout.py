@@ -151,10 +151,10 @@ class HFRolloutEngine:
         """
         if sampling.exact:
             assert isinstance(requests, Sequence), "drafts are verified before any is decoded"
-            made = self._verified(requests, sampling)
+            rollouts = self._verified(requests, sampling)
         else:
-            made = self._decoded(requests, sampling)
-        for rollout in made:
+            rollouts = self._decoded(requests, sampling)
+        for rollout in rollouts:
             counted = self._counters
             self._counters = replace(
                 counted,
@@ -198,14 +198,14 @@ class HFRolloutEngine:
                 following = waiting[0].number if waiting else None
                 logits_BV = torch.cat([logits_BV, *self._admit(slots, seats, known, following)])
             started = time.perf_counter()
-            drawn = draw(
+            next_tokens = draw(
                 logits_BV,
                 sampling.temperature,
                 slots.uniforms_B(),
                 top_p=sampling.top_p,
                 min_p=sampling.min_p,
             )
-            ended_B = slots.record(*(part.cpu() for part in drawn))
+            ended_B = slots.record(*(part.cpu() for part in next_tokens))
             done = [slots.rollout(slot, self._version) for slot in ended_B.nonzero()[:, 0].tolist()]
             slots.drop(ended_B)
             for rollout in done:
@@ -222,7 +222,7 @@ class HFRolloutEngine:
     @torch.inference_mode()
     def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
         """Log-probabilities of tokens 1..T-1 of every sequence, in the order given."""
-        found: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(tokens)
+        scores: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(tokens)
         head_VH = self._model.get_parameter("lm_head.weight")
         for bucket in _buckets([len(one) for one in tokens]):
             tokens_PT = self._padded([tokens[index] for index in bucket])
@@ -231,8 +231,8 @@ class HFRolloutEngine:
                 last = len(tokens[index]) - 1
                 own_T = row_T[1 : last + 1].to(hidden_TH.device)
                 logprobs_T, _ = scores_from_hidden(hidden_TH[:last], head_VH, own_T, 1.0)
-                found[index] = logprobs_T.cpu().numpy()
-        return found
+                scores[index] = logprobs_T.cpu().numpy()
+        return scores
 
     def _seats(
         self, requests: Sequence[Request], sampling: Sampling, first: int = 0

@@ -311,9 +311,9 @@ class _Layer:
         gate_up = self.block.get_parameter("experts.gate_up_proj")
         down = self.block.get_parameter("experts.down_proj")
         if densely:
-            said_MH = through_all_experts(normed_MH, gates_MK, experts_MK, gate_up, down)
+            added_MH = through_all_experts(normed_MH, gates_MK, experts_MK, gate_up, down)
         else:
-            said_MH = through_experts(
+            added_MH = through_experts(
                 normed_MH,
                 gates_MK,
                 experts_MK,
@@ -322,15 +322,15 @@ class _Layer:
                 down=lambda rows, ends: grouped(rows, down, ends),
             )
         if hasattr(self.block, "beside_experts"):  # of a family of one's own
-            said_MH = said_MH + self.block.beside_experts(
+            added_MH = added_MH + self.block.beside_experts(
                 normed_MH, gates_MK, experts_MK, densely=densely
             )
         if hasattr(self.block, "shared_experts"):
-            said_MH = said_MH + self.block.shared_experts(normed_MH)
+            added_MH = added_MH + self.block.shared_experts(normed_MH)
         elif hasattr(self.block, "shared_expert"):  # Qwen2-MoE, whose gate is per token
             opening_M1 = torch.sigmoid(self.block.shared_expert_gate(normed_MH))
-            said_MH = said_MH + opening_M1 * self.block.shared_expert(normed_MH)
-        return hidden_MH + said_MH, experts_MK
+            added_MH = added_MH + opening_M1 * self.block.shared_expert(normed_MH)
+        return hidden_MH + added_MH, experts_MK
 
 
 def _stacked(routes: list[torch.Tensor], num_tokens: int) -> torch.Tensor:

@@ -39,10 +39,10 @@ def routers(model: nn.Module) -> list[nn.Module]:
     Raises:
         SettingsError: the model has none, so there is nothing to replay.
     """
-    found = list(named_routers(model).values())
-    if not found:
+    modules = list(named_routers(model).values())
+    if not modules:
         raise SettingsError("the model has no MoE router; set router_replay to 'off'")
-    return found
+    return modules
 
 
 def routing_of(model: nn.Module) -> Routing:

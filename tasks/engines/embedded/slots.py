@@ -192,10 +192,10 @@ class Slots:
         needed = max(width + 1, min(whole + self._sampling.max_new_tokens, 4 * width))
         self._reserve(last, needed, longest)
         self._routes_STLK[first:last, :width] = prefilled.experts_PTLK[rows, :width]
-        for kept, found in zip(self._keys, prefilled.keys, strict=True):
-            kept[first:last, :width] = found[rows, :width]
-        for kept, found in zip(self._values, prefilled.values, strict=True):
-            kept[first:last, :width] = found[rows, :width]
+        for kept, computed in zip(self._keys, prefilled.keys, strict=True):
+            kept[first:last, :width] = computed[rows, :width]
+        for kept, computed in zip(self._values, prefilled.values, strict=True):
+            kept[first:last, :width] = computed[rows, :width]
         self._seats.extend(seats)
 
     def _begin(self, slot: int, seat: Seat) -> None:

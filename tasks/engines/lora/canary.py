@@ -61,8 +61,8 @@ def check_adapter(engine: RolloutEngine, trainer: Trainer, vocabulary: int, vers
             an expert.
     """
     assert isinstance(trainer, AdapterTrainer)
-    drawn_NT = np.random.default_rng(0).integers(0, vocabulary, (SEQUENCES, TOKENS))
-    sequences = list(drawn_NT.astype(np.int32))
+    tokens_NT = np.random.default_rng(0).integers(0, vocabulary, (SEQUENCES, TOKENS))
+    sequences = list(tokens_NT.astype(np.int32))
     rounding_M, _ = _gaps(engine, trainer, sequences, version)
     bound = max(FLOOR, FACTOR * float(np.median(rounding_M)))
     with trainer.probing():

@@ -179,11 +179,11 @@ def logprobs_of(output: RequestOutput, tokens: NDArray[np.int32]) -> NDArray[np.
     return _logprobs(output.prompt_logprobs, tokens[1:], "a scored sequence")
 
 
-def _logprobs(found: Any, tokens: NDArray[np.int32], name: str) -> NDArray[np.float32]:
+def _logprobs(logprobs: Any, tokens: NDArray[np.int32], name: str) -> NDArray[np.float32]:
     # One entry per position; the first position of a prompt has none.
-    if not isinstance(found, FlatLogprobs) or found.token_ids != tokens.tolist():
+    if not isinstance(logprobs, FlatLogprobs) or logprobs.token_ids != tokens.tolist():
         raise EngineError(f"vLLM's log-probabilities of {name} are not those of its tokens")
-    return np.asarray(found.logprobs, dtype=np.float32)
+    return np.asarray(logprobs.logprobs, dtype=np.float32)
 
 
 def _stop_reason(answer: CompletionOutput, request: Request, sampling: Sampling) -> StopReason:

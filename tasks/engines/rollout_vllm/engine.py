@@ -176,11 +176,11 @@ class VllmRolloutEngine:
 
     def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
         """Log-probabilities of tokens 1..T-1 of every sequence, in the order given."""
-        found = [np.empty(0, dtype=np.float32)] * len(tokens)
+        scores = [np.empty(0, dtype=np.float32)] * len(tokens)
         calls = [logprobs_call(number, one) for number, one in enumerate(tokens) if len(one) > 1]
         for number, output in self._backend.run(calls):
-            found[number] = logprobs_of(output, tokens[number])
-        return found
+            scores[number] = logprobs_of(output, tokens[number])
+        return scores
 
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
         """Send the tensors to the workers; return the digest of what they received.

@@ -15,7 +15,7 @@ from tasks.engines.rollout_vllm.staging import Staging
 from tasks.engines.rollout_vllm.update import sync_weights
 from tasks.errors import EngineError
 
-Found = tuple[int, RequestOutput] | BaseException | None
+Reply = tuple[int, RequestOutput] | BaseException | None
 """An output, an error that ended a replica, or None after a replica's last output."""
 
 
@@ -48,12 +48,12 @@ class Replicas:
 
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
         """Yield the outputs of all members as they end."""
-        found: queue.SimpleQueue[Found] = queue.SimpleQueue()
+        replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
         over = threading.Event()
         count = len(self._members)
         parts = spread_calls(calls, count)
         threads = [
-            threading.Thread(target=_listen, args=(member, part, found, over), daemon=True)
+            threading.Thread(target=_listen, args=(member, part, replies, over), daemon=True)
             for member, part in zip(self._members, parts, strict=True)
         ]
         for thread in threads:
@@ -61,7 +61,7 @@ class Replicas:
         working = count
         try:
             while working:
-                one = found.get()
+                one = replies.get()
                 if isinstance(one, BaseException):
                     raise EngineError(f"a replica failed: {one}") from one
                 if one is None:
@@ -105,17 +105,20 @@ def spread_calls(calls: Sequence[Call], count: int) -> list[list[Call]]:
 
 
 def _listen(
-    member: Backend, calls: Sequence[Call], found: "queue.SimpleQueue[Found]", over: threading.Event
+    member: Backend,
+    calls: Sequence[Call],
+    replies: "queue.SimpleQueue[Reply]",
+    over: threading.Event,
 ) -> None:
     """Put a member's outputs into the queue until it ends or is stopped."""
     answers = member.run(calls)
     try:
         for answer in answers:
-            found.put(answer)
+            replies.put(answer)
             if over.is_set():
                 break
-        found.put(None)
+        replies.put(None)
     except Exception as error:  # noqa: BLE001 - boundary: any error of the thread is passed to the caller
-        found.put(error)
+        replies.put(error)
     finally:
         answers.close()

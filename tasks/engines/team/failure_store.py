@@ -275,9 +275,9 @@ class FailureStore:
 def _record_for_another(error: PipelineError, file: Path) -> None:
     """Write the error of a process that cannot write it, as torch's error handler would."""
     extra = {"py_callstack": "", "timestamp": str(int(time.time()))}
-    said = {"message": f"{type(error).__name__}: {error}", "extraInfo": extra}
+    failure = {"message": f"{type(error).__name__}: {error}", "extraInfo": extra}
     with suppress(OSError):
-        file.write_text(json.dumps({"message": said}))
+        file.write_text(json.dumps({"message": failure}))
 
 
 class _Pulses:

@@ -92,8 +92,8 @@ class ScoreLogprobs:
         rank = member.rank_info.rank
         if rank not in {rank for ranks in self.replicas for rank in ranks}:
             return None
-        found = member.engines[self.number].score_logprobs(self.tokens)
-        return found if rank in {ranks[0] for ranks in self.replicas} else None
+        scores = member.engines[self.number].score_logprobs(self.tokens)
+        return scores if rank in {ranks[0] for ranks in self.replicas} else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,11 +236,11 @@ class TeamRollout:
         """
         command = ScoreLogprobs(self._number, self._replicas, tuple(tokens))
         with self._channel.together(command) as replies:
-            found = self._local.score_logprobs(tokens)
+            scores = self._local.score_logprobs(tokens)
         for rank, theirs in enumerate(replies, start=1):
             if isinstance(theirs, list):
-                self._compare(rank, np.concatenate(theirs), np.concatenate(found))
-        return found
+                self._compare(rank, np.concatenate(theirs), np.concatenate(scores))
+        return scores
 
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
         """Install new weights on every replica; return the digest, the same on all of them.

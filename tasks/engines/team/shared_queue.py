@@ -66,10 +66,10 @@ class Dealer:
                     if rooms[place].slots:
                         self._answer(place, Share(requests, last=not self._waiting))
             if not self._waiting:
-                for place, asked in enumerate(self._rooms):
-                    if any(room.slots for room in asked):
+                for place, waiting_rooms in enumerate(self._rooms):
+                    if any(room.slots for room in waiting_rooms):
                         self._answer(place, Share((), last=True))
-                    asked.clear()
+                    waiting_rooms.clear()
 
     def _answer_all(self) -> None:
         while all(self._rooms):
@@ -135,9 +135,9 @@ def queue_of_worker(member: Member, representative: int, samples: int, enough: i
             wire.send(room, 0, member.rollouts)
 
     def share() -> Share:
-        found = wire.recv(0, member.rollouts)
-        assert isinstance(found, Share)
-        return found
+        reply = wire.recv(0, member.rollouts)
+        assert isinstance(reply, Share)
+        return reply
 
     return SharedQueue(samples, ask, share, always=enough > 0)
 

@@ -38,11 +38,11 @@ class Standstill:
 
 def calls() -> tuple[tuple[int, int], ...]:
     """The calls in which the main thread is: another tuple after any step of it."""
-    found, frame = [], _innermost()
+    stack, frame = [], _innermost()
     while frame is not None:
-        found.append((id(frame.f_code), frame.f_lasti))
+        stack.append((id(frame.f_code), frame.f_lasti))
         frame = frame.f_back
-    return tuple(found)
+    return tuple(stack)
 
 
 def place() -> str:

@@ -170,16 +170,16 @@ def _description(state: State) -> dict[str, Any]:
 def _check_fits(folder: Path, state: State) -> None:
     path, expected = folder / DESCRIPTION, _description(state)
     try:
-        found = json.loads(path.read_text())
+        recorded = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise DataError(f"{folder} holds no state of engines.trainer 'megatron'") from error
-    if found.get("geometry") != expected["geometry"]:
+    if recorded.get("geometry") != expected["geometry"]:
         raise DataError(
-            f"{folder} holds the state of another architecture: {found.get('geometry')}"
+            f"{folder} holds the state of another architecture: {recorded.get('geometry')}"
         )
-    if found.get("precision") != expected["precision"]:
+    if recorded.get("precision") != expected["precision"]:
         raise DataError(
-            f"{folder} holds a state in {found.get('precision')}, but the trainer is in "
+            f"{folder} holds a state in {recorded.get('precision')}, but the trainer is in "
             f"{expected['precision']} (layout.precision, fp32_router); set it back, or start from "
             "the exported model"
         )

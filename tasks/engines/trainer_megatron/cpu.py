@@ -83,15 +83,15 @@ def install() -> bool:
     return True
 
 
-def check_version(found: str) -> None:
+def check_version(installed: str) -> None:
     """Refuse a version of megatron-core for which the replacements were not reviewed.
 
     Raises:
         SettingsError: names both versions.
     """
-    if found != VERSION:
+    if installed != VERSION:
         raise SettingsError(
-            f"megatron-core {found} is installed; engines.trainer 'megatron' is "
+            f"megatron-core {installed} is installed; engines.trainer 'megatron' is "
             f"built for {VERSION}: build the environment of lock_engines.txt"
         )
 

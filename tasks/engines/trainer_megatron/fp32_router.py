@@ -33,7 +33,7 @@ def widen(gpt: GPTModel) -> None:
         raise SettingsError("engines.fp32_router is set, but a dense model has no router")
     for router in routers:
         router.weight.data = router.weight.data.float()
-        router.register_forward_pre_hook(lambda _, given: (given[0].float(), *given[1:]))
+        router.register_forward_pre_hook(lambda _, inputs: (inputs[0].float(), *inputs[1:]))
 
 
 def are_wide(gpt: GPTModel) -> bool:

@@ -89,10 +89,10 @@ def initialise(layout: LayoutSettings) -> Ranks:
         _seed(on_cpu=on_cpu)
     ranks = _ranks(device)
     held = (ranks.tensor, ranks.pipeline, ranks.context, ranks.expert)
-    asked = (layout.tensor, layout.pipeline, layout.context, layout.expert)
-    if held != asked:
+    requested = (layout.tensor, layout.pipeline, layout.context, layout.expert)
+    if held != requested:
         raise SettingsError(
-            f"layout (tensor, pipeline, context, expert) is {asked}, but this process already "
+            f"layout (tensor, pipeline, context, expert) is {requested}, but this process already "
             f"trains with {held}; one process has one layout"
         )
     return ranks

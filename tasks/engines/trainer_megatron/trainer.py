@@ -228,9 +228,9 @@ class MegatronTrainer:
         """Make gradient buffers, without memory, and the optimizer when they are first needed."""
         if self._training is None:
             replica = optimizer.replicate(self._gpt)
-            made = optimizer.make_optimizer(self._gpt, replica, self._weight_decay)
+            updater = optimizer.make_optimizer(self._gpt, replica, self._weight_decay)
             optimizer.free_gradients(replica)
-            self._training = _Training(replica, made, self._passes_of(replica))
+            self._training = _Training(replica, updater, self._passes_of(replica))
         return self._training
 
     def _divide_sequences(

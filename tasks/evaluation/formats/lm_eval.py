@@ -111,10 +111,10 @@ def _lines(
 
 
 def _by_source(samples: Sequence[SampleResult]) -> dict[str, list[SampleResult]]:
-    found: dict[str, list[SampleResult]] = {}
+    by_source: dict[str, list[SampleResult]] = {}
     for sample in samples:
-        found.setdefault(sample.source, []).append(sample)
-    return found
+        by_source.setdefault(sample.source, []).append(sample)
+    return by_source
 
 
 def _decided(samples: Sequence[SampleResult]) -> list[ProblemScore]:

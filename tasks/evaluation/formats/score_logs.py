@@ -160,8 +160,8 @@ def _read_log(task: str, payload: bytes, where: str) -> Scores:
 
 
 def _task_of(name: str) -> str:
-    found = _LOG.fullmatch(name)
-    return found["task"] if found else name.rpartition("/")[2].removesuffix(".jsonl")
+    match = _LOG.fullmatch(name)
+    return match["task"] if match else name.rpartition("/")[2].removesuffix(".jsonl")
 
 
 def _named(scores: Scores) -> str:

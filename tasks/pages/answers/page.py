@@ -107,14 +107,14 @@ def _differences(
     evaluated: Sequence[Evaluated], settings: EvaluationSettings
 ) -> list[dict[str, Any]]:
     """Every pair of models on every family and language, certain losses first."""
-    found = [
+    differences = [
         {"candidate": later, "parent": earlier, **one.model_dump(exclude={"parent"})}
         for earlier, later in combinations(range(len(evaluated)), 2)
         for one in compare(
             evaluated[later][1], evaluated[earlier][1], evaluated[earlier][0].model, settings
         )
     ]
-    return sorted(found, key=lambda one: (one["high"] >= 0.0, one["difference"]))
+    return sorted(differences, key=lambda one: (one["high"] >= 0.0, one["difference"]))
 
 
 def _chosen(evaluated: Sequence[Evaluated]) -> list[str]:

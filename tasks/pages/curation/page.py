@@ -236,8 +236,8 @@ def _charts(contents: Contents) -> Iterator[Chart]:
             seen = np.cumsum([lengths[length] for length in sorted(lengths)])
             middle = sorted(lengths)[int(np.searchsorted(seen, seen[-1] / 2))]
             svg = figures.lengths_figure(lengths, name)
-            course = f"median {wording.count(middle)}"
-            yield Chart(title, "characters, on a logarithmic axis", course, svg)
+            summary = f"median {wording.count(middle)}"
+            yield Chart(title, "characters, on a logarithmic axis", summary, svg)
     if contents.levels:
         svg = figures.levels_figure(contents.levels, "levels")
         yield Chart(

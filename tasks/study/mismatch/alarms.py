@@ -84,12 +84,12 @@ def alarm_step(values: Sequence[float]) -> int | None:
 def alarms(steps: Sequence[Mapping[str, float]]) -> list[Alarm]:
     """Read all watched quantities of a run from the metrics of its steps."""
     collapse = collapse_step([metrics["reward/mean"] for metrics in steps])
-    found = []
+    raised = []
     for metric in WATCHED:
         step = alarm_step([metrics.get(metric, float("nan")) for metrics in steps])
         lead = None if step is None or collapse is None else collapse - step
-        found.append(Alarm(metric, step, lead))
-    return found
+        raised.append(Alarm(metric, step, lead))
+    return raised
 
 
 def alarms_table(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> Table:

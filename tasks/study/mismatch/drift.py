@@ -49,7 +49,7 @@ COLOURS = {RouterReplay.OFF: "#b3372f", RouterReplay.R2: "#d08a1d", RouterReplay
 SCREEN_WIDTH = 100
 PICTURE_FILE, RECORDS_FILE, MODEL = "drift.png", "drift.json", "model"
 
-Course = Mapping[RouterReplay, Sequence[GateRecord]]
+GatesByReplay = Mapping[RouterReplay, Sequence[GateRecord]]
 """The gate record of every step, by replay mode."""
 
 
@@ -86,21 +86,21 @@ def records(
     selected = tuple(problem for problem in problems if problem.domain in settings.domains)
     phase = Phase(settings, model, selected, folder / "state", "drift")
     with ScoringService(model, settings.rewards) as scorer:
-        course = train(phase, scorer)
-        for _ in progress(course, settings.router_replay.value, settings.steps):
+        steps = train(phase, scorer)
+        for _ in progress(steps, settings.router_replay.value, settings.steps):
             pass
     finish(phase, folder / MODEL, folder / "report")
     return list(state.read_steps(phase.state, settings.steps))
 
 
-def drift_table(course: Course) -> Table:
+def drift_table(by_replay: GatesByReplay) -> Table:
     """Build the table: k3 over all steps and over their first and last fifth, and its parts."""
     table = Table(box=None)
     table.add_column("replay")
     heads = ("steps", "first fifth", "last fifth", "k3, mean", "median", "largest")
     for head in (*heads, "mean |dlogp|", "beyond 2x"):
         table.add_column(head, justify="right")
-    for replay, gates in course.items():
+    for replay, gates in by_replay.items():
         k3 = [gate.k3 for gate in gates]
         fifth = max(1, len(k3) // 5)
         means = map(statistics.fmean, (k3[:fifth], k3[-fifth:], k3))
@@ -115,13 +115,13 @@ def drift_table(course: Course) -> Table:
     return table
 
 
-def picture(course: Course, title: str) -> bytes:
+def picture(by_replay: GatesByReplay, title: str) -> bytes:
     """Draw k3 of every step on a logarithmic scale, one line per replay mode."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.0, 3.2), layout="constrained")
     axes = figure.subplots()
-    for replay, gates in course.items():
+    for replay, gates in by_replay.items():
         steps = [gate.step for gate in gates]
         # A step without any difference would be at minus infinity.
         k3 = [max(gate.k3, 1e-15) for gate in gates]
@@ -202,18 +202,18 @@ def main(arguments: Sequence[str]) -> None:
         )
         folder = out / "-".join((options.engines, rollout, trainer, replay))
         runs[replay] = records(model, settings, problems, folder)
-    course = {replay: [step.gate for step in steps] for replay, steps in runs.items()}
+    by_replay = {replay: [step.gate for step in steps] for replay, steps in runs.items()}
     watched = {
         replay.value: [step.report.metrics for step in steps] for replay, steps in runs.items()
     }
     # On a narrow terminal lines wrap; a narrower table would cut numbers.
     wide = Console(highlight=False, width=max(console.width, SCREEN_WIDTH))
-    wide.print(drift_table(course), alarms_table(watched), sep="\n\n")
+    wide.print(drift_table(by_replay), alarms_table(watched), sep="\n\n")
     title = f"{options.engines} engines, rollouts {rollout.value}, trainer {trainer.value}"
-    write_bytes(out / PICTURE_FILE, picture(course, title))
+    write_bytes(out / PICTURE_FILE, picture(by_replay, title))
     kept = {
         replay.value: [gate.model_dump(mode="json") for gate in gates]
-        for replay, gates in course.items()
+        for replay, gates in by_replay.items()
     }
     write_bytes(out / RECORDS_FILE, json.dumps(kept, indent=1).encode() + b"\n")
 
