@@ -43,7 +43,6 @@ class Keeper:
 
     @property
     def counts(self) -> Counts:
-        """Counters of the uploader."""
         return self._uploader.counts
 
     def upload_newest(self) -> None:

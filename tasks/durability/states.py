@@ -131,7 +131,6 @@ def committed_folder(folder: Path) -> Path:
 
 
 def record_path(folder: Path, name: str) -> Path:
-    """Path of a record."""
     return folder / "steps" / name
 
 

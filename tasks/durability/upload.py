@@ -52,13 +52,10 @@ class Pointer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counters of an uploader."""
-
     uploaded: int = 0
     skipped: int = 0
     """States committed during an upload and superseded before their own upload began."""
     failed: int = 0
-    """Failed attempts."""
 
 
 class Uploader:
@@ -92,7 +89,6 @@ class Uploader:
 
     @property
     def counts(self) -> Counts:
-        """Counters so far."""
         with self._changed:
             return self._counts
 

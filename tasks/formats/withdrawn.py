@@ -26,7 +26,6 @@ def list_bytes(rows: Iterable[str]) -> bytes:
 
 
 def write_list(path: Path, rows: Iterable[str]) -> None:
-    """Write an exclusion list."""
     write_bytes(path, list_bytes(rows))
 
 

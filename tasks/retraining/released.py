@@ -15,7 +15,6 @@ class ReleasedModel:
     """The start of a retraining."""
 
     statement: str
-    """Of its release."""
     model: CheckpointRef
     """The checkpoint that was released, without card and manifest."""
     curated: tuple[DatasetRef, ...]

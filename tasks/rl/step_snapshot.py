@@ -47,7 +47,6 @@ class StepSnapshot:
     """One step."""
 
     settings: RLSettings
-    """Of the phase."""
     vocabulary: int
     groups: tuple[CollectedGroup, ...]
     """Those of the training batch."""
@@ -63,7 +62,6 @@ class StepSnapshot:
 
     @property
     def step(self) -> int:
-        """Number of the step."""
         return self.gate.step
 
 

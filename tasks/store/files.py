@@ -37,7 +37,6 @@ _CANONICAL = json.JSONEncoder(
 
 
 def sha256_bytes(payload: bytes) -> str:
-    """Hash bytes."""
     return hashlib.sha256(payload).hexdigest()
 
 

@@ -25,9 +25,7 @@ class Store(Protocol):
     """
 
     @property
-    def uri(self) -> str:
-        """Address of the store."""
-        ...
+    def uri(self) -> str: ...
 
     @property
     def local_path(self) -> Path | None:

@@ -127,7 +127,6 @@ class Link:
 
     @property
     def device(self) -> torch.device:
-        """Device of the packets."""
         return torch.device("cuda" if self.meeting.backend == "nccl" else "cpu")
 
     def open(self) -> None:

@@ -91,9 +91,7 @@ class Update:
 class Owner(Protocol):
     """An engine process that takes part in a weight sync."""
 
-    def begin(self) -> Update:
-        """Start one."""
-        ...
+    def begin(self) -> Update: ...
 
     def end(self, update: Update, folder: Path) -> str:
         """Finish on the weights of the folder; return the digest of what was received."""

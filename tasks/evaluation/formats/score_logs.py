@@ -111,7 +111,6 @@ def compare_scores(left: Scores, right: Scores, seed: int = 0) -> list[Paired]:
 
 
 def as_json(paired: list[Paired]) -> bytes:
-    """Write the comparisons."""
     return json.dumps([asdict(one) for one in paired], indent=2).encode() + b"\n"
 
 

@@ -133,7 +133,6 @@ def lines_of(
 
 
 def markdown(lines: Sequence[Line]) -> str:
-    """Write the table."""
     words = {None: "reported", True: "shown", False: "not shown"}
     rows = ["| variant | measure | early / before | late / after | change | by seed | |"]
     rows.append("|---|---|---:|---:|---:|---:|---|")

@@ -212,7 +212,6 @@ def _updates(
 
 
 def _learn(tuning: FineTuning, now: Progress, trainer: Trainer, rows: list[int]) -> Progress:
-    """Do one update."""
     settings = tuning.settings
     batch = token_batch(tuning.encoded, rows, tuning.domains)
     count = int(batch.response_NT.sum())
