@@ -195,7 +195,7 @@ def _code_of(origin: Origin, architecture: str) -> str:
     """Return the code that opens a model, pinned; '' if its family is built in."""
     config = config_in(origin.folder)
     own = code_of(config)
-    if origin.ref is not None and own and not is_part_of_project(own):
+    if origin.ref is not None and own and not architecture and not is_part_of_project(own):
         return own  # it went through this door before
     try:
         return adopted_code(config, architecture)

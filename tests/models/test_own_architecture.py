@@ -18,6 +18,8 @@ from tasks.errors import SettingsError
 from tasks.models.architectures import CODE, Family, read_architecture
 from tasks.models.model_folder import check_model_folder, with_code
 from tasks.plugins import load, pin
+from tasks.provenance.lineage.base_model import read_model
+from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_statement
 from tasks.settings import options
 from tasks.stages.foundation import ingest_base
@@ -122,6 +124,17 @@ def test_a_trainers_export_names_the_code_as_well(own, tmp_path):
     assert pin("my_family.py:Own") == json.loads(
         (tmp_path / "exported" / "config.json").read_text()
     ).get(CODE)
+
+
+def test_a_judge_does_not_choose_the_code_that_opens_it(own, store):
+    edit(own, **{CODE: pin("my_family.py:Own")})
+    execution = Execution(id="one", started=0.0)
+
+    with (
+        pytest.raises(SettingsError, match=r"config\.json names code that opens the model"),
+        stage("judge", PipelineSettings().merge, store, execution, "0" * 64) as record,
+    ):
+        read_model("judge", str(own), record, store)
 
 
 def test_a_model_does_not_choose_the_code_that_opens_it(own, tmp_path):

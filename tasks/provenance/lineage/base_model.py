@@ -11,6 +11,7 @@ from pathlib import Path
 from data_schemas.artifacts import CheckpointRef, StoreRef, is_address
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from tasks.errors import DataError, SettingsError, TamperError
+from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import local_folder
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.origins import object_uri
@@ -78,10 +79,15 @@ def read_model(role: str, address: str, record: StageRecord, store: StoreRef) ->
         address: of an artifact of the store; or a folder, which is recorded by content.
         record: of the stage.
         store: of the run.
+
+    Raises:
+        SettingsError: a folder names code that opens it and is not of this project.
     """
     if is_address(address):
         return record.read(role, _model_of(store.uri, address.rpartition("#")[2]))
-    return record.source(role, Path(address).expanduser().resolve())
+    folder = Path(address).expanduser().resolve()
+    refuse_foreign_code(folder)
+    return record.source(role, folder)
 
 
 def read_judge(
