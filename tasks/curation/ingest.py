@@ -23,6 +23,7 @@ from data_schemas.suite import Suite
 from tasks.curation import sample_shop, sample_world
 from tasks.curation.adapters.media import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
+from tasks.curation.first_rows import check_first_rows
 from tasks.curation.generated import ecommerce, safety, school
 from tasks.curation.rows import SUFFIXES, check_readable
 from tasks.errors import DataError, SettingsError, TamperError
@@ -207,6 +208,8 @@ def _find(position: int, source: Source, out: Path) -> list[_FoundFile] | None:
             check_readable(file)
         except DataError as error:
             raise SettingsError(f"{field}.path: {error}") from error
+    if mapping and not suite:
+        check_first_rows(mapping, paths[0], f"{field}.adapter")
     name = mapping.name if mapping else source.adapter
     return [
         _FoundFile(position, name, source.limit, file, _uri(file, out), mapping, suite)

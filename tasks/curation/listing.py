@@ -1,4 +1,6 @@
-"""Every adapter, mapping file, suite and group of suites of the project, with what each needs.
+"""Every adapter, mapping file, suite, group of suites and verifier of the project.
+
+Each with what it needs: the columns of a row, or the `answer` of a mapping file.
 
 python -m tasks.curation.listing
 """
@@ -15,6 +17,8 @@ from tasks.curation.adapters.table import ADAPTERS
 from tasks.formats.benchmark_file import SHIPPED as BENCHMARKS
 from tasks.formats.benchmark_file import shipped_groups, shipped_suites
 from tasks.formats.mapping_file import SHIPPED, shipped_mappings
+from tasks.gym.scoring.canaries import example_answer
+from tasks.gym.table import VERIFIERS
 from tasks.platform.command_line import run
 
 NARROWEST = 110
@@ -22,7 +26,7 @@ NARROWEST = 110
 
 
 def table() -> Table:
-    """List adapters, then mappings, then suites, then groups of suites with their members."""
+    """List adapters, mappings, suites, groups of suites with their members, and verifiers."""
     listed = Table(box=None)
     listed.add_column("name", no_wrap=True)
     for head in ("columns that a row needs", "reads"):
@@ -43,6 +47,14 @@ def table() -> Table:
     for name, group in shipped_groups().items():
         about = (BENCHMARKS / f"{name}.yaml").read_text().splitlines()[0].removeprefix("# Group: ")
         listed.add_row(f"group {name}", escape(", ".join(group.members)), escape(about))
+    listed.add_section()
+    for name, verify in sorted(VERIFIERS.items()):
+        about = (inspect.getdoc(verify) or "").splitlines()
+        listed.add_row(
+            f"verifier {name}",
+            escape(f"answer: {example_answer(name)}"),
+            escape(about[0] if about else "Asks the judge that the settings name."),
+        )
     return listed
 
 

@@ -1,6 +1,7 @@
 """Stream the rows of raw files, each with the hash of its bytes.
 
-Reads JSON lines, CSV with a header, and parquet; the first two also compressed. A row that cannot
+Reads JSON lines, CSV with a header (also divided by semicolons or tabs), and parquet; the first two
+also compressed. A row that cannot
 be read is returned as an UnreadableRow at its position, and so is the rest of a damaged file, so
 that no row is lost silently. Blank lines are not rows.
 """
@@ -9,8 +10,10 @@ import codecs
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, cast
 
@@ -29,6 +32,13 @@ _BATCH = 1024
 """Rows of a parquet file that are read at once."""
 _MAX_CELL = 2**27
 """Characters of a CSV cell; the library's own limit of 131,072 is less than a long response."""
+_DELIMITERS = ",;\t"
+"""What divides the cells of a CSV file: spreadsheets of many languages write semicolons."""
+_QUOTED = re.compile(r'"[^"]*"')
+_ENCODING_SAMPLE = 2**16
+"""First bytes of a file of which the encoding is told."""
+_FEW_BROKEN = 3
+"""Bytes that are no UTF-8 and still damage; at the end of the sample a letter may be cut in two."""
 
 
 class BadRow(DataError):
@@ -177,13 +187,29 @@ def check_readable(path: Path) -> None:
             pq.read_schema(path)
         else:
             with _stream(path) as stream:
-                start = stream.read(2)
-            if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                start = stream.read(_ENCODING_SAMPLE)
+            if encoding := _other_encoding(start):
                 raise DataError(
-                    f"{path} is UTF-16. Convert it: iconv -f UTF-16 -t UTF-8 {path.name} > new"
+                    f"{path} is {encoding}. Convert it: iconv -f {encoding} -t UTF-8 {path.name} "
+                    "> new"
                 )
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{path} cannot be read: {error}. Replace the file.") from error
+
+
+def _other_encoding(start: bytes) -> str:
+    """Name the encoding of a file that is not UTF-8 as a whole; '' if it may be UTF-8.
+
+    A single byte that is none is one damaged row; a file of another encoding has no UTF-8 at all.
+    """
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "UTF-16"
+    if b"\0" in start[:4]:  # no mark, and a zero in one of the first letters, which are ASCII
+        return "UTF-16LE" if start[1:2] == b"\0" else "UTF-16BE"
+    text = start.decode("utf-8", errors="surrogateescape")
+    broken = sum("\udc80" <= letter <= "\udcff" for letter in text)
+    sound = sum(letter > "\x7f" for letter in text) - broken
+    return "CP1252" if broken > _FEW_BROKEN and not sound else ""
 
 
 def _reader(path: Path) -> Iterator[Unit]:
@@ -213,7 +239,9 @@ def _read_csv(path: Path) -> Iterator[dict[str, str] | Unreadable]:
     with io.TextIOWrapper(
         _stream(path), encoding="utf-8-sig", errors="surrogateescape", newline=""
     ) as text:
-        rows, last = csv.DictReader(text, strict=True), 1
+        header = text.readline()
+        lines = chain([header] if header else [], text)
+        rows, last = csv.DictReader(lines, strict=True, delimiter=_delimiter(header)), 1
         try:
             for row in rows:
                 last = rows.line_num
@@ -226,6 +254,12 @@ def _read_csv(path: Path) -> Iterator[dict[str, str] | Unreadable]:
             is_unclosed = False
     if is_unclosed:
         yield from _unclosed(path, last)
+
+
+def _delimiter(header: str) -> str:
+    """Return what divides the first line most often, outside of quotes; a comma if nothing does."""
+    bare = _QUOTED.sub("", header)
+    return max(_DELIMITERS, key=bare.count)
 
 
 def _unclosed(path: Path, last: int) -> Iterator[Unreadable]:

@@ -184,7 +184,9 @@ def banded(tmp_path: Path, *sources: Source, **change: object) -> list[Source]:
 
 def test_a_band_of_a_measured_or_a_published_rate_is_listed(tmp_path: Path, folder: Path):
     gsm8k = Source(adapter="gsm8k", path=str(folder))
-    big_math = Source(adapter="big_math", path=str(folder))
+    row = {"problem": "1 + 1?", "answer": "2", "source": "school", "llama8b_solve_rate": 0.5}
+    (tmp_path / "big_math.jsonl").write_text(json.dumps(row))
+    big_math = Source(adapter="big_math", path=str(tmp_path / "big_math.jsonl"))
     published = {"source": "big_math", "model": "llama8b"}
 
     ingest(banded(tmp_path, gsm8k), 0, new(tmp_path / "one"))

@@ -6,6 +6,8 @@ from tasks.curation import listing
 from tasks.curation.adapters.table import ADAPTERS
 from tasks.formats.benchmark_file import shipped_groups
 from tasks.formats.mapping_file import shipped_mappings
+from tasks.gym.scoring.canaries import example_answer
+from tasks.gym.table import VERIFIERS
 
 
 def test_every_adapter_and_mapping_is_listed_with_its_columns(capsys):
@@ -15,6 +17,17 @@ def test_every_adapter_and_mapping_is_listed_with_its_columns(capsys):
     for name in [*ADAPTERS, *shipped_mappings(), *shipped_groups()]:
         assert name in shown
     assert "Product Name" in shown
+
+
+def test_every_verifier_is_listed_with_an_answer_that_it_reads(capsys):
+    listing.main([])
+
+    shown = "".join(capsys.readouterr().out.split())
+    for name in VERIFIERS:
+        assert f"verifier{name}" in shown
+        answer = example_answer(name)
+        assert answer, name
+        assert "".join(answer.split())[:20] in shown
 
 
 @pytest.mark.parametrize("name", ADAPTERS)

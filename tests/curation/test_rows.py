@@ -169,12 +169,46 @@ def test_every_line_behind_a_quote_that_is_never_closed_is_counted(tmp_path: Pat
     assert ["ok", *["unclosed_quote"] * 9] == reasons(path)
 
 
-def test_a_file_in_utf_16_is_named(tmp_path: Path):
-    path = tmp_path / "raw.jsonl"
-    path.write_text('{"a": 1}\n', encoding="utf-16")
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [
+        ("utf-16", "UTF-16"),
+        ("utf-16-le", "UTF-16LE"),
+        ("utf-16-be", "UTF-16BE"),
+        ("cp1252", "CP1252"),
+    ],
+)
+def test_a_file_of_another_encoding_is_named_with_the_command_that_converts_it(
+    tmp_path: Path, encoding: str, name: str
+):
+    path = tmp_path / "rows.csv"
+    path.write_text("title,price\nSchöne Hüte für Männer,3\n", encoding=encoding)
 
-    with pytest.raises(DataError, match=r"is UTF-16\. Convert it: iconv -f UTF-16"):
+    with pytest.raises(
+        DataError, match=f"rows.csv is {name}. Convert it: iconv -f {name} -t UTF-8"
+    ):
         check_readable(path)
+
+
+def test_a_few_broken_bytes_are_damaged_rows_of_a_file_in_utf_8(tmp_path: Path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes("title\nHüte\n".encode() + b"H\xfcte\n" * 9)
+
+    check_readable(path)
+    assert ["ok", *["not_utf8"] * 9] == reasons(path)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_cells_may_be_divided_by_semicolons_and_tabs(tmp_path: Path, delimiter: str, pack):
+    path = tmp_path / ("rows.csv" if pack is bytes else "rows.csv.gz")
+    text = f'"title, long"{delimiter}price\n"red, round"{delimiter}"1,50"\n'
+    path.write_bytes(pack(text.encode()))
+
+    (row,) = read_rows(path)
+
+    assert isinstance(row, RawRow)
+    assert {"title, long": "red, round", "price": "1,50"} == dict(row.fields)
 
 
 def test_an_object_with_equal_keys_is_not_read_as_its_first_or_last(tmp_path: Path):

@@ -5,6 +5,7 @@ sandbox that cannot start or a worker that dies. Such failures would otherwise l
 that did not learn.
 """
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -141,6 +142,12 @@ CANARIES = (
     ),
 )
 """At least one per verifier."""
+
+
+def example_answer(verifier: str) -> str:
+    """Write an answer that a built-in verifier reads, as JSON; '' for any other verifier."""
+    golds = (canary.gold for canary in CANARIES if canary.verifier == verifier)
+    return next((json.dumps(gold, ensure_ascii=False) for gold in golds), "")
 
 
 def check(score: Score, verifiers: Collection[str]) -> None:
