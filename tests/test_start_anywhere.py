@@ -58,14 +58,14 @@ def base(store, tiny_moe):
     return ingest_base(path=str(tiny_moe), name="base", store=store, execution=EXECUTION)
 
 
-def fine_tuned(store, base, **changes):
+def fine_tuned(store, base, curated=UNREAD, **changes):
     settings = SFTSettings(**changes)
     starts = ingest_parents(settings=settings, base=base, store=store, execution=EXECUTION)
     return {
         parent: sft(
             settings=settings,
             parent=parent,
-            curated=UNREAD,
+            curated=curated,
             base=start,
             store=store,
             execution=EXECUTION,
@@ -102,6 +102,20 @@ def test_without_epochs_rl_starts_from_the_base_and_nothing_is_merged(store, bas
     for part in tuned.values():
         assert base == part.model
         assert "settings.epochs is 0: the base is passed on" == skipped_because(store, part.report)
+
+
+def test_a_parent_without_demonstrations_is_the_base(store, base):
+    with stage("curate", CurationSettings(), store, EXECUTION, "0" * 64) as record:
+        with record.output("curated") as out:
+            write_table(out / DEMONSTRATIONS, Demonstration, [])
+        curated = record.ref("curated", DatasetRef)
+
+    tuned = fine_tuned(store, base, curated=curated)
+
+    assert base == merged(store, base, tuned)
+    for parent, part in tuned.items():
+        reason = f"no source has demonstrations for {parent.value}: the base is passed on"
+        assert reason == skipped_because(store, part.report)
 
 
 def scale(folder: Path) -> None:

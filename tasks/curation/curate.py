@@ -21,6 +21,7 @@ from data_schemas.annotations import Decided
 from data_schemas.arrow import read_table, write_table
 from data_schemas.curated import CROISSANT, DECISIONS, HELD_OUT, QUARANTINE
 from data_schemas.prompts import Problem
+from data_schemas.quarantine import ItemKind
 from data_schemas.raw_files import RawFile
 from data_schemas.rl_settings import JudgeSettings
 from data_schemas.settings import CurationSettings
@@ -59,6 +60,7 @@ from tasks.store.files import scratch_folder, write_bytes
 _LOG = logging.getLogger(__name__)
 
 REPORT = "report.json"
+EXAMPLE = "--sources my_dialogues.yaml=dialogues.jsonl,evaluation:mgsm=mgsm.jsonl"
 
 _ADVICE = {
     "prompt_too_long": "Raise curation.max_prompt_tokens.",
@@ -76,6 +78,10 @@ _ADVICE = {
     "missing_field": "Name your columns as `make data` lists them, or write a mapping file.",
     "missing_column": "Correct the columns of the mapping file.",
     "not_json": "Is the file JSON lines, and the adapter the right one?",
+    "not_utf8": "Convert the file: iconv -f CP1252 -t UTF-8 (or what it is written in).",
+    "unclosed_quote": "Close the quote, or double the quotes inside of a cell.",
+    "malformed_csv": "Quote cells that hold the delimiter or a line break.",
+    "language_mix": "Correct the language of the mapping, or name the column that has it.",
 }
 
 
@@ -148,7 +154,7 @@ def curate(
     report, totals = _by_source(listed, account, counts), account.totals()
     examined = bool(suites) and all(file.evaluation for file in listed)
     if held_out_from is None and not examined:  # new rows of a model may all be known or broken
-        _check_enough(account, bool(suites))
+        _check_enough(account, is_held_out=bool(suites), is_measured=bool(exams))
     write_suites(out, (file.suite for file in listed))
     full_report = {
         "totals": totals,
@@ -235,10 +241,14 @@ def _compare_meaning(
         drop_repeats(shards, refused, encoder)
 
 
-def _check_enough(account: Account, is_held_out: bool) -> None:
-    """Refuse a set without training problems or without held-out problems."""
-    problems = account.totals()["problems"]
-    if problems and is_held_out:
+def _check_enough(account: Account, *, is_held_out: bool, is_measured: bool) -> None:
+    """Refuse a set that teaches nothing, or that nothing is measured with.
+
+    Demonstrations beside a benchmark are enough: there is nothing to reward, and RL is skipped.
+    """
+    totals = account.totals()
+    problems, demonstrations = totals["problems"], totals["demonstrations"]
+    if (problems and is_held_out) or (demonstrations and is_measured):
         return
     if problems:
         raise DataError(
@@ -246,17 +256,27 @@ def _check_enough(account: Account, is_held_out: bool) -> None:
             "least two problems. Add rows, or raise the source's limit."
         )
     num_read = account.read.total()
-    ranked = account.reasons.most_common(3)
-    if not ranked:
-        raise DataError(f"curation read {num_read} items and no problem. Add other sources.")
+    reasons = account.reasons[ItemKind.PROBLEM] + account.reasons[ItemKind.ROW]
+    if not reasons or demonstrations > reasons.total():
+        raise DataError(
+            f"curation kept {demonstrations} demonstrations of {num_read} items, and no source has "
+            "problems: nothing can be rewarded, and no release be measured. Give a mapping "
+            f"verifier and answer (`make data`), or add a benchmark: {EXAMPLE}"
+        )
+    ranked = reasons.most_common(3)
     causes = ", ".join(f"{reason} {count}" for reason, count in ranked)
     detail = account.details[ranked[0][0]]
     advice = f"For example: {detail}. " if detail else ""
-    advice += _ADVICE.get(ranked[0][0], f"See {QUARANTINE}.")
+    advice += advice_on(ranked[0][0])
     raise DataError(
         f"curation kept none of {num_read} items as a training problem. "
         f"Most frequent reasons: {causes}. {advice}"
     )
+
+
+def advice_on(reason: str) -> str:
+    """Say what to do about rows that are left out for a reason."""
+    return _ADVICE.get(reason, f"See {QUARANTINE}.")
 
 
 def _by_source(

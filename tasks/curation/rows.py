@@ -37,6 +37,8 @@ _DELIMITERS = ",;\t"
 _QUOTED = re.compile(r'"[^"]*"')
 _ENCODING_SAMPLE = 2**16
 """First bytes of a file of which the encoding is told."""
+_HEAD = 64
+"""Bytes of a header, in which most letters are ASCII."""
 _FEW_BROKEN = 3
 """Bytes that are no UTF-8 and still damage; at the end of the sample a letter may be cut in two."""
 
@@ -188,7 +190,7 @@ def check_readable(path: Path) -> None:
         else:
             with _stream(path) as stream:
                 start = stream.read(_ENCODING_SAMPLE)
-            if encoding := _other_encoding(start):
+            if encoding := _other_encoding(start, is_csv=".csv" in path.suffixes):
                 raise DataError(
                     f"{path} is {encoding}. Convert it: iconv -f {encoding} -t UTF-8 {path.name} "
                     "> new"
@@ -197,15 +199,22 @@ def check_readable(path: Path) -> None:
         raise DataError(f"{path} cannot be read: {error}. Replace the file.") from error
 
 
-def _other_encoding(start: bytes) -> str:
+def _other_encoding(start: bytes, *, is_csv: bool) -> str:
     """Name the encoding of a file that is not UTF-8 as a whole; '' if it may be UTF-8.
 
-    A single byte that is none is one damaged row; a file of another encoding has no UTF-8 at all.
+    A single byte that is none is one damaged row; a file that a spreadsheet wrote in another
+    encoding has no UTF-8 at all.
     """
     if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return "UTF-16"
-    if b"\0" in start[:4]:  # no mark, and a zero in one of the first letters, which are ASCII
-        return "UTF-16LE" if start[1:2] == b"\0" else "UTF-16BE"
+    head = start[:_HEAD]
+    for name, first, other in (("UTF-16LE", 1, 0), ("UTF-16BE", 0, 1)):
+        # No mark, but every second byte of text in ASCII is zero.
+        zeros = head[first::2].count(0)
+        if zeros > _FEW_BROKEN and zeros > len(head) // 4 and not head[other::2].count(0):
+            return name
+    if not is_csv:
+        return ""
     text = start.decode("utf-8", errors="surrogateescape")
     broken = sum("\udc80" <= letter <= "\udcff" for letter in text)
     sound = sum(letter > "\x7f" for letter in text) - broken

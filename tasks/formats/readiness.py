@@ -1,15 +1,18 @@
 """Check before training that the curated data is sufficient for the settings."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain, Problem
+from data_schemas.quarantine import ItemKind, Quarantined
 from data_schemas.rl_settings import RLSettings
 from tasks.errors import DataError, SettingsError
 
 logger = logging.getLogger(__name__)
 
+Advice = Callable[[str], str]
 MIN_DEMONSTRATIONS = 2
 """One for training and one for validation."""
 _OF_OTHER_MODELS = (Parent.JUDGE, Parent.WRITER, Parent.PLANNER)
@@ -22,13 +25,16 @@ def fit_phase(settings: RLSettings, problems: Sequence[Problem], where: str) -> 
     Args:
         settings: of the phase.
         problems: all curated problems.
-        where: name of these settings in messages: 'rl_one'.
+        where: name of these settings in messages: 'rl_one'. Without any problem it has no steps.
 
     Raises:
         SettingsError: no domain is left.
     """
     if not settings.steps:
         return settings
+    if not problems:
+        logger.warning("%s: no source has problems to train on; skipped", where)
+        return settings.model_copy(update={"steps": 0})
     present = {problem.domain for problem in problems}
     domains = {name: share for name, share in settings.domains.items() if name in present}
     if not domains:
@@ -40,6 +46,38 @@ def fit_phase(settings: RLSettings, problems: Sequence[Problem], where: str) -> 
     if missing:
         logger.warning("%s: no problems of %s; trained without", where, ", ".join(missing))
     return settings.model_copy(update={"domains": domains})
+
+
+def is_taught(parent: Parent, rows: Iterable[Demonstration]) -> bool:
+    """True if there is a demonstration for a parent of the merge."""
+    return any(row.parent is parent for row in rows)
+
+
+def require_cause(
+    parent: Parent, rows: Iterable[Demonstration], refused: Iterable[Quarantined], advice: Advice
+) -> None:
+    """Refuse to skip a fine-tuning for which there were demonstrations until curation.
+
+    Args:
+        parent: of the merge, without a demonstration.
+        rows: the demonstrations of other parents.
+        refused: what curation left out.
+        advice: says what to do about a reason.
+
+    Raises:
+        DataError: of a source, all demonstrations were left out; names it and the reason.
+    """
+    kept = {row.source for row in rows}
+    lost: dict[str, Counter[str]] = {}
+    for one in refused:
+        if one.kind is ItemKind.DEMONSTRATION and one.source not in kept:
+            lost.setdefault(one.source, Counter())[one.reason] += 1
+    for source, reasons in lost.items():
+        ((reason, count),) = reasons.most_common(1)
+        raise DataError(
+            f"no demonstration for {parent.value} fine-tuning is left: all {reasons.total()} of "
+            f"{source} were left out, {count} of them as {reason}. {advice(reason)}"
+        )
 
 
 def demonstrations_of(parent: Parent, rows: Sequence[Demonstration]) -> list[Demonstration]:

@@ -1,17 +1,20 @@
 """Flyte tasks of stage 1: list raw files, curate them, in parts too, and grade the problems; distil
 a teacher, and pose training problems to several models."""
 
+import logging
 import time
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from data_schemas.arrow import read_table
+from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
-from data_schemas.curated import DEMONSTRATIONS, PROBLEMS
+from data_schemas.curated import DEMONSTRATIONS, GRADED, PROBLEMS, QUARANTINE
 from data_schemas.demonstrations import MERGED, Demonstration, Parent
+from data_schemas.graded import GradedProblem
 from data_schemas.intake import Teaching
 from data_schemas.mixed import Aside
 from data_schemas.prompts import Problem
+from data_schemas.quarantine import Quarantined
 from data_schemas.raw_files import Part
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
 from data_schemas.settings import (
@@ -28,7 +31,7 @@ from tasks.curation.thinking import check_thinking
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
-from tasks.formats.readiness import demonstrations_of, fit_phase
+from tasks.formats.readiness import demonstrations_of, fit_phase, is_taught, require_cause
 from tasks.gym.judging.opening import open_judge
 from tasks.gym.protocol import verifiers_of
 from tasks.gym.scoring.service import ScoringService
@@ -40,6 +43,8 @@ from tasks.provenance.lineage.base_model import find_base, read_judge, read_mode
 from tasks.provenance.lineage.stage import StageRecord, stage, workplace
 from tasks.store import results
 from tasks.store.objects import localise
+
+logger = logging.getLogger(__name__)
 
 
 @shell("ingest")
@@ -140,12 +145,20 @@ def curate(
 def fit_settings(
     settings: PipelineSettings, curated: DatasetRef, store: StoreRef
 ) -> PipelineSettings:
-    """Remove domains without problems from both phases; refuse settings that cannot be trained."""
+    """Skip what has no data, a line each; refuse settings that cannot be trained."""
     folder = localise(curated.uri, curated.digest, workplace(store))
     problems = read_table(folder / PROBLEMS, Problem)
     rows = read_table(folder / DEMONSTRATIONS, Demonstration)
     for parent in MERGED if settings.sft.epochs else ():
         if parent in settings.sft.parents:
+            continue
+        needs_thoughts = parent is Parent.REASONING and settings.sft.min_thinking_words
+        if not is_taught(parent, rows) and not needs_thoughts:
+            refused = read_table(folder / QUARANTINE, Quarantined)
+            require_cause(parent, rows, refused, curation.advice_on)
+            logger.warning(
+                "sft/%s: no source has demonstrations for it; the base is passed on", parent.value
+            )
             continue
         own = demonstrations_of(parent, rows)
         if parent is Parent.REASONING:
@@ -171,6 +184,11 @@ def grade(
     with stage("grade", settings, store, execution, code_digest("grade")) as record:
         rows = record.read("curated", curated) / PROBLEMS
         problems, folder = read_table(rows, Problem), record.read("start", start)
+        if not problems:
+            with record.output("graded") as out:
+                write_table(out / GRADED, GradedProblem, [])
+            record.facts({"skipped": "there is no problem to grade"})
+            return record.ref("graded", DatasetRef)
         judge = read_judge(settings.judge, record, store)
         screened, small = [], None
         if settings.screen_model:

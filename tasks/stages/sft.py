@@ -3,12 +3,15 @@
 from typing import NamedTuple
 
 from data_schemas.addresses import redacted
+from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.demonstrations import Parent
+from data_schemas.curated import DEMONSTRATIONS
+from data_schemas.demonstrations import MERGED, Demonstration, Parent
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.settings import SFTSettings
 from tasks.durability.durable import keep_durable
 from tasks.durability.preemption import listen_for_sigterm
+from tasks.formats.readiness import is_taught
 from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -19,6 +22,7 @@ from tasks.provenance.lineage import finished
 from tasks.provenance.lineage.stage import stage, workplace
 from tasks.store import results
 from tasks.store.files import canonical_json, write_bytes
+from tasks.store.objects import localise
 from tasks.training.sft import train
 
 
@@ -60,11 +64,11 @@ def sft(
 ) -> Tuned:
     """Fine-tune a model on one parent's demonstrations and choose the checkpoint by entropy.
 
-    A parent that is an existing model is passed on; without epochs, so is the base. The state of
-    committed updates is on a disk and, uploaded in the background, in the store: a fine-tuning that
-    was killed goes on after the last one when it is run again, on this or another machine. One run
-    at a time does a fine-tuning on a store; the next one waits for it and returns what it has
-    committed.
+    A parent that is an existing model is passed on; without epochs, or without a demonstration for
+    a parent of the merge, so is the base. The state of committed updates is on a disk and, uploaded
+    in the background, in the store: a fine-tuning that was killed goes on after the last one when
+    it is run again, on this or another machine. One run at a time does a fine-tuning on a store;
+    the next one waits for it and returns what it has committed.
 
     Args:
         settings: of both parents.
@@ -75,8 +79,8 @@ def sft(
         execution: of the workflow.
     """
     name, digest = f"sft/{parent.value}", code_digest("sft")
-    if parent in settings.parents or not settings.epochs:
-        return _passed_on(settings, parent, base, store, execution)
+    if reason := _reason_to_skip(settings, parent, curated, store):
+        return _passed_on(reason, settings, parent, base, store, execution)
     inputs = (curated.digest, base.digest)
     uri = results.work_uri(store.uri, name, settings, *inputs)
     # The disk may be lost with the machine; the store is durable.
@@ -109,7 +113,24 @@ def sft(
     return tuned
 
 
+def _reason_to_skip(
+    settings: SFTSettings, parent: Parent, curated: DatasetRef, store: StoreRef
+) -> str:
+    """Say why there is nothing to fine-tune; '' if there is."""
+    if existing := settings.parents.get(parent):
+        return f"existing model: {redacted(existing)}"
+    if not settings.epochs:
+        return "settings.epochs is 0: the base is passed on"
+    if parent not in MERGED:
+        return ""
+    folder = localise(curated.uri, curated.digest, workplace(store))
+    if is_taught(parent, read_table(folder / DEMONSTRATIONS, Demonstration)):
+        return ""
+    return f"no source has demonstrations for {parent.value}: the base is passed on"
+
+
 def _passed_on(
+    reason: str,
     settings: SFTSettings,
     parent: Parent,
     base: CheckpointRef,
@@ -118,12 +139,7 @@ def _passed_on(
 ) -> Tuned:
     name = f"sft/{parent.value}"
     with stage(name, settings, store, execution, code_digest("sft")) as record:
-        if existing := settings.parents.get(parent):
-            record.read("existing", base)
-            reason = f"existing model: {redacted(existing)}"
-        else:
-            record.read("base", base)
-            reason = "settings.epochs is 0: the base is passed on"
+        record.read("existing" if parent in settings.parents else "base", base)
         with record.output("report") as out:
             write_bytes(out / SKIPPED_FILE, canonical_json({"reason": reason}))
         record.facts({"skipped": reason})

@@ -210,9 +210,38 @@ def test_an_empty_set_says_which_filter_took_most_and_what_to_do(base_model: Pat
     lines = [json.dumps(question(number)).encode() for number in range(5)]
     strict = SETTINGS.model_copy(update={"max_prompt_tokens": 8})
 
-    said = r"none of 11 .*long 10, not_json 1\. For example: \d+ tokens, limit 8\. Raise curation\."
+    said = r"none of 11 .*long 5, not_json 1\. For example: \d+ tokens, limit 8\. Raise curation\."
     with pytest.raises(DataError, match=said):
         run(base_model, tmp_path / "a", [*lines, b"{"], strict)
+
+
+def dialogues(folder: Path) -> Source:
+    """Ten dialogues, each of them twice."""
+    folder.mkdir(parents=True)
+    rows = [{"ask": f"Where is order {place % 10}?", "say": "On its way."} for place in range(20)]
+    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "m.yaml").write_text(
+        'name: dialogues\ndomain: general\nlanguage: en\nprompt: "{ask}"\nresponse: "{say}"\n'
+    )
+    return Source(adapter=str(folder / "m.yaml"), path=str(folder / "rows.jsonl"))
+
+
+def test_dialogues_alone_are_refused_for_what_they_lack_and_not_for_their_repeats(
+    base_model: Path, tmp_path: Path
+):
+    said = "10 demonstrations of 20 items, and no source has problems: .* verifier and answer"
+    with pytest.raises(DataError, match=said):
+        run_sources(base_model, tmp_path / "out", [dialogues(tmp_path / "rows")])
+
+
+def test_dialogues_are_enough_beside_a_benchmark(base_model: Path, tmp_path: Path):
+    (tmp_path / "exam.jsonl").write_text("\n".join(json.dumps(question(one)) for one in (3, 4)))
+    exam = Source(adapter="gsm8k", path=str(tmp_path / "exam.jsonl"), evaluation=True)
+
+    out = run_sources(base_model, tmp_path / "out", [dialogues(tmp_path / "rows"), exam])
+
+    assert 10 == len(read_table(out / DEMONSTRATIONS, Demonstration))
+    assert 2 == len(read_table(out / HELD_OUT, Problem))
 
 
 def test_one_problem_cannot_be_learned_from_and_held_out(base_model: Path, tmp_path: Path):

@@ -6,9 +6,10 @@ import pytest
 
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.quarantine import ItemKind, Outcome, Quarantined
 from data_schemas.rl_settings import RLSettings
 from tasks.errors import DataError, SettingsError
-from tasks.formats.readiness import demonstrations_of, fit_phase
+from tasks.formats.readiness import demonstrations_of, fit_phase, require_cause
 
 SETTINGS = RLSettings(domains={Domain.MATHS: 2.0, Domain.CODE: 1.0, Domain.CHOICE: 1.0})
 ASK = (Message(role=Role.USER, content="?"),)
@@ -58,6 +59,40 @@ def test_a_phase_without_any_of_its_domains_is_refused():
         SettingsError, match=r"rl_one\.domains names maths, code, choice, but .* of"
     ):
         fit_phase(SETTINGS, [problem(Domain.OPEN_TEXT)], "rl_one")
+
+
+def test_a_phase_without_any_problem_is_skipped_with_one_line(caplog):
+    with caplog.at_level(logging.WARNING):
+        phase = fit_phase(SETTINGS, [], "rl_one")
+
+    assert 0 == phase.steps
+    assert ["rl_one: no source has problems to train on; skipped"] == caplog.messages
+
+
+def refusal(source: str, reason: str) -> Quarantined:
+    return Quarantined(
+        stage="quality",
+        outcome=Outcome.DROPPED,
+        kind=ItemKind.DEMONSTRATION,
+        source=source,
+        key=f"{source}/1",
+        reason=reason,
+        source_row="0" * 64,
+    )
+
+
+def test_a_fine_tuning_whose_demonstrations_were_all_left_out_is_no_skipped_one():
+    kept = [demonstration(Parent.REASONING)]
+    long = [refusal("dialogues", "response_too_long")] * 3 + [refusal("dialogues", "duplicate")]
+
+    require_cause(Parent.COMMERCE, kept, [refusal(kept[0].source, "duplicate")], str.upper)
+    with pytest.raises(DataError) as error:
+        require_cause(Parent.COMMERCE, kept, long, str.upper)
+
+    assert (
+        "no demonstration for commerce fine-tuning is left: all 4 of dialogues were left out, 3 of "
+        "them as response_too_long. RESPONSE_TOO_LONG" == str(error.value)
+    )
 
 
 def test_a_parent_gets_its_own_demonstrations():

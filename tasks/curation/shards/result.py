@@ -45,7 +45,8 @@ class Account:
         self.kept: dict[str, Counter[str]] = defaultdict(Counter)
         self.refused: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         """Reasons by source and outcome, in the order of the filters."""
-        self.reasons: Counter[str] = Counter()
+        self.reasons: dict[str, Counter[str]] = defaultdict(Counter)
+        """By kind of what was refused."""
         self.details: dict[str, str] = {}
         """Of the first refusal for each reason."""
         self.axes: dict[str, Counter[str]] = {"domain": Counter(), "language": Counter()}
@@ -163,11 +164,12 @@ def _living(shards: Shards, *, problems: bool) -> Iterator[pa.Table]:
 
 def _refused(refused: Refused, account: Account) -> Iterator[pa.Table]:
     for table in refused.tables():
-        columns = [table[name].to_pylist() for name in ("source", "outcome", "reason", "detail")]
-        for source, outcome, reason, detail in zip(*columns, strict=True):
+        names = ("source", "outcome", "kind", "reason", "detail")
+        columns = [table[name].to_pylist() for name in names]
+        for source, outcome, kind, reason, detail in zip(*columns, strict=True):
             account.details.setdefault(reason, detail)
             account.refused[source, outcome][reason] += 1
-            account.reasons[reason] += 1
+            account.reasons[kind][reason] += 1
         yield table
 
 
