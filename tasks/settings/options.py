@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
 LONGEST_PROMPT = 2**20
 """Tokens of a prompt of a benchmark."""
+_ANSWERING = ("grading", "rl_one", "rl_two", "evaluation")
+"""Groups of settings whose stages let the model answer prompts."""
 BENCHMARK = "evaluation:"
 """In front of an adapter: its rows are only evaluated with."""
 
@@ -77,6 +79,40 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
         return settings
     curation = settings.curation.model_copy(update={"sources": chosen})
     return settings.model_copy(update={"curation": curation})
+
+
+def with_room(settings: PipelineSettings) -> PipelineSettings:
+    """Let rows of files be as long as the base has positions, unless the settings say how long.
+
+    The defaults are sizes of the sample world, which a table of another language or shop exceeds.
+    """
+    limits, base = settings.curation, local_folder(settings.base_model)
+    default = type(limits)()
+    chosen = {name: getattr(limits, name) for name in ("max_prompt_tokens", "max_response_tokens")}
+    is_default = all(value == getattr(default, name) for name, value in chosen.items())
+    if not is_default or not any(source.path for source in limits.sources):
+        return settings
+    positions = None if base is None or not base.is_dir() else _positions(base)
+    if positions is None:
+        return settings
+    longest = max(getattr(settings, name).max_new_tokens for name in _ANSWERING)
+    response = max(longest, default.max_response_tokens, positions // 4)
+    prompt = positions - response
+    if prompt <= default.max_prompt_tokens:
+        return settings
+    logger.warning(
+        "curation: prompts of up to %d tokens and responses of up to %d, of the %d positions of "
+        "the base; max_prompt_tokens and max_response_tokens set other limits",
+        *(prompt, response, positions),
+    )
+    room = {"max_prompt_tokens": prompt, "max_response_tokens": response}
+    return settings.model_copy(update={"curation": limits.model_copy(update=room)})
+
+
+def _positions(base: Path) -> int | None:
+    """Return how many tokens a model was made for; None if its configuration does not say."""
+    found = read_config(base).get("max_position_embeddings")
+    return found if isinstance(found, int) else None
 
 
 def with_names(settings: PipelineSettings, base_model: str, release: str) -> PipelineSettings:
@@ -285,11 +321,11 @@ def require_positions(settings: PipelineSettings) -> None:
     base = local_folder(settings.base_model)
     if base is None or not base.is_dir():
         return  # it is checked as it is ingested
-    positions = read_config(base).get("max_position_embeddings")
+    positions = _positions(base)
     prompt = settings.curation.max_prompt_tokens
-    for name in ("grading", "rl_one", "rl_two", "evaluation"):
+    for name in _ANSWERING:
         response = getattr(settings, name).max_new_tokens
-        if isinstance(positions, int) and prompt + response > positions:
+        if positions is not None and prompt + response > positions:
             raise SettingsError(
                 f"{name}.max_new_tokens {response} behind a prompt of curation.max_prompt_tokens "
                 f"{prompt} exceeds the {positions} positions of {base}. Lower one of them."

@@ -88,6 +88,7 @@ def check_settings(
     options.require_router(settings)
     options.require_layers(settings)
     chosen = options.with_suites(options.with_sources(settings, sources), suites)
+    chosen = options.with_room(chosen)
     options.require_roles(chosen)
     return options.with_own_code(_with_recipes(chosen))
 
@@ -100,7 +101,7 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
         settings: of the workflow.
         sources: 'adapter=path,adapter=path', or '' to keep those of the settings.
     """
-    return options.with_own_code(options.with_sources(settings, sources))
+    return options.with_own_code(options.with_room(options.with_sources(settings, sources)))
 
 
 @shell("check_retrain_settings")

@@ -3,7 +3,14 @@ import pytest
 from data_schemas import presets
 from data_schemas.rl_settings import AuxiliarySettings, LossSettings, RouterReplay
 from tasks.errors import SettingsError
-from tasks.settings.options import fit_to_base, require_router
+from tasks.settings.options import (
+    fit_to_base,
+    require_positions,
+    require_router,
+    with_room,
+    with_sources,
+    with_suites,
+)
 
 
 def of(folder, **rl):
@@ -47,3 +54,27 @@ def test_a_phase_of_a_dense_base_does_not_replay_by_default(tiny_dense, tiny_moe
     assert RouterReplay.OFF is fit_to_base(asked).rl_one.router_replay
     require_router(fit_to_base(asked))
     assert default is fit_to_base(default)
+
+
+def lengths(settings) -> tuple[int, int]:
+    return settings.curation.max_prompt_tokens, settings.curation.max_response_tokens
+
+
+def test_rows_of_a_file_may_be_as_long_as_the_base_has_positions(caplog):
+    own = with_room(with_sources(presets.CPU_SMOKE, "sample_world,mine.yaml=products.csv"))
+
+    assert (384, 128) == lengths(own)
+    assert ["384 tokens", "128, of the 512 positions"] == [
+        part for part in ("384 tokens", "128, of the 512 positions") if part in caplog.text
+    ]
+    require_positions(own)
+
+
+def test_lengths_that_are_set_and_those_of_the_sample_world_stay():
+    assert presets.CPU_SMOKE is with_room(presets.CPU_SMOKE)
+    own = with_sources(presets.CPU_SMOKE, "mine.yaml=products.csv")
+    shorter = own.curation.model_copy(update={"max_prompt_tokens": 90})
+    own = own.model_copy(update={"curation": shorter})
+    assert own is with_room(own)
+    suites = with_suites(presets.CPU_SMOKE, "mgsm=mgsm.jsonl")
+    assert suites is with_room(suites)
