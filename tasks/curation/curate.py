@@ -32,6 +32,7 @@ from tasks.curation.code_tests.soundness import UNSOUND
 from tasks.curation.code_tests.step import check_code_tests
 from tasks.curation.contamination import as_items
 from tasks.curation.croissant import croissant
+from tasks.curation.funnel import funnel_lines
 from tasks.curation.harm.opening import open_guard
 from tasks.curation.harm.screening import UNRATED
 from tasks.curation.ingest import LISTS, check_raw_files, locate
@@ -54,7 +55,7 @@ from tasks.formats import solve_rates
 from tasks.formats.benchmark_file import write_suites
 from tasks.formats.withdrawn import LIST_FILE
 from tasks.gym.table import score_batch
-from tasks.platform.progress import progress
+from tasks.platform.progress import progress, say
 from tasks.store.files import scratch_folder, write_bytes
 
 _LOG = logging.getLogger(__name__)
@@ -164,11 +165,8 @@ def curate(
     }
     write_bytes(out / REPORT, json.dumps(full_report, indent=2, sort_keys=True).encode())
     write_bytes(out / CROISSANT, json.dumps(croissant(out, report), indent=2).encode())
-    _LOG.info(
-        "curated %d problems, %d demonstrations, %d held out; %d dropped, %d quarantined",
-        *(totals["problems"], totals["demonstrations"], totals["held_out"]),
-        *(totals["dropped"], totals["quarantined"]),
-    )
+    for line in funnel_lines(account, advice_on):
+        say(line)
     return dict(totals)
 
 

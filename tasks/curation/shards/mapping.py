@@ -84,6 +84,10 @@ class ShardCounts:
     """Items by source; a row that cannot be read is one item."""
     decided: dict[str, str]
     """Problems that people decided about: '', or why the decision does not fit."""
+    languages: dict[str, int]
+    """Items by language."""
+    refused: dict[str, dict[str, int]]
+    """Items by language and reason, of the rules for single rows."""
 
 
 def plan(raw: Path, listed: Iterable[RawFile], out: Path) -> Iterator[Job]:
@@ -172,7 +176,8 @@ def _map_shard(job: Job, rules: Rules) -> None:
     read = Counter(item.record.source for item in items) + Counter(r.source for r in refused)
     decisions = _decisions(rules.decisions)
     decided = annotation.match(items, decisions)
-    counts = ShardCounts(file.adapter, len(places["number"]), dict(read), decided)
+    of_language = {item.record.id: item.record.language for item in items}
+    languages = Counter(item.record.language for item in items)
 
     items, found = withdraw(items, _excluded(rules.withdrawn))
     refused += found
@@ -180,6 +185,13 @@ def _map_shard(job: Job, rules: Rules) -> None:
     refused += found
     items, found = cleanse(items, _tokenizer(rules.base_model), rules.settings, VERIFIERS)
     refused += found
+    reasons: dict[str, Counter[str]] = {}
+    for one in refused:
+        if one.key in of_language:
+            reasons.setdefault(of_language[one.key], Counter())[one.reason] += 1
+    number = len(places["number"])
+    by_language = {name: dict(found) for name, found in reasons.items()}
+    counts = ShardCounts(file.adapter, number, dict(read), decided, dict(languages), by_language)
     fingerprints = _fingerprinter().of(items)
     np.save(job.out / KEYS, fingerprints.keys)
     write_arrow(job.out / ITEMS, to_table(items, fingerprints.words))

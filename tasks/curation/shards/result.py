@@ -51,6 +51,11 @@ class Account:
         """Of the first refusal for each reason."""
         self.axes: dict[str, Counter[str]] = {"domain": Counter(), "language": Counter()}
         """Problems to train on by domain and by language."""
+        self.languages: Counter[str] = Counter()
+        """Items that were read."""
+        self.kept_languages: Counter[str] = Counter()
+        self.refused_languages: dict[str, Counter[str]] = defaultdict(Counter)
+        """Reasons of the rules for single rows, by language."""
         self.verified = 0
         self.thinking = Thinking()
 
@@ -116,6 +121,9 @@ def write_result(
         counts = counts_of(shards.folder(shard))
         account.rows[counts.adapter] += counts.rows
         account.read.update(counts.read)
+        account.languages.update(counts.languages)
+        for language, reasons in counts.refused.items():
+            account.refused_languages[language].update(reasons)
     write_stream(out / ROWS, arrow_schema(RowPlace), _places(shards))
     write_stream(out / PROBLEMS, arrow_schema(Problem), _problems(shards, account))
     write_stream(
@@ -128,6 +136,7 @@ def write_result(
         (out / FACETS).unlink()
     for item in held_out:
         account.kept[item.record.source]["held_out"] += 1
+        account.kept_languages[item.record.language] += 1
     account.verified = int((shards.is_verified & shards.alive).sum())
     return account
 
@@ -203,6 +212,7 @@ def _facet_rows(facets: Iterable[tuple[str, Mapping[str, str]]], schema: pa.Sche
 def _count(table: pa.Table, name: str, account: Account) -> None:
     for source, count in _counted(table["source"]).items():
         account.kept[source][name] += count
+    account.kept_languages += _counted(table["language"])
 
 
 def _counted(column: pa.ChunkedArray) -> Counter[str]:

@@ -1,0 +1,72 @@
+"""What became of the rows, in five lines for the screen."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+from data_schemas.quarantine import Outcome
+from tasks.curation.shards.result import Account
+
+LOSS = 0.05
+"""Share of a source or language that may be left out without being named."""
+_SHOWN = 8
+"""Sources, languages or reasons in a line."""
+
+
+def funnel_lines(account: Account, advice: Callable[[str], str]) -> list[str]:
+    """Return what was read and kept, why the rest was not, by source, by language, and the losses.
+
+    The last line is missing if no source or language lost more than 5 %. A row that cannot be read
+    has no language.
+
+    Args:
+        account: of the curation.
+        advice: says what to do about a reason.
+    """
+    totals = account.totals()
+    kept = {source: counts.total() for source, counts in account.kept.items()}
+    reasons = sum(account.reasons.values(), Counter[str]())
+    lines = [
+        f"  kept        {sum(kept.values()):,} of {totals['items']:,}: {totals['problems']:,} "
+        f"problems, {totals['demonstrations']:,} demonstrations, {totals['held_out']:,} held out",
+        f"  left out    {reasons.total():,}: {_counts(reasons)}"
+        if reasons
+        else "  left out    nothing",
+        f"  by source   {_shares(kept, account.read)}",
+        f"  by language {_shares(account.kept_languages, account.languages)}",
+    ]
+    losses = list(_losses(account, kept, advice))
+    return lines + ([f"  lost more than {LOSS:.0%}: {' '.join(losses)}"] if losses else [])
+
+
+def _counts(counts: Counter[str]) -> str:
+    shown = [f"{name} {count:,}" for name, count in counts.most_common(_SHOWN)]
+    return ", ".join([*shown, *(["..."] if len(counts) > _SHOWN else [])])
+
+
+def _shares(kept: Mapping[str, int], read: Mapping[str, int]) -> str:
+    largest = sorted(read, key=lambda name: -read[name])
+    shown = [f"{name} {kept.get(name, 0):,} of {read[name]:,}" for name in largest[:_SHOWN]]
+    return ", ".join([*shown, *(["..."] if len(largest) > _SHOWN else [])])
+
+
+def _losses(
+    account: Account, kept: Mapping[str, int], advice: Callable[[str], str]
+) -> Iterator[str]:
+    """Name every source and language that lost much, with its most frequent reason."""
+    of_source = {
+        source: account.refused[source, Outcome.DROPPED]
+        + account.refused[source, Outcome.QUARANTINED]
+        for source in account.read
+    }
+    for read, left, reasons in (
+        (account.read, kept, of_source),
+        (account.languages, account.kept_languages, account.refused_languages),
+    ):
+        for name in sorted(read):
+            lost = read[name] - left.get(name, 0)
+            if lost <= LOSS * read[name]:
+                continue
+            ranked = reasons.get(name, Counter[str]()).most_common(1)
+            why = f", {ranked[0][1]:,} as {ranked[0][0]}" if ranked else ""
+            told = f" {advice(ranked[0][0])}" if ranked else ""
+            yield f"{name} {lost:,} of {read[name]:,}{why}.{told}"
