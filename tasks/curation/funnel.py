@@ -8,6 +8,7 @@ from tasks.curation.shards.result import Account
 
 LOSS = 0.05
 """Share of a source or language that may be left out without being named."""
+CONTAMINATED = "contaminated"
 _SHOWN = 8
 """Sources, languages or reasons in a line."""
 
@@ -34,7 +35,7 @@ def funnel_lines(account: Account, advice: Callable[[str], str]) -> list[str]:
         f"  by source   {_shares(kept, account.read)}",
         f"  by language {_shares(account.kept_languages, account.languages)}",
     ]
-    losses = list(_losses(account, kept, advice))
+    losses = list(_losses(account, advice))
     return lines + ([f"  lost more than {LOSS:.0%}: {' '.join(losses)}"] if losses else [])
 
 
@@ -49,24 +50,27 @@ def _shares(kept: Mapping[str, int], read: Mapping[str, int]) -> str:
     return ", ".join([*shown, *(["..."] if len(largest) > _SHOWN else [])])
 
 
-def _losses(
-    account: Account, kept: Mapping[str, int], advice: Callable[[str], str]
-) -> Iterator[str]:
-    """Name every source and language that lost much, with its most frequent reason."""
+def _losses(account: Account, advice: Callable[[str], str]) -> Iterator[str]:
+    """Name every source and language that lost much, with its most frequent reason.
+
+    What overlaps with held-out problems is no loss of a source: its own problems are held out.
+    """
     of_source = {
         source: account.refused[source, Outcome.DROPPED]
         + account.refused[source, Outcome.QUARANTINED]
         for source in account.read
     }
-    for read, left, reasons in (
-        (account.read, kept, of_source),
-        (account.languages, account.kept_languages, account.refused_languages),
+    for read, refused in (
+        (account.read, of_source),
+        (account.languages, account.refused_languages),
     ):
         for name in sorted(read):
-            lost = read[name] - left.get(name, 0)
-            if lost <= LOSS * read[name]:
+            reasons = Counter(refused.get(name, {}))
+            del reasons[CONTAMINATED]
+            if reasons.total() <= LOSS * read[name]:
                 continue
-            ranked = reasons.get(name, Counter[str]()).most_common(1)
-            why = f", {ranked[0][1]:,} as {ranked[0][0]}" if ranked else ""
-            told = f" {advice(ranked[0][0])}" if ranked else ""
-            yield f"{name} {lost:,} of {read[name]:,}{why}.{told}"
+            ((reason, count),) = reasons.most_common(1)
+            yield (
+                f"{name} {reasons.total():,} of {read[name]:,}, {count:,} as {reason}. "
+                f"{advice(reason)}"
+            )

@@ -2,7 +2,7 @@
 
 Each with what it needs: the columns of a row, or the `answer` of a mapping file.
 
-python -m tasks.curation.listing
+eachprompt data
 """
 
 import argparse
@@ -61,7 +61,9 @@ def table() -> Table:
 def main(arguments: Sequence[str]) -> None:
     """Print the table; see --help."""
     argparse.ArgumentParser(
-        prog="python -m tasks.curation.listing", description=__doc__
+        prog="eachprompt data",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     ).parse_args(arguments)
     console = Console(highlight=False)
     Console(highlight=False, width=max(console.width, NARROWEST)).print(table())

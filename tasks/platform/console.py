@@ -35,16 +35,22 @@ WORKFLOWS = ROOT / "workflows"
 COMMANDS = {
     "run": "post_training.post_training",
     "curate": "curate.curate",
-    "evaluate": "evaluate.evaluate",
-    "compare": "compare.compare",
     "retrain": "retrain.retrain",
     "audit": "audit.audit",
     "trace": "lineage.trace",
     "forget": "lineage.forget",
     "diff-models": "lineage.compare",
+    "compare": "compare.compare",
+    "study": "study.study",
+    "evaluate": "evaluate.evaluate",
 }
 """Commands whose names differ from their workflow's, or that the list shows first."""
 MODULES = {
+    "init": (
+        "tasks.curation.init",
+        "Guess the mappings of your tables, show prompts with their answers, write the YAML.",
+    ),
+    "chat": ("tasks.evaluation.chat", "Talk to a released model, or to one in a folder."),
     "settings": (
         "tasks.settings.listing",
         "Print every setting with its value, limits and source.",
@@ -57,6 +63,8 @@ MODULES = {
     "rollback": ("tasks.provenance.release.rollback", "Release the previous version again."),
 }
 """Commands that are no workflow: `python -m` modules with help of their own."""
+ORDER = ("run", "init", "curate", "retrain", "audit", "trace", "forget", "diff-models")
+"""Commands as they are met, from the first run on; the others follow."""
 ENVIRONMENT = {
     # One thread: results do not depend on the number of cores, and a busy machine is no slower.
     "OMP_NUM_THREADS": "1",
@@ -222,16 +230,21 @@ def overview() -> list[str]:
     """Return the lines of `eachprompt --help`."""
     places = command_places()
     width = max(map(len, [*places, *MODULES])) + 2
-    about_main = {
-        name: read_command(name, places).summary.partition("\n")[0] for name in COMMANDS
-    } | {name: text for name, (_, text) in MODULES.items()}
+    about = {name: read_command(name, places).summary.partition("\n")[0] for name in COMMANDS} | {
+        name: text for name, (_, text) in MODULES.items()
+    }
+    first = [name for name in ORDER if name in about]
     others = ", ".join(name for name in places if name not in COMMANDS)
     return [
         "Turn a base language model into a reasoning model, and prove what made it.",
         "",
         "Usage: eachprompt COMMAND [OPTIONS]",
         "",
-        *(f"  {name:{width}}{text}"[: columns()].rstrip() for name, text in about_main.items()),
+        *(
+            line
+            for name in [*first, *(name for name in about if name not in first)]
+            for line in beside(f"  {name:{width}}", about[name])
+        ),
         "",
         "Single stages, papers and studies:",
         "",
@@ -240,8 +253,10 @@ def overview() -> list[str]:
         "Examples:",
         "",
         "  eachprompt run",
+        "  eachprompt init products.csv",
         "  eachprompt run --settings my.yaml --store runs",
         "  eachprompt audit --model models:/eachprompt-tiny@released",
+        "  eachprompt chat models:/eachprompt-tiny@released",
         "",
         "eachprompt COMMAND --help shows the options and examples of a command.",
     ]
@@ -398,6 +413,12 @@ def start_workflow(command: Command, arguments: Sequence[str]) -> None:
 def columns() -> int:
     """Return the width of the terminal, at most 100."""
     return min(shutil.get_terminal_size((100, 40)).columns, 100)
+
+
+def beside(head: str, text: str) -> list[str]:
+    """Break a text into lines that stand to the right of a head."""
+    first, *rest = wrapped(text, " " * len(head)) or [""]
+    return [f"{head}{first.strip()}".rstrip(), *rest]
 
 
 def wrapped(text: str, indent: str) -> list[str]:

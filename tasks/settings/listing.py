@@ -1,6 +1,6 @@
 """The settings of a preset as a table: name, value, allowed values, unit and source.
 
-python -m tasks.settings.listing full_scale --group rl_one --find rate
+eachprompt settings full_scale --group rl_one --find rate
 """
 
 import argparse
@@ -156,7 +156,11 @@ def table_of(name: str, settings: BaseModel, rows: Sequence[Row]) -> Table:
 
 def main(arguments: Sequence[str]) -> None:
     """Print the table; see --help."""
-    parser = argparse.ArgumentParser(prog="python -m tasks.settings.listing", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="eachprompt settings",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("preset", nargs="?", default="laptop", help="a preset, or a YAML file")
     parser.add_argument("--group", default="", help="only this group: rl_one, or rl_one.loss")
     parser.add_argument("--find", default="", help="only settings whose name or text contains this")

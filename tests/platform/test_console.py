@@ -110,6 +110,28 @@ def test_the_list_of_commands_names_each_of_them():
         assert name in text
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_a_command_that_is_no_workflow_has_help_with_an_example(name):
+    done = subprocess.run(
+        [sys.executable, "-m", "tasks.platform.console", name, "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    usage, rest = done.stdout.split("\n\n", 1)
+    assert f"eachprompt {name}" in usage
+    assert f"eachprompt {name}" in rest
+
+
+def test_a_long_summary_is_broken_and_not_cut():
+    lines = overview()
+
+    assert all(len(line) <= console.columns() for line in lines)
+    assert "compared with the base model" in " ".join(" ".join(lines).split())
+
+
 def test_a_module_that_is_a_command_exists():
     for module, summary in MODULES.values():
         assert ROOT.joinpath(*module.split(".")).with_suffix(".py").is_file()

@@ -1,6 +1,6 @@
 """What was released under a name, when and by what, and which candidates were refused.
 
-python -m tasks.provenance.release.history --store runs --model eachprompt-tiny
+eachprompt history --store runs --model eachprompt-tiny
 """
 
 import argparse
@@ -51,7 +51,7 @@ def _row(moment: float, candidate: Candidate | None, number: str, by: str) -> tu
 def main(arguments: Sequence[str]) -> None:
     """Print the history; see --help."""
     parser = argparse.ArgumentParser(
-        prog="python -m tasks.provenance.release.history",
+        prog="eachprompt history",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

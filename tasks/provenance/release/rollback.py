@@ -1,6 +1,6 @@
 """Make an earlier version of a registered model the released one again.
 
-python -m tasks.provenance.release.rollback --store runs --model eachprompt-tiny
+eachprompt rollback --store runs --model eachprompt-tiny
 
 goes back to the version with the alias `previous`; --to 3 to that version. Only a version that
 passed its gate and whose files are what was recorded is released again. The rollback is a stage of
@@ -125,7 +125,7 @@ def _release(version: Version, store: StoreRef) -> CheckpointRef:
 def main(arguments: Sequence[str]) -> None:
     """Roll back; see --help."""
     parser = argparse.ArgumentParser(
-        prog="python -m tasks.provenance.release.rollback",
+        prog="eachprompt rollback",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
