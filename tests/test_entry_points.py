@@ -13,6 +13,9 @@ from flytekit.core.workflow import PythonFunctionWorkflow
 
 import workflows
 from data_schemas import presets
+from data_schemas.artifacts import CheckpointRef
+from tasks.platform.entry_point import Outputs
+from workflows.post_training import Released
 
 FOLDER = Path(workflows.__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
@@ -81,3 +84,12 @@ def test_settings_that_are_not_given_are_those_of_the_workflows_preset(name, giv
     ).python_interface.inputs["settings"]
 
     assert expected == kind.model_validate_json(json.dumps(given))
+
+
+def test_outputs_are_lines_and_no_objects_of_the_code():
+    model = CheckpointRef(uri="runs/objects/3f2a", digest="0" * 64)
+
+    shown = str(Outputs(Released(model=model, page="runs/reports/1.html")))
+
+    assert ["model  runs/objects/3f2a", "page   runs/reports/1.html"] == shown.splitlines()
+    assert "one message" == str(Outputs("one message"))

@@ -23,6 +23,8 @@ from tasks.store.objects import localise
 
 Ref = CheckpointRef | DatasetRef | ReportRef
 MERGED = "merged"
+TRAINING_VIEW = "http://127.0.0.1:5000/#/experiments?workflowType=machine_learning"
+"""MLflow's address for experiments that train; without it the page may open on traces of chats."""
 
 
 def collect(
@@ -103,7 +105,11 @@ def _places(
     gate: Sequence[GateDecision],
     store: StoreRef,
 ) -> dict[str, str]:
-    places = {"store": store.uri, "MLflow": f"mlflow ui --backend-store-uri {store.tracking_uri}"}
+    places = {
+        "store": store.uri,
+        "MLflow": f"mlflow ui --workers 1 --backend-store-uri {store.tracking_uri}",
+        "then open": TRAINING_VIEW,
+    }
     for release, decision in zip(releases, gate, strict=True):
         places["release" if decision.released else "candidate"] = release.uri
         places |= _registered(name, release, store)
@@ -129,7 +135,7 @@ def _registered(name: str, release: CheckpointRef, store: StoreRef) -> dict[str,
     aliases = ", ".join(f"models:/{name}@{alias}" for alias in sorted(version.aliases))
     return {
         "registered": f"{model}, {aliases or 'no alias'}",
-        "audit": f"pyflyte run workflows/audit.py audit --model {model} --store {store.uri}",
+        "audit": f"eachprompt audit --model {model} --store {store.uri}",
         "signed": _signed(store),
     }
 

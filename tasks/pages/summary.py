@@ -16,19 +16,33 @@ from tasks.pages.sections import rule_lines
 from tasks.pages.stages import StageRow
 
 _BAR_CELLS = 20
+"""Of a model that solves everything."""
+_WIDE = 100
+"""Columns from which on there is room for the numbers of rows."""
+_WHY = 30
+"""Fewest columns for why a stage ran."""
 _DITTO = "\N{DITTO MARK}"
 
 
 def show(inputs: RunInputs, console: Console) -> None:
-    """Print stages, checkpoint progression, gains, the gate's decision and all locations."""
-    console.print(summary(inputs))
+    """Print stages, checkpoint progression, gains, the gate's decision and all locations.
+
+    Locations and commands are never folded: they are copied.
+    """
+    console.print(summary(inputs, console.width))
+    if inputs.places:
+        console.print()
+    width = max(map(len, inputs.places), default=0) + 2
+    for name, place in inputs.places.items():
+        line = Text.assemble((f"{name:{width}}", "dim"), place)
+        console.print(line, soft_wrap=True, no_wrap=True, crop=False)
 
 
-def summary(inputs: RunInputs) -> Group:
+def summary(inputs: RunInputs, columns: int) -> Group:
     """Lay out the summary; parts that a run does not have are omitted."""
     parts: list[RenderableType] = []
     if inputs.stages:
-        parts += [_stage_table(inputs.stages), Text()]
+        parts += [_stage_table(inputs.stages, columns), Text()]
     tables: list[RenderableType] = []
     if inputs.progression:
         tables.append(_progression_table(inputs.progression))
@@ -40,28 +54,26 @@ def summary(inputs: RunInputs) -> Group:
         parts.append(Text(headline(inputs.progression, inputs.gains), style="bold"))
     if inputs.gate is not None:
         parts += _verdict(inputs.gate.released, inputs.gate.reasons)
-    if inputs.places:
-        parts += [Text(), _places(inputs)]
     return Group(*parts)
 
 
-def _stage_table(stages: Sequence[StageRow]) -> Table:
+def _stage_table(stages: Sequence[StageRow], columns: int) -> Table:
     ran = sum(row.executed for row in stages)
     spent = wording.duration(sum(row.seconds for row in stages if row.executed))
     table = _table(f"Stages: {ran} ran in {spent}, {len(stages) - ran} from the cache")
     table.add_column("stage", no_wrap=True)
     table.add_column("", no_wrap=True)
-    for name in ("time", "rows in", "rows out"):
+    counted = ("rows in", "rows out") if columns >= _WIDE else ()
+    for name in ("time", *counted):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("why", style="dim")
+    table.add_column("why", style="dim", min_width=_WHY)
     previous = ""
     for row in stages:
         table.add_row(
             row.stage,
             Text("ran", style="green") if row.executed else Text("cached", style="cyan"),
             wording.duration(row.seconds) if row.executed else "\N{EN DASH}",
-            wording.count(row.rows_in),
-            wording.count(row.rows_out),
+            *(wording.count(count) for count in (row.rows_in, row.rows_out) if counted),
             _DITTO if row.why == previous else row.why,
         )
         previous = row.why
@@ -75,12 +87,11 @@ def _progression_table(progression: Sequence[EvaluationReport]) -> Table:
     table.add_column("solved", justify="right", no_wrap=True)
     table.add_column("interval", justify="right", no_wrap=True)
     scores = [(report.model, suite(report, "all")) for report in progression]
-    best = max((score.accuracy for _, score in scores if score is not None), default=0.0)
     for place, (model, score) in enumerate(scores):
         if score is None:
             table.add_row(model, "", "not measured", "")
             continue
-        bar = "\N{FULL BLOCK}" * round(_BAR_CELLS * score.accuracy / best) if best else ""
+        bar = "\N{FULL BLOCK}" * round(_BAR_CELLS * score.accuracy)
         last = place == len(scores) - 1
         table.add_row(
             model,
@@ -116,13 +127,6 @@ def _verdict(released: bool, reasons: Sequence[str]) -> list[RenderableType]:
         return [Text.assemble(("Released. ", "bold green"), passed)]
     verdict = Text.assemble(("Not released. ", "bold red"), passed, " Against it:")
     return [verdict, *(Text(f"  {text}") for text in failed)]
-
-
-def _places(inputs: RunInputs) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for name, place in inputs.places.items():
-        table.add_row(Text(name, style="dim"), Text(place, overflow="fold"))
-    return table
 
 
 def _table(title: str) -> Table:

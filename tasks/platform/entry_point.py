@@ -22,6 +22,7 @@ import yaml
 from flytekit import LaunchPlan
 from flytekit.core.docstring import Docstring
 from flytekit.core.interface import Interface
+from flytekit.core.promise import Promise, VoidPromise
 from flytekit.core.workflow import (
     PythonFunctionWorkflow,
     WorkflowFailurePolicy,
@@ -92,7 +93,8 @@ class EntryPoint(PythonFunctionWorkflow):
         with command_line.print_errors_on_one_line():
             if command_line.is_typed_by_hand():
                 command_line.refuse_repeated(sys.argv, list(self._kinds))
-            return super().__call__(*args, **self._checked(kwargs))
+            found = super().__call__(*args, **self._checked(kwargs))
+            return Outputs(found) if command_line.is_typed_by_hand() and _is_final(found) else found
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Check inputs against the signature.
@@ -105,6 +107,31 @@ class EntryPoint(PythonFunctionWorkflow):
         except ValidationError as error:
             raise SettingsError(f"--{explain(error, self._signature_model)}") from error
         return {name: getattr(checked, name) for name in given}
+
+
+def _is_final(found: Any) -> bool:
+    """True for values; False for promises, which a workflow that calls this one gets."""
+    values = found if isinstance(found, tuple) else (found,)
+    return bool(values) and not any(
+        value is None or isinstance(value, Promise | VoidPromise) for value in values
+    )
+
+
+class Outputs:
+    """The outputs of a workflow that was typed, which pyflyte prints: a line for each."""
+
+    def __init__(self, found: Any) -> None:
+        self.found = found
+
+    def __str__(self) -> str:
+        """Name every output; one alone has no name."""
+        names: tuple[str, ...] = getattr(self.found, "_fields", ())
+        width = max(map(len, names), default=0) + 2
+        values = self.found if names else [self.found]
+        lines = [str(getattr(value, "uri", value)) for value in values]
+        if not names:
+            return lines[0]
+        return "\n".join(f"{name:{width}}{line}" for name, line in zip(names, lines, strict=True))
 
 
 class Plan(LaunchPlan):

@@ -1,6 +1,7 @@
 """The screen at the end of a run."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -44,11 +45,11 @@ def test_progression_gains_and_verdict_are_there(run):
     assert ["MLflow", "sqlite:////run/mlflow.db"] == _line(screen, "MLflow")
 
 
-def test_bars_are_as_long_as_the_accuracies(run):
-    # 20 cells for the best: 20 * 0.112 / 0.4335 = 5.2, 11.2, 13.4.
+def test_bars_are_as_long_as_the_accuracies_of_a_hundred_percent(run):
+    # 20 cells for all problems: 20 * 0.112 = 2.2, 4.9, 5.8.
     screen = _screen(run)
 
-    assert [5, 11, 13] == [
+    assert [2, 5, 6] == [
         len(_line(screen, name)[1]) for name in ("base", "sft/reasoning", "merged")
     ]
 
@@ -71,6 +72,21 @@ def test_no_line_is_wider_than_the_screen_and_all_fit_on_it(run, width):
 
     assert max(map(len, lines)) <= width
     assert len(lines) <= 45
+
+
+def test_a_command_is_on_one_line_however_narrow_the_screen_is(run):
+    command = f"eachprompt audit --model models:/x/1 --store {'/a' * 60}"
+
+    screen = _screen(replace(run, places={"audit": command}), 80)
+
+    assert f"audit  {command}" in screen.splitlines()
+
+
+def test_why_a_stage_ran_can_be_read_on_a_narrow_screen(run):
+    screen = _screen(run, 80)
+
+    assert "rows in" not in screen
+    assert "same code, settings and inputs" in screen
 
 
 def test_a_run_without_models_shows_its_stages_only(run):

@@ -38,7 +38,7 @@ class Level(StrEnum):
 _ORDER = list(Level)
 _MISSING = {
     Level.KERNEL: "programs have no namespaces of their own; only Landlock and a list of system "
-    "calls isolate them from the host",
+    "calls isolate them from the host (apt-get install bubblewrap gives them some)",
     Level.PLAIN: "programs can read your files, write files, use the network, start processes and "
     "signal yours; only CPU time, memory and file size are limited",
 }

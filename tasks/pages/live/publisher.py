@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 from tasks.errors import PipelineError
+from tasks.platform.progress import say
 from tasks.store.interface import store_at
 
 FOLDER = "live"
@@ -49,7 +50,7 @@ class Publisher:
         if start < self._next and not last:
             return False
         if self._next == float("-inf"):
-            logger.info("the phase can be watched at %s", self.uri)
+            say(f"  watch it at {self.uri}")
         try:
             page = render()
             self._show(page)

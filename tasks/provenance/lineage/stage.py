@@ -35,6 +35,7 @@ from data_schemas.lineage_events import (
 )
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.errors import DataError, EngineError, SettingsError
+from tasks.platform.progress import say
 from tasks.plugins import references_in
 from tasks.provenance.lineage import builder, registration, statements
 from tasks.provenance.lineage.catalogue import STATEMENT, Catalogue
@@ -287,8 +288,16 @@ class StageRecord:
             tags=self._tags,
         )
         statements.save_execution(self._store.uri, record)
+        say(f"{self._name:24} {seconds:7.1f} s{self._rows_text()}")
         note = describe_stage(self._name, statement, self._statement)
         self._end("FINISHED", {STATEMENT: self._statement, NOTE: note}, reachable=reachable)
+
+    def _rows_text(self) -> str:
+        """Say what became of the rows; '' for a stage that has none."""
+        rows_in, rows_out = self._rows
+        if skipped := self._facts.get("skipped"):
+            return f"   skipped: {skipped}"
+        return f"   {rows_out:,} of {rows_in:,} rows" if rows_in else ""
 
     def fail(self, error: BaseException) -> None:
         """Mark the MLflow run as failed, with the reason."""
