@@ -1,8 +1,9 @@
 """Write the report of a run: one HTML file with inline plots and no external resources."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from jinja2 import Environment, StrictUndefined
 
@@ -11,6 +12,7 @@ from tasks.pages import figures, wording
 from tasks.pages.early_samples import TuningSamples, tuning_samples
 from tasks.pages.funnel import FunnelLine, funnel_lines, funnel_note, read_curation
 from tasks.pages.inputs import RunInputs, suite
+from tasks.pages.navigation import with_navigation
 from tasks.pages.sections import (
     Chart,
     RuleLine,
@@ -30,6 +32,7 @@ from tasks.platform.page_style import STYLE
 from tasks.store.files import write_bytes
 
 PAGE_FILE = "report.html"
+NO_LINKS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +91,13 @@ class Page:
     footer: str
 
 
-def write_report(inputs: RunInputs, out: Path) -> Path:
+def write_report(inputs: RunInputs, out: Path, links: Mapping[str, str] = NO_LINKS) -> Path:
     """Write `out/report.html` and return its path.
+
+    Args:
+        inputs: of the run.
+        out: folder.
+        links: to other pages, by what they are.
 
     Raises:
         DataError: an artifact folder lacks a file or holds something else; names file and line.
@@ -107,7 +115,7 @@ def write_report(inputs: RunInputs, out: Path) -> Path:
         },
     )
     path = out / PAGE_FILE
-    write_bytes(path, html.encode())
+    write_bytes(path, with_navigation(html, links).encode())
     return path
 
 

@@ -84,5 +84,15 @@ header{padding:26px 0 22px}h1{font-size:25px}h2{margin-top:40px}
 .tiles>div:nth-child(3){border-left:0}.tiles>div:nth-child(n+3){border-top:1px solid var(--line)}
 .tiles dd{font-size:20px}.card{padding:14px}.card.scroll,details.card{padding:0}
 dl.places{grid-template-columns:1fr;gap:0}dl.places dd{margin-bottom:10px}}
+nav{max-width:1180px;margin:14px auto 0;padding:0 24px;display:flex;flex-wrap:wrap;gap:4px 16px;
+font-size:13px}
+a{color:var(--accent)}nav a{text-decoration:none}nav a:hover{text-decoration:underline}
+nav+nav a{color:var(--muted)}
+@media(max-width:760px){nav{padding:0 16px}}
+@media(prefers-color-scheme:dark){:root{--ink:#e6eaee;--muted:#9aa6b2;--line:#2d3742;
+--paper:#12171c;--card:#1a2129;--good:#6fcfa5;--good-soft:#173529;--bad:#f0958d;--bad-soft:#40211f;
+--plain-soft:#27303a;--accent:#f0a37c;color-scheme:dark}
+td.heat{color:#1c2733;border-color:var(--card)}.bar i,.stack i{opacity:.85}
+figure.card svg{filter:invert(.92) hue-rotate(180deg)}}
 @media print{body{background:#fff}.card,.tiles{break-inside:avoid}}
 """

@@ -21,7 +21,9 @@ from tasks.pages import webhook
 from tasks.pages.answers import page as answers
 from tasks.pages.collect import collect
 from tasks.pages.curation.page import CURATION_PAGE, render_curation
+from tasks.pages.executions import links_of, write_index
 from tasks.pages.inputs import RunInputs
+from tasks.pages.navigation import TO_INDEX, with_navigation
 from tasks.pages.night_page import NIGHT_PAGE, execution_of, render, section, verdict_of
 from tasks.pages.page import write_report
 from tasks.pages.summary import show
@@ -31,6 +33,9 @@ from tasks.provenance.lineage.registration import report_uri
 from tasks.provenance.lineage.shipping import attach_report, workplace
 from tasks.store.interface import store_at
 from tasks.store.objects import localise
+
+WITH_REPORT = ("post_training", "retrain")
+"""Workflows whose executions end with a report."""
 
 
 @shell("summary")
@@ -79,6 +84,7 @@ def curation_page(curated: DatasetRef, store: StoreRef, execution: Execution) ->
     """
     folder = localise(curated.uri, curated.digest, workplace(store))
     page = _write_curation_page(folder, store, execution)
+    write_index(store.uri)
     Console(soft_wrap=True, highlight=False).print(f"Page: {page}", markup=False)
     return page
 
@@ -103,8 +109,9 @@ def night_page(message: str, store: StoreRef, execution: Execution) -> str:
         message = f"{message} Nobody was told: {failure}."
     if night:
         html = render("Retraining", [section("The decision", message, night)])
-        store_at(page).write_bytes(html)
+        store_at(page).write_bytes(with_navigation(html.decode(), TO_INDEX).encode())
         deck(html.decode())
+    write_index(store.uri)
     return f"{message}{drift}"
 
 
@@ -168,9 +175,10 @@ def answers_page(
         (read_evaluation(one), read_table(one / SAMPLES_FILE, SampleResult)) for one in folders
     ]
     by_id = {problem.id: problem for problem in problems}
-    html = answers.render(f"Evaluation {execution.id}", evaluated, by_id, rows, settings)
+    html = answers.render(f"Evaluation {execution.id}", evaluated, by_id, rows, settings).decode()
     page = f"{store.uri}/reports/{execution.id}-answers.html"
-    store_at(page).write_bytes(html)
+    store_at(page).write_bytes(with_navigation(html, TO_INDEX).encode())
+    write_index(store.uri)
     Console(soft_wrap=True, highlight=False).print(f"Answers: {page}", markup=False)
     return page
 
@@ -178,6 +186,9 @@ def answers_page(
 def _write_curation_page(curated: Path, store: StoreRef, execution: Execution) -> str:
     page = report_uri(store.uri, execution.id).removesuffix(".html") + CURATION_PAGE
     html = render_curation(curated, f"Curation of {execution.id}", f"execution {execution.id}")
+    report = {"report": report_uri(".", execution.id).rpartition("/")[2]}
+    links = TO_INDEX | (report if execution.workflow in WITH_REPORT else {})
+    html = with_navigation(html.decode(), links).encode()
     store_at(page).write_bytes(html)
     deck(html.decode())
     return page
@@ -188,10 +199,13 @@ def _tell(inputs: RunInputs, store: StoreRef) -> str:
     places = {"report": page, **inputs.places}
     if inputs.curated is not None:
         places["curated set"] = _write_curation_page(inputs.curated, store, inputs.execution)
+    links = links_of(store.uri, inputs.execution.id)
+    others = {text: f"../{place}" for text, place in links.items() if text != "report"}
     inputs = replace(inputs, places=places)
     with TemporaryDirectory() as folder:
-        html = write_report(inputs, Path(folder)).read_bytes()
+        html = write_report(inputs, Path(folder), TO_INDEX | others).read_bytes()
     store_at(page).write_bytes(html)
+    inputs = replace(inputs, places=places | {"all executions": write_index(store.uri)})
     attach_report(store, inputs.execution, page)
     deck(html.decode())
     show(inputs, Console())

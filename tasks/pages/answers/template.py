@@ -58,6 +58,7 @@ const row = (table, cells, head) => {
   const line = el("tr");
   cells.forEach((c, k) => {
     const cell = el(head || !k ? "th" : "td", undefined, k ? "n" : "");
+    if (head || !k) cell.scope = head ? "col" : "row";
     cell.append(c);
     line.append(cell);
   });

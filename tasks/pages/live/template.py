@@ -43,9 +43,13 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;font:13px/1.5 ui-monospace,monos
 .tokens{font:13px/1.9 ui-monospace,monospace;overflow-wrap:anywhere;white-space:pre-wrap}
 .heard{color:var(--muted);font-style:italic}
 .yes{color:var(--good)}.no{color:var(--bad)}.plain{color:var(--muted)}
+@media(prefers-color-scheme:dark){:root{--ink:#e6eaee;--muted:#9aa6b2;--line:#2d3742;
+--paper:#12171c;--good:#6fcfa5;--bad:#f0958d;color-scheme:dark}.card{background:#1a2129}
+a{color:#f0a37c}}
 i.box{display:inline-block;width:10px;height:10px;margin:0 5px 0 12px;border-radius:2px}
 </style></head><body>
-<header><h1 id="title"></h1><p id="state"></p><div class="tiles" id="tiles"></div></header>
+<header><p><a href="../../index.html">all executions</a></p>
+<h1 id="title"></h1><p id="state"></p><div class="tiles" id="tiles"></div></header>
 <main>
 <h2>Curves</h2><div class="grid" id="curves"></div>
 <h2>Where the time and the tokens go</h2><div class="grid" id="stacks"></div>
@@ -128,7 +132,7 @@ for (const s of D.stacks) {
 }
 const head = el("tr");
 ["prompt", "engine s", "verifier s", "judge calls"].forEach(
-  (t, k) => head.append(el("th", t, k ? "n" : "")));
+  (t, k) => head.append(Object.assign(el("th", t, k ? "n" : ""), {scope: "col"})));
 $("slowest").append(head);
 for (const row of D.slowest) {
   const line = el("tr");

@@ -1,0 +1,148 @@
+"""The front page of a store: every execution with its decision, and links to all of its pages."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from jinja2 import Environment, StrictUndefined
+
+from data_schemas.statements import ExecutionRecord, Statement
+from tasks.pages import wording
+from tasks.pages.navigation import INDEX, with_navigation
+from tasks.platform.page_style import STYLE
+from tasks.provenance.lineage.statements import load_executions, load_statement
+from tasks.store.interface import store_at
+
+FOLDERS = ("reports", "live")
+AUDITS = "audits"
+WORKFLOW = "eachprompt.workflow"
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>Executions</title>
+<style>{{ style|safe }}main{padding-top:24px}
+td{white-space:nowrap}td a{margin-right:12px}
+@media(max-width:760px){.scroll tbody th{white-space:normal;max-width:9em}}</style>
+</head>
+<body>
+<header><div>
+<p class="eyebrow">EachPrompt<span>{{ store }}</span></p>
+<h1>{{ lines|length }} execution{{ "" if lines|length == 1 else "s" }}</h1>
+</div></header>
+<main>
+<section><div class="card scroll"><table>
+<thead><tr><th>execution</th><th>decision</th><th>pages</th><th class="n">solved</th>\
+<th>workflow</th><th>began</th><th class="n">stages run</th><th class="n">time in them</th></tr>\
+</thead>
+<tbody>
+{% for line in lines %}
+<tr><th>{{ line.execution }}</th>\
+<td><span class="pill {{ line.kind }}">{{ line.decision }}</span></td>\
+<td>{% for text, place in line.pages %}<a href="{{ place }}">{{ text }}</a>{% endfor %}</td>\
+<td class="n">{{ line.solved }}</td><td>{{ line.workflow }}</td><td>{{ line.began }}</td>\
+<td class="n">{{ line.stages }}</td><td class="n">{{ line.time }}</td></tr>
+{% endfor %}
+</tbody></table></div></section>
+{% if audits %}
+<section><h2>Audits</h2><p class="lede">Chains of releases that were hashed again.</p>
+<div class="card">{% for text, place in audits %}
+<a href="{{ place }}">{{ text }}</a>
+{% endfor %}
+</div></section>
+{% endif %}
+</main>
+<footer>Written at the end of every execution. Stages that came from the cache are not counted.\
+</footer>
+</body>
+</html>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One execution, for display."""
+
+    execution: str
+    workflow: str
+    began: str
+    stages: int
+    time: str
+    decision: str
+    kind: str
+    solved: str
+    pages: tuple[tuple[str, str], ...]
+
+
+def write_index(store: str) -> str:
+    """Write `index.html` of a store, and return its location."""
+    html = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    audits = [
+        (name.removesuffix(".html"), f"{AUDITS}/{name}")
+        for name in sorted(store_at(f"{store}/{AUDITS}").list_files(), reverse=True)
+        if name.endswith(".html")
+    ]
+    lines = list(_lines(store))
+    page = html.from_string(PAGE).render(store=store, lines=lines, audits=audits, style=STYLE)
+    place = f"{store}/{INDEX}"
+    store_at(place).write_bytes(with_navigation(page, {}).encode())
+    return place
+
+
+def links_of(store: str, execution: str) -> dict[str, str]:
+    """Return the pages of an execution, by what they are, as addresses below the store."""
+    found: dict[str, str] = {"report": ""}
+    for folder in FOLDERS:
+        for name in sorted(store_at(f"{store}/{folder}").list_files()):
+            if name.startswith(execution) and name.endswith(".html"):
+                found[_text(folder, name, execution)] = f"{folder}/{name}"
+    return {text: place for text, place in found.items() if place}
+
+
+def _lines(store: str) -> Iterator[Line]:
+    names = {name.split("/")[0] for name in store_at(f"{store}/executions").list_files()}
+    loaded = ((name, load_executions(store, name)) for name in names)
+    known = [(name, records) for name, records in loaded if records]
+    for name, records in sorted(known, key=lambda pair: -pair[1][0].started):
+        statement = _release(store, records)
+        decision, kind, solved = _decision(statement)
+        yield Line(
+            execution=name,
+            workflow=records[0].tags.get(WORKFLOW, ""),
+            began=wording.date(records[0].started),
+            stages=len(records),
+            time=wording.duration(sum(record.seconds for record in records)),
+            decision=decision,
+            kind=kind,
+            solved=solved,
+            pages=tuple(links_of(store, name).items()),
+        )
+
+
+def _release(store: str, records: Sequence[ExecutionRecord]) -> Statement | None:
+    releases = [record.statement for record in records if record.stage == "release"]
+    return load_statement(store, releases[-1]) if releases else None
+
+
+def _decision(statement: Statement | None) -> tuple[str, str, str]:
+    """Return the decision, its colour, and the accuracy of the candidate."""
+    if statement is None:
+        return "no candidate", "plain", ""
+    name = json.loads(statement.settings).get("name", "")
+    accuracy = statement.facts.get("accuracy/all")
+    solved = wording.percent(accuracy) if isinstance(accuracy, float) else ""
+    if statement.facts.get("released"):
+        return f"{name} released", "yes", solved
+    return f"{name} refused", "no", solved
+
+
+def _text(folder: str, name: str, execution: str) -> str:
+    """Name a page: `rl-one` of live/ID/rl-one.html, `curation` of ID.curation.html."""
+    rest = name.removeprefix(execution).removesuffix(".html").strip("./-")
+    if folder == "reports":
+        return rest or "report"
+    return f"{folder} {PurePosixPath(rest).name}".strip()
