@@ -29,7 +29,11 @@ class Source(Settings):
     path: str = Field(
         default="", description="file, folder, s3:// or hf://; empty for the generated sample world"
     )
-    limit: int = Field(default=0, ge=0, description="first rows to read, 0 = all")
+    limit: int = Field(
+        default=0,
+        ge=0,
+        description="first rows to read, of a generated source of each table; 0 = all",
+    )
     evaluation: bool = Field(
         default=False, description="a benchmark: all of it is held out, none of it is trained on"
     )

@@ -206,6 +206,18 @@ def test_only_the_first_rows_of_a_source_are_read(base_model: Path, tmp_path: Pa
     assert 2 == report(out)["sources"]["gsm8k"]["dropped"]["duplicate"]
 
 
+def test_a_limit_reads_problems_and_demonstrations_of_the_sample_world(
+    base_model: Path, tmp_path: Path
+):
+    sources = [Source(adapter="sample_world", limit=60)]
+
+    out = run_sources(base_model, tmp_path / "run", sources)
+
+    assert 120 == report(out)["sources"]["sample_world"]["rows"]
+    kept = report(out)["sources"]["sample_world"]["kept"]
+    assert min(kept["problems"], kept["demonstrations"]) > 0
+
+
 def test_an_empty_set_says_which_filter_took_most_and_what_to_do(base_model: Path, tmp_path: Path):
     lines = [json.dumps(question(number)).encode() for number in range(5)]
     strict = SETTINGS.model_copy(update={"max_prompt_tokens": 8})

@@ -27,7 +27,7 @@ from tasks.curation.adapters.table import ADAPTERS, adapt
 from tasks.curation.cleaning import annotation
 from tasks.curation.cleaning.quality import cleanse
 from tasks.curation.cleaning.withdrawal import withdraw
-from tasks.curation.ingest import locate
+from tasks.curation.ingest import GENERATED, locate
 from tasks.curation.items import Item
 from tasks.curation.overlap.fingerprints import Fingerprinter
 from tasks.curation.rows import Unit, decode, first_rows, num_bytes, num_rows, read_units
@@ -93,16 +93,19 @@ class ShardCounts:
 def plan(raw: Path, listed: Iterable[RawFile], out: Path) -> Iterator[Job]:
     """Cut the listed files into shards, up to the row limit of each source.
 
+    The files of a generated source are different tables, so the limit is that of each.
+
     Args:
         raw: folder that `ingest` wrote.
         listed: files to read, in order.
         out: folder of the shards.
     """
     number = 0
-    of_source: Counter[int] = Counter()
+    read: Counter[tuple[int, str]] = Counter()
     for file in listed:
         path, first = locate(raw, file), 1
-        left = file.limit - of_source[file.source] if file.limit else None
+        counted = file.source, file.uri if file.adapter in GENERATED else ""
+        left = file.limit - read[counted] if file.limit else None
         if left == 0:
             _LOG.warning(
                 "limit %d of source %s is used up before %s, of which nothing is read: a limit "
@@ -117,7 +120,7 @@ def plan(raw: Path, listed: Iterable[RawFile], out: Path) -> Iterator[Job]:
             yield Job(file, path, first, units, out / f"{number:06d}")
             count = sum(map(num_rows, units))
             first, number = first + count, number + 1
-            of_source[file.source] += count
+            read[counted] += count
 
 
 def prepare(rules: Rules) -> None:
