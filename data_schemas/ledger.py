@@ -42,9 +42,17 @@ class TokenUse(StrEnum):
     """What a generated token was used for. Every token of a step has exactly one use."""
 
     TRAINED = "trained"
-    """In a group whose rewards differ, with an advantage."""
+    """In a group whose rewards differ, with an advantage and a weight in the loss."""
     TRAINED_ZVP = "trained_zvp"
     """In a zero-variance group, with an advantage by RL-ZVP."""
+    REGULARISED = "regularised"
+    """Without an advantage, but in the KL, entropy or router terms of the loss."""
+    CUT = "cut"
+    """Beyond C3PO's token budget, or in a response that it did not draw: in no term of the loss."""
+    MASKED = "masked"
+    """With an advantage, which the correction of the mismatch sets to 0 (IcePop)."""
+    DROPPED = "dropped"
+    """With an advantage, but of a low entropy that the loss does not train (`loss.drop_low`)."""
     NO_ADVANTAGE = "no_advantage"
     """In a trained group, but the advantage is 0 or the response has no verdict."""
     ZERO_VARIANCE = "zero_variance"
@@ -57,6 +65,8 @@ class TokenUse(StrEnum):
     """In a response that continues in the next step."""
     DRAFT = "draft"
     """In a draft that estimates a response's length."""
+    GRADING = "grading"
+    """In a response of the start model that graded a problem, before any phase."""
 
 
 SKIPPED = (GroupOutcome.SKIPPED_ZERO_VARIANCE, GroupOutcome.SKIPPED_BAND)
@@ -82,7 +92,17 @@ class LedgerRow(BaseModel):
         description="of its responses, taken from earlier ones after verification; not generated",
     )
     saved_tokens: int = Field(description="predicted for the group of a skipped prompt, else 0")
-    trained_tokens: int = Field(description="response tokens with a non-zero advantage")
+    trained_tokens: int = Field(
+        description="response tokens with a non-zero advantage and a weight in the loss"
+    )
+    cut_tokens: int = Field(default=0, description="response tokens beyond C3PO's budget")
+    masked_tokens: int = Field(
+        default=0, description="response tokens whose advantage the correction sets to 0"
+    )
+    dropped_tokens: int = Field(default=0, description="response tokens that drop_low leaves out")
+    regularised_tokens: int = Field(
+        default=0, description="without an advantage, in an auxiliary term of the loss"
+    )
     solved: int
     abstained: int
     mean_score: float = Field(description="over rollouts with a verdict; 0 if none")

@@ -51,6 +51,11 @@ class AuxiliarySettings(Settings):
     balance: float = Field(default=0.0, ge=0.0, description="router load; Ring-lite 1e-5")
     router_z: float = Field(default=0.0, ge=0.0, description="router logits; Ring-lite 1e-7")
 
+    @property
+    def is_on(self) -> bool:
+        """Whether any term is part of the loss."""
+        return any((self.kl, self.entropy, self.balance, self.router_z))
+
 
 class LossSettings(Settings):
     """The policy loss of RL."""
@@ -87,6 +92,11 @@ class LossSettings(Settings):
         default=True, description="C3PO: cut the last response to the budget exactly"
     )
     auxiliary: AuxiliarySettings = AuxiliarySettings()
+
+    @property
+    def counts_all_responses(self) -> bool:
+        """Whether responses without an advantage matter: to an auxiliary term or C3PO's budget."""
+        return self.auxiliary.is_on or self.budget_per_response > 0.0
 
     @model_validator(mode="after")
     def _edges_ascend(self) -> Self:

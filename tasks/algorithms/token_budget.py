@@ -5,16 +5,14 @@ numbers of tokens have gradients of different size. Responses are therefore draw
 budget Phi is reached, and the sum is always divided by Phi.
 Differs: the order of responses is not specified; here it is a seeded shuffle, because with
 an order by length or by prompt some would never be trained. Eq. 2 requires exactly Phi tokens,
-eq. 3 lets the last response overshoot; `truncate_last` selects. Only responses that can have a
-gradient count towards the budget.
+eq. 3 lets the last response overshoot; `truncate_last` selects. All responses count, those
+without an advantage too (eq. 2); what is beyond the budget is in no term of the loss.
 Letters: N sequences, T tokens.
 """
 
-from collections.abc import Sequence
-
 import torch
 
-from tasks.algorithms.losses.surrogate import Plan
+from tasks.algorithms.losses.protocol import Plan, StepTotals
 
 SEED_STRIDE = 1_000_003
 """Distance between the seeds of two steps, so that no two updates share a shuffle."""
@@ -44,37 +42,44 @@ def fill(
     return torch.empty_like(kept_N).scatter_(0, order_N, kept_N)
 
 
+def kept_tokens(mask_NT: torch.Tensor, step: StepTotals, truncate_last: bool) -> torch.Tensor:
+    """Mark the response tokens that the budget of every update keeps; all without a budget.
+
+    Args:
+        mask_NT: response tokens.
+        step: its updates are rows over all ranks; each has its own shuffle.
+        truncate_last: as in `fill`.
+    """
+    if step.token_budget == 0:
+        return mask_NT
+    lengths_N = mask_NT.sum(dim=1)
+    kept_N = torch.zeros_like(lengths_N)
+    for number, rows in enumerate(step.updates):
+        seed = step.seed * SEED_STRIDE + number
+        kept_N[rows] = select(lengths_N[rows], step.token_budget, seed, truncate_last)
+    return mask_NT & (mask_NT.long().cumsum(dim=1) <= kept_N[:, None])
+
+
 def apply_budget(
-    plan: Plan,
-    mask_NT: torch.Tensor,
-    *,
-    budget: int,
-    truncate_last: bool,
-    num_sequences: int,
-    updates: Sequence[torch.Tensor],
-    seed: int,
+    plan: Plan, mask_NT: torch.Tensor, kept_NT: torch.Tensor, step: StepTotals
 ) -> Plan:
-    """Cut a plan to `budget` tokens in every update; each weighs 1 / budget after division.
+    """Cut a plan to the budget of every update; a token weighs 1 / budget after division.
 
     Differences of weight within a sequence (ESPO's groups) are preserved: weights are
     relative to the sequence's mean weight.
 
     Args:
+        plan: of the whole step.
         mask_NT: response tokens.
-        num_sequences: sequences of the step; an update divides by num_sequences / updates.
-        updates: rows of every update, over all ranks; empty if no sequence has a gradient.
-        seed: seed of the step; every update has its own shuffle.
+        kept_NT: of these, what `kept_tokens` keeps.
+        step: an update divides by its sequences / updates.
     """
     lengths_N = mask_NT.sum(dim=1)
-    kept_N = torch.zeros_like(lengths_N)
-    for number, rows in enumerate(updates):
-        kept_N[rows] = select(lengths_N[rows], budget, seed * SEED_STRIDE + number, truncate_last)
-    kept_NT = mask_NT & (mask_NT.long().cumsum(dim=1) <= kept_N[:, None])
     total_N1 = plan.weights_NT.sum(dim=1, keepdim=True)
     relative_NT = torch.where(
         total_N1 > 0, plan.weights_NT * lengths_N[:, None] / total_N1.clamp(min=1e-30), 0.0
     )
-    scale = num_sequences / max(1, len(updates)) / budget
+    scale = step.num_sequences / max(1, len(step.updates)) / step.token_budget
     return Plan(
         groups_NT=plan.groups_NT,
         weights_NT=relative_NT * kept_NT * scale,

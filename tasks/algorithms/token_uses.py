@@ -1,7 +1,8 @@
 """What generated tokens were used for, from the rows of a ledger.
 
-Every token has one use. The waste of a phase is all that is neither trained with contrast nor by
-RL-ZVP.
+Every token has one use. It is trained if it has weight in the policy's loss: plan weight x
+|advantage x correction| > 0. The waste of a run is all that is neither trained with contrast nor by
+RL-ZVP, and the tokens of grading are part of the account.
 """
 
 from collections.abc import Sequence
@@ -27,18 +28,26 @@ _USES = {
 """Use of the tokens with an advantage, and of the others."""
 
 
-def token_uses(rows: Sequence[LedgerRow]) -> dict[TokenUse, int]:
-    """Count the generated tokens of some rows by use; the counts add up to all of them.
+def token_uses(rows: Sequence[LedgerRow], grading: int = 0) -> dict[TokenUse, int]:
+    """Count the generated tokens of some rows and of grading by use; the counts add up to all.
 
     A response that was generated over several steps counts in each step with the tokens of that
     step only; reused tokens are not generated and have no use here.
     """
-    uses = dict.fromkeys(TokenUse, 0)
+    uses = dict.fromkeys(TokenUse, 0) | {TokenUse.GRADING: grading}
     for row in rows:
-        new = row.generated_tokens - row.draft_tokens
-        trained = min(new, row.trained_tokens)
+        left = row.generated_tokens - row.draft_tokens
         used, rest = _USES[row.outcome]
         uses[TokenUse.DRAFT] += row.draft_tokens
-        uses[used] += trained
-        uses[rest] += new - trained
+        for use, tokens in (
+            (used, row.trained_tokens),
+            (TokenUse.REGULARISED, row.regularised_tokens),
+            (TokenUse.CUT, row.cut_tokens),
+            (TokenUse.MASKED, row.masked_tokens),
+            (TokenUse.DROPPED, row.dropped_tokens),
+        ):
+            new = min(left, tokens)
+            uses[use] += new
+            left -= new
+        uses[rest] += left
     return uses

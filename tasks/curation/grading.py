@@ -103,6 +103,7 @@ def grade(
     return {
         "offered": len(problems),
         "graded": len(graded),
+        "generated_tokens": sum(one.num_generated for of in rollouts.values() for one in of),
         "kept": len(kept),
         "too_easy": reasons["too_easy"],
         "small_model_solves": reasons["small_model_solves"],

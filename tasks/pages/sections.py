@@ -53,6 +53,10 @@ PHASE_PLOTS: tuple[Plot, ...] = (
 TOKEN_USES = (
     (TokenUse.TRAINED, "trained", "green", "#1a7f5a"),
     (TokenUse.TRAINED_ZVP, "trained by RL-ZVP", "light green", "#8cc7ad"),
+    (TokenUse.REGULARISED, "in an auxiliary term alone", "turquoise", "#5fb7b2"),
+    (TokenUse.CUT, "beyond the token budget", "orange", "#d9822b"),
+    (TokenUse.MASKED, "masked by the correction", "pink", "#d98cb3"),
+    (TokenUse.DROPPED, "of low entropy, not trained", "dark grey", "#7a8794"),
     (TokenUse.NO_ADVANTAGE, "without advantage", "grey", "#c3ccd4"),
     (TokenUse.ZERO_VARIANCE, "zero variance, untrained", "yellow", "#e3bd4f"),
     (TokenUse.SURPLUS, "replaced by a refill", "red", "#b3372f"),

@@ -33,7 +33,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class StepBatch:
-    """The sequences of a step that can have a gradient, with their scalar advantages."""
+    """The sequences of a step that are in its loss, with their scalar advantages."""
 
     tokens: TokenBatch
     owners: list[tuple[int, int]]
@@ -43,7 +43,7 @@ class StepBatch:
     """True: token-level RL-ZVP advantages are added after the old-log-prob pass."""
     correct_N: torch.Tensor
     num_sequences: int
-    """Sequences that the loss divides by, those without gradient included."""
+    """Sequences that the loss divides by, those that are left out included."""
     num_tokens: int
     """Response tokens of all of them."""
 
@@ -76,25 +76,29 @@ def _padded(row: Sequence[Value], width: int, filler: Value) -> list[Value]:
 
 
 def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:
-    """Pad the sequences that can have a gradient; leave out the rest before any forward pass."""
+    """Pad the sequences that are in the loss; leave out the rest before any forward pass.
+
+    KL, entropy, balance and z losses act on every response, and C3PO draws from all of them
+    (Ring-lite eq. 2). Where the loss has none of these, responses without an advantage have no
+    gradient, and to leave them out changes nothing.
+    """
     advantages_PG = scalar_advantages(settings, groups)
     chosen: list[tuple[int, int]] = []
+    by_zvp: list[bool] = []
     for place, entry in enumerate(groups):
+        flat = entry.outcome is GroupOutcome.ZERO_VARIANCE_TRAINED
         for sample, item in enumerate(entry.group.rollouts):
-            by_zvp = (
-                entry.outcome is GroupOutcome.ZERO_VARIANCE_TRAINED and not item.verdict.abstained
-            )
-            if by_zvp or float(advantages_PG[place, sample]) != 0.0:
+            signed = flat and not item.verdict.abstained
+            has_advantage = signed or float(advantages_PG[place, sample]) != 0.0
+            if has_advantage or settings.loss.counts_all_responses:
                 chosen.append((place, sample))
+                by_zvp.append(signed)
     items = [groups[place].group.rollouts[sample] for place, sample in chosen]
     return StepBatch(
         tokens=token_batch(items, use_routes=settings.router_replay is RouterReplay.R3),
         owners=chosen,
         advantages_N=torch.tensor([float(advantages_PG[owner]) for owner in chosen]),
-        zero_variance_N=torch.tensor(
-            [groups[place].outcome is GroupOutcome.ZERO_VARIANCE_TRAINED for place, _ in chosen],
-            dtype=torch.bool,
-        ),
+        zero_variance_N=torch.tensor(by_zvp, dtype=torch.bool),
         correct_N=torch.tensor([item.verdict.solved for item in items], dtype=torch.bool),
         num_sequences=advantages_PG.numel(),
         num_tokens=sum(

@@ -4,12 +4,12 @@ Conservation: over a phase, the generated tokens of all rows are the rollout eng
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 
 from data_schemas.agent_turns import AgentTurn
-from data_schemas.ledger import AgentLedgerRow, GroupOutcome, LedgerRow, PromptCost
+from data_schemas.ledger import AgentLedgerRow, GroupOutcome, LedgerRow, PromptCost, TokenUse
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import StopReason
 from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
@@ -22,7 +22,10 @@ from tasks.rl.groups import CollectedGroup, scores_vary
 
 
 def ledger_rows(
-    collected: Collected, batch: StepBatch, advantages_NT: torch.Tensor
+    collected: Collected,
+    batch: StepBatch,
+    advantages_NT: torch.Tensor,
+    lost: Mapping[TokenUse, torch.Tensor],
 ) -> list[LedgerRow]:
     """One row per prompt drawn: trained, surplus, in flight, skipped.
 
@@ -30,25 +33,32 @@ def ledger_rows(
         collected: the step.
         batch: made from `collected.trained`; its owners count in that order.
         advantages_NT: of the sequences of the batch.
+        lost: tokens of the batch that have no weight in the policy's loss, by use; disjoint.
     """
-    mass_N = advantages_NT.abs().sum(dim=1).tolist()
-    tokens_N = (advantages_NT != 0).sum(dim=1).tolist()
+    trained_NT = advantages_NT != 0
+    for lost_NT in lost.values():
+        trained_NT &= ~lost_NT
+    mass_N = (advantages_NT.abs() * trained_NT).sum(dim=1).tolist()
     step, trained = collected.step, collected.trained
-    earned = [(0.0, 0)] * len(trained)
-    for (place, _), mass, tokens in zip(batch.owners, mass_N, tokens_N, strict=True):
-        earned[place] = (earned[place][0] + mass, earned[place][1] + tokens)
+    earned = [(0.0, Counter[str]()) for _ in trained]
+    for row, ((place, _), mass) in enumerate(zip(batch.owners, mass_N, strict=True)):
+        counts = {"trained_tokens": int(trained_NT[row].sum())} | {
+            f"{use}_tokens": int(lost_NT[row].sum()) for use, lost_NT in lost.items()
+        }
+        earned[place] = earned[place][0] + mass, earned[place][1] + Counter(counts)
     surplus = [entry for entry in collected.groups if entry.outcome is GroupOutcome.SURPLUS]
     return [
         *(_finished(step, entry, *gain) for entry, gain in zip(trained, earned, strict=True)),
-        *(_finished(step, entry, 0.0, 0) for entry in surplus),
+        *(_finished(step, entry, 0.0, {}) for entry in surplus),
         *(_in_flight(step, entry) for entry in collected.in_flight),
         *(_skipped(step, entry) for entry in collected.skipped),
     ]
 
 
 def use_metrics(rows: Sequence[LedgerRow]) -> dict[str, float]:
-    """Shares of the generated tokens by use; all 0 if nothing was generated."""
+    """Shares of the generated tokens by use, grading's apart; all 0 if nothing was generated."""
     uses = token_uses(rows)
+    del uses[TokenUse.GRADING]
     total = max(1, sum(uses.values()))
     return {f"tokens/{use}_share": count / total for use, count in uses.items()}
 
@@ -68,7 +78,9 @@ def prompt_costs(collected: Collected) -> list[PromptCost]:
     ]
 
 
-def _finished(step: int, entry: CollectedGroup, mass: float, trained: int) -> LedgerRow:
+def _finished(
+    step: int, entry: CollectedGroup, mass: float, tokens: Mapping[str, int]
+) -> LedgerRow:
     items = entry.group.rollouts
     scores = _scores(entry)
     row = LedgerRow(
@@ -83,7 +95,11 @@ def _finished(step: int, entry: CollectedGroup, mass: float, trained: int) -> Le
         draft_tokens=entry.draft_tokens,
         reused_tokens=entry.reused_tokens,
         saved_tokens=0,
-        trained_tokens=trained,
+        trained_tokens=tokens.get("trained_tokens", 0),
+        cut_tokens=tokens.get("cut_tokens", 0),
+        masked_tokens=tokens.get("masked_tokens", 0),
+        dropped_tokens=tokens.get("dropped_tokens", 0),
+        regularised_tokens=tokens.get("regularised_tokens", 0),
         solved=sum(item.verdict.solved for item in items),
         abstained=sum(item.verdict.abstained for item in items),
         mean_score=sum(scores) / len(scores) if scores else 0.0,

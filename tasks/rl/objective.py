@@ -3,16 +3,18 @@
 Advantages are made in batch.py. Letters: N sequences, T tokens.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
+from data_schemas.ledger import TokenUse
 from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.rl_settings import Correction, LossSettings, RLSettings
 from tasks.algorithms.corrections import correction_weights
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty
-from tasks.algorithms.losses.protocol import Plan
+from tasks.algorithms.losses.protocol import Plan, StepTotals
+from tasks.algorithms.token_budget import kept_tokens
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.rl.batch import StepBatch
 
@@ -52,7 +54,27 @@ def policy_plan(
     step: int,
 ) -> Plan:
     """Compute groups, clip ranges and weights of every token before the first update."""
-    totals = table.StepTotals(
+    return table.plan(
+        settings.loss,
+        old.entropy_NT,
+        batch.tokens.response_NT,
+        vocabulary=vocabulary,
+        step=_totals(settings, batch, rows, step),
+    )
+
+
+def kept_by_budget(
+    settings: RLSettings, batch: StepBatch, rows: tuple[torch.Tensor, ...], step: int
+) -> torch.Tensor:
+    """Mark the response tokens [N, T] that C3PO's budget keeps; all without a budget."""
+    totals = _totals(settings, batch, rows, step)
+    return kept_tokens(batch.tokens.response_NT, totals, settings.loss.truncate_last)
+
+
+def _totals(
+    settings: RLSettings, batch: StepBatch, rows: tuple[torch.Tensor, ...], step: int
+) -> StepTotals:
+    return StepTotals(
         num_sequences=batch.num_sequences,
         num_tokens=batch.num_tokens,
         max_new_tokens=settings.max_new_tokens,
@@ -60,13 +82,47 @@ def policy_plan(
         seed=settings.seed + step,
         token_budget=token_budget(settings),
     )
-    return table.plan(
-        settings.loss,
-        old.entropy_NT,
-        batch.tokens.response_NT,
-        vocabulary=vocabulary,
-        step=totals,
-    )
+
+
+def without_cut(training: TokenBatch, kept_NT: torch.Tensor) -> TokenBatch:
+    """End every sequence at its last token that the budget keeps.
+
+    What is cut is in no term of the loss, and no later token attends to it. A sequence of which
+    nothing is kept has one token left; `kept_rows` leaves it out.
+    """
+    place_T = torch.arange(1, kept_NT.shape[1] + 1)
+    ends_N = (kept_NT * place_T).amax(dim=1).clamp(min=1) if len(kept_NT) else place_T[:0]
+    has_cut_N = (training.response_NT & ~kept_NT).any(dim=1)
+    lengths_N = torch.where(has_cut_N, ends_N, training.lengths_N)
+    return replace(training, lengths_N=lengths_N, response_NT=kept_NT)
+
+
+def kept_rows(rows: tuple[torch.Tensor, ...], kept_NT: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Leave the sequences of which the budget keeps nothing out of every update."""
+    return tuple(part[kept_NT[part].any(dim=1)] for part in rows)
+
+
+def without_weight(
+    settings: RLSettings,
+    response_NT: torch.Tensor,
+    advantages_NT: torch.Tensor,
+    correction_NT: torch.Tensor,
+    plan: Plan,
+    kept_NT: torch.Tensor,
+) -> dict[TokenUse, torch.Tensor]:
+    """Mark the tokens [N, T] that have no weight in the policy's surrogate, by the reason.
+
+    A token is trained if plan weight x |advantage x correction| > 0. One without an advantage is
+    named only where an auxiliary term acts on it; else it is what its group is.
+    """
+    signed_NT = kept_NT & (advantages_NT != 0)
+    masked_NT = signed_NT & (correction_NT == 0)
+    return {
+        TokenUse.CUT: response_NT & ~kept_NT,
+        TokenUse.MASKED: masked_NT,
+        TokenUse.DROPPED: signed_NT & ~masked_NT & (plan.weights_NT <= 0),
+        TokenUse.REGULARISED: kept_NT & ~signed_NT & settings.loss.auxiliary.is_on,
+    }
 
 
 def token_budget(settings: RLSettings) -> int:
@@ -74,8 +130,7 @@ def token_budget(settings: RLSettings) -> int:
 
     The published 409,600 are a rank's: of 512 prompts x 16 responses a rank of 256 has 32, so Phi
     is 12,800 tokens for every response that an update is generated from. In this unit it depends
-    neither on the number of ranks nor on the batch, and it is the same in every step, however many
-    responses have no gradient.
+    neither on the number of ranks nor on the batch, and it is the same in every step.
     """
     num_responses = settings.prompts_per_step * settings.group_size / settings.num_mini_batches
     return round(settings.loss.budget_per_response * num_responses)
@@ -122,7 +177,7 @@ class PolicyLoss:
         )
         counts = {
             "clipped_tokens": float(clipped_NT.sum()),
-            "tokens": float((plan.weights_NT > 0).sum()),
+            "tokens": float((~outside_NT & (column["advantages"] != 0)).sum()),
         }
         if beta > 0.0:
             reference_NT = column["reference_logprobs"]

@@ -34,7 +34,17 @@ from tasks.rl.ledger import (
     prompt_costs,
     use_metrics,
 )
-from tasks.rl.objective import corrections, loss_columns, policy_loss, policy_plan, split
+from tasks.rl.objective import (
+    corrections,
+    kept_by_budget,
+    kept_rows,
+    loss_columns,
+    policy_loss,
+    policy_plan,
+    split,
+    without_cut,
+    without_weight,
+)
 from tasks.rl.recipe import Recipe, TrainedStep
 
 WARMUP_UPDATES = 4
@@ -93,17 +103,22 @@ def one_step(
     shaper, report = engines.recipe.shaper, engines.recipe.report
     as_drawn = shaper is not None and shaper.ratio_as_drawn
     losses: list[dict[str, float]] = []
-    watch, plan = step_snapshot.Recorder(batch), None
+    watch, plan, lost = step_snapshot.Recorder(batch), None, {}
     if rows:  # if all groups have zero variance or are unfinished, there is nothing to train on
         plan = policy_plan(
             settings, batch, old, rows, vocabulary=engines.vocabulary, step=collected.step
         )
         ratio = drawn if as_drawn else old
         training = replaying_batch(engines, batch, ratio, advantages_NT * weights_NT, plan)
-        training = watch.numbered(training)
-        losses = update(engines, training, batch.num_sequences, rows, updates, watch)
+        kept_NT = kept_by_budget(settings, batch, rows, collected.step)
+        training = without_cut(watch.numbered(training), kept_NT)
+        parts = kept_rows(rows, kept_NT)
+        losses = update(engines, training, batch.num_sequences, parts, updates, watch)
+        lost = without_weight(
+            settings, batch.tokens.response_NT, advantages_NT, weights_NT, plan, kept_NT
+        )
     clock.lap("update")
-    ledger = tuple(ledger_rows(collected, batch, advantages_NT))
+    ledger = tuple(ledger_rows(collected, batch, advantages_NT, lost))
     trained = TrainedStep(
         collected.step,
         collected.groups,

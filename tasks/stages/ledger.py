@@ -39,7 +39,7 @@ def ledger(model: str, store: str, show: int) -> list[str]:
 
 
 def _show(phase: Phase, store: str, show: int) -> list[str]:
-    account = settle(phase.rows, phase.costs)
+    account = settle(phase.rows, phase.costs, phase.grading)
     csv = to_csv(account.prompts)
     stem = f"{store}/ledgers/{phase.name.replace('/', '.')}-{sha256_bytes(csv)[:12]}"
     store_at(f"{stem}.csv").write_bytes(csv)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from data_schemas.arrow import read_table
-from data_schemas.ledger import LedgerRow
+from data_schemas.ledger import LedgerRow, TokenUse
 from data_schemas.reports import (
     LEDGER_FILE,
     SKIPPED_FILE,
@@ -142,7 +142,11 @@ def _read_phases(
 def _phase_metrics(rows: Sequence[LedgerRow], steps: Sequence[StepReport]) -> dict[str, float]:
     generated = max(1, sum(row.generated_tokens for row in rows))
     uses = token_uses(rows)
-    metrics = {f"use/{use.value}": count / generated for use, count in uses.items()}
+    metrics = {
+        f"use/{use.value}": count / generated
+        for use, count in uses.items()
+        if use is not TokenUse.GRADING  # of no phase: `tokens/grading`
+    }
     for name, column in _COLUMNS.items():
         metrics[name] = sum(step.metrics[column] for step in steps) / len(steps)
     last = steps[-LAST_STEPS:]

@@ -81,6 +81,7 @@ def test_pass_rates_bands_and_drops(
     assert {
         "offered": 6,
         "graded": 6,
+        "generated_tokens": engine.counters.generated_tokens,
         "kept": 5,
         "too_easy": 1,
         "small_model_solves": 0,

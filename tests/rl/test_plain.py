@@ -44,30 +44,30 @@ RECORDED = {
     "synchronous": {
         "state": "f02de5054d5ea2b6",
         "snapshots": "2794b1fc50414951",
-        "ledger": "49a821272f66d551",
+        "ledger": "81bae00eec33df56",
         "metrics": "60eccd6c9f7a4e0f",
-        "record": "3f8c78096628b0c6",
+        "record": "f342439df8eeb7f0",
     },
     "in segments": {
         "state": "0b0b718f56f19e7d",
         "snapshots": "1d96cc0d7ae0660f",
-        "ledger": "d989ddd02f51cfdd",
+        "ledger": "b032eeb07762bb93",
         "metrics": "54aaae16498400f8",
-        "record": "7a610b87213814ca",
+        "record": "d48983a3ac713864",
     },
     "with a curriculum": {
         "state": "3beff3f0331c9bce",
         "snapshots": "3fa767b8c13be6ee",
-        "ledger": "69f0465eee326651",
+        "ledger": "a5047c2f46c91ed4",
         "metrics": "132a9dc24bc4e86b",
-        "record": "289ad06ed11b12cc",
+        "record": "57bdfca0f0874a60",
     },
     "with reuse": {
         "state": "8737d7cb4f912754",
         "snapshots": "2794b1fc50414951",
-        "ledger": "49a821272f66d551",
+        "ledger": "81bae00eec33df56",
         "metrics": "60eccd6c9f7a4e0f",
-        "record": "3f8c78096628b0c6",
+        "record": "f342439df8eeb7f0",
     },
 }
 
@@ -135,7 +135,7 @@ def digests(settings, problems, tiny_moe, scorer):
             row
             for one, batch in zip(found, batches, strict=True)
             for row in ledger_rows(
-                one, batch, batch.advantages_N[:, None] * batch.tokens.response_NT
+                one, batch, batch.advantages_N[:, None] * batch.tokens.response_NT, {}
             )
         ]
         metrics = [collect_metrics(one) | one.metrics for one in found]

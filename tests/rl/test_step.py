@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import math
 import sys
 from dataclasses import dataclass, field, replace
 
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 from data_schemas.ledger import GroupOutcome
-from data_schemas.rl_settings import RouterReplay
+from data_schemas.rl_settings import AuxiliarySettings, LossSettings, RouterReplay
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import scored
 from tasks.durability import states
@@ -30,6 +31,8 @@ from tasks.rl.recipe import PLAIN
 class NotingTrainer:
     """Scores every token alike and notes how it is called."""
 
+    nats: float = -2.0
+
     scored: list[tuple[bool, bool]] = field(default_factory=list)
     """Of every pass: whether it had routes to replay, and whether it recorded its own."""
     updated: list[tuple[list[int], float]] = field(default_factory=list)
@@ -39,7 +42,7 @@ class NotingTrainer:
         self.scored.append((batch.experts_NTLK is not None, record_routes))
         shape = batch.tokens_NT.shape
         native = torch.full((*shape, 1, 2), 7) if record_routes else None
-        return TokenScores(torch.full(shape, -2.0), torch.ones(shape), native)
+        return TokenScores(torch.full(shape, self.nats), torch.ones(shape), native)
 
     def update(self, batch, loss, *, temperature, learning_rate, auxiliary):
         rows = batch.columns[step_snapshot.ROW].tolist()
@@ -166,8 +169,9 @@ def test_every_sequence_is_updated_once_at_a_rate_that_warms_up(run, groups):
     assert 1 == seen.step
 
 
-def test_a_step_without_a_gradient_updates_nothing_and_still_has_a_record(run, groups):
-    zero_variance = [
+def without_contrast(groups):
+    """The groups with every response solved, and RL-ZVP off."""
+    return [
         replace(
             entry,
             outcome=GroupOutcome.ZERO_VARIANCE_IDLE,
@@ -180,6 +184,40 @@ def test_a_step_without_a_gradient_updates_nothing_and_still_has_a_record(run, g
         )
         for entry in groups
     ]
+
+
+def test_responses_without_an_advantage_are_held_to_the_start_model_too(run, groups):
+    loss = LossSettings(auxiliary=AuxiliarySettings(kl=0.5))
+    now = run(reference=NotingTrainer(), loss=loss, num_mini_batches=1)
+    now.reference.nats = -3.0
+    whole = [*groups[:1], *without_contrast(groups[1:])]
+    record, _, _ = step.one_step(
+        now, Collected(1, 0, whole), updates=0, probe=0.0, clock=step.Clock()
+    )
+
+    ((rows, _),) = now.trainer.updated
+    assert list(range(8)) == sorted(rows)
+    # log ref - log pi = -1 on every token of all eight responses.
+    assert math.exp(-1.0) == pytest.approx(record.report.metrics["policy/kl"], rel=1e-5)
+    shares = [record.report.metrics[f"tokens/{use}_share"] for use in ("trained", "regularised")]
+    assert [0.5, 0.5] == shares
+
+
+def test_what_the_budget_cuts_is_not_updated(run, groups):
+    loss = LossSettings(budget_per_response=1.5)
+    chosen = run(loss=loss, num_mini_batches=1, prompts_per_step=2, group_size=4)
+    record, _, _ = step.one_step(
+        chosen, Collected(1, 0, groups), updates=0, probe=0.0, clock=step.Clock()
+    )
+
+    ((rows, _),) = chosen.trainer.updated
+    assert 3 == len(rows)
+    assert 12 == record.report.metrics["policy/trained_tokens"]
+    assert 20 / 32 == record.report.metrics["tokens/cut_share"]
+
+
+def test_a_step_without_a_gradient_updates_nothing_and_still_has_a_record(run, groups):
+    zero_variance = without_contrast(groups)
     now = run()
     record, updates, _ = step.one_step(
         now, Collected(1, 0, zero_variance), updates=5, probe=0.0, clock=step.Clock()

@@ -16,7 +16,7 @@ from tasks.algorithms.losses import (
     sapo,
 )
 from tasks.algorithms.losses.protocol import Loss, Plan, StepTokens, StepTotals
-from tasks.algorithms.token_budget import apply_budget
+from tasks.algorithms.token_budget import apply_budget, kept_tokens
 from tasks.plugins import Table, load
 
 LOSSES: Table[Loss] = Table(
@@ -79,15 +79,7 @@ def plan(
     whole = find(settings).plan(tokens, settings)
     if step.token_budget == 0:
         return whole
-    return apply_budget(
-        whole,
-        mask_NT,
-        budget=step.token_budget,
-        truncate_last=settings.truncate_last,
-        num_sequences=step.num_sequences,
-        updates=step.updates,
-        seed=step.seed,
-    )
+    return apply_budget(whole, mask_NT, kept_tokens(mask_NT, step, settings.truncate_last), step)
 
 
 def scales_by_std(settings: LossSettings) -> bool:

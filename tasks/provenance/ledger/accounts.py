@@ -85,14 +85,19 @@ class Ledger:
     outcomes: list[OutcomeAccount]
     """Every outcome, by stage; zeros for outcomes that did not occur."""
     uses: dict[TokenUse, int]
-    """Every use of the generated tokens; the counts add up to all of them."""
+    """Every use of the generated tokens, grading's too; the counts add up to all of them."""
     sizes: list[GroupSize]
     """Predicted results of other group sizes on these prompts; empty without verdicts."""
     totals: dict[str, float]
 
 
-def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> Ledger:
+def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost], grading: int = 0) -> Ledger:
     """Sum cost and advantage per prompt and per group outcome.
+
+    Args:
+        rows: of a phase.
+        costs: of its prompts.
+        grading: tokens that graded them; they are of the start model and of no draw.
 
     Raises:
         DataError: there are no rows, or a cost has no matching row.
@@ -111,7 +116,8 @@ def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> Ledger:
     prompts = _sum_prompts(drawn, spent)
     # Group sizes are those of prompts: other agents' groups have inputs that are never drawn again.
     sizes = _predict_sizes([prompt for prompt in prompts if prompt.problem_id in prompted])
-    return Ledger(prompts, _sum_outcomes(drawn), token_uses(rows), sizes, _sum_totals(prompts))
+    uses = token_uses(rows, grading)
+    return Ledger(prompts, _sum_outcomes(drawn), uses, sizes, _sum_totals(prompts))
 
 
 def to_csv(prompts: Sequence[PromptAccount]) -> bytes:

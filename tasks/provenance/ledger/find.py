@@ -1,6 +1,6 @@
 """Find the ledgers of a model through its chain of statements, or read them from given files."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from data_schemas.arrow import read_table
@@ -21,6 +21,8 @@ class Phase:
     name: str
     rows: list[LedgerRow]
     costs: list[PromptCost]
+    grading: int = 0
+    """Tokens that graded its problems; of several phases, the first has them."""
 
 
 def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) -> list[Phase]:
@@ -40,8 +42,11 @@ def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) ->
     version = Lookup(tracking_uri).version(model_uri)
     tags = [version.tags, *([version.model.tags] if version.model else [])]
     roots = [tag["statement"] for tag in tags if tag.get("statement")]
-    phases = []
+    phases: list[Phase] = []
+    grading = 0
     for statement in chain(store, roots).values():
+        if statement.stage == "grade":
+            grading += int(statement.facts.get("generated_tokens", 0))
         reports = [output for output in statement.outputs if output.role == "report"]
         if not statement.stage.startswith("rl/") or not reports:
             continue
@@ -53,7 +58,7 @@ def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) ->
         phases.append(phase)
     if not phases:
         raise SettingsError(f"no RL phase led to {model_uri}; there is no ledger to read")
-    return phases
+    return [replace(phases[0], grading=grading), *phases[1:]]
 
 
 def read_folder(name: str, folder: Path) -> Phase:

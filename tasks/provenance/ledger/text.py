@@ -100,7 +100,7 @@ def _summary(ledger: Ledger) -> str:
     return (
         f"{total['prompts']:,.0f} prompts, {total['draws']:,.0f} draws: "
         f"{total['generated_tokens']:,.0f} tokens generated in {total['engine_seconds']:,.1f} s, "
-        f"{share:.0%} of them with an advantage; {total['saved_tokens']:,.0f} tokens not "
+        f"{share:.0%} of them with weight in the loss; {total['saved_tokens']:,.0f} tokens not "
         f"generated; verdicts took {total['verifier_seconds']:,.1f} s and "
         f"{total['judge_calls']:,.0f} judge calls."
     )

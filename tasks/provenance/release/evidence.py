@@ -44,6 +44,7 @@ class Waste:
     """Tokens that RL generated, how many of them it trained on, and those of fine-tuning."""
 
     generated: int
+    """By grading and by all phases."""
     trained: int
     fine_tuned: int
     """Response tokens that fine-tuning before RL trained on, in all epochs."""
@@ -119,7 +120,7 @@ def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamina
 
 
 def waste(statements: Mapping[str, Statement], cache: Path) -> Waste | None:
-    """Add up the ledgers of all phases of RL; None without a phase that has one.
+    """Add up grading and the ledgers of all phases of RL; None without a phase that has one.
 
     A general fine-tuning after RL does not count.
     """
@@ -133,15 +134,20 @@ def waste(statements: Mapping[str, Statement], cache: Path) -> Waste | None:
     rows = [row for path in ledgers if path.exists() for row in read_ledger(path)]
     if not rows:
         return None
+    grading = sum(
+        int(statement.facts.get("generated_tokens", 0))
+        for statement in statements.values()
+        if statement.stage == "grade"
+    )
     return Waste(
-        generated=sum(row.generated_tokens for row in rows),
+        generated=grading + sum(row.generated_tokens for row in rows),
         trained=sum(row.trained_tokens for row in rows),
         fine_tuned=sum(
             int(statement.facts.get(TRAINED_TOKENS, 0))
             for statement in statements.values()
             if statement.stage in ("sft/reasoning", "sft/commerce")
         ),
-        uses=token_uses(rows),
+        uses=token_uses(rows, grading),
     )
 
 

@@ -210,8 +210,8 @@ def _background(known: Background) -> Iterator[Rule]:
         ratio = tokens.token_efficiency
         yield (
             tokens.trained > 0,
-            f"waste: {tokens.trained_share:.1%} of the {tokens.generated} tokens that RL generated "
-            "had an advantage; some must"
+            f"waste: {tokens.trained_share:.1%} of the {tokens.generated} tokens that grading and "
+            "RL generated had weight in the loss; some must"
             + ("" if ratio is None else f" ({ratio:.2f} for each token of fine-tuning)")
             + f"; by use: {', '.join(_uses(tokens))}",
         )

@@ -84,7 +84,10 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
         plan,
         None if reference is None else torch.from_numpy(reference),
     )
-    training = replace(batch.tokens, experts_NTLK=None, columns=columns)
+    training = objective.without_cut(
+        replace(batch.tokens, experts_NTLK=None, columns=columns),
+        objective.kept_by_budget(settings, batch, rows, snapshot.step),
+    )
     calls, gradient_NT = _compute_losses(
         snapshot, settings, training, batch.num_sequences / len(rows)
     )

@@ -42,7 +42,7 @@ def account():
         )
         for number in range(6)
     ]
-    return settle(rows, costs)
+    return settle(rows, costs, grading=2000)
 
 
 def printed(show):
@@ -63,15 +63,16 @@ def test_best_prompts_come_first_and_worst_prompts_first_among_the_worst():
 def test_the_last_line_says_what_it_cost():
     words = " ".join(printed(1).split())
 
-    assert "6 draws: 6,000 tokens generated in 6.0 s, 50% of them with an advantage" in words
+    assert "6 draws: 6,000 tokens generated in 6.0 s, 50% of them with weight in the loss" in words
     assert "12 judge calls" in words
 
 
 def test_every_use_of_the_generated_tokens_is_printed():
     words = " ".join(printed(1).split())
 
-    assert "trained 3,000 50.0%" in words
-    assert "no advantage 3,000 50.0%" in words
+    assert "trained 3,000 37.5%" in words
+    assert "no advantage 3,000 37.5%" in words
+    assert "grading 2,000 25.0%" in words
     for use in TokenUse:
         assert use.replace("_", " ") in words
 

@@ -129,6 +129,19 @@ def test_the_tokens_of_all_phases_are_added_up(tmp_path):
     }
 
 
+def test_tokens_of_grading_are_in_the_account_of_waste(tmp_path):
+    rows = {"ledger.parquet": [ledger_row(1, 300, 100)]}
+    chain = {"1": statement(tmp_path, "rl/one", rows, "report")}
+    chain["2"] = chain["1"].model_copy(
+        update={"stage": "grade", "outputs": (), "facts": {"generated_tokens": 100}}
+    )
+    found = waste(chain, tmp_path)
+
+    assert found is not None
+    assert (400, 100, 0.25) == (found.generated, found.trained, found.trained_share)
+    assert 100 == found.uses[TokenUse.GRADING]
+
+
 def test_tokens_of_rl_are_compared_with_those_of_fine_tuning_before_it(tmp_path):
     rows = {"ledger.parquet": [ledger_row(1, 300, 100)]}
     chain = {"1": statement(tmp_path, "rl/one", rows, "report")}

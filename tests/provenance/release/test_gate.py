@@ -309,7 +309,9 @@ def test_the_share_of_trained_tokens_is_shown_and_none_at_all_refused(trained, s
     decision = with_background(Background(waste=waste))
 
     assert released == decision.released
-    assert f"waste: {share} of the 400 tokens that RL generated" in str(decision.reasons)
+    assert f"waste: {share} of the 400 tokens that grading and RL generated" in str(
+        decision.reasons
+    )
     assert f"({trained / 50:.2f} for each token of fine-tuning); by use: " in str(decision.reasons)
     assert f"surplus {1 - trained / 400:.1%}" in str(decision.reasons)
     assert "in flight" not in str(decision.reasons)

@@ -245,7 +245,7 @@ def test_every_turn_is_charged_to_its_agent_and_its_problem(collector, problems)
     for found in steps:
         batch = build(mixed._settings, found.trained)
         advantages_NT = batch.advantages_N[:, None] * batch.tokens.response_NT
-        rows += ledger_rows(found, batch, advantages_NT)
+        rows += ledger_rows(found, batch, advantages_NT, {})
         costs += prompt_costs(found)
         generated += found.metrics["rollout/engine_tokens"]
 

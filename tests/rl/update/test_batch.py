@@ -6,6 +6,7 @@ import torch
 
 from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import (
+    AuxiliarySettings,
     LossSettings,
     MathsReward,
     PolicyLoss,
@@ -31,6 +32,33 @@ def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings,
     assert [(0, 0), (0, 1), (2, 0), (2, 1)] == batch.owners
     assert (9, 36) == (batch.num_sequences, batch.num_tokens)
     assert [False, False, True, True] == batch.zero_variance_N.tolist()
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        *(
+            {"auxiliary": AuxiliarySettings(**{name: 0.1})}
+            for name in AuxiliarySettings.model_fields
+        ),
+        {"budget_per_response": 8.0},
+    ],
+)
+def test_every_response_is_trained_where_a_term_or_the_budget_acts_on_all(settings, entry, loss):
+    chosen = settings.model_copy(update={"router_replay": "off", "loss": LossSettings(**loss)})
+    entries = [
+        entry([1.0, 0.0, None], GroupOutcome.NON_ZERO_VARIANCE),
+        entry([0.5, 0.5, 0.5], GroupOutcome.ZERO_VARIANCE_PARTIAL),
+        entry([1.0, 1.0, None], GroupOutcome.ZERO_VARIANCE_TRAINED),
+        entry([None, None, None], GroupOutcome.UNSCORED),
+    ]
+
+    batch = build(chosen, entries)
+
+    assert [(place, sample) for place in range(4) for sample in range(3)] == batch.owners
+    assert [0, 1] == batch.advantages_N.nonzero()[:, 0].tolist()
+    # RL-ZVP has a sign for what has a verdict.
+    assert [6, 7] == batch.zero_variance_N.nonzero()[:, 0].tolist()
 
 
 def test_a_response_that_breaks_its_verifier_gains_nothing_over_a_wrong_one(

@@ -2,11 +2,14 @@ import pytest
 import torch
 
 from data_schemas.ledger import GroupOutcome, TokenUse
+from data_schemas.rl_settings import AuxiliarySettings, LossSettings
+from tasks.algorithms.losses.protocol import Plan
 from tasks.algorithms.token_uses import token_uses
 from tasks.rl.batch import build
 from tasks.rl.collector import Collected, Cost, InFlight, Skipped
 from tasks.rl.groups import OpenGroup
 from tasks.rl.ledger import ledger_rows, prompt_costs, use_metrics
+from tasks.rl.objective import without_weight
 
 
 def values(row, *names):
@@ -35,7 +38,7 @@ def rows(settings, step):
     batch = build(settings, step.trained)
     advantages_NT = torch.ones(batch.tokens.tokens_NT.shape) * batch.tokens.response_NT
     advantages_NT[0] *= -2.0
-    return ledger_rows(step, batch, advantages_NT)
+    return ledger_rows(step, batch, advantages_NT, {})
 
 
 def test_every_prompt_that_was_drawn_has_one_row(rows, problems):
@@ -81,6 +84,45 @@ def test_every_outcome_of_a_group_has_a_use(rows, outcome):
     assert row.generated_tokens == sum(token_uses([row]).values())
 
 
+def test_tokens_without_weight_in_the_loss_are_uses_of_their_own(settings, step):
+    loss = LossSettings(budget_per_response=4.0, auxiliary=AuxiliarySettings(kl=1e-3))
+    all_of_them = settings.model_copy(update={"loss": loss})
+    batch = build(all_of_them, step.trained)
+    advantages_NT = batch.advantages_N[:, None] * batch.tokens.response_NT
+    response_NT = batch.tokens.response_NT
+    first = response_NT.long().cumsum(dim=1)
+    shape = response_NT.shape
+    # Of every response the fourth token is cut, of those with an advantage the first is masked.
+    # The loss drops the second of the first response.
+    weights_NT, correction_NT = torch.ones(shape), torch.ones(shape)
+    kept_NT = response_NT & (first < 4)
+    correction_NT[first == 1] = 0.0
+    weights_NT[0, first[0] == 2] = 0.0
+    nothing_NT = torch.zeros(shape)
+    plan = Plan(nothing_NT.long(), weights_NT, nothing_NT, nothing_NT)
+
+    lost = without_weight(all_of_them, response_NT, advantages_NT, correction_NT, plan, kept_NT)
+    rows = ledger_rows(step, batch, advantages_NT, lost)
+
+    # Responses of the two groups: advantages +, -, none, 0, and +, -, -, -.
+    assert {
+        TokenUse.TRAINED: 6 * 2 - 1,
+        TokenUse.REGULARISED: 2 * 3,
+        TokenUse.CUT: 8,
+        TokenUse.MASKED: 6,
+        TokenUse.DROPPED: 1,
+        TokenUse.SURPLUS: 12,
+        TokenUse.IN_FLIGHT: 5,
+        TokenUse.DRAFT: 3 + 2,
+    } == {use: count for use, count in token_uses(rows).items() if count}
+    assert 11 == sum(row.trained_tokens for row in rows)
+
+
+def test_tokens_of_grading_are_in_the_account(rows):
+    assert 54 + 100 == sum(token_uses(rows, grading=100).values())
+    assert 100 == token_uses(rows, grading=100)[TokenUse.GRADING]
+
+
 def test_a_step_that_generated_nothing_used_nothing():
     assert {0.0} == set(use_metrics([]).values())
 
@@ -113,7 +155,7 @@ def test_a_group_without_any_verdict_has_the_score_zero(settings, entry):
     found = Collected(1, 0, [entry([None] * 4, GroupOutcome.UNSCORED)])
     batch = build(settings, found.trained)
 
-    (row,) = ledger_rows(found, batch, torch.zeros(batch.tokens.tokens_NT.shape))
+    (row,) = ledger_rows(found, batch, torch.zeros(batch.tokens.tokens_NT.shape), {})
 
     assert (0.0, 4, 0) == values(row, "mean_score", "abstained", "trained_tokens")
 

@@ -1,10 +1,14 @@
+import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
+from scipy.optimize import brentq
 
 from data_schemas import presets
+from data_schemas.ledger import TokenUse
 from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.rl_settings import (
     AuxiliarySettings,
@@ -14,12 +18,18 @@ from data_schemas.rl_settings import (
     MismatchSettings,
     PolicyLoss,
 )
+from tasks.algorithms.token_budget import SEED_STRIDE
+from tasks.algorithms.token_uses import token_uses
 from tasks.engines.loss_calls import ROW
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.rl import objective
 from tasks.rl.batch import build
+from tasks.rl.collector import Collected
+from tasks.rl.ledger import ledger_rows
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.rl.update.budget_of_world import trained_tokens
+
+VECTOR = json.loads((Path(__file__).parent / "c3po_vectors.json").read_text())
 
 
 @pytest.mark.parametrize("parts", [1, 2, 6])
@@ -100,6 +110,73 @@ def test_two_ranks_train_the_budget_of_the_whole_update_and_what_one_process_sel
         assert sorted(part.tolist()) == sorted(update)
         # What a rank trains is not half of the budget: it is its part of one selection.
         assert sum(update[int(row)] for row in part[::2]) != 4.0 * 64 / 4
+
+
+def c3po_step(settings, entry):
+    """Five responses with given advantages, and the seed whose draw has the vector's order."""
+    lengths, order = VECTOR["lengths"], VECTOR["order"]
+    loss = LossSettings(
+        kind=PolicyLoss.GRPO,
+        budget_per_response=VECTOR["Phi"] / len(lengths),
+        auxiliary=AuxiliarySettings(kl=VECTOR["beta"]),
+    )
+    changes = {"prompts_per_step": 1, "group_size": 5, "num_mini_batches": 1, "loss": loss}
+    group = entry([1.0, 0.0, 0.5, 0.5, 0.75], lengths=lengths, advantages=VECTOR["advantages"])
+    batch = build(settings.model_copy(update=changes), [group])
+    for seed in range(1000):
+        chosen = settings.model_copy(update=changes | {"seed": seed})
+        (rows,) = parts = objective.split(chosen, 5, 1)
+        drawn = torch.Generator().manual_seed((seed + 1) * SEED_STRIDE)
+        if order == rows[torch.randperm(5, generator=drawn)].tolist():
+            return chosen, group, batch, parts
+    raise AssertionError("no seed has that order")
+
+
+def with_k3(gap):
+    """The log-ratio whose k3 is this."""
+    return brentq(lambda d: math.expm1(d) - d - gap, 1e-9, 1.0)
+
+
+def test_c3po_draws_from_all_responses_and_its_terms_act_on_all_that_it_draws(settings, entry):
+    chosen, group, batch, parts = c3po_step(settings, entry)
+    expected = VECTOR["all_responses"]
+    old = old_scores(batch)
+    plan = objective.policy_plan(chosen, batch, old, parts, vocabulary=8, step=1)
+    kept_NT = objective.kept_by_budget(chosen, batch, parts, 1)
+    response_NT = batch.tokens.response_NT
+    advantages_NT = batch.advantages_N[:, None] * response_NT
+    gaps_N = torch.tensor([with_k3(one) for one in VECTOR["kl_per_token"]])
+    reference_NT = old.logprobs_NT + gaps_N[:, None] * response_NT
+    columns = objective.loss_columns(old, advantages_NT, plan, reference_NT)
+    training = replace(batch.tokens, experts_NTLK=None, columns=columns)
+    value, counts = objective.policy_loss(chosen, 5.0)(old.logprobs_NT, training)
+
+    assert expected["kept"] == kept_NT.sum(dim=1).tolist()
+    assert expected["policy_tokens"] == counts["tokens"]
+    assert expected["objective"] == pytest.approx(-float(value), abs=2e-6)
+
+    ones_NT = torch.ones(response_NT.shape)
+    lost = objective.without_weight(chosen, response_NT, advantages_NT, ones_NT, plan, kept_NT)
+    found = Collected(1, 0, [replace(group, new_tokens=20)])
+    uses = token_uses(ledger_rows(found, batch, advantages_NT, lost))
+    assert {
+        TokenUse.TRAINED: VECTOR["uses"]["trained"],
+        TokenUse.REGULARISED: VECTOR["uses"]["regularised_only"],
+        TokenUse.CUT: VECTOR["uses"]["cut_by_budget"],
+    } == {use: count for use, count in uses.items() if count}
+
+
+def test_what_the_budget_cuts_is_in_no_forward_pass_of_the_update(settings, entry):
+    chosen, _, batch, parts = c3po_step(settings, entry)
+    kept_NT = objective.kept_by_budget(chosen, batch, parts, 1)
+
+    training = objective.without_cut(batch.tokens, kept_NT)
+
+    assert torch.equal(kept_NT, training.response_NT)
+    (rows,) = objective.kept_rows(parts, kept_NT)
+    assert {0, 2, 3} == set(rows.tolist())
+    # Two tokens of the prompt in front of each.
+    assert [2 + 4, 2 + 3, 2 + 5] == training.lengths_N[[0, 2, 3]].tolist()
 
 
 def decided(decision):
