@@ -45,6 +45,7 @@ from tasks.rl.groups import (
     solvers,
     update_group,
 )
+from tasks.rl.learned import Learned, first_position, first_records
 from tasks.rl.prompts import (
     MAX_SKIPS,
     CurriculumPosition,
@@ -77,10 +78,22 @@ class CollectorState:
     """Of a recipe, from step to step."""
 
 
-def first_state(problems: Sequence[Problem], responses: Mapping[str, Responses]) -> CollectorState:
-    """Begin a phase with the grading of its problems, and responses that it may reuse."""
-    records = History.graded(problems).records()
-    return CollectorState(0, records, CurriculumPosition(), (), responses)
+def first_state(
+    settings: RLSettings,
+    problems: Sequence[Problem],
+    responses: Mapping[str, Responses],
+    before: Learned | None = None,
+) -> CollectorState:
+    """Begin a phase.
+
+    Args:
+        settings: of the phase.
+        problems: with their grading.
+        responses: that it may reuse.
+        before: what the phase before has learned of the prompts.
+    """
+    records, position = first_records(problems, before), first_position(settings, before)
+    return CollectorState(0, records, position, (), responses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +329,7 @@ class Collector:
             recipe.shaper.check([one for one in problems if one.domain in settings.domains])
         if recipe.turns is not None:
             check_turns(settings)
-        now = start or first_state(problems, {})
+        now = start or first_state(settings, problems, {})
         self._settings = settings
         self._engine = engine
         self._tokenizer = tokenizer

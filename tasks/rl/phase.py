@@ -45,6 +45,7 @@ from tasks.gym.judging import generative_judge
 from tasks.gym.protocol import Scorer, verifiers_of
 from tasks.rl import state, step_snapshot
 from tasks.rl.collector import Collector, first_state
+from tasks.rl.learned import Learned, learned_in, write_learned
 from tasks.rl.ledger import use_metrics
 from tasks.rl.producer import Producer
 from tasks.rl.recipe import PLAIN, Recipe
@@ -77,6 +78,8 @@ class Phase:
     """Stop after the committed step with this many generated tokens in total; 0 = all steps."""
     earlier: Mapping[str, Responses] = field(default_factory=dict)
     """Responses of grading or of an earlier phase, which the first rollouts may reuse."""
+    before: Learned | None = None
+    """What the phase before has learned of the prompts."""
     recipe: Recipe = PLAIN
 
 
@@ -97,7 +100,7 @@ def state_folder(
         start: digest of the start model.
         problems: digest of the graded problems.
         max_tokens: of the phase; 0 = all steps.
-        earlier: digest of the report with responses that are reused; '' = none.
+        earlier: digest of the report of the phase before; '' = none.
         recipe: of the phase; None: a plain one.
     """
     plain = settings.model_dump(mode="json", exclude={"recipe"})
@@ -232,7 +235,9 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
 def _pending_after(phase: Phase, step: int) -> state.PendingState:
     """Return what there is between a committed step and the next one."""
     if not step:
-        return state.PendingState(first_state(phase.problems, phase.earlier), ())
+        return state.PendingState(
+            first_state(phase.settings, phase.problems, phase.earlier, phase.before), ()
+        )
     # A warning, because the curves of the phase come from more than one process.
     logger.warning("continuing after committed step %d of %d", step, phase.settings.steps)
     data = states.read_file(phase.state, step, state.INFLIGHT_FILE)
@@ -310,9 +315,10 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     report = phase.recipe.report
     if phase.recipe.plots:
         write_bytes(report_out / PLOTS_FILE, canonical_json(phase.recipe.plots))
+    data = states.read_file(phase.state, last.step, state.INFLIGHT_FILE)
+    left = state.decode(data, phase.problems).collector
+    write_learned(report_out, learned_in(phase.settings, dict(left.records), left.stage))
     if phase.settings.engines.reuse is Reuse.PREFIX:
-        data = states.read_file(phase.state, last.step, state.INFLIGHT_FILE)
-        left = state.decode(data, phase.problems).collector
         write_responses(report_out, left.responses)
     return {
         **describe(rank),

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.machine_settings import Reuse
 from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rl_settings import RecipePhase, RLSettings
@@ -26,6 +25,7 @@ from tasks.provenance.lineage import finished
 from tasks.provenance.lineage.base_model import read_judge
 from tasks.provenance.lineage.stage import stage, workplace
 from tasks.rl import phase as phases
+from tasks.rl.learned import read_learned
 from tasks.rl.recipe import open_recipe, pinned_source
 from tasks.rl.reuse import read_responses
 from tasks.rl.views import page_of_phase
@@ -68,7 +68,8 @@ def rl(
         store: of the phases.
         execution: of the workflow.
         max_tokens: stop after the step with this many generated tokens in total; 0 = all steps.
-        earlier: of the phase before, whose responses `engines.reuse` may reuse beside grading's.
+        earlier: of the phase before: what it has learned of the prompts, and responses that
+            `engines.reuse` may reuse beside grading's.
         recipe: in place of that of the settings; from `pin_recipe`.
 
     The state of every committed step is on a disk and, uploaded in the background, in the store
@@ -92,7 +93,6 @@ def rl(
         digest = sha256_bytes(f"{digest} {source}".encode())
     if not settings.steps:
         return _passed_on(settings, name, start, store, execution, digest)
-    before = earlier if settings.engines.reuse is Reuse.PREFIX else None
     # The disk may be lost with the machine; the store is durable.
     folder = phases.state_folder(
         Path(os.environ.get("EACHPROMPT_STATE") or workplace(store)),
@@ -100,11 +100,11 @@ def rl(
         start.digest,
         graded.digest,
         max_tokens,
-        before.digest if before else "",
+        earlier.digest if earlier else "",
         recipe,
     )
     uri, slot = f"{store.uri}/state/{folder.name}", checkpoint()
-    inputs = (start.digest, graded.digest, *([before.digest] if before else []))
+    inputs = (start.digest, graded.digest, *([earlier.digest] if earlier else []))
     opened = open_recipe(recipe, settings)
     whole = settings if recipe is None else RecipePhase(rl=settings, recipe=recipe)
     with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
@@ -119,14 +119,15 @@ def rl(
             model, problems = record.read("start", start), record.read("graded", graded)
             judge = read_judge(settings.rewards.judge, record, store)
             rows = phases.read_problems(problems, judge.kind)
-            folders = [problems, *([record.read("earlier", before)] if before else [])]
-            responses = read_responses(settings.engines.reuse, folders)
+            reports = [record.read("earlier", earlier)] if earlier else []
+            responses = read_responses(settings.engines.reuse, [problems, *reports])
+            learned = read_learned(reports[0]) if reports else None
             pages = Publisher(store.uri, page_name(execution.id, name), deck_while_running)
             page = partial(
                 page_of_phase, folder, load_tokenizer(model), f"{name} of {execution.id}"
             )
             phase = phases.Phase(
-                settings, model, rows, folder, digest, max_tokens, responses, opened
+                settings, model, rows, folder, digest, max_tokens, responses, learned, opened
             )
             rewards = settings.rewards.model_copy(update={"judge": judge})
             with ScoringService(model, rewards) as scorer:

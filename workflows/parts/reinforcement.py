@@ -46,7 +46,7 @@ def reinforcement(
         curated: contains the held-out suites.
         store: of the run.
         execution: of the workflow.
-        earlier: report of the phase before; its responses may be reused.
+        earlier: report of the phase before: what it has learned of the prompts.
     """
     trained = rl(
         settings=settings,
