@@ -24,6 +24,12 @@ PHASE_PLOTS: tuple[Plot, ...] = (
         "% of prompts whose responses all earn the same",
         100.0,
     ),
+    (
+        "domains/moved_share",
+        "Prompts in other domains",
+        "% of the trained prompts, than the shares of the settings ask for: skips move them",
+        100.0,
+    ),
     ("policy/entropy_nats", "Entropy", "nats per token; a fall to zero ends exploration", 1.0),
     ("rollout/length_tokens", "Response length", "tokens per response", 1.0),
     (

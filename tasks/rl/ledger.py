@@ -10,7 +10,7 @@ import torch
 
 from data_schemas.agent_turns import AgentTurn
 from data_schemas.ledger import AgentLedgerRow, GroupOutcome, LedgerRow, PromptCost, TokenUse
-from data_schemas.prompts import Problem
+from data_schemas.prompts import Domain, Problem
 from data_schemas.rollouts import StopReason
 from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
 from tasks.algorithms.routing import disagreement, missing_rows
@@ -61,6 +61,23 @@ def use_metrics(rows: Sequence[LedgerRow]) -> dict[str, float]:
     del uses[TokenUse.GRADING]
     total = max(1, sum(uses.values()))
     return {f"tokens/{use}_share": count / total for use, count in uses.items()}
+
+
+def domain_metrics(asked: Mapping[Domain, float], rows: Sequence[LedgerRow]) -> dict[str, float]:
+    """Share of every domain among the prompts that are trained, beside the share asked for.
+
+    Skips and groups without contrast move these shares: `domains/moved_share` of the prompts are in
+    other domains than the weights ask for. Without a trained prompt nothing has moved.
+    """
+    whole, trained = sum(asked.values()), Counter(r.domain for r in rows if r.trained_tokens)
+    num_trained = sum(trained.values())
+    found, moved = {}, 0.0
+    for domain, weight in sorted(asked.items()):
+        share = trained[domain] / num_trained if num_trained else weight / whole
+        found[f"domains/asked_{domain}"] = weight / whole
+        found[f"domains/trained_{domain}"] = share
+        moved += max(0.0, share - weight / whole)
+    return found | {"domains/moved_share": moved}
 
 
 def prompt_costs(collected: Collected) -> list[PromptCost]:

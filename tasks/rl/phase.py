@@ -46,7 +46,7 @@ from tasks.gym.protocol import Scorer, verifiers_of
 from tasks.rl import state, step_snapshot
 from tasks.rl.collector import Collector, first_state
 from tasks.rl.learned import Learned, learned_in, write_learned
-from tasks.rl.ledger import use_metrics
+from tasks.rl.ledger import domain_metrics, use_metrics
 from tasks.rl.producer import Producer
 from tasks.rl.recipe import PLAIN, Recipe
 from tasks.rl.reuse import Responses, write_responses
@@ -333,6 +333,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
         "reused_tokens": sum(row.reused_tokens for row in rows),
         "verified_tokens": round(sum(r.metrics["rollout/verified_tokens"] for r in reports)),
         **use_metrics(rows),
+        **domain_metrics(phase.settings.domains, rows),
         "saved_tokens": sum(row.saved_tokens for row in rows),
         "corrected_steps": sum(record.decision is Decision.CORRECT for record in gates),
         "last_solved_share": _mean(

@@ -28,6 +28,7 @@ from tasks.rl.batch import StepBatch, build, score_as_drawn, token_advantages
 from tasks.rl.collector import Collected
 from tasks.rl.ledger import (
     collect_metrics,
+    domain_metrics,
     ledger_rows,
     mismatch_of,
     policy_metrics,
@@ -134,6 +135,7 @@ def one_step(
         | mismatch
         | corrected
         | use_metrics(ledger)
+        | domain_metrics(settings.domains, ledger)
         | measured
     )
     record = state.StepRecord(

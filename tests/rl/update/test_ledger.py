@@ -2,13 +2,14 @@ import pytest
 import torch
 
 from data_schemas.ledger import GroupOutcome, TokenUse
+from data_schemas.prompts import Domain
 from data_schemas.rl_settings import AuxiliarySettings, LossSettings
 from tasks.algorithms.losses.protocol import Plan
 from tasks.algorithms.token_uses import token_uses
 from tasks.rl.batch import build
 from tasks.rl.collector import Collected, Cost, InFlight, Skipped
 from tasks.rl.groups import OpenGroup
-from tasks.rl.ledger import ledger_rows, prompt_costs, use_metrics
+from tasks.rl.ledger import domain_metrics, ledger_rows, prompt_costs, use_metrics
 from tasks.rl.objective import without_weight
 
 
@@ -158,6 +159,23 @@ def test_a_group_without_any_verdict_has_the_score_zero(settings, entry):
     (row,) = ledger_rows(found, batch, torch.zeros(batch.tokens.tokens_NT.shape), {})
 
     assert (0.0, 4, 0) == values(row, "mean_score", "abstained", "trained_tokens")
+
+
+def test_the_report_says_how_far_skips_have_moved_the_domains(rows):
+    maths, other = rows[0], rows[1].model_copy(update={"domain": Domain.CODE})
+    untrained = rows[2]
+    asked = {Domain.MATHS: 3.0, Domain.CODE: 1.0}
+
+    found = domain_metrics(asked, [maths, other, untrained])
+
+    assert {
+        "domains/asked_code": 0.25,
+        "domains/trained_code": 0.5,
+        "domains/asked_maths": 0.75,
+        "domains/trained_maths": 0.5,
+        "domains/moved_share": 0.25,
+    } == found
+    assert 0.0 == domain_metrics(asked, [untrained])["domains/moved_share"]
 
 
 def test_seconds_are_returned_in_addition_to_the_rows(step, problems):
