@@ -22,6 +22,7 @@ class InboxFile(BaseModel):
     mapping: ColumnMapping | None = Field(default=None, description="that reads its rows")
     sha256: str = Field(default="", description="of its copy; '' until it is copied")
     refusals: int = Field(default=0, ge=0, description="refused models it was part of")
+    approved_by: str = Field(default="", description="who looked at it and said yes; '' = nobody")
 
 
 class FileStatus(StrEnum):
@@ -35,6 +36,33 @@ class FileStatus(StrEnum):
     """Part of a model that the release gate refused; used again with the next new files."""
     HELD = "held"
     """People must look at it first: not read again under this name and content."""
+    APPROVED = "approved"
+    """People looked at it and said yes: read again in the next night."""
+    REJECTED = "rejected"
+    """People looked at it and said no: never read again, whatever its name."""
+
+
+class Ruling(BaseModel):
+    """What somebody decided about held files; the settings of the stage that records it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    inbox: str
+    files: dict[str, str] = Field(
+        description="key -> what the file says, by which it is found under another name"
+    )
+    status: FileStatus = Field(description="approved or rejected")
+    by: str = Field(min_length=1, description="who decided it")
+    because: str = Field(min_length=1, description="why")
+
+
+class Ruled(BaseModel):
+    """A ruling, and the record that a stage signed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ruling: Ruling
+    record: DatasetRef
 
 
 class ProcessedFile(BaseModel):
@@ -47,14 +75,16 @@ class ProcessedFile(BaseModel):
     status: FileStatus
     refusals: int = Field(ge=0, description="refused models it was part of")
     execution: str = Field(description="that processed it last")
+    content: str = Field(default="", description="what it says, in any store and under any name")
 
 
 class Processed(BaseModel):
-    """All processed files of an inbox, by key."""
+    """All processed files of an inbox, by key, and what people decided about held ones."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     files: tuple[ProcessedFile, ...] = ()
+    rulings: tuple[Ruled, ...] = Field(default=(), description="in order")
 
 
 class TakenFile(BaseModel):

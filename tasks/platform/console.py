@@ -60,6 +60,8 @@ MODULES = {
         "tasks.provenance.release.history",
         "Print promotions and refused candidates of a model.",
     ),
+    "approve": ("tasks.retraining.approve", "Say yes to files that a night held."),
+    "reject": ("tasks.retraining.reject", "Say no to files that a night held, for good."),
     "rollback": ("tasks.provenance.release.rollback", "Release the previous version again."),
 }
 """Commands that are no workflow: `python -m` modules with help of their own."""

@@ -8,12 +8,14 @@ later, they stay. Curation checks their rows.
 import json
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from data_schemas.arrow import read_table
-from data_schemas.intake import Counted, InboxFile, Intake, TakenFile
+from data_schemas.artifacts import DatasetRef
+from data_schemas.intake import Counted, FileStatus, InboxFile, Intake, Ruled, TakenFile
 from data_schemas.mapping import ColumnMapping
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Quarantined
@@ -23,6 +25,7 @@ from tasks.errors import DataError
 from tasks.formats.content import content_keys
 from tasks.formats.mapping_file import shipped_mappings
 from tasks.platform.progress import progress
+from tasks.retraining.processed import content
 from tasks.store.files import canonical_json, sha256_file, write_bytes
 from tasks.store.interface import store_at
 
@@ -39,8 +42,12 @@ CURATION_REPORT = "report.json"
 
 
 def take_in(
-    inbox: str, files: Sequence[InboxFile], left: Mapping[str, str], out: Path
-) -> tuple[Intake, list[InboxFile]]:
+    inbox: str,
+    files: Sequence[InboxFile],
+    left: Mapping[str, str],
+    out: Path,
+    rulings: Mapping[str, Ruled] = MappingProxyType({}),
+) -> tuple[Intake, list[InboxFile], list[InboxFile]]:
     """Copy files.
 
     Args:
@@ -48,9 +55,10 @@ def take_in(
         files: from `processed.select`.
         left: of the listing; what vanishes or changes meanwhile is added to it.
         out: empty folder.
+        rulings: what people decided, by what a file says.
 
     Returns:
-        The report, and the files that were copied.
+        The report, the files that were copied, and those that somebody rejected.
 
     Raises:
         EngineError: S3 does not answer.
@@ -58,6 +66,7 @@ def take_in(
     (out / "inbox").mkdir()
     taken: list[TakenFile] = []
     copied: list[InboxFile] = []
+    rejected: list[InboxFile] = []
     missed = dict(left)
     for number, file in enumerate(progress(files, "new files", len(files)), start=1):
         target = out / "inbox" / f"{number:04d}-{PurePosixPath(file.key).name}"
@@ -66,8 +75,15 @@ def take_in(
             target.unlink(missing_ok=True)
             continue
         sha256 = sha256_file(target)
+        copy = file.model_copy(update={"sha256": sha256})
+        ruled = rulings.get(content(copy))
+        if ruled and ruled.ruling.status is FileStatus.REJECTED:
+            rejected.append(copy)
+            target.unlink()
+            logger.warning("%s was rejected by %s and is not read", file.key, ruled.ruling.by)
+            continue
         target = target.rename(_place_of(target, sha256))
-        copied.append(file.model_copy(update={"sha256": sha256}))
+        copied.append(copy.model_copy(update={"approved_by": ruled.ruling.by if ruled else ""}))
         mapping = mapping_of_file(file)
         taken.append(
             TakenFile(
@@ -96,7 +112,13 @@ def take_in(
     write_bytes(out / REPORT, report.model_dump_json(indent=2).encode() + b"\n")
     for key, reason in missed.items():
         logger.warning("%s is left in the inbox: %s", key, reason)
-    return report, copied
+    return report, copied, rejected
+
+
+def approvals(files: Iterable[InboxFile], rulings: Mapping[str, Ruled]) -> list[DatasetRef]:
+    """List the records of the approvals of these files."""
+    records = [rulings[content(file)].record for file in files if file.approved_by]
+    return list(dict.fromkeys(records))
 
 
 def adapter_of(key: str) -> str:

@@ -38,13 +38,8 @@ def divide(
 def without_training(
     decision: Decision, files: Sequence[InboxFile]
 ) -> dict[FileStatus, list[InboxFile]]:
-    """Return the files that are not read again, by what became of them.
-
-    A decision that needs people and names no file holds all of them.
-    """
+    """Return the files that are not read again, by what became of them."""
     held, others = divide(decision, files)
-    if decision.outcome is Outcome.PEOPLE and not decision.held:
-        held = list(files)
     settled = {FileStatus.HELD: held}
     if decision.outcome is Outcome.SKIP:
         settled[FileStatus.SKIPPED] = others

@@ -6,13 +6,18 @@ took days, a corrected file under its old name and a wrong clock make no differe
 Files whose rows trained a model that the release gate refused are used again together with the
 next new ones, MAX_REFUSALS times in all: good rows are not lost, and a file that spoils every
 model it is part of does not stop retraining.
+
+A file that people must look at is held until they say yes or no (`ruling`). What they say is about
+its content: it holds for the same file under another name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from pydantic import ValidationError
 
-from data_schemas.intake import FileStatus, InboxFile, Processed, ProcessedFile
+from data_schemas.intake import FileStatus, InboxFile, Processed, ProcessedFile, Ruled
+from data_schemas.mapping import ColumnMapping
 from tasks.errors import DataError
 from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.store.files import canonical_json, sha256_bytes
@@ -48,7 +53,11 @@ def load(store: str, inbox: str) -> Processed:
 
 def select(processed: Processed, files: Sequence[InboxFile]) -> list[InboxFile]:
     """Pick the files to read: the new ones and, if there are any, those to use again."""
-    known = {(file.key, file.fingerprint) for file in processed.files}
+    known = {
+        (file.key, file.fingerprint)
+        for file in processed.files
+        if file.status is not FileStatus.APPROVED
+    }
     new = [file for file in files if (file.key, identity(file)) not in known]
     again = _to_use_again(processed, files) if new else []
     return sorted([*new, *again], key=lambda file: file.key)
@@ -73,11 +82,20 @@ def _to_use_again(processed: Processed, files: Sequence[InboxFile]) -> list[Inbo
 
 
 def identity(file: InboxFile) -> str:
-    """Identify what a file says: its content, and the mapping that reads it."""
-    if file.mapping is None:
-        return file.fingerprint
+    """Identify a listed file: its fingerprint, and the mapping that reads it."""
+    return _as_read(file.fingerprint, file.mapping)
+
+
+def content(file: InboxFile) -> str:
+    """Identify what a copied file says: its bytes, and the mapping that reads it."""
+    return _as_read(file.sha256, file.mapping)
+
+
+def _as_read(digest: str, mapping: ColumnMapping | None) -> str:
+    if mapping is None:
+        return digest
     # A mapping comes from a file or through Flyte, which sorts keys: only canonical JSON is equal.
-    return sha256_bytes(canonical_json([file.fingerprint, file.mapping.model_dump(mode="json")]))
+    return sha256_bytes(canonical_json([digest, mapping.model_dump(mode="json")]))
 
 
 def settle(
@@ -92,9 +110,8 @@ def settle(
         status: of all of them.
         execution: that processed them.
     """
-    folder, name = _place(store, inbox)
-    with lease(f"{folder}/{name}.lease", f"{execution}, files of {inbox}") as held:
-        known = {file.key: file for file in load(store, inbox).files}
+    with change(store, inbox, execution) as (before, write):
+        known = {file.key: file for file in before.files}
         for file in files:
             known[file.key] = ProcessedFile(
                 key=file.key,
@@ -102,11 +119,31 @@ def settle(
                 status=status,
                 refusals=file.refusals + (status is FileStatus.REFUSED),
                 execution=execution,
+                content=content(file),
             )
-        after = Processed(files=tuple(known[key] for key in sorted(known)))
-        held.confirm()
-        store_at(folder).write_bytes(seal(_KIND, name, canonical_json(after)), name)
-    return after
+        settled = tuple(known[key] for key in sorted(known))
+        return write(before.model_copy(update={"files": settled}))
+
+
+def rulings(processed: Processed) -> dict[str, Ruled]:
+    """List what was decided last about files that were held, by what they say."""
+    return {what: ruled for ruled in processed.rulings for what in ruled.ruling.files.values()}
+
+
+@contextmanager
+def change(
+    store: str, inbox: str, execution: str
+) -> Iterator[tuple[Processed, Callable[[Processed], Processed]]]:
+    """Yield what was processed, and a function that replaces it; nobody else does so meanwhile."""
+    folder, name = _place(store, inbox)
+    with lease(f"{folder}/{name}.lease", f"{execution}, files of {inbox}") as held:
+
+        def write(after: Processed) -> Processed:
+            held.confirm()
+            store_at(folder).write_bytes(seal(_KIND, name, canonical_json(after)), name)
+            return after
+
+        yield load(store, inbox), write
 
 
 def _place(store: str, inbox: str) -> tuple[str, str]:

@@ -3,6 +3,8 @@
 Two things are seen in the rows alone: a file most of whose rows cannot be used (another schema, a
 damaged export), and a file that gives known questions other answers than before (wrong labels, or
 somebody's attempt to teach them). Each is set aside by itself; the night goes on with the others.
+Files most of whose problems have nothing in common with the known ones (a new language) are set
+aside together. A file that somebody approved is never suspect.
 """
 
 from collections import Counter, defaultdict
@@ -14,11 +16,12 @@ from data_schemas.arrow import read_table
 from data_schemas.curated import DEMONSTRATIONS, PROBLEMS, QUARANTINE, ROWS
 from data_schemas.demonstrations import Demonstration
 from data_schemas.intake import InboxFile
-from data_schemas.prompts import Problem
+from data_schemas.prompts import Facet, Problem
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.raw_files import RowPlace
 from tasks.formats.content import content_key
 from tasks.formats.known import rows_of_files
+from tasks.retraining import drift
 
 MAX_UNUSABLE = 0.5
 """Share of the rows of a file that are quarantined and give nothing else."""
@@ -93,8 +96,47 @@ def suspects(curated: Path, known: Sequence[Problem], files: Sequence[InboxFile]
             contradictions=contradictions[file.sha256],
         ).fault
         for file in files
+        if not file.approved_by
     }
     return {key: fault for key, fault in faults.items() if fault}
+
+
+def digests(files: Sequence[InboxFile], keys: Collection[str]) -> set[str]:
+    """Return the sha256 of the files with these keys."""
+    return {file.sha256 for file in files if file.key in keys}
+
+
+def strangers(
+    min_rows: int,
+    curated: Path,
+    known: Sequence[Problem],
+    facets: Sequence[Facet],
+    files: Sequence[InboxFile],
+    held: Collection[str],
+) -> dict[str, str]:
+    """Return the files whose problems have next to nothing in common with the known ones.
+
+    Args:
+        min_rows: problems of a night, those of approved files included; fewer wait for more.
+        curated: folder of the curated set of these files.
+        known: problems of the released model.
+        facets: of both.
+        files: with the digests of their copies.
+        held: keys of files that are set aside already.
+    """
+    asking = [file for file in files if not file.approved_by and file.key not in held]
+    others = {file.sha256 for file in files} - {file.sha256 for file in asking}
+    if len(without(curated, digests(files, held))) < min_rows:
+        return {}
+    change = drift.measure(known, without(curated, others), facets)
+    foreign = [field for field in change.fields if field.is_foreign]
+    if not foreign:
+        return {}
+    named = ", ".join(f"{field.field} ({field.unknown:.0%})" for field in foreign)
+    reason = (
+        f"most of the problems have a value that no problem of the released model has: {named}"
+    )
+    return {file.key: reason for file in asking}
 
 
 def without(curated: Path, held: Collection[str]) -> list[Problem]:

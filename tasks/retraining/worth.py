@@ -46,13 +46,12 @@ def decide_grading(
         settings: `min_rows`.
         files: reason of the decision to read them, which names them.
         counted: of curation.
-        drift: of the problems from the known ones.
+        drift: of the problems from the known ones, those of strangers included.
         suspects: key of a file -> why people must look at it.
     """
     summary = f"{counted.rows} rows in {files}"
     if counted.refused:
         summary += f"; not usable: {_listed(counted.refused)}"
-    foreign = [field for field in drift.fields if field.is_foreign]
     held = tuple(sorted(suspects or ()))
     if counted.problems < settings.min_rows:
         outcome, reason = Outcome.WAIT, f"{counted.problems} problems are left"
@@ -65,19 +64,12 @@ def decide_grading(
     elif counted.fresh < settings.min_rows:
         outcome = Outcome.WAIT
         reason = f"{counted.fresh} problems are not known to the released model yet"
-    elif foreign:
-        outcome, held = Outcome.PEOPLE, ()
-        named = ", ".join(f"{field.field} ({field.unknown:.0%})" for field in foreign)
-        reason = (
-            "needs people: most new problems have a value that no problem of the released model "
-            f"has: {named}. The files are set aside"
-        )
     else:
         outcome, reason = Outcome.LEARN, f"{counted.fresh} fresh problems"
     minimum = f"; min_rows asks for {settings.min_rows}" if outcome is Outcome.WAIT else ""
     reason += minimum
     if suspects:
-        named = "; ".join(f"{key}: {why}" for key, why in sorted(suspects.items()))
+        named = "; ".join(_grouped(suspects))
         rest = "the night goes on without them" if outcome is Outcome.LEARN else "of the others"
         reason = f"needs people: {named}. These files are set aside; {rest}: {reason}"
         outcome = Outcome.PEOPLE if outcome is Outcome.WAIT else outcome
@@ -174,6 +166,15 @@ def _learning(
         f"of {len(scored)} new problems the released model solves {solved} always, {mixed} "
         f"sometimes, {len(scored) - solved - mixed} never",
     )
+
+
+def _grouped(suspects: Mapping[str, str]) -> list[str]:
+    """Name files of the same reason together."""
+    reasons = dict.fromkeys(suspects[key] for key in sorted(suspects))
+    return [
+        f"{', '.join(key for key in sorted(suspects) if suspects[key] == why)}: {why}"
+        for why in reasons
+    ]
 
 
 def _listed(reasons: Mapping[str, object]) -> str:

@@ -36,7 +36,17 @@ from tasks.platform.shell import in_pod, shell
 from tasks.provenance.lineage.registry import RELEASED
 from tasks.provenance.lineage.stage import stage, workplace
 from tasks.provenance.lineage.statements import load_statement
-from tasks.retraining import demo, drift, inbox, intake, outcome, processed, suspicion, worth
+from tasks.retraining import (
+    demo,
+    drift,
+    inbox,
+    intake,
+    outcome,
+    processed,
+    ruling,
+    suspicion,
+    worth,
+)
 from tasks.retraining.released import find_released
 from tasks.store.objects import localise
 
@@ -143,13 +153,19 @@ def scan_inbox(settings: RetrainSettings, store: StoreRef, execution: Execution)
     files = processed.select(done, listing.files)
     with stage("intake", settings, store, execution, code_digest("scan_inbox")) as record:
         with record.output("raw") as out:
-            report, taken = intake.take_in(settings.inbox, files, listing.left, out)
+            rulings = processed.rulings(done)
+            report, taken, rejected = intake.take_in(
+                settings.inbox, files, listing.left, out, rulings
+            )
+        for approval in intake.approvals(taken, rulings):
+            record.read(ruling.ROLE, approval)
         decision = worth.decide_reading(report, processed.waiting(done, listing.files))
         facts = {"listed": len(listing.files), "taken": len(taken), "left": len(report.left)}
         record.facts(facts)
         record.rows(len(listing.files), len(taken))
         deck_of_facts("intake", {**facts, "decision": decision.reason})
         raw = record.ref("raw", DatasetRef)
+    processed.settle(store.uri, settings.inbox, rejected, FileStatus.REJECTED, execution.id)
     return News(raw, taken, decision, decision.outcome is Outcome.LEARN)
 
 
@@ -183,12 +199,14 @@ def examine_rows(
     folder, *others = (localise(ref.uri, ref.digest, workplace(store)) for ref in (curated, *known))
     sets = {ref.digest: other for ref, other in zip(known, others, strict=True)}
     seen = [row for name in (PROBLEMS, HELD_OUT) for row in read_known(sets, name, Problem)]
-    suspects = suspicion.suspects(folder, seen, listed)
-    held = {file.sha256 for file in listed if file.key in suspects}
-    problems = suspicion.without(folder, held)
-    counted = intake.count(folder, problems, content_keys(seen))
     unmixed = [one for one in others if not (one / MIX_REPORT).exists()]  # mixtures repeat them
-    change = drift.measure(seen, problems, night.facets([folder, *unmixed]))
+    facets = night.facets([folder, *unmixed])
+    faulty = suspicion.suspects(folder, seen, listed)
+    usable = suspicion.without(folder, suspicion.digests(listed, faulty))
+    change = drift.measure(seen, usable, facets)
+    suspects = faulty | suspicion.strangers(settings.min_rows, folder, seen, facets, listed, faulty)
+    held = suspicion.digests(listed, suspects)
+    counted = intake.count(folder, suspicion.without(folder, held), content_keys(seen))
     decision = worth.decide_grading(settings, files.reason, counted, change, suspects)
     night.save(store.uri, execution.id, Night(drift=change, refused=night.refusals(folder)))
     facts = {**counted.refused, "drift": change.explain(), "decision": decision.reason}
@@ -267,7 +285,8 @@ def record_skip(
     """Report why nothing is trained; files without learning value are not read again."""
     for status, settled in outcome.without_training(decision, files).items():
         processed.settle(store.uri, settings.inbox, settled, status, execution.id)
-    return _say(f"Not retrained: {decision.reason}.")
+    asked = ruling.question(decision.held, settings.inbox, store.uri)
+    return _say(f"Not retrained: {decision.reason}.{asked}")
 
 
 @shell("conclude")
@@ -287,7 +306,8 @@ def conclude(
     processed.settle(store.uri, settings.inbox, held, FileStatus.HELD, execution.id)
     if end.status is not None:
         processed.settle(store.uri, settings.inbox, learned, end.status, execution.id)
-    return _say(f"{end.message} Why it was trained: {decision.reason}. Report: {page}")
+    asked = ruling.question(decision.held, settings.inbox, store.uri)
+    return _say(f"{end.message} Why it was trained: {decision.reason}.{asked} Report: {page}")
 
 
 def _say(message: str) -> str:

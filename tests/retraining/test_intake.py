@@ -45,7 +45,7 @@ def test_the_copies_are_the_raw_files_of_curation(inbox, out):
     (inbox / "a.jsonl").write_text("rows")
     listing = list_files(str(inbox))
 
-    report, taken = take_in(str(inbox), listing.files, listing.left, out)
+    report, taken, _ = take_in(str(inbox), listing.files, listing.left, out)
     (inbox / "a.jsonl").unlink()
     (raw,) = check_raw_files(out)
 
@@ -66,7 +66,7 @@ def test_a_mapping_beside_a_file_or_of_the_project_is_part_of_the_raw_files(inbo
     (inbox / "shop" / "_mapping.yaml").write_text(text)
     listing = list_files(str(inbox))
 
-    report, _ = take_in(str(inbox), listing.files, listing.left, out)
+    report, *_ = take_in(str(inbox), listing.files, listing.left, out)
 
     assert ["product_matching", "shop"] == [file.adapter for file in report.files]
     assert ["product_matching", "shop"] == [
@@ -95,7 +95,7 @@ def test_files_of_one_name_from_two_folders_are_distinguished(inbox, out):
         (inbox / folder / "a.jsonl").write_text(folder)
     listing = list_files(str(inbox))
 
-    report, _ = take_in(str(inbox), listing.files, {}, out)
+    report, *_ = take_in(str(inbox), listing.files, {}, out)
 
     assert [f"inbox/{sha256_bytes(text)[:8]}-a.jsonl" for text in (b"x", b"y")] == [
         file.copy_name for file in report.files
@@ -108,7 +108,7 @@ def test_one_content_in_two_folders_is_copied_twice(inbox, out):
         (inbox / folder / "a.jsonl").write_text("rows")
     listing = list_files(str(inbox))
 
-    report, _ = take_in(str(inbox), listing.files, {}, out)
+    report, *_ = take_in(str(inbox), listing.files, {}, out)
 
     assert 2 == len({file.copy_name for file in report.files})
 
@@ -120,7 +120,7 @@ def test_a_file_that_vanished_or_changed_since_it_was_listed_is_left(inbox, out)
     (inbox / "gone.jsonl").unlink()
     (inbox / "grown.jsonl").write_text("more rows")
 
-    report, taken = take_in(str(inbox), listing.files, {"b.part": "it is partial"}, out)
+    report, taken, _ = take_in(str(inbox), listing.files, {"b.part": "it is partial"}, out)
 
     assert ["whole.jsonl"] == [file.key for file in taken]
     assert {"b.part", "gone.jsonl", "grown.jsonl"} == report.left.keys()
@@ -136,7 +136,7 @@ def test_an_s3_file_that_vanished_is_left(bucket, out):
     listing = list_files("s3://bucket/in")
     bucket.delete_object(Bucket="bucket", Key="in/a.jsonl")
 
-    report, taken = take_in("s3://bucket/in", listing.files, {}, out)
+    report, taken, _ = take_in("s3://bucket/in", listing.files, {}, out)
 
     assert [] == taken
     assert "s3://bucket/in/a.jsonl is gone" in report.left["a.jsonl"]

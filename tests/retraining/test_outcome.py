@@ -69,7 +69,7 @@ def test_inputs_replace_the_settings_unless_they_are_empty(inbox, model, expecte
         (Outcome.SKIP, (), {FileStatus.SKIPPED: ["a", "b"]}),
         (Outcome.SKIP, ("b",), {FileStatus.HELD: ["b"], FileStatus.SKIPPED: ["a"]}),
         (Outcome.PEOPLE, ("b",), {FileStatus.HELD: ["b"]}),
-        (Outcome.PEOPLE, (), {FileStatus.HELD: ["a", "b"]}),
+        (Outcome.PEOPLE, ("a", "b"), {FileStatus.HELD: ["a", "b"]}),
     ],
 )
 def test_only_what_people_must_look_at_is_held(decided, held, expected):

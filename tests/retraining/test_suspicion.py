@@ -9,7 +9,7 @@ from data_schemas.intake import InboxFile
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.quarantine import ItemKind, Outcome, Quarantined
 from data_schemas.raw_files import RowPlace
-from tasks.retraining.suspicion import FileRows, suspects
+from tasks.retraining.suspicion import FileRows, strangers, suspects
 
 
 def problem(number, value):
@@ -83,3 +83,64 @@ def test_every_file_is_judged_by_its_own_rows(tmp_path):
         "poison.csv": "10 of 10 problems have another answer than the same question in rows that "
         "the released model knows",
     } == found
+
+
+def test_nobody_suspects_a_file_that_somebody_approved(tmp_path):
+    languages = {"old.csv": ["vi"] * 20}
+    write(tmp_path, languages)
+    known = [problem(number, 8) for number in range(20)]
+
+    assert ["old.csv"] == list(suspects(tmp_path, known, listed(languages)))
+    assert {} == suspects(tmp_path, known, listed(languages, approved="old.csv"))
+
+
+@pytest.mark.parametrize(
+    ("files", "approved", "expected"),
+    [
+        ({"a": ["vi"] * 9 + ["en"] * 91}, "", []),
+        ({"a": ["vi"] * 89 + ["en"] * 11}, "", []),
+        ({"a": ["vi"] * 90 + ["en"] * 10}, "", ["a"]),
+        ({"a": ["vi"] * 50, "b": ["th"] * 45 + ["en"] * 5}, "", ["a", "b"]),
+        ({"a": ["vi"] * 90}, "a", []),  # a new language enters with approval
+        ({"a": ["vi"] * 90, "b": ["th"] * 90}, "a", ["b"]),
+        ({"a": ["vi"] * 90, "b": ["en"] * 90}, "a", []),
+        ({"a": ["vi"] * 9}, "", []),  # too few to decide: they wait for more
+        ({"a": ["vi"] * 90, "b": ["th"]}, "a", ["b"]),
+    ],
+)
+def test_files_of_a_new_language_enter_with_approval(tmp_path, files, approved, expected):
+    write(tmp_path, files)
+    known = [problem(1000 + number, 7) for number in range(200)]
+
+    found = strangers(10, tmp_path, known, [], listed(files, approved=approved), [])
+
+    assert expected == sorted(found)
+    assert all("no problem of the released model has: language (" in why for why in found.values())
+
+
+def write(folder, files):
+    """A curated set: a problem for every language of every file."""
+    places, problems = [], []
+    for name, languages in files.items():
+        for place, language in enumerate(languages, start=1):
+            number = len(problems)
+            places.append(RowPlace(source_row=f"{number:064d}", file=name, number=place))
+            problems.append(problem(number, 7).model_copy(update={"language": language}))
+    write_table(folder / ROWS, RowPlace, places)
+    write_table(folder / PROBLEMS, Problem, problems)
+    write_table(folder / DEMONSTRATIONS, Demonstration, [])
+    write_table(folder / QUARANTINE, Quarantined, [])
+
+
+def listed(files, approved=""):
+    return [
+        InboxFile(
+            key=name,
+            uri="u",
+            bytes=1,
+            fingerprint="f",
+            sha256=name,
+            approved_by="ann" if name == approved else "",
+        )
+        for name in files
+    ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.drift import Drift, FieldDrift
+from data_schemas.drift import Drift
 from data_schemas.intake import Counted, Decision, Intake, Outcome, TakenFile, Teaching
 from data_schemas.mixed import Mixed
 from data_schemas.settings import RetrainSettings
@@ -124,17 +124,14 @@ def test_files_that_are_set_aside_stay_so_whatever_is_learned_from_the_others():
         assert ("b.csv",) == decision.held
 
 
-@pytest.mark.parametrize(("unknown", "outcome"), [(0.89, Outcome.LEARN), (0.9, Outcome.PEOPLE)])
-def test_drift_to_the_unknown_needs_people(unknown, outcome):
-    field = FieldDrift(
-        field="language", psi=12.0, chance=0.1, unknown=unknown, new=("vi",), vanished=()
-    )
-    drift = STABLE.model_copy(update={"fields": (field,)})
-    counted = Counted(rows=60, problems=60, fresh=60, refused={})
+def test_files_that_are_held_for_the_same_reason_are_named_together():
+    counted = Counted(rows=60, problems=0, fresh=0, refused={})
+    suspects = {"c.csv": "language (100%)", "a.csv": "language (100%)", "b.csv": "it contradicts"}
 
-    decision = decide_grading(SETTINGS, "1 files", counted, drift)
+    decision = decide_grading(SETTINGS, "3 files", counted, STABLE, suspects)
 
-    assert (outcome, ()) == (decision.outcome, decision.held)
+    assert (Outcome.PEOPLE, ("a.csv", "b.csv", "c.csv")) == (decision.outcome, decision.held)
+    assert "a.csv, c.csv: language (100%); b.csv: it contradicts. These files" in decision.reason
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ EXPERIMENT_TAGS = {
 _OF_EXECUTION = (EXECUTION, STORE, WORKFLOW, STARTED, FLYTE_EXECUTION)
 _PURPOSES = {
     "ablation": "Tabulates the effect of each feature of RL.",
+    "approve": "Records that somebody said yes to files that a night held.",
     "collect_comparisons": "Collects graded comparisons that a judge is measured on.",
     "compare": "Compares the candidate with every earlier model, on the same held-out problems.",
     "curate": "Filters, deduplicates, decontaminates and splits the raw rows.",
@@ -53,6 +54,7 @@ _PURPOSES = {
     "measure_judge": "Measures a judge on graded comparisons.",
     "merge": "Merges the fine-tuned models by TIES.",
     "pretrain": "Trains the base model.",
+    "reject": "Records that somebody said no to files that a night held.",
     "release": "Applies the release gate, writes the model card and registers the model.",
     "rl": "One phase of reinforcement learning.",
     "rollback": "Points the alias `released` at an earlier version.",
