@@ -69,6 +69,8 @@ class TokenUse(StrEnum):
     """In a response of the start model that graded a problem, before any phase."""
 
 
+TRAINED = (GroupOutcome.NON_ZERO_VARIANCE, GroupOutcome.ZERO_VARIANCE_TRAINED)
+"""Changed weights."""
 SKIPPED = (GroupOutcome.SKIPPED_ZERO_VARIANCE, GroupOutcome.SKIPPED_BAND)
 """Never rolled out."""
 

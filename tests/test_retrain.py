@@ -1,7 +1,9 @@
 """Retraining as a whole, on a released base model: promoted, nothing new, only rubbish."""
 
 import gc
+import html
 import json
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +24,8 @@ from tasks.curation import sample_world
 from tasks.errors import SettingsError
 from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.statements import chain
+from tasks.retraining import approve
 from tasks.retraining.processed import load
 from tasks.stages.curation import curate, ingest
 from tasks.stages.evaluation import compare, evaluate
@@ -115,23 +119,38 @@ def released_version(store):
     return Lookup(store.tracking_uri).version(MODEL)
 
 
-def test_new_rows_end_in_a_promoted_model_or_in_a_reason(released):
+def test_new_rows_end_in_a_promoted_model_or_in_a_reason(released, monkeypatch):
     folder, store, releasing = released
     inbox = folder / "inbox"
     rows = fresh_rows(folder / "elsewhere", 80)
     first = released_version(store).tags["statement"]
+    drop(inbox, "new.jsonl", [row | {"language": "is"} for row in rows[60:76]])
+
+    held = retrain(settings=settings(inbox), store=store.uri)
+
+    assert "needs people: new.jsonl: most of the problems have a value that no problem" in held
+    command = held.partition("Say yes or no: ")[2].partition(", or eachprompt reject")[0]
+    words = shlex.split(command.replace("NAME", "ann").replace("...", "we sell there now"))
+    assert ["eachprompt", "approve", "new.jsonl", "--inbox", str(inbox)] == words[:5]
+    assert command in html.unescape(Path(held.rpartition(" ")[2]).read_text())
+    (inbox / "new.jsonl").rename(inbox / "renamed.jsonl")
     drop(inbox, "monday.jsonl", [*rows[:40], {"domain": "maths"}])
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store.tracking_uri)
+    approve.main(words[2:])
 
     promoted = retrain(settings=settings(inbox), store=store.uri)
 
     version = released_version(store)
     assert promoted.startswith("Promoted: version ")
-    assert "trained on 1 files (monday.jsonl). Why it was trained: 41 rows in 1 files; " in promoted
+    assert "trained on 2 files (monday.jsonl, renamed.jsonl). RL trained on " in promoted
+    assert "old problems. Why it was trained: 57 rows in 2 files; " in promoted
     assert "Drift: " in promoted
     assert "Graded: of " in promoted
     assert Path(promoted.rpartition(" ")[2]).exists()
     assert "2" == version.number
     assert audit(MODEL, store.tracking_uri, store.uri).proved
+    statements = chain(store.uri, [version.tags["statement"]]).values()
+    assert "approve" in {statement.stage for statement in statements}
 
     again = retrain(settings=settings(inbox), store=store.uri)
 
@@ -143,7 +162,7 @@ def test_new_rows_end_in_a_promoted_model_or_in_a_reason(released):
     known = retrain(settings=settings(inbox), store=store.uri)
 
     assert "problems are duplicates of what the released model was trained or" in known
-    assert [FileStatus.SKIPPED] == [file.status for file in load(store.uri, str(inbox)).files]
+    assert [FileStatus.SKIPPED] * 2 == [file.status for file in load(store.uri, str(inbox)).files]
 
     drop(inbox, "tuesday.jsonl", [{"domain": "maths"}, *rows[:2]])
     rubbish = retrain(settings=settings(inbox), store=store.uri)

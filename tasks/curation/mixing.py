@@ -86,13 +86,12 @@ def mix(
     ]
     held_out, fresh = take_slice(problems, known.held_out, month, settings)
     pool = _without_ids(known.problems, {problem.id for problem in [*fresh, *held_out]})
-    # Other old rows every night, and no draw of its new ones has the same ticket.
-    night = sha256_bytes(canonical_json(sorted(problem.id for problem in fresh)))[:16]
-    old = replay(pool, len(fresh), settings.seed, night)
-
     table = read_table(new / DEMONSTRATIONS, Demonstration)
     shown = [one for one in table if one.source_row not in aside]
-    practised = _replay_demonstrations(known.demonstrations, shown, settings.seed)
+    # Other old rows every night, and no draw of the new ones has the same ticket.
+    night = sha256_bytes(canonical_json(sorted(one.id for one in [*fresh, *shown])))[:16]
+    old = replay(pool, len(fresh), settings.seed, night)
+    practised = _replay_demonstrations(known.demonstrations, shown, settings.seed, night)
     items = [*as_items([*fresh, *old]), *(Item(d, d.prompt_text) for d in [*shown, *practised])]
     kept, found = decontaminate(items, as_items(held_out))
     records = [item.record for item in kept]
@@ -163,7 +162,7 @@ def replay(old: Sequence[Problem], fresh: int, seed: int, night: str) -> list[Pr
 
 
 def _replay_demonstrations(
-    old: Sequence[Demonstration], new: Sequence[Demonstration], seed: int
+    old: Sequence[Demonstration], new: Sequence[Demonstration], seed: int, night: str
 ) -> list[Demonstration]:
     """Draw old demonstrations, as many of each parent; none if there is no new one."""
     parents = sorted({one.parent for one in old} - {Parent.JUDGE})
@@ -174,7 +173,7 @@ def _replay_demonstrations(
     drawn: list[Demonstration] = []
     for parent in parents:
         own = [one for one in old if one.parent is parent and one.id not in taken]
-        own.sort(key=lambda one: ticket("replay", seed, one.id))
+        own.sort(key=lambda one: ticket(f"replay/{night}", seed, one.id))
         drawn += own[:each]
     return drawn
 

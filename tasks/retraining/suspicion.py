@@ -133,9 +133,7 @@ def strangers(
     if not foreign:
         return {}
     named = ", ".join(f"{field.field} ({field.unknown:.0%})" for field in foreign)
-    reason = (
-        f"most of the problems have a value that no problem of the released model has: {named}"
-    )
+    reason = f"most of the problems have a value that no problem of the released model has: {named}"
     return {file.key: reason for file in asking}
 
 

@@ -108,7 +108,7 @@ def decide_learning(
         return Decision(outcome=outcome, reason=". ".join(parts), held=rows.held), Teaching.OFF
     parts.append(why)
     parts.append(
-        f"RL draws from {len(pass_rates)} new and {replayed} old problems, of "
+        f"RL may draw from {len(pass_rates)} new and {replayed} old problems, of "
         f"{mixed.fresh} and {mixed.replayed} that were offered"
     )
     if mixed.added:

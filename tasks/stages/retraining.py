@@ -7,7 +7,14 @@ from typing import NamedTuple
 from rich.console import Console
 
 from data_schemas.arrow import read_table
-from data_schemas.artifacts import NO_DATASET, CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import (
+    NO_DATASET,
+    CheckpointRef,
+    DatasetRef,
+    Execution,
+    ReportRef,
+    StoreRef,
+)
 from data_schemas.curated import GRADED, HELD_OUT, PROBLEMS
 from data_schemas.drift import Night
 from data_schemas.graded import GradedProblem
@@ -24,11 +31,13 @@ from data_schemas.intake import (
 from data_schemas.mixed import REPLAYED, Mixed
 from data_schemas.mixed import REPORT as MIX_REPORT
 from data_schemas.prompts import Problem
+from data_schemas.reports import LEDGER_FILE
 from data_schemas.settings import RetrainSettings
 from tasks.engines.select import require
 from tasks.formats import night
 from tasks.formats.content import content_keys
 from tasks.formats.known import read_known
+from tasks.formats.ledger_file import read_ledger
 from tasks.formats.readiness import fit_phase
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -293,6 +302,8 @@ def record_skip(
 def conclude(
     settings: RetrainSettings,
     page: str,
+    lesson: Lesson,
+    training: ReportRef,
     decision: Decision,
     candidate: CheckpointRef,
     files: list[InboxFile],
@@ -300,6 +311,15 @@ def conclude(
     execution: Execution,
 ) -> str:
     """Record what became of the files, now that all results are stored."""
+    report, graded, mixture = (
+        localise(ref.uri, ref.digest, workplace(store))
+        for ref in (training, lesson.graded, lesson.curated)
+    )
+    practised = outcome.practised(
+        read_ledger(report / LEDGER_FILE) if (report / LEDGER_FILE).exists() else [],
+        [problem.id for problem in read_table(graded / GRADED, GradedProblem)],
+        set(json.loads((mixture / REPLAYED).read_bytes())),
+    )
     facts = load_statement(store.uri, candidate.statement).facts
     held, learned = outcome.divide(decision, files)
     end = outcome.conclude(facts, learned)
@@ -307,7 +327,8 @@ def conclude(
     if end.status is not None:
         processed.settle(store.uri, settings.inbox, learned, end.status, execution.id)
     asked = ruling.question(decision.held, settings.inbox, store.uri)
-    return _say(f"{end.message} Why it was trained: {decision.reason}.{asked} Report: {page}")
+    why = f"{practised}. Why it was trained: {decision.reason}.{asked}"
+    return _say(f"{end.message} {why} Report: {page}")
 
 
 def _say(message: str) -> str:

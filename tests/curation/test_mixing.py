@@ -141,6 +141,20 @@ def test_the_share_of_replayed_problems_is_met_until_there_are_no_more(fresh, co
     assert count == len(replay(OLD, fresh, 0, "a"))
 
 
+def test_other_old_demonstrations_are_replayed_every_night(tmp_path, curated):
+    practised = []
+    for night in range(4):
+        new = [problem(f"night{night}-{number}") for number in range(40)]
+        write_table(curated / PROBLEMS, Problem, new)
+        write_table(curated / DEMONSTRATIONS, Demonstration, [shown(one, 7) for one in new[:20]])
+        _, out = mixed(tmp_path, curated, month=f"2026-0{night + 1}")
+        rows = read_table(out / DEMONSTRATIONS, Demonstration)
+        practised.append({one.id for one in rows if one.id[0] in "dc"})
+
+    assert [6] * 4 == [len(drawn) for drawn in practised]
+    assert len(set.union(*practised)) > 12
+
+
 def test_few_new_problems_give_no_slice():
     held_out, left = take_slice(NEW[:9], [], "2026-11", SETTINGS)
 
