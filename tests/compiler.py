@@ -200,8 +200,11 @@ class _Template:
 
     def findings(self) -> list[str]:
         """Check every node's inputs, then the workflow's outputs."""
-        found = [text for node in self._template.nodes for text in self._enter(node)]
-        for node in self._template.nodes:
+        nodes = [*self._template.nodes]
+        if self._template.HasField("failure_node"):
+            nodes.append(self._template.failure_node)
+        found = [text for node in nodes for text in self._enter(node)]
+        for node in nodes:
             found += self._check_node(node)
         found += self._check_bindings("end-node", self._template.outputs, self._own.outputs)
         return [f"{self._name}: {text}" for text in found]

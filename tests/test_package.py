@@ -108,6 +108,25 @@ def test_a_cluster_takes_everything(registered):
     assert {} == registered.refused
 
 
+def test_a_night_without_news_is_two_small_pods(tasks, workflows):
+    opening, branch = workflows["workflows.retrain.retraining"].template.nodes[-2:]
+    quiet = branch.branch_node.if_else.else_node.task_node.reference_id.name
+    pods = [opening.task_node.reference_id.name, quiet]
+
+    assert ["tasks.stages.opening.open_night", "tasks.stages.pages.night_page"] == pods
+    small = {"cpu": "2", "memory": "8Gi", "ephemeral-storage": "20Gi"}
+    assert [small] * 2 == [pod(tasks[name].template)["requests"] for name in pods]
+
+
+def test_flyte_itself_tells_of_an_execution_that_failed(workflows):
+    for name in ("workflows.retrain.retrain", "workflows.post_training.post_training"):
+        node = workflows[name].template.failure_node
+        promises = {one.var: one.binding.promise.var for one in node.inputs}
+
+        assert "tasks.stages.pages.tell_failure" == node.task_node.reference_id.name
+        assert "store" == promises["store"]
+
+
 def test_the_scheduled_plan_and_those_of_presets_are_active(registered, plans):
     own = {name for name in plans if "." not in name}
 

@@ -154,7 +154,9 @@ def test_new_rows_end_in_a_promoted_model_or_in_a_reason(released, monkeypatch):
 
     again = retrain(settings=settings(inbox), store=store.uri)
 
-    assert f"Not retrained: nothing new in {inbox}." == again
+    said, _, page = again.rpartition(" Page: ")
+    assert f"Not retrained: nothing new in {inbox}." == said
+    assert "nothing new in" in Path(page).read_text()
 
     # Killed after the release and before its files were recorded.
     for path in Path(store.uri, "inboxes").glob("*.json"):

@@ -17,7 +17,7 @@ from tasks.platform.shell import either, subworkflow
 from tasks.stages.curation import grade, mix
 from tasks.stages.evaluation import evaluate
 from tasks.stages.foundation import ingest_retrain_models
-from tasks.stages.opening import check_retrain_settings, open_store
+from tasks.stages.opening import open_night
 from tasks.stages.pages import night_page, retrain_summary
 from tasks.stages.retraining import (
     Assessed,
@@ -25,7 +25,6 @@ from tasks.stages.retraining import (
     assess_learning_value,
     conclude,
     examine_rows,
-    find_start,
     keep_start,
     record_skip,
     scan_inbox,
@@ -241,15 +240,19 @@ def promote(
 
 
 @subworkflow
-def retraining(
-    settings: RetrainSettings, inbox: str, model: str, demonstrations: Teaching, store: str
+def night(
+    settings: RetrainSettings,
+    start: CheckpointRef,
+    release: str,
+    known: list[DatasetRef],
+    held_out: DatasetRef,
+    demonstrations: Teaching,
+    store: StoreRef,
+    execution: Execution,
 ) -> str:
     """Decide on new files step by step, and train if they are worth it."""
-    checked = check_retrain_settings(settings=settings)
-    run, execution = open_store(store=store, workflow="retrain")
-    start = find_start(settings=checked, from_inbox=inbox, model=model, store=run)
-    named = ingest_retrain_models(settings=start.settings, store=run, execution=execution)
-    news = scan_inbox(settings=named, store=run, execution=execution)
+    named = ingest_retrain_models(settings=settings, store=store, execution=execution)
+    news = scan_inbox(settings=named, store=store, execution=execution)
     # In sequence, not nested: flytekit executes both sides of a nested conditional.
     lesson = either(
         "worth_reading",
@@ -259,10 +262,10 @@ def retraining(
             files=news.decision,
             listed=news.files,
             raw=news.raw,
-            start=start.model,
-            known=start.known,
-            held_out=start.held_out,
-            store=run,
+            start=start,
+            known=known,
+            held_out=held_out,
+            store=store,
             execution=execution,
         ),
         lambda: skip_curation(decision=news.decision),
@@ -275,10 +278,10 @@ def retraining(
             rows=lesson.examination.decision,
             curated=lesson.examination.curated,
             held=lesson.examination.held,
-            start=start.model,
-            known=start.known,
+            start=start,
+            known=known,
             demonstrations=demonstrations,
-            store=run,
+            store=store,
             execution=execution,
         ),
         lambda: skip_grading(settings=named, decision=lesson.examination.decision),
@@ -288,8 +291,8 @@ def retraining(
         assessment=assessed.assessment,
         by_sft=assessed.by_sft,
         by_merge=assessed.by_merge,
-        start=start.model,
-        store=run,
+        start=start,
+        store=store,
         execution=execution,
     )
     message = either(
@@ -299,22 +302,45 @@ def retraining(
             settings=named,
             lesson=assessed.assessment.lesson,
             decision=assessed.assessment.decision,
-            start=start.model,
+            start=start,
             taught=taught,
-            replaces=start.release,
+            replaces=release,
             files=news.files,
-            store=run,
+            store=store,
             execution=execution,
         ),
         lambda: record_skip(
             settings=named,
             decision=assessed.assessment.decision,
             files=news.files,
-            store=run,
+            store=store,
             execution=execution,
         ),
     )
-    return night_page(message=message, store=run, execution=execution)
+    return night_page(message=message, store=store, execution=execution)
+
+
+@subworkflow
+def retraining(
+    settings: RetrainSettings, inbox: str, model: str, demonstrations: Teaching, store: str
+) -> str:
+    """Look for new files; without one, a second small pod writes the page and nothing else runs."""
+    opened = open_night(settings=settings, from_inbox=inbox, model=model, store=store)
+    return either(
+        "news",
+        opened.is_news,
+        lambda: night(
+            settings=opened.settings,
+            start=opened.model,
+            release=opened.release,
+            known=opened.known,
+            held_out=opened.held_out,
+            demonstrations=demonstrations,
+            store=opened.store,
+            execution=opened.execution,
+        ),
+        lambda: night_page(message=opened.message, store=opened.store, execution=opened.execution),
+    )
 
 
 @entry_point

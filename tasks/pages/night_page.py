@@ -94,7 +94,7 @@ class NightSection:
 
 
 def execution_of(message: str) -> str:
-    """Return the execution whose page a message ends with; '' if it read no rows."""
+    """Return the execution whose page a message ends with; '' if it names none."""
     *_, last = message.split("/")
     return last.removesuffix(NIGHT_PAGE) if last.endswith(NIGHT_PAGE) else ""
 

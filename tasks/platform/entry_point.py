@@ -4,6 +4,7 @@ In addition to Flyte's `workflow` it
 
 - checks inputs against the signature, whose types may have limits (`Annotated`),
 - prints a `PipelineError` as one line, with the exit code of `tasks.platform.command_line`,
+- tells MLflow and the webhook of an execution that failed on a cluster,
 - merges settings, JSON or YAML, over those of their `parent` or of the workflow's preset, says
   which values differ, and pins a user's own code,
 - keeps `--help` on one screen: a group of settings is one line, not its JSON schema and defaults.
@@ -13,6 +14,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
 
@@ -20,6 +22,7 @@ import click
 import rich_click.rich_click as help_defaults
 import yaml
 from flytekit import LaunchPlan
+from flytekit.core.context_manager import CompilationState, FlyteContext, FlyteContextManager
 from flytekit.core.docstring import Docstring
 from flytekit.core.interface import Interface
 from flytekit.core.promise import Promise, VoidPromise
@@ -38,6 +41,7 @@ from data_schemas.faults import explain
 from data_schemas.group import Settings
 from tasks.errors import SettingsError
 from tasks.platform import command_line
+from tasks.platform.resources import STAGES
 from tasks.platform.settings_option import field_lines, is_settings, read_settings
 from tasks.plugins import pinned
 
@@ -46,6 +50,8 @@ Result = TypeVar("Result")
 
 LINE = 96
 """Columns of a line of help on a terminal of 100."""
+_AT_FAILURE = "tell_failure"
+"""Stage that runs on a cluster when an execution has failed."""
 _HELP_SECTIONS: list[OptionHelpSectionType] = ["help", "required"]
 """Of an option. Defaults are part of the descriptions: a preset's would fill two screens."""
 
@@ -95,6 +101,22 @@ class EntryPoint(PythonFunctionWorkflow):
                 command_line.refuse_repeated(sys.argv, list(self._kinds))
             found = super().__call__(*args, **self._checked(kwargs))
             return Outputs(found) if command_line.is_typed_by_hand() and _is_final(found) else found
+
+    def _validate_add_on_failure_handler(
+        self, ctx: FlyteContext, prefix: str, wf_args: dict[str, Promise]
+    ) -> None:
+        """Wire the task that runs instead of what is left when an execution fails.
+
+        It takes the store only; flytekit's own handlers take every input of the workflow, and run
+        on one's own machine as well.
+        """
+        if "store" not in wf_args:
+            return
+        handler = import_module(f"tasks.{STAGES[_AT_FAILURE].module}")
+        state = CompilationState(prefix=prefix, task_resolver=self)
+        with FlyteContextManager.with_context(ctx.with_compilation_state(state)):
+            getattr(handler, _AT_FAILURE)(store=wf_args["store"])
+        (self._failure_node,) = state.nodes
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Check inputs against the signature.

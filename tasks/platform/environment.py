@@ -11,6 +11,17 @@ _SECRET = re.compile(
     r"(?P<variable>[A-Z_][A-Z0-9_]*)=(?P<group>[A-Za-z0-9._-]+)/(?P<key>[A-Za-z0-9._-]+)"
 )
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_QUANTITY = re.compile(r"[1-9][0-9]*(Mi|Gi|Ti)")
+_SIZES = {"cpu", "memory", "disk"}
+_MACHINE = {
+    "cpu": re.compile(r"[1-9][0-9]*"),
+    "memory": _QUANTITY,
+    "disk": _QUANTITY,
+    "gpus": re.compile(r"[1-9][0-9]*"),
+    "accelerator": re.compile(r"[a-z0-9][a-z0-9.-]*"),
+}
+"""Part of a machine -> its form."""
+_UNKNOWN = re.compile(r"(?!)")
 WRONG_INPUT = 2
 """Exit code of everything that was typed wrong; also what click and argparse exit with."""
 
@@ -63,6 +74,23 @@ def switch(text: str) -> bool:
     if text not in ("0", "1"):
         raise ValueError("give 1 or 0")
     return text == "1"
+
+
+def machine(text: str) -> dict[str, str]:
+    """Read what a kind of pod asks for: cpu=8,memory=32Gi,disk=200Gi, with GPUs also their number.
+
+    Raises:
+        ValueError: it does not have that form.
+    """
+    parts = (part.strip().partition("=") for part in text.split(","))
+    found = {name: value for name, _, value in parts}
+    fits = all(_MACHINE.get(name, _UNKNOWN).fullmatch(value) for name, value in found.items())
+    has_gpus = "gpus" in found
+    if not fits or found.keys() < _SIZES or has_gpus != ("accelerator" in found):
+        raise ValueError(
+            "give cpu=8,memory=32Gi,disk=200Gi, and with GPUs ,gpus=8,accelerator=nvidia-h100 too"
+        )
+    return found
 
 
 def secrets(text: str) -> dict[str, tuple[str, str]]:

@@ -19,6 +19,40 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """One kind of pod: what it asks for, as requests and as limits."""
+
+    cpu: str
+    memory: str
+    disk: str
+    gpus: int = 0
+    """0 keeps the stage in the CPU pool."""
+    accelerator: str = ""
+    """Of the GPUs, as the label of their nodes names it."""
+
+
+_MACHINES = {
+    "small": "cpu=2,memory=8Gi,disk=20Gi",
+    "rows": "cpu=8,memory=32Gi,disk=200Gi",
+    "weights": "cpu=8,memory=64Gi,disk=1Ti",
+    "gpus": "cpu=96,memory=1600Gi,disk=4Ti,gpus=8,accelerator=nvidia-h100",
+}
+"""Kinds of pods: small ones; those that read rows; those that stream weights, two shards in memory
+and whole models on disk; whole nodes of GPUs."""
+
+
+def _machine(text: str) -> Machine:
+    found = environment.machine(text)
+    return Machine(
+        cpu=found["cpu"],
+        memory=found["memory"],
+        disk=found["disk"],
+        gpus=int(found.get("gpus", 0)),
+        accelerator=found.get("accelerator", ""),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Registration:
     """What is read at import, and has to be the same at registration and in every pod.
 
@@ -30,6 +64,8 @@ class Registration:
     """One image per kind of machine (see containers/)."""
     pod_templates: dict[str, str]
     """PodTemplates of the cluster, per image: tolerations, volumes, variables such as NCCL's."""
+    machines: dict[str, Machine]
+    """What pods of each kind ask for."""
     secrets: dict[str, tuple[str, str]]
     """Which secrets of the cluster become variables of every pod: VARIABLE=group/key,..."""
     nodes: int
@@ -69,6 +105,10 @@ class Registration:
                 kind: value(f"EACHPROMPT_POD_TEMPLATE_{kind.upper()}", "", environment.name)
                 for kind in kinds
             },
+            machines={
+                kind: value(f"EACHPROMPT_MACHINE_{kind.upper()}", default, _machine)
+                for kind, default in _MACHINES.items()
+            },
             secrets=value("EACHPROMPT_SECRETS", "", environment.secrets),
             nodes=value("EACHPROMPT_NODES", "1", environment.positive),
             processes=value("EACHPROMPT_PROCESSES", "1", environment.positive),
@@ -90,21 +130,7 @@ NOTIFY = environment.read("EACHPROMPT_NOTIFY", "", environment.addresses)
 """E-mail addresses that are told how a scheduled retraining ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """One kind of node."""
-
-    cpu: str
-    memory: str
-    disk: str
-    gpus: int = 0
-    """H100s; 0 keeps the stage in the CPU pool."""
-
-
-SMALL = Machine(cpu="2", memory="8Gi", disk="20Gi")
-LARGE = Machine(cpu="16", memory="128Gi", disk="2Ti")
-"""Streams checkpoints from and to disk: two shards in memory, whole models on disk."""
-H100_NODE = Machine(cpu="96", memory="1600Gi", disk="4Ti", gpus=8)
+SMALL, ROWS, WEIGHTS, GPU_NODE = (REGISTRATION.machines[kind] for kind in _MACHINES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +142,10 @@ class Stage:
     machine: Machine
     image: str
     hours: float
-    """Limit of one attempt."""
+    """Limit of one attempt; Flyte counts the time in which it waits for a node."""
     retries: int = 0
-    """After recoverable errors; on a cluster, after the loss of a node as well."""
+    """After recoverable errors, and after the loss of a node of a stage over several nodes. The
+    loss of a pod counts against a budget of the platform (`max-node-retries-system-failures`)."""
     interruptible: bool = False
     """May run on preemptible nodes; only for stages that resume from their last committed step."""
     grace_s: int = 0
@@ -128,35 +155,37 @@ class Stage:
     """Its engines may span processes: it runs in NODES * PROCESSES of them."""
 
 
+WAIT = 12
+"""Hours of a stage of minutes: a full cluster must not end the execution."""
 STAGES = {
     # Stages that read files, stores or registries outside of their inputs are not cached.
-    "check_settings": Stage("stages.opening", SMALL, "cpu", hours=0.5, cached=False),
-    "with_sources": Stage("stages.opening", SMALL, "cpu", hours=0.5, cached=False),
-    "check_retrain_settings": Stage("stages.opening", SMALL, "cpu", hours=0.5, cached=False),
-    "with_seed": Stage("stages.opening", SMALL, "cpu", hours=0.5, cached=False),
-    "needs_judge": Stage("stages.opening", SMALL, "cpu", hours=0.5, cached=False),
-    "scaled_recipe": Stage("stages.opening", SMALL, "cpu", hours=0.5, cached=False),
-    "open_store": Stage("stages.opening", SMALL, "cpu", hours=0.5, retries=3, cached=False),
-    "ingest": Stage("stages.curation", LARGE, "cpu", hours=12, retries=2, cached=False),
-    "ingest_base": Stage("stages.foundation", LARGE, "cpu", hours=12, retries=2, cached=False),
-    "ingest_parents": Stage("stages.foundation", LARGE, "cpu", hours=12, retries=2, cached=False),
+    "check_settings": Stage("stages.opening", SMALL, "cpu", hours=WAIT, cached=False),
+    "with_sources": Stage("stages.opening", SMALL, "cpu", hours=WAIT, cached=False),
+    "with_seed": Stage("stages.opening", SMALL, "cpu", hours=WAIT, cached=False),
+    "needs_judge": Stage("stages.opening", SMALL, "cpu", hours=WAIT, cached=False),
+    "scaled_recipe": Stage("stages.opening", SMALL, "cpu", hours=WAIT, cached=False),
+    "open_store": Stage("stages.opening", SMALL, "cpu", hours=WAIT, retries=3, cached=False),
+    "open_night": Stage("stages.opening", SMALL, "cpu", hours=WAIT, retries=3, cached=False),
+    "ingest": Stage("stages.curation", ROWS, "cpu", hours=12, retries=2, cached=False),
+    "ingest_base": Stage("stages.foundation", WEIGHTS, "cpu", hours=12, retries=2, cached=False),
+    "ingest_parents": Stage("stages.foundation", WEIGHTS, "cpu", hours=12, retries=2, cached=False),
     "ingest_candidates": Stage(
-        "stages.foundation", LARGE, "cpu", hours=12, retries=2, cached=False
+        "stages.foundation", WEIGHTS, "cpu", hours=12, retries=2, cached=False
     ),
-    "ingest_models": Stage("stages.foundation", LARGE, "cpu", hours=12, retries=2, cached=False),
+    "ingest_models": Stage("stages.foundation", WEIGHTS, "cpu", hours=12, retries=2, cached=False),
     "ingest_retrain_models": Stage(
-        "stages.foundation", LARGE, "cpu", hours=12, retries=2, cached=False
+        "stages.foundation", WEIGHTS, "cpu", hours=12, retries=2, cached=False
     ),
-    "pretrain": Stage("stages.foundation", H100_NODE, "trainer", hours=24, retries=2),
+    "pretrain": Stage("stages.foundation", GPU_NODE, "trainer", hours=24, retries=2),
     # Its text lies outside.
-    "curate_part": Stage("stages.curation", LARGE, "cpu", hours=24, retries=2),
-    "curate": Stage("stages.curation", LARGE, "cpu", hours=24, retries=2),
-    "fit_settings": Stage("stages.curation", SMALL, "cpu", hours=1, retries=2, cached=False),
-    "has_epochs": Stage("stages.sft", SMALL, "cpu", hours=0.5),
-    "keep_model": Stage("stages.sft", SMALL, "cpu", hours=0.5),
+    "curate_part": Stage("stages.curation", ROWS, "cpu", hours=24, retries=2),
+    "curate": Stage("stages.curation", ROWS, "cpu", hours=24, retries=2),
+    "fit_settings": Stage("stages.curation", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "has_epochs": Stage("stages.sft", SMALL, "cpu", hours=WAIT),
+    "keep_model": Stage("stages.sft", SMALL, "cpu", hours=WAIT),
     "sft": Stage(
         "stages.sft",
-        H100_NODE,
+        GPU_NODE,
         "trainer",
         hours=24 * 7,
         retries=5,
@@ -165,16 +194,18 @@ STAGES = {
         team=True,
     ),
     # Reads files from outside.
-    "collect_comparisons": Stage("stages.judges", SMALL, "cpu", hours=2, retries=2, cached=False),
-    "vary_comparisons": Stage("stages.judges", SMALL, "cpu", hours=0.5),
-    "measure_judge": Stage("stages.judges", H100_NODE, "trainer", hours=24, retries=3),
-    "merge": Stage("stages.merge", LARGE, "cpu", hours=6, retries=2),
-    "mix": Stage("stages.curation", LARGE, "cpu", hours=24, retries=2),
-    "grade": Stage("stages.curation", H100_NODE, "rollout", hours=48, retries=3, team=True),
-    "pin_recipe": Stage("stages.rl", SMALL, "cpu", hours=0.5, cached=False),
+    "collect_comparisons": Stage(
+        "stages.judges", SMALL, "cpu", hours=WAIT, retries=2, cached=False
+    ),
+    "vary_comparisons": Stage("stages.judges", SMALL, "cpu", hours=WAIT),
+    "measure_judge": Stage("stages.judges", GPU_NODE, "trainer", hours=24, retries=3),
+    "merge": Stage("stages.merge", WEIGHTS, "cpu", hours=6, retries=2),
+    "mix": Stage("stages.curation", ROWS, "cpu", hours=24, retries=2),
+    "grade": Stage("stages.curation", GPU_NODE, "rollout", hours=48, retries=3, team=True),
+    "pin_recipe": Stage("stages.rl", SMALL, "cpu", hours=WAIT, cached=False),
     "rl": Stage(
         "stages.rl",
-        H100_NODE,
+        GPU_NODE,
         "trainer",
         hours=24 * 14,
         retries=5,
@@ -182,61 +213,60 @@ STAGES = {
         grace_s=1800,
         team=True,
     ),
-    "pose": Stage("stages.curation", SMALL, "cpu", hours=2, retries=2),
+    "pose": Stage("stages.curation", SMALL, "cpu", hours=WAIT, retries=2),
     # The teacher lies outside.
-    "distil": Stage("stages.curation", H100_NODE, "rollout", hours=48, retries=3, cached=False),
-    "evaluate": Stage("stages.evaluation", H100_NODE, "rollout", hours=24, retries=3, team=True),
+    "distil": Stage("stages.curation", GPU_NODE, "rollout", hours=48, retries=3, cached=False),
+    "evaluate": Stage("stages.evaluation", GPU_NODE, "rollout", hours=24, retries=3, team=True),
     # What an endpoint serves lies outside.
     "evaluate_endpoint": Stage(
         "stages.evaluation", SMALL, "cpu", hours=48, retries=3, cached=False
     ),
-    "evaluate_all": Stage("stages.evaluation", SMALL, "cpu", hours=1, retries=2, cached=False),
+    "evaluate_all": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
     # Prints its table.
-    # Prints its table.
-    "pool": Stage("stages.evaluation", SMALL, "cpu", hours=2, retries=2),
-    "agreement": Stage("stages.evaluation", SMALL, "cpu", hours=2, cached=False),
-    "compare": Stage("stages.evaluation", SMALL, "cpu", hours=2, retries=2),
+    "pool": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, retries=2),
+    "agreement": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, cached=False),
+    "compare": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, retries=2),
     # Reads logs that lie outside; the date of the execution is in the files.
-    "compare_logs": Stage("stages.evaluation", SMALL, "cpu", hours=2, cached=False),
-    "export": Stage("stages.evaluation", SMALL, "cpu", hours=2, retries=2, cached=False),
-    "compare_last": Stage("stages.evaluation", SMALL, "cpu", hours=2, retries=2),
+    "compare_logs": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, cached=False),
+    "export": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "compare_last": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, retries=2),
     # Reads a file from outside.
-    "read_study": Stage("stages.study", SMALL, "cpu", hours=0.5, cached=False),
+    "read_study": Stage("stages.study", SMALL, "cpu", hours=WAIT, cached=False),
     # Their cells are cached stage by stage.
     "study_cells": Stage("stages.study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
     "study_variant": Stage("stages.study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
     "study_cell": Stage("stages.study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
-    "measure_cell": Stage("stages.study", SMALL, "cpu", hours=2, retries=2),
+    "measure_cell": Stage("stages.study", SMALL, "cpu", hours=WAIT, retries=2),
     # Prints its table, and writes a file outside.
-    "tabulate_study": Stage("stages.study", SMALL, "cpu", hours=2, retries=2, cached=False),
-    "release": Stage("stages.release", LARGE, "cpu", hours=6, retries=2, cached=False),
-    "summary": Stage("stages.pages", SMALL, "cpu", hours=0.5, retries=2, cached=False),
-    "answers_page": Stage("stages.pages", SMALL, "cpu", hours=0.5, retries=2, cached=False),
-    "audit": Stage("stages.audit", LARGE, "cpu", hours=12, retries=2, cached=False),
-    "ledger": Stage("stages.ledger", SMALL, "cpu", hours=2, retries=2, cached=False),
-    "trace": Stage("stages.rows", LARGE, "cpu", hours=2, retries=2, cached=False),
-    "compare_models": Stage("stages.rows", LARGE, "cpu", hours=2, retries=2, cached=False),
-    "forget": Stage("stages.rows", LARGE, "cpu", hours=2, retries=2, cached=False),
-    "replay": Stage("stages.replay", SMALL, "cpu", hours=1, retries=2, cached=False),
-    "mismatch": Stage("stages.mismatch", LARGE, "cpu", hours=2, retries=2, cached=False),
-    "capacity": Stage("stages.capacity", SMALL, "cpu", hours=0.5, cached=False),
-    "find_start": Stage("stages.retraining", SMALL, "cpu", hours=1, retries=2, cached=False),
-    "scan_inbox": Stage("stages.retraining", LARGE, "cpu", hours=12, retries=2, cached=False),
-    "skip_curation": Stage("stages.retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
-    "examine_rows": Stage("stages.retraining", SMALL, "cpu", hours=1, retries=2, cached=False),
-    "skip_grading": Stage("stages.retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
+    "tabulate_study": Stage("stages.study", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "release": Stage("stages.release", WEIGHTS, "cpu", hours=6, retries=2, cached=False),
+    "summary": Stage("stages.pages", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "answers_page": Stage("stages.pages", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "audit": Stage("stages.audit", WEIGHTS, "cpu", hours=12, retries=2, cached=False),
+    "ledger": Stage("stages.ledger", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "trace": Stage("stages.rows", ROWS, "cpu", hours=WAIT, retries=2, cached=False),
+    "compare_models": Stage("stages.rows", ROWS, "cpu", hours=WAIT, retries=2, cached=False),
+    "forget": Stage("stages.rows", ROWS, "cpu", hours=WAIT, retries=2, cached=False),
+    "replay": Stage("stages.replay", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "mismatch": Stage("stages.mismatch", ROWS, "cpu", hours=WAIT, retries=2, cached=False),
+    "capacity": Stage("stages.capacity", SMALL, "cpu", hours=WAIT, cached=False),
+    "scan_inbox": Stage("stages.retraining", ROWS, "cpu", hours=12, retries=2, cached=False),
+    "skip_curation": Stage("stages.retraining", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "examine_rows": Stage("stages.retraining", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "skip_grading": Stage("stages.retraining", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
     "assess_learning_value": Stage(
-        "stages.retraining", SMALL, "cpu", hours=1, retries=2, cached=False
+        "stages.retraining", SMALL, "cpu", hours=WAIT, retries=2, cached=False
     ),
-    "keep_start": Stage("stages.retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
-    "record_skip": Stage("stages.retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
-    "conclude": Stage("stages.retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
-    "curation_page": Stage("stages.pages", SMALL, "cpu", hours=1, retries=2, cached=False),
-    "night_page": Stage("stages.pages", SMALL, "cpu", hours=0.5, retries=2, cached=False),
-    "drop_files": Stage("stages.retraining", SMALL, "cpu", hours=0.5, cached=False),
-    "name_released": Stage("stages.retraining", SMALL, "cpu", hours=0.5, cached=False),
-    "nights_page": Stage("stages.pages", SMALL, "cpu", hours=0.5, retries=2, cached=False),
-    "retrain_summary": Stage("stages.pages", SMALL, "cpu", hours=0.5, retries=2, cached=False),
+    "keep_start": Stage("stages.retraining", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "record_skip": Stage("stages.retraining", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "conclude": Stage("stages.retraining", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "tell_failure": Stage("stages.pages", SMALL, "cpu", hours=WAIT, retries=3, cached=False),
+    "curation_page": Stage("stages.pages", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "night_page": Stage("stages.pages", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "drop_files": Stage("stages.retraining", SMALL, "cpu", hours=WAIT, cached=False),
+    "name_released": Stage("stages.retraining", SMALL, "cpu", hours=WAIT, cached=False),
+    "nights_page": Stage("stages.pages", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "retrain_summary": Stage("stages.pages", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
 }
 
 

@@ -26,12 +26,14 @@ from flytekit import (
     workflow,
 )
 from flytekit.core.condition import Condition
+from flytekit.core.context_manager import BranchEvalMode, FlyteContextManager
 from flytekit.core.promise import Promise
-from flytekit.extras.accelerators import H100
+from flytekit.extras.accelerators import GPUAccelerator
+from flytekit.types.error import FlyteError
 from kubernetes.client import V1Container, V1PodSpec
 
 from tasks.errors import SettingsError
-from tasks.platform import literals, temporary
+from tasks.platform import literals, pod_log, temporary
 from tasks.platform.cache_version import code_digest
 from tasks.platform.resources import (
     IMAGES,
@@ -48,11 +50,14 @@ from tasks.platform.retries import recoverable
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
 
+Failure = FlyteError
+"""Why an execution failed, with the node that did; Flyte fills it in."""
 PRIMARY = "primary"
 """Name of the container of a pod that the stage runs in."""
 
 # Importing flytekit creates temporary folders.
 temporary.tidy()
+pod_log.configure()
 literals.register()
 
 
@@ -139,8 +144,22 @@ def either(
     """Wire a branch of a workflow: the promise of a yes or no decides which side runs.
 
     The sides are given as functions because Flyte looks at what is called between its
-    `if_` and its `then`.
+    `if_` and its `then`. A side may be a workflow with branches of its own.
     """
+    context = FlyteContextManager.current_context()
+    state = context.execution_state
+    if state is None or state.branch_eval_mode is not BranchEvalMode.BRANCH_ACTIVE:
+        return _branch(name, question, then, otherwise)
+    # Inside of a side that runs here, flytekit would run both sides of the inner branch.
+    inner = context.new_builder()
+    inner.in_a_condition = False
+    with FlyteContextManager.with_context(inner):
+        return _branch(name, question, then, otherwise)
+
+
+def _branch(
+    name: str, question: bool, then: Callable[[], Result], otherwise: Callable[[], Result]
+) -> Result:
     answer = cast("Promise", question).is_true()
     yes = conditional(name).if_(answer).then(cast("Promise", then()))
     return cast("Result", cast("Condition", yes).else_().then(cast("Promise", otherwise())))
@@ -160,7 +179,7 @@ def task_arguments(name: str) -> dict[str, Any]:
         "requests": needs,
         # Kubernetes takes a GPU only if the limit equals the request.
         "limits": needs,
-        "accelerator": H100 if stage.machine.gpus else None,
+        "accelerator": GPUAccelerator(stage.machine.accelerator) if stage.machine.gpus else None,
         "retries": stage.retries,
         "timeout": timedelta(hours=stage.hours),
         "interruptible": stage.interruptible,

@@ -5,7 +5,8 @@ import time
 import uuid
 from typing import NamedTuple, TypeVar
 
-from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.intake import Intake
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.rl_settings import RLSettings
 from data_schemas.scaled import RECIPES, has_judge, scaled
@@ -18,6 +19,8 @@ from tasks.platform.shell import in_pod, shell
 from tasks.provenance.lineage.connection import check_tracking_uri, require_access
 from tasks.provenance.lineage.shipping import begin
 from tasks.provenance.lineage.signatures.keys import find_signer
+from tasks.retraining import inbox, outcome, processed, worth
+from tasks.retraining.released import find_released
 from tasks.rl.recipe import open_recipe, pinned_source
 from tasks.settings import options
 from tasks.store import location
@@ -52,6 +55,22 @@ class Opened(NamedTuple):
 
     store: KeyedStore
     execution: Execution
+
+
+class Night(NamedTuple):
+    """Start of a retraining."""
+
+    settings: RetrainSettings
+    store: KeyedStore
+    execution: Execution
+    model: CheckpointRef
+    release: str
+    """Statement of the released version, which the result is to replace."""
+    known: list[DatasetRef]
+    held_out: DatasetRef
+    is_news: bool
+    message: str
+    """How the night ends without news; '' otherwise."""
 
 
 @shell("check_settings")
@@ -104,13 +123,40 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
     return options.with_own_code(options.with_room(options.with_sources(settings, sources)))
 
 
-@shell("check_retrain_settings")
-def check_retrain_settings(settings: RetrainSettings) -> RetrainSettings:
-    """Refuse settings of a retraining that cannot run, as `check_settings` does.
+@shell("open_night")
+def open_night(settings: RetrainSettings, from_inbox: str, model: str, store: str) -> Night:
+    """Open the store, find the released model, and look whether the inbox has a new file.
+
+    Without one the night ends here: this pod is small, and nothing else has started.
 
     Args:
-        settings: of the workflow. The released model and its length are checked as it is found.
+        settings: of the workflow; those that cannot run are refused, as `check_settings` does.
+        from_inbox: replaces `inbox` of the settings, unless empty.
+        model: replaces `release.name` of the settings, unless empty.
+        store: folder or s3:// prefix.
     """
+    settings = outcome.with_inputs(_checked(settings), from_inbox, model)
+    opened = _open(store, "retrain")
+    found = find_released(settings.release.name, opened.store.tracking_uri, opened.store.uri)
+    listing = inbox.list_files(settings.inbox)
+    done = processed.load(opened.store.uri, settings.inbox)
+    is_news = bool(processed.select(done, listing.files))
+    nothing = Intake(inbox=settings.inbox, files=(), left=dict(listing.left))
+    decision = worth.decide_reading(nothing, processed.waiting(done, listing.files))
+    return Night(
+        settings=settings,
+        store=opened.store,
+        execution=opened.execution,
+        model=found.model,
+        release=found.statement,
+        known=list(found.curated),
+        held_out=found.held_out,
+        is_news=is_news,
+        message="" if is_news else f"Not retrained: {decision.reason}.",
+    )
+
+
+def _checked(settings: RetrainSettings) -> RetrainSettings:
     _check("sft", settings.sft.engines, "sft")
     _check("grading", settings.grading.engines, "grade")
     _check("rl", settings.rl.engines, "rl")
@@ -177,6 +223,10 @@ def open_store(store: str, workflow: str) -> Opened:
         store: folder or s3:// prefix.
         workflow: its name: 'post_training', 'retrain' ...
     """
+    return _open(store, workflow)
+
+
+def _open(store: str, workflow: str) -> Opened:
     uri = location.absolute_store(store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     check_tracking_uri(tracking)

@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
-
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import (
     NO_DATASET,
@@ -33,7 +31,6 @@ from data_schemas.mixed import REPORT as MIX_REPORT
 from data_schemas.prompts import Problem
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.settings import RetrainSettings
-from tasks.engines.select import require
 from tasks.formats import night
 from tasks.formats.content import content_keys
 from tasks.formats.known import read_known
@@ -41,7 +38,7 @@ from tasks.formats.ledger_file import read_ledger
 from tasks.formats.readiness import fit_phase
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
-from tasks.platform.shell import in_pod, shell
+from tasks.platform.shell import shell
 from tasks.provenance.lineage.registry import RELEASED
 from tasks.provenance.lineage.stage import stage, workplace
 from tasks.provenance.lineage.statements import load_statement
@@ -56,19 +53,7 @@ from tasks.retraining import (
     suspicion,
     worth,
 )
-from tasks.retraining.released import find_released
 from tasks.store.objects import localise
-
-
-class Start(NamedTuple):
-    """Start of a retraining."""
-
-    settings: RetrainSettings
-    model: CheckpointRef
-    release: str
-    """Statement of the released version, which the result is to replace."""
-    known: list[DatasetRef]
-    held_out: DatasetRef
 
 
 class News(NamedTuple):
@@ -129,29 +114,6 @@ def name_released(settings: RetrainSettings, after: str) -> str:
         after: result of the retraining, which comes first.
     """
     return f"models:/{settings.release.name}@{RELEASED}"
-
-
-@shell("find_start")
-def find_start(settings: RetrainSettings, from_inbox: str, model: str, store: StoreRef) -> Start:
-    """Find the released model, the rows it knows and its held-out suites.
-
-    Args:
-        settings: of the workflow.
-        from_inbox: replaces `inbox` of the settings, unless empty.
-        model: replaces `release.name` of the settings, unless empty.
-        store: of the run.
-    """
-    settings = outcome.with_inputs(settings, from_inbox, model)
-    if not in_pod():  # the image of this pod differs from that of the stages with engines
-        require(settings.rl.engines)
-    released = find_released(settings.release.name, store.tracking_uri, store.uri)
-    return Start(
-        settings=settings,
-        model=released.model,
-        release=released.statement,
-        known=list(released.curated),
-        held_out=released.held_out,
-    )
 
 
 @shell("scan_inbox")
@@ -295,7 +257,7 @@ def record_skip(
     for status, settled in outcome.without_training(decision, files).items():
         processed.settle(store.uri, settings.inbox, settled, status, execution.id)
     asked = ruling.question(decision.held, settings.inbox, store.uri)
-    return _say(f"Not retrained: {decision.reason}.{asked}")
+    return f"Not retrained: {decision.reason}.{asked}"
 
 
 @shell("conclude")
@@ -328,9 +290,4 @@ def conclude(
         processed.settle(store.uri, settings.inbox, learned, end.status, execution.id)
     asked = ruling.question(decision.held, settings.inbox, store.uri)
     why = f"{practised}. Why it was trained: {decision.reason}.{asked}"
-    return _say(f"{end.message} {why} Report: {page}")
-
-
-def _say(message: str) -> str:
-    Console(soft_wrap=True, highlight=False).print(message, markup=False)
-    return message
+    return f"{end.message} {why} Report: {page}"

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -55,9 +56,12 @@ def end(tmp_path):
 
     def run(message: str) -> str:
         execution = Execution(id="e1", started=0.0)
-        return cast("Any", night_page).task_function(
+        said = cast("Any", night_page).task_function(
             message=message, store=store, execution=execution
         )
+        message, _, page = said.rpartition(" Page: ")
+        assert Path(page).is_file()  # also of a night that read nothing
+        return message
 
     return run
 
@@ -67,7 +71,8 @@ def test_every_end_of_a_night_is_told_under_its_own_name(heard, end, monkeypatch
     monkeypatch.setenv("EACHPROMPT_WEBHOOK", f"{address}/T0/secret")
 
     assert list(ENDS.values()) == [end(message) for message in ENDS.values()]
-    assert [f"[{name}] retraining e1: {text}" for name, text in ENDS.items()] == texts
+    told = [text.rpartition(" Page: ")[0] for text in texts]
+    assert [f"[{name}] retraining e1: {text}" for name, text in ENDS.items()] == told
 
 
 def test_without_a_webhook_nobody_is_told(heard, end, monkeypatch):

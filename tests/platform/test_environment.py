@@ -33,6 +33,22 @@ def test_a_switch_is_one_or_nought(text):
     assert (True, False) == (environment.switch("1"), environment.switch("0"))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "cpu=8",
+        "cpu=8,memory=32,disk=1Ti",
+        "cpu=0,memory=32Gi,disk=1Ti",
+        "cpu=8,memory=32Gi,disk=1Ti,gpus=8",
+        "cpu=8,memory=32Gi,disk=1Ti,gpu=8,accelerator=x",
+    ],
+)
+def test_a_machine_is_given_whole(text):
+    with pytest.raises(ValueError, match="give cpu=8,memory=32Gi,disk=200Gi"):
+        environment.machine(text)
+
+
 @pytest.mark.parametrize("text", ["a", "a@", "@b", "a@b c@d", "a@b,c"])
 def test_addresses_are_addresses(text):
     with pytest.raises(ValueError, match="separate e-mail addresses by commas"):

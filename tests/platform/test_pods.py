@@ -11,7 +11,6 @@ from flyteidl.core.literals_pb2 import LiteralMap
 from flytekit import FlyteContextManager
 from flytekit.core.type_engine import TypeEngine
 
-from data_schemas.artifacts import StoreRef
 from data_schemas.presets import NIGHTLY_SINGLE_NODE
 
 ROOT = Path(__file__).parents[2]
@@ -69,12 +68,13 @@ def test_a_pod_opens_the_store_and_returns_its_location(tmp_path):
 def test_flyte_retries_only_retryable_errors(tmp_path, monkeypatch, tracking_uri, kind, message):
     # In a pod, engines that only the images of other stages hold are no error.
     monkeypatch.setenv("FLYTE_INTERNAL_EXECUTION_ID", "run")
-    store = StoreRef(uri=str(tmp_path), id="s", tracking_uri=tracking_uri)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", tracking_uri)
+    store = str(tmp_path / "store")
 
     out = start(
         tmp_path,
-        "tasks.stages.retraining",
-        "find_start",
+        "tasks.stages.opening",
+        "open_night",
         {"settings": NIGHTLY_SINGLE_NODE, "from_inbox": "", "model": "", "store": store},
     )
 

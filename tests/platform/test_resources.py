@@ -32,7 +32,6 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "ingest_models",
         "ingest_retrain_models",
         "keep_start",
-        "check_retrain_settings",
         "name_released",
         "nights_page",
         "curation_page",
@@ -52,6 +51,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "collect_comparisons",
         "release",
         "summary",
+        "tell_failure",
         "answers_page",
         "audit",
         "ledger",
@@ -62,7 +62,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "mismatch",
         "capacity",
         "fit_settings",
-        "find_start",
+        "open_night",
         "scan_inbox",
         "skip_curation",
         "examine_rows",
@@ -77,6 +77,28 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
 def test_preemptible_stages_have_retries_and_time_to_commit():
     for stage in resources.STAGES.values():
         assert not stage.interruptible or (stage.retries >= 3 and stage.grace_s > 0)
+
+
+def test_a_stage_of_minutes_may_wait_half_a_day_for_a_node():
+    assert [] == [name for name, stage in resources.STAGES.items() if stage.hours < 4]
+
+
+def test_only_what_holds_models_asks_for_a_disk_that_does():
+    large = {name for name, stage in resources.STAGES.items() if stage.machine.disk == "1Ti"}
+    models = ("base", "parents", "candidates", "models", "retrain_models")
+
+    ingests = {f"ingest_{name}" for name in models}
+    assert {"upcycle", "merge", "release", "audit", *ingests} == large
+
+
+def test_a_cluster_names_its_own_machines():
+    gpus = "cpu=90,memory=900Gi,disk=3Ti,gpus=4,accelerator=nvidia-a100-80gb"
+    code = "resources.STAGES['rl'].machine, resources.REGISTRATION.variables"
+
+    shown = imported(code, EACHPROMPT_MACHINE_GPUS=gpus)
+
+    assert "cpu='90', memory='900Gi', disk='3Ti', gpus=4" in shown
+    assert f"'EACHPROMPT_MACHINE_GPUS': '{gpus}'" in shown  # so that tasks made in pods have it
 
 
 def imported(code: str, **environment: str) -> str:

@@ -3,11 +3,12 @@
 import sys
 
 import pytest
+from flytekit import task, workflow
 from flytekit.core.python_function_task import PythonFunctionTask
 
 from tasks.errors import SettingsError
 from tasks.platform import shell
-from tasks.platform.shell import task_arguments
+from tasks.platform.shell import either, subworkflow, task_arguments
 
 
 def evaluate(name: str) -> str:
@@ -19,6 +20,56 @@ def without_plugin(monkeypatch):
     """Stages of two processes in an installation without the Elastic plugin."""
     monkeypatch.setattr(shell, "PROCESSES", 2)
     monkeypatch.setitem(sys.modules, "flytekitplugins", None)
+
+
+@task
+def answered(of: bool) -> bool:
+    return of
+
+
+@task
+def ran(name: str, after: str) -> str:
+    return f"{after} {name}".strip()
+
+
+@subworkflow
+def inside(of: bool) -> str:
+    first = either(
+        "first",
+        answered(of=of),
+        lambda: ran(name="yes", after=""),
+        lambda: ran(name="no", after=""),
+    )
+    second = either(
+        "second",
+        answered(of=of),
+        lambda: ran(name="yes", after=first),
+        lambda: ran(name="no", after=first),
+    )
+    return ran(name="end", after=second)
+
+
+@workflow
+def outside(goes_in: bool, of: bool) -> str:
+    return either(
+        "outside",
+        answered(of=goes_in),
+        lambda: inside(of=of),
+        lambda: ran(name="out", after=""),
+    )
+
+
+@pytest.mark.parametrize(
+    ("goes_in", "of", "expected"),
+    [
+        (True, True, "yes yes end"),
+        (True, False, "no no end"),
+        (False, True, "out"),
+        (False, False, "out"),
+    ],
+)
+def test_a_side_of_a_branch_may_have_branches_of_its_own(goes_in, of, expected):
+    assert expected == outside(goes_in=goes_in, of=of)
 
 
 def test_the_cache_forgets_which_execution_asked():

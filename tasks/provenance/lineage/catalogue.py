@@ -32,7 +32,12 @@ from data_schemas.lineage_events import (
 )
 from tasks.errors import DataError, EngineError
 from tasks.provenance.lineage.connection import boundary, connect, sqlite_path
-from tasks.provenance.lineage.descriptions import EXPERIMENT_TAGS, PARENT, ROW_SOURCE
+from tasks.provenance.lineage.descriptions import (
+    EXPERIMENT_TAGS,
+    FLYTE_EXECUTION,
+    PARENT,
+    ROW_SOURCE,
+)
 from tasks.provenance.lineage.execution_runs import ExecutionRuns, attach
 from tasks.provenance.lineage.registry import (
     KEY,
@@ -102,6 +107,15 @@ class Catalogue:
                 self._finish(run, event)
             case MetricsLogged():
                 self._metrics(run, [event])
+
+    def fail(self, flyte_execution: str, reason: str) -> None:
+        """Mark the runs of an execution of Flyte as failed, whatever its stages say.
+
+        Raises:
+            EngineError: MLflow does not answer.
+        """
+        with boundary():
+            self._executions.fail(flyte_execution, reason)
 
     def run_id(self, run: str) -> str:
         """Return the MLflow run with this key, '' if there is none or MLflow does not answer."""
@@ -183,7 +197,9 @@ class Catalogue:
             ).info.run_id
         else:
             self._client.update_run(run_id, status="RUNNING")
-            for name, value in nested.items():
+            # Recover goes on with it in another execution of Flyte.
+            flyte = {name: event.tags[name] for name in (FLYTE_EXECUTION,) if name in event.tags}
+            for name, value in (nested | flyte).items():
                 self._client.set_tag(run_id, name, value)
         self._executions.resume(parent)
         self._runs[run] = run_id

@@ -24,6 +24,7 @@ STARTED = "eachprompt.started"
 """Start of the execution, Unix time in seconds."""
 FLYTE_EXECUTION = "flyte.execution"
 """project/domain/name; only on a cluster."""
+ERROR = "eachprompt.error"
 ROW_SOURCE = "row_source"
 PARENT = "mlflow.parentRunId"
 NOTE = "mlflow.note.content"
@@ -153,17 +154,26 @@ def describe_stage(
     return "\n\n".join(part for part in parts if part)[:_MAX_NOTE]
 
 
+def flyte_execution() -> str:
+    """Return project/domain/name of the execution of this pod; '' outside of a cluster."""
+    environment = os.environ
+    if "FLYTE_INTERNAL_EXECUTION_ID" not in environment:
+        return ""
+    return "/".join(
+        environment.get(f"FLYTE_INTERNAL_EXECUTION_{part}", "") for part in _FLYTE_PARTS
+    )
+
+
 def _source_tags() -> dict[str, str]:
     """Who and what runs: user, commit, image, execution on a cluster."""
     environment = os.environ
-    on_cluster = "FLYTE_INTERNAL_EXECUTION_ID" in environment
-    flyte = [environment.get(f"FLYTE_INTERNAL_EXECUTION_{part}", "") for part in _FLYTE_PARTS]
+    flyte = flyte_execution()
     tags = {
         "mlflow.user": _user(),
-        "mlflow.source.type": "JOB" if on_cluster else "LOCAL",
+        "mlflow.source.type": "JOB" if flyte else "LOCAL",
         "mlflow.source.git.commit": _commit(_ROOT),
         "mlflow.docker.image.uri": environment.get("FLYTE_INTERNAL_IMAGE", ""),
-        FLYTE_EXECUTION: "/".join(flyte) if on_cluster else "",
+        FLYTE_EXECUTION: flyte,
     }
     return {name: value for name, value in tags.items() if value}
 

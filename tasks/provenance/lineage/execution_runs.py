@@ -1,7 +1,7 @@
 """Runs of executions in MLflow: the parents that the runs of stages are nested in.
 
 A parent is made by the first event of its execution that arrives. It is running as long as one of
-its stages is, and has failed if the last attempt at one of them did.
+its stages is, and has failed if the last attempt at one of them did, or if Flyte says so.
 """
 
 import logging
@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 from tasks.errors import DataError, EngineError
 from tasks.provenance.lineage.connection import boundary
 from tasks.provenance.lineage.descriptions import (
+    ERROR,
     EXECUTION,
+    FLYTE_EXECUTION,
     NOTE,
     PARENT,
     STARTED,
@@ -71,6 +73,22 @@ class ExecutionRuns:
         ends = [child.info.end_time for child in children if child.info.end_time is not None]
         status = min(failed) if failed else "FINISHED"
         self._client.set_terminated(parent, status, end_time=max(ends, default=None))
+
+    def fail(self, flyte_execution: str, reason: str) -> None:
+        """End the runs of an execution of Flyte; none if it failed before there was one.
+
+        Flyte knows of failures that no stage saw, such as a pod that could not be made. A stage
+        that runs again, as Recover makes it do, resumes them.
+        """
+        found = self._client.search_runs(
+            [self._experiment], f"tags.`{FLYTE_EXECUTION}` = '{flyte_execution}'", max_results=_PAGE
+        )
+        # A recovered execution is named by the runs of its own stages only.
+        for parent in sorted({run.data.tags.get(PARENT, run.info.run_id) for run in found}):
+            tags = self._client.get_run(parent).data.tags
+            self._client.set_tag(parent, ERROR, reason)
+            self._client.set_tag(parent, NOTE, f"Failed: {reason}\n\n{tags.get(NOTE, '')}")
+            self._client.set_terminated(parent, "FAILED")
 
     def show_model(self, parent: str, model: str, *, released: bool) -> None:
         """Name the version of a model that an execution registered."""

@@ -34,12 +34,12 @@ from data_schemas.lineage_events import (
     VersionRestored,
 )
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
-from tasks.errors import DataError, EngineError, SettingsError
+from tasks.errors import DataError, EngineError, Preempted, SettingsError
 from tasks.platform.progress import say
 from tasks.plugins import references_in
 from tasks.provenance.lineage import builder, registration, statements
 from tasks.provenance.lineage.catalogue import STATEMENT, Catalogue
-from tasks.provenance.lineage.descriptions import NOTE, describe_stage, run_tags
+from tasks.provenance.lineage.descriptions import ERROR, NOTE, describe_stage, run_tags
 from tasks.provenance.lineage.origins import source_digest
 from tasks.provenance.lineage.registration import MODEL
 from tasks.provenance.lineage.row_sources import inherited, row_source_fact, sources_in
@@ -54,6 +54,8 @@ logger = logging.getLogger(__name__)
 
 Ref = TypeVar("Ref", CheckpointRef, DatasetRef, ReportRef)
 
+_STOPPED = (Preempted, KeyboardInterrupt, SystemExit)
+"""Somebody or something ended the process; nothing is wrong with the stage."""
 _SHIP_EVERY_S = 10.0
 """How stale MLflow's curves may be while a stage runs."""
 
@@ -300,11 +302,12 @@ class StageRecord:
         return f"   {rows_out:,} of {rows_in:,} rows" if rows_in else ""
 
     def fail(self, error: BaseException) -> None:
-        """Mark the MLflow run as failed, with the reason."""
+        """Mark the MLflow run as failed, or as killed if it was told to stop, with the reason."""
         if self._spool.open:
             reason = f"{type(error).__name__}: {error}"[:500]
             note = describe_stage(self._name, error=reason)
-            self._end("FAILED", {"eachprompt.error": reason, NOTE: note}, reachable=True)
+            status = "KILLED" if isinstance(error, _STOPPED) else "FAILED"
+            self._end(status, {ERROR: reason, NOTE: note}, reachable=True)
 
     def _ship(self) -> bool:
         if self._sender is not None:
@@ -334,7 +337,11 @@ class StageRecord:
             self._shipped = time.monotonic()
 
     def _end(
-        self, status: Literal["FINISHED", "FAILED"], tags: Mapping[str, str], *, reachable: bool
+        self,
+        status: Literal["FINISHED", "FAILED", "KILLED"],
+        tags: Mapping[str, str],
+        *,
+        reachable: bool,
     ) -> None:
         """End the run and close the spool, which remains if MLflow did not answer."""
         self._spool.append(StageFinished(status=status, tags=dict(tags)))

@@ -3,13 +3,13 @@
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
-from tasks.platform.resources import LARGE, Stage, add_stages
+from tasks.platform.resources import WEIGHTS, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import stage
 from tasks.recipes.grove_moe import upcycling
 from tasks.recipes.grove_moe.settings import UpcyclingSettings
 
-add_stages({"upcycle": Stage("recipes.grove_moe.task", LARGE, "cpu", hours=6, retries=2)})
+add_stages({"upcycle": Stage("recipes.grove_moe.task", WEIGHTS, "cpu", hours=6, retries=2)})
 
 
 @shell("upcycle")

@@ -13,7 +13,7 @@ from tasks.engines.select import open_rollout, opened_rollouts
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.progress import progress
-from tasks.platform.resources import H100_NODE, SMALL, Stage, add_stages
+from tasks.platform.resources import GPU_NODE, SMALL, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import StageRecord, stage
 from tasks.recipes.promptcot import (
@@ -58,22 +58,16 @@ add_stages(
     {
         "seed_recipe": Stage("recipes.promptcot.task", SMALL, "cpu", hours=0.5),
         "begin_synthesis": Stage("recipes.promptcot.task", SMALL, "cpu", hours=1),
-        "measure_writer": Stage(
-            "recipes.promptcot.task", H100_NODE, "rollout", hours=12, retries=3
-        ),
+        "measure_writer": Stage("recipes.promptcot.task", GPU_NODE, "rollout", hours=12, retries=3),
         "expect_rationales": Stage(
-            "recipes.promptcot.task", H100_NODE, "rollout", hours=24, retries=3
+            "recipes.promptcot.task", GPU_NODE, "rollout", hours=24, retries=3
         ),
         "maximise_rationales": Stage(
-            "recipes.promptcot.task", H100_NODE, "rollout", hours=24, retries=3
+            "recipes.promptcot.task", GPU_NODE, "rollout", hours=24, retries=3
         ),
-        "write_problems": Stage(
-            "recipes.promptcot.task", H100_NODE, "rollout", hours=24, retries=3
-        ),
-        "label_problems": Stage(
-            "recipes.promptcot.task", H100_NODE, "rollout", hours=48, retries=3
-        ),
-        "prefer": Stage("recipes.promptcot.task", H100_NODE, "trainer", hours=24, retries=3),
+        "write_problems": Stage("recipes.promptcot.task", GPU_NODE, "rollout", hours=24, retries=3),
+        "label_problems": Stage("recipes.promptcot.task", GPU_NODE, "rollout", hours=48, retries=3),
+        "prefer": Stage("recipes.promptcot.task", GPU_NODE, "trainer", hours=24, retries=3),
         "take_as_many": Stage("recipes.promptcot.task", SMALL, "cpu", hours=0.5),
         "measure_synthesis": Stage("recipes.promptcot.task", SMALL, "cpu", hours=0.5, retries=2),
         "tabulate_synthesis": Stage(

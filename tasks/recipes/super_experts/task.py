@@ -6,7 +6,7 @@ from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import PipelineSettings
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
-from tasks.platform.resources import H100_NODE, Stage, add_stages
+from tasks.platform.resources import GPU_NODE, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import stage
 from tasks.recipes.super_experts import expert_profile as super_experts
@@ -17,7 +17,7 @@ from tasks.store.files import canonical_json, write_bytes
 add_stages(
     {
         "profile_experts": Stage(
-            "recipes.super_experts.task", H100_NODE, "trainer", hours=6, retries=2, cached=False
+            "recipes.super_experts.task", GPU_NODE, "trainer", hours=6, retries=2, cached=False
         )
     }
 )
