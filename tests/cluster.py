@@ -2,8 +2,9 @@
 
 It reads the protobufs of `pyflyte package`, resolves bindings into inputs.pb on S3, fills the
 templates of a container's command, and reads outputs.pb or error.pb. A recoverable error or a
-killed pod is tried again, as often as the task says, on an empty disk. It knows nothing of
-scheduling, images, quotas, caches, Flyte's console, or how a webhook delivers secrets.
+killed pod is tried again, as often as propeller would, on an empty disk. When an execution fails,
+it runs the node for that. It knows nothing of scheduling, images, quotas, caches, Flyte's console,
+or how a webhook delivers secrets.
 """
 
 import json
@@ -11,8 +12,9 @@ import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,34 @@ from tasks.store.interface import store_at
 ROOT = Path(__file__).parents[1]
 PROJECT, DOMAIN, EXECUTION = "eachprompt", "development", "f0123456789abcdef"
 Literals = dict[str, Literal]
+
+
+SYSTEM_RETRIES = 3
+"""propeller's `max-node-retries-system-failures` by default."""
+
+
+class End(StrEnum):
+    """How an attempt ended that may be tried again."""
+
+    RECOVERABLE = "recoverable"
+    """The task said so: one of its own retries."""
+    LOST = "lost"
+    """Deleted, killed, or gone with its node."""
+
+
+def tries_again(ends: Sequence[End], retries: int, kind: str = "python-task") -> bool:
+    """Decide as propeller does whether there is another attempt after these.
+
+    A lost pod counts against a budget of the platform, whatever the task's retries are; a lost
+    worker of a PyTorchJob is a failure of the task.
+    """
+    lost = 0 if kind == "pytorch" else sum(end is End.LOST for end in ends)
+    return lost <= SYSTEM_RETRIES and len(ends) - lost <= retries
+
+
+def is_interruptible(ends: Sequence[End]) -> bool:
+    """Whether the attempt after these may run on a node that can be taken away: not the last."""
+    return sum(end is End.LOST for end in ends) < SYSTEM_RETRIES
 
 
 class PodError(Exception):
@@ -90,7 +120,16 @@ class Cluster:
         """Execute a workflow."""
         spec = _read(self.package, "2", WorkflowSpec)[workflow]
         below = {template.id.name: template for template in spec.sub_workflows}
-        return self._workflow(spec.template, below, inputs, workflow.rpartition(".")[2])
+        path = workflow.rpartition(".")[2]
+        try:
+            return self._workflow(spec.template, below, inputs, path)
+        except PodError as error:
+            if spec.template.HasField("failure_node"):
+                node = spec.template.failure_node
+                given = {one.var: _resolve(one.binding, {"": inputs}) for one in node.inputs}
+                given["err"].scalar.union.value.scalar.error.message = str(error)
+                self.task(node.task_node.reference_id.name, given, f"{path}/{node.id}")
+            raise
 
     def _workflow(
         self,
@@ -156,7 +195,9 @@ class Cluster:
             PodError: the error is not recoverable, or no attempt is left.
         """
         template = self._tasks[name].template
-        for number in range(template.metadata.retries.retries + 1):
+        ends: list[End] = []
+        while tries_again(ends, template.metadata.retries.retries, template.type):
+            number = len(ends)
             place = store_at(f"{self.bucket}/{EXECUTION}/{path}/{number}")
             place.write_bytes(LiteralMap(literals=inputs).SerializeToString(), "inputs.pb")
             code = self._pod(name, path, number, place.uri, index)
@@ -169,8 +210,10 @@ class Cluster:
                 self.attempts.append((name, ContainerError.Kind.Name(error.kind)))
                 if error.kind != ContainerError.RECOVERABLE:
                     raise PodError(error.message)
+                ends.append(End.RECOVERABLE)
             else:
                 self.attempts.append((name, f"exit code {code}"))
+                ends.append(End.LOST)
         raise PodError(f"{name}: no attempt is left")
 
     def _pod(self, name: str, path: str, number: int, place: str, index: int) -> int:
@@ -210,6 +253,7 @@ class Cluster:
         secrets = {
             secret.env_var: self.secrets[secret.group, secret.key]
             for secret in template.security_context.secrets
+            if (secret.group, secret.key) in self.secrets  # a missing one is an unset variable
         }
         own = {item.key: item.value for item in template.container.env}
         places = {"HOME": str(disk), "TMPDIR": str(disk), "PATH": os.environ["PATH"]}

@@ -1,16 +1,31 @@
-"""The configuration and the pod template of the guide fit what is registered."""
+"""The guide, carried out: its commands against a Flyte that compiles, its pod template merged."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from textwrap import dedent
 
+import pytest
 import yaml
 from flyteidl.core.tasks_pb2 import TaskTemplate
+from google.protobuf.json_format import MessageToDict
 
 from tasks.platform import resources
+from tests.admin import recording_admin
 from tests.compiler import Platform, check_resources
 from tests.packages import ROOT
 
 GUIDE = (ROOT / "containers" / "README.md").read_text()
+STEPS = GUIDE.partition("## From nothing to a nightly run on Flyte")[2].partition("\n### ")[0]
+IMAGES = GUIDE.partition("## Build and name them")[2].partition("\n## ")[0]
+IGNORED = shutil.ignore_patterns("__pycache__")
+COMMANDS = ("docker", "export", "unset", "flytectl", "kubectl", "cat", "pyflyte")
+"""First words of the blocks that a reader types."""
+OTHERS = ("docker", "flytectl", "kubectl")
+"""Programs of other projects, which write down their arguments here."""
 
 
 def snippet(first: str) -> dict:
@@ -60,3 +75,93 @@ def test_the_pod_template_mounts_nothing_that_a_stage_asks_for():
     assert "/dev/shm" not in mounted
     key = next(one["value"] for one in default["env"] if one["name"] == "EACHPROMPT_SIGNING_KEY")
     assert any(key.startswith(f"{path}/") for path in mounted)
+
+
+def script() -> str:
+    """All shell lines of the guide, in order, with names in place of what a reader fills in."""
+    blocks = re.findall(r"(?:^ {4,}\S.*\n)+", IMAGES + STEPS, re.MULTILINE)
+    lines = "".join(dedent(one) for one in blocks if one.split()[0] in COMMANDS)
+    for word, name in (
+        ("REGISTRY", "registry.example"),
+        ("BUCKET", "shop"),
+        ("sha256:...", "sha256:" + 64 * "a"),
+        ("=...", "=secret"),
+    ):
+        lines = lines.replace(word, name)
+    return lines
+
+
+@pytest.fixture(scope="module")
+def carried_out(tmp_path_factory):
+    """What arrives at a Flyte that is configured as the guide says, and what other programs did."""
+    folder = tmp_path_factory.mktemp("guide")
+    programs = folder / "bin"
+    programs.mkdir()
+    for name in OTHERS:
+        (programs / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {folder}/others\n')
+        (programs / name).chmod(0o755)
+    limits = snippet("task_resources:")["task_resources"]["limits"]
+    platform = Platform(limits=limits | {"ephemeral-storage": limits["ephemeralStorage"]})
+    (folder / "messages").mkdir()
+    with recording_admin(folder / "messages", platform) as registered:
+        config = folder / "flyte.yaml"
+        config.write_text(f"admin:\n  endpoint: {registered.endpoint}\n  insecure: true\n")
+        own = {name: one for name, one in os.environ.items() if not name.startswith("EACHPROMPT_")}
+        path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), own["PATH"]])
+        checkout = folder / "checkout"
+        for part in ("workflows", "tasks", "data_schemas"):
+            shutil.copytree(ROOT / part, checkout / part, ignore=IGNORED)
+        shutil.copy(ROOT / "lock_cpu.txt", checkout)
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail"],
+            input=script(),
+            cwd=checkout,
+            env=own
+            | {"PATH": path, "HOME": str(folder), "FLYTECTL_CONFIG": str(config)}
+            | {"PYTHONPATH": str(checkout)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert 0 == done.returncode, script() + done.stdout[-3000:] + done.stderr[-3000:]
+    return registered, (folder / "others").read_text()
+
+
+def test_the_commands_of_the_guide_register_and_start_what_they_say(carried_out):
+    registered, others = carried_out
+
+    started = [request.spec.launch_plan.name for request in registered.started]
+    assert ["cpu_smoke", "workflows.audit.audit", "single_node"] == started
+    assert "nightly_retrain" in registered.active
+    assert {"eachprompt/production"} == {f"{one.project}/{one.domain}" for one in registered.ids}
+    assert "kubectl create secret generic eachprompt-signing" in others
+
+
+def test_the_values_of_the_guide_are_those_of_the_pods(carried_out):
+    registered, _ = carried_out
+    rl, curate = (registered.tasks[f"tasks.stages.{name}"] for name in ("rl.rl", "curation.curate"))
+
+    accelerator = rl.extended_resources.gpu_accelerator.device
+    assert ("nvidia-h100", "eachprompt-h100") == (accelerator, rl.metadata.pod_template_name)
+    (asked,) = [c for c in [curate.container] if c.image]
+    assert "registry.example/cpu@sha256:" + 64 * "a" == asked.image
+    assert {"8", "32Gi", "200Gi"} == {one.value for one in asked.resources.requests}
+
+
+def test_the_pod_template_of_the_guide_merges_into_every_pod(carried_out):
+    registered, _ = carried_out
+    template = snippet("apiVersion: v1")["template"]["spec"]
+    (default,) = template["containers"]
+    for name, task in registered.tasks.items():
+        pod = MessageToDict(task.k8s_pod.pod_spec) if task.HasField("k8s_pod") else {}
+        (own,) = pod.get("containers", [{}])
+        mounts = [*own.get("volumeMounts", []), *default["volumeMounts"]]
+        # What propeller adds by itself for shared memory.
+        paths = [one["mountPath"] for one in mounts]
+        paths += ["/dev/shm"] * task.extended_resources.HasField("shared_memory")
+        assert len(paths) == len(set(paths)), name
+        variables = [one["name"] for one in default["env"]]
+        variables += [one["name"] for one in own.get("env", [])]
+        variables += [one.key for one in task.container.env]
+        variables += [one.env_var for one in task.security_context.secrets]
+        assert len(variables) == len(set(variables)), name
