@@ -308,7 +308,7 @@ def test_a_study_of_any_size_has_few_nodes(workflows):
 
 
 def test_retraining_asks_three_times_whether_it_is_worth_it(workflows):
-    nodes = workflows["workflows.retrain.retraining"].template.nodes
+    nodes = workflows["workflows.retrain.night"].template.nodes
     questions = [node for node in nodes if node.HasField("branch_node")]
 
     names = ["worth_reading", "worth_grading", "worth_learning"]

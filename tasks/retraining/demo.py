@@ -7,12 +7,12 @@ import json
 import random
 from collections.abc import Mapping
 from itertools import islice, pairwise
-from pathlib import Path
 
 from data_schemas.prompts import Domain
 from tasks.curation.marketplace.drawing import DRAWERS, draw_items
 from tasks.curation.marketplace.items import Item
 from tasks.errors import SettingsError
+from tasks.store.interface import store_at
 
 GOOD, DRIFT, POISON, BAD, NOTHING = "good rows", "drift", "a poisoned file", "a bad file", "nothing"
 NIGHTS = (GOOD, DRIFT, POISON, BAD, NOTHING)
@@ -33,15 +33,18 @@ facets: {price: "{price}"}
 """
 
 
-def drop(night: str, inbox: Path) -> list[Path]:
-    """Write the files of one night, and return them.
+def drop(night: str, inbox: str) -> list[str]:
+    """Write the files of one night into a folder or an s3:// prefix, and return their names.
 
     Raises:
         SettingsError: there is no such night.
     """
     if night not in NIGHTS:
         raise SettingsError(f"there is no night {night!r}; choose from {', '.join(NIGHTS)}")
-    return [_write(inbox / name, payload) for name, payload in _files(night).items()]
+    files = _files(night)
+    for name, payload in files.items():
+        store_at(inbox).write_bytes(payload, name)
+    return list(files)
 
 
 def _files(night: str) -> Mapping[str, bytes]:
@@ -101,9 +104,3 @@ def _quiz(item: Item, price: int) -> dict[str, object]:
 
 def _lines(rows: list[dict[str, object]]) -> bytes:
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
-
-
-def _write(path: Path, payload: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(payload)
-    return path

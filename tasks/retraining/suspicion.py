@@ -19,6 +19,7 @@ from data_schemas.intake import InboxFile
 from data_schemas.prompts import Facet, Problem
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.raw_files import RowPlace
+from tasks.curation.adapters.general import COMPARISON
 from tasks.formats.content import content_key
 from tasks.formats.known import rows_of_files
 from tasks.retraining import drift
@@ -31,6 +32,10 @@ MAX_CONTRADICTIONS = 0.2
 """Share of the problems of a file with another answer than known. Fewer are chance: a question may
 have several right answers, and code several sets of tests."""
 MIN_CONTRADICTIONS = 5
+_JUDGE = (
+    " (comparisons of answers train a judge, which a night does not: eachprompt judge --files; "
+    "then name it in rl.rewards)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,8 @@ class FileRows:
         """Why people must look at the file; '' if they need not."""
         if self.unusable >= MIN_UNUSABLE and self.unusable > MAX_UNUSABLE * self.rows:
             reasons = ", ".join(f"{name} {count}" for name, count in sorted(self.reasons.items()))
-            return f"{self.unusable} of {self.rows} rows cannot be used: {reasons}"
+            hint = _JUDGE if COMPARISON in self.reasons else ""
+            return f"{self.unusable} of {self.rows} rows cannot be used: {reasons}{hint}"
         limit = max(MIN_CONTRADICTIONS, MAX_CONTRADICTIONS * self.problems)
         if self.contradictions >= limit:
             return (

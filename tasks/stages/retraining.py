@@ -1,7 +1,6 @@
 """Flyte shells of retraining: released model, new files, learning value, what became of them."""
 
 import json
-from pathlib import Path
 from typing import NamedTuple
 
 from data_schemas.arrow import read_table
@@ -97,11 +96,10 @@ def drop_files(night: str, after: str, store: StoreRef) -> Dropped:
     Args:
         night: one of `tasks.retraining.demo.NIGHTS`.
         after: result of the night before, which comes first.
-        store: a folder; the inbox is in it.
+        store: of the run; the inbox is in it.
     """
     inbox = f"{store.uri}/inbox"
-    Path(inbox).mkdir(exist_ok=True)
-    demo.drop(night, Path(inbox))
+    demo.drop(night, inbox)
     return Dropped(inbox=inbox, store=store.uri)
 
 

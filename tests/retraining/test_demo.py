@@ -24,16 +24,16 @@ def rows(path: Path) -> list[dict]:
 
 
 def test_the_first_night_has_problems_of_all_domains_with_solutions(tmp_path):
-    (monday,) = demo.drop(demo.GOOD, tmp_path)
+    (monday,) = demo.drop(demo.GOOD, str(tmp_path))
 
-    found = rows(monday)
+    found = rows(tmp_path / monday)
     assert len(DRAWERS) * demo.NUM_ROWS == len(found) == len({row["prompt"] for row in found})
     assert all(row["response"].startswith("<think>") for row in found)
     assert len(found) >= NIGHTLY_DEMO.min_rows
 
 
 def test_the_second_night_has_a_mapping_and_no_english(tmp_path):
-    demo.drop(demo.DRIFT, tmp_path)
+    demo.drop(demo.DRIFT, str(tmp_path))
     (file,) = list_files(str(tmp_path)).files
 
     assert file.mapping is not None
@@ -42,8 +42,8 @@ def test_the_second_night_has_a_mapping_and_no_english(tmp_path):
 
 
 def test_the_poisoned_night_contradicts_known_rows_and_needs_people(tmp_path):
-    (wednesday,) = demo.drop(demo.POISON, tmp_path)
-    found = rows(wednesday)
+    (wednesday,) = demo.drop(demo.POISON, str(tmp_path))
+    found = rows(tmp_path / wednesday)
     sample_world.generate(NIGHTLY_DEMO.curation.seed, tmp_path)
     known = {}
     for line in (tmp_path / sample_world.PROBLEMS).read_text().splitlines():
@@ -63,14 +63,22 @@ def test_the_poisoned_night_contradicts_known_rows_and_needs_people(tmp_path):
 
 
 def test_no_row_of_the_bad_night_can_be_read(tmp_path):
-    (thursday,) = demo.drop(demo.BAD, tmp_path)
+    (thursday,) = demo.drop(demo.BAD, str(tmp_path))
 
-    for line in thursday.read_text().splitlines():
+    for line in (tmp_path / thursday).read_text().splitlines():
         with pytest.raises(json.JSONDecodeError):
             json.loads(line)
 
 
 def test_the_last_night_brings_nothing_and_there_is_no_sixth(tmp_path):
-    assert [] == demo.drop(demo.NOTHING, tmp_path)
+    assert [] == demo.drop(demo.NOTHING, str(tmp_path))
     with pytest.raises(SettingsError, match="choose from good rows, drift"):
-        demo.drop("saturday", tmp_path)
+        demo.drop("saturday", str(tmp_path))
+
+
+def test_the_nights_come_to_an_inbox_in_s3_as_well(bucket):
+    for night in demo.NIGHTS:
+        demo.drop(night, "s3://bucket/demo/inbox")
+
+    found = [file.key for file in list_files("s3://bucket/demo/inbox").files]
+    assert ["monday.jsonl", "quiz/tuesday.jsonl", "thursday.jsonl", "wednesday.jsonl"] == found

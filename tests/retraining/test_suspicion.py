@@ -36,6 +36,11 @@ def rows(total=100, unusable=0, problems=100, contradictions=0) -> FileRows:
         (FileRows(1, 1, {"not_json": 1}, 0, 0), ""),
         (FileRows(4, 4, {"not_json": 4}, 0, 0), ""),
         (FileRows(5, 5, {"not_json": 5}, 0, 0), "5 of 5 rows cannot be used: not_json 5"),
+        (
+            FileRows(9, 9, {"comparison": 9}, 0, 0),
+            "9 of 9 rows cannot be used: comparison 9 (comparisons of answers train a judge, which "
+            "a night does not: eachprompt judge --files",
+        ),
         (rows(unusable=51), "51 of 100 rows cannot be used: not_json 51"),
         (rows(contradictions=19), ""),
         (rows(contradictions=20), "20 of 100 problems have another answer than the same question"),

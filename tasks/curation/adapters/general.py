@@ -12,6 +12,10 @@ from tasks.store.files import canonical_json
 
 _REASONING = (Domain.MATHS, Domain.CODE, Domain.INSTRUCTION)
 """Domains whose demonstrations teach the reasoning parent, unless a row says otherwise."""
+COMPARISON = "comparison"
+"""Reason for which a row is refused that compares answers."""
+_COMPARED = ({"response1", "response2"}, {"output_1", "output_2"}, {"chosen", "rejected"})
+"""Columns of PandaLM, LLMBar and sets of preferences."""
 _M_IFEVAL_LANGUAGES = ("es", "fr", "ja")
 
 
@@ -85,8 +89,10 @@ def prompt_jsonl(row: RawRow, source: str = "prompt_jsonl") -> list[Item]:
     `conversations` with `from` and `value` (ShareGPT) are messages. `parent` may be left out. With
     an answer, the response is verified. Cells of a CSV file are text: an empty one counts as
     missing, and `messages` is JSON. `source` and `source_row` are always overwritten: a row cannot
-    declare its own origin.
+    declare its own origin. Two answers of one task are refused with the name of what they train.
     """
+    if any(pair <= row.fields.keys() for pair in _COMPARED):
+        raise BadRow(COMPARISON, "two answers of one task train a judge: eachprompt judge --files")
     fields = {name: value for name, value in row.fields.items() if value not in ("", None)}
     key = fields.get("id", row.key)
     if "prompt" in fields and "messages" not in fields:

@@ -62,3 +62,13 @@ def test_a_chat_of_another_form_is_refused(turns, message):
 
     found = refused.value.detail if isinstance(refused.value, BadRow) else str(refused.value)
     assert message in found
+
+
+@pytest.mark.parametrize(
+    "pair", [("response1", "response2"), ("output_1", "output_2"), ("chosen", "rejected")]
+)
+def test_a_comparison_of_answers_is_refused_with_what_it_trains(pair):
+    row = {"prompt": "Sell this lamp.", "domain": "open_text", "language": "en"}
+
+    with pytest.raises(BadRow, match="train a judge: eachprompt judge --files"):
+        prompt_jsonl(RawRow("1", "0" * 64, row | dict.fromkeys(pair, "A lamp.")))
