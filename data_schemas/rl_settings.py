@@ -189,6 +189,23 @@ class JudgeSettings(Settings):
         return self
 
 
+class ErrorRates(Settings):
+    """How often a verifier is known to err."""
+
+    false_positive: float = Field(default=0.0, ge=0.0, lt=1.0, description="wrong, but accepted")
+    false_negative: float = Field(default=0.0, ge=0.0, lt=1.0, description="right, but rejected")
+
+    @model_validator(mode="after")
+    def _verdicts_inform(self) -> Self:
+        if self.false_positive + self.false_negative >= 1.0:
+            raise ValueError(
+                f"false_positive {self.false_positive} + false_negative {self.false_negative} is 1 "
+                "or more: such verdicts say nothing of a response, or the opposite; use another "
+                "verifier"
+            )
+        return self
+
+
 class RewardSettings(Settings):
     """The reward of a verdict, and the shaping penalties added to it."""
 
@@ -203,6 +220,11 @@ class RewardSettings(Settings):
     code: CodeReward = CodeReward.PASS_RATE
     maths: MathsReward = MathsReward.VALUE
     judge: JudgeSettings = JudgeSettings()
+    error_rates: dict[str, ErrorRates] = Field(
+        default={},
+        description="by the verifier that problems name; rewards and pass rates are corrected for "
+        "them (2510.00915, backward); needs an advantage without a standard deviation",
+    )
     canary_every: int = Field(
         default=10,
         ge=1,
@@ -362,6 +384,19 @@ class RLSettings(Settings):
             raise ValueError(
                 "advantage 'maxrl' divides by the mean score, and rewards.maths 'rule' has scores "
                 "below 0; use 'value'"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _corrections_are_not_cancelled(self) -> Self:
+        divides = self.advantage == "grpo" or (
+            self.advantage == "of_loss" and self.loss.kind != PolicyLoss.DR_GRPO
+        )
+        if self.rewards.error_rates and divides:
+            raise ValueError(
+                f"rewards.error_rates changes nothing with advantage '{self.advantage}': division "
+                "by the standard deviation of the group cancels it. Set advantage to 'centred' or "
+                "'rloo'"
             )
         return self
 

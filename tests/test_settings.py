@@ -294,3 +294,29 @@ def test_a_truncated_distribution_is_of_evaluation_and_refused_in_training(name,
 def test_truth_is_no_number_and_counts_have_an_end(given, problem):
     with pytest.raises(ValidationError, match=problem):
         PipelineSettings.model_validate(given)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"rewards": {"error_rates": {"final_answer": {"false_positive": 0.02}}}},
+            "division by the standard deviation of the group cancels it. Set advantage to "
+            "'centred' or 'rloo'",
+        ),
+        (
+            {
+                "advantage": "rloo",
+                "rewards": {
+                    "error_rates": {"choice": {"false_positive": 0.6, "false_negative": 0.4}}
+                },
+            },
+            "such verdicts say nothing of a response",
+        ),
+    ],
+)
+def test_error_rates_that_correct_nothing_are_refused(changes, message):
+    with pytest.raises(ValidationError) as refused:
+        RLSettings.model_validate({"domains": {"maths": 1.0}, **changes})
+
+    assert message in str(refused.value)

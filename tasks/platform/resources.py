@@ -236,6 +236,7 @@ STAGES = {
     "study_cells": Stage("stages.study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
     "study_variant": Stage("stages.study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
     "study_cell": Stage("stages.study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
+    "inject_noise": Stage("stages.study", SMALL, "cpu", hours=WAIT),
     "measure_cell": Stage("stages.study", SMALL, "cpu", hours=WAIT, retries=2),
     # Prints its table, and writes a file outside.
     "tabulate_study": Stage("stages.study", SMALL, "cpu", hours=WAIT, retries=2, cached=False),

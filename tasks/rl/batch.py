@@ -16,15 +16,16 @@ import numpy as np
 import torch
 
 from data_schemas.ledger import GroupOutcome
-from data_schemas.rl_settings import MathsReward, RLSettings, RouterReplay
+from data_schemas.rl_settings import ErrorRates, MathsReward, RLSettings, RouterReplay
 from data_schemas.rollouts import ScoredRollout
 from tasks.algorithms.advantages import estimate, signed_scores
+from tasks.algorithms.noisy_verdicts import corrected_rewards
 from tasks.algorithms.packing import pad_rows
 from tasks.algorithms.routing import pad_traces
 from tasks.algorithms.zero_variance import rl_zvp_advantages
 from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
 from tasks.errors import EngineError
-from tasks.rl.groups import CollectedGroup
+from tasks.rl.groups import CollectedGroup, error_rates
 
 SIGNED = ("final_answer", "rule_answer")
 """Verifiers whose verdicts 1 and 0 are the rewards +1 and -1 under `rewards.maths = rule`."""
@@ -56,6 +57,13 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
     width = max(map(len, rows))
     verdicts = [_padded([item.verdict.score for item in row], width, None) for row in rows]
     scores_PG = torch.tensor([[score or 0.0 for score in row] for row in verdicts])
+    if settings.rewards.error_rates:
+        rates = [error_rates(settings, entry.group.problem) or ErrorRates() for entry in groups]
+        scores_PG = corrected_rewards(
+            scores_PG,
+            torch.tensor([one.false_positive for one in rates]),
+            torch.tensor([one.false_negative for one in rates]),
+        )
     if settings.rewards.maths is MathsReward.RULE:
         signed_P1 = torch.tensor([[entry.group.problem.verifier in SIGNED] for entry in groups])
         scores_PG = torch.where(signed_P1, signed_scores(scores_PG), scores_PG)

@@ -25,6 +25,7 @@ from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
 from data_schemas.scoring import Finished, Scored
+from tasks.algorithms.noisy_verdicts import corrected_pass_rate
 from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
 from tasks.algorithms.routing import check_trace
 from tasks.algorithms.scheduling import IN_FLIGHT
@@ -38,6 +39,7 @@ from tasks.rl.groups import (
     OpenGroup,
     check_abstentions,
     decide_outcome,
+    error_rates,
     fill,
     mean_length,
     num_alive,
@@ -612,8 +614,12 @@ class Collector:
         """Record a prompt's group; return the change of its pass rate, 0 if there is none."""
         self._earlier.remember(group.stream, group.rollouts)
         bare = [item.verdict for item in items if is_bare(item.rollout)]
-        solved = sum(verdict.solved for verdict in bare)
+        solved: float = sum(verdict.solved for verdict in bare)
         num_scored = sum(not verdict.abstained for verdict in bare)
+        if num_scored and (known := error_rates(self._settings, group.problem)):
+            solved = num_scored * corrected_pass_rate(
+                solved / num_scored, known.false_positive, known.false_negative
+            )
         before = self._history.of(group.problem.id).last_pass_rate
         lengths = [rollout.num_sampled for rollout in group.rollouts]
         expected = self._neighbours.expected_pass_rate(group.problem)

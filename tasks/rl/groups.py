@@ -23,7 +23,7 @@ import torch
 from data_schemas.agent_turns import AgentTurn
 from data_schemas.ledger import GroupOutcome
 from data_schemas.prompts import Problem
-from data_schemas.rl_settings import RLSettings
+from data_schemas.rl_settings import ErrorRates, RLSettings
 from data_schemas.rollouts import Rollout, RolloutGroup, RouterTrace, StopReason
 from data_schemas.verdicts import SCORE_TOLERANCE
 from tasks.algorithms.advantages import has_variance
@@ -146,6 +146,11 @@ class CollectedGroup:
     """None: a prompt of the stream."""
     advantages: tuple[float, ...] | None = None
     """Of its responses, from a recipe that compares them beyond the group; None: group-relative."""
+
+
+def error_rates(settings: RLSettings, problem: Problem) -> ErrorRates | None:
+    """Look up how often the verifier of a problem errs; None if the settings do not say."""
+    return settings.rewards.error_rates.get(problem.verifier.partition("@")[0])
 
 
 def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:

@@ -124,7 +124,7 @@ class History:
     def remember(
         self,
         problem_id: str,
-        solved: int,
+        solved: float,
         scored: int,
         lengths: Sequence[int],
         expected: float | None = None,
@@ -133,7 +133,7 @@ class History:
 
         Args:
             problem_id: of the prompt.
-            solved: responses that solved it.
+            solved: responses that solved it, after any correction for the verifier's errors.
             scored: responses with a verdict.
             lengths: tokens of its responses.
             expected: pass rate that the records predicted before the group.

@@ -5,14 +5,18 @@ Three dynamic tasks, because Flyte allows 100 nodes in a workflow: a study may h
 stopped goes on.
 """
 
+from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.graded import GradedProblem
+from data_schemas.noise_study import InjectedNoise
 from data_schemas.study import Cell, Evidence, Measures, Plan
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck
 from tasks.platform.shell import fan_out, shell
 from tasks.provenance.lineage.stage import stage
+from tasks.rl.phase import PROBLEMS_FILE
 from tasks.store.files import canonical_json, write_bytes
-from tasks.study import declaration, evidence_file, measures, report
+from tasks.study import declaration, evidence_file, injected_noise, measures, report
 from tasks.study.runs import find_run
 
 MEASURES_FILE = "measures.json"
@@ -55,6 +59,22 @@ def study_cell(cell: Cell, store: str) -> ReportRef:
         store=wired.store,
         execution=wired.execution,
     )
+
+
+@shell("inject_noise")
+def inject_noise(
+    noise: InjectedNoise, graded: DatasetRef, store: StoreRef, execution: Execution
+) -> DatasetRef:
+    """Let some verifiers of the training problems err at known rates."""
+    with stage("inject_noise", noise, store, execution, code_digest("inject_noise")) as record:
+        before = read_table(record.read("graded", graded) / PROBLEMS_FILE, GradedProblem)
+        after = injected_noise.with_noise(before, noise)
+        with record.output("graded") as out:
+            write_table(out / PROBLEMS_FILE, GradedProblem, after)
+        noisy = sum(one != other for one, other in zip(before, after, strict=True))
+        record.facts({"noisy": noisy, "problems": len(after)})
+        record.rows(len(before), len(after))
+        return record.ref("graded", DatasetRef)
 
 
 @shell("measure_cell")

@@ -73,7 +73,9 @@ def measure(cell: Cell, reports: Mapping[str, Path], graded: Sequence[Path]) -> 
             _read_judge(json.loads((folder / REPORT_FILE).read_bytes()), metrics, intervals)
         else:
             raise DataError(f"the report {name!r} has none of the files that a study reads")
-    samples_per_problem = json.loads(cell.settings).get("grading", {}).get("samples", 0)
+    settings = json.loads(cell.settings)
+    settings = settings.get("pipeline", settings)  # where a run has more settings than these
+    samples_per_problem = settings.get("grading", {}).get("samples", 0)
     grading = round(samples_per_problem * sum(_graded_tokens(folder) for folder in graded))
     tokens, steps = _read_phases(phases, grading, metrics, cell.checkpoints)
     return Measures(

@@ -6,6 +6,7 @@ A recipe declares one of these in its own workflow and studies name it: `run: mo
 from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
 from data_schemas.demonstrations import Parent
 from data_schemas.judge_study import JudgeStudySettings
+from data_schemas.noise_study import InjectedNoise, NoiseStudySettings
 from data_schemas.settings import PipelineSettings
 from data_schemas.study import Cell
 from tasks.stages.curation import fit_settings, grade
@@ -15,6 +16,7 @@ from tasks.stages.judges import collect_comparisons, measure_judge, vary_compari
 from tasks.stages.opening import check_settings, open_store
 from tasks.stages.rl import rl
 from tasks.stages.sft import sft
+from tasks.stages.study import inject_noise
 from tasks.study.runs import Run, Wired
 from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.preparation import preparation
@@ -33,7 +35,18 @@ def wire_pipeline(cell: Cell, store: str) -> Wired:
 
     Every cell has an execution of its own; what several cells have in common is in Flyte's cache.
     """
-    settings = PipelineSettings.model_validate_json(cell.settings)
+    return _wire(PipelineSettings.model_validate_json(cell.settings), cell, store)
+
+
+def wire_noise(cell: Cell, store: str) -> Wired:
+    """Wire the pipeline with verdicts that are wrong on purpose in RL, and in no evaluation."""
+    settings = NoiseStudySettings.model_validate_json(cell.settings)
+    return _wire(settings.pipeline, cell, store, settings.noise)
+
+
+def _wire(
+    settings: PipelineSettings, cell: Cell, store: str, noise: InjectedNoise | None = None
+) -> Wired:
     run, execution = open_store(store=store, workflow="study")
     checked = check_settings(settings=settings, sources="")
     named = ingest_models(settings=checked, store=run, execution=execution)
@@ -42,6 +55,7 @@ def wire_pipeline(cell: Cell, store: str) -> Wired:
     models: dict[str, CheckpointRef] = {"base": rows.base}
     trainings: dict[str, ReportRef] = {}
     graded: list[DatasetRef] = []
+    trained_on: list[DatasetRef] = []
     last = max(CHECKPOINTS.index(name) for name in cell.checkpoints)
     if last > 0:
         tuned = fine_tuning(
@@ -67,11 +81,16 @@ def wire_pipeline(cell: Cell, store: str) -> Wired:
                 execution=execution,
             )
         )
+        trained_on += graded
+        if noise is not None:
+            trained_on = [
+                inject_noise(noise=noise, graded=graded[0], store=run, execution=execution)
+            ]
         one = rl(
             settings=fitted.rl_one,
             name="rl/one",
             start=models["merged"],
-            graded=graded[0],
+            graded=trained_on[0],
             store=run,
             execution=execution,
             max_tokens=cell.max_tokens,
@@ -82,7 +101,7 @@ def wire_pipeline(cell: Cell, store: str) -> Wired:
             settings=fitted.rl_two,
             name="rl/two",
             start=models["rl/one"],
-            graded=graded[0],
+            graded=trained_on[0],
             store=run,
             execution=execution,
             max_tokens=cell.max_tokens,
@@ -139,4 +158,9 @@ def wire_judge(cell: Cell, store: str) -> Wired:
 
 
 PIPELINE = Run(PipelineSettings, wire_pipeline, _pipeline_stages)
+NOISE = Run(
+    NoiseStudySettings,
+    wire_noise,
+    lambda checkpoints: (*_pipeline_stages(checkpoints), "inject_noise"),
+)
 JUDGE = Run(JudgeStudySettings, wire_judge, lambda _: ("vary_comparisons", "sft", "measure_judge"))

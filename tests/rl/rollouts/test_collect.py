@@ -5,7 +5,12 @@ import pytest
 
 from data_schemas.graded import Band, GradedProblem
 from data_schemas.ledger import GroupOutcome
-from data_schemas.rl_settings import EngineSettings, ZeroVarianceSettings
+from data_schemas.rl_settings import (
+    EngineSettings,
+    ErrorRates,
+    RewardSettings,
+    ZeroVarianceSettings,
+)
 from data_schemas.rollouts import RouterTrace, StopReason
 from data_schemas.verdicts import abstain, scored
 from tasks.engines.chat import load_tokenizer
@@ -324,3 +329,18 @@ def test_a_pass_rate_is_compared_with_the_prompts_group_before(collector, proble
     first_time, later = mine.state().records, [problem.id for problem in problems[:3]]
     assert all(0.0 < first_time[name].expected_pass_rate < 0.5 for name in later)
     assert all(isinstance(entry, CollectedGroup) for entry in second.groups)
+
+
+def test_three_accepted_of_four_are_four_where_a_quarter_of_the_right_is_rejected(collector):
+    rates = {"final_answer": ErrorRates(false_positive=0.25, false_negative=0.25)}
+    calls = []
+
+    def three_of_four(*_):
+        calls.append(1)
+        return scored(float(len(calls) % 4 > 0), "rule")
+
+    found = collector(three_of_four, rewards=RewardSettings(error_rates=rates), zero_variance=CALM)
+
+    key = found.collect(1).groups[0].group.problem.id
+
+    assert 1.0 == found.state().records[key].last_pass_rate

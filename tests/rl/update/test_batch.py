@@ -7,6 +7,7 @@ import torch
 from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import (
     AuxiliarySettings,
+    ErrorRates,
     LossSettings,
     MathsReward,
     PolicyLoss,
@@ -148,3 +149,26 @@ def test_the_signs_of_zero_variance_groups_follow_the_verdicts_under_either_rewa
 
         assert sign == advantages_NT[batch.tokens.response_NT].sum().sign()
         assert (advantages_NT * sign >= 0.0).all()
+
+
+def test_rewards_of_a_noisy_verifier_get_the_weight_of_those_of_an_exact_one(
+    settings, problems, entry
+):
+    noisy = entry([1.0, 0.0, None, 0.0], GroupOutcome.NON_ZERO_VARIANCE)
+    exact = dataclasses.replace(
+        noisy.group, problem=problems[0].model_copy(update={"verifier": "choice"})
+    )
+    rates = {"final_answer": ErrorRates(false_positive=0.1, false_negative=0.2)}
+    known = settings.model_copy(
+        update={
+            "advantage": "centred",
+            "rewards": settings.rewards.model_copy(update={"error_rates": rates}),
+        }
+    )
+
+    corrected, plain = scalar_advantages(
+        known, [noisy, dataclasses.replace(noisy, group=exact)]
+    ).tolist()
+
+    assert [2 / 3, -1 / 3, 0.0, -1 / 3] == pytest.approx(plain)
+    assert [one / 0.7 for one in plain] == pytest.approx(corrected)

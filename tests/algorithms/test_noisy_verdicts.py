@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.algorithms.advantages import centred, group_advantages, rloo
+from tasks.algorithms.noisy_verdicts import corrected_pass_rate, corrected_rewards
+
+SEEN = [1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+RATES = st.tuples(st.floats(0.0, 0.45), st.floats(0.0, 0.45))
+
+
+def corrected(scores, false_positive=0.1, false_negative=0.2):
+    return corrected_rewards(
+        torch.tensor([scores], dtype=torch.float64),
+        torch.tensor([false_positive], dtype=torch.float64),
+        torch.tensor([false_negative], dtype=torch.float64),
+    )
+
+
+def advantages(estimator, scores_PG, std_floor=0.0):
+    nothing = torch.zeros_like(scores_PG)
+    valid = torch.ones_like(scores_PG, dtype=torch.bool)
+    return estimator(scores_PG, nothing, valid, std_floor=std_floor)
+
+
+def test_accepted_is_worth_9_sevenths_and_rejected_minus_1_seventh_of_rates_10_and_20():
+    assert [9 / 7, -1 / 7] == pytest.approx(corrected([1.0, 0.0])[0].tolist())
+
+
+def test_rates_of_zero_change_nothing():
+    assert SEEN == corrected(SEEN, 0.0, 0.0)[0].tolist()
+
+
+@given(rates=RATES)
+def test_the_expectation_over_injected_errors_is_the_true_verdict(rates):
+    false_positive, false_negative = rates
+    accepted, rejected = corrected([1.0, 0.0], *rates)[0].tolist()
+
+    assert 1.0 == pytest.approx(accepted * (1 - false_negative) + rejected * false_negative)
+    assert 0.0 == pytest.approx(
+        accepted * false_positive + rejected * (1 - false_positive), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("estimator", [centred, rloo])
+def test_advantages_of_corrected_verdicts_are_unbiased_under_injected_errors(estimator):
+    rng = np.random.default_rng(0)
+    right = torch.tensor([SEEN], dtype=torch.float64)
+    flips = torch.from_numpy(rng.random((200_000, len(SEEN))))
+    seen_PG = torch.where(right > 0.5, (flips >= 0.2).double(), (flips < 0.1).double())
+    rates = (torch.full((len(seen_PG),), rate, dtype=torch.float64) for rate in (0.1, 0.2))
+
+    mean = advantages(estimator, corrected_rewards(seen_PG, *rates)).mean(dim=0)
+
+    assert torch.allclose(advantages(estimator, right)[0], mean, atol=0.01)
+    uncorrected = advantages(estimator, seen_PG).mean(dim=0)
+    assert not torch.allclose(advantages(estimator, right)[0], uncorrected, atol=0.05)
+
+
+def test_division_by_the_deviation_of_the_group_cancels_the_correction():
+    seen = torch.tensor([SEEN], dtype=torch.float64)
+
+    assert torch.allclose(
+        advantages(group_advantages, seen), advantages(group_advantages, corrected(SEEN)), atol=1e-5
+    )
+
+
+def test_centring_the_group_scales_it_by_10_sevenths():
+    seen = torch.tensor([SEEN], dtype=torch.float64)
+
+    assert torch.allclose(
+        10 / 7 * advantages(centred, seen), advantages(centred, corrected(SEEN)), atol=1e-9
+    )
+
+
+def test_three_accepted_of_eight_are_0_393_right():
+    assert 0.392857 == pytest.approx(corrected_pass_rate(3 / 8, 0.1, 0.2), abs=1e-6)
+    assert 0.0 == corrected_pass_rate(0.0, 0.1, 0.2)
+    assert 1.0 == corrected_pass_rate(1.0, 0.1, 0.2)
