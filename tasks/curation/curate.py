@@ -19,12 +19,13 @@ import numpy as np
 
 from data_schemas.annotations import Decided
 from data_schemas.arrow import read_table, write_table
-from data_schemas.curated import CROISSANT, DECISIONS, HELD_OUT, QUARANTINE
+from data_schemas.curated import CROISSANT, DECISIONS, HELD_OUT, PROBLEMS, QUARANTINE
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import ItemKind
 from data_schemas.raw_files import RawFile
 from data_schemas.rl_settings import JudgeSettings
 from data_schemas.settings import CurationSettings
+from tasks.curation import free_rewards
 from tasks.curation.cleaning import annotation, pass_rates
 from tasks.curation.cleaning.verification import WRONG, Score
 from tasks.curation.cleaning.withdrawal import REASON, withdraw, withdrawn_rows
@@ -151,6 +152,7 @@ def curate(
         answered = select(shards, refused, suites, rates, bands)
         account = write_result(shards, refused, [*drawn, *exams], suites, rates, out)
 
+    free = free_rewards.measure(out / PROBLEMS, score)
     counts = {"decisions": decided, "tests": tests, "solve_rates": answered}
     report, totals = _by_source(listed, account, counts), account.totals()
     examined = bool(suites) and all(file.evaluation for file in listed)
@@ -161,6 +163,10 @@ def curate(
         "totals": totals,
         "sources": report,
         "families": _families(account, suites),
+        "free_rewards": {
+            source: {verifier: one.model_dump() for verifier, one in found.items()}
+            for source, found in sorted(free.items())
+        },
         "thinking": account.thinking.report(),
     }
     write_bytes(out / REPORT, json.dumps(full_report, indent=2, sort_keys=True).encode())

@@ -10,16 +10,20 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar, cast
 
 from data_schemas.prompts import Problem
 from data_schemas.reports import EchoScore
+from tasks.errors import SettingsError
 from tasks.gym import table
-from tasks.gym.protocol import JUDGED
+from tasks.gym.protocol import JUDGED, verifiers_of
+from tasks.plugins import is_reference, module_of
 
 MAX_PROBLEMS = 20
 """Problems of a family that the texts are scored on, evenly spread."""
 PROGRAMS = "code_tests"
 Text = Callable[[Problem], str]
+Member = TypeVar("Member")
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _OPTION = re.compile(r"(?:^|\n)\s*\(?([A-J])[).:]", re.MULTILINE)
@@ -200,42 +204,74 @@ OF_VERIFIER: Mapping[str, tuple[str, ...]] = {
 """Degenerate texts of each verifier, by their names in `TEXTS`."""
 
 
+OWN = "DEGENERATE"
+"""Name of such texts in the module of a user's own verifier: by name, a text or a function of the
+problem."""
+
+
+def texts_of(verifier: str) -> dict[str, Text]:
+    """Return the texts that the module of a user's own verifier names; none of a built-in's.
+
+    Raises:
+        SettingsError: its code is missing, or what it names are no texts.
+    """
+    given: object = vars(module_of(verifier)).get(OWN, {}) if is_reference(verifier) else {}
+    named = cast("dict[str, object]", given) if isinstance(given, dict) else {OWN: given}
+    for name, text in named.items():
+        if not (isinstance(text, str) or callable(text)):
+            raise SettingsError(
+                f"{verifier.partition('@')[0]}: {OWN} needs texts, or functions of a problem, by "
+                f"name; {name} is {text!r}"
+            )
+    return {
+        f"{verifier.partition('@')[0]}, {name}": _constant(text)
+        if isinstance(text, str)
+        else cast("Text", text)
+        for name, text in named.items()
+    }
+
+
 def free_scores(problems: Iterable[Problem]) -> tuple[EchoScore, ...]:
-    """Score the texts with the verifiers of this process; see `echo_scores`."""
+    """Score the texts on every domain with the verifiers of this process; see `echo_scores`."""
 
     def score(members: Sequence[Problem], texts: Sequence[str]) -> list[float | None]:
         return [verdict.score for verdict in table.score_batch(members, texts)]
 
-    return echo_scores(problems, score)
+    return echo_scores(problems, score, lambda problem: f"domain:{problem.domain.value}")
+
+
+def is_scored(problem: Problem) -> bool:
+    """True unless a problem needs a judge or an environment: one text is no answer to those."""
+    return problem.verifier not in (*JUDGED, "environment", "self_play", "shop")
 
 
 def echo_scores(
     problems: Iterable[Problem],
     score: Callable[[Sequence[Problem], Sequence[str]], Sequence[float | None]],
-    texts: Mapping[str, Text] = TEXTS,
+    family_of: Callable[[Problem], str],
 ) -> tuple[EchoScore, ...]:
     """Score the texts on every family of problems; return the best text of each.
 
     Args:
         problems: of any families; those that need a judge or an environment are left out.
         score: gives the score of a response to each problem, None for an abstention.
-        texts: by name.
+        family_of: names the family of a problem.
 
     Returns:
         By family, in order of names; a family without a score is left out.
     """
     families: dict[str, list[Problem]] = defaultdict(list)
     for problem in problems:
-        if problem.verifier not in (*JUDGED, "environment", "self_play", "shop"):
-            families[f"domain:{problem.domain.value}"].append(problem)
+        if is_scored(problem):
+            families[family_of(problem)].append(problem)
     return tuple(
         best
         for name, members in sorted(families.items())
-        if (best := _best(name, spread(members), score, texts)) is not None
+        if (best := _best(name, spread(members), score)) is not None
     )
 
 
-def spread(members: Sequence[Problem], most: int = MAX_PROBLEMS) -> list[Problem]:
+def spread(members: Sequence[Member], most: int = MAX_PROBLEMS) -> list[Member]:
     """Return at most so many members, evenly spread."""
     step = max(len(members) / most, 1.0)
     return [members[int(place * step)] for place in range(min(most, len(members)))]
@@ -245,19 +281,24 @@ def _best(
     family: str,
     members: Sequence[Problem],
     score: Callable[[Sequence[Problem], Sequence[str]], Sequence[float | None]],
-    texts: Mapping[str, Text],
 ) -> EchoScore | None:
-    found: list[EchoScore] = []
+    texts = dict(TEXTS)
     if all(one.verifier == PROGRAMS for one in members):  # a text without a program costs as much
-        texts = {name: text for name, text in texts.items() if name in OF_VERIFIER[PROGRAMS]}
-    for name, text in texts.items():
-        scores = [one for one in score(members, [text(one) for one in members]) if one is not None]
-        if scores:
-            mean = sum(scores) / len(scores)
+        texts = {name: TEXTS[name] for name in OF_VERIFIER[PROGRAMS]}
+    for verifier in sorted(verifiers_of(members)):
+        texts |= texts_of(verifier)
+    found = score(
+        [one for _ in texts for one in members],
+        [text(one) for text in texts.values() for one in members],
+    )
+    best: EchoScore | None = None
+    for place, name in enumerate(texts):
+        own = found[place * len(members) : (place + 1) * len(members)]
+        scores = [one for one in own if one is not None]
+        mean = sum(scores) / max(1, len(scores))
+        if scores and (best is None or mean > best.score):
             solved = sum(one == 1.0 for one in scores) / len(scores)
-            found.append(
-                EchoScore(
-                    suite=family, text=name, score=mean, accuracy=solved, problems=len(members)
-                )
+            best = EchoScore(
+                suite=family, text=name, score=mean, accuracy=solved, problems=len(members)
             )
-    return max(found, key=lambda one: one.score, default=None)
+    return best

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from data_schemas.reports import EchoScore
 from tasks.pages import wording
 from tasks.pages.inputs import parse, read
 
@@ -41,6 +42,8 @@ class Curation(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     sources: dict[str, SourceCounts]
+    free_rewards: dict[str, dict[str, EchoScore]] = {}
+    """By source and verifier, what texts that do no task earn."""
 
 
 @dataclass(frozen=True, slots=True)

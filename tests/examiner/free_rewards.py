@@ -47,12 +47,16 @@ def draw_families(data: Path) -> Iterator[tuple[str, list[Problem]]]:
                 for place, item in enumerate(drawn)
             ],
         )
+    mixed: dict[str, list[Problem]] = {}
     for name, read in sources.READERS.items():
         by_source: dict[str, list[Problem]] = {}
         for question in read(data):
             by_source.setdefault(question.problem.source, []).append(question.problem)
         for source, problems in by_source.items():
+            mixed.setdefault(source, []).extend(spread(problems, PUBLIC))
             yield f"{name}: {source}", spread(problems, PUBLIC)
+    # Half of these call nothing: what silence earns where problems that need a call are among them.
+    yield "bfcl and bfcl_silent, mixed", mixed.get("bfcl", [])
 
 
 def measure(data: Path) -> list[dict[str, object]]:

@@ -9,6 +9,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 
 from data_schemas.graded import Band, band_of
+from data_schemas.reports import EchoScore
 from data_schemas.subjects import CLASSES
 from tasks.pages import figures, wording
 from tasks.pages.curation.contents import (
@@ -59,6 +60,7 @@ class SourceLine:
     bars: Sequence[tuple[str, float]]
     decisions: str
     solve_rates: str
+    free: str
     reasons: Sequence[ReasonLine]
 
 
@@ -113,7 +115,8 @@ def render_curation(curated: Path, title: str, note: str = "") -> bytes:
         headline=_headline(curation),
         tiles=_tiles(curation),
         sources=[
-            _source_line(name, counts, contents) for name, counts in curation.sources.items()
+            _source_line(name, counts, contents, curation.free_rewards.get(name, {}))
+            for name, counts in curation.sources.items()
         ],
         clusters=list(_clusters(contents)),
         clusters_note=_clusters_note(contents),
@@ -165,7 +168,9 @@ def _tiles(curation: Curation) -> list[tuple[str, str, str]]:
     ]  # fmt: skip
 
 
-def _source_line(name: str, counts: SourceCounts, contents: Contents) -> SourceLine:
+def _source_line(
+    name: str, counts: SourceCounts, contents: Contents, free: Mapping[str, EchoScore]
+) -> SourceLine:
     kept = sum(counts.kept.values())
     dropped, broken = sum(counts.dropped.values()), sum(counts.quarantined.values())
     whole = max(counts.items, 1)
@@ -179,6 +184,10 @@ def _source_line(name: str, counts: SourceCounts, contents: Contents) -> SourceL
         bars=[(kind, round(100 * number / whole, 2)) for kind, number in bars if number],
         decisions=_listed(counts.decisions),
         solve_rates=_listed(counts.solve_rates),
+        free=", ".join(
+            f"{verifier.partition('@')[0]} {wording.percent(one.score)} ({one.text})"
+            for verifier, one in free.items()
+        ),
         reasons=list(_reason_lines(name, contents)),
     )
 

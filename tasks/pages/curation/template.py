@@ -74,6 +74,8 @@ quarantined (broken). Open a source for its reasons, and a reason for examples; 
 {{ source.decisions }}</p></div>{% endif %}
 {% if source.solve_rates %}<div class="sample"><p>solve rates of models: \
 {{ source.solve_rates }} problems of the set before selection</p></div>{% endif %}
+{% if source.free %}<div class="sample"><p>reward that a text which does no task earns: \
+{{ source.free }}</p></div>{% endif %}
 {% for reason in source.reasons %}
 <details class="card"><summary>{{ reason.label }} <span>{{ reason.count }}</span>\
 <span class="pill {{ reason.kind }}">{{ reason.stage }}</span></summary>
