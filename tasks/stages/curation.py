@@ -8,7 +8,7 @@ from pathlib import Path
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
-from data_schemas.curated import DEMONSTRATIONS, GRADED, PROBLEMS, QUARANTINE
+from data_schemas.curated import DEMONSTRATIONS, GRADED, HELD_OUT, PROBLEMS, QUARANTINE
 from data_schemas.demonstrations import MERGED, Demonstration, Parent
 from data_schemas.graded import GradedProblem
 from data_schemas.intake import Teaching
@@ -32,6 +32,7 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
 from tasks.formats.readiness import demonstrations_of, fit_phase, is_taught, require_cause
+from tasks.gym.judging.needed import require_judge
 from tasks.gym.judging.opening import open_judge
 from tasks.gym.protocol import verifiers_of
 from tasks.gym.scoring.service import ScoringService
@@ -145,7 +146,10 @@ def curate(
 def fit_settings(
     settings: PipelineSettings, curated: DatasetRef, store: StoreRef
 ) -> PipelineSettings:
-    """Skip what has no data, a line each; refuse settings that cannot be trained."""
+    """Skip what has no data, a line each; refuse settings that cannot be trained.
+
+    Problems that need a judge where none is set are refused here: before SFT, not after it.
+    """
     folder = localise(curated.uri, curated.digest, workplace(store))
     problems = read_table(folder / PROBLEMS, Problem)
     rows = read_table(folder / DEMONSTRATIONS, Demonstration)
@@ -165,10 +169,16 @@ def fit_settings(
             check_thinking(own, settings.sft.min_thinking_words, settings.sft.domains)
     if settings.general_sft.epochs:
         demonstrations_of(Parent.GENERAL, rows)
+    require_judge(settings.grading.judge, "grading.judge", problems)
+    held_out = read_table(folder / HELD_OUT, Problem)
+    require_judge(settings.evaluation.judge, "evaluation.judge", held_out)
     phases = {
         name: fit_phase(phase, problems, name)
         for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two))
     }
+    for name, phase in phases.items():
+        drawn = [one for one in problems if phase.steps and one.domain in phase.domains]
+        require_judge(phase.rewards.judge, f"{name}.rewards.judge", drawn)
     return settings.model_copy(update=phases)
 
 

@@ -35,6 +35,7 @@ from tasks.formats.content import content_keys
 from tasks.formats.known import read_known
 from tasks.formats.ledger_file import read_ledger
 from tasks.formats.readiness import fit_phase
+from tasks.gym.judging.needed import require_judge
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
@@ -228,6 +229,10 @@ def assess_learning_value(
     lesson = Lesson(phase=settings.rl)
     if decision.outcome is Outcome.LEARN:
         phase = fit_phase(settings.rl, problems, "rl")
+        held_out = read_table(mixture / HELD_OUT, Problem)
+        require_judge(settings.evaluation.judge, "evaluation.judge", held_out)
+        drawn = [one for one in problems if phase.steps and one.domain in phase.domains]
+        require_judge(phase.rewards.judge, "rl.rewards.judge", drawn)
         lesson = Lesson(curated=curated, graded=graded, phase=phase, teaching=teaching)
     return Assessed(
         Assessment(decision=decision, lesson=lesson),
