@@ -113,6 +113,10 @@ class EvaluationReport(BaseModel):
     echoes: tuple[EchoScore, ...] = Field(
         default=(), description="what texts that do no task earn, by family; () = not measured"
     )
+    judge: dict[str, float] = Field(
+        default={},
+        description="bias of the judge by position and length; {} = no response was judged",
+    )
 
 
 class Comparison(BaseModel):

@@ -5,7 +5,7 @@ Written into `out`: samples.parquet (one SampleResult per response) and report.j
 """
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -17,13 +17,14 @@ from data_schemas.reports import EchoScore, EvaluationReport, SamplingRecord
 from data_schemas.samples import SampleResult
 from data_schemas.scoring import Finished, Scored
 from data_schemas.settings import EvaluationSettings
-from data_schemas.verdicts import abstain
+from data_schemas.verdicts import Verdict, abstain
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.suites import suite_scores
 from tasks.errors import DataError, EngineError, JudgeError
 from tasks.evaluation.journal import Journal
 from tasks.evaluation.respondents import Answer, Key, Respondent
-from tasks.gym.protocol import Scorer
+from tasks.gym.judging.bias import judge_bias
+from tasks.gym.protocol import JUDGED, Scorer
 from tasks.gym.voting import voted_answer
 from tasks.platform.progress import progress
 from tasks.store.files import write_bytes
@@ -82,7 +83,7 @@ def evaluate(
     scored = scorer.gather()
     rows = [_sample_result(by_id[key[0]], answers[key], scored.get(key)) for key in keys]
     report = summarise(settings, candidate.name, candidate.checkpoint, rows)
-    report = report.model_copy(update={"echoes": echoes})
+    report = report.model_copy(update={"echoes": echoes, "judge": _judge_bias(by_id, rows)})
     write_table(out / SAMPLES_FILE, SampleResult, rows)
     write_bytes(out / REPORT_FILE, report.model_dump_json(indent=2).encode() + b"\n")
     if journal is not None and not any(answer.failure for answer in answers.values()):
@@ -136,6 +137,15 @@ def _check_problems(problems: Sequence[Problem]) -> None:
     twice = [id_ for id_, count in Counter(problem.id for problem in problems).items() if count > 1]
     if twice:
         raise DataError(f"held-out problem ids must be unique; {twice[0]!r} appears twice")
+
+
+def _judge_bias(problems: Mapping[str, Problem], rows: Sequence[SampleResult]) -> dict[str, float]:
+    judged: dict[str, list[tuple[str, Verdict]]] = defaultdict(list)
+    for row in rows:
+        if problems[row.problem_id].verifier in JUDGED:
+            verdict = Verdict(score=row.score, reason=row.reason, detail=row.detail)
+            judged[row.problem_id].append((row.text, verdict))
+    return judge_bias(list(judged.values()))
 
 
 class _Nothing:

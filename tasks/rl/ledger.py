@@ -16,6 +16,8 @@ from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
 from tasks.algorithms.routing import disagreement, missing_rows
 from tasks.algorithms.token_uses import token_uses
 from tasks.engines.protocols import TokenScores
+from tasks.gym.judging.bias import judge_bias
+from tasks.gym.protocol import JUDGED
 from tasks.rl.batch import StepBatch
 from tasks.rl.collector import Collected, InFlight, Skipped
 from tasks.rl.groups import CollectedGroup, scores_vary
@@ -200,7 +202,14 @@ def collect_metrics(collected: Collected) -> dict[str, float]:
         "rollout/staleness_versions": float(_staleness(collected)),
         "rollout/in_flight_groups": float(len(collected.in_flight)),
     }
-    return metrics | zero_variance_metrics(collected) | _by_domain(groups) | _by_reason(groups)
+    metrics |= zero_variance_metrics(collected) | _by_domain(groups) | _by_reason(groups)
+    return metrics | judge_bias(
+        [
+            [(item.text, item.verdict) for item in entry.group.rollouts]
+            for entry in groups
+            if entry.group.problem.verifier in JUDGED
+        ]
+    )
 
 
 def zero_variance_metrics(collected: Collected) -> dict[str, float]:

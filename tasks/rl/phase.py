@@ -29,6 +29,7 @@ from data_schemas.reports import (
     PLOTS_FILE,
     STEPS_FILE,
     TIMING_FILE,
+    StepReport,
 )
 from data_schemas.rl_settings import EngineSettings, JudgeKind, RLSettings, RouterReplay
 from tasks.durability import states
@@ -340,6 +341,18 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
             [report.metrics["reward/solved_share"] for report in reports[-5:]]
         ),
         "zero_variance_share": _mean([report.metrics["zero_variance/share"] for report in reports]),
+        **_judge_bias(reports),
+    }
+
+
+def _judge_bias(reports: Sequence[StepReport]) -> dict[str, float]:
+    """Mean bias of the judge over the steps in which it compared answers; {} without a judge."""
+    judged = [one.metrics for one in reports if one.metrics.get("judge/comparisons")]
+    names = ("swap_consistency", "first_preference", "length_correlation", "tied_groups")
+    return {
+        f"judge/{name}": _mean([metrics[f"judge/{name}"] for metrics in judged])
+        for name in names
+        if judged
     }
 
 

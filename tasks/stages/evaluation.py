@@ -301,6 +301,7 @@ def _tell(
     """Record what an evaluation found."""
     facts = {f"accuracy/{score.suite}": score.accuracy for score in report.suites}
     facts |= {f"echo_score/{echo.suite}": echo.score for echo in report.echoes}
+    facts |= report.judge
     record.facts(facts)
     deck_of_facts(f"evaluate/{name}", facts)
     record.rows(len(problems), sum(score.problems for score in report.suites[:1]))

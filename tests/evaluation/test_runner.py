@@ -194,3 +194,20 @@ def test_surprisal_estimates_entropy_per_token(run, make_problem):
     report = run(_script, [make_problem(name) for name in "abc"], change=draw)
 
     assert 1.5 * np.log(2) == pytest.approx(report.mean_entropy_nats, abs=0.01)
+
+
+def test_the_bias_of_a_judge_is_part_of_the_report(run, make_problem):
+    def judge(problems, texts):
+        detail = "as A: A, as B: A"
+        return [scored(0.5, "orders_disagree", detail) for _ in zip(problems, texts, strict=True)]
+
+    asked = [
+        make_problem(name).model_copy(update={"verifier": "generative_judge"}) for name in "ab"
+    ]
+
+    judged = run(_script, asked, judge=judge, name="judged").judge
+
+    assert (4.0, 0.0, 1.0) == tuple(
+        judged[f"judge/{name}"] for name in ("comparisons", "swap_consistency", "first_preference")
+    )
+    assert {} == run(_script, [make_problem("a")], name="plain").judge

@@ -140,7 +140,9 @@ def _against_each_other(judge: Judge, field: _Field) -> list[Verdict]:
     found = compare(judge, [field.pair(field.answers[i], field.answers[j]) for i, j in places])
     wins_GG = np.zeros((field.group_size, field.group_size))
     wins_GG[:num_answers, num_answers:] = 1.0  # an answer beats a response that has none
+    labels: list[list[str]] = [[] for _ in range(num_answers)]
     for (i, j), verdict in zip(places, found, strict=True):
+        labels[i].append(verdict.detail)  # of the first answer alone: a comparison counts once
         won = np.nan if verdict.score is None else verdict.score
         wins_GG[i, j], wins_GG[j, i] = won, 1.0 - won
     silences = [v for v in found if v.abstained]
@@ -149,9 +151,11 @@ def _against_each_other(judge: Judge, field: _Field) -> list[Verdict]:
         abstain(silences[0].reason, f"most of {num_others} comparisons have no verdict")
         if np.isnan(reward)
         else scored(
-            float(reward), "compared", f"{num_others} others, {len(silences)} unjudged pairs"
+            float(reward),
+            "compared",
+            "; ".join([f"{num_others} others, {len(silences)} unjudged pairs", *own]),
         )
-        for reward in round_robin_rewards(wins_GG)[:num_answers]
+        for reward, own in zip(round_robin_rewards(wins_GG)[:num_answers], labels, strict=True)
     ]
 
 

@@ -14,6 +14,8 @@ from tasks.gym.judging.protocol import Judge
 
 WORTH = {Label.A: 1.0, Label.TIE: 0.5, Label.B: 0.0}
 """Reward of the answer that is presented as A."""
+DETAIL = "as A: {}, as B: {}"
+"""Of a comparison: the label with the answer as A, and with the answer as B; `bias` reads it."""
 REASONS = {1.0: "wins", 0.5: "ties", 0.0: "loses"}
 
 
@@ -61,4 +63,4 @@ def _verdict(as_a: Label | NoReading, as_b: Label | NoReading) -> Verdict:
     reward = both_orders(as_a, as_b)
     agreed = as_a is swap_label(as_b)
     reason = REASONS[reward] if agreed else "orders_disagree"
-    return scored(reward, reason, f"as A: {as_a.value}, as B: {as_b.value}")
+    return scored(reward, reason, DETAIL.format(as_a.value, as_b.value))

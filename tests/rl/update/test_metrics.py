@@ -6,7 +6,7 @@ import torch
 from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import MISSING_ROUTE, StopReason
-from data_schemas.verdicts import response_fault
+from data_schemas.verdicts import response_fault, scored
 from tasks.engines.protocols import TokenScores
 from tasks.rl.batch import build
 from tasks.rl.collector import Collected, InFlight, Skipped
@@ -55,6 +55,38 @@ def test_a_response_that_breaks_its_verifier_counts_as_wrong_and_under_its_reaso
         collect_metrics(Collected(1, 0, [group])),
         *("reward/mean", "reward/response_fault_count", "reward/reason/response_fault:timeout"),
     )
+
+
+def test_a_step_says_what_its_judge_prefers_besides_the_answer(entry):
+    group = entry([1.0, 0.0])
+    problem = group.group.problem.model_copy(update={"verifier": "generative_judge"})
+    rows = tuple(
+        replace(item, text="a" * length, verdict=scored(score, reason, detail))
+        for item, length, score, reason, detail in zip(
+            group.group.rollouts,
+            (3, 1),
+            (1.0, 0.5),
+            ("wins", "orders_disagree"),
+            ("as A: A, as B: B", "as A: A, as B: A"),
+            strict=True,
+        )
+    )
+    judged = replace(group, group=replace(group.group, problem=problem, rollouts=rows))
+
+    metrics = collect_metrics(Collected(1, 0, [group, judged]))
+
+    assert {
+        "judge/comparisons": 2.0,
+        "judge/swap_consistency": 0.5,
+        "judge/first_preference": 0.5,
+        "judge/tied_groups": 0.0,
+    } == part(
+        metrics,
+        *("judge/comparisons", "judge/swap_consistency", "judge/first_preference"),
+        "judge/tied_groups",
+    )
+    assert 1.0 == pytest.approx(metrics["judge/length_correlation"])
+    assert not [name for name in collect_metrics(Collected(1, 0, [group])) if "judge" in name]
 
 
 def test_lengths_are_of_finished_responses_and_tokens_of_all_that_was_generated(

@@ -1,0 +1,83 @@
+"""What a judge prefers that is not the answer: the place, or the length."""
+
+import json
+
+import pytest
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.verdicts import abstain, scored
+from tasks.gym.judging.bias import judge_bias
+from tasks.gym.judging.form import Label, completion
+from tasks.gym.judging.generative_judge import group_verifier
+from tasks.gym.judging.scripted import ScriptedJudge, preferring
+
+ANSWERS = ["a", "bbbb", "cc"]
+
+
+def judged(script, gold, answers=ANSWERS):
+    """Let a scripted judge score a group."""
+    problem = Problem(
+        id="test/1",
+        domain=Domain.OPEN_TEXT,
+        language="en",
+        messages=(Message(role=Role.USER, content="Name it."),),
+        verifier="generative_judge",
+        answer=json.dumps(gold),
+        source="test",
+        source_row="0",
+    )
+    verdicts = group_verifier(ScriptedJudge(script))(problem, answers)
+    return list(zip(answers, verdicts, strict=True))
+
+
+GOLDS = [{"reference": "ddd"}, {"mode": "round_robin"}, {"mode": "anchor"}]
+PAIRS = [3, 3, 2]
+"""Comparisons of each mode among three answers."""
+
+
+@pytest.mark.parametrize(("gold", "pairs"), zip(GOLDS, PAIRS, strict=True))
+def test_a_judge_that_takes_the_first_answer_is_never_consistent(gold, pairs):
+    found = judge_bias([judged(lambda _: completion(Label.A), gold)])
+
+    assert (pairs, 0.0, 1.0) == tuple(
+        found[f"judge/{name}"] for name in ("comparisons", "swap_consistency", "first_preference")
+    )
+    assert 1.0 == found["judge/tied_groups"]
+
+
+@pytest.mark.parametrize("gold", GOLDS)
+def test_a_judge_of_length_is_consistent_and_its_rewards_follow_the_length(gold):
+    found = judge_bias([judged(preferring(len), gold)])
+
+    assert (1.0, 0.0) == (found["judge/swap_consistency"], found["judge/first_preference"])
+    assert 0.5 < found["judge/length_correlation"] <= 1.0
+    assert 0.0 == found["judge/tied_groups"]
+
+
+def test_a_judge_of_something_else_does_not_correlate_with_the_length():
+    answers = ["a", "bbb", "c!", "d!"]
+    found = judge_bias([judged(preferring(lambda text: text.count("!")), GOLDS[0], answers)])
+
+    assert 0.0 == pytest.approx(found["judge/length_correlation"])
+
+
+def test_ties_count_as_agreement_and_as_no_preference():
+    found = judge_bias([judged(lambda _: completion(Label.TIE), GOLDS[0])])
+
+    assert (1.0, 0.0, 0.0, 1.0) == tuple(
+        found[f"judge/{name}"]
+        for name in ("swap_consistency", "first_preference", "length_correlation", "tied_groups")
+    )
+
+
+def test_a_rubric_has_no_places_but_a_length():
+    group = [("a", scored(0.0, "rubric")), ("aaa", scored(1.0, "rubric"))]
+
+    found = judge_bias([group])
+
+    assert 0.0 == found["judge/comparisons"]
+    assert 1.0 == pytest.approx(found["judge/length_correlation"])
+
+
+def test_without_a_verdict_there_is_nothing_to_report():
+    assert {} == judge_bias([]) == judge_bias([[("a", abstain("judge_unavailable"))]])
