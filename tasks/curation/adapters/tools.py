@@ -42,7 +42,14 @@ def bfcl(row: RawRow) -> list[Item]:
         language=language_of(content),
         messages=(Message(role=Role.SYSTEM, content=instruction), *dialogue),
         verifier="bfcl_calls",
-        answer=canonical_json({"calls": _bfcl_gold(key, row), "functions": functions}).decode(),
+        answer=canonical_json(
+            {
+                "calls": _bfcl_gold(key, row),
+                "functions": functions,
+                # "simple_java_0", "java_7", "simple_javascript_3"
+                **({"case_matters": True} if re.search(r"(?<![a-z])java", key) else {}),
+            }
+        ).decode(),
         source="bfcl",
         source_row=row.source_row,
     )

@@ -1,11 +1,13 @@
 """Score whether all calls have an allowed form (Berkeley Function Calling Leaderboard, AST).
 
 Gold: {"calls": [{"name": "f", "parameters": {"a": [allowed, ...]}}], "functions": [...]}. "" among
-the allowed values makes a parameter optional; no calls means that nothing must be called. A
-response is Python call syntax, `[f(a=1), g.h(b="x")]`, or one JSON object per line.
+the allowed values makes a parameter optional; no calls means that nothing must be called. With
+{"case_matters": true} strings keep their case. A response is Python call syntax,
+`[f(a=1), g.h(b="x")]`, or one JSON object per line.
 Differs: parallel calls are matched by optimal assignment, not greedily. An argument may have the
 name of a Python keyword (Java's `from`). A repeated argument or key makes a call unreadable;
-Python and JSON would keep the last one.
+Python and JSON would keep the last one. Strings of Java and JavaScript keep their case: they hold
+names and code, in which `mapArea` is not `MapArea`.
 """
 
 import ast
@@ -13,8 +15,8 @@ import io
 import keyword
 import re
 import tokenize
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,8 @@ from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.tools.tool_calls import parse_calls, unique
 
+Fold: TypeAlias = Callable[[str], str]
+"""Maps the spellings that BFCL takes as equal to one."""
 OPTIONAL = ""
 MAX_RESERVED = 5000
 """Most characters of a text that is searched for keywords: the search is not linear."""
@@ -61,6 +65,7 @@ class BfclCalls(Gold):
 
     calls: tuple[AllowedCall, ...] = Field(strict=False)
     functions: tuple[dict[str, Any], ...] = Field(default=(), strict=False)
+    case_matters: bool = False
 
 
 def verify(problem: Problem, response: str) -> Verdict:
@@ -138,7 +143,8 @@ def _check(gold: BfclCalls, answer: str) -> Verdict:
     if len(calls) != len(gold.calls):
         return scored(0.0, "wrong_count", f"{len(calls)} calls, {len(gold.calls)} expected")
     docs = {str(function.get("name")): function for function in gold.functions}
-    faults = [[_fault(allowed, call, docs) for call in calls] for allowed in gold.calls]
+    fold = _spaceless if gold.case_matters else _folded
+    faults = [[_fault(allowed, call, docs, fold) for call in calls] for allowed in gold.calls]
     fits = np.array([[fault == "" for fault in row] for row in faults])
     for row, column in _assignment(fits):
         if not fits[row, column]:
@@ -156,7 +162,9 @@ def _assignment(fits: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
-def _fault(allowed: AllowedCall, call: ToolCall, docs: Mapping[str, dict[str, Any]]) -> str:
+def _fault(
+    allowed: AllowedCall, call: ToolCall, docs: Mapping[str, dict[str, Any]], fold: Fold
+) -> str:
     """Return why a call is not allowed; '' if it is."""
     if allowed.name != call.name:
         return f"called {call.name}"
@@ -174,7 +182,7 @@ def _fault(allowed: AllowedCall, call: ToolCall, docs: Mapping[str, dict[str, An
             fault = _type_fault(types.get(name, {}), value)
             if fault:
                 return f"{name}: {fault}"
-        if not any(_matches(option, value) for option in allowed.parameters[name]):
+        if not any(_matches(option, value, fold) for option in allowed.parameters[name]):
             return f"{name} is {value!r}, allowed {allowed.parameters[name]!r}"
     missing = [
         name
@@ -197,7 +205,7 @@ def _type_fault(doc: Mapping[str, Any], value: Any) -> str:
     return ""
 
 
-def _matches(option: Any, value: Any) -> bool:
+def _matches(option: Any, value: Any, fold: Fold) -> bool:
     """Compare one allowed value; in objects every entry is itself a list of allowed values."""
     match option, value:
         case (bool(), _) | (_, bool()):
@@ -205,16 +213,17 @@ def _matches(option: Any, value: Any) -> bool:
         case (int() | float(), int() | float()):
             return option == value
         case str(), str():
-            return _folded(option) == _folded(value)
+            return fold(option) == fold(value)
         case (list() | tuple(), list() | tuple()):
-            return len(option) == len(value) and all(map(_matches, option, value))
+            pairs = zip(option, value, strict=False)
+            return len(option) == len(value) and all(_matches(*pair, fold) for pair in pairs)
         case dict(), dict():
-            return _matches_object(option, value)
+            return _matches_object(option, value, fold)
         case _:
             return option is None and value is None
 
 
-def _matches_object(option: dict[str, Any], value: dict[str, Any]) -> bool:
+def _matches_object(option: dict[str, Any], value: dict[str, Any], fold: Fold) -> bool:
     def options(key: str) -> list[Any]:
         return option[key] if isinstance(option[key], list) else [option[key]]
 
@@ -222,8 +231,12 @@ def _matches_object(option: dict[str, Any], value: dict[str, Any]) -> bool:
         return False
     if any(key not in value and OPTIONAL not in options(key) for key in option):
         return False
-    return all(any(_matches(item, value[key]) for item in options(key)) for key in value)
+    return all(any(_matches(item, value[key], fold) for item in options(key)) for key in value)
+
+
+def _spaceless(text: str) -> str:
+    return re.sub(r"[ ,./\-_*^]", "", text).replace("'", '"')
 
 
 def _folded(text: str) -> str:
-    return re.sub(r"[ ,./\-_*^]", "", text).lower().replace("'", '"')
+    return _spaceless(text).lower()

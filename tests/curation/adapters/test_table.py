@@ -135,6 +135,16 @@ def test_mbpp_shows_its_tests_and_checks_them(tmp_path: Path):
     assert "Write a function to add." == found[0].content
 
 
+@pytest.mark.parametrize(
+    ("key", "matters"),
+    [("simple_java_0", True), ("java_7", True), ("simple_javascript_3", True), ("simple_1", False)],
+)
+def test_case_matters_in_calls_of_java_and_javascript(tmp_path: Path, key: str, matters: bool):
+    gold = json.loads(problem_of(items(tmp_path, "bfcl", BFCL | {"id": key})).answer)
+
+    assert matters == gold.get("case_matters", False)
+
+
 def test_bfcl_lists_the_functions_before_the_users_words(tmp_path: Path):
     found = items(tmp_path, "bfcl", BFCL)
 

@@ -174,6 +174,18 @@ def test_dotted_names_and_nested_literals_are_read() -> None:
     assert expected == parse_python_calls('a.b(x=[{"y": (1, -2.5)}], z=None)')
 
 
+def test_strings_keep_their_case_where_it_matters(problem) -> None:
+    calls = [{"name": "f", "parameters": {"a": ["mapArea"], "b": [["x.Y"]], "c": [{"k": ["V"]}]}}]
+    java = problem("bfcl_calls", {"calls": calls, "case_matters": True})
+    python = problem("bfcl_calls", {"calls": calls})
+
+    for verifier_gold, others in ((java, 0.0), (python, 1.0)):
+        assert 1.0 == verify(verifier_gold, 'f(a="mapArea", b=["x. Y"], c={"k": "V"})').score
+        assert others == verify(verifier_gold, 'f(a="MapArea", b=["x.Y"], c={"k": "V"})').score
+        assert others == verify(verifier_gold, 'f(a="mapArea", b=["X.Y"], c={"k": "V"})').score
+        assert others == verify(verifier_gold, 'f(a="mapArea", b=["x.Y"], c={"k": "v"})').score
+
+
 ARGUMENTS = st.dictionaries(
     st.sampled_from("abc"), st.integers(0, 9) | st.text("xyz", min_size=1, max_size=3), max_size=3
 )
