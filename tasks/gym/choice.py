@@ -15,6 +15,7 @@ may only deny other options. The right option must not be denied anywhere and mu
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Annotated
@@ -24,9 +25,8 @@ from pydantic import AfterValidator, Field
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, response_fault, scored
 from tasks.gym.denials import (
-    DENIED_AFTER,
-    DENIED_BEFORE,
     DENIED_WITH,
+    EVERY_LANGUAGE,
     HEDGED_AFTER,
     HEDGED_BEFORE,
     LEAD,
@@ -42,92 +42,196 @@ MAX_MARKERS = 50
 """The last so many announcements are read."""
 MAX_MENTIONS = 500
 """Mentions of options; a response with more counts as flooded."""
-_NOUNS_AND_VERBS = (
-    # language: words before the noun, noun, words after it, verb
-    (
-        r"(?:the|so|thus|hence|therefore|my|our|only|final|correct|right|true|best|most|suitable|"
-        r"appropriate|likely|accurate|fitting|and|is|answer)",
-        r"(?:answer|(?<=correct )option|(?<=correct )choice|(?<=right )option|(?<=right )choice|"
-        r"(?<=best )option|(?<=best )choice|(?<=suitable )option|(?<=suitable )choice|"
-        r"(?<=likely )option|(?<=likely )choice|(?<=appropriate )option|(?<=appropriate )choice|"
-        r"(?<=final )choice|(?<=final )option|(?<=the )choice|(?<=my )choice|(?<=our )choice)",
-        r"(?:to this question|here|therefore|thus|then|clearly)",
-        r"(?:is(?!\w|')|must be|should be|would be|will be|:|=)",
+
+
+@dataclass(frozen=True, slots=True)
+class _Language:
+    """How a language announces an option; sources of patterns, on text of `plain`."""
+
+    answer: str
+    """A noun that announces by itself: `the answer is`."""
+    option: str
+    """A noun that announces with an adjective: `the best option is`."""
+    good: str
+    """The adjectives, before or after the noun."""
+    verb: str
+    is_good: str
+    """After the option: `is the correct answer`."""
+    fill: str = "(?!)"
+    """Other words beside the nouns."""
+    choose: str = "(?!)"
+    """Announces without a noun: `I choose`."""
+    owner: str = "(?!)"
+    """Before the second noun, in place of an adjective: `my choice is`."""
+
+    def announces(self) -> str:
+        """Return the pattern of what stands before an option."""
+        good, fill, space = (rf"(?:{part})" for part in (self.good, self.fill, r"[\s,*_]*"))
+        beside = rf"(?:{space}(?:{good}|{fill}))*"
+        named = (
+            rf"(?:{self.answer}){beside}|(?:{good}|(?<!\w)(?:{self.owner})){space}(?:{self.option})"
+            rf"{beside}|(?:{self.option})(?:{space}{fill})*{space}{good}{beside}"
+        )
+        return rf"(?:(?:{named})[\s*_]*(?:{self.verb})|{self.choose})"
+
+
+_LETTER = r"(?=[\s(*_]{0,4}[a-h](?!\w))"
+_LANGUAGES = (
+    _Language(  # English
+        answer=r"(?<!\w)(?:answer|solution)(?!\w)",
+        option=r"(?<!\w)(?:option|choice|one|letter|selection)(?!\w)",
+        good="correct|right|true|best|suitable|appropriate|likely|accurate|fitting|final",
+        owner="my|our|the(?= choice)",
+        fill=r"to this question|here|therefore|thus|then|clearly|most|is|and",
+        verb=r"is(?!\w|')|must be|should be|would be|will be|:|=",
+        is_good=r"(?:(?<!\w)(?:is|must be|would be)|'s) (?:the )?(?:only |single |most |clearly "
+        r"|therefore |"
+        r"thus )*(?:(?:correct|right|best|true|suitable|appropriate|accurate|likely)(?: one| "
+        r"answer| "
+        r"option| choice)?(?! (?:if|when|in the sense|that))|answer)(?![\w'])|(?<!\w)fits "
+        r"best(?!\w)",
+        choose=r"(?<!\w)(?:i|we)(?:'ll|'d| will| would| therefore| thus)* (?:choose|select|pick|"
+        r"opt for|go "
+        r"with)(?: the)?(?: option| choice| answer| letter)?(?= )|"
+        r"(?:(?<=\n)|(?<=[.:,] ))(?:choose|select|pick)(?: option| answer)?(?=\W{1,4}[a-h] ?[|"
+        r").*_,!])",
     ),
-    ("", "jawapan(?:nya)?", r"(?:akhir|yang betul|yang tepat|betul)", r"(?:ialah|adalah|:)"),
-    ("", "jawaban(?:nya)?", r"(?:akhir|yang benar|yang tepat|benar)", r"(?:adalah|ialah|:)"),
-    ("(?:pilihan|opsi)", "(?:yang )?(?:benar|tepat|betul)", "(?:nya)", r"(?:adalah|ialah|:)"),
-    (
-        r"(?:a|opção|alternativa)",
-        "(?:resposta|opção|alternativa)",
-        r"(?:final|cert[ao]|corret[ao])",
-        r"(?:é(?!\w)|:)",
+    _Language(  # Indonesian and Malay
+        answer=r"(?<!\w)jawa[bp]an(?:nya)?(?!\w)",
+        option=r"(?<!\w)(?:pilihan|opsi)(?:nya)?(?!\w)",
+        good="(?:yang )?(?:paling )?(?:benar|tepat|betul|sesuai)|terbaik",
+        fill="akhir",
+        verb=rf"adalah|ialah|:|(?<=nya){_LETTER}",
+        is_good=r"(?<!\w)(?:(?:adalah|ialah|merupakan) (?:jawa[bp]an|pilihan|opsi)(?: yang)?(?: "
+        r"paling)?"
+        r"(?: benar| tepat| betul| terbaik)?|(?:adalah |ialah )?(?:yang )?(?:paling )?(?:benar|"
+        r"tepat|betul))"
+        r"(?!\w)(?! (?:jika|kalau|bila))",
+        choose=r"(?<!\w)(?:saya|kami|kita)(?: akan)? (?:memilih|pilih)(?: opsi| pilihan| "
+        r"jawa[bp]an)?",
     ),
-    (r"(?:la|el|mejor)", "(?:respuesta|opción)", r"(?:final|correcta)", r"(?:es(?!\w)|:)"),
-    (r"(?:la|bonne|meilleure)", "(?:réponse|option)", r"(?:finale|correcte)", r"(?:est(?!\w)|:)"),
-    (r"(?:die|richtige|korrekte)", "(?:antwort|option)", "", r"(?:ist(?!\w)|lautet|:)"),
-    (r"(?:la|opzione)", "(?:risposta|opzione)", r"(?:finale|giusta|corretta)", r"(?:è|:)"),
-    ("", r"(?:đáp án|câu trả lời|lựa chọn)", r"(?:đúng|chính xác|cuối cùng)", r"(?:là(?!\w)|:)"),
-    ("", "(?:คำตอบ|ข้อ|ตัวเลือก)(?:ที่)?(?:ถูกต้อง|ถูก)?", "", r"(?:คือ|:)"),
-    (
-        r"(?:正[確确]|最[終终佳]|最合[適适]|最[優优]|的)",
-        r"(?:答案|(?<=[确確终終佳适適优優的])(?:選項|选项|選擇|选择))",
-        r"(?:應該?|应该?|应当)",
-        r"(?:是|為|为|:|選擇?|选择?)(?:[選选][項项])?",
+    _Language(  # Portuguese
+        answer=r"(?<!\w)(?:a )?(?:resposta|gabarito)(?!\w)",
+        option=r"(?<!\w)(?:opção|alternativa|escolha|letra)(?!\w)",
+        good=r"cert[ao]|corret[ao]|adequad[ao]|melhor",
+        fill="a|final|mais",
+        verb=r"é(?!\w)|:",
+        is_good=r"(?<!\w)(?:é|está) (?:a )?(?:única )?(?:melhor )?(?:resposta|opção|alternativa|"
+        r"corret[ao]|"
+        r"cert[ao])(?!\w)(?! (?:se|quando))",
+        choose=r"(?<!\w)(?:eu )?(?:escolho|seleciono|escolhemos|marco)(?: a)?(?: opção| "
+        r"alternativa| letra)?",
+    ),
+    _Language(  # Spanish
+        answer=r"(?<!\w)respuesta(?!\w)",
+        option=r"(?<!\w)(?:opción|alternativa|elección|letra)(?!\w)",
+        good="correcta|adecuada|mejor|verdadera",
+        fill="la|el|final|más",
+        verb=r"es(?!\w)|:",
+        is_good=r"(?<!\w)(?:es|está) (?:la )?(?:única )?(?:mejor )?(?:respuesta|opción|alternativa|"
+        r"correct[ao]|adecuada)(?!\w)(?! (?:si|cuando))",
+        choose=r"(?<!\w)(?:yo )?(?:elijo|escojo|selecciono|elegimos|escogemos)(?: la)?(?: "
+        r"opción| letra)?",
+    ),
+    _Language(  # French
+        answer=r"(?<!\w)réponse(?!\w)",
+        option=r"(?<!\w)(?:option|choix)(?!\w)",
+        good="correcte?|bon(?:ne)?|meilleure?|juste",
+        fill="la|le|finale",
+        verb=r"est(?!\w)|:",
+        is_good=r"(?<!\w)est (?:la |le |l')?(?:seule )?(?:bonne |meilleure )?(?:réponse|option|"
+        r"correcte?|juste)"
+        r"(?!\w)(?! (?:si|quand))",
+        choose=r"(?<!\w)(?:je|nous) (?:choisis|choisissons|sélectionne|retiens)(?: la réponse| "
+        r"l'option)?",
+    ),
+    _Language(  # German
+        answer=r"(?<!\w)antwort(?!\w)",
+        option=r"(?<!\w)(?:option|wahl|auswahl|möglichkeit)(?!\w)",
+        good="richtige|korrekte|beste|passende",
+        fill="die|endgültige|finale",
+        verb=r"ist(?!\w)|lautet|:",
+        is_good=r"(?<!\w)(?:ist )?(?:die )?(?:richtige |korrekte |beste )(?:antwort|option|"
+        r"wahl)(?!\w)|"
+        r"(?<!\w)ist (?:die antwort|richtig|korrekt)(?!\w)(?! (?:wenn|falls))",
+        choose=r"(?<!\w)(?:ich|wir) (?:wähle|wählen|nehme|nehmen)(?: die)?(?: option| antwort)?",
+    ),
+    _Language(  # Italian
+        answer=r"(?<!\w)risposta(?!\w)",
+        option=r"(?<!\w)(?:opzione|scelta|alternativa)(?!\w)",
+        good="giusta|corretta|esatta|migliore",
+        fill="la|finale",
+        verb=r"è(?!\w)|:",
+        is_good=r"(?<!\w)è (?:la |l')?(?:unica )?(?:migliore )?(?:risposta|opzione|scelta|"
+        r"corretta|giusta|"
+        r"esatta)(?!\w)(?! (?:se|quando))",
+        choose=r"(?<!\w)(?:io )?(?:scelgo|seleziono|scegliamo)(?: la)?(?: l'opzione| risposta| "
+        r"opzione)?",
+    ),
+    _Language(  # Vietnamese
+        answer=r"(?<!\w)(?:đáp án|câu trả lời)(?!\w)",
+        option=r"(?<!\w)(?:lựa chọn|phương án)(?!\w)",
+        good="đúng|chính xác|phù hợp|tốt nhất",
+        fill="cuối cùng|nhất",
+        verb=r"là(?!\w)|:",
+        is_good=r"(?<!\w)là (?:(?:đáp án|câu trả lời|lựa chọn|phương án)(?: đúng| chính xác| "
+        r"tốt nhất)*|đúng|"
+        r"chính xác)(?!\w)(?! (?:nếu|khi))",
+        choose=rf"(?<!\w)(?<!lựa )(?<!không )(?:chọn)(?: đáp án| phương án| câu)?{_LETTER}",
+    ),
+    _Language(  # Thai
+        answer="(?:คำตอบ|เฉลย|ข้อ(?=ที่))",
+        option="(?:ตัวเลือก|ข้อ)",
+        good="(?:ที่)?(?:ถูกต้อง|ถูก|ดี)(?:ที่สุด)?",
+        fill="สุดท้าย|ของข้อนี้",
+        verb="คือ|:",
+        is_good="(?:คือ|เป็น)คำตอบ(?:ที่ถูก(?:ต้อง)?)?|(?<=[a-h)*_]) ?(?:เป็นข้อที่)?ถูกต้อง(?:ที่สุด)?",
+        choose=rf"(?:ฉัน|ผม|เรา|ดิฉัน)?(?:ขอ)?(?<!ตัว)(?<!ไม่)(?:เลือก|ตอบ)(?:ข้อ|ตัวเลือก)?{_LETTER}",
+    ),
+    _Language(  # Chinese
+        answer="答案",
+        option="[選选](?:[項项]|[擇择])|(?<=正[确確])的(?=是|為|为|:)",
+        good="正[確确]|最[終终佳好]|最合[適适]|最[優优]|的",
+        verb=r"(?:應該?|应该?|应当)?(?:是|為|为|:|選擇?|选择?)(?:[選选][項项])?",
+        is_good="(?:[項项]|[選选][項项])?(?:是|為|为)?(?:唯一)?正[確确]的?(?:[選选][項项]|答案)?(?!的?[嗎吗])",
     ),
 )
-"""Who announces an answer in each language: "the final answer is", "la respuesta correcta es"."""
 _PHRASES = (
     r"####|\\boxed",
     r"【(?:正[確确])?答案】",  # 【答案】B
     r"(?<![不未非没沒])(?:故答案[為为]?:?|故|因此|所以|应该?|應該?|本[題题]|只能|可)"  # 故选:B
     r"(?:應|应)?[選选]择?擇?:?",
-    r"(?<![不未非没沒能])[選选][择擇]?:?(?= ?[(（]?[a-h](?![a-z]))",  # 选B
-    # "I choose B", "we go with option B"
-    r"(?<!\w)(?:i|we)(?:'ll| will| would| therefore| thus)? (?:choose|select|pick|opt for|go with)"
-    r"(?: the)?(?: option| choice| answer| letter)?(?= )",
+    r"(?<![不未非没沒能])[選选][择擇]?:?(?= ?[(（*_]{0,3}[a-h](?![a-z]))",  # 选B
     # {"answer": "B"}
-    r"[\"'](?:final[_ ])?(?:answer|choice|option|selection|答案|選項|选项|选择|jawaban|respuesta|"
-    r"réponse|resposta|antwort|risposta)[\"']\s*:",
+    r"[\"'](?:final[_ ])?(?:answer|choice|option|selection|答案|選項|选项|选择|jawaban|jawapan|"
+    r"respuesta|"
+    r"réponse|resposta|antwort|risposta|đáp án|คำตอบ)[\"']\s*:",
 )
-_RIGHT = (
-    r"(?:the )?(?:only |single |most |clearly |therefore |thus )*(?:(?:correct|right|best|true|"
-    r"suitable|appropriate|accurate|likely)(?: one| answer| option| choice)?"
-    r"(?! (?:if|when|in the sense|that))|answer)"
-)
-_REVERSED = re.compile(
-    unicodedata.normalize(
-        "NFKC",
-        rf"\s?(?:(?:(?<!\w)(?:is|must be|would be)|'s) {_RIGHT}(?![\w'])|(?<!\w)fits best(?!\w)|"
-        r"(?:[項项]|選項|选项)?(?:是|為|为)?(?:唯一)?正[確确]的?(?:選項|选项|答案)?(?!的?[嗎吗])|"
-        r"(?<!\w)(?:adalah|ialah) (?:jawaban|jawapan|pilihan) (?:yang )?(?:benar|tepat|betul)|"
-        r"(?<!\w)(?:es|é|est|è) (?:la|a) (?:respuesta|resposta|(?:bonne )?réponse|risposta)(?!\w)|"
-        r"(?<!\w)ist (?:die )?(?:richtige |korrekte )?(?:antwort|richtig)(?!\w)|"
-        r"(?<!\w)là (?:đáp án|câu trả lời|lựa chọn)(?: đúng)?|(?:คือ|เป็น)คำตอบ(?:ที่ถูก(?:ต้อง)?)?)",
-    )
-)
-"""Follows the option: "B is the correct answer", B是正确的选项."""
 
 
-def _by_grammar(before: str, noun: str, after: str, verb: str) -> str:
-    lead = rf"(?:(?<!\w){before},?\s+)*" if before.isascii() else f"{before}*"
-    return rf"{lead if before else ''}{noun}(?:\s*{after or '(?!)'})*[\s*_]*{verb}"
+def _folded(*patterns: str) -> re.Pattern[str]:
+    return re.compile(unicodedata.normalize("NFKC", "|".join(patterns)))
 
 
-_MARKER = re.compile(
-    unicodedata.normalize(
-        "NFKC", "|".join((*_PHRASES, *(_by_grammar(*row) for row in _NOUNS_AND_VERBS)))
-    )
-)
+_MARKER = _folded(*_PHRASES, *(language.announces() for language in _LANGUAGES))
 """Announces the answer. An article belongs to it: "A resposta" does not name option A."""
+_REVERSED = _folded(rf"\s?(?:{'|'.join(language.is_good for language in _LANGUAGES)})")
+"""Follows the option: "B is the correct answer", B是正确的选项."""
 _HYPOTHESIS = re.compile(
-    r"(?<!\w)(?:if|whether|suppose|assum\w+|unless|which|what)(?!\w)|如果|假[設设]|若|是否|[哪]"
+    r"(?<!\w)(?:if|whether|suppose|assum\w+|unless|which|what|jika|kalau|andai\w*|bila|apakah|qual|cuál|"
+    r"quelle|welche|quale|si (?:la|el)|se (?:a|la)|wenn|falls|ob|nếu|giả sử)(?!\w)|如果|"
+    r"假[設设]|若|是否|哪|"
+    r"ถ้า|หาก|สมมติ"
 )
 """Before a marker in its clause: nothing is announced."""
 # "so option", "therefore (", "选项", "所以"
 _BEFORE_LETTER = re.compile(
     r"(?:(?:so|thus|hence|therefore|then|and|the|only|option|choice|answer|letter|that|means|opção|opción|"
-    r"pilihan|opsi|jawaban|lựa chọn|đáp án|antwort|option|réponse|respuesta|resposta|risposta|ข้อ|"
+    r"pilihan|opsi|jawa[bp]an|lựa chọn|phương án|đáp án|antwort|réponse|respuesta|resposta|"
+    r"risposta|alternativa|"
+    r"letra|l option|opzione|l opzione|also|daher|ist|jadi|maka|logo|portanto|donc|quindi|vậy|"
+    r"la|a|die|huruf|ข้อ|"
+    r"ตัวเลือก|ดังนั้น|"
     r"[選选][項项]|因此|所以|故|只有) ?)*"
 )
 _CLAUSE_END = re.compile(r"[.,;:!?\n。，；]")
@@ -144,7 +248,7 @@ _LETTER_ALONE = re.compile(
 """Such a letter with a sign after it, which no word has."""
 _AFTER_LETTER = (
     "is|are|or|because|since|as|é|es|est|ist|adalah|ialah|karena|kerana|vì|porque|parce|weil|"
-    "but|sondern|sino|mais|mas|melainkan|tetapi|mà|แต่เป็น|แต่"
+    "but|sondern|sino|mais|mas|melainkan|tetapi|mà|แต่เป็น|แต่|项|項"
 )
 _CONTRAST = r"แต่|(?<!\w)(?:but|sondern|melainkan|tetapi|sino|mais|mas|mà) "
 _SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
@@ -243,7 +347,7 @@ def _regions(gold: Choice, answer: str) -> list[str]:
     regions = [clauses(_opening(text, names))]
     for place, (start, end, option) in enumerate(found):
         lead = clauses(_SENTENCE.split(text[max(0, start - WINDOW) : start])[-1])
-        taken_back = DENIED_BEFORE.search(lead) or HEDGED_BEFORE.search(lead)
+        taken_back = EVERY_LANGUAGE.before.search(lead) or HEDGED_BEFORE.search(lead)
         last = place + 1 == len(found)
         following = text[end:] if last else _sentence(text, end, found[place + 1][0])
         region = clauses(" ".join((lead if taken_back else "", option, following)))
@@ -345,7 +449,7 @@ def _denied(text: str, spans: Sequence[_Span]) -> set[_Span]:
     last = 0
     for span in sorted(spans):
         with_last = denied and DENIED_WITH.match(text[last : span[0]][:WINDOW])
-        if with_last or DENIED_BEFORE.search(_around(text, span)[0]):
+        if with_last or EVERY_LANGUAGE.before.search(_around(text, span)[0]):
             denied.add(span)
             last = max(last, span[1])
     return denied
@@ -358,9 +462,9 @@ def _inside(span: _Span, longer: Sequence[_Span]) -> bool:
 def _is_denied(text: str, span: _Span, named: Sequence[_Span]) -> bool:
     """Say whether an option is denied; the "no" of `B) no` is its name if the option is no."""
     before, after = _around(text, span)
-    denial = DENIED_AFTER.match(after)
+    denial = EVERY_LANGUAGE.after.match(after)
     said = denial and (span[1] + denial.end() - len(denial[0].lstrip(" |")), span[1] + denial.end())
-    return bool(DENIED_BEFORE.search(before)) or (said is not None and said not in named)
+    return bool(EVERY_LANGUAGE.before.search(before)) or (said is not None and said not in named)
 
 
 def _is_hedged(text: str, span: _Span, *, asks: bool) -> bool:

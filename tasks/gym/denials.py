@@ -1,14 +1,18 @@
 """Words around an answer that withdraw it: not X, X is wrong, maybe X, X or Y.
 
-Covers en, zh, id, ms, pt, th, vi, es, fr, de and it. Patterns run on text folded by `clauses`:
+Covers en, zh, id, ms, pt, th, vi, es, fr, de and it: a text is denied by words of its language,
+English, Chinese and Thai, whose signs no other text has. Patterns run on text folded by `clauses`:
 words are separated by one space, `|` ends a clause, `?` ends a question, and an apostrophe is a
-space (isn't = isn t). Only FILLERS may stand between a negation and the answer it negates, so that
-"not bags, shoes" and "not electronic, so it is shoes" assert shoes.
+space (isn't = isn t). LaTeX is no word: `\\sin` is not the Spanish "without". Only FILLERS may
+stand between a negation and the answer it negates, so that "not bags, shoes" and "not electronic,
+so it is shoes" assert shoes.
 """
 
 # ruff: noqa: RUF001 - signs that people type
+import functools
 import re
 import unicodedata
+from dataclasses import dataclass
 
 WINDOW = 120
 """Characters before and after an answer that are searched for a denial."""
@@ -27,28 +31,43 @@ _NO_CLAUSE = re.compile(
 )
 """A sign that separates no clause: the colon of `is not: X`, the bracket of `not (X)`."""
 
-_NEGATIONS = (
-    "not no never neither nor cannot without except excluding hardly unlikely impossible "
+_MALAY = (
     "bukan bukanlah bukannya tidak tidaklah tak takkan tiada jangan janganlah selain kecuali gak "
-    "ngga nggak enggak ga kagak ndak nda tanpa mustahil belum belumlah não nao nunca nem exceto "
-    "jamais tampouco salvo sem ni tampoco excepto jamás sin pas non sauf hormis excepté sans nicht "
-    "kein keine keinen keinem keiner keinesfalls keineswegs weder niemals nie außer ohne ungleich "
-    "né mai tranne eccetto neanche neppure nemmeno senza không chẳng chả chưa trừ khác đừng chớ "
-    "hindi"
+    "ngga nggak enggak ga kagak ndak nda tanpa mustahil belum belumlah"
 )
+_NEGATIONS = {
+    "en": "not no never neither nor cannot without except excluding hardly unlikely impossible",
+    "id": _MALAY,
+    "ms": _MALAY,
+    "pt": "não nao nunca jamais nem exceto tampouco salvo sem",
+    "es": "no nunca jamás ni tampoco excepto salvo sin",
+    "fr": "pas non jamais sauf hormis excepté sans ni",
+    "de": "nicht kein keine keinen keinem keiner keinesfalls keineswegs weder niemals nie außer "
+    "ohne ungleich",
+    "it": "non né mai tranne eccetto neanche neppure nemmeno senza",
+    "vi": "không chẳng chả chưa trừ khác đừng chớ",
+    "tl": "hindi",
+}
 _CONTRACTED = (
     "is|are|was|were|ca|wo|would|could|should|must|need|might|may|has|have|had|do|does|did|ai|sha|"
     "ought|dare"
 )
-_NEGATING_PHRASES = (
-    rf"\w+n t|(?:{_CONTRACTED})nt|rather than|instead of|anything but|everything but|all but|"
-    r"nothing(?! but| other| else)|(?<!none )other than|far from|fails? to|"
+_DIFFERENT = "berbe[dz]a (?:dari|daripada|dengan)"
+_NEGATING_PHRASES = {
+    "en": rf"\w+n t|(?:{_CONTRACTED})nt|rather than|instead of|anything but|everything but|"
+    r"all but|nothing(?! but| other| else)|(?<!none )other than|far from|fails? to|"
     r"(?<!no )(?<!without )doubt|differ\w* (?:from|than|to)|unequal to|reject|exclude|eliminate|"
-    r"rule out|en lugar de|en vez de|em vez de|au lieu d[eu]?|đâu phải|(?<!khác )ngoài|"
-    r"(?:diferentes?|distint[oa]s?|différente?s?|divers[oa]) d[aei]|(?:verschieden|anders) "
-    r"(?:von|als)|berbe[dz]a (?:dari|daripada|dengan)|"
-    r"ne (?:peut|saurait|pourrait|peuvent) (?:pas )?être(?! que)"
-)
+    "rule out",
+    "id": _DIFFERENT,
+    "ms": _DIFFERENT,
+    "pt": "em vez de|diferentes? d[aei]|distint[oa]s? d[aei]",
+    "es": "en lugar de|en vez de|diferentes? d[aei]|distint[oa]s? d[aei]",
+    "fr": "au lieu d[eu]?|différente?s? d[aei]|"
+    "ne (?:peut|saurait|pourrait|peuvent) (?:pas )?être(?! que)",
+    "de": "(?:verschieden|anders) (?:von|als)",
+    "it": "divers[oa] d[aei]",
+    "vi": "đâu phải|(?<!khác )ngoài",
+}
 _FILLERS = (
     "a an the this that it its is are was were be been being s re to of in as by for with i we you "
     "he they think believe say said call choose pick select consider considered mean means do does "
@@ -72,7 +91,8 @@ _LEADS = (
     " so thus hence therefore then go went letter number ok okay jadi maka tetapi melainkan huruf "
     "nombor nomor opção opções alternativa portanto então letra logo opción opciones elegimos "
     "entonces escogemos sino donc lettre choix also sondern option möglichkeit buchstabe es "
-    "ich wähle wir nehme ta vậy mà nhưng lựa phương scelgo opzione quindi ma"
+    "ich wähle wir nehme ta vậy mà nhưng lựa phương scelgo opzione quindi ma opsi alternativa "
+    "lettera escolha escolho elijo choisis"
 )
 """Further words before an option."""
 _RIGHT = (
@@ -81,12 +101,18 @@ _RIGHT = (
     "certo certa resposta correcto correcta respuesta bonne réponse correcte juste richtig antwort "
     "đúng đáp corretto corretta giusto giusta risposta"
 )
-_WRONG = (
-    "wrong incorrect false excluded eliminated rejected impossible salah keliru mustahil errado "
-    "errada errados erradas incorreto incorreta equivocado incorrecto incorrecta falso falsa faux "
-    "fausse incorrecte falsch sai sbagliato sbagliata errato errata"
-)
-_WRONG_PHRASES = r"ruled out|está(?:n)? mal|stimmt nicht"
+_WRONG = {
+    "en": "wrong incorrect false excluded eliminated rejected impossible",
+    "id": "salah keliru mustahil",
+    "ms": "salah keliru mustahil",
+    "pt": "errado errada errados erradas incorreto incorreta equivocado falso falsa",
+    "es": "equivocado incorrecto incorrecta falso falsa",
+    "fr": "faux fausse incorrecte",
+    "de": "falsch",
+    "it": "sbagliato sbagliata errato errata falso falsa",
+    "vi": "sai",
+}
+_WRONG_PHRASES = {"en": "ruled out", "es": "está(?:n)? mal", "de": "stimmt nicht"}
 _HEDGES = (
     "maybe perhaps possibly might may could unsure uncertain either mungkin barangkali talvez "
     "possivelmente quizás quizá posiblemente podría pourrait vielleicht möglicherweise forse"
@@ -138,22 +164,23 @@ def _signed(text: str) -> str:
     return " ".join(folded.split())
 
 
-def denied_before(text: str) -> bool:
+def denied_before(text: str, language: str = "en") -> bool:
     """Say whether the words before an answer deny it; "no value works except" states one."""
     last = text[-WINDOW:].rstrip(" \t$*_({[:\"'\\")[-1:]
     if last.isascii() and not last.isalpha():
         return False  # no word stands before the answer
     words = _signed(f"{_COMMAND.sub(' ', text[-WINDOW:])} 0")[:-1]
-    found = DENIED_BEFORE.search(words)
+    found = denials(language).before.search(words)
     if found is None:
         return False
     clause = words[: found.start()].rpartition("|")[2]
     return not (_EXCEPTION.match(found[0]) and _NONE.search(clause))
 
 
-def denied_after(text: str) -> bool:
+def denied_after(text: str, language: str = "en") -> bool:
     """Say whether the words after an answer deny it."""
-    return DENIED_AFTER.match(_signed(f"0 {text[:WINDOW]}")[1:]) is not None
+    words = _signed(f"0 {_COMMAND.sub(' ', text[:WINDOW])}")[1:]
+    return denials(language).after.match(words) is not None
 
 
 def _any(words: str) -> str:
@@ -166,7 +193,6 @@ def _folded(pattern: str) -> re.Pattern[str]:
     return re.compile(unicodedata.normalize("NFKC", pattern))
 
 
-_NOT = rf"(?<!\w)(?:{_any(_NEGATIONS)}|{_NEGATING_PHRASES})"
 _FILL = rf"(?: (?:{_any(_FILLERS)})){{0,8}}"
 _MAYBE = rf"(?<!\w)(?:{_any(_HEDGES)}|{_HEDGING_PHRASES})"
 _NOT_ZH = (
@@ -188,14 +214,8 @@ _MAYBE_SPACELESS = (
 )
 
 _PREDICATE = rf"{_FILL} (?:{_any(_PREDICATES)}) (?:{_any(_COPULAS)}) ?$"
-_DENIALS = (
-    rf"{_NOT}(?!{_PREDICATE}){_FILL} ?",
-    rf"(?:{_NOT_ZH}) ?{_FILL_ZH} ?",
-    rf"(?:{_NOT_TH}) ?{_FILL_TH}",
-)
-
 _COMMAND = re.compile(r"\\[A-Za-z]+")
-"""LaTeX is no word: `\\sin` is not the Spanish "without"."""
+"""Is no word."""
 _EXCEPTION = re.compile(
     r"(?:except|excluding|without|other than|excepto|exceto|salvo|sauf|hormis|tranne|eccetto|außer|"
     r"kecuali|selain|trừ|ngoài|khác|than|but)(?!\w)|除了|ยกเว้น|นอกจาก"
@@ -219,17 +239,49 @@ DENIED_WITH = _folded(
 """Applied to the text between two options: the second is denied if the first is."""
 OR_BEFORE = _folded(r"(?<!\w)(?:or|atau|ou|oder|hoặc) $|(?:หรือ|或|或者|还是|還是) ?$")
 """Applied to the text before an answer: one alternative of several."""
-DENIED_BEFORE = _folded(rf"(?:{'|'.join(_DENIALS)})$")
-"""Applied to the text before an answer: it is denied; in "what is not true is X" it is not."""
-DENIED_AFTER = _folded(
-    rf"{_FILL} (?:(?:{_any(_WRONG)}|{_WRONG_PHRASES})(?!\w)|"
-    rf"(?:{_any(_NEGATIONS)}|{_NEGATING_PHRASES})"
-    rf"(?:{_FILL} (?:{_any(_RIGHT)})(?!\w)| ?(?:$|[|?])))|"
-    r"(?: \|)+ (?:no|nope|não|nein)(?: ?$| ?\|)|"
-    r" ?(?:選項|选项|這個|这个|是|的)*(?:不是(?:正|答|對|对|$| ?[|?])|不[對对正]|[錯错]|被?排除)|"
-    r" ?(?:นั้น|เป็น|คือ)*(?:ไม่ใช่(?:คำตอบ|ครับ|ค่ะ|$| )|ไม่ถูก|ไม่ตรง|ผิด)"
-)
-"""Applied to the text after an answer: the answer is denied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Denials:
+    """Words that deny an answer."""
+
+    before: re.Pattern[str]
+    """Applied to the text before it; in "what is not true is X" it is not denied."""
+    after: re.Pattern[str]
+    """Applied to the text after it."""
+
+
+@functools.cache
+def denials(language: str) -> Denials:
+    """Return the denials of a language and English; '': of every language."""
+    own = ("en", language.partition("-")[0].lower()) if language else _NEGATIONS
+    languages = dict.fromkeys(own)
+    negations = _any(" ".join(_NEGATIONS.get(one, "") for one in languages))
+    negations += "".join(
+        f"|{_NEGATING_PHRASES[one]}" for one in languages if one in _NEGATING_PHRASES
+    )
+    wrong = _any(" ".join(_WRONG.get(one, "") for one in languages))
+    wrong += "".join(f"|{_WRONG_PHRASES[one]}" for one in languages if one in _WRONG_PHRASES)
+    before = (
+        rf"(?<!\w)(?:{negations})(?!{_PREDICATE}){_FILL} ?",
+        rf"(?:{_NOT_ZH}) ?{_FILL_ZH} ?",
+        rf"(?:{_NOT_TH}) ?{_FILL_TH}",
+    )
+    after = (
+        rf"{_FILL} (?:(?:{wrong})(?!\w)|"
+        rf"(?:{negations})(?:{_FILL} (?:{_any(_RIGHT)})(?!\w)| ?(?:$|[|?])))|"
+        r"(?: \|)+ (?:no|nope|não|nein)(?: ?$| ?\|)|"
+        r" ?(?:選項|选项|這個|这个|是|的)*(?:不是(?:正|答|對|对|$| ?[|?])|不[對对正]|[錯错]|"
+        r"被?排除)|"
+        r" ?(?:นั้น|เป็น|คือ)*(?:ไม่ใช่(?:คำตอบ|ครับ|ค่ะ|$| )|ไม่ถูก|ไม่ตรง|ผิด)"
+    )
+    return Denials(_folded(rf"(?:{'|'.join(before)})$"), _folded(after))
+
+
+EVERY_LANGUAGE = denials("")
+"""For answers that may be in any language."""
+
+
 HEDGED_BEFORE = _folded(
     rf"(?:{_MAYBE}{_FILL}(?: ?\|)?{_FILL} ?|(?:{_MAYBE_SPACELESS}) ?(?:{_FILL_ZH} ?|{_FILL_TH}))$"
 )

@@ -420,3 +420,236 @@ def test_all_announcements_must_agree(problem) -> None:
     assert 0.0 == verify(gold, "Option A is correct.\n**Answer:** B").score
     assert 0.0 == verify(gold, "The answer is B. 故选：A").score
     assert 0.0 == verify(gold, "The answer is not B. 【答案】B").score
+
+
+ANNOUNCEMENTS = {
+    "en": (
+        "The correct answer is {x}.",
+        "The answer is {x}.",
+        "{x} is the right choice.",
+        "Option {x} is correct.",
+        "I would go with {x}.",
+        "The best option is ({x}).",
+        "The most appropriate answer is {x}",
+        "My final choice is {x}.",
+        "Final answer: {x}",
+        "Therefore {x} is the answer.",
+        "Thus {x} is the best answer.",
+        "Hence option ({x}) is the correct choice.",
+        "The correct option would be {x}.",
+        "The correct letter is {x}.",
+        "Correct answer: {x}",
+        "Correct option: {x}",
+        "The right answer is option {x}.",
+        "The appropriate choice is {x}.",
+        "So the correct one is {x}.",
+        "Choose {x}.",
+        "Select {x}.",
+        "The solution is {x}.",
+        "I'd pick {x}.",
+    ),
+    "zh": (
+        "正确答案是{x}。",
+        "答案为{x}。",
+        "故选{x}。",
+        "选项{x}正确。",
+        "所以应选{x}。",
+        "因此选择{x}。",
+        "最佳选项是{x}。",
+        "【答案】{x}",
+        "【正确答案】{x}",
+        "正确的是{x}。",
+        "{x}是正确答案。",
+        "{x}项正确。",
+        "选{x}项。",
+        "所以本题答案为{x}。",
+        "我选{x}。",
+        "我的答案是{x}。",
+        "综上，选{x}。",
+        "正确選項為{x}。",
+        "答案應為{x}。",
+        "故本题选{x}",
+        "应该选择选项{x}。",
+    ),
+    "id": (
+        "Jawaban yang benar adalah {x}.",
+        "Jawabannya adalah {x}.",
+        "Jawaban: {x}",
+        "Jadi jawabannya {x}.",
+        "Pilihan yang tepat adalah {x}.",
+        "Pilihan {x} benar.",
+        "Opsi {x} adalah jawaban yang benar.",
+        "{x} adalah jawaban yang tepat.",
+        "Saya memilih {x}.",
+        "Jawaban akhir: {x}",
+        "Jawaban yang paling tepat adalah {x}.",
+        "Kunci jawaban: {x}",
+        "Jadi, pilihan yang benar ialah {x}.",
+        "Pilihan terbaik adalah {x}.",
+        "Jawabannya ialah opsi {x}.",
+    ),
+    "ms": (
+        "Jawapan yang betul ialah {x}.",
+        "Jawapannya ialah {x}.",
+        "Jawapan: {x}",
+        "Jadi jawapannya {x}.",
+        "Pilihan yang tepat ialah {x}.",
+        "Pilihan {x} adalah betul.",
+        "{x} ialah jawapan yang betul.",
+        "Saya memilih {x}.",
+        "Jawapan akhir: {x}",
+        "Pilihan terbaik ialah {x}.",
+    ),
+    "pt": (
+        "A resposta correta é {x}.",
+        "A resposta é {x}.",
+        "Resposta: {x}",
+        "A alternativa correta é {x}.",
+        "A opção correta é a {x}.",
+        "{x} é a resposta correta.",
+        "Portanto, a resposta é a letra {x}.",
+        "Resposta final: {x}",
+        "A melhor opção é {x}.",
+        "A alternativa {x} está correta.",
+        "Escolho a opção {x}.",
+        "Letra {x} é a correta.",
+        "Gabarito: {x}",
+    ),
+    "es": (
+        "La respuesta correcta es {x}.",
+        "La respuesta es {x}.",
+        "Respuesta: {x}",
+        "La opción correcta es la {x}.",
+        "{x} es la respuesta correcta.",
+        "Por lo tanto, la respuesta es la opción {x}.",
+        "Respuesta final: {x}",
+        "La mejor opción es {x}.",
+        "La opción {x} es correcta.",
+        "Elijo la opción {x}.",
+        "La alternativa correcta es {x}.",
+    ),
+    "fr": (
+        "La bonne réponse est {x}.",
+        "La réponse est {x}.",
+        "Réponse : {x}",
+        "La réponse correcte est la {x}.",
+        "{x} est la bonne réponse.",
+        "Donc, la réponse est l'option {x}.",
+        "Réponse finale : {x}",
+        "La meilleure option est {x}.",
+        "L'option {x} est correcte.",
+        "Je choisis {x}.",
+        "Le bon choix est {x}.",
+    ),
+    "de": (
+        "Die richtige Antwort ist {x}.",
+        "Die Antwort ist {x}.",
+        "Antwort: {x}",
+        "Die korrekte Antwort lautet {x}.",
+        "{x} ist die richtige Antwort.",
+        "Also ist {x} die richtige Antwort.",
+        "Richtige Antwort: {x}",
+        "Die beste Option ist {x}.",
+        "Option {x} ist richtig.",
+        "Ich wähle {x}.",
+        "Die richtige Option ist {x}.",
+        "Endgültige Antwort: {x}",
+    ),
+    "it": (
+        "La risposta corretta è {x}.",
+        "La risposta è {x}.",
+        "Risposta: {x}",
+        "L'opzione corretta è la {x}.",
+        "{x} è la risposta corretta.",
+        "Quindi, la risposta giusta è {x}.",
+        "Risposta finale: {x}",
+        "La migliore opzione è {x}.",
+        "L'opzione {x} è corretta.",
+        "Scelgo {x}.",
+        "La scelta giusta è {x}.",
+    ),
+    "vi": (
+        "Đáp án đúng là {x}.",
+        "Đáp án là {x}.",
+        "Đáp án: {x}",
+        "Câu trả lời đúng là {x}.",
+        "{x} là đáp án đúng.",
+        "Vậy chọn {x}.",
+        "Đáp án cuối cùng: {x}",
+        "Lựa chọn đúng là {x}.",
+        "Lựa chọn tốt nhất là {x}.",
+        "Phương án {x} là đúng.",
+        "Chọn {x}.",
+        "Phương án đúng là {x}.",
+        "Chọn đáp án {x}.",
+    ),
+    "th": (
+        "คำตอบที่ถูกต้องคือ {x}",
+        "คำตอบคือ {x}",
+        "คำตอบ: {x}",
+        "ตอบ {x}",
+        "ข้อที่ถูกต้องคือ {x}",
+        "{x} คือคำตอบที่ถูกต้อง",
+        "ดังนั้นคำตอบคือข้อ {x}",
+        "ตัวเลือกที่ถูกต้องคือ {x}",
+        "ข้อ {x} ถูกต้อง",
+        "ฉันเลือก {x}",
+        "ตัวเลือกที่ดีที่สุดคือ {x}",
+        "เฉลย: {x}",
+    ),
+}
+REASONING = {
+    "en": "Let's look at each. A seems plausible at first, but B has more support. C and D are "
+    "weaker.",
+    "zh": "先看每个选项。A看起来可能，但是B更有根据。C和D较弱。",
+    "id": "Mari kita lihat satu per satu. A tampak masuk akal, tetapi B lebih kuat. C dan D "
+    "lebih lemah.",
+    "ms": "Mari kita lihat satu demi satu. A nampak munasabah, tetapi B lebih kuat. C dan D "
+    "lebih lemah.",
+    "pt": "Vejamos cada uma. A parece plausível, mas B tem mais apoio. C e D são mais fracas.",
+    "es": "Veamos cada una. A parece plausible, pero B tiene más apoyo. C y D son más débiles.",
+    "fr": "Regardons chacune. A semble plausible, mais B est mieux fondée. C et D sont plus "
+    "faibles.",
+    "de": "Sehen wir uns jede an. A wirkt plausibel, aber B ist besser belegt. C und D sind "
+    "schwächer.",
+    "it": "Vediamo ciascuna. A sembra plausibile, ma B ha più sostegno. C e D sono più deboli.",
+    "vi": "Xét từng phương án. A có vẻ hợp lý, nhưng B có cơ sở hơn. C và D yếu hơn.",
+    "th": "ลองดูทีละข้อ A ดูเป็นไปได้ แต่ B มีเหตุผลมากกว่า C และ D อ่อนกว่า",
+}
+
+
+@pytest.mark.parametrize("language", ANNOUNCEMENTS)
+def test_announcements_of_eleven_languages_are_read_after_reasoning(problem, language: str) -> None:
+    for form in ANNOUNCEMENTS[language]:
+        for right in "AC":
+            gold = {"correct": [right], "others": [[one] for one in "ABCD" if one != right]}
+            for stated in (right, f"**{right}**", f"({right})"):
+                text = form.format(x=stated)
+                long = f"{REASONING[language]}\n\n{text}"
+
+                assert [1.0, 1.0] == [
+                    verify(problem("choice", gold), t).score for t in (text, long)
+                ], text
+            other = f"{REASONING[language]}\n\n{form.format(x='D')}"
+
+            assert 0.0 == verify(problem("choice", gold), other).score, other
+
+
+def test_two_announcements_must_agree(problem) -> None:
+    gold = problem("choice", {"correct": ["B"], "others": [["A"], ["C"]]})
+    first = {
+        "es": "La respuesta es A.",
+        "th": "คำตอบคือ A",
+        "zh": "故选A。",
+        "en": "Option A is correct.",
+    }
+    last = {
+        "es": "La mejor opción es B.",
+        "th": "เลือก B",
+        "zh": "【答案】B",
+        "en": "The best choice is B.",
+    }
+
+    for language in first:
+        assert 0.0 == verify(gold, f"{first[language]}\n\n{last[language]}").score
+        assert 1.0 == verify(gold, f"Is it A?\n\n{last[language]}\n\n{last[language]}").score

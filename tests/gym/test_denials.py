@@ -53,14 +53,16 @@ def cases(table: dict[str, str]) -> list[tuple[str, str]]:
 def test_a_negation_denies_what_follows_it(language: str, words: str) -> None:
     gap = "" if language in ("th", "zh") else " "
 
-    assert denied_before(words + gap)
-    assert denied_before(words[0].upper() + words[1:] + gap)
-    assert not denied_before(f"{words}{gap}bags, ")
+    assert denied_before(words + gap, language)
+    assert denied_before(words[0].upper() + words[1:] + gap, language)
+    assert not denied_before(f"{words}{gap}bags, ", language)
 
 
 @pytest.mark.parametrize(("language", "words"), cases(WRONG))
 def test_an_answer_that_is_called_wrong_is_denied(language: str, words: str) -> None:
-    assert denied_after(words if language in ("th", "zh") or words[0] == "," else f" {words}")
+    after = words if language in ("th", "zh") or words[0] == "," else f" {words}"
+
+    assert denied_after(after, language)
 
 
 VERBS = (
@@ -118,3 +120,33 @@ def test_folding_twice_changes_nothing(text: str) -> None:
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_is_folded_as_any_text(text: str) -> None:
     assert fold(text) == fold(f"{text} é").removesuffix("é").rstrip()
+
+
+@pytest.mark.parametrize(
+    ("words", "language"),
+    [
+        ("pas ", "fr"),
+        ("sin ", "es"),
+        ("non ", "it"),
+        ("tak ", "id"),
+        ("nie ", "de"),
+        ("trừ ", "vi"),
+    ],
+)
+def test_a_word_denies_in_its_own_language_only(words: str, language: str) -> None:
+    assert denied_before(words, language)
+    assert denied_before(words, f"{language}-XX")
+    assert not denied_before(words, "en")
+
+
+@pytest.mark.parametrize("formula", ["\\sin ", "\\ni ", "\\non ", "$\\sin$ ", "\\not\\sin "])
+def test_latex_denies_nothing(formula: str) -> None:
+    for language in ("es", "fr", "it", "en"):
+        assert not denied_before(f"we use {formula}", language)
+        assert not denied_after(f" {formula}", language)
+
+
+def test_english_and_signs_of_other_scripts_deny_in_every_language() -> None:
+    for language in DENIED:
+        for words in ("it is not ", "不是", "ไม่ใช่ "):
+            assert denied_before(words, language)

@@ -67,11 +67,8 @@ def test_math_verify_cases_differ_only_where_several_boxes_compete(problem) -> N
         if verdict.solved != bool(row["expected"])
     ]
 
-    # 1.3 is no rounding of 1/3; "20 percent" is 0.2 where no question asks for per cent; 200
-    # and 255 stand in boxes before "The final answer is $10,455$".
-    assert [("$1/3$", "wrong"), ("$20$", "wrong"), ("$10455$", "several_answers")] == [
-        (gold if len(gold) < 9 else "$20$", reason) for gold, reason in differing
-    ]
+    # 1.3 is no rounding of 1/3; 200 and 255 stand in boxes before "The final answer is $10,455$".
+    assert [("$1/3$", "wrong"), ("$10455$", "several_answers")] == differing
 
 
 @pytest.mark.parametrize("verifier", ["final_answer", "rule_answer"])

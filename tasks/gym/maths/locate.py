@@ -15,7 +15,15 @@ from tasks.gym.maths import surroundings
 from tasks.gym.maths.numerals import spelled_beside_digits, typed_minus
 from tasks.gym.maths.parse import MAX_CHARACTERS
 from tasks.gym.maths.prose import is_number, stated
-from tasks.gym.maths.words import ANY_OR, JOINT, NO_ANSWER, TURN, UNCOMMITTED
+from tasks.gym.maths.words import (
+    ANY_OR,
+    COUNTERFACTUAL,
+    JOINT,
+    NO_ANSWER,
+    POLITE,
+    TURN,
+    UNCOMMITTED,
+)
 
 MAX_GAP = 40
 """Most characters between two boxes that state one list."""
@@ -69,6 +77,9 @@ _LABEL = (
     r"resposta(?:[ \t]{1,3}final)?|(?:die[ \t]{1,3})?antwort|答え|정답"
 )
 _COPULA = r"(?:is|are|equals|ialah|adalah|là|es|est|é|ist|lautet|คือ|是|为|為|は)"
+_TITLES = ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Mt", "Sr", "Jr", "vs")
+_ABBREVIATED = "".join(rf"(?<!\b{word})" for word in _TITLES)
+"""Before a full stop that ends no sentence."""
 _LINE = re.compile(
     rf"####+[ \t]*(?P<hash>[^\n]+)|"
     rf"^[ \t>*_#]{{0,9}}(?:A|{_LABEL})[ \t*_]{{0,5}}[:：][ \t*_]{{0,5}}"
@@ -78,7 +89,7 @@ _LINE = re.compile(
 _MARK = re.compile(
     rf"####+|^[ \t>*_#]{{0,9}}A[ \t*_]{{0,5}}[:：]|"
     rf"(?<![\w/])(?:{_LABEL})[ \t*_]{{0,5}}(?:[:：=]|{_COPULA}(?![a-z'’]))|"
-    rf"(?<!\w)answer\s{{1,3}}to\s[^.\n]{{1,80}}?\sis(?!\w)|"
+    rf"(?<!\w)answer\s{{1,3}}(?:to|for|of)\s(?:[^.\n]|\b(?:{'|'.join(_TITLES)})\.){{1,80}}?\sis(?!\w)|"
     rf"(?:答案|คำตอบ)(?:{_COPULA}|[:：])",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -91,9 +102,18 @@ _OF_A_PART = re.compile(
 )
 _LEAD = re.compile(r"[^\d\\]*")
 """The words before the first number."""
-_SENTENCE_END = re.compile(r"\n|(?:[.!]|(?<=\?))\s+(?=[A-ZÀ-Þ])|。")
+_SENTENCE_END = re.compile(rf"\n|(?:{_ABBREVIATED}\.|!|(?<=\?))\s+(?=[A-ZÀ-Þ])|。")
 _CLAUSE_END = re.compile(r"[,;]\s|\s(?=so|thus|hence|which|because)", re.IGNORECASE)
 _CLAUSE = re.compile(r"[.,;:!?\n]")
+_ANNOUNCED = re.compile(
+    r"(?:the\s+)?(?:\w+\s+)?answer\s+(?:is|was|were|be|would\s+be|to\s+be)[\s:$({\[\\]*$",
+    re.IGNORECASE,
+)
+"""The words right before a box that its sentence may take back: `Suppose the answer is`."""
+_EVENT = re.compile(
+    r"(?<![A-Za-z\\])[A-Z]\s?\([^()$\n]{1,30}[=<>][^()$\n]{1,30}\)\s*=(?=[\s$({\[\\]*$)"
+)
+"""The event whose probability a box is: `P(X=4) =`."""
 _DISPLAYED = re.compile(r"\s{0,9}[:*]{0,4}\s{0,9}(?:\\\[(.*?)\\\]|\$\$(.*?)\$\$)", re.DOTALL)
 
 
@@ -148,7 +168,7 @@ def lenient(text: str, language: str) -> list[Place]:
         by_colon = mark[0].rstrip(" *_")[-1:] in (":", "：", "=", "#")
         lead = text[max(0, mark.start() - WINDOW) : mark.start()]
         if how == "sentence" and (
-            denied_before(lead + mark[0])
+            denied_before(lead + mark[0], language)
             or (language.startswith("en") and _is_uncommitted(lead, mark))
         ):
             denials.append(Place(f"\\ne {phrase}", "denial"))
@@ -172,7 +192,19 @@ def _is_uncommitted(lead: str, mark: re.Match[str]) -> bool:
     """Say whether the clause that announces an answer claims nothing: `If the answer is 5, ...`."""
     clause = _CLAUSE.split(lead)[-1]
     opens = re.match(r"\s*(?:the\s+)?", mark[0], re.IGNORECASE)
-    return UNCOMMITTED.search(f"{clause} {opens[0] if opens else ''}") is not None
+    return bool(
+        COUNTERFACTUAL.search(lead) or UNCOMMITTED.search(f"{clause} {opens[0] if opens else ''}")
+    )
+
+
+def _is_supposed(before: str) -> bool:
+    """Say whether the words that announce a box claim nothing: `It is false that the answer is`."""
+    announced = _ANNOUNCED.search(before)
+    if announced is None:
+        return False
+    mark = re.search(r"answer\s", announced[0], re.IGNORECASE)
+    lead = before[: announced.start()] + (announced[0][: mark.start()] if mark else "")
+    return bool(COUNTERFACTUAL.search(lead) or UNCOMMITTED.search(_CLAUSE.split(lead)[-1]))
 
 
 def _afterthoughts(text: str, start: int, language: str) -> list[Place]:
@@ -201,13 +233,22 @@ def boxes(text: str, language: str = "en") -> list[Place]:
         after = spelled_beside_digits(text[end : end + 1 + MAX_GAP], language)[1:]
         following = text[end + 1 : end + 1 + surroundings.MAX_BESIDE]
         denied = (
-            denied_before(before)
+            denied_before(before, language)
+            or _is_supposed(text[max(0, opened - WINDOW) : opened])
             or re.search(r"(?:\\neq?|≠|\\not\s?=)[\s$]*$", before)
             or surroundings.withdrawn(following)
         )
         applied = surroundings.expression(text, opened, start, end)
         clause = surroundings.clause_after(following)
-        places.append(Place(f"\\ne {content}" if denied else applied, "box", after=clause))
+        event = _EVENT.search(before)
+        places.append(
+            Place(
+                f"\\ne {content}" if denied else applied,
+                "box",
+                sentence=f"{event[0]} {applied}" if event else "",
+                after=clause,
+            )
+        )
         for beside in (_OR_AFTER.match(after), _OR_BEFORE.search(before)):
             if beside:
                 value = beside["value"] or beside["end"]
@@ -286,12 +327,13 @@ def _stated(
     if parts:
         return [Place(part, how, sentence) for part in parts]
     lead = _LEAD.match(sentence)
-    if lead and denied_before(lead[0]):
+    if lead and denied_before(lead[0], language):
         return [Place(f"\\ne {sentence}", "denial")]
     return [Place(sentence, how)]
 
 
 def _unmarked(text: str, language: str) -> list[Place]:
+    text = _without_closing(text)
     stripped = text.strip()
     if not stripped:
         return []
@@ -307,6 +349,15 @@ def _unmarked(text: str, language: str) -> list[Place]:
     if NO_ANSWER.search(last):
         return numbers
     return numbers + _stated(last, "last line", language, leading=False)
+
+
+def _without_closing(text: str) -> str:
+    """Drop polite lines at the end of a text that has others: `I hope this helps!`"""
+    while True:
+        before, _, last = text.rstrip().rpartition("\n")
+        if not before.strip() or not POLITE.match(last) or re.search(r"\d", last):
+            return text
+        text = before
 
 
 def _on_one_line(text: str) -> str:

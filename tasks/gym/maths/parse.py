@@ -23,10 +23,15 @@ MAX_DEPTH = 5
 _SIGNS = str.maketrans(
     {
         "−": "-",
+        "\u2044": "/",
+        "\u2215": "/",
         "≤": "<=",
         "≥": ">=",
         "≠": "\\ne ",
         "≈": "\\approx ",
+        "≃": "\\approx ",
+        "≅": "\\approx ",
+        "≒": "\\approx ",
         "∪": "\\cup ",
         "∈": "\\in ",
         "∞": "\\infty ",
@@ -53,12 +58,21 @@ _REWRITES = tuple(
     for pattern, by in (
         (r"\$|\\[()\[\]]", " "),
         (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
-        (r"\\(?:left|right|displaystyle|limits|[bB]igg?[lr]?|bf|rm|it)(?![A-Za-z])", ""),
-        # "\color{blue}{5}", "\textcolor{red}{5}", "\color{red} 5"
         (
-            r"\\phantom\s*\{[^{}]*\}|\\(?:text)?color\s*\{\w+\}|\\text\{(?:red|blue|green)\}(?=\{)",
+            r"\\(?:left|right|displaystyle|textstyle|limits|[bB]igg?[lr]?|bf|rm|it|tt|sf|small|"
+            r"large|Large|LARGE|huge|Huge|normalsize|bfseries)(?![A-Za-z])",
             "",
         ),
+        # "\color{blue}{5}", "\textcolor{red}{5}", "\color[rgb]{0,0,1} 5", "\bbox[yellow]{5}"
+        (
+            r"\\phantom\s*\{[^{}]*\}|\\(?:text)?color\s*(?:\[\w+\])?\s*\{[\w#,.\s!]+\}|"
+            r"\\colorbox\s*\{\w+\}|\\bbox\s*\[[^\]]*\]|\\text\{(?:red|blue|green)\}(?=\{)",
+            "",
+        ),
+        (r"\\[ns]icefrac(?![A-Za-z])|\\[ns]frac(?![A-Za-z])|\\xfrac(?![A-Za-z])", r"\\frac"),
+        (r"\^\{?(\d+)\}?\s?/\s?_\{?(\d+)\}?", r"\\frac{\1}{\2}"),
+        (r"\{:\}", ":"),
+        (r"(?<=\d)\s?([ap])\.\s?m\b\.?|(?<=\d)\s?\\text\{\s*([ap])\.\s?m\.?\s*\}", r" \1\2m"),
         (r"(?<=\d),\\!\s*|\\!\s*", ""),
         (r"\{,\}", ","),
         (r"\\[,;:> ]|\\q?quad(?![A-Za-z])|\\hspace\{[^{}]*\}|~", " "),
@@ -70,14 +84,16 @@ _REWRITES = tuple(
         (r"\\l(?:e|eq|eqslant)(?![A-Za-z])", "<="),
         (r"\\g(?:e|eq|eqslant)(?![A-Za-z])", ">="),
         (r"\\(?:neq?|not\s*=)(?![A-Za-z])|!=", r"\\ne "),
-        (r"\\(?:approx|simeq|doteq)(?![A-Za-z])", r"\\approx "),
+        (r"\\(?:approx(?:eq)?|thickapprox|simeq|cong|doteq(?:dot)?)(?![A-Za-z])", r"\\approx "),
         (r"(?<=[\w)}])\*\*(?=[\w({\\-])", "^"),
         (r"\*\*", ""),
         (r"\\(?:cdot|times)(?![A-Za-z])", "*"),
         (
-            r"\\(?:mathbf|mathit|mathcal|boldsymbol|bm|vec|overline|boxed|fbox)\s*\{([^{}]*)\}",
+            r"\\(?:mathbf|mathit|mathcal|mathsf|mathtt|boldsymbol|bm|vec|overline|underline|boxed|"
+            r"fbox)\s*\{([^{}]*)\}",
             r"\1",
         ),
+        (r"^\{([^{},]*)\}$", r"\1"),
     )
 )
 _MONEY = re.compile(r"R\\?\$|(?:US|NT|HK|S|A|C)?\\\$|US\$")
@@ -109,7 +125,7 @@ _MATRIX = re.compile(
     r"\\begin\{[pbvV]?matrix\}((?:(?!\\begin).)*)\\end\{[pbvV]?matrix\}", re.DOTALL
 )
 _RELATION = re.compile(r"(<=|>=|<|>|\\ne )")
-_BASED = re.compile(r"(-?\d[0-9A-F]*)_\{?(\d+)\}?")
+_BASED = re.compile(r"\(?(-?\d[0-9A-F]*)\)?_\{?(\d+)\}?")
 # A word next to other text is not a product of letters.
 _SENTENCE = re.compile(
     r"(?<![\\A-Za-z])[A-Za-z]{3,}\s+[\w\\(]|[\w)}]\s+[A-Za-z]{3,}|[^\W\d_a-zA-Zα-ωΑ-Ω]"

@@ -69,7 +69,7 @@ def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False)
         return ()
     phrase = spelled_beside_digits(phrase, language)
     known = leading and not by_colon and language.startswith("en")
-    if _alters(phrase, known=known, last=not leading):
+    if _alters(phrase, language, known=known, last=not leading):
         return ()
     phrase = _without_note(_said_once(phrase, language), language)
     formula = re.fullmatch(_FORMULA, phrase.rstrip(" .。"), re.DOTALL) or _is_formula(phrase)
@@ -79,13 +79,13 @@ def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False)
     *sides, right = _EQUALS.split(phrase)
     left = "=".join(sides)
     if sides and right.strip(" $.") and not is_number(left, language):
-        if _is_uncertain(left):
+        if _is_uncertain(left, language):
             return ()
         return stated(_undelimited(left, right), language, leading=True)
-    return _numbers(phrase, leading)
+    return _numbers(phrase, language, leading)
 
 
-def _alters(phrase: str, *, known: bool, last: bool) -> bool:
+def _alters(phrase: str, language: str, *, known: bool, last: bool) -> bool:
     """Say whether words beside the number make it another value, or are not known to keep it.
 
     Args:
@@ -101,7 +101,7 @@ def _alters(phrase: str, *, known: bool, last: bool) -> bool:
         after = phrase[run.start() + len(run[0].rstrip(".,")) :]
         if ALTERED_AFTER.match(after) or ALTERED_BEFORE.search(before):
             return True
-        if not known or (place + 1 < len(runs) and denied_before(before)):
+        if not known or (place + 1 < len(runs) and denied_before(before, language)):
             continue  # "not 8 but rather 9"
         return not (LEAD_WORDS.fullmatch(before) or _is_mathematical(before))
     return False
@@ -130,18 +130,18 @@ def _without_note(phrase: str, language: str) -> str:
     return note[1] if in_words or same(number, inner) else phrase
 
 
-def _is_uncertain(left: str) -> bool:
+def _is_uncertain(left: str, language: str) -> bool:
     """Say whether a name is denied or one of several: `not x =`, `either 1 or x =`."""
     before = _NAME_LAST.sub("", left)
     return bool(
-        denied_before(before)
+        denied_before(before, language)
         or COMPARED_LAST.search(before)
         or OR_LAST.search(before)
         or BETWEEN_LAST.search(before)
     )
 
 
-def _numbers(phrase: str, leading: bool) -> tuple[str, ...]:
+def _numbers(phrase: str, language: str, leading: bool) -> tuple[str, ...]:
     """Return the number or formula that a sentence with several of them states."""
     runs = [run for run in _RUN.finditer(phrase) if _separate(phrase, run)]
     kept: list[str] = []
@@ -158,11 +158,11 @@ def _numbers(phrase: str, leading: bool) -> tuple[str, ...]:
         rest = phrase[run.start() + len(run[0].rstrip(" ,(")) :]
         opens = leading and place == 0 and _OPENING.fullmatch(before) is not None
         if (
-            denied_before(before)
-            or denied_after(rest)
+            denied_before(before, language)
+            or denied_after(rest, language)
             or COMPARED_LAST.search(before)
             or MORE_FOLLOWS.match(after)
-            or (not opens and _is_denied_later(after, last))
+            or (not opens and _is_denied_later(after, language, last))
         ):
             continue
         if OR_LAST.search(before) or (last and ALTERNATIVE_FOLLOWS.match(rest)):
@@ -179,9 +179,9 @@ def _adds(between: str) -> bool:
     return added is not None
 
 
-def _is_denied_later(after: str, last: bool) -> bool:
+def _is_denied_later(after: str, language: str, last: bool) -> bool:
     """Say whether a negation follows that does not belong to a later number."""
-    return NEGATION.search(after) is not None and (last or not denied_before(after))
+    return NEGATION.search(after) is not None and (last or not denied_before(after, language))
 
 
 def is_number(text: str, language: str) -> bool:

@@ -31,6 +31,10 @@ _NAMED_BASES = {"binary": 2, "octal": 8, "hexadecimal": 16}
 _CALL = re.compile(
     r"(?<![A-Za-z\\])(?P<name>[A-Za-z])\s?\((?P<inner>[^()$\n]{0,30}\d[^()$\n]{0,30})\)"
 )
+# "P(X=4)" anywhere; a call f(4) may be a step of f(f(3)) = f(4) = 5.
+_EVENT = re.compile(
+    r"(?<![A-Za-z\\])(?P<name>[A-Za-z])\s?\([^()$\n]{1,30}[=<>≤≥][^()$\n]{0,29}\d[^()$\n]{0,9}\)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,13 @@ class Asked:
 
     def is_another_call(self, text: str) -> bool:
         """Say whether `P(X=4) = ...` stands where the problem names P(X=6) only."""
-        left = _CALL.match(text.strip(" $\\([*"))
-        if left is None or not re.match(r"\s*=", text.strip(" $\\([*")[left.end() :]):
-            return False
-        named = {call for call in self.calls if call[0] == left["name"]}
-        return bool(named) and _tight(left[0]) not in named
+        text = text.strip(" $\\([*")
+        calls = [call for call in (_CALL.match(text), *_EVENT.finditer(text)) if call]
+        return any(re.match(r"\s*=", text[call.end() :]) and self._is_other(call) for call in calls)
+
+    def _is_other(self, call: re.Match[str]) -> bool:
+        named = {one for one in self.calls if one[0] == call["name"]}
+        return bool(named) and _tight(call[0]) not in named
 
     def read(self, answer: Answer, gold: Answer) -> Answer:
         """Return an answer as the problem and the gold want it read."""

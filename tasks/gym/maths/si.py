@@ -140,6 +140,8 @@ _CONTINUES = re.compile(
     r"[()。]|\\(?:end|implies|quad|qquad|Rightarrow)(?![A-Za-z])"
 )
 _DIVISOR = re.compile(r"/\s*\(([^()]*)\)")
+_NAMED = re.compile(r",?\s*(?:\w+ed\s+)?in\s+(?:units?\s+of\s+)?(\S.*)")
+"""`in MJ`, `measured in MJ`; `in total` names no unit."""
 _FACTOR = re.compile(r"\s*([*/]?)\s*([^\W\d_]+)(?:\s*\^\(?([-+]?\d)\)?)?\s*")
 
 
@@ -159,7 +161,11 @@ def is_another(clause: str, unit: str) -> bool:
 
     What follows the first word that continues the sentence (`of`, `which`) is no part of a unit.
     """
-    written = _CONTINUES.split(_plain(clause).strip(" .}{()"), maxsplit=1)[0].strip(" .}{()")
+    named = _plain(clause).strip(" .}{()[]")
+    by_name = _NAMED.match(named)
+    if by_name and _exponents(by_name[1].strip(" .}{()[]")):
+        return _exponents(by_name[1].strip(" .}{()[]")) != _exponents(unit)
+    written = _CONTINUES.split(named, maxsplit=1)[0].strip(" .}{()[]")
     if not re.search(r"[^\W\d_]", written):
         return False
     return _exponents(written) != _exponents(unit)

@@ -30,7 +30,7 @@ _OPENING = re.compile(r"(?:\\left)?(?:[(\[]|\\\{)")
 _CLOSING = re.compile(r"(?:\\right)?(?:[)\]]|\\\})")
 # Signs that are applied also outside of a formula: "-\boxed{5}", "\boxed{5}^2", "\boxed{5} / 2".
 _TIGHT_AFTER = re.compile(
-    r"\s?(?:\^\s?\{?-?\w|/\s?[\d\\]|\\(?:times|cdot|div)(?![A-Za-z])|[*+]\s?\d|-\s?\d|\\?%|×|·|÷)[^\s.,;]*"
+    r"\s?(?:\^\s?\{?-?\w|/\s?[\d\\]|\\(?:times|cdot|div|pm)(?![A-Za-z])|[*+]\s?\d|-\s?\d|\\?%|×|·|÷)[^\s.,;]*"
 )
 _TIGHT_BEFORE = re.compile(
     r"[\w)}\]]\s?[-+*/^×·÷<>≤≥≠]$|(?<!\S)[-−]$|\\frac\{[^{}]*\}\{$|\\sqrt\{$|\d$"
@@ -38,13 +38,40 @@ _TIGHT_BEFORE = re.compile(
 _SCALE = re.compile(
     r"[\s$*}\\,]{0,6}(?:\\(?:text|mathrm)\s*\{\s*)?(?P<word>hundred|thousand|million|billion|trillion|dozen|"
     r"ribu|juta|miliar|nghìn|ngàn|triệu|tỷ|mil|millones|milhões|millions|tausend|Millionen|"
-    r"ล้าน|แสน|หมื่น|พัน|百万|[万亿萬億千])(?![A-Za-z])"
+    r"ล้าน|แสน|หมื่น|พัน|百万|[万亿萬億千]|k|per\s?cent)(?![A-Za-z])"
 )
-_HUNDREDS = {"hundred": "*100", "dozen": "*12"}
+_APPLIED = {"hundred": "*100", "dozen": "*12", "k": "*1000", "percent": "%", "per cent": "%"}
+_OPENED = r"[\s$(]*(?:\\[(\[]\s*)?"
+# "-$\boxed{5}$", "minus \boxed{5}"; the minus of "- $\boxed{5}$" is the bullet of a list.
+_MINUS_BEFORE = re.compile(
+    rf"(?:(?:^|(?<=\s))[-−](?=[$\\])|(?<!\w)(?:minus|negative|menos|moins|negatif|negativo|âm|trừ)\s|负|負)"
+    rf"{_OPENED}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NUMERAL = r"(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten)"
+_ALTERED_BEFORE = re.compile(
+    rf"(?<!\w)(?:twice|thrice|half(?:\s+of)?|(?:an?|one|two)[\s-](?:third|quarter|fifth|tenth)s?\s+of|"
+    r"the\s+(?:(?:square|cube)(?:\s+root)?|double|triple|reciprocal|opposite|negative|factorial|"
+    r"successor|predecessor|(?:additive\s+|multiplicative\s+)?inverse|logarithm)\s+of|"
+    rf"{_NUMERAL}\s+(?:more|less|fewer|greater|smaller|larger)\s+than|"
+    r"(?<!no\s)(?<!not\s)(?:more|less|fewer|greater|smaller|larger|higher|lower)\s+than)"
+    rf"\s{_OPENED}$",
+    re.IGNORECASE,
+)
+"""Before a box: another value, or a bound. "At least" is the answer to "What is the least"."""
+_ALTERED_AFTER = re.compile(
+    r"[\s$)]*(?:\\[)\]])?\s?(?:squared|cubed|halved|doubled|tripled|quadrupled|plus|minus|modulo|aka|"
+    rf"a\.k\.a|alias|factorial|(?:divided|multiplied|increased|decreased|reduced|raised)\s+(?:by|to)|"
+    rf"times\s+(?:\w+self|{_NUMERAL})|to\s+the\s+(?:\w+\s+)?power|and\s+a\s+(?:half|third|quarter))(?!\w)",
+    re.IGNORECASE,
+)
 _WITHDRAWN = re.compile(
-    r"[\s$*}\\)\],]{0,6}(?:(?:is|was|would be|seems|looks)\s+(?:clearly |certainly |obviously )?"
-    r"(?:not|n't|wrong|incorrect|false|impossible|invalid|excluded|too (?:large|small|big))(?!\w)"
+    r"[\s$*}\\)\],]{0,6}(?:(?:is|was|would be|seems|looks)\s+(?:clearly |certainly |obviously |"
+    r"the |an? )*"
+    r"(?:not|n't|wrong|incorrect|false|impossible|invalid|excluded|too (?:large|small|big)|"
+    r"(?:only|just|merely)\s+(?:half|part|a (?:third|quarter|part|fraction))\s+of)(?!\w)"
     r"(?!\s+(?:only|just|a prime|prime|an? integer|divisible|zero|negative|equal))|"
+    r"\?\s{0,3}(?:no|nope|not|never)(?!\w)|"
     r"isn['’]t (?:the|right|correct|it)|cannot be|can['’]t be|could not be|doesn['’]t (?:work|fit)|"
     r"does not (?:work|fit|satisfy)|fails)",
     re.IGNORECASE,
@@ -64,6 +91,12 @@ def expression(text: str, opened: int, start: int, end: int) -> str:
     content = text[start:end]
     closed = end + 1 if text[end : end + 1] == "}" and text[start - 1 : start] == "{" else end
     before, after = text[max(0, opened - MAX_BESIDE) : opened], text[closed : closed + MAX_BESIDE]
+    if (content[:1].isdigit() and before[-1:].isdigit()) or after[:1].isdigit():
+        return f"\\ne {content}"  # digits of one number
+    if _ALTERED_BEFORE.search(before) or _ALTERED_AFTER.match(after):
+        return f"\\ne {content}"
+    if _MINUS_BEFORE.search(before):
+        content = f"-({content})"
     formula = _in_formula(text, opened)
     left, right = (_left(before), _right(after)) if formula else (_typed_left(before), "")
     if not formula:
@@ -73,6 +106,8 @@ def expression(text: str, opened: int, start: int, end: int) -> str:
     while left.endswith("{") and right.startswith("}") and (style := _STYLE.search(left)):
         left, right = left[: style.start()].rstrip(), right[1:].lstrip()
     left = _DECLARED.sub("", left).rstrip()
+    if _is_member(left, right, after):
+        return f"\\ne {content}"
     left, right = _without_list(left, right)
     if right and not left.count("{") - left.count("}"):
         right = right.rstrip("}") if right.count("}") > right.count("{") else right
@@ -80,7 +115,7 @@ def expression(text: str, opened: int, start: int, end: int) -> str:
     scale = _SCALE.match(after)
     if scale:
         word = scale["word"]
-        applied = _HUNDREDS.get(word)
+        applied = _APPLIED.get(word)
         content = f"{content}{applied}" if applied else f"{content} {word}"
     if (not left and not right) or "boxed" in left + right:  # the next part of a list
         return content
@@ -96,6 +131,20 @@ def clause_after(text: str) -> str:
     """Return what follows a box up to the end of its clause: a unit and more words."""
     text = re.sub(rf"{_SPACE}+|^[\s$*)\]}}]*(?=\S)|\\[)\]]", " ", text[:MAX_BESIDE])
     return re.split(r"[,;:!?\n。，；]|\.(?!\d|\w)|\$|=", text.strip(), maxsplit=1)[0].strip(" $*")
+
+
+def _is_member(left: str, right: str, after: str) -> bool:
+    r"""Say whether a box is one end of a tuple or interval that states more: `(\boxed{5}, 7)`."""
+    rest = after[len(right) :].lstrip("} ")
+    closing = _CLOSING.search(rest)
+    return bool(
+        _OPENING.fullmatch(left)
+        and not right
+        and rest[:1] in (",", ";")
+        and closing
+        and re.search(r"\w", rest[: closing.start()])
+        and "boxed" not in rest[: closing.start()]
+    )
 
 
 def _without_list(left: str, right: str) -> tuple[str, str]:
@@ -131,7 +180,7 @@ def _spaceless(text: str) -> str:
 def _typed_left(before: str) -> str:
     """Return the signs before a box outside of a formula: those of its last word."""
     line = before.rpartition("\n")[2]
-    if re.fullmatch(r"\s*[-+*>#]+\s*", line):  # the bullet of a list
+    if re.fullmatch(r"\s*[-+*>#]+\s+", line):  # the bullet of a list
         return ""
     if not _TIGHT_BEFORE.search(line.rstrip(" ")):
         return ""

@@ -41,6 +41,8 @@ MAX_VALUE = 200
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?|-?\\frac\{?-?\d+\}?\{?\d+\}?")
 _FORMULA = re.compile(r"\\[A-Za-z]|[\^_|]")
+# "48g" is a weight where the gold is a number; elsewhere 48 times g.
+_TIGHT_UNIT = re.compile(r"^(\$?\d+(?:[.,]\d+)*)([gmshlLJNWVK])(\$?\.?)$")
 Locate: TypeAlias = Callable[[str, str], Sequence[Place]]
 """Maps a text and its language to the places that state an answer."""
 
@@ -83,6 +85,7 @@ class _Compared:
 
 def _check(language: str, locate: Locate, asked: Asked, gold: FinalAnswer, answer: str) -> Verdict:
     whole, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
+    is_number = _is_number(whole)
     ours = asked.read(whole, whole)
     places = list(locate(answer, language))
     if gold.unit:
@@ -104,6 +107,8 @@ def _check(language: str, locate: Locate, asked: Asked, gold: FinalAnswer, answe
     if not 1 <= len(places) <= MAX_CANDIDATES:
         reason = "several_answers" if places else "no_answer"
         return scored(0.0, reason, f"gold {_shown(ours)}; {len(places)} answers found")
+    if is_number:
+        places = [replace(place, text=_TIGHT_UNIT.sub(r"\1 \2\3", place.text)) for place in places]
     found = [(place, asked.read(_read(place, whole, language), whole)) for place in places]
     compared = [
         _Compared(False, "another event")

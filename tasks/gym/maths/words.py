@@ -110,8 +110,8 @@ ALTERED_BEFORE = _compiled(
     r"remainder|digits?|divisors?|multiple|successor|predecessor|logarithm|vicinity|north|south|"
     r"short|shy|per\s?cent|%)\s+of|(?:more|less|fewer|greater|smaller|larger|other|rather|lower|higher)"
     r"\s+than|(?:plus|minus|times|over|under|near|close\s+to|except|but|below|above|within|"
-    r"outside|between|beyond|against|versus|vs|upwards\s+of|modulo|mod|by|digit|any|all)"
-    r"(?:\s+(?:of|one|all|any|integers?|numbers?))*)\s*[$(]*$"
+    r"outside|between|beyond|against|versus|vs|aka|alias|upwards\s+of|modulo|mod|by|digit|any|all)"
+    r"(?:\s+(?:of|one|all|any|integers?|numbers?))*|(?:start|beginn|end)ing\s+(?:at|with|from|in))\s*[$(]*$"
 )
 """Before a number: `twice 12`, `the reciprocal of 7`, `one more than 3`: another value."""
 ALTERED_AFTER = _compiled(
@@ -126,7 +126,8 @@ ALTERED_AFTER = _compiled(
 )
 """After a number: `5 squared`, `7 per cent of 9`, `5 aka 9`, `5 unless ...`."""
 LEAD_WORDS = _compiled(
-    r"(?:[-\s:*_($\\=,\[\]{}'\"]|(?:exactly|simply|just|only|precisely|approximately|about|roughly|around|"
+    r"(?:[-\s:*_($\\=,\[\]{}'\"]|approx\.|(?:exactly|simply|just|only|precisely|approximately|about|roughly|"
+    r"around|"
     r"nearly|almost|equal|equals|equivalent|to|be|is|are|an?|the|therefore|thus|hence|then|so|indeed|"
     r"actually|also|clearly|obviously|therefore|value|amount|total|number|result|figure|quantity|"
     r"currently|found|given|by|that|it|we|get|have|USD|RM|Rp|still|now|text|mathrm|mathbf|left|"
@@ -143,6 +144,19 @@ UNCOMMITTED = _compiled(
     r"(?:that|whether|if|to\s+say)\s*(?:(?:the|our|my|its|final|correct|right)\s+)*$"
 )
 """Before the words that announce an answer, in their clause: nothing is claimed."""
+POLITE = _compiled(
+    r"[\W_]*(?:i\s+(?:really\s+)?hope|hope\s+(?:this|that|it)|(?:please\s+)?(?:let\s+me\s+know|feel\s+free)|"
+    r"(?:just\s+)?ask\s+(?:me\s+)?if|if\s+you\s+(?:have|need|want|would)|thank(?:s|\s+you)|you['’]re\s+welcome|"
+    r"have\s+a\s+(?:great|nice|good|lovely)|good\s+luck|best\s+(?:of\s+luck|regards|wishes)|happy\s+to\s+help|"
+    r"glad\s+(?:to|i)|is\s+there\s+anything|this\s+(?:concludes|completes)|q\.?e\.?d|∎|■|semoga|terima\s+kasih|"
+    r"hy\s+vọng|chúc|cảm\s+ơn|espero|gracias|j['’]espère|merci|obrigad[oa]|ich\s+hoffe|viel\s+erfolg|"
+    r"spero|grazie|หวังว่า|ขอบคุณ|希望|祝你|谢谢|謝謝|如果你?您?(?:还|有|需))"
+)
+"""Begins a closing line that states nothing: `I hope this helps!`"""
+COUNTERFACTUAL = _compiled(
+    r"(?:^|[.;!?\n])\s*had\s+(?:we|i|it|he|she|they|you|one|the)(?!\w)[^.;!?\n]*$"
+)
+"""Before the words that announce an answer, in their sentence: `Had we added, the answer is 12`."""
 NO_ANSWER = _compiled(
     r"(?<!\w)(?:impossible|cannot|can['’]t|unable|insufficient|unknown|undetermined|undefined|"
     r"not\s+(?:enough|known|possible|clear)|no\s+(?:way|solution|answer)|don['’]t\s+know|"

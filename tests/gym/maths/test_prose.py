@@ -2,6 +2,8 @@
 
 import pytest
 
+from tasks.gym.maths.locate import lenient
+from tasks.gym.maths.parse import parse
 from tasks.gym.maths.prose import stated
 
 
@@ -61,3 +63,83 @@ def test_an_equation_in_words_states_its_last_side_unless_it_is_denied(sentence:
 
     assert [] == [value for value in found if "13" not in value]
     assert bool(found) == sentence.startswith(("Then", "so much"))
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "twice 12",
+        "half of 12",
+        "a third of 12",
+        "the reciprocal of 12",
+        "7 per cent of 12",
+        "12 per cent of 9",
+        "9 aka 12",
+        "12 aka 9",
+        "the interval starting at 12",
+    ],
+)
+def test_a_number_that_is_worked_with_is_not_stated(phrase: str) -> None:
+    for sentence in (f"The answer is {phrase}.", f"Answer: {phrase}", f"We conclude {phrase}"):
+        places = [place.text for place in lenient(sentence, "en")]
+
+        assert [] == [text for text in places if parse(text).text == "12"]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "It is false that the answer is 12.",
+        "It is impossible to find f(12).",
+        "It is impossible to find $f(12)$.",
+        "Had we added, the answer is 12; we multiply.",
+    ],
+)
+def test_a_sentence_that_claims_nothing_is_not_read(response: str) -> None:
+    assert "12" not in [place.text for place in lenient(response, "en")]
+
+
+CLOSINGS = (
+    "I hope this helps!",
+    "Hope that helps :)",
+    "Let me know if you have any questions.",
+    "Feel free to ask more questions.",
+    "Thank you!",
+    "Have a great day!",
+    "This concludes the solution.",
+    "Q.E.D.",
+    "Semoga membantu!",
+    "Espero que ayude.",
+    "希望对你有帮助!",
+)
+
+
+@pytest.mark.parametrize("closing", CLOSINGS)
+@pytest.mark.parametrize("answer", ["12", "So she has 12.", "So 3*4 = 12.", "The answer is 12."])
+def test_a_polite_closing_line_does_not_hide_the_answer(answer: str, closing: str) -> None:
+    for gap in ("\n", "\n\n"):
+        places = lenient(f"{answer}{gap}{closing}", "en")
+
+        assert {"12"} == {place.text.rstrip(".") for place in places}
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The answer for Mr. Smith is 12.",
+        "The answer to what Dr. Lee asked is 12.",
+        "Answer: Mr. Smith has 12 apples.",
+        "So Mr. Smith pays Mrs. Jones 12 dollars.",
+        "Mr. Smith has 3 pens and Mr. Jones 4. So the answer is 12.",
+        "The answer is 12, as Mr. Smith said.",
+        "The answer is approx. 12.",
+    ],
+)
+def test_a_title_ends_no_sentence(response: str) -> None:
+    assert ["12"] == [parse(text).text.partition(" ")[0] for text in texts_of(response)]
+
+
+def texts_of(response: str) -> list[str]:
+    return [
+        text for place in lenient(response, "en") for text in stated(place.text, "en", leading=True)
+    ]

@@ -35,6 +35,11 @@ def score(prompt: str, gold: str, response: str, language: str = "en") -> list[f
         ("2", r"The answer is $2 \approx 3$.", False),
         (r"\frac{7}{3}", r"\boxed{\frac{7}{3} \approx 2.33}", True),
         ("2.33", r"\boxed{\frac{7}{3} \approx 2.33}", True),
+        ("2", r"\boxed{2 \cong 3}", False),
+        ("3", r"\boxed{2 \thickapprox 3}", False),
+        ("3", "\\boxed{2 \u2243 3}", False),
+        ("3", r"So $2 \approx 3$ is the answer.", False),
+        ("2", r"The answer is 2 \simeq 3.", False),
         (r"\frac{7}{3}", r"\boxed{\frac{7}{3} \approx 2.34}", False),
         (r"\frac{7}{3}", r"\boxed{\frac{7}{3} \approx 3}", False),
         ("2", r"\boxed{\frac{7}{3} \approx 2}", True),
@@ -97,6 +102,10 @@ def test_the_probability_of_another_event_is_no_answer() -> None:
 
     assert [1.0, 1.0] == score(prompt, "5/8", r"\boxed{P(X=6)=5/8}")
     assert [0.0, 0.0] == score(prompt, "5/8", r"\boxed{P(X=4)=5/8}")
+    assert [0.0, 0.0] == score(prompt, "5/8", r"$P(X=4)=\boxed{5/8}$")
+    assert [0.0, 0.0] == score(prompt, "5/8", r"The answer is $P(X=4)=5/8$.")
+    assert [1.0, 1.0] == score(prompt, "5/8", r"$P(X=6)=\boxed{5/8}$")
+    assert [1.0, 1.0] == score("Find $f(f(3))$.", "5", r"$f(f(3)) = f(9) = \boxed{5}$")
     assert [1.0, 1.0] == score("What is the probability?", "5/8", r"\boxed{P(X=4)=5/8}")
     assert [0.0, 0.0] == score("f(2)=1. Find f(3).", "5", r"\boxed{f(4)=5}")
 
