@@ -57,6 +57,13 @@ class Keeper:
             logger.warning("the newest state was not uploaded within %.0f s", timeout_s)
         self._point()
 
+    def send_notices(self) -> None:
+        """Upload what tells of stopped steps, which no state has yet; a failure is logged."""
+        try:
+            self._uploader.send_notices()
+        except Exception as error:  # noqa: BLE001 - boundary: the error that ended the work is raised
+            logger.warning("a stopped step is recorded on this machine only: %s", error)
+
     def _point(self) -> None:
         newest = self._uploader.newest
         if newest is not None and newest != self._pointed:
@@ -85,6 +92,7 @@ def keep_durable(
     try:
         yield uploads
     except BaseException:
+        uploads.send_notices()
         uploads.flush(seconds_left())
         raise
     finally:

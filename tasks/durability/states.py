@@ -2,7 +2,8 @@
 
 A folder belongs to one piece of work, named by everything that determines its results:
 
-    steps/                    records: files that are written once, such as the report of a step
+    steps/                    records: files that are written once, such as the report of a step;
+                              those called pause-* (notices) tell of a step that was stopped
     committed/000012/         the trainer's state after step 12, further files of the stage, the
                               digests of all records up to it, MANIFEST.json and its signature last
 
@@ -28,6 +29,7 @@ RECORDS_FILE = "records.json"
 """In a committed state: sha256 of every record up to it, by its name below `steps`."""
 SIGNATURE = "SIGNATURE.json"
 """In a committed state: its manifest, signed for this step of this work."""
+NOTICE = "pause-"
 logger = logging.getLogger(__name__)
 
 
@@ -132,6 +134,16 @@ def committed_folder(folder: Path) -> Path:
 
 def record_path(folder: Path, name: str) -> Path:
     return folder / "steps" / name
+
+
+def notice_name(record: str) -> str:
+    """Name the notice that a step was stopped, by the name of its record."""
+    return f"{NOTICE}{record}"
+
+
+def notices(folder: Path) -> list[str]:
+    """Names of the notices of a folder, in order: records that no state needs to have yet."""
+    return sorted(path.name for path in record_path(folder, "").glob(f"{NOTICE}*.json"))
 
 
 def _states(folder: Path) -> list[Path]:

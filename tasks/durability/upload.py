@@ -9,6 +9,7 @@ states committed while it is busy are skipped and counted. Downloads are verifie
 """
 
 import logging
+import re
 import shutil
 import threading
 import time
@@ -126,6 +127,14 @@ class Uploader:
             self._flushing = False
         return done
 
+    def send_notices(self) -> None:
+        """Upload the notices of steps that were stopped; no state may follow on this machine."""
+        if self._here:
+            return
+        for name in states.notices(self._folder):
+            path = states.record_path(self._folder, name)
+            self._place.upload_file(path, f"steps/{_record_name(name, sha256_file(path))}")
+
     def close(self) -> None:
         """Start no further upload. One in progress ends with the process at the latest."""
         with self._changed:
@@ -232,6 +241,8 @@ def fetch_newest(uri: str, folder: Path) -> int:
     """
     here = newest_step(folder)
     place = store_at(uri)
+    if place.local_path != folder:
+        _fetch_notices(place, folder)
     for name in _uploaded(place):
         step = int(name.partition("-")[0])
         if step <= here:
@@ -271,6 +282,14 @@ def _fetch(store: Store, name: str, folder: Path) -> None:
         write_bytes(staged / states.SIGNATURE, signature)
         for file, recorded in states.read_records(staged).items():
             _fetch_record(store, file, recorded, folder)
+
+
+def _fetch_notices(store: Store, folder: Path) -> None:
+    """Download what attempts elsewhere tell of steps that were stopped; readers check it."""
+    for there in store.list_files("steps"):
+        match = re.fullmatch(rf"({states.NOTICE}\d+)-[0-9a-f]{{16}}(\.json)", there)
+        if match and not (target := states.record_path(folder, match[1] + match[2])).exists():
+            store.download_file(target, f"steps/{there}")
 
 
 def _fetch_record(store: Store, file: str, recorded: str, folder: Path) -> None:

@@ -1,7 +1,8 @@
 """Answers of an evaluation that is not finished, so that a killed one asks only what is missing.
 
-Below `<store>/answers/<key>/` every file holds the answers of a few seconds, as JSON lines. The key
-covers the model and the sampling, and a line names the prompt it answers.
+Below `<store>/answers/<key>/` every file holds the answers of a few seconds, as JSON lines, signed
+for this evaluation: what was put there is not used. The key covers the model and the sampling, and
+a line names the prompt it answers.
 Failures of an endpoint are not recorded. When an evaluation has all answers its folder is deleted:
 the same command then asks an endpoint again, which may serve something else by now.
 """
@@ -16,7 +17,9 @@ import numpy as np
 
 from data_schemas.prompts import Problem
 from data_schemas.settings import EvaluationSettings
+from tasks.errors import TamperError
 from tasks.evaluation.respondents import Answer, Key
+from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 
@@ -24,6 +27,7 @@ _LOG = logging.getLogger(__name__)
 EVERY_S = 20.0
 """Answers of so many seconds are lost at most."""
 FOLDER = "answers"
+_KIND = "answers"
 
 
 @dataclass(slots=True)
@@ -41,7 +45,7 @@ class Journal:
         place, allowed = store_at(self.uri), set(wanted)
         answers: dict[Key, Answer] = {}
         for name in sorted(place.list_files()):
-            for line in place.read_bytes(name).splitlines():
+            for line in self._open(name, place.read_bytes(name)):
                 answer = self._parse(line)
                 if answer is not None and answer.key in allowed:
                     answers.setdefault(answer.key, answer)
@@ -61,13 +65,25 @@ class Journal:
         """Write what was added since the last time."""
         if self._new:
             payload = b"".join(self._line(answer) for answer in self._new)
-            store_at(self.uri).write_bytes(payload, f"{sha256_bytes(payload)[:16]}.jsonl")
+            name = f"{sha256_bytes(payload)[:16]}.jsonl"
+            store_at(self.uri).write_bytes(seal(_KIND, self._signed_name(name), payload), name)
         self._new, self._saved = [], time.monotonic()
 
     def discard(self) -> None:
         """Delete everything: the evaluation has all answers."""
         self._new = []
         store_at(self.uri).delete_folder()
+
+    def _signed_name(self, name: str) -> str:
+        return f"{self.uri.rpartition('/')[2]}/{name}"
+
+    def _open(self, name: str, content: bytes) -> list[bytes]:
+        where = f"{self.uri}/{name}"
+        try:
+            return unseal(_KIND, self._signed_name(name), content, where).splitlines()
+        except TamperError as error:
+            _LOG.warning("answers are not used, they are asked for again: %s", error)
+            return []
 
     def _line(self, answer: Answer) -> bytes:
         tokens = None if isinstance(answer.content, str) else answer.content.tolist()

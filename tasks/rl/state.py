@@ -3,6 +3,7 @@
 A state folder belongs to one phase on one start model and one set of problems:
 
     steps/000012.json         report, timing and ledger rows of step 12
+    steps/pause-000012.json   that the mismatch gate stopped step 12, signed
     committed/000012/         run.json, the trainer's state, rollouts in flight
 
 Everything random is a function of seed, step and position, so there is no generator state to save.
@@ -34,6 +35,7 @@ from data_schemas.verdicts import Verdict
 from tasks.durability import states
 from tasks.engines.protocols import Trainer
 from tasks.errors import DataError
+from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.rl import codec
 from tasks.rl.collector import Collected, CollectorState, Cost, InFlight, Skipped
 from tasks.rl.groups import CollectedGroup, OpenGroup
@@ -42,6 +44,7 @@ from tasks.rl.reuse import Responses
 from tasks.store.files import canonical_json, write_bytes
 
 STATE_FILE = "run.json"
+_PAUSE = "pause"
 
 
 class RunState(BaseModel):
@@ -77,15 +80,28 @@ def write_step(folder: Path, record: StepRecord) -> None:
 
 
 def write_pause(folder: Path, record: GateRecord) -> None:
-    """Write the record of a step that the mismatch gate stopped; kept if the step is repeated."""
-    path = folder / "pauses" / f"{record.step:06d}.json"
-    write_bytes(path, canonical_json(record))
+    """Write the record of a step that the mismatch gate stopped; kept if the step is repeated.
+
+    It is signed by itself, because no state follows it at once. From the next one on it cannot be
+    removed either: a state without all its records is not whole.
+    """
+    name = states.notice_name(_record_name(record.step))
+    signed = seal(_PAUSE, f"{folder.name}/{name}", canonical_json(record))
+    write_bytes(states.record_path(folder, name), signed)
 
 
 def read_pauses(folder: Path) -> list[GateRecord]:
-    """Read the records of all stopped steps, in order."""
-    paths = sorted((folder / "pauses").glob("[0-9]*.json"))
-    return [GateRecord.model_validate_json(path.read_bytes()) for path in paths]
+    """Read the records of all stopped steps, in order.
+
+    Raises:
+        TamperError: one was not signed for this phase.
+    """
+    found = []
+    for name in states.notices(folder):
+        path = states.record_path(folder, name)
+        payload = unseal(_PAUSE, f"{folder.name}/{name}", path.read_bytes(), str(path))
+        found.append(GateRecord.model_validate_json(payload))
+    return found
 
 
 def read_steps(folder: Path, last: int) -> Iterator[StepRecord]:
@@ -105,6 +121,7 @@ def commit(folder: Path, state: RunState, trainer: Trainer, files: Mapping[str, 
         files: further content of the state, by file name.
     """
     records = [_record_name(step) for step in range(1, state.step + 1)]
+    records += states.notices(folder)
     content = {STATE_FILE: canonical_json(state), **files}
     states.commit(folder, state.step, trainer, content, records)
 

@@ -26,7 +26,7 @@ from data_schemas.settings import (
 from tasks.curation import curate as curation
 from tasks.curation import distillation, grading, mixing, questions
 from tasks.curation import ingest as ingestion
-from tasks.curation.parts import map_part, take_parts
+from tasks.curation.parts import SHARDS, map_part, take_parts
 from tasks.curation.thinking import check_thinking
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
@@ -41,6 +41,7 @@ from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import find_base, read_judge, read_model
+from tasks.provenance.lineage.signatures.folder import continued
 from tasks.provenance.lineage.stage import StageRecord, stage, workplace
 from tasks.store import results
 from tasks.store.objects import localise
@@ -124,6 +125,7 @@ def curate(
         held_out = record.read("held_out_evaluation", held_out_from) if held_out_from else None
         with (
             results.exclusive(f"{execution.id}, curate", shards),
+            continued(Path(shards) / SHARDS),
             record.output("curated") as out,
             ScoringService(None, RewardSettings()) as scorer,
         ):

@@ -157,3 +157,27 @@ def test_what_failed_is_asked_again_by_the_next_run(run):
 
     assert [("b", 1)] == second.asked
     assert {1.0} == {row.score for row in samples}
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("how", ["planted", "changed", "of another evaluation"])
+def test_answers_that_were_not_signed_for_the_evaluation_are_asked_again(run, tmp_path, how):
+    with pytest.raises(EngineError, match="killed"):
+        run(_Respondent(lives=3))
+    (file,) = (tmp_path / "store" / "answers").rglob("*.jsonl")
+    if how == "planted":
+        file.write_bytes(b'{"problem": "a", "sample": 0}\n')
+    elif how == "changed":
+        content = file.read_bytes()
+        file.write_bytes(content.replace(b'"payload":"eyJ', b'"payload":"eyK'))
+    else:  # of a model that answers better
+        with pytest.raises(EngineError, match="killed"):
+            run(_Respondent(lives=3), model="better")
+        found = (tmp_path / "store" / "answers").rglob("*.jsonl")
+        (other,) = (path for path in found if path != file)
+        file.unlink()
+        other.rename(file.with_name(other.name))
+
+    second = _Respondent()
+    run(second)
+    assert 6 == len(second.asked)

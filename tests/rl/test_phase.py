@@ -24,9 +24,11 @@ from data_schemas.rl_settings import (
     RewardSettings,
     RouterReplay,
 )
+from tasks.durability import states
+from tasks.durability.durable import keep_durable
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.select import open_rollout
-from tasks.errors import EngineError, Preempted, SettingsError
+from tasks.errors import EngineError, Preempted, SettingsError, TamperError
 from tasks.rl import state
 from tasks.rl.phase import (
     PROBLEMS_FILE,
@@ -36,6 +38,7 @@ from tasks.rl.phase import (
     verifiers_in_use,
     write_times,
 )
+from tasks.rl.state import read_pauses
 from tasks.store.manifest import folder_manifest
 from tests.rl.conftest import problem
 
@@ -283,6 +286,54 @@ def test_a_pause_is_kept_even_if_the_step_succeeds_later(phase_in, tmp_path, sco
     (tmp_path / "model").mkdir()
     (tmp_path / "report").mkdir()
     finish(phase, tmp_path / "model", tmp_path / "report")
+
+    lines = (tmp_path / "report" / GATES_FILE).read_text().splitlines()
+    decisions = [GateRecord.model_validate_json(line).decision for line in lines]
+    assert [Decision.PAUSE, Decision.PROCEED] == decisions
+
+
+def paused(phase_in, folder, scorer):
+    """A phase that was stopped in its first step, and has committed that one since."""
+    phase = phase_in(folder, steps=1)
+    with pytest.raises(EngineError, match="step 1: k3"):
+        list(train(phase, scorer(), open_engine=other_numbers))
+    list(itertools.islice(train(phase, scorer()), 1))
+    return phase, phase.state / "steps" / "pause-000001.json"
+
+
+@pytest.mark.attack
+def test_a_pause_that_was_not_signed_for_the_phase_is_refused_by_name(phase_in, tmp_path, scorer):
+    phase, pause = paused(phase_in, tmp_path / "work", scorer)
+    other = pause.with_name("pause-000007.json")
+    for content in (pause.read_bytes(), b'{"step": 7}'):
+        other.write_bytes(content)
+        with pytest.raises(TamperError, match=f"{other}"):
+            read_pauses(phase.state)
+
+
+@pytest.mark.attack
+def test_a_state_whose_pause_was_removed_is_not_resumed(phase_in, tmp_path, scorer):
+    phase, pause = paused(phase_in, tmp_path / "work", scorer)
+    assert states.newest_whole(phase.state)
+
+    pause.unlink()
+    assert states.newest_whole(phase.state) is None
+
+
+@pytest.mark.attack
+def test_a_pause_is_known_on_another_machine_that_goes_on(phase_in, tmp_path, scorer):
+    here, there = (phase_in(tmp_path / name / "work", steps=1) for name in "ab")
+    durable = str(tmp_path / "durable")
+    with (
+        pytest.raises(EngineError, match="step 1: k3"),
+        keep_durable(here.state, durable, None, lambda: 60.0),
+    ):
+        list(train(here, scorer(), open_engine=other_numbers))
+    with keep_durable(there.state, durable, None, lambda: 60.0):
+        list(train(there, scorer()))
+    (tmp_path / "model").mkdir()
+    (tmp_path / "report").mkdir()
+    finish(there, tmp_path / "model", tmp_path / "report")
 
     lines = (tmp_path / "report" / GATES_FILE).read_text().splitlines()
     decisions = [GateRecord.model_validate_json(line).decision for line in lines]

@@ -1,8 +1,9 @@
 """Signatures of working files: what a run believes of what an earlier one left, until it has a
 statement.
 
-Committed states, results of finished work, the index of rows and the marks of an inbox are read
-by later runs and decide what they do. Each lies in an envelope whose type names its kind and its
+Committed states, steps that were stopped, parts of a curation, answers of an evaluation, results of
+finished work, the index of rows and the marks of an inbox are read by later runs and decide what
+they do. Each lies in an envelope whose type names its kind and its
 name, so that a genuine one is not believed under another name.
 
 Where there is no key (a pod without one), nothing is signed and nothing can be checked.
@@ -25,7 +26,7 @@ def seal(kind: str, name: str, payload: bytes) -> bytes:
     """Put a payload into an envelope that this run's key signs.
 
     Args:
-        kind: 'state', 'results', 'index', 'inbox'.
+        kind: 'state', 'pause', 'parts', 'answers', 'results', 'index', 'inbox', 'execution'.
         name: of the work; a reader must expect the same one.
         payload: any bytes.
     """
