@@ -1,6 +1,7 @@
 # CPU stages (curation, merge, release, audit, retraining) and continuous integration.
 #   docker build -f containers/cpu.Dockerfile -t REGISTRY/cpu:0.1.0 .
-FROM python:3.11.9-slim-bookworm
+ARG BASE=python:3.11.9-slim-bookworm
+FROM ${BASE}
 
 # What judges programs: bubblewrap, the best sandbox there is for them, and compilers for C++ and
 # Java. default-jdk-headless is Java 17 here.
@@ -25,4 +26,7 @@ COPY workflows workflows
 # /root when a workflow is registered fast, so the user owns it.
 ENV PYTHONPATH=/root HOME=/root PYTHONUNBUFFERED=1 DO_NOT_TRACK=1 MLFLOW_DISABLE_TELEMETRY=true
 RUN useradd --uid 1000 --home-dir /root --no-create-home flyte && chown -R flyte:flyte /root
+ARG COMMIT=
+ENV EACHPROMPT_COMMIT=${COMMIT}
+LABEL org.opencontainers.image.revision=${COMMIT}
 USER 1000

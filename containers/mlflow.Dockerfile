@@ -1,6 +1,7 @@
 # The MLflow server of containers/compose.yaml: passwords, metadata in PostgreSQL, artifacts in S3.
 #   docker build -f containers/mlflow.Dockerfile -t REGISTRY/mlflow:0.1.0 .
-FROM python:3.11.9-slim-bookworm
+ARG BASE=python:3.11.9-slim-bookworm
+FROM ${BASE}
 
 RUN pip install --no-cache-dir uv==0.13.8
 WORKDIR /root
@@ -13,4 +14,7 @@ ENV PYTHONPATH=/root HOME=/tmp PYTHONUNBUFFERED=1 MLFLOW_DISABLE_TELEMETRY=true
 CMD ["sh", "/root/mlflow_server.sh"]
 # Only root may enter /root as it is.
 RUN useradd --uid 1000 --home-dir /tmp --no-create-home mlflow && chmod -R a+rX /root
+ARG COMMIT=
+ENV EACHPROMPT_COMMIT=${COMMIT}
+LABEL org.opencontainers.image.revision=${COMMIT}
 USER 1000

@@ -3,7 +3,8 @@
 #   docker build -f containers/sandbox.Dockerfile -t REGISTRY/sandbox:0.1.0 .
 #   docker run --network none --read-only --cap-drop ALL --security-opt no-new-privileges \
 #       --pids-limit 256 --memory 2g --tmpfs /tmp -it REGISTRY/sandbox:0.1.0
-FROM python:3.11.9-slim-bookworm
+ARG BASE=python:3.11.9-slim-bookworm
+FROM ${BASE}
 
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends bubblewrap default-jdk-headless g++ libc6-dev \
@@ -16,4 +17,7 @@ COPY tasks/gym/sandbox tasks/gym/sandbox
 
 ENV PYTHONPATH=/root HOME=/tmp PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 RUN useradd --uid 65532 --no-create-home --home-dir /tmp nobody-else && chmod -R a+rX /root
+ARG COMMIT=
+ENV EACHPROMPT_COMMIT=${COMMIT}
+LABEL org.opencontainers.image.revision=${COMMIT}
 USER 65532

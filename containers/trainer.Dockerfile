@@ -1,7 +1,8 @@
 # Stages that train (SFT, RL, pretraining) on H100s, with Megatron-core, and with vLLM beside it
 # because an RL step generates and trains in one pod.
 #   docker build -f containers/trainer.Dockerfile -t REGISTRY/trainer:0.1.0 .
-FROM python:3.11.9-slim-bookworm
+ARG BASE=python:3.11.9-slim-bookworm
+FROM ${BASE}
 
 # Compilers: Triton builds kernels when they are first used, and code tests run C++ and Java,
 # under bubblewrap. NCCL opens the three RDMA packages where nodes have InfiniBand or RoCE.
@@ -36,4 +37,7 @@ COPY workflows workflows
 ENV PYTHONPATH=/root HOME=/root PYTHONUNBUFFERED=1 DO_NOT_TRACK=1 MLFLOW_DISABLE_TELEMETRY=true \
     VLLM_NO_USAGE_STATS=1 NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 RUN useradd --uid 1000 --home-dir /root --no-create-home flyte && chown -R flyte:flyte /root
+ARG COMMIT=
+ENV EACHPROMPT_COMMIT=${COMMIT}
+LABEL org.opencontainers.image.revision=${COMMIT}
 USER 1000

@@ -63,6 +63,7 @@ class AuditReport(BaseModel):
     rehashed_bytes: int
     signers: tuple[Signer, ...] = Field(description="whose signatures fit, most statements first")
     unsigned: int = Field(description="statements that nobody signed, or that are damaged")
+    stamped: str = Field(default="", description="when the promotion existed, and who says so")
     has_catalogue: bool = Field(description="MLflow was compared with the statements")
     has_key: bool = Field(description="the auditor named the keys that have to vouch for it")
 

@@ -26,7 +26,8 @@ def audit(
             statement (12 digits or more); or folder or s3:// prefix of an artifact, also of a copy.
         store: folder or s3:// prefix the artifacts lie in.
         format: of what is printed: 'text', or 'json' for the report as one line.
-        key: file with public keys in PEM, one of which must have signed every statement.
+        key: file with public keys in PEM, one of which must have signed every statement; with a
+            certificate of a time stamp service, the promotion must have its stamp.
 
     Returns:
         The picture of the chain, one HTML file; '' if the store cannot be written.

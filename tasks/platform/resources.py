@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
 from tasks.platform import environment
+from tasks.platform.source import COMMIT_VARIABLE, commit
 
 Value = TypeVar("Value")
 
@@ -79,12 +80,13 @@ class Registration:
     """Every stage on the smallest machine and in the CPU image: the tiny model on embedded engines
     then tests a cluster (store, MLflow, images, permissions) without a GPU."""
     variables: dict[str, str]
-    """Those of the above that are set, as text."""
+    """Those of the above that are set, as text, and the commit, which no pod could look up."""
 
     @classmethod
     def read(cls) -> Self:
         """Read the variables of this process."""
-        variables: dict[str, str] = {}
+        known = commit()
+        variables = {COMMIT_VARIABLE: known} if known else {}
 
         def value(variable: str, default: str, parse: Callable[[str], Value]) -> Value:
             if variable in os.environ:

@@ -18,6 +18,7 @@ from tasks.provenance.audit.walk import audit as walk_back
 from tasks.provenance.lineage.history import record_audit
 from tasks.provenance.lineage.lookup import parse_model_uri
 from tasks.provenance.lineage.signatures.keys import read_public_keys
+from tasks.provenance.lineage.signatures.time_stamps import read_authorities
 from tasks.store import location
 from tasks.store.interface import store_at
 
@@ -35,7 +36,8 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
             folder or s3:// prefix of an artifact.
         store: folder or s3:// prefix the artifacts lie in.
         format: 'text', or 'json' for the report as one line.
-        key: file with the public keys that have to vouch for every statement; '' = nobody has to.
+        key: file with the public keys that have to vouch for every statement, and the certificates
+            of time stamp services, if a promotion has to have a stamp; '' = nobody has to.
 
     Returns:
         Location of the picture, in the store's audits/; '' if nothing can be written there.
@@ -49,7 +51,8 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
     uri = store_of(model, store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     keys = read_public_keys(Path(key)) if key else None
-    report = walk_back(model, tracking, uri, keys)
+    authorities = read_authorities(Path(key)) if key else ()
+    report = walk_back(model, tracking, uri, keys, authorities)
     # The verdict first: an auditor may not be allowed to write into the store.
     text = report.model_dump_json() if format == "json" else chain_text(report)
     Console(soft_wrap=True, highlight=False).print(text, markup=False)

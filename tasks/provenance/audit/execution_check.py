@@ -12,14 +12,17 @@ from data_schemas.statements import ExecutionRecord, Statement
 from tasks.errors import DataError
 from tasks.provenance.audit.evidence import Evidence
 from tasks.provenance.audit.reading import read_record
-from tasks.provenance.lineage.descriptions import EXECUTION
+from tasks.provenance.lineage.descriptions import EXECUTION, FLYTE_EXECUTION, LAUNCH_PLAN, VERSION
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.signatures import dsse
 from tasks.provenance.lineage.signatures.working import type_of
 from tasks.provenance.lineage.statements import ATTESTATIONS, EXECUTION_KIND
 from tasks.store.interface import store_at
 
-_WHO = ("mlflow.user", "mlflow.source.git.commit", "mlflow.docker.image.uri", "flyte.execution")
+_WHO = (
+    *("mlflow.user", "mlflow.source.git.commit", "mlflow.docker.image.uri"),
+    *(FLYTE_EXECUTION, LAUNCH_PLAN, VERSION),
+)
 """Tags of a run that say who made it, and of what."""
 
 

@@ -42,9 +42,13 @@ def verdict(report: AuditReport) -> str:
     if report.proved:
         agrees = f", and MLflow agrees in: {COMPARED} (not compared: {NOT_COMPARED})"
         catalogue = agrees if report.has_catalogue else "; MLflow was not asked"
-        return f"PROVED: {checked}, all as recorded{catalogue}. {vouchers(report)}"
+        return f"PROVED: {checked}, all as recorded{catalogue}.{_stamp(report)} {vouchers(report)}"
     count = len(report.findings)
     return f"BROKEN: {count} finding{'s' * (count != 1)}; {checked}. {vouchers(report)}"
+
+
+def _stamp(report: AuditReport) -> str:
+    return f" Stamped {report.stamped}." if report.stamped else ""
 
 
 def vouchers(report: AuditReport) -> str:

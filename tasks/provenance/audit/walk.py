@@ -12,8 +12,10 @@ replaced.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+
+from cryptography.x509 import Certificate
 
 from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind, Signer
 from data_schemas.statements import Statement
@@ -23,6 +25,7 @@ from tasks.provenance.audit.evidence import MODEL, Evidence, origin_id
 from tasks.provenance.audit.execution_check import check_executions
 from tasks.provenance.audit.reading import check_folder, read_record
 from tasks.provenance.audit.release_check import check_release
+from tasks.provenance.audit.stamp_check import check_stamp
 from tasks.provenance.audit.target import Target, find_target
 from tasks.provenance.lineage.registry import CARD_FILE
 from tasks.provenance.lineage.signatures.dsse import fingerprint
@@ -31,7 +34,11 @@ from tasks.store.files import sha256_bytes
 
 
 def audit(
-    model: str, tracking_uri: str, store: str, keys: TrustedKeys | None = None
+    model: str,
+    tracking_uri: str,
+    store: str,
+    keys: TrustedKeys | None = None,
+    authorities: Sequence[Certificate] = (),
 ) -> AuditReport:
     """Verify a model or any other artifact, or report every difference from the record.
 
@@ -41,6 +48,8 @@ def audit(
         store: folder or s3:// uri the artifacts lie in.
         keys: from `read_public_keys`; one of them has to vouch for every statement. None = nobody
             has to.
+        authorities: certificates of time stamp services; one of them has to vouch for the time of
+            a promotion. None = no time is read.
 
     Raises:
         SettingsError: there is no such model or artifact.
@@ -54,6 +63,7 @@ def audit(
             evidence.add(MODEL, where, problem)
     check_release(target, evidence)
     check_executions(evidence, target.lookup)
+    stamped = check_stamp(target, evidence, authorities)
     if target.lost:
         evidence.add(MODEL, "MLflow", target.lost)
     if target.lookup is not None and target.version is not None:
@@ -78,6 +88,7 @@ def audit(
         signers=_signers(evidence),
         unsigned=len(evidence.damaged) + sum(not one for one in evidence.signers.values()),
         has_key=keys is not None,
+        stamped=stamped,
         has_catalogue=target.lookup is not None,
     )
 

@@ -5,15 +5,13 @@ Tags of an execution are on its own run and on the runs of its stages, which are
 to a run, in alphabetical order and joined by commas.
 """
 
-import functools
 import getpass
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from data_schemas.artifacts import Execution
 from data_schemas.statements import Statement
+from tasks.platform.source import commit
 
 EXECUTION = "eachprompt.execution"
 STAGE = "eachprompt.stage"
@@ -25,6 +23,10 @@ STARTED = "eachprompt.started"
 FLYTE_EXECUTION = "flyte.execution"
 """project/domain/name; only on a cluster."""
 ERROR = "eachprompt.error"
+LAUNCH_PLAN = "flyte.launch_plan"
+"""project/domain/name, as Flyte tells it to a pod."""
+VERSION = "flyte.version"
+"""Under which the task was registered."""
 ROW_SOURCE = "row_source"
 PARENT = "mlflow.parentRunId"
 NOTE = "mlflow.note.content"
@@ -40,7 +42,7 @@ EXPERIMENT_TAGS = {
         "MLflow is a catalogue; the statements in the store are the evidence."
     ),
 }
-_OF_EXECUTION = (EXECUTION, STORE, WORKFLOW, STARTED, FLYTE_EXECUTION)
+_OF_EXECUTION = (EXECUTION, STORE, WORKFLOW, STARTED, FLYTE_EXECUTION, LAUNCH_PLAN, VERSION)
 _PURPOSES = {
     "ablation": "Tabulates the effect of each feature of RL.",
     "approve": "Records that somebody said yes to files that a night held.",
@@ -65,7 +67,6 @@ _PURPOSES = {
 _MAX_NOTE = 5000
 """Characters; MLflow takes 8000 bytes."""
 _FLYTE_PARTS = ("PROJECT", "DOMAIN", "ID")
-_ROOT = Path(__file__).resolve().parents[3]
 
 
 def run_tags(
@@ -165,15 +166,20 @@ def flyte_execution() -> str:
 
 
 def _source_tags() -> dict[str, str]:
-    """Who and what runs: user, commit, image, execution on a cluster."""
+    """Who and what runs: user, commit, image; on a cluster execution, launch plan and version.
+
+    Flyte tells no pod on whose behalf it runs: its own record of the execution does.
+    """
     environment = os.environ
     flyte = flyte_execution()
     tags = {
         "mlflow.user": _user(),
         "mlflow.source.type": "JOB" if flyte else "LOCAL",
-        "mlflow.source.git.commit": _commit(_ROOT),
+        "mlflow.source.git.commit": commit(),
         "mlflow.docker.image.uri": environment.get("FLYTE_INTERNAL_IMAGE", ""),
         FLYTE_EXECUTION: flyte,
+        LAUNCH_PLAN: environment.get("FLYTE_INTERNAL_EXECUTION_LAUNCHPLAN", "").replace(":", "/"),
+        VERSION: environment.get("FLYTE_INTERNAL_TASK_VERSION", ""),
     }
     return {name: value for name, value in tags.items() if value}
 
@@ -184,16 +190,3 @@ def _user() -> str:
     except (KeyError, OSError):  # a container's user without a name
         return str(os.getuid())
 
-
-@functools.cache
-def _commit(root: Path) -> str:
-    """Return the commit of a checkout; '' where there is none, as in an image."""
-    if not (root / ".git").exists():
-        return ""
-    command = ["git", "-C", str(root), "rev-parse", "HEAD"]
-    try:
-        return subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=10
-        ).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""

@@ -45,6 +45,7 @@ from tasks.provenance.lineage.registration import MODEL
 from tasks.provenance.lineage.row_sources import inherited, row_source_fact, sources_in
 from tasks.provenance.lineage.shipping import put_away, sync, workplace
 from tasks.provenance.lineage.signatures.model import sign_model
+from tasks.provenance.lineage.signatures.time_stamps import stamp_statement
 from tasks.provenance.lineage.spool import Spool, new_spool
 from tasks.store.files import canonical_json
 from tasks.store.local import new_object
@@ -214,17 +215,20 @@ class StageRecord:
     ) -> str:
         """Sign an output and make it a version of a registered model.
 
-        It gets the alias `released` if it passed.
+        It gets the alias `released` if it passed; its statement is stamped before.
 
         Returns:
             The uri of the version that the registry answered with, 'models:/NAME/3'.
 
         Raises:
-            EngineError: MLflow does not answer; the event is kept.
+            EngineError: MLflow does not answer; the event is kept. Or the time stamp service does
+                not; nothing is registered then.
             DataError: it refused the version or an event before it; the event is kept.
         """
         ref = self.ref(role, CheckpointRef)
         sign_model(self._store.uri, ref.digest)
+        if released:
+            stamp_statement(self._store.uri, ref.statement)
         shown = registration.version_tags(self._store.uri, ref.uri, self._tags, self._facts)
         self._spool.append(
             ModelRegistered(
@@ -247,6 +251,7 @@ class StageRecord:
     def restore(self, name: str, statement: str) -> None:
         """Make the version with a statement the released one again; errors as in `register`."""
         self._close()
+        stamp_statement(self._store.uri, self._statement)
         self._spool.append(VersionRestored(name=name, statement=statement))
         self._deliver_all()
 

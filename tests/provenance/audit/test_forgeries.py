@@ -13,6 +13,7 @@ from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.settings import MergeSettings
 from data_schemas.statements import ExecutionRecord
 from tasks.provenance.audit.evidence import Evidence
+from tasks.provenance.audit.text import verdict
 from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.attestation import to_payload
 from tasks.provenance.lineage.connection import connect
@@ -26,6 +27,11 @@ from tasks.provenance.lineage.signatures.keys import (
     public_path,
     read_public_keys,
 )
+from tasks.provenance.lineage.signatures.time_stamps import (
+    SERVICE_VARIABLE,
+    read_authorities,
+    stamp_uri,
+)
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_statement, statement_uri
 from tasks.provenance.release import evidence as release_evidence
@@ -33,6 +39,7 @@ from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.local import new_object
 from tests.provenance.audit.conftest import Chain, Maker
+from tests.time_stamp_service import TimeStampService
 
 pytestmark = [
     pytest.mark.attack,
@@ -203,6 +210,27 @@ def test_promotions_are_counted_and_name_the_one_before(chain, owner):
     second = load_statement(str(chain.store), maker.refs["release"].statement)
 
     assert (2, chain.refs["release"].statement) == (second.facts[NUMBER], second.facts[AFTER])
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl")
+def test_a_promotion_without_the_stamp_of_the_auditors_service_is_named(
+    chain, owner, tmp_path, monkeypatch
+):
+    with TimeStampService(tmp_path / "service", "ec") as service:
+        monkeypatch.setenv(SERVICE_VARIABLE, service.address)
+        maker = release_again(chain)
+    known = read_authorities(service.certificate)
+    stamp = Path(stamp_uri(str(chain.store), maker.refs["release"].statement))
+    proved = audit(RELEASED, chain.tracking_uri, str(chain.store), owner, known)
+    assert "Stamped 20" in verdict(proved)
+    assert "UTC by CN=test service. Statements: " in verdict(proved)
+
+    stamp.unlink()
+    (found,) = audit(RELEASED, chain.tracking_uri, str(chain.store), owner, known).findings
+    assert (str(stamp), "gone") == (found.object, found.problem)
+    stamp.write_bytes(b"yesterday")
+    (found,) = audit(RELEASED, chain.tracking_uri, str(chain.store), owner, known).findings
+    assert "is no time stamp" in found.problem
 
 
 def test_a_forged_user_or_time_in_an_execution_record_is_named(chain, owner):

@@ -42,6 +42,11 @@ _LIMIT = re.compile(
 _HOW = "openssl ecparam -name prime256v1 -genkey -noout -out key.pem"
 
 
+_CERTIFICATE = re.compile(
+    r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL
+)
+
+
 @dataclass(frozen=True, slots=True)
 class PublicKey:
     """A key that somebody trusts, and how far."""
@@ -138,7 +143,7 @@ def read_public_keys(path: Path, option: str = "--key") -> dict[str, PublicKey]:
 
     A signature has no date. So a key that was revoked, or has expired by today, vouches for the
     statement that is named, usually that of the last promotion before, and for all that led to it;
-    without one for nothing.
+    without one for nothing. Certificates of time stamp services are left to `time_stamps`.
 
     Returns:
         By keyid.
@@ -156,6 +161,7 @@ def read_public_keys(path: Path, option: str = "--key") -> dict[str, PublicKey]:
         raise SettingsError(
             f"{option} {path} is a private key; give the public one, {path}{_PUBLIC}"
         )
+    text = _CERTIFICATE.sub("", text)
     found: dict[str, PublicKey] = {}
     start = 0
     for block in re.finditer(
