@@ -314,6 +314,11 @@ lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins 
 	printf '%s\n' wheel==$(WHEEL) transformer-engine==$(TRANSFORMER_ENGINE) transformer-engine-cu13==$(TRANSFORMER_ENGINE) einops onnx onnxscript \
 		| $(subst pyproject.toml,-,$(COMPILE)) --constraint lock_trainer.txt --python-platform $(CLUSTER) --output-file lock_transformer_engine.txt
 
+LOCK ?= lock_cpu.txt
+
+sbom: $(STAMP) ## software of an environment as CycloneDX JSON, on the standard output: LOCK=lock_trainer.txt
+	@$(BIN)/python -m tasks.provenance.release.software $(LOCK)
+
 clean: ## remove the environments and the tools' caches; runs/ stays
 	rm -rf $(VENV) $(ENGINES_VENV) $(TOOLS_VENV) $(GPU_VENV) $(MERGEKIT_VENV) $(ENVIRONMENTS_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 

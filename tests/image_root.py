@@ -48,12 +48,13 @@ class Image:
             word, rest = line.split(maxsplit=1)
             match word:
                 case "FROM":
-                    assert BASE.fullmatch(rest)
+                    assert BASE.fullmatch(self._filled(rest))
                 case "ARG":
                     name, default = rest.split("=", 1)
                     self.variables[name] = os.environ.get(name, default)
                 case "ENV":
-                    self.variables |= dict(one.split("=", 1) for one in shlex.split(rest))
+                    given = shlex.split(self._filled(rest))
+                    self.variables |= dict(one.split("=", 1) for one in given)
                 case "WORKDIR":
                     self.folder = rest
                     self._host(rest).mkdir(parents=True, exist_ok=True)
@@ -64,7 +65,7 @@ class Image:
                 case "RUN":
                     self.run(_dry(rest) if dry else rest)
                 case _:
-                    assert word == "CMD", line
+                    assert word in ("CMD", "LABEL"), line
 
     def run(self, command: str, timeout_s: float = 3600.0) -> str:
         """Run a shell command as the image's user; return what it prints."""
@@ -100,6 +101,10 @@ class Image:
         )
         assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
         return done.stdout
+
+    def _filled(self, text: str) -> str:
+        """As Docker: ${NAME} is what an argument or a variable says."""
+        return re.sub(r"\$\{(\w+)\}", lambda match: self.variables.get(match[1], ""), text)
 
     def _copy(self, places: list[str]) -> None:
         """As Docker: of a folder its content, of a file the file."""

@@ -30,7 +30,16 @@ def test_an_image_runs_our_code_as_nobody_in_particular(path):
     assert "WORKDIR /root" in text
     assert "PYTHONPATH=/root" in text
     assert re.fullmatch(r"USER [1-9]\d+", text.splitlines()[-1])
-    assert re.search(r"^FROM \S+:\d\S+$", text, re.MULTILINE)
+    # By digest where one is given; the tag is what is known here.
+    assert re.search(r"^ARG BASE=\S+:\d\S+\nFROM \${BASE}$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", IMAGES, ids=lambda path: path.stem)
+def test_an_image_says_which_commit_it_was_built_from(path):
+    text = path.read_text()
+
+    assert re.search(r"^ARG COMMIT=\nENV EACHPROMPT_COMMIT=\${COMMIT}$", text, re.MULTILINE)
+    assert "LABEL org.opencontainers.image.revision=${COMMIT}\n" in text
 
 
 @pytest.mark.parametrize("path", IMAGES, ids=lambda path: path.stem)

@@ -20,6 +20,7 @@ from data_schemas.artifacts import (
     StoreRef,
 )
 from data_schemas.settings import EvaluationSettings
+from tasks.platform.source import commit
 from tasks.stages.evaluation import evaluate_all
 from tests.compiler import Platform, compile_workflow
 from tests.packages import ROOT, pod
@@ -139,6 +140,11 @@ def test_a_task_made_in_a_pod_is_the_registered_one(made):
     assert registered.extended_resources == own.extended_resources
     assert variables_of(registered).items() >= VARIABLES.items()
     assert own.security_context.secrets
+
+
+def test_a_registered_task_carries_the_commit_of_the_checkout(made):
+    for task in made[:2]:
+        assert commit() == variables_of(task)["EACHPROMPT_COMMIT"]
 
 
 def test_what_a_pod_made_compiles(made):

@@ -2,7 +2,8 @@
 
 The bill's own bytes are those of the release. Here every claim in it is looked up: each digest
 among the objects, files and raw files that were hashed again, each step among the statements, each
-accuracy among the facts of the release.
+accuracy among the facts of the release, and the software in the lock files, where this version of
+the project has them.
 """
 
 import json
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from data_schemas.statements import Statement
+from tasks.provenance.release.bom import software
 
 Json = dict[str, Any]
 
@@ -35,6 +37,8 @@ def _problems(
     bill: Json, hashed: set[str], statements: Mapping[str, Statement], facts: Mapping[str, object]
 ) -> Iterator[str]:
     model = bill["metadata"]["component"]
+    hashed = hashed | {one.lock for one in statements.values()}
+    yield from _software(bill, statements)
     for component in (model, *model["components"], *bill["components"]):
         for entry in component["hashes"]:
             if entry["alg"] != "SHA-256" or entry["content"] not in hashed:
@@ -52,6 +56,14 @@ def _problems(
             yield f"the step {workflow['name']} has the statement {uid}, which the chain lacks"
         elif _claims(workflow) != _recorded(statement):
             yield f"the step {workflow['name']} is not as in its statement {uid}"
+
+
+def _software(bill: Json, statements: Mapping[str, Statement]) -> Iterator[str]:
+    """Compare lock files with those of this version of the project; others by their digest only."""
+    claimed = [one for one in bill["components"] if one["bom-ref"].startswith("lock:")]
+    for one in software(statements):
+        if "components" in one and claimed and one not in claimed:
+            yield f"{one['name']} pins other software than {one['bom-ref']} lists"
 
 
 def _claims(workflow: Json) -> Json:

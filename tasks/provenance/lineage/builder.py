@@ -42,6 +42,13 @@ def lock_digest() -> str:
     return sha256_file(max(locks, key=lambda path: path.stat().st_size)) if locks else ""
 
 
+def lock_file(digest: str) -> Path | None:
+    """Find the lock file of a digest; None if this version of the project does not have it."""
+    return next(
+        (path for path in sorted(_ROOT.glob("lock_*.txt")) if sha256_file(path) == digest), None
+    )
+
+
 def agrees(lock: Path, installed: Mapping[str, str]) -> bool:
     """True if all pins of a lock file are among the installed versions, by canonical name."""
     # A pin is followed by the hashes of its files, on continued lines.

@@ -20,6 +20,8 @@ from data_schemas.reports import EvaluationReport, ReleaseManifest
 from data_schemas.statements import Input, Output, Statement
 from tasks.formats.licences import LICENCES
 from tasks.provenance.lineage import origins
+from tasks.provenance.lineage.builder import lock_file
+from tasks.provenance.release.software import SCHEMA, file_component
 from tasks.store.manifest import MANIFEST, manifest_files
 
 Json = dict[str, Any]
@@ -68,17 +70,24 @@ def bill_of_materials(
         "modelCard": card,
     }
     identity = f"{manifest.name} {manifest.checkpoint} {','.join(manifest.statements)}"
-    return {
-        "$schema": "http://cyclonedx.org/schema/bom-1.7.schema.json",
-        "bomFormat": "CycloneDX",
-        "specVersion": "1.7",
+    return SCHEMA | {
         "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, identity)}",
         "version": 1,
         "metadata": {"component": model},
-        "components": [*_artifacts(manifest, chain), *raw],
+        "components": [*_artifacts(manifest, chain), *raw, *software(chain)],
         "dependencies": _dependencies(manifest, chain, store),
         "formulation": [{"workflows": [_workflow(manifest, *made) for made in chain.items()]}],
     }
+
+
+def software(chain: Chain) -> list[Json]:
+    """List the lock files that the steps of a chain ran on, with what they pin."""
+    found = []
+    for digest in sorted({one.lock for one in chain.values() if one.lock}):
+        path = lock_file(digest)
+        content = path.read_bytes() if path else None
+        found.append(file_component(path.name if path else "lock file", digest, content))
+    return found
 
 
 def _model_card(candidate: EvaluationReport, chain: Chain, folder: Path) -> Json:

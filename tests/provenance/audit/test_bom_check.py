@@ -7,6 +7,9 @@ import pytest
 
 from data_schemas.statements import Statement
 from tasks.provenance.audit.bom_check import bom_problems
+from tasks.provenance.release.software import file_component
+from tasks.store.files import sha256_file
+from tests.packages import ROOT
 
 STATEMENT = Statement(
     stage="rl/one",
@@ -50,6 +53,9 @@ BILL = {
     ],
 }
 
+LOCK = ROOT / "lock_cpu.txt"
+SOFTWARE = file_component(LOCK.name, sha256_file(LOCK), LOCK.read_bytes())
+
 
 def problems(bill: object) -> list[str]:
     facts = {"accuracy/all": 0.5}
@@ -59,6 +65,21 @@ def problems(bill: object) -> list[str]:
 
 def test_a_bill_whose_claims_are_all_found_has_no_problem():
     assert [] == problems(BILL)
+
+
+def test_software_that_no_lock_of_the_chain_pins_is_named():
+    locked = STATEMENT.model_copy(update={"lock": sha256_file(LOCK)})
+    bill = copy.deepcopy(BILL)
+    bill["formulation"][0]["workflows"][0]["properties"][3]["value"] = locked.lock
+
+    def found() -> list[str]:
+        facts, content = {"accuracy/all": 0.5}, json.dumps(bill).encode()
+        return list(bom_problems(content, {"h1", "h2", "h3"}, {"s1": locked}, facts))
+
+    bill["components"].append(copy.deepcopy(SOFTWARE))
+    assert [] == found()
+    bill["components"][-1]["components"][0]["version"] = "6.6.6"
+    assert [f"lock_cpu.txt pins other software than lock:{locked.lock} lists"] == found()
 
 
 @pytest.mark.parametrize(

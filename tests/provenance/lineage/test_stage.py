@@ -9,10 +9,13 @@ import pytest
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, StoreRef
 from data_schemas.settings import MergeSettings, SFTSettings
+from data_schemas.statements import ExecutionRecord
 from tasks.errors import DataError, TamperError
+from tasks.platform.source import commit
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.registry import KEY
 from tasks.provenance.lineage.shipping import sync, workplace
+from tasks.provenance.lineage.signatures.working import unseal
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_executions, load_statement
 from tasks.store.interface import store_at
@@ -49,6 +52,33 @@ def test_the_same_work_in_another_execution_gives_the_same_references(store, exe
     later = execution.model_copy(update={"id": "exec-2"})
 
     assert first == train(store, later, make_raw(store, later))
+
+
+def test_the_signed_attestation_of_a_pod_says_what_flyte_ran(store, execution, monkeypatch):
+    told = {
+        "EXECUTION_PROJECT": "shop",
+        "EXECUTION_DOMAIN": "production",
+        "EXECUTION_ID": "f1",
+        "EXECUTION_LAUNCHPLAN": "shop:production:nightly",
+        "TASK_VERSION": "0.2.0",
+        "IMAGE": "registry/cpu@sha256:1",
+    }
+    for name, value in told.items():
+        monkeypatch.setenv(f"FLYTE_INTERNAL_{name}", value)
+    make_raw(store, execution)
+    name = f"{execution.id}/ingest.json"
+    place = store_at(f"{store.uri}/attestations/{name}")
+    payload = unseal("execution", name, place.read_bytes(), place.uri)
+    record = ExecutionRecord.model_validate_json(payload)
+
+    assert {
+        "flyte.execution": "shop/production/f1",
+        "flyte.launch_plan": "shop/production/nightly",
+        "flyte.version": "0.2.0",
+        "mlflow.docker.image.uri": "registry/cpu@sha256:1",
+        "mlflow.source.git.commit": commit(),
+    }.items() <= record.tags.items()
+    assert load_executions(store.uri, execution.id) == [record]
 
 
 def test_the_execution_record_has_time_rows_and_run(store, execution):

@@ -136,6 +136,7 @@ def test_parents_base_and_data_are_components_with_licences_where_known(made, bi
         f"raw:{BASE}": "machine-learning-model",
         "raw:/data/gsm8k.jsonl": "data",
         "raw:/data/prompt_jsonl.jsonl": "data",
+        f"lock:{64 * 'f'}": "file",
     } == {ref: one["type"] for ref, one in found.items()}
     assert "MIT" == found["raw:/data/gsm8k.jsonl"]["licenses"][0]["license"]["id"]
     assert "licenses" not in found["raw:/data/prompt_jsonl.jsonl"]

@@ -42,9 +42,7 @@ _LIMIT = re.compile(
 _HOW = "openssl ecparam -name prime256v1 -genkey -noout -out key.pem"
 
 
-_CERTIFICATE = re.compile(
-    r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL
-)
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
