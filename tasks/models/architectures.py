@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol
 
 from data_schemas.routing import Routing
 from tasks.errors import SettingsError
+from tasks.models.config_file import CONFIG, check_values, read_object
 from tasks.plugins import GUIDE, load, pin
 
 CODE = "eachprompt_architecture"
@@ -423,8 +424,9 @@ def architecture_of(config: Config) -> Architecture:
     """Read a config.json, or the `to_dict` of a config of transformers.
 
     Raises:
-        SettingsError: there is no family of its model type, or a size is missing.
+        SettingsError: there is no family of its model type, or a size is missing or absurd.
     """
+    check_values(config)
     family, code = family_of(config), code_of(config)
     heads = _size(config, "num_attention_heads")
     head_size = config.get("head_dim") or _size(config, "hidden_size") // heads
@@ -457,10 +459,7 @@ def read_architecture(folder: Path) -> Architecture:
     Raises:
         SettingsError: there is none, no family of its model type, or a size is missing.
     """
-    try:
-        config = json.loads((folder / "config.json").read_bytes())
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{folder} has no readable config.json: {error}") from error
+    config = read_object(folder / CONFIG, "Give a model directory with its config.json.")
     try:
         return architecture_of(config)
     except SettingsError as error:

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,13 +12,18 @@ from typing import Any
 
 from data_schemas.addresses import redacted
 from tasks.errors import DataError, SettingsError
+from tasks.models import chat_trial
 from tasks.models.architectures import CODE, FAMILIES, is_known
+from tasks.models.config_file import CONFIG, TOKENIZER_BYTES, check_values, read_object
 from tasks.models.weights import check_tensors
 from tasks.plugins import GUIDE
 from tasks.store.interface import store_at
 
 SHIPPED = Path(__file__).parents[1] / "training" / "foundation" / "base_model"
 """The tiny mixture-of-experts model that comes with the project."""
+_GENERATION = "generation_config.json"
+_PATIENCE_S = 600.0
+"""For a question of 1,000 characters, of a process that may wait for a busy machine."""
 REGISTERED = "models:/"
 """Start of the name of a registered model."""
 
@@ -47,10 +54,13 @@ def check_model_folder(path: Path) -> None:
 
     Raises:
         SettingsError: it is not a Hugging Face model directory, not of a supported
-            architecture, its weights are not those of its config, or its tokenizer is missing,
-            lacks a chat template or end token, or has more tokens than the model has embeddings.
+            architecture, its sizes are absurd, its weights are not those of its config, or its
+            tokenizer is missing, lacks a chat template or end token, has more tokens than the
+            model has embeddings, or does not render a question in time.
     """
     config = read_config(path)
+    if (path / _GENERATION).exists():
+        read_object(path / _GENERATION, "Repair it, or delete it: it is optional.")
     model_type = config.get("model_type")
     if not is_known(config):
         supported = ", ".join(FAMILIES)
@@ -67,6 +77,7 @@ def check_model_folder(path: Path) -> None:
         raise SettingsError(
             f"{path}/config.json has model_type {model_type!r}; supported are {supported}. {advice}"
         )
+    _check_values(path, config)
     highest = _highest_token(path)
     size = config.get("vocab_size")
     if not isinstance(size, int) or highest >= size:
@@ -128,7 +139,7 @@ def check_weights_folder(path: Path) -> None:
     Raises:
         SettingsError: says what it lacks.
     """
-    read_config(path)
+    _check_values(path, read_config(path))
     if not any(path.glob("*.safetensors")):
         raise SettingsError(f"{path} has no *.safetensors; other formats may execute code")
 
@@ -153,16 +164,24 @@ def read_config(path: Path) -> dict[str, Any]:
             f"base model {path} is not a folder. "
             "Give a Hugging Face model directory, or leave base_model empty for the shipped one."
         )
-    return _read_json(
-        path / "config.json",
+    return read_object(
+        path / CONFIG,
         "Give a folder with config.json, *.safetensors and tokenizer.json.",
     )
 
 
+def _check_values(path: Path, config: dict[str, Any]) -> None:
+    try:
+        check_values(config)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
 def _highest_token(path: Path) -> int:
-    """Check the tokenizer files and return the highest token id."""
-    table = _read_json(path / "tokenizer.json", "Save the fast tokenizer next to the model.")
-    settings = _read_json(path / "tokenizer_config.json", "Save the tokenizer with its settings.")
+    """Check the tokenizer files, try them, and return the highest token id."""
+    file = path / "tokenizer.json"
+    read_object(file, "Save the fast tokenizer next to the model.", TOKENIZER_BYTES)
+    settings = read_object(path / "tokenizer_config.json", "Save the tokenizer with its settings.")
     if not (path / "chat_template.jinja").exists() and not settings.get("chat_template"):
         raise SettingsError(
             f"the tokenizer in {path} has no chat template. "
@@ -173,17 +192,35 @@ def _highest_token(path: Path) -> int:
             f"{path}/tokenizer_config.json has no eos_token. "
             "Set it to the token that ends a chat turn."
         )
-    added = [entry["id"] for entry in table.get("added_tokens", [])]
-    return max([*table["model"]["vocab"].values(), *added])
+    return _try_chat(path)
 
 
-def _read_json(file: Path, advice: str) -> dict[str, Any]:
+def _try_chat(path: Path) -> int:
+    """Tokenise and render a question in a process with limits; return the highest token id.
+
+    Raises:
+        SettingsError: it fails, does not end, or needs too much memory.
+    """
     try:
-        loaded = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise SettingsError(f"{file} is missing. {advice}") from error
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{file} cannot be read: {error}. {advice}") from error
-    if not isinstance(loaded, dict):
-        raise SettingsError(f"{file} is not a JSON object. {advice}")
-    return loaded
+        done = subprocess.run(
+            [sys.executable, "-I", chat_trial.__file__, str(path)],
+            capture_output=True,
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+        found = json.loads(done.stdout)
+        wrong = " ".join(str(found["wrong"]).split())[:300]
+    except subprocess.TimeoutExpired:
+        found, wrong = {}, f"they do not answer within {_PATIENCE_S:.0f} s"
+    except ValueError:  # killed by a limit, or aborted
+        found = {}
+        wrong = (
+            f"they need more than {chat_trial.CPU_S} s of processor time or "
+            f"{chat_trial.MEMORY_BYTES // 2**30} GiB of memory"
+        )
+    if wrong:
+        raise SettingsError(
+            f"tokenizer and chat template of {path} do not render a question: {wrong}. Take them "
+            "from the checkpoint as it was published."
+        )
+    return int(found["highest"])

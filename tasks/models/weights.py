@@ -6,12 +6,13 @@ names the file of every tensor. Engines differ in what they do with an incomplet
 """
 
 import json
+import stat
 from collections.abc import Iterable
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
@@ -19,21 +20,23 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from tasks.errors import DataError
+from tasks.errors import DataError, SettingsError
 from tasks.models.architectures import (
     config_in,
     is_known,
     read_architecture,
     register_architecture,
 )
+from tasks.models.config_file import CONFIG, TOKENIZER_BYTES, check_values, read_object
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
 MTP_FILE = "model-mtp.safetensors"
 DTYPES = ("F64", "F32", "F16", "BF16")
 """What trainers read; a quantised checkpoint has scales besides, which they do not."""
+_SPARSE_BYTES = 2**30
 _BAD_CONFIG = (
-    *(OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError),
+    *(OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, MemoryError),
     *(ArithmeticError, AssertionError, StrictDataclassError),
 )
 """What transformers raises on a config.json that describes no model."""
@@ -109,6 +112,7 @@ class Weights:
         Raises:
             DataError: names the tensor that is missing, unknown, or of another shape or dtype.
         """
+        _check_sizes(self.folder, len(self.file_of))
         expected, tied = _tensors_of_config(self.folder)
         where = f"of {self.folder}"
         for wrong, names in (
@@ -226,6 +230,8 @@ def _weight_files(folder: Path) -> list[str]:
     present = {path.name for path in folder.glob("*.safetensors")}
     if not present:
         raise DataError(f"{folder} contains no *.safetensors weights. Complete the download.")
+    for name in sorted(listed & present):
+        _check_regular(folder / name)
     for name in sorted(listed ^ present):
         if name in present:
             raise DataError(
@@ -236,19 +242,60 @@ def _weight_files(folder: Path) -> list[str]:
     return sorted(listed)
 
 
+def _check_regular(path: Path) -> None:
+    """Refuse what is no file, and a file whose disk blocks were never written: reading takes hours.
+
+    Raises:
+        DataError: names it.
+    """
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise DataError(f"{path} is no regular file. Complete the download.")
+    if found.st_size > _SPARSE_BYTES and found.st_blocks * 512 < found.st_size // 100:
+        raise DataError(
+            f"{path} has {found.st_size} bytes, of which less than a hundredth was ever written. "
+            "Download it again."
+        )
+
+
+def _check_sizes(folder: Path, tensors: int) -> None:
+    """Refuse a config.json that describes more than its weights can hold, before it is built.
+
+    Raises:
+        DataError: names the key.
+    """
+    config = _config(folder)
+    try:
+        check_values(config)
+    except SettingsError as error:
+        raise DataError(f"{folder}: {error}") from error
+    layers = config.get("num_hidden_layers")
+    if isinstance(layers, int) and layers > tensors:
+        raise DataError(
+            f"{folder / CONFIG} has num_hidden_layers {layers}, but the weights are {tensors} "
+            "tensors. Both must be of one checkpoint; complete the download."
+        )
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    try:
+        return read_object(folder / CONFIG, "Download it again.")
+    except SettingsError as error:
+        raise DataError(str(error)) from error
+
+
 def _read_index(folder: Path) -> dict[str, str]:
     """Read which file holds which tensor; empty if the directory has no index."""
     path = folder / INDEX_FILE
     if not path.exists():
         return {}
     try:
-        return {str(name): str(file) for name, file in _weight_map(path).items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        listed = read_object(path, "Download it again.", TOKENIZER_BYTES)["weight_map"]
+        return {str(name): str(file) for name, file in listed.items()}
+    except SettingsError as error:
+        raise DataError(str(error)) from error
+    except (KeyError, AttributeError) as error:
         raise DataError(f"{path} cannot be read: {error!r}. Download it again.") from error
-
-
-def _weight_map(path: Path) -> dict[str, str]:
-    return json.loads(path.read_bytes())["weight_map"]
 
 
 def _tensors_of_config(folder: Path) -> tuple[dict[str, tuple[int, ...]], set[str]]:

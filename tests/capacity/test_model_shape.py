@@ -138,7 +138,7 @@ def test_gpus_that_do_not_divide_are_refused():
     ("change", "message"),
     [
         ({"mlp_only_layers": [1]}, "dense layers behind others with experts"),
-        ({"vocab_size": "many"}, "no integer vocab_size"),
+        ({"vocab_size": "many"}, "vocab_size 'many'; it must be a whole number"),
     ],
 )
 def test_a_config_that_says_too_little_is_refused(tiny_moe, change, message):

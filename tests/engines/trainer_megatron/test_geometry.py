@@ -82,7 +82,7 @@ def test_what_is_not_built_is_refused_by_name(tmp_path, setting, value):
 
 
 def test_a_folder_without_a_config_is_refused(tmp_path):
-    with pytest.raises(SettingsError, match="no readable config"):
+    with pytest.raises(SettingsError, match=r"config\.json is missing"):
         read_geometry(tmp_path)
 
 
