@@ -1,9 +1,9 @@
 """Kill and stop the whole pipeline in every stage, start it again, and compare what it releases.
 
-    python -m tests.bench.kills.command --folder KEPT --chains 12
+    python -m tests.bench.kills.command --folder KEPT --chains 6
 
-A chain is the pipeline at its smallest (tests/tiny_chain.py) on a store of its own. It is killed or
-stopped once in every stage, at a seeded place, and started again each time; at the end, the digests
+A chain is the pipeline at its smallest (tests/tiny_chain.py) on a store of its own. In every stage
+it is stopped once and killed once, at seeded places, and started again each time; at the end, the digests
 of its weights and of its release must be those of a chain that nobody disturbed, and the audit must
 prove it with the key. Processes are forked from one that has imported the packages, and workers of
 a killed one are left to end by themselves, as on a real machine.
@@ -277,7 +277,7 @@ def main(arguments: Sequence[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--folder", type=Path, required=True, help="kept: where it goes on")
-    parser.add_argument("--chains", type=positive, default=12)
+    parser.add_argument("--chains", type=positive, default=6)
     parser.add_argument("--out", type=Path, default=PAGE, help="page with the table")
     options = parser.parse_args(arguments)
     folder = options.folder.resolve()

@@ -63,25 +63,24 @@ class Extent:
 
 
 def draw(extents: Mapping[str, Extent], chain: int, seed: int) -> list[Point]:
-    """Draw the points of a chain: one in each stage, in the order of the stages.
+    """Draw the points of a chain: in each stage it is stopped, then killed.
 
     Args:
         extents: by stage, in the order in which they ran.
-        chain: its number; kinds of harm take turns over the chains.
+        chain: its number; kinds of points take turns over the chains.
         seed: of all draws.
     """
     dice = random.Random(f"{seed}/{chain}")
-    harms = (Harm.KILL, Harm.STOP, Harm.KILL, Harm.STOP, Harm.STOP_KILL)
     stages = [stage for stage, one in extents.items() if one.operations >= MIN_OPERATIONS]
-    return [
-        Point(
-            stage,
-            harm=harms[(place + chain) % len(harms)],
-            timed=(place + chain // len(harms)) % 2 == 1,
-            share=dice.random(),
-        )
-        for place, stage in enumerate(stages)
-    ]
+    points = []
+    for place, stage in enumerate(stages):
+        first, last = sorted((dice.random(), dice.random()))
+        turn = place + chain
+        points += [
+            Point(stage, Harm.STOP, timed=turn % 3 == 0, share=first),
+            Point(stage, (Harm.KILL, Harm.KILL, Harm.STOP_KILL)[turn % 3], turn % 2 == 1, last),
+        ]
+    return points
 
 
 class Watch:
@@ -137,18 +136,27 @@ class Watch:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._points and self._points[0][1].stage == self._stage:
+        while self._points and self._points[0][1].stage == self._stage:
             self._note("missed", "")
         self._stage, self._entered, self._done = stage, now, 0
-        if self._points and self._points[0][1].stage == stage and self._points[0][1].timed:
-            wait_s = self._points[0][1].share * self._extents[stage].seconds
-            self._timer = threading.Timer(wait_s, self._harm, ["time"])
+        self._arm()
+
+    def _arm(self) -> None:
+        """Start the clock of the next point, if it is a time in this stage."""
+        if not self._points or self._points[0][1].stage != self._stage:
+            return
+        point = self._points[0][1]
+        if point.timed:
+            passed_s = time.monotonic() - self._entered
+            wait_s = point.share * self._extents[point.stage].seconds - passed_s
+            self._timer = threading.Timer(max(0.0, wait_s), self._harm, ["time"])
             self._timer.daemon = True
             self._timer.start()
 
     def _harm(self, where: str) -> None:
         harm = self._note("hit", where)
         os.kill(os.getpid(), signal.SIGKILL if harm is Harm.KILL else signal.SIGSTOP)
+        self._arm()
 
     def _note(self, what: str, where: str) -> Harm:
         """Write down that a point is over, in a file that outlives the process."""
