@@ -14,6 +14,9 @@ To add one: inherit the branch whose reader can act, keep it picklable (message 
 and say in one line when it is raised.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class PipelineError(Exception):
     """Root of every error this project raises on purpose."""
@@ -49,6 +52,25 @@ class DiskFullError(EngineError):
 
 class JudgeError(PipelineError, RuntimeError):
     """A judge gave no usable verdict."""
+
+
+@contextmanager
+def typed(option: str) -> Iterator[None]:
+    """Name the option of a file that is not what it should be: whoever typed it can act.
+
+    Raises:
+        SettingsError: in place of DataError, and of what is no UTF-8 or nested too deeply.
+    """
+    try:
+        yield
+    except TamperError:
+        raise
+    except DataError as error:
+        raise SettingsError(f"{option}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{option}: it is not UTF-8: {error}") from error
+    except RecursionError as error:
+        raise SettingsError(f"{option}: it is nested too deeply to be read") from error
 
 
 RETRYABLE: tuple[type[PipelineError], ...] = (EngineError,)

@@ -238,6 +238,22 @@ OTHERS = [
     ("post_training", ["--nope"], "No such option"),
     ("post_training", ["extra"], "unexpected extra argument"),
 ]
+NESTED = "[" * 20_000
+FILES = [
+    ("replay", "--file", "{}", "--file: not a file of packed arrays"),
+    ("agreement", "--file", "{]", "line 1: Expecting property name"),
+    ("agreement", "--file", "", "has no row. Provide graded responses"),
+    ("agreement", "--file", "[1]", "line 1 is not a JSON object"),
+    ("agreement", "--file", '{"a": 1}', "row 0: needs one of gold"),
+    ("agreement", "--file", NESTED, "--file: it is nested too deeply to be read"),
+    ("judge", "--files", "{]", "is not JSON lines or a JSON list"),
+    ("judge", "--files", '{"a": 1}', "row 1: input, output_1, output_2, label is missing"),
+    ("judge", "--files", "", "--files: 0 comparisons of 0 tasks cannot be split"),
+    ("judge", "--files", NESTED, "--files: it is nested too deeply to be read"),
+    (COMPLETENESS, "--file", "{]", "--file: "),
+    ("recipes/av_speaker av_speaker", "--both", "{]", "--both: "),
+]
+"""What a file that was typed holds: whoever typed it can act, so that these exit with 2."""
 WITH_PASSWORD = "https://me:hunter2@host/x"
 CREDENTIALS = [
     *(
@@ -361,6 +377,52 @@ def test_a_model_that_cannot_be_is_refused(tmp_path, name, model, message):
 @pytest.mark.parametrize(("name", "arguments", "message"), OTHERS, ids=named)
 def test_every_command_names_what_was_typed_wrong(tmp_path, name, arguments, message):
     assert message in refused(tmp_path, name, *arguments)
+
+
+@pytest.mark.parametrize(("name", "option", "text", "message"), FILES, ids=named)
+def test_a_file_that_is_not_what_its_option_takes_is_named(tmp_path, name, option, text, message):
+    file = tmp_path / "typed.jsonl"
+    file.write_text(text)
+    value = json.dumps([str(file)]) if option == "--files" else str(file)
+    judge = json.dumps({"kind": "http", "address": "http://h/v1", "model": "m"})
+    more = ["--judge", judge] if name == COMPLETENESS else []
+
+    assert message in refused(tmp_path, name, option, value, *more)
+
+
+def test_a_mapping_of_20000_brackets_is_refused_before_a_model_is_copied(tmp_path):
+    (tmp_path / "mapping.yaml").write_text(NESTED)
+
+    said = refused(tmp_path, "post_training", "--sources", f"{tmp_path}/mapping.yaml=/nowhere")
+
+    assert "mapping.yaml is nested too deeply to be read" in said
+    assert not (tmp_path / "runs").exists()
+
+
+def test_settings_of_20000_brackets_are_refused(tmp_path):
+    (tmp_path / "mine.yaml").write_text(NESTED)
+    command = [Path(sys.executable).with_name("pyflyte"), "run"]
+    command += ["workflows/post_training.py", "post_training", "--settings"]
+    command += [str(tmp_path / "mine.yaml"), "--store", str(tmp_path / "runs")]
+
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 2 == done.returncode, done.stderr
+    assert "mine.yaml is nested too deeply to be read" in said(done.stderr)[-1]
+
+
+def test_sources_that_are_not_there_are_refused_before_a_model_is_copied(tmp_path):
+    said = refused(tmp_path, "post_training", "--sources", "gsm8k=/nowhere")
+
+    assert "/nowhere is no folder or file" in said
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(("module", "arguments", "message"), COMMANDS, ids=str)

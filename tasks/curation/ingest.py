@@ -127,6 +127,25 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
     }
 
 
+def check_sources(sources: Sequence[Source]) -> None:
+    """Refuse sources that `ingest` would refuse, before any model is copied.
+
+    What lies in S3 or on the hub is looked at as it is copied.
+
+    Raises:
+        SettingsError: as of `ingest`.
+    """
+    outside = [_find(position, source, None) for position, source in enumerate(sources)]
+    if not any(_is_remote(source) for source in sources):
+        _check_bands(sources, outside)
+
+
+def _is_remote(source: Source) -> bool:
+    return source.path.startswith(HUB) or (
+        bool(source.path) and store_at(source.path).local_path is None
+    )
+
+
 def _generator(adapter: str) -> Callable[[int, Path], None] | None:
     """Return what writes the files of a source from a seed; None if it reads files."""
     if adapter in GENERATED:
@@ -180,11 +199,14 @@ def check_raw_files(raw: Path) -> list[RawFile]:
     return listed
 
 
-def _find(position: int, source: Source, out: Path) -> list[_FoundFile] | None:
-    """Return the files of a source; None if it is generated."""
+def _find(position: int, source: Source, out: Path | None) -> list[_FoundFile] | None:
+    """Return the files of a source; None if it is generated.
+
+    Without `out` nothing is copied, and nothing is found of a source that lies elsewhere.
+    """
     field = f"curation.sources[{position}]"
     if source.adapter in LISTS:
-        return [_find_list(position, source, field, out)]
+        return _find_list(position, source, field, out)
     suite, source, mapping = _reading(source, field)
     if not source.path:
         if _generator(source.adapter):
@@ -194,6 +216,8 @@ def _find(position: int, source: Source, out: Path) -> list[_FoundFile] | None:
             f"Set its path. (Only {' and '.join(GENERATED)} need none.)"
         )
     path = _locate(field, source, out)
+    if path is None:
+        return []
     paths = [path]
     if path.is_dir():
         patterns = EVERY_FILE if mapping else ADAPTERS[source.adapter].files
@@ -274,13 +298,17 @@ def _reading(source: Source, field: str) -> tuple[Suite | None, Source, ColumnMa
     return suite, source, mapping
 
 
-def _locate(field: str, source: Source, out: Path) -> Path:
+def _locate(field: str, source: Source, out: Path | None) -> Path | None:
     """Return the file or folder of a source; what lies elsewhere is copied beside the list.
+
+    Without `out` that is None.
 
     Raises:
         SettingsError: it is of an unknown scheme, or there is no such file in S3 or on the hub.
     """
     try:
+        if out is None:
+            return None if _is_remote(source) else Path(source.path).expanduser().resolve()
         if source.path.startswith(HUB):
             return copy_dataset(source.path, out, SUFFIXES)
         if store_at(source.path).local_path is None:
@@ -290,20 +318,22 @@ def _locate(field: str, source: Source, out: Path) -> Path:
     return Path(source.path).expanduser().resolve()
 
 
-def _uri(file: Path, out: Path) -> str:
-    return str(file.relative_to(out) if file.is_relative_to(out) else file)
+def _uri(file: Path, out: Path | None) -> str:
+    return str(file.relative_to(out) if out and file.is_relative_to(out) else file)
 
 
-def _find_list(position: int, source: Source, field: str, out: Path) -> _FoundFile:
+def _find_list(position: int, source: Source, field: str, out: Path | None) -> list[_FoundFile]:
     """Return an exclusion list or decisions, whose every row is read, whatever the limit."""
     path = _locate(field, source, out)
+    if path is None:
+        return []
     if not path.is_file():
         raise SettingsError(f"{field}.path: {path} is no file; {_WRITTEN_BY[source.adapter]}")
     try:
         LISTS[source.adapter](path)
     except DataError as error:
         raise SettingsError(f"{field}.path: {error}") from error
-    return _FoundFile(position, source.adapter, 0, path, f"{source.adapter}/{position}.jsonl")
+    return [_FoundFile(position, source.adapter, 0, path, f"{source.adapter}/{position}.jsonl")]
 
 
 def _check_bands(sources: Sequence[Source], outside: Sequence[list[_FoundFile] | None]) -> None:

@@ -67,7 +67,10 @@ def read_graded(name: str, payload: bytes) -> list[Graded]:
         DataError: a row has no gold answer or no response, or there is no row.
     """
     if name.endswith(".parquet"):
-        rows = pq.read_table(pa.BufferReader(payload)).to_pylist()
+        try:
+            rows = pq.read_table(pa.BufferReader(payload)).to_pylist()
+        except pa.ArrowInvalid as error:
+            raise DataError(f"{name} is no parquet file: {error}") from error
     else:
         rows = [_json_row(name, i, line) for i, line in enumerate(payload.splitlines()) if line]
     if not rows:

@@ -387,6 +387,8 @@ def settings_text(text: str) -> str:
         )
     try:
         return json.dumps(yaml.safe_load(path.read_text()), default=str)
+    except RecursionError as error:
+        raise SettingsError(f"{path} is nested too deeply to be read") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
 

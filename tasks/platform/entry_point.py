@@ -261,6 +261,8 @@ def _check_file(name: str, arguments: Sequence[str]) -> None:
             yaml.safe_load(Path(given).read_bytes())
         except OSError as error:
             raise SettingsError(f"--{name}: there is no file {given}: {error.strerror}") from error
+        except RecursionError as error:
+            raise SettingsError(f"--{name}: {given} is nested too deeply to be read") from error
         except yaml.YAMLError as error:
             text = " ".join(str(error).split())
             raise SettingsError(f"--{name}: {given} is not YAML: {text}") from error

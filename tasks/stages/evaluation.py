@@ -26,6 +26,7 @@ from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
+from tasks.errors import typed
 from tasks.evaluation import against, doubtful, pooling, respondents, runner, solve_rates
 from tasks.evaluation.agreement import (
     compare_all,
@@ -221,7 +222,8 @@ def pool(
 def agreement(file: str, out: str, show: int) -> str:
     """Score graded responses with both verifiers of final answers and print the differences."""
     source = location.existing_file(file, "--file")
-    rows = read_graded(file, store_at(source).read_bytes())
+    with typed("--file"):
+        rows = read_graded(file, store_at(source).read_bytes())
     with ScoringService(None, RewardSettings()) as scorer:
         compared = compare_all(rows, scorer.score)
     counted = facts(compared)
@@ -237,11 +239,11 @@ def agreement(file: str, out: str, show: int) -> str:
 @shell("compare_logs")
 def compare_logs(left: str, right: str, out: str) -> str:
     """Compare two evaluations item by item, print the table and write it as JSON."""
-    ours, theirs = (
-        score_logs.read_scores(location.absolute_store(address, option))
-        for address, option in ((left, "--left"), (right, "--right"))
-    )
-    paired = score_logs.compare_scores(ours, theirs)
+    with typed("--left"):
+        ours = score_logs.read_scores(location.absolute_store(left, "--left"))
+    with typed("--right"):
+        theirs = score_logs.read_scores(location.absolute_store(right, "--right"))
+        paired = score_logs.compare_scores(ours, theirs)
     target = location.absolute_store(out, "--out")
     store_at(target).write_bytes(score_logs.as_json(paired))
     console = Console(highlight=False)

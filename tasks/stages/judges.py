@@ -9,6 +9,7 @@ from rich.console import Console
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.judge_study import TrainingPairs
 from data_schemas.settings import SFTSettings
+from tasks.errors import typed
 from tasks.gym.judging.model_judge import ModelJudge
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -51,7 +52,7 @@ def collect_comparisons(
         paths = [Path(location.existing_file(file, "--files")) for file in files]
         for place, path in enumerate(paths, start=1):
             record.source(f"file/{place}", path)
-        with record.output("comparisons") as out:
+        with record.output("comparisons") as out, typed("--files"):
             facts = collection.collect(fitted, paths, folder, out)
         record.facts(facts)
         deck_of_facts("collect_comparisons", facts)

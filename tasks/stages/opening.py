@@ -11,6 +11,7 @@ from data_schemas.machine_settings import MachineSettings
 from data_schemas.rl_settings import RLSettings
 from data_schemas.scaled import RECIPES, has_judge, scaled
 from data_schemas.settings import PipelineSettings, RetrainSettings
+from tasks.curation.ingest import check_sources
 from tasks.engines.select import require, require_fit
 from tasks.errors import SettingsError
 from tasks.platform import resources
@@ -83,8 +84,8 @@ def check_settings(
 ) -> PipelineSettings:
     """Add the inputs of the command line to the settings, and refuse settings that cannot run.
 
-    Engines must be installed, the number of processes must fit the layout of every stage, and
-    models must be complete and long enough.
+    Engines must be installed, the number of processes must fit the layout of every stage,
+    models must be complete and long enough, and sources must be there.
 
     Args:
         settings: of the workflow.
@@ -109,6 +110,7 @@ def check_settings(
     chosen = options.with_suites(options.with_sources(settings, sources), suites)
     chosen = options.with_room(chosen)
     options.require_roles(chosen)
+    _check_sources(chosen)
     return options.with_own_code(_with_recipes(chosen))
 
 
@@ -120,7 +122,14 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
         settings: of the workflow.
         sources: 'adapter=path,adapter=path', or '' to keep those of the settings.
     """
-    return options.with_own_code(options.with_room(options.with_sources(settings, sources)))
+    chosen = options.with_room(options.with_sources(settings, sources))
+    _check_sources(chosen)
+    return options.with_own_code(chosen)
+
+
+def _check_sources(settings: PipelineSettings) -> None:
+    if not in_pod():  # this pod may not have the volumes of the other stages
+        check_sources(settings.curation.sources)
 
 
 @shell("open_night")

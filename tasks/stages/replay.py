@@ -7,7 +7,7 @@ from rich.console import Console
 
 from data_schemas.artifacts import StoreRef
 from data_schemas.rl_settings import PolicyLoss
-from tasks.errors import SettingsError, TamperError
+from tasks.errors import SettingsError, TamperError, typed
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import workplace
@@ -36,7 +36,11 @@ def replay(model: str, phase: str, step: int, loss: str, store: str, file: str) 
         TamperError: an output differs from the recorded one.
     """
     kind = _parse_loss(loss) if loss else None
-    snapshot = find.read(Path(file)) if file else _find_snapshot(model, phase, step, store)
+    if file:
+        with typed("--file"):
+            snapshot = find.read(Path(file))
+    else:
+        snapshot = _find_snapshot(model, phase, step, store)
     rows = recompute.compare(snapshot)
     console = Console(highlight=False)
     console.print(compared_table(snapshot, rows))

@@ -2,6 +2,7 @@
 
 from rich.console import Console
 
+from tasks.errors import typed
 from tasks.platform.resources import SMALL, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.recipes.av_speaker import fusion
@@ -14,13 +15,12 @@ add_stages({"fusion_gain": Stage("recipes.av_speaker.task", SMALL, "cpu", hours=
 @shell("fusion_gain")
 def fusion_gain(both: str, video: str, audio: str, out: str) -> str:
     """Compare answers with sound and video with those without one; print and write the gains."""
-    runs = {
-        name: fusion.read_answers(
-            store_at(location.existing_file(file, f"--{name}")).read_bytes().decode(), file
-        )
-        for name, file in (("both", both), ("video", video), ("audio", audio))
-        if file or name == "both"
-    }
+    runs = {}
+    for name, file in (("both", both), ("video", video), ("audio", audio)):
+        if file or name == "both":
+            with typed(f"--{name}"):
+                source = location.existing_file(file, f"--{name}")
+                runs[name] = fusion.read_answers(store_at(source).read_bytes().decode(), file)
     found = fusion.fusion(runs.pop("both"), runs)
     target = location.absolute_store(out, "--out")
     store_at(target).write_bytes(fusion.as_json(found))

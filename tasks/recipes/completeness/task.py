@@ -6,6 +6,7 @@ from rich.console import Console
 
 from data_schemas.artifacts import Execution, ReportRef, StoreRef
 from data_schemas.rl_settings import JudgeSettings
+from tasks.errors import typed
 from tasks.gym.judging.opening import open_judge
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -42,7 +43,8 @@ def measure_completeness(
     with stage("measure_completeness", judge, store, execution, code) as record:
         path = Path(location.existing_file(file, "--file"))
         record.source("explanations", path)
-        explanations = measurement.read_explanations(path.read_text(encoding="utf-8"), file)
+        with typed("--file"):
+            explanations = measurement.read_explanations(path.read_text(encoding="utf-8"), file)
         rows = measurement.judge_rows(open_judge(judge), explanations)
         found = measurement.rates_by_style(explanations, rows)
         with record.output("report") as out:

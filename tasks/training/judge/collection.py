@@ -130,6 +130,8 @@ def read_collection(folder: Path) -> tuple[list[ComparisonPair], list[Comparison
 
 def _select_fitting(pairs: Sequence[ComparisonPair], base: Path) -> list[ComparisonPair]:
     """Keep the pairs whose prompt leaves the judge room for its reply, and whose reply fits it."""
+    if not pairs:
+        return []
     context = int(json.loads((base / "config.json").read_bytes())["max_position_embeddings"])
     reply = context // REPLY_SHARE
     tokenizer = load_tokenizer(base)
