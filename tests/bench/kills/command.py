@@ -5,8 +5,8 @@
 A chain is the pipeline at its smallest (tests/tiny_chain.py) on a store of its own. In every stage
 it is stopped once and killed once, at seeded places, and started again each time; at the end, the
 digests of its weights and of its release must be those of a chain that nobody disturbed, and the
-audit must prove it with the key. Processes are forked from one that has imported the packages, and workers of
-a killed one are left to end by themselves, as on a real machine.
+audit must prove it with the key. Processes are forked from one that has imported the packages, and
+workers of a killed one are left to end by themselves, as on a real machine.
 
 What is finished is kept in the folder: the command goes on where it was interrupted.
 """
