@@ -10,7 +10,7 @@ from pathlib import Path
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, scored
 from tasks.errors import SettingsError
-from tasks.gym.workers.pool import WorkerPool, _limited
+from tasks.gym.workers.pool import WorkerPool, limited
 
 
 def honest(problem: Problem, response: str) -> Verdict:
@@ -71,9 +71,9 @@ def computes(cpu_s: float) -> int:
 
 def nested(outer_s: float, inner_s: float) -> int:
     """Use 0.6 CPU s within one limit, the second third of it within another as well."""
-    with _limited(outer_s):
+    with limited(outer_s):
         computes(0.2)
-        with _limited(inner_s):
+        with limited(inner_s):
             computes(0.2)
         return computes(0.2)
 

@@ -277,6 +277,12 @@ def _same_term(gold: Term, other: Term, tolerance: Fraction | None = None) -> bo
     return True if len(pairs) > 1 else None
 
 
+def rational(term: Term | None) -> Fraction | None:
+    """Return the value of a constant, if it is a fraction."""
+    value = _evaluated(term)
+    return value if isinstance(value, Fraction) else None
+
+
 def _evaluated(term: Term | None) -> Value | None:
     try:
         return None if term is None else value_of(term, {})

@@ -8,16 +8,19 @@ import functools
 import logging
 import re
 import signal
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from enum import StrEnum
 from types import FrameType
 from typing import Any
 
-from tasks.gym.workers.pool import WorkerPool
+from tasks.gym.workers.pool import WorkerPool, limited
 
 CPU_S = 1.0
 """Most CPU seconds for one comparison, after which the worker takes the next."""
+SLACK_S = 0.1
+"""CPU seconds after which a worker is killed that a comparison in C does not give back."""
 MAX_CHARACTERS = 300
 
 _PHANTOM = re.compile(r"\\phantom\s*(?:\{[^{}]*\})?")
@@ -41,29 +44,28 @@ class _OutOfTime(BaseException):
     """The limit of CPU time; no `except Exception` on the way may stop it."""
 
 
-def compared(gold: str, candidate: str, cpu_s: float = CPU_S) -> Outcome:
+def compared(gold: str, candidate: str, cpu_s: float = CPU_S) -> tuple[Outcome, float]:
     """Compare two LaTeX expressions; must run in a worker's main thread.
 
     Args:
         gold: what the other one must be.
         candidate: the answer.
-        cpu_s: CPU seconds for each of the two; importing sympy does not count.
+        cpu_s: CPU seconds for both; importing sympy does not count.
+
+    Returns:
+        The outcome, and the CPU seconds that it took.
     """
     import math_verify  # noqa: F401 - sympy takes a second to import, once per worker
 
+    start, theirs = time.process_time(), list[Any]()
     try:
-        with _cpu_limit(CPU_S):
+        with limited(cpu_s + SLACK_S), _cpu_limit(cpu_s):
             theirs = _parsed(gold)
+            ours = _parsed(candidate) if theirs else []
+            outcome = _verified(theirs, ours) if ours else Outcome.UNREAD
     except _OutOfTime:
-        return Outcome.GOLD_UNREAD
-    if not theirs:
-        return Outcome.GOLD_UNREAD
-    try:
-        with _cpu_limit(cpu_s):
-            ours = _parsed(candidate)
-            return Outcome.UNREAD if not ours else _verified(theirs, ours)
-    except _OutOfTime:
-        return Outcome.UNREAD
+        outcome = Outcome.UNREAD
+    return outcome if theirs else Outcome.GOLD_UNREAD, time.process_time() - start
 
 
 def _parsed(text: str) -> list[Any]:

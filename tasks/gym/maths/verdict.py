@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.gym.maths import symbolic
-from tasks.gym.maths.compare import same
+from tasks.gym.maths.compare import rational, same
 from tasks.gym.maths.locate import Place, boxes, joint, lenient
 from tasks.gym.maths.parse import Answer, parse
 from tasks.gym.maths.reading import Asked
@@ -29,20 +29,24 @@ from tasks.gym.workers.pool import WorkerFailed, WorkerTimeout
 
 MAX_CANDIDATES = 8
 """A response that states more values is guessing."""
-BUDGET_S = 1.0
-"""CPU seconds of a worker for all comparisons of one response together."""
+BUDGET_S = 0.7
+"""CPU seconds of a worker for all comparisons of one response together, so that no response takes
+a second, with `symbolic.SLACK_S` and what we do ourselves."""
 TIMEOUT_S = 10.0
-"""CPU seconds after which a worker is killed that does not keep to its share of the budget."""
+"""CPU seconds after which a worker is killed that imports sympy and compares."""
 SHOWN = 80
 """Most characters of an answer in a verdict's detail."""
 SHOWN_ANSWERS = 4
 MAX_VALUE = 200
 """Most characters of a gold that is a value; a longer one is a solution."""
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?|-?\\frac\{?-?\d+\}?\{?\d+\}?")
 _FORMULA = re.compile(r"\\[A-Za-z]|[\^_|]")
 # "48g" is a weight where the gold is a number; elsewhere 48 times g.
 _TIGHT_UNIT = re.compile(r"^(\$?\d+(?:[.,]\d+)*)([gmshlLJNWVK])(\$?\.?)$")
+_WORK = re.compile(
+    r"\\(?:i*int|sum|prod|lim|oint|(?:d|t)?frac\s*\{\s*(?:\\partial|d)\s*\}\s*\{\s*(?:\\partial|d))(?![A-Za-z])"
+)
+"""Work that an answer leaves to its reader; it is one only where the gold leaves it too."""
 Locate: TypeAlias = Callable[[str, str], Sequence[Place]]
 """Maps a text and its language to the places that state an answer."""
 
@@ -74,7 +78,15 @@ def same_answer(
     """Compare two written answers; None if the gold cannot be read or a worker failed on it."""
     ours, theirs = parse(gold, language), parse(candidate, language)
     read = Asked().read
-    return _compared(read(ours, ours), read(theirs, ours), _fraction(tolerance)).equal
+    budget = _Budget(BUDGET_S)
+    return _compared(read(ours, ours), read(theirs, ours), budget, _fraction(tolerance)).equal
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What the comparisons of one response may still take."""
+
+    cpu_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +122,17 @@ def _check(language: str, locate: Locate, asked: Asked, gold: FinalAnswer, answe
     if is_number:
         places = [replace(place, text=_TIGHT_UNIT.sub(r"\1 \2\3", place.text)) for place in places]
     found = [(place, asked.read(_read(place, whole, language), whole)) for place in places]
+    budget = _Budget(BUDGET_S)
     compared = [
         _Compared(False, "another event")
         if asked.is_another_call(place.sentence or place.text)
-        else _compared(ours, theirs, allowed, BUDGET_S / len(found))
+        else _compared(ours, theirs, budget, allowed)
         for place, theirs in found
     ]
     if any(not one.equal for one in compared) and all(place.how == "box" for place in places):
         listed = Place(joint(answer), "boxes of a list")
         theirs = asked.read(parse(listed.text, language), whole)
-        one = _compared(ours, theirs, allowed)
+        one = _compared(ours, theirs, budget, allowed)
         if one.equal:
             found, compared = [(listed, theirs)], [one]
     verdicts = [one.equal for one in compared]
@@ -161,7 +174,7 @@ def _shown(answer: Answer) -> str:
 
 
 def _compared(
-    ours: Answer, theirs: Answer, tolerance: Fraction | None, cpu_s: float = BUDGET_S
+    ours: Answer, theirs: Answer, budget: _Budget, tolerance: Fraction | None
 ) -> _Compared:
     equal = same(ours, theirs, tolerance)
     # A number has no spelling beyond our grammar that an answer would be written in.
@@ -170,10 +183,18 @@ def _compared(
         return _Compared(False, "unread")
     if equal is not None:
         return _Compared(equal, "same" if equal else "different")
+    if set(_WORK.findall(theirs.text)) - set(_WORK.findall(ours.text)):
+        return _Compared(False, "left to be worked out")
+    if budget.cpu_s <= 0:
+        return _Compared(False, "out of time")
     gold, candidate = (answer.text.replace("\\cr ", "\\\\ ") for answer in (ours, theirs))
     try:
-        outcome = symbolic.in_worker(symbolic.compared, (gold, candidate, cpu_s), TIMEOUT_S)
+        outcome, took_s = symbolic.in_worker(
+            symbolic.compared, (gold, candidate, budget.cpu_s), TIMEOUT_S
+        )
+        budget.cpu_s -= took_s
     except (WorkerTimeout, WorkerFailed) as error:
+        budget.cpu_s = 0.0
         if not ours.readable and not _gold_is_fit(gold):
             return _Compared(None, f"{error}")
         return _Compared(False, f"the answer cannot be compared: {error}")
@@ -184,14 +205,13 @@ def _compared(
 
 def _is_number(gold: Answer) -> bool:
     """Say whether a gold is one rational number, of which every spelling is in our grammar."""
-    return gold.kind == "value" and _NUMBER.fullmatch(gold.text) is not None
+    return gold.kind == "value" and rational(gold.term) is not None
 
 
 def _gold_is_fit(gold: str) -> bool:
     """Say whether the gold can be compared with itself, so that the response is at fault."""
     try:
-        return (
-            symbolic.in_worker(symbolic.compared, (gold, gold, BUDGET_S), TIMEOUT_S) is Outcome.SAME
-        )
+        outcome, _ = symbolic.in_worker(symbolic.compared, (gold, gold, BUDGET_S), TIMEOUT_S)
+        return outcome is Outcome.SAME
     except (WorkerTimeout, WorkerFailed):
         return False

@@ -302,7 +302,7 @@ def main() -> None:
             function, calls, timeouts_s = pipe.recv()
             pipe.send(Reply())
             for args, timeout_s in zip(calls, timeouts_s, strict=True):
-                with _limited(timeout_s):
+                with limited(timeout_s):
                     reply = _call(function, args)
                 if os.getpid() != me:  # a child that a call forked and left running
                     os._exit(0)
@@ -325,7 +325,7 @@ def _call(function: Callable[..., Any], args: tuple[Any, ...]) -> Reply:
 
 
 @contextlib.contextmanager
-def _limited(timeout_s: float) -> Iterator[None]:
+def limited(timeout_s: float) -> Iterator[None]:
     """End this process, even in a C loop, after its CPU seconds or the wall-clock limit.
 
     Limits may be nested; the outer ones resume afterwards with their remaining time.
@@ -344,7 +344,7 @@ def _limited(timeout_s: float) -> Iterator[None]:
 
 
 def _call_in_place(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Any:
-    with _limited(timeout_s):
+    with limited(timeout_s):
         reply = _call(function, args)
     if reply.failure:
         raise WorkerFailed(f"{reply.error}: {reply.message}")

@@ -23,14 +23,15 @@ from tests.timing import timed
     ],
 )
 def test_latex_is_read_as_a_whole_or_not_at_all(gold, candidate, outcome) -> None:
-    assert outcome is compared(gold, candidate)
+    assert outcome is compared(gold, candidate)[0]
 
 
 @pytest.mark.parametrize(
     "tower", ["9^{9^{9^{9}}}", "\\int 9^{99999} dx", "\\sum 99999!", "9" * 100, "\\sqrt{" * 200]
 )
 def test_what_would_fill_a_memory_is_not_read(tower: str) -> None:
-    seconds, outcome = timed(lambda: compared("x^{2}", tower), 6.0)
+    compared("x", "x")  # imports sympy
+    seconds, (outcome, took_s) = timed(lambda: compared("x^{2}", tower), 1.0)
 
     assert Outcome.UNREAD is outcome
-    assert seconds < 6.0
+    assert took_s <= seconds < 1.0

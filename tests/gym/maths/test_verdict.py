@@ -280,3 +280,33 @@ def test_appending_a_box_never_gains(verify, value: int, other: int, glue: str) 
 @given(text=st.text("\\{}()[]^_=<>,:1a+- $%frac", max_size=25))
 def test_any_text_gets_the_same_verdict_twice(verify, text: str) -> None:
     assert verify(problem_of("26"), text) == verify(problem_of("26"), text)
+
+
+@VERIFIERS
+@pytest.mark.parametrize(
+    "value",
+    ["26", "-3", "1,234", "0.375", "7/12", "\\frac{7}{12}", "50\\%", "12\\text{ cm}", "2^{10}"],
+)
+def test_what_is_unread_is_no_number_and_sympy_is_not_asked(verify, value: str) -> None:
+    for answer in ("\\foo{26}", "\\operatorname{lcm}(2, 13)", "26 \\bmod x", "\\gcd(26, 52)"):
+        verdict = verify(problem_of(value), f"$\\boxed{{{answer}}}$")
+
+        assert (0.0, "wrong") == (verdict.score, verdict.reason)
+        assert "math-verify" not in verdict.detail
+
+
+@VERIFIERS
+@pytest.mark.parametrize(
+    "work",
+    [
+        "\\int_0^1 2x \\, dx + \\sqrt{2}",
+        "\\sqrt{2} + \\sum_{k=1}^{1} k",
+        "\\lim_{x \\to 0} (1 + \\sqrt{2} + x)",
+        "\\prod_{k=1}^{1} (1 + \\sqrt{2})",
+    ],
+)
+def test_work_that_an_answer_leaves_to_its_reader_is_no_answer(verify, work: str) -> None:
+    verdict = verify(problem_of("1 + \\sqrt{2}"), f"$\\boxed{{{work}}}$")
+
+    assert (0.0, "wrong") == (verdict.score, verdict.reason)
+    assert "math-verify" not in verdict.detail

@@ -1,0 +1,32 @@
+"""No mathematical text takes a verdict a CPU second."""
+
+import pytest
+
+from tasks.gym.workers.pool import WorkerPool
+from tests.examiner.cost import LIMIT_S, VERIFIERS, build_problem, draw, measure, warm_verdict
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_no_drawn_text_takes_a_cpu_second(seed: int) -> None:
+    for found in measure(60, seed).values():
+        assert isinstance(found, dict)
+        assert 0 == found["over_a_second"], found["slowest"]
+
+
+def test_the_same_seed_draws_the_same_texts() -> None:
+    assert list(draw(20, 5)) == list(draw(20, 5)) != list(draw(20, 6))
+
+
+def test_eight_boxes_share_one_second() -> None:
+    integral = r"\boxed{\int_0^{\infty} \frac{\sin(x^7) + x^9}{1 + e^{x^3}} \, dx}"
+    gold = r"\int_0^1 \sin(x^5) \, dx"
+    pool = WorkerPool(1)
+    factorials = "\n".join(rf"\boxed{{x!^{power}}}" for power in range(8))
+    texts = ["\n".join([integral] * 8), factorials]
+    for verify in VERIFIERS.values():
+        calls = [(verify, build_problem(gold), text) for text in texts]
+        replies = list(pool.each(warm_verdict, calls, [10.0] * len(calls)))
+
+        assert [""] * 2 == [reply.failure for reply in replies]
+        assert LIMIT_S > max(seconds for _, seconds in (reply.value for reply in replies))
+    pool.close()
