@@ -89,8 +89,9 @@ _LANGUAGES = (
         r"thus )*(?:(?:correct|right|best|true|suitable|appropriate|accurate|likely)(?: one| "
         r"answer| "
         r"option| choice)?(?! (?:if|when|in the sense|that))|answer)(?![\w'])|(?<!\w)fits "
-        r"best(?!\w)",
-        choose=r"(?<!\w)(?:i|we)(?:'ll|'d| will| would| therefore| thus)* (?:choose|select|pick|"
+        r"best(?!\w)|(?<=[\w)*}]) the (?:only )?(?:right|correct|best) (?:answer|option|choice|one)"
+        r"(?!\w)(?! (?:if|when))",
+        choose=r"(?<!\w)choice:|(?<!\w)(?:i|we)(?:'ll|'d| will| would| therefore| thus)* (?:choose|select|pick|"
         r"opt for|go "
         r"with)(?: the)?(?: option| choice| answer| letter)?(?= )|"
         r"(?:(?<=\n)|(?<=[.:,] ))(?:choose|select|pick)(?: option| answer)?(?=\W{1,4}[a-h] ?[|"
@@ -192,8 +193,9 @@ _LANGUAGES = (
         answer="答案",
         option="[選选](?:[項项]|[擇择])|(?<=正[确確])的(?=是|為|为|:)",
         good="正[確确]|最[終终佳好]|最合[適适]|最[優优]|的",
-        verb=r"(?:應該?|应该?|应当)?(?:是|為|为|:|選擇?|选择?)(?:[選选][項项])?",
-        is_good="(?:[項项]|[選选][項项])?(?:是|為|为)?(?:唯一)?正[確确]的?(?:[選选][項项]|答案)?(?!的?[嗎吗])",
+        verb=r"(?:應該?|应该?|应当|就)?(?:是|為|为|:|選擇?|选择?)(?:[選选][項项])?",
+        is_good="(?:[項项]|[選选][項项])?(?:(?:是|為|为)?(?:唯一)?正[確确]的?|是最(?:合[適适]|[適适]合|好|佳|恰[當当]|"
+        "優|优)的)(?:[選选][項项]|答案)?(?!的?[嗎吗])",
     ),
 )
 _PHRASES = (
@@ -232,7 +234,7 @@ _BEFORE_LETTER = re.compile(
     r"letra|l option|opzione|l opzione|also|daher|ist|jadi|maka|logo|portanto|donc|quindi|vậy|"
     r"la|a|die|huruf|ข้อ|"
     r"ตัวเลือก|ดังนั้น|"
-    r"[選选][項项]|因此|所以|故|只有) ?)*"
+    r"[選选][項项]|因此|所以|故|只有|makes|making|leaves) ?)*"
 )
 _CLAUSE_END = re.compile(r"[.,;:!?\n。，；]")
 _SENTENCE = re.compile(r"[.!?](?=\s|$)|。|\n")

@@ -9,7 +9,8 @@ verifiers, math-verify scores the cases, and so does the code of BFCL and lm-eva
     .venv-examiner/bin/pip install "lm-eval[ifeval,math]==0.4.13" tenacity overrides python-dotenv
     .venv-examiner/bin/pip install tree_sitter==0.21.3 tree-sitter-java==0.21.0 \\
         tree-sitter-javascript==0.21.4
-    .venv-examiner/bin/pip install --no-deps bfcl-eval==2026.3.23
+    .venv-examiner/bin/pip install pylatexenc==2.11
+    .venv-examiner/bin/pip install --no-deps bfcl-eval==2026.3.23 verl==0.9.1 opencompass==0.5.4
 """
 
 import argparse

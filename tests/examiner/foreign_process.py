@@ -50,6 +50,18 @@ def minerva(gold: dict[str, Any], response: str) -> bool:
     return bool(maths.is_equiv(said, maths.normalize_final_answer(gold["value"])))
 
 
+def prime_math(gold: dict[str, Any], response: str) -> bool:
+    """Ask verl's copy of PRIME's grader: PRM800K's, then that of the Qwen2.5-Math family."""
+    return bool(_prime_math().compute_score(response, gold["value"])[0])
+
+
+def opencompass(gold: dict[str, Any], response: str) -> bool:
+    """Ask OpenCompass's MATHEvaluator, version 2, on what its own postprocessor extracts."""
+    maths = _opencompass()
+    evaluator = maths.MATHEvaluator(version="v2")
+    return bool(evaluator.is_equiv(maths.math_postprocess_v2(response), gold["value"]))
+
+
 def ifeval(gold: dict[str, Any], response: str) -> bool:
     """Ask lm-evaluation-harness's IFEval, strict."""
     table = import_module("lm_eval.tasks.ifeval.instructions_registry").INSTRUCTION_DICT
@@ -65,11 +77,15 @@ CHECKERS: dict[str, Callable[[dict[str, Any], str], bool]] = {
     "bfcl_eval": bfcl,
     "lm_eval minerva": minerva,
     "lm_eval ifeval": ifeval,
+    "verl prime_math": prime_math,
+    "opencompass": opencompass,
 }
 MODULES = {
     "bfcl_eval": "bfcl_eval",
     "lm_eval minerva": "lm_eval.tasks.minerva_math.utils",
     "lm_eval ifeval": "lm_eval.tasks.ifeval.instructions_registry",
+    "verl prime_math": "pylatexenc",
+    "opencompass": "sympy",
 }
 
 
@@ -85,18 +101,62 @@ def _bfcl() -> tuple[Any, Any, Any]:
     return checker, decode, import_module("bfcl_eval.constants.enums").Language.PYTHON
 
 
+@lru_cache
+def _prime_math() -> Any:
+    # The packages above it import torch and ray, of which nothing is used.
+    _hollow("verl", "verl.utils", "verl.utils.reward_score")
+    limits = types.ModuleType("verl.utils.py_functional")
+    vars(limits)["timeout_limit"] = lambda **_: lambda function: function
+    sys.modules.setdefault("verl.utils.py_functional", limits)
+    return import_module("verl.utils.reward_score.prime_math")
+
+
+@lru_cache
+def _opencompass() -> Any:
+    # Its registry and base classes import mmengine and datasets; they register, and read files.
+    _hollow("opencompass", "opencompass.datasets")
+    register = types.SimpleNamespace(register_module=lambda *_, **__: lambda kept: kept)
+    names = ("ICL_EVALUATORS", "LOAD_DATASET", "TEXT_POSTPROCESSORS")
+    base = type("Base", (), {"__init__": lambda self, **_: None})
+    for module, names_in_it in {
+        "opencompass.registry": dict.fromkeys(names, register),
+        "opencompass.openicl": {},
+        "opencompass.openicl.icl_evaluator": {"BaseEvaluator": base},
+        "opencompass.utils": {"get_data_path": str},
+        "opencompass.datasets.base": {"BaseDataset": base},
+        "datasets": {"Dataset": base, "DatasetDict": base},
+    }.items():
+        stub = types.ModuleType(module)
+        vars(stub).update(names_in_it)
+        sys.modules.setdefault(module, stub)
+    return import_module("opencompass.datasets.math")
+
+
+def _hollow(*packages: str) -> None:
+    """Stand in for packages whose modules are found on disk, without running their `__init__`."""
+    for name in packages:
+        package = types.ModuleType(name)
+        parent, _, last = name.rpartition(".")
+        roots = sys.modules[parent].__path__ if parent else sys.path
+        package.__path__ = [f"{root}/{last}" for root in roots]
+        sys.modules.setdefault(name, package)
+
+
 def _installed() -> list[str]:
     found = []
     for name, module in MODULES.items():
         try:
             import_module(module)
-            if name == "bfcl_eval":
-                _bfcl()
+            if name in _SETUPS:
+                _SETUPS[name]()
         except (ImportError, LookupError, OSError) as error:
             sys.stderr.write(f"{name}: {error}\n")
         else:
             found.append(name)
     return found
+
+
+_SETUPS = {"bfcl_eval": _bfcl, "verl prime_math": _prime_math, "opencompass": _opencompass}
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:

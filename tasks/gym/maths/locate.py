@@ -76,7 +76,11 @@ _LABEL = (
     r"respuesta(?:[ \t]{1,3}final)?|réponse(?:[ \t]{1,3}finale)?|"
     r"resposta(?:[ \t]{1,3}final)?|(?:die[ \t]{1,3})?antwort|答え|정답"
 )
-_COPULA = r"(?:is|are|equals|ialah|adalah|là|es|est|é|ist|lautet|คือ|是|为|為|は)"
+_COPULA = (
+    r"(?:(?:comes?|came|works?|worked|turns?|turned)\s+out\s+(?:to\s+be|to|as)|happens\s+to\s+be|"
+    r"(?:must|should|has\s+to)\s+be|amounts\s+to|is|are|equals|ialah|adalah|là|es|est|é|ist|"
+    r"lautet|คือ|是|为|為|は)"
+)
 _TITLES = ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Mt", "Sr", "Jr", "vs")
 _ABBREVIATED = "".join(rf"(?<!\b{word})" for word in _TITLES)
 """Before a full stop that ends no sentence."""

@@ -24,6 +24,8 @@ _STYLE = re.compile(
     r"(?:\\(?:mathbf|textbf|text|mathrm|underline|bm|boldsymbol|color\s*\{\w+\}|large|Large|huge|"
     r"bf|rm|displaystyle|underbrace|overbrace|fbox|colorbox\s*\{\w+\})\s*|(?<![\w}\]^]))\{\s*$"
 )
+# "$5 and"; "$5$" and "$5 + x$" are formulas.
+_MONEY = re.compile(r"\$\d[\d,.]*(?=\s[A-Za-z]{2}|\s[-+*/=]\s\$\d|[.,;:!?)]*(?:\s*$|\n))(?!\$)", re.MULTILINE)
 # Declarations of style: "\color{blue}", "\bf".
 _DECLARED = re.compile(r"\\color\s*\{\w+\}|\\(?:bf|rm|large|Large|huge|displaystyle)(?![A-Za-z])")
 _OPENING = re.compile(r"(?:\\left)?(?:[(\[]|\\\{)")
@@ -190,7 +192,7 @@ def _typed_left(before: str) -> str:
 def _in_formula(text: str, place: int) -> bool:
     """Say whether a place is between the delimiters of a formula."""
     paragraph = text.rfind("\n\n", 0, place)
-    part = text[max(0, paragraph, place - 2000) : place]
+    part = _MONEY.sub("", text[max(0, paragraph, place - 2000) : place])
     opened = max((m.end() for m in re.finditer(r"(?<!\\)\\[(\[]|\\begin\{", part)), default=-1)
     closed = max((m.end() for m in re.finditer(r"(?<!\\)\\[)\]]|\\end\{", part)), default=-1)
     if opened > closed:

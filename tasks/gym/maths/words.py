@@ -45,7 +45,8 @@ _OR_EQUAL = (
 _TURNS = (
     "alternatively|or else|maybe|perhaps|no|nope|wait|actually|rather|sorry|correction|i mean|"
     "bukan|tidak|mungkin|maaf|eh|không|à không|có lẽ|ไม่|ไม่ใช่|不|不对|不對|不是|而是|não|aliás|"
-    "talvez|digo|quizás|non|plutôt|peut-être|nein|vielmehr|vielleicht"
+    "talvez|digo|quizás|non|plutôt|peut-être|nein|vielmehr|vielleicht|on second thought|just kidding|"
+    "scratch that|oops|hold on|make that|i meant|hmm"
 )
 _FILLERS = (
     "it's|it|is|to|be|equal|the|answer|a|sama|dengan|là|phải|égal|à|igual|é|es|est|ist|"
@@ -110,7 +111,8 @@ ALTERED_BEFORE = _compiled(
     r"remainder|digits?|divisors?|multiple|successor|predecessor|logarithm|vicinity|north|south|"
     r"short|shy|per\s?cent|%)\s+of|(?:more|less|fewer|greater|smaller|larger|other|rather|lower|higher)"
     r"\s+than|(?:plus|minus|times|over|under|near|close\s+to|except|but|below|above|within|"
-    r"outside|between|beyond|against|versus|vs|aka|alias|upwards\s+of|modulo|mod|by|digit|any|all)"
+    r"outside|between|beyond|against|versus|vs|aka|alias|upwards\s+of|modulo|mod|by|digit|any|all|"
+    r"(?:complement|order|gap|logarithm|log|power|base|double|shade)\s+(?:of|to)|far\s+from|prime\s+after)"
     r"(?:\s+(?:of|one|all|any|integers?|numbers?))*|(?:start|beginn|end)ing\s+(?:at|with|from|in))\s*[$(]*$"
 )
 """Before a number: `twice 12`, `the reciprocal of 7`, `one more than 3`: another value."""
@@ -121,6 +123,10 @@ ALTERED_AFTER = _compiled(
     r"(?!\w)|a\.k\.a|(?:per\s?cent|\\?%)\s+(?:of|off|more|less)(?!\w)|to\s+the\s+(?:\w+\s+)?power|"
     r"in\s+base|as\s+opposed|with\s+(?:a\s+)?probability|(?:on|at)\s+(?:some|the\s+(?:earliest|"
     r"latest|most|least))|and\s+(?:counting|up|more|above|beyond|below)|dozen\s+and|is\s+what|said|"
+    r"point\s+\w+|(?:written|spelled|backwards|reversed|twice|thrice|apart|though|although|only\s+(?:if|for|"
+    r"when|in))(?!\w)|in\s+(?:hexadecimal|binary|octal|reverse)|too\s+(?:many|few|much|little)|"
+    r"less\s+(?:\d|one|two|three|four|five)|(?:more|less|fewer|larger|smaller|higher|lower)\s+than|"
+    r"at\s+(?:best|worst)|but\s+not|,\s*(?:though|although|but\s+not)|-?ish(?!\w)|"
     r",\s*(?:said|unless|if|give\s+or\s+take)|(?:or|up)\s+(?:so|more|less)|\w+\s+or\s+so|"
     r"(?:upwards|onwards)|fails?(?!\w)|\S*,\s*which\s+(?:contradicts|is\s+(?:wrong|false|impossible)))"
 )
@@ -137,10 +143,12 @@ LEAD_WORDS = _compiled(
 """Between the words that announce an answer and its number, in English: `exactly`, `a total of`."""
 UNCOMMITTED = _compiled(
     r"(?<!\w)(?:if|suppose|supposing|assum\w+|imagine|pretend|tempted|doubt(?!less)|whether|nobody|"
+    r"wish|contrary|nothing\s+to|(?:some|many|most|others|people|they|he|she|friend\w*|everyone)\s+"
+    r"(?:\w+\s+)?(?:says?|thinks?|claims?|believes?|insists?|swears?)|"
     r"no\s+one|might|could|would|told|mistak\w+|refuses?|hypothes\w+|(?:claim|idea|notion|assumption|"
     r"belief|guess|suggestion)\s+that|had\s+\w+|no\s+way)(?!\w)(?<!no\sdoubt)|"
     r"(?<!\w)(?:(?:is|was|are|be|seems?)\s+(?:\w+\s+)?(?:false|wrong|incorrect|untrue|impossible|unclear|"
-    r"unlikely|unknown)|not|never|cannot|\w+n['’]t|neither|nor|is\s+it|does\s+it)(?!\w)[^.;!?\n]{0,60}?"
+    r"unlikely|unknown|doubtful|dubious|questionable)|not|never|cannot|\w+n['’]t|neither|nor|is\s+it|does\s+it)(?!\w)[^.;!?\n]{0,60}?"
     r"(?:that|whether|if|to\s+say)\s*(?:(?:the|our|my|its|final|correct|right)\s+)*$"
 )
 """Before the words that announce an answer, in their clause: nothing is claimed."""
@@ -160,6 +168,7 @@ COUNTERFACTUAL = _compiled(
 NO_ANSWER = _compiled(
     r"(?<!\w)(?:impossible|cannot|can['’]t|unable|insufficient|unknown|undetermined|undefined|"
     r"not\s+(?:enough|known|possible|clear)|no\s+(?:way|solution|answer)|don['’]t\s+know|"
+    r"mistake\w*|nobody|no\s+one|wrong|ruled\s+out|answering|guess\w*|class\s+got|see\s+\w+\s+\d|"
     r"(?:the|an?|this|my|final)\s+answer)(?!\w)"
 )
 """In a last sentence without a mark: it states no answer (`It is impossible to find f(0)`)."""
