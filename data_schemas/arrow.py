@@ -110,6 +110,11 @@ def read_table(path: Path, record: type[Record]) -> list[Record]:
     return parse_rows(table.to_pylist(), record, where=str(path))
 
 
+def distinct_values(path: Path, column: str) -> set[str]:
+    """Read the different values of one column of text; the other columns are not read."""
+    return set(pq.read_table(path, columns=[column])[column].unique().to_pylist())
+
+
 def column_names(path: Path) -> list[str]:
     """Name the columns of a parquet file.
 

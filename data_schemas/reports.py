@@ -142,6 +142,37 @@ class GateDecision(BaseModel):
     comparisons: tuple[Comparison, ...]
 
 
+class MeasuredRate(BaseModel):
+    """How often a verifier erred on responses whose verdict is known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    count: int = Field(description="wrong verdicts")
+    of: int = Field(ge=1, description="verdicts")
+    low: float = Field(description="95 % Wilson interval of the share, lower end")
+    high: float
+
+
+class VerifierRates(BaseModel):
+    """Error rates of one verifier; None is not measured, which is not 0."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    verifier: str
+    false_positive: MeasuredRate | None = Field(default=None, description="wrong, but accepted")
+    false_negative: MeasuredRate | None = Field(default=None, description="right, but rejected")
+
+
+class Examination(BaseModel):
+    """Error rates of verifiers, and the evidence that they are from."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    evidence: str = Field(default="", description="file that the examiner wrote")
+    sha256: str = Field(default="", description="of that file")
+    rates: tuple[VerifierRates, ...] = ()
+
+
 class ReleaseManifest(BaseModel):
     """Everything a release was made from, by digest."""
 
@@ -156,6 +187,9 @@ class ReleaseManifest(BaseModel):
     gate: GateDecision
     mismatch: tuple[PhaseGates, ...] = Field(
         default=(), description="the mismatch gate's decisions in every RL phase of the chain"
+    )
+    verifiers: Examination = Field(
+        default=Examination(), description="error rates of the verifiers of its problems"
     )
 
 

@@ -5,6 +5,7 @@ import logging
 from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import ReleaseSettings
 from tasks.formats.progression import read_comparisons, read_progression
+from tasks.gym.error_rates import rates_of
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
@@ -69,7 +70,13 @@ def release(
             settings, evaluations[-1], parents, read_comparisons(compared), background
         )
         known = releasing.Candidate(
-            candidate, folder, [progression.statement], evaluations, decision, background.gates
+            candidate,
+            folder,
+            [progression.statement],
+            evaluations,
+            decision,
+            background.gates,
+            rates_of(evidence.verifiers(made_by, cache)),
         )
         with record.output("model") as out:
             facts = releasing.release(settings, known, store.uri, out)

@@ -7,8 +7,9 @@ from typing import Any
 import yaml
 
 from data_schemas.demonstrations import MERGED as MERGED_PARENTS
-from data_schemas.reports import EvaluationReport, ReleaseManifest, SuiteScore
+from data_schemas.reports import EvaluationReport, MeasuredRate, ReleaseManifest, SuiteScore
 from data_schemas.statements import Statement
+from tasks.gym.error_rates import NOT_MEASURED
 from tasks.provenance.release.gate import ALL, MERGED
 
 _METHODS = {
@@ -54,6 +55,7 @@ def model_card(
         *([_reasons(manifest)] if released else []),
         f"## Provenance\n\n{_made_of(chain)}",
         f"### Train-inference mismatch\n\n{_mismatch(manifest)}",
+        f"### Verifiers\n\n{_verifiers(manifest)}",
         f"### Raw files\n\n{_raw_files(manifest)}",
         f"## Limits\n\n{_listed(limits(manifest, progression))}",
         f"## Verification\n\n{_how_to_check(manifest)}",
@@ -230,6 +232,32 @@ def _mismatch(manifest: ReleaseManifest) -> str:
         for phase in manifest.mismatch
     ]
     return "\n".join(lines) if manifest.mismatch else "No RL phase is part of its provenance."
+
+
+def stated_rate(rate: MeasuredRate | None) -> str:
+    """Write an error rate with its interval; what nobody measured is no 0."""
+    if rate is None:
+        return NOT_MEASURED
+    share, low, high = (100 * value for value in (rate.count / rate.of, rate.low, rate.high))
+    return f"{share:.2f} % ({low:.2f} to {high:.2f}) of {rate.of}"
+
+
+def _verifiers(manifest: ReleaseManifest) -> str:
+    """Error rates of the verifiers of the problems."""
+    found = manifest.verifiers
+    if not found.rates:
+        return "Its problems and their verifiers are not part of its provenance."
+    lines = ["| verifier | wrong, but accepted | right, but rejected |", "| --- | --- | --- |"]
+    lines += [
+        f"| {_code(one.verifier)} | {stated_rate(one.false_positive)} "
+        f"| {stated_rate(one.false_negative)} |"
+        for one in found.rates
+    ]
+    return "\n".join(lines) + (
+        "\n\nWith 95 % intervals, on forms of answers that were made to deceive and to which no "
+        f"reader was tuned, not on responses of this model. Evidence: {_code(found.evidence)}, "
+        f"sha256 `{found.sha256}`."
+    )
 
 
 def _raw_files(manifest: ReleaseManifest) -> str:

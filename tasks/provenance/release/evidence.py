@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from data_schemas.arrow import read_table
+from data_schemas.arrow import distinct_values, read_table
+from data_schemas.curated import HELD_OUT, PROBLEMS
 from data_schemas.demonstrations import TRAINED_TOKENS, Demonstration
 from data_schemas.ledger import TokenUse
 from data_schemas.prompts import Problem
@@ -14,7 +15,6 @@ from tasks.algorithms.token_uses import token_uses
 from tasks.formats.ledger_file import read_ledger
 from tasks.provenance.audit.evidence import Evidence
 from tasks.provenance.lineage.signatures.keys import trusted_keys
-from tasks.provenance.release.champion import HELD_OUT
 from tasks.store.objects import localise
 
 _TRAINED_ON = {"problems.parquet": Problem, "demonstrations.parquet": Demonstration}
@@ -117,6 +117,19 @@ def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamina
         if problem.source_row in rows or problem.asked in asked
     ]
     return Contamination(len(held_out), num_rows, tuple(sorted(repeated)))
+
+
+def verifiers(statements: Mapping[str, Statement], cache: Path) -> frozenset[str]:
+    """Name the verifiers of all problems that a chain trained on or held out."""
+    return frozenset(
+        name
+        for statement in statements.values()
+        if statement.stage in ("curate", "mix")
+        for output in statement.outputs
+        for table in (PROBLEMS, HELD_OUT)
+        if (path := localise(output.uri, output.digest, cache) / table).exists()
+        for name in distinct_values(path, "verifier")
+    )
 
 
 def waste(statements: Mapping[str, Statement], cache: Path) -> Waste | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from data_schemas.artifacts import CheckpointRef
 from data_schemas.mismatch import PhaseGates
-from data_schemas.reports import GateDecision, ReleaseManifest
+from data_schemas.reports import Examination, GateDecision, ReleaseManifest
 from data_schemas.statements import Statement
 from tasks.errors import DataError
 from tasks.provenance.lineage import origins
@@ -17,6 +17,7 @@ def release_manifest(
     store: str,
     decision: GateDecision,
     gates: tuple[PhaseGates, ...] = (),
+    verifiers: Examination | None = None,
 ) -> ReleaseManifest:
     """Collect the manifest of a candidate from the statements that led to it.
 
@@ -29,6 +30,7 @@ def release_manifest(
         store: location of the chain's objects.
         decision: of the gate.
         gates: of the mismatch gate in every RL phase of the chain.
+        verifiers: error rates of those of its problems.
 
     Raises:
         DataError: the chain does not contain the candidate.
@@ -51,4 +53,5 @@ def release_manifest(
         raw_files=origins.all_raw_files(store, chain.values()),
         gate=decision,
         mismatch=gates,
+        verifiers=verifiers or Examination(),
     )

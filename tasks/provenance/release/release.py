@@ -9,7 +9,7 @@ import yaml
 
 from data_schemas.artifacts import CheckpointRef
 from data_schemas.mismatch import PhaseGates
-from data_schemas.reports import EvaluationReport, GateDecision
+from data_schemas.reports import EvaluationReport, Examination, GateDecision
 from data_schemas.settings import ReleaseSettings
 from data_schemas.statements import Statement
 from tasks.errors import DataError
@@ -17,7 +17,7 @@ from tasks.provenance.lineage import origins
 from tasks.provenance.lineage.registry import BOM_FILE, CARD_FILE, GATE_FILE, MANIFEST_FILE
 from tasks.provenance.lineage.statements import chain
 from tasks.provenance.release.bom import bill_of_materials
-from tasks.provenance.release.card import eval_results, limits, model_card
+from tasks.provenance.release.card import eval_results, limits, model_card, stated_rate
 from tasks.provenance.release.manifest import release_manifest
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 from tasks.store.interface import store_at
@@ -25,6 +25,9 @@ from tasks.store.manifest import MANIFEST
 
 EVAL_RESULTS = ".eval_results/held_out.yaml"
 """Scores in the form that the Hugging Face hub reads."""
+
+
+NO_PROBLEMS = Examination()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Candidate:
     decision: GateDecision
     gates: tuple[PhaseGates, ...] = ()
     """Of the mismatch gate in every RL phase that led to it."""
+    verifiers: Examination = NO_PROBLEMS
+    """Error rates of the verifiers of its problems."""
 
 
 def release(
@@ -68,6 +73,7 @@ def release(
         store,
         candidate.decision,
         candidate.gates,
+        candidate.verifiers,
     )
     shutil.copytree(candidate.folder, out, dirs_exist_ok=True)
     (out / MANIFEST).unlink(missing_ok=True)
@@ -96,7 +102,21 @@ def release(
         "objects": len(manifest.objects),
         "raw_files": len(manifest.raw_files),
         **_accuracies(candidate.progression[-1]),
+        **_error_rates(candidate.verifiers),
     }
+
+
+def _error_rates(found: Examination) -> dict[str, str]:
+    """Error rates of the verifiers as they are stated, and the digest of their evidence."""
+    stated = {
+        f"{kind}/{one.verifier}": stated_rate(rate)
+        for one in found.rates
+        for kind, rate in (
+            ("false_positive", one.false_positive),
+            ("false_negative", one.false_negative),
+        )
+    }
+    return {**stated, "verifier_evidence_sha256": found.sha256} if stated else {}
 
 
 def base_license(store: str, statements: Mapping[str, Statement]) -> str:

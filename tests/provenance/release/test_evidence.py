@@ -9,7 +9,7 @@ from data_schemas.demonstrations import TRAINED_TOKENS, Demonstration, Parent
 from data_schemas.ledger import GroupOutcome, LedgerRow, TokenUse
 from data_schemas.prompts import OUTSIDE, Domain, Message, Problem, Role
 from data_schemas.statements import Output, Statement
-from tasks.provenance.release.evidence import contamination, waste
+from tasks.provenance.release.evidence import contamination, verifiers, waste
 from tasks.store.local import new_object
 
 
@@ -158,3 +158,18 @@ def test_tokens_of_rl_are_compared_with_those_of_fine_tuning_before_it(tmp_path)
 def test_what_a_chain_does_not_have_is_unknown(tmp_path):
     assert contamination({}, tmp_path) is None
     assert waste({}, tmp_path) is None
+
+
+def test_the_verifiers_of_a_release_are_those_of_all_its_problems(tmp_path):
+    one, other, own = (
+        problem(name, f"what is {name}?", name).model_copy(update={"verifier": verifier})
+        for name, verifier in (("1", "choice"), ("2", "final_answer"), ("3", "my.py:mine"))
+    )
+    chain = {
+        "1": statement(tmp_path, "curate", {"problems.parquet": [one], "held_out.parquet": [own]}),
+        "2": statement(tmp_path, "mix", {"problems.parquet": [other, one]}),
+        "3": statement(tmp_path, "grade", {"graded.parquet": [one]}),
+    }
+
+    assert {"choice", "final_answer", "my.py:mine"} == verifiers(chain, tmp_path)
+    assert frozenset() == verifiers({}, tmp_path)

@@ -19,6 +19,7 @@ from data_schemas.reports import (
 from data_schemas.settings import ReleaseSettings
 from data_schemas.statements import Input, Output, Statement
 from tasks.errors import DataError, TamperError
+from tasks.gym.error_rates import examination, rates_of
 from tasks.provenance.lineage.statements import save_statement
 from tasks.provenance.release.card import model_card
 from tasks.provenance.release.release import Candidate, release
@@ -113,6 +114,34 @@ def made(tmp_path) -> Made:
 def out(tmp_path) -> Path:
     (tmp_path / "out").mkdir()
     return tmp_path / "out"
+
+
+def test_the_release_states_how_often_its_verifiers_err_and_what_nobody_measured(made, out):
+    rates = rates_of(["final_answer", "choice", "my_reward.py:short_enough@" + "0" * 64])
+    candidate = replace(made.candidate, verifiers=rates)
+
+    facts = release(ReleaseSettings(), candidate, str(made.store), out)
+
+    known = {one.verifier: one for one in examination().rates}["choice"].false_negative
+    stated = f"{100 * known.count / known.of:.2f} % ({100 * known.low:.2f} to"
+    assert str(facts["false_negative/choice"]).startswith(stated)
+    assert str(facts["false_negative/choice"]).endswith(f"of {known.of}")
+    own = "my_reward.py:short_enough"
+    assert "not measured" == facts[f"false_positive/{own}"] == facts[f"false_negative/{own}"]
+    assert examination().sha256 == facts["verifier_evidence_sha256"]
+    card = (out / "README.md").read_text()
+    assert f"| `{own}` | not measured | not measured |" in card
+    rows = " | ".join(str(facts[f"{kind}/choice"]) for kind in ("false_positive", "false_negative"))
+    assert f"| `choice` | {rows} |" in card
+    assert examination().sha256 in card
+    manifest = ReleaseManifest.model_validate_json((out / "manifest.json").read_bytes())
+    assert rates == manifest.verifiers
+
+
+def test_a_release_without_curated_problems_states_no_rates(made, out):
+    facts = release(ReleaseSettings(), made.candidate, str(made.store), out)
+
+    assert not [name for name in facts if name.startswith(("false_", "verifier_"))]
 
 
 def test_the_folder_is_the_checkpoint_with_manifest_gate_and_card(made, out):
