@@ -165,3 +165,14 @@ def test_the_pod_template_of_the_guide_merges_into_every_pod(carried_out):
         variables += [one.key for one in task.container.env]
         variables += [one.env_var for one in task.security_context.secrets]
         assert len(variables) == len(set(variables)), name
+
+
+def test_no_pod_of_the_guides_namespace_is_reached_but_by_teams():
+    policy = snippet("apiVersion: networking.k8s.io/v1")
+    template = snippet("apiVersion: v1")
+
+    assert policy["metadata"]["namespace"] == template["metadata"]["namespace"]
+    assert ({}, ["Ingress"]) == (policy["spec"]["podSelector"], policy["spec"]["policyTypes"])
+    (rule,) = policy["spec"]["ingress"]
+    assert [{"from"}, 1] == [{*rule}, len(rule["from"])]
+    assert rule["from"][0]["podSelector"]["matchLabels"]

@@ -1,17 +1,31 @@
 """Public tools verify what we sign, and name what was changed (make test-tools)."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from data_schemas.statements import Input, Output, Statement
+from tasks.errors import TamperError
+from tasks.provenance.lineage.signatures import dsse
+from tasks.provenance.lineage.signatures.dsse import public_pem
 from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE, find_signer, public_path
-from tasks.provenance.lineage.signatures.model import sign_model
+from tasks.provenance.lineage.signatures.model import (
+    bundle_of,
+    sign_model,
+    signers_of,
+    to_payload,
+)
 from tasks.provenance.lineage.statements import save_statement
+from tasks.store.files import canonical_json
 from tasks.store.local import new_object
+from tasks.store.manifest import MANIFEST, manifest_files
+from tests.provenance.lineage import envelopes
 from tests.test_layout import ROOT
 
 pytestmark = pytest.mark.tools
@@ -131,12 +145,74 @@ def test_securesystemslib_and_in_toto_verify_a_statement(tmp_path):
     )
     name = save_statement(str(tmp_path), statement)
     path = tmp_path / "statements" / f"{name}.json"
-    script = ROOT / "tests" / "lineage" / "public_tools.py"
+    script = Path(__file__).with_name("public_tools.py")
 
     assert (0, True) == _seen(tool(script, path, public_path()), "verified")
 
     path.write_bytes(path.read_bytes().replace(b'"payload":"eyJ', b'"payload":"eyK'))
     assert (1, True) == _seen(tool(script, path, public_path()), "VerificationError")
+
+
+@pytest.fixture(scope="module")
+def keys():
+    return [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+
+
+def verdicts(kind: str, files: dict[str, bytes], folder: Path, *last: str | Path) -> dict:
+    """What a public verifier says about each file: whether it is accepted."""
+    folder.mkdir()
+    for number, content in enumerate(files.values()):
+        (folder / f"{number:02d}").write_bytes(content)
+    script = Path(__file__).with_name("public_verdicts.py")
+    _, output = tool(script, kind, folder, *last)
+    shown = re.search(r"^[01]+", output, re.MULTILINE)
+    assert shown, output
+    return dict(zip(files, map(int, shown[0]), strict=True))
+
+
+def test_securesystemslib_agrees_with_us_on_forty_envelopes(keys, tmp_path):
+    material = envelopes.Material(b'{"_type":"x"}', *keys)
+    cases = envelopes.GOOD | envelopes.BAD
+    (tmp_path / "key.pem").write_bytes(public_pem(keys[0].public_key()))
+    found = verdicts(
+        "dsse",
+        {name: make(material) for name, make in cases.items()},
+        tmp_path / "envelopes",
+        tmp_path / "key.pem",
+        envelopes.name_of(keys[0].public_key()),
+    )
+
+    assert {name: int(name in envelopes.GOOD) for name in cases} == found
+
+
+def test_model_signing_agrees_with_us_on_forty_envelopes(keys, tmp_path):
+    with new_object(tmp_path / "store") as (folder, committed):
+        (folder / "config.json").write_text("{}")
+        (folder / "model.safetensors").write_bytes(b"weights")
+    listed = manifest_files((Path(committed.uri) / MANIFEST).read_bytes(), committed.uri)
+    material = envelopes.Material(to_payload(committed.digest, listed), *keys)
+    (tmp_path / "key.pem").write_bytes(public_pem(keys[0].public_key()))
+    genuine = dsse.Envelope.model_validate_json(material.envelope())
+    bundle = json.loads(bundle_of(genuine))
+    files = {}
+    for name, make in (envelopes.GOOD | envelopes.BAD).items():
+        content = make(material)
+        try:
+            files[name] = canonical_json(bundle | {"dsseEnvelope": json.loads(content)})
+        except ValueError:
+            files[name] = content
+    trusted = envelopes.name_of(keys[0].public_key())
+
+    def is_ours(content: bytes) -> int:
+        try:
+            return int(trusted in signers_of(content, committed.digest, listed))
+        except TamperError:
+            return 0
+
+    where = (tmp_path / "key.pem", committed.uri)
+    found = verdicts("model-signing", files, tmp_path / "bundles", *where)
+    assert {name: is_ours(content) for name, content in files.items()} == found
+    assert 8 == sum(found.values())  # a bundle has one signature
 
 
 def _seen(answer: tuple[int, str], message: str) -> tuple[int, bool]:

@@ -118,8 +118,8 @@ def is_valid(signature: Signature, payload: bytes, payload_type: str = PAYLOAD_T
 
 
 def _pre_authentication(payload: bytes, payload_type: str) -> bytes:
-    """Encode what is signed: "DSSEv1 <length> <type> <length> <payload>"."""
-    head = f"DSSEv1 {len(payload_type)} {payload_type} {len(payload)} "
+    """Encode what is signed: "DSSEv1 <length> <type> <length> <payload>", with lengths in bytes."""
+    head = f"DSSEv1 {len(payload_type.encode())} {payload_type} {len(payload)} "
     return head.encode() + payload
 
 
