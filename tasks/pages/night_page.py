@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from jinja2 import Environment, StrictUndefined
 
 from data_schemas.drift import FieldDrift, Night
+from tasks.formats.script_data import visible
 from tasks.pages import figures, wording
 from tasks.pages.sections import Chart
 from tasks.platform.page_style import STYLE
@@ -135,7 +136,11 @@ def section(title: str, message: str, night: Night | None) -> NightSection:
 def render(title: str, nights: Sequence[NightSection]) -> bytes:
     """Write one HTML file without external resources."""
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        finalize=visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     page = environment.from_string(TEMPLATE).render(
         title=title,

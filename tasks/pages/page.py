@@ -8,6 +8,7 @@ from types import MappingProxyType
 from jinja2 import Environment, StrictUndefined
 
 from data_schemas.reports import Comparison, EvaluationReport
+from tasks.formats.script_data import visible
 from tasks.pages import figures, wording
 from tasks.pages.early_samples import TuningSamples, tuning_samples
 from tasks.pages.funnel import FunnelLine, funnel_lines, funnel_note, read_curation
@@ -103,7 +104,11 @@ def write_report(inputs: RunInputs, out: Path, links: Mapping[str, str] = NO_LIN
         DataError: an artifact folder lacks a file or holds something else; names file and line.
     """
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        finalize=visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     html = environment.from_string(PAGE).render(
         page=_page(inputs),

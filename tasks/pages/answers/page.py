@@ -17,7 +17,7 @@ from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.comparison import compare
 from tasks.algorithms.suites import per_problem
-from tasks.formats.script_data import script_json
+from tasks.formats.script_data import script_json, visible
 from tasks.pages.answers.template import PAGE
 from tasks.platform.page_style import STYLE
 
@@ -58,7 +58,7 @@ def render(
         "answers": [_answers(samples, chosen) for _, samples in evaluated],
         "left_out": len({row.problem_id for row in evaluated[-1][1]}) - len(chosen),
     }
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment = Environment(autoescape=True, finalize=visible, undefined=StrictUndefined)
     # No '<' survives in the data, so that no text of a response can end the script element.
     text = script_json(data)
     return environment.from_string(PAGE).render(title=title, style=STYLE, data=text).encode()

@@ -11,6 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from data_schemas.graded import Band, band_of
 from data_schemas.reports import EchoScore
 from data_schemas.subjects import CLASSES
+from tasks.formats.script_data import visible
 from tasks.pages import figures, wording
 from tasks.pages.curation.contents import (
     MAX_CLUSTERS,
@@ -106,7 +107,11 @@ def render_curation(curated: Path, title: str, note: str = "") -> bytes:
     """
     curation, contents = read_curation(curated), read_contents(curated)
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        finalize=visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     html = environment.from_string(PAGE).render(
         title=title,

@@ -7,7 +7,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from data_schemas.ledger import TokenUse
-from tasks.formats.script_data import script_json
+from tasks.formats.script_data import script_json, visible
 from tasks.pages.live.records import Responses, StepView
 from tasks.pages.live.template import PAGE
 
@@ -65,7 +65,7 @@ def render(
         "no_responses": "The snapshot of this step is too large for a page.",
         "refresh_s": REFRESH_S if running else 0,
     }
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment = Environment(autoescape=True, finalize=visible, undefined=StrictUndefined)
     # No '<' survives in the data, so that no text of a response can end the script element.
     text = script_json(data)
     return environment.from_string(PAGE).render(title=title, data=text)

@@ -3,11 +3,10 @@
 A click on a node highlights it and its ancestors and shows its digests in the side panel.
 """
 
-from html import escape
 from itertools import pairwise
 
 from data_schemas.audits import AuditNode, AuditReport, NodeKind
-from tasks.formats.script_data import script_json
+from tasks.formats.script_data import escaped, script_json
 from tasks.provenance.audit.layout import NODE_HEIGHT, NODE_WIDTH, Layout, layered_layout
 from tasks.provenance.audit.text import verdict
 
@@ -108,17 +107,17 @@ def picture_html(report: AuditReport) -> str:
     }
     data = script_json(known)
     findings = "".join(
-        f'<div class="finding">{escape(found.object)}: {escape(found.problem)}</div>'
+        f'<div class="finding">{escaped(found.object)}: {escaped(found.problem)}</div>'
         for found in report.findings
     )
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
-<title>Lineage of {escape(report.model)}</title>
+<title>Lineage of {escaped(report.model)}</title>
 <style>{_STYLE}</style></head>
 <body class="{state}">
-<header><h1>Lineage of {escape(report.model)}, version {escape(report.version)}</h1>
-<div class="verdict">{escape(verdict(report))}</div></header>
+<header><h1>Lineage of {escaped(report.model)}, version {escaped(report.version)}</h1>
+<div class="verdict">{escaped(verdict(report))}</div></header>
 <main><div id="graph">{_svg(report, layout)}</div>
 <aside id="panel"><h2>{len(report.findings)} findings</h2>{findings}
 <p>Raw files stand above the stage that read them, the released model at the bottom.
@@ -132,7 +131,7 @@ Click a node to highlight its ancestors and show its digests here. Escape resets
 def _svg(report: AuditReport, layout: Layout) -> str:
     size = f"{layout.width:.0f} {layout.height:.0f}"
     edges = [
-        f'<path class="edge" data-from="{escape(parent)}" data-to="{escape(child)}" '
+        f'<path class="edge" data-from="{escaped(parent)}" data-to="{escaped(child)}" '
         f'd="{_curve(points)}"/>'
         for (parent, child), points in layout.edges.items()
     ]
@@ -157,11 +156,11 @@ def _box(node: AuditNode, x: float, y: float) -> str:
     left, top = x - NODE_WIDTH / 2, y - NODE_HEIGHT / 2
     tip = "; ".join(f"{found.object}: {found.problem}" for found in node.findings) or node.title
     return (
-        f'<g class="{css}" data-id="{escape(node.id)}" tabindex="0"><title>{escape(tip)}</title>'
+        f'<g class="{css}" data-id="{escaped(node.id)}" tabindex="0"><title>{escaped(tip)}</title>'
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{NODE_WIDTH}" height="{NODE_HEIGHT}" rx="6"/>'
-        f'<text x="{x:.1f}" y="{y - 4:.1f}">{escape(_cut(title, _TITLE_CHARACTERS))}</text>'
+        f'<text x="{x:.1f}" y="{y - 4:.1f}">{escaped(_cut(title, _TITLE_CHARACTERS))}</text>'
         f'<text class="small" x="{x:.1f}" y="{y + 14:.1f}">'
-        f"{escape(_cut(second, _SECOND_CHARACTERS))}</text></g>"
+        f"{escaped(_cut(second, _SECOND_CHARACTERS))}</text></g>"
     )
 
 
