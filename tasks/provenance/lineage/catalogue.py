@@ -47,7 +47,7 @@ from tasks.provenance.lineage.registry import (
     register_release,
     versions_of,
 )
-from tasks.provenance.lineage.spool import BATCH
+from tasks.provenance.lineage.spool import BATCH, NotKeptError
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -63,6 +63,12 @@ _MAX_DIGEST = 36
 MAX_VALUE = 500
 """Characters of a parameter or tag."""
 _PARAMS_PER_REQUEST = 100
+
+
+_NO_MLFLOW = (
+    "it answered, but does not have what it took. Check that MLFLOW_TRACKING_URI names MLflow, and "
+    "what is in front of it"
+)
 
 
 class Catalogue:
@@ -195,6 +201,8 @@ class Catalogue:
                 tags={KEY: run, **event.tags, **nested},
                 run_name=event.stage,
             ).info.run_id
+            if not run_id:
+                raise NotKeptError(_NO_MLFLOW)
         else:
             self._client.update_run(run_id, status="RUNNING")
             # Recover goes on with it in another execution of Flyte.
@@ -299,6 +307,9 @@ class Catalogue:
         for name, value in event.tags.items():
             self._client.set_tag(run_id, name, value)
         self._client.set_terminated(run_id, event.status, end_time=_milliseconds(event))
+        found = self._client.get_run(run_id)
+        if (found.info.run_id, found.info.status) != (run_id, event.status):
+            raise NotKeptError(_NO_MLFLOW)
         self._executions.settle(self._parent(run))
 
     def _register(self, run: str, event: ModelRegistered) -> None:

@@ -50,6 +50,9 @@ _REFUSALS = {
 
 DEADLINE_S = 60.0
 """Of a whole request, all attempts included."""
+LARGEST_ANSWER = 256 * 2**20
+"""Bytes; a page of a thousand runs with all their parameters has a tenth."""
+_PART_BYTES = 2**20
 _DENIED = {"UNAUTHENTICATED", "PERMISSION_DENIED"}
 
 
@@ -99,9 +102,37 @@ def connect(tracking_uri: str) -> "MlflowClient":
                 f"the MLflow store {path} is not usable: {fault}. All of it can be rebuilt from "
                 f"the statements: {REPAIR} {path.parent}"
             )
+    _bound_answers()
     client = MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
     is_server = urlsplit(tracking_uri).scheme in _SERVERS
     return cast("MlflowClient", _Punctual(client)) if is_server else client
+
+
+@cache
+def _bound_answers() -> None:
+    """Let the sessions of MLflow end an answer that is larger than any of MLflow's.
+
+    A session reads an answer to its end before anybody sees its size. MLflow has no setting for
+    this, but makes all of its sessions of one adapter.
+    """
+    from mlflow.utils import request_utils
+    from requests import PreparedRequest, Response
+
+    class Bounded(request_utils.TCPKeepAliveHTTPAdapter):
+        def send(self, request: PreparedRequest, *args: Any, **options: Any) -> Response:
+            answer = super().send(request, *args, **options)
+            if options.get("stream"):
+                return answer  # an artifact, which goes to a file
+            parts: list[bytes] = []
+            for part in answer.iter_content(_PART_BYTES):
+                parts.append(part)
+                if len(parts) * _PART_BYTES > LARGEST_ANSWER:
+                    answer.close()
+                    raise ValueError(f"the answer has more than {LARGEST_ANSWER // 2**20} MiB")
+            answer._content = b"".join(parts)  # where `Response.content` keeps it
+            return answer
+
+    request_utils.TCPKeepAliveHTTPAdapter = Bounded
 
 
 class _Punctual:

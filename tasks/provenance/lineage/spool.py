@@ -36,6 +36,10 @@ SHIPPED = "shipped"
 """Folder of the spools that arrived."""
 
 
+class NotKeptError(EngineError):
+    """The receiver answered as if it had taken events, and does not have them."""
+
+
 class Receiver(Protocol):
     """Where events go. Applying one twice must be the same as once."""
 
@@ -44,6 +48,7 @@ class Receiver(Protocol):
 
         Raises:
             EngineError: unreachable; try again later.
+            NotKeptError: earlier events of the run, which it took, are not there.
             DataError: refused.
         """
         ...
@@ -92,6 +97,8 @@ class Spool:
             try:
                 receiver.apply(self.run, events)
             except EngineError as error:
+                if isinstance(error, NotKeptError):
+                    mark.unlink(missing_ok=True)  # all of it is sent again
                 raise EngineError(
                     f"MLflow does not answer; {self.path} is kept for later: {str(error)[:500]}"
                 ) from error
