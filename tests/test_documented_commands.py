@@ -49,7 +49,7 @@ def made(command: str) -> list[str]:
     return [found[1] for line in lines if (found := IN_MAKE.search(line))]
 
 
-@pytest.mark.parametrize("target", [["run", "ENGINES=real"], ["real"]], ids=" ".join)
+@pytest.mark.parametrize("target", [["run", "ENGINES=real"], ["public"], ["real"]], ids=" ".join)
 def test_settings_given_twice_are_refused_before_any_work(target):
     command = ["make", "-n", *target, "ARGS=--settings {}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
