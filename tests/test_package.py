@@ -123,7 +123,7 @@ def test_flyte_itself_tells_of_an_execution_that_failed(workflows):
         node = workflows[name].template.failure_node
         promises = {one.var: one.binding.promise.var for one in node.inputs}
 
-        assert "tasks.stages.pages.tell_failure" == node.task_node.reference_id.name
+        assert "tasks.stages.failure.tell_failure" == node.task_node.reference_id.name
         assert "store" == promises["store"]
 
 

@@ -75,6 +75,9 @@ class EntryPoint(PythonFunctionWorkflow):
             for name, one in parameters.items()
         }
         self._signature_model = create_model(function.__name__, __base__=Settings, **fields)
+        # Now: a task that is imported while a workflow is compiled becomes part of that workflow.
+        handler = import_module(f"tasks.{STAGES[_AT_FAILURE].module}")
+        self._tell_failure = getattr(handler, _AT_FAILURE)
         self._kinds = {name: _plain(one.annotation) for name, one in parameters.items()}
         if command_line.is_typed_by_hand() and "--help" not in sys.argv:
             with command_line.print_errors_on_one_line():
@@ -112,10 +115,9 @@ class EntryPoint(PythonFunctionWorkflow):
         """
         if "store" not in wf_args:
             return
-        handler = import_module(f"tasks.{STAGES[_AT_FAILURE].module}")
         state = CompilationState(prefix=prefix, task_resolver=self)
         with FlyteContextManager.with_context(ctx.with_compilation_state(state)):
-            getattr(handler, _AT_FAILURE)(store=wf_args["store"])
+            self._tell_failure(store=wf_args["store"])
         (self._failure_node,) = state.nodes
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:

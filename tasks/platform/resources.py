@@ -263,7 +263,7 @@ STAGES = {
     "keep_start": Stage("stages.retraining", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
     "record_skip": Stage("stages.retraining", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
     "conclude": Stage("stages.retraining", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
-    "tell_failure": Stage("stages.pages", SMALL, "cpu", hours=WAIT, retries=3, cached=False),
+    "tell_failure": Stage("stages.failure", SMALL, "cpu", hours=WAIT, retries=3, cached=False),
     "curation_page": Stage("stages.pages", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
     "night_page": Stage("stages.pages", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
     "drop_files": Stage("stages.retraining", SMALL, "cpu", hours=WAIT, cached=False),

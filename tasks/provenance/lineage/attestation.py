@@ -12,7 +12,7 @@ must write the same bytes.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from data_schemas.statements import Input, Output, Statement
@@ -72,16 +72,29 @@ def to_payload(statement: Statement) -> bytes:
 
 
 def from_payload(payload: bytes, store: str, where: str) -> Statement:
-    """Read a statement; the artifacts it names lie in `store`.
+    """Read a statement, by the version that it names; the artifacts it names lie in `store`.
+
+    A new version of statements is a new reader and a new writer beside those that there are: stores
+    that earlier releases wrote have to be audited as they are.
 
     Raises:
-        DataError: it is not one that this version writes.
+        DataError: it is not one that this version can read.
     """
     try:
-        statement = _parse(json.loads(payload), store)
+        content = json.loads(payload)
+        version = str(content["predicate"]["buildDefinition"]["buildType"])
+        if version not in _VERSIONS:
+            raise DataError(
+                f"{where} is a statement of {version}, and this version reads "
+                f"{', '.join(_VERSIONS)}. Use the release that wrote it, or a later one."
+            )
+        read, write = _VERSIONS[version]
+        statement = read(content, store)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"{where} is not a statement of this version: {error!r}") from error
-    if to_payload(statement) != payload:
+    if write(statement) != payload:
         raise DataError(f"{where} is not a statement of this version: it says more than one")
     return statement
 
@@ -143,3 +156,9 @@ def _place(resource: Resource, store: str) -> dict[str, str]:
 
 def _relative(digest: str) -> str:
     return f"objects/{digest[:16]}"
+
+
+_VERSIONS: dict[str, tuple[Callable[[Any, str], Statement], Callable[[Statement], bytes]]] = {
+    BUILD_TYPE: (_parse, to_payload)
+}
+"""Version of statements -> its reader, and the writer that proves that it read everything."""

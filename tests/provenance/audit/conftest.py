@@ -96,6 +96,10 @@ class Maker:
                 shutil.copytree(shipped, out, dirs_exist_ok=True)
             self.refs["base"] = record.ref("base", CheckpointRef)
         self.step("curate", "curated", DatasetRef, ["raw", "base"], "problems.parquet")
+        self.finish()
+
+    def finish(self) -> None:
+        """Make everything from curated rows on."""
         for name in ("sft/reasoning", "sft/commerce"):
             self.step(name, name, CheckpointRef, ["base", "curated"])
         self.step("merge", "merged", CheckpointRef, ["base", "sft/reasoning", "sft/commerce"])

@@ -15,7 +15,7 @@ from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.shipping import begin
 from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.provenance.lineage.stage import stage
-from tasks.stages.pages import tell_failure
+from tasks.stages.failure import tell_failure
 from tasks.store.interface import store_at
 
 

@@ -1,0 +1,1 @@
+"""Stores as each version wrote them: what a later version still has to audit."""
