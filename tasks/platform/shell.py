@@ -84,7 +84,7 @@ def fan_out(
     """Make a function that calls tasks, as many as its inputs say, a dynamic task of Flyte."""
 
     def make(function: Callable[Args, Result]) -> Callable[Args, Result]:
-        return cast("Callable[Args, Result]", dynamic(function, **task_arguments(name)))
+        return cast("Callable[Args, Result]", dynamic(**task_arguments(name))(function))
 
     return make
 
