@@ -165,7 +165,9 @@ def _page(inputs: RunInputs) -> Page:
             for place, name in enumerate(inputs.phases)
         ),
         phases_note="One value per step, phases one after the other; thin lines are the values, "
-        "thick ones their trailing mean. Beside each title: from the first steps to the last.",
+        "thick ones their trailing mean. Beside each title: from the first steps to the last. "
+        "Prompts that are expected to be solved always or never are skipped, so that what is "
+        "solved is of the others, and no measure of progress.",
         tunings=tuning_charts(inputs.tunings),
         samples=tuning_samples(inputs.tunings),
         funnel=funnel_lines(curation) if curation else (),

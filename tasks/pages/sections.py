@@ -56,21 +56,22 @@ PHASE_PLOTS: tuple[Plot, ...] = (
     ("policy/grad_norm", "Gradient norm", "before clipping, mean over the updates of a step", 1.0),
 )
 """Metric, title, note, factor; a recipe adds its own in PLOTS_FILE of a phase's report."""
+GENERATED = "rollout/generated_tokens"
 TOKEN_USES = (
-    (TokenUse.TRAINED, "trained", "green", "#1a7f5a"),
-    (TokenUse.TRAINED_ZVP, "trained by RL-ZVP", "light green", "#8cc7ad"),
-    (TokenUse.REGULARISED, "in an auxiliary term alone", "turquoise", "#5fb7b2"),
-    (TokenUse.CUT, "beyond the token budget", "orange", "#d9822b"),
-    (TokenUse.MASKED, "masked by the correction", "pink", "#d98cb3"),
-    (TokenUse.DROPPED, "of low entropy, not trained", "dark grey", "#7a8794"),
-    (TokenUse.NO_ADVANTAGE, "without advantage", "grey", "#c3ccd4"),
-    (TokenUse.ZERO_VARIANCE, "zero variance, untrained", "yellow", "#e3bd4f"),
-    (TokenUse.SURPLUS, "replaced by a refill", "red", "#b3372f"),
-    (TokenUse.UNSCORED, "without verdicts", "violet", "#6b5aa8"),
-    (TokenUse.IN_FLIGHT, "in flight", "blue", "#3f7fb5"),
-    (TokenUse.DRAFT, "drafts", "brown", "#7d5a3c"),
+    (TokenUse.TRAINED, "trained", "#1a7f5a"),
+    (TokenUse.TRAINED_ZVP, "trained by RL-ZVP", "#8cc7ad"),
+    (TokenUse.REGULARISED, "in an auxiliary term alone", "#5fb7b2"),
+    (TokenUse.CUT, "beyond the token budget", "#d9822b"),
+    (TokenUse.MASKED, "masked by the correction", "#d98cb3"),
+    (TokenUse.DROPPED, "of low entropy, not trained", "#7a8794"),
+    (TokenUse.NO_ADVANTAGE, "without advantage", "#c3ccd4"),
+    (TokenUse.ZERO_VARIANCE, "zero variance, untrained", "#e3bd4f"),
+    (TokenUse.SURPLUS, "replaced by a refill", "#b3372f"),
+    (TokenUse.UNSCORED, "without verdicts", "#6b5aa8"),
+    (TokenUse.IN_FLIGHT, "in flight", "#3f7fb5"),
+    (TokenUse.DRAFT, "drafts", "#7d5a3c"),
 )
-"""Use, label, name of its colour, colour; from the bottom of the chart to the top."""
+"""Use, label, colour; from the bottom of the chart to the top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,8 @@ class Chart:
     course: str
     """The key numbers, at the end of the title."""
     svg: str
+    key: tuple[tuple[str, str], ...] = ()
+    """Colour and what it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,18 +232,21 @@ def _own_plots(phases: Mapping[str, Path]) -> list[Plot]:
 def _uses_chart(reports: Mapping[str, Sequence[StepReport]]) -> list[Chart]:
     """What the generated tokens were used for; no chart if no phase reported it."""
     layers, legend = [], []
-    for use, label, name, colour in TOKEN_USES:
-        series = {
-            phase: _points(steps, f"tokens/{use}_share", 100.0) for phase, steps in reports.items()
-        }
-        values = [value for points in series.values() for _, value in points]
-        if any(values):
+    every = [step.metrics for steps in reports.values() for step in steps]
+    for use, label, colour in TOKEN_USES:
+        metric = f"tokens/{use}_share"
+        series = {phase: _points(steps, metric, 100.0) for phase, steps in reports.items()}
+        # By tokens and not by steps, as the gate counts them: one number on one page.
+        counted = [(one.get(GENERATED, 1.0), one[metric]) for one in every if metric in one]
+        total = sum(tokens for tokens, _ in counted)
+        share = sum(tokens * value for tokens, value in counted) / total if total else 0.0
+        if share:
             layers.append((colour, series))
-            legend.append(f"{name}: {label}, {sum(values) / len(values):.1f} %")
+            legend.append((colour, f"{label} {share:.1%}"))
     if not layers:
         return []
     svg = figures.uses_figure(layers, "uses")
-    return [Chart("Use of tokens", "; ".join(legend), "", svg)]
+    return [Chart("Use of tokens", "% of those that were generated", "", svg, tuple(legend))]
 
 
 def tuning_charts(tunings: Mapping[str, Path]) -> tuple[Chart, ...]:

@@ -92,7 +92,7 @@ nav+nav a{color:var(--muted)}
 @media(prefers-color-scheme:dark){:root{--ink:#e6eaee;--muted:#9aa6b2;--line:#2d3742;
 --paper:#12171c;--card:#1a2129;--good:#6fcfa5;--good-soft:#173529;--bad:#f0958d;--bad-soft:#40211f;
 --plain-soft:#27303a;--accent:#f0a37c;color-scheme:dark}
-td.heat{color:#1c2733;border-color:var(--card)}.bar i,.stack i{opacity:.85}
+td.heat{border-color:var(--card)}.bar i,.stack i{opacity:.85}
 figure.card svg{filter:invert(.92) hue-rotate(180deg)}}
 @media print{body{background:#fff}.card,.tiles{break-inside:avoid}}
 """

@@ -118,7 +118,7 @@ def test_the_use_of_generated_tokens_is_one_chart_with_its_legend(page):
     text = " ".join(page.words)
 
     assert "Use of tokens" in text
-    assert re.search(r"green: trained, \d+\.\d %; red: replaced by a refill, \d+\.\d %", text)
+    assert re.search(r"trained \d+\.\d% replaced by a refill \d+\.\d%", text)
 
 
 def test_settings_are_complete_and_the_changed_ones_named(page):
