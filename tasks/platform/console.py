@@ -62,6 +62,10 @@ MODULES = {
     ),
     "approve": ("tasks.retraining.approve", "Say yes to files that a night held."),
     "reject": ("tasks.retraining.reject", "Say no to files that a night held, for good."),
+    "publish": (
+        "tasks.provenance.release.publish",
+        "Copy a release into a folder as the Hugging Face hub lays models out.",
+    ),
     "rollback": ("tasks.provenance.release.rollback", "Release the previous version again."),
 }
 """Commands that are no workflow: `python -m` modules with help of their own."""

@@ -1,6 +1,7 @@
 """Convert command line options to settings."""
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -40,6 +41,8 @@ from tasks.settings.groups import expand
 
 SettingsT = TypeVar("SettingsT", PipelineSettings, RetrainSettings)
 logger = logging.getLogger(__name__)
+OWN = "eachprompt-"
+"""Begins the name of a release that nobody named."""
 EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
 LONGEST_PROMPT = 2**20
 """Tokens of a prompt of a benchmark."""
@@ -118,11 +121,16 @@ def _positions(base: Path) -> int | None:
 def with_names(settings: PipelineSettings, base_model: str, release: str) -> PipelineSettings:
     """Replace the base model and the name of the registered model, each unless empty.
 
+    A release that nobody named is named after a base of one's own.
+
     Raises:
         SettingsError: the registry takes no such name.
     """
     if base_model:
         settings = settings.model_copy(update={"base_model": base_model})
+    if not release and settings.base_model and settings.release == ReleaseSettings():
+        release = f"{OWN}{_name_of(settings.base_model)}"
+        logger.warning("release.name is %s, after the base model", release)
     if not release:
         return settings
     try:
@@ -130,6 +138,13 @@ def with_names(settings: PipelineSettings, base_model: str, release: str) -> Pip
     except ValidationError as error:
         raise SettingsError(f"--release: {explain(error, ReleaseSettings)}") from error
     return settings.model_copy(update={"release": named})
+
+
+def _name_of(base: str) -> str:
+    """Return the last part of a model's place, in letters that a registry takes."""
+    model = base.removeprefix(REGISTERED).partition("@")[0].rstrip("/")
+    parts = [part for part in model.split("/") if part and not part.isdecimal()]
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", parts[-1] if parts else "base").strip("-.")[:180]
 
 
 def with_suites(settings: PipelineSettings, suites: str) -> PipelineSettings:

@@ -76,7 +76,7 @@ def release(
             evaluations,
             decision,
             background.gates,
-            rates_of(evidence.verifiers(made_by, cache)),
+            rates_of(evidence.verifiers(producers, cache)),
         )
         with record.output("model") as out:
             facts = releasing.release(settings, known, store.uri, out)

@@ -7,6 +7,7 @@ from tasks.settings.options import (
     fit_to_base,
     require_positions,
     require_router,
+    with_names,
     with_room,
     with_sources,
     with_suites,
@@ -78,3 +79,18 @@ def test_lengths_that_are_set_and_those_of_the_sample_world_stay():
     assert own is with_room(own)
     suites = with_suites(presets.CPU_SMOKE, "mgsm=mgsm.jsonl")
     assert suites is with_room(suites)
+
+
+@pytest.mark.parametrize(
+    ("base", "name"),
+    [
+        ("", "eachprompt-tiny"),
+        ("/models/Qwen3 0.6B/", "eachprompt-Qwen3-0.6B"),
+        ("s3://bucket/base", "eachprompt-base"),
+        ("models:/shop/3", "eachprompt-shop"),
+        ("models:/shop@released", "eachprompt-shop"),
+    ],
+)
+def test_a_release_is_named_after_a_base_of_ones_own(base, name):
+    assert name == with_names(presets.CPU_SMOKE, base, "").release.name
+    assert "mine" == with_names(presets.CPU_SMOKE, base, "mine").release.name

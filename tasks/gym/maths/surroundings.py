@@ -25,7 +25,9 @@ _STYLE = re.compile(
     r"bf|rm|displaystyle|underbrace|overbrace|fbox|colorbox\s*\{\w+\})\s*|(?<![\w}\]^]))\{\s*$"
 )
 # "$5 and"; "$5$" and "$5 + x$" are formulas.
-_MONEY = re.compile(r"\$\d[\d,.]*(?=\s[A-Za-z]{2}|\s[-+*/=]\s\$\d|[.,;:!?)]*(?:\s*$|\n))(?!\$)", re.MULTILINE)
+_MONEY = re.compile(
+    r"\$\d[\d,.]*(?=\s[A-Za-z]{2}|\s[-+*/=]\s\$\d|[.,;:!?)]*(?:\s*$|\n))(?!\$)", re.MULTILINE
+)
 # Declarations of style: "\color{blue}", "\bf".
 _DECLARED = re.compile(r"\\color\s*\{\w+\}|\\(?:bf|rm|large|Large|huge|displaystyle)(?![A-Za-z])")
 _OPENING = re.compile(r"(?:\\left)?(?:[(\[]|\\\{)")

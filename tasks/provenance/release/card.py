@@ -1,16 +1,15 @@
 """The model card: description, evaluation, provenance and limits."""
 
+import re
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Any
 
 import yaml
 
-from data_schemas.demonstrations import MERGED as MERGED_PARENTS
 from data_schemas.reports import EvaluationReport, MeasuredRate, ReleaseManifest, SuiteScore
 from data_schemas.statements import Statement
 from tasks.gym.error_rates import NOT_MEASURED
-from tasks.provenance.release.gate import ALL, MERGED
+from tasks.provenance.release.gate import ALL
 
 _METHODS = {
     "sft": "supervised-fine-tuning",
@@ -20,6 +19,8 @@ _METHODS = {
 """First word of a stage's name -> tag of the card."""
 _BASE = "base"
 _SHOWN_FACTS = 6
+_HUB_COPY = re.compile(r"/hf/([^/]+/[^/]+)/[0-9a-f]{40}/")
+"""Where copies of the hub's data sets lie: hf/OWNER/NAME/COMMIT."""
 _SMALL = 100
 """With fewer held-out problems, the card warns about wide intervals."""
 
@@ -29,6 +30,7 @@ def model_card(
     progression: Sequence[EvaluationReport],
     chain: Mapping[str, Statement],
     license: str = "",
+    base: str = "",
 ) -> str:
     """Write the card in Markdown with the front matter of the Hugging Face hub.
 
@@ -37,9 +39,10 @@ def model_card(
         progression: every evaluated model in training order, the candidate last.
         chain: statements by digest, producers first.
         license: that the card of the base model names; '' = none.
+        base: name of the base model on the hub; '' = it has none.
     """
     front = yaml.safe_dump(
-        _front_matter(manifest, progression, chain) | {"license": license or "unknown"},
+        _front_matter(manifest, progression, chain, base) | {"license": license or "unknown"},
         sort_keys=False,
         allow_unicode=True,
         width=100,
@@ -50,6 +53,7 @@ def model_card(
         f"# {manifest.name} {manifest.version}",
         _introduction(manifest),
         *([] if released else [_reasons(manifest)]),  # MLflow cuts a description at its end
+        f"## Use\n\n{usage(manifest.name)}",
         f"## Evaluation\n\n{_progression(progression)}\n\n{_progression_note(progression)}",
         f"### Against the base and the released model\n\n{_differences(manifest)}",
         *([_reasons(manifest)] if released else []),
@@ -75,6 +79,7 @@ def _front_matter(
     manifest: ReleaseManifest,
     progression: Sequence[EvaluationReport],
     chain: Mapping[str, Statement],
+    base: str,
 ) -> dict[str, Any]:
     candidate = progression[-1]
     stages = {statement.stage.split("/")[0] for statement in chain.values()}
@@ -106,28 +111,15 @@ def _front_matter(
     card: dict[str, Any] = {
         "library_name": "transformers",
         "pipeline_tag": "text-generation",
-        **_base_model(progression),
-        "datasets": _datasets(manifest),
+        # An id that the hub cannot resolve is an error on the model's page: only known ones.
+        **({"base_model": base, "base_model_relation": "finetune"} if base else {}),
+        **({"datasets": datasets} if (datasets := _datasets(manifest)) else {}),
         "tags": ["reasoning", *(tag for stage, tag in _METHODS.items() if stage in stages)],
         "model-index": [{"name": manifest.name, "results": results}],
     }
     if languages:
         card = {"language": languages, **card}
     return card
-
-
-def _base_model(progression: Sequence[EvaluationReport]) -> dict[str, Any]:
-    """Name the models that were merged or, without a merge, the model that was trained."""
-    tuned = {f"sft/{parent.value}" for parent in MERGED_PARENTS}
-    merged = [report for report in progression if report.model in tuned]
-    is_merge = bool(merged) and any(report.model == MERGED for report in progression)
-    parents = merged if is_merge else progression[:1]
-    return {
-        "base_model": [
-            f"{report.model.replace('/', '-')}-{report.checkpoint[:12]}" for report in parents
-        ],
-        "base_model_relation": "merge" if is_merge else "finetune",
-    }
 
 
 def eval_results(manifest: ReleaseManifest, candidate: EvaluationReport) -> bytes:
@@ -168,7 +160,28 @@ def _differences(manifest: ReleaseManifest) -> str:
 
 
 def _datasets(manifest: ReleaseManifest) -> list[str]:
-    return sorted({PurePosixPath(uri).stem for uri in manifest.raw_files})
+    """Return the data sets of the hub among the raw files; the card lists all files below."""
+    found = (_HUB_COPY.search(uri) for uri in manifest.raw_files)
+    return sorted({match[1] for match in found if match})
+
+
+def usage(name: str) -> str:
+    """Write how to load the folder of the card in transformers and in vLLM."""
+    return f"""```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+folder = "."  # the folder of this file
+tokenizer = AutoTokenizer.from_pretrained(folder)
+model = AutoModelForCausalLM.from_pretrained(folder)
+messages = [{{"role": "user", "content": "What is 3 + 4?"}}]
+prompt = tokenizer.apply_chat_template(
+    messages, add_generation_prompt=True, return_tensors="pt", return_dict=True
+)
+answer = model.generate(**prompt, max_new_tokens=64)
+print(tokenizer.decode(answer[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True))
+```
+
+    vllm serve . --served-model-name {name}"""
 
 
 def _introduction(manifest: ReleaseManifest) -> str:
@@ -305,7 +318,7 @@ def _listed(lines: Sequence[str]) -> str:
 def _how_to_check(manifest: ReleaseManifest) -> str:
     return (
         "`manifest.json` lists every statement, object and raw file by sha256. "
-        "`pyflyte run workflows/audit.py audit --model "
+        "`eachprompt audit --model "
         f"models:/{manifest.name}@released` re-hashes all of them. "
         "This proves that nothing was changed since it was recorded, and with `--key` and a copy "
         "of the public key also who recorded it. It does not prove that the inputs were honest. "

@@ -1,5 +1,7 @@
 """Build the release folder: a loadable model with manifest, gate decision, card and bill."""
 
+import json
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +27,10 @@ from tasks.store.manifest import MANIFEST
 
 EVAL_RESULTS = ".eval_results/held_out.yaml"
 """Scores in the form that the Hugging Face hub reads."""
+
+CONFIG = "config.json"
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+"""OWNER/NAME: a path of a disk begins with a slash or has more parts."""
 
 
 NO_PROBLEMS = Examination()
@@ -81,7 +87,8 @@ def release(
     write_bytes(out / MANIFEST_FILE, payload)
     write_bytes(out / GATE_FILE, canonical_json(candidate.decision))
     license = base_license(store, statements)
-    card = model_card(manifest, candidate.progression, statements, license)
+    base = base_id(store, statements)
+    card = model_card(manifest, candidate.progression, statements, license, base)
     write_bytes(out / CARD_FILE, card.encode())
     (out / EVAL_RESULTS).parent.mkdir(exist_ok=True)
     write_bytes(out / EVAL_RESULTS, eval_results(manifest, candidate.progression[-1]))
@@ -117,6 +124,22 @@ def _error_rates(found: Examination) -> dict[str, str]:
         )
     }
     return {**stated, "verifier_evidence_sha256": found.sha256} if stated else {}
+
+
+def base_id(store: str, statements: Mapping[str, Statement]) -> str:
+    """Read the name on the hub that the configuration of the base model has; '' without one."""
+    for statement in statements.values():
+        for output in statement.outputs if statement.stage == "ingest/base" else ():
+            place = store_at(origins.object_uri(store, output.uri, output.digest))
+            if CONFIG not in place.list_files():
+                continue
+            try:
+                named = json.loads(place.read_bytes(CONFIG)).get("_name_or_path", "")
+            except (ValueError, AttributeError):
+                continue
+            if _HUB_ID.fullmatch(str(named)):
+                return str(named)
+    return ""
 
 
 def base_license(store: str, statements: Mapping[str, Statement]) -> str:

@@ -1,5 +1,6 @@
 """The release folder: loadable as it is, with everything it rests on named."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,14 +19,15 @@ from data_schemas.reports import (
 )
 from data_schemas.settings import ReleaseSettings
 from data_schemas.statements import Input, Output, Statement
-from tasks.errors import DataError, TamperError
+from tasks.errors import DataError, SettingsError, TamperError
 from tasks.gym.error_rates import examination, rates_of
 from tasks.provenance.lineage.statements import save_statement
 from tasks.provenance.release.card import model_card
+from tasks.provenance.release.publish import publish
 from tasks.provenance.release.release import Candidate, release
 from tasks.store.files import sha256_file
 from tasks.store.local import Committed, new_object
-from tasks.store.manifest import folder_manifest
+from tasks.store.manifest import MANIFEST, folder_manifest
 
 RAW = """[{"adapter": "gsm8k", "uri": "gsm8k.jsonl", "sha256": "r1", "bytes": 3, "limit": 0,
 "source": 0}, {"adapter": "mbpp", "uri": "/data/mbpp.jsonl", "sha256": "r2", "bytes": 3,
@@ -211,33 +213,17 @@ def test_the_hub_reads_the_card(made, out):
     assert "tiny" == data.model_name
     assert ["th"] == data.language
     assert ["reasoning", "reinforcement-learning"] == data.tags
-    assert [f"base-{'b' * 12}"] == data.base_model
-    assert ["base", "gsm8k", "mbpp"] == data.datasets
+    assert (None, None) == (data.base_model, data.datasets)  # the hub has neither
     assert 0.5 == results["held-out, all", "accuracy"]
     assert 0.6 == results["held-out, domain:maths", "accuracy"]
     assert 0.7 == results["held-out, domain:maths", "pass@k"]
     assert 4 == len(results)
 
 
-def test_the_base_models_of_a_merge_are_those_that_were_merged(made, out):
-    release(ReleaseSettings(), made.candidate, str(made.store), out)
-    data = ModelCard((out / "README.md").read_text()).data
-    assert ("finetune", "unknown") == (data.base_model_relation, data.license)
-
-    names = ("base", "sft/reasoning", "sft/commerce", "merged")
-    before = [evaluation(name, name[-1] * 64, 0.3) for name in names]
-    progression = [*before, made.candidate.progression[-1]]
-    release(
-        ReleaseSettings(), replace(made.candidate, progression=progression), str(made.store), out
-    )
-    data = ModelCard((out / "README.md").read_text()).data
-    assert [f"sft-reasoning-{'g' * 12}", f"sft-commerce-{'e' * 12}"] == data.base_model
-    assert "merge" == data.base_model_relation
-
-
 def test_the_license_is_that_of_the_card_of_the_base_model(made, out):
     card = b"---\nlicense: apache-2.0\nlanguage: en\n---\n# Base\n"
-    base = made.commit({"config.json": b"{}", "README.md": card})
+    config = b'{"_name_or_path": "Qwen/Qwen3-0.6B"}'
+    base = made.commit({"config.json": config, "README.md": card})
     digest = made.state("ingest/base", [], base)
     read = Input(role="base", uri=base.uri, digest=base.digest, statement=digest)
     model = made.commit({"config.json": b"{}", "model.safetensors": b"others"})
@@ -248,7 +234,52 @@ def test_the_license_is_that_of_the_card_of_the_base_model(made, out):
     candidate = replace(made.candidate, checkpoint=ref, progression=progression)
     release(ReleaseSettings(), candidate, str(made.store), out)
 
-    assert "apache-2.0" == ModelCard((out / "README.md").read_text()).data.license
+    data = ModelCard((out / "README.md").read_text()).data
+    assert ("apache-2.0", "Qwen/Qwen3-0.6B", "finetune") == (
+        data.license,
+        data.base_model,
+        data.base_model_relation,
+    )
+
+
+def test_the_card_shows_how_to_load_the_model_and_what_it_shows_runs(
+    made, out, tiny_moe, monkeypatch, capsys
+):
+    release(ReleaseSettings(name="tiny"), made.candidate, str(made.store), out)
+    card = (out / "README.md").read_text()
+    (program,) = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+
+    monkeypatch.chdir(tiny_moe)
+    names = {}
+    exec(compile(program, "README.md", "exec"), names)
+
+    assert capsys.readouterr().out
+    assert names["answer"].shape[1] > names["prompt"]["input_ids"].shape[1]
+    assert "vllm serve . --served-model-name tiny" in card
+
+
+def test_what_is_published_is_readable_and_has_no_two_names_that_differ_in_case(
+    made, out, tmp_path
+):
+    release(ReleaseSettings(name="tiny"), made.candidate, str(made.store), out)
+    (out / MANIFEST).write_text("{}")
+    (out / "model.safetensors").chmod(0o600)
+    gate = GateDecision.model_validate_json((out / "gate.json").read_bytes())
+    passed = gate.model_copy(update={"released": True})
+    (out / "gate.json").write_text(passed.model_dump_json())
+
+    publish(out, tmp_path / "hub")
+
+    files = [path for path in (tmp_path / "hub").rglob("*") if path.is_file()]
+    names = [str(path.relative_to(tmp_path / "hub")) for path in files]
+    assert {"README.md", "config.json", "manifest.json", "model.safetensors"} < {*names}
+    assert len(names) == len({name.lower() for name in names})
+    assert {0o644} == {path.stat().st_mode & 0o777 for path in files}
+    with pytest.raises(SettingsError, match="has files; name a new folder"):
+        publish(out, tmp_path / "hub")
+    (out / "gate.json").write_text(gate.model_copy(update={"released": False}).model_dump_json())
+    with pytest.raises(SettingsError, match="did not pass its gate"):
+        publish(out, tmp_path / "other")
 
 
 def test_the_hub_reads_the_evaluation_results(made, out):
