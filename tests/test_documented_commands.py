@@ -20,13 +20,14 @@ from tasks.platform.command_line import run
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
     path
-    for folder in ("", ".github", "tasks", "containers", "workflows", "data_schemas")
+    for folder in ("", ".github", "docs", "tasks", "containers", "workflows", "data_schemas")
     for path in (ROOT.glob("*.md") if not folder else (ROOT / folder).rglob("*.md"))
 )
 COMMAND = re.compile(
     r"(?:^    |`)((?:make [a-z]|pyflyte run |eachprompt [a-z]|python -m )[^`\n]*)", re.MULTILINE
 )
 IN_MAKE = re.compile(r"\S*bin/(pyflyte run .*|python -m .*)")
+YAML = re.compile(r"(?!workflows/)\S+\.yaml")
 CHEAP = ("make help", "make settings", "make budget")
 
 
@@ -69,7 +70,9 @@ def resolve(command: str, *, in_full: bool = False) -> None:
         resolve(f"python -m {console.MODULES[words[1]][0]} {shlex.join(words[2:])}")
     elif words[0] == "eachprompt":
         command = console.read_command(words[1], console.command_places())
-        console.check_options(command, [word for word in words[2:] if word != "--help"])
+        # A file of the reader's own is not there.
+        given = [word if not YAML.fullmatch(word) else "{}" for word in words[2:]]
+        console.check_options(command, [word for word in given if word != "--help"])
     elif words[2] not in ("pytest", "pip", "venv"):
         is_package = (ROOT / words[2].replace(".", "/")).is_dir()
         module = f"{words[2]}.__main__" if is_package else words[2]

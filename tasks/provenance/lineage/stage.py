@@ -304,7 +304,7 @@ class StageRecord:
         rows_in, rows_out = self._rows
         if skipped := self._facts.get("skipped"):
             return f"   skipped: {skipped}"
-        return f"   {rows_out:,} of {rows_in:,} rows" if rows_in else ""
+        return f"   {rows_in:,} rows in, {rows_out:,} out" if rows_in else ""
 
     def fail(self, error: BaseException) -> None:
         """Mark the MLflow run as failed, or as killed if it was told to stop, with the reason."""
