@@ -1,19 +1,24 @@
 """Collect the contents of a run's terminal summary and report from its artifacts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.curated import HELD_OUT
+from data_schemas.prompts import Problem
 from data_schemas.reports import SKIPPED_FILE, Comparison, GateDecision
 from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.errors import DataError, EngineError
 from tasks.formats.progression import read_comparisons, read_progression
+from tasks.pages.before_after import BeforeAfter, before_and_after
 from tasks.pages.inputs import RunInputs
 from tasks.pages.stages import stage_rows
 from tasks.provenance.lineage.connection import REPAIR
 from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.origins import object_uri
 from tasks.provenance.lineage.registry import GATE_FILE
 from tasks.provenance.lineage.signatures.dsse import fingerprint
 from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE, find_signer, public_half
@@ -23,6 +28,8 @@ from tasks.store.objects import localise
 
 Ref = CheckpointRef | DatasetRef | ReportRef
 MERGED = "merged"
+COMPARED, CANDIDATE, FIRST = "compare", "candidate", "parent/1"
+"""The stage that compares a candidate with all models before it, and two of its inputs."""
 TRAINING_VIEW = "http://127.0.0.1:5000/#/experiments?workflowType=machine_learning"
 """MLflow's address for experiments that train; without it the page may open on traces of chats."""
 
@@ -46,7 +53,7 @@ def collect(
         execution: of the workflow.
     """
     folders = dict(_folders(reports, store))
-    progression = folders["compare"]
+    progression = folders[COMPARED]
     gate = [_gate(_local(ref, store)) for ref in releases]
     refs: list[Ref] = [curated, *reports, *releases]
     return RunInputs(
@@ -56,6 +63,7 @@ def collect(
         stages=stage_rows(store.uri, execution.id, [ref.statement for ref in refs]),
         progression=read_progression(progression),
         gains=_gains(read_comparisons(progression)),
+        answers=_answers(folders, reports, _local(curated, store), store),
         gate=gate[0] if gate else None,
         phases=_under("rl/", folders),
         tunings=_under("sft/", folders),
@@ -79,6 +87,23 @@ def _under(prefix: str, folders: dict[str, Path]) -> dict[str, Path]:
         for stage, folder in folders.items()
         if stage.startswith(prefix) and not (folder / SKIPPED_FILE).exists()
     }
+
+
+def _answers(
+    folders: Mapping[str, Path], reports: Sequence[ReportRef], curated: Path, store: StoreRef
+) -> tuple[BeforeAfter, ...]:
+    """Read what the first model and the candidate answered; the comparison names both."""
+    place = list(folders).index(COMPARED)
+    inputs = {
+        item.role: item for item in load_statement(store.uri, reports[place].statement).inputs
+    }
+    if not {CANDIDATE, FIRST} <= inputs.keys():
+        return ()
+    before, after = (
+        localise(object_uri(store.uri, item.uri, item.digest), item.digest, workplace(store))
+        for item in (inputs[FIRST], inputs[CANDIDATE])
+    )
+    return before_and_after(before, after, read_table(curated / HELD_OUT, Problem))
 
 
 def _gains(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:

@@ -17,6 +17,7 @@ from data_schemas.reports import (
     SuiteScore,
 )
 from tasks.errors import DataError
+from tasks.pages.before_after import BeforeAfter
 from tasks.pages.stages import StageRow
 
 Record = TypeVar("Record")
@@ -35,6 +36,8 @@ class RunInputs:
     """In the order the models were made; the last one is the candidate."""
     gains: tuple[Comparison, ...] = ()
     """The candidate against one parent: 'all' and every domain."""
+    answers: tuple[BeforeAfter, ...] = ()
+    """Of the first model and the candidate."""
     gate: GateDecision | None = None
     phases: Mapping[str, Path] = field(default_factory=dict)
     """'rl/one' -> folder with steps.jsonl, in order."""

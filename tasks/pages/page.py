@@ -10,6 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from data_schemas.reports import Comparison, EvaluationReport
 from tasks.formats.script_data import visible
 from tasks.pages import figures, wording
+from tasks.pages.before_after import BeforeAfter
 from tasks.pages.early_samples import TuningSamples, tuning_samples
 from tasks.pages.funnel import FunnelLine, funnel_lines, funnel_note, read_curation
 from tasks.pages.inputs import RunInputs, suite
@@ -75,6 +76,7 @@ class Page:
     progression: tuple[Chart, ...]
     progression_note: str
     suites: SuiteTable | None
+    answers: tuple[BeforeAfter, ...]
     rules: tuple[RuleLine, ...]
     rules_note: str
     phases: tuple[Chart, ...]
@@ -157,6 +159,7 @@ def _page(inputs: RunInputs) -> Page:
         progression_note="All models answer the same held-out problems. Intervals are bootstrapped "
         "over problems, differences over pairs of answers to the same problem.",
         suites=suite_table(inputs.progression),
+        answers=inputs.answers,
         rules=rule_lines(inputs.gate.reasons) if inputs.gate else (),
         rules_note=_rules_note(inputs),
         phases=phase_charts(inputs.phases),

@@ -57,6 +57,22 @@ language and source.</p>
 </tbody></table></div>
 </section>
 {% endif %}
+{% if page.answers %}
+<section><h2>What does it answer?</h2>
+<p class="lede">{{ page.answers|length }} held-out problems that their ids draw, in turn from \
+every task family and language, with the first answer of the first and of the last model.</p>
+{% for one in page.answers %}
+<details class="card"><summary>{{ one.title }} {% for answer in one.answers %}\
+<span class="pill {{ answer.kind }}">{{ answer.model }}: {{ answer.outcome }}</span> \
+{% endfor %}</summary>
+<table><tbody><tr><th>prompt</th><td><code>{{ one.prompt }}</code></td></tr>
+<tr><th>reference</th><td><code>{{ one.reference }}</code></td></tr>
+{% for answer in one.answers %}<tr><th>{{ answer.model }}</th>\
+<td><code>{{ answer.text }}</code></td></tr>{% endfor %}
+</tbody></table></details>
+{% endfor %}
+</section>
+{% endif %}
 {% if page.rules %}
 <section><h2>May it be released?</h2>
 <p class="lede">{{ page.rules_note }}</p>

@@ -74,6 +74,7 @@ details.card{padding:0;margin-bottom:8px}
 summary{cursor:pointer;padding:12px 18px;font-weight:600;font-size:14px}
 summary span{color:var(--muted);font-weight:400}
 code{font:12.5px/1.5 var(--mono);overflow-wrap:anywhere}
+td code{white-space:pre-wrap}
 details th{font-weight:400;white-space:normal}
 dl.places{display:grid;grid-template-columns:max-content 1fr;gap:6px 18px;margin:0}
 dl.places dt{color:var(--muted)}dl.places dd{margin:0}

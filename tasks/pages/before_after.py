@@ -1,0 +1,83 @@
+"""Twenty held-out problems with what the first and the last model of a run answered to them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from pathlib import Path
+
+from data_schemas.arrow import read_table
+from data_schemas.prompts import Problem
+from data_schemas.samples import SampleResult
+from tasks.algorithms.comparison import SAMPLES_FILE
+from tasks.formats.progression import read_evaluation
+from tasks.store.files import sha256_bytes
+
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a model answered first."""
+
+    model: str
+    text: str
+    outcome: str
+    kind: str
+    """Colour of the outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeAfter:
+    """One problem with both answers."""
+
+    title: str
+    prompt: str
+    reference: str
+    answers: tuple[Answered, ...]
+
+
+def before_and_after(
+    before: Path, after: Path, problems: Iterable[Problem]
+) -> tuple[BeforeAfter, ...]:
+    """Pair the first answers of two models to problems that their ids draw, domain by domain.
+
+    Nobody chose them: neither what improved nor what did not is shown more often than it is.
+
+    Args:
+        before: folder of the evaluation of the first model.
+        after: of the last one.
+        problems: that were held out.
+    """
+    models = [(read_evaluation(folder).model, _first(folder)) for folder in (before, after)]
+    known = {problem.id: problem for problem in problems}
+    common = known.keys() & models[0][1].keys() & models[1][1].keys()
+    return tuple(
+        BeforeAfter(
+            title=f"{problem.domain.value.replace('_', ' ')}, {problem.language}: {problem.id}",
+            prompt=problem.prompt_text,
+            reference=problem.answer,
+            answers=tuple(_answered(name, found[problem.id]) for name, found in models),
+        )
+        for problem in _drawn([known[name] for name in common])
+    )
+
+
+def _first(folder: Path) -> Mapping[str, SampleResult]:
+    rows = read_table(folder / SAMPLES_FILE, SampleResult)
+    return {row.problem_id: row for row in rows if row.sample == 0}
+
+
+def _drawn(problems: Sequence[Problem]) -> list[Problem]:
+    """Take problems in the order of their ids' hashes, in turn from every domain and language."""
+    groups: dict[tuple[str, str], list[Problem]] = defaultdict(list)
+    for problem in sorted(problems, key=lambda one: sha256_bytes(one.id.encode())):
+        groups[problem.domain.value, problem.language].append(problem)
+    turns = zip_longest(*(groups[name] for name in sorted(groups)))
+    return [one for one in chain.from_iterable(turns) if one is not None][:SHOWN]
+
+
+def _answered(model: str, row: SampleResult) -> Answered:
+    if not row.scored:
+        return Answered(model, row.text, f"no verdict: {row.reason}", "plain")
+    return Answered(model, row.text, row.reason, "yes" if row.solved else "no")
