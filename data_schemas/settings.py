@@ -322,8 +322,7 @@ class PipelineSettings(Settings):
     )
     architecture: Named = Field(
         default="",
-        description="my_family.py:name, which opens models of a type that is not built in; empty = "
-        "there are none",
+        description="my_family.py:name, for models of a type that is not built in; empty = none",
     )
     curation: CurationSettings = CurationSettings()
     sft: SFTSettings = SFTSettings()

@@ -22,15 +22,18 @@ FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init
 RECIPES = sorted(
     f"recipes/{path.stem}" for path in FOLDER.glob("recipes/*.py") if path.stem != "__init__"
 )
-SEVERAL = {"lineage": ["trace", "compare", "forget"]}
+SEVERAL = {
+    "lineage": ["trace", "compare", "forget"],
+    "recipes/grove_moe": ["upcycle", "grove"],
+}
 """Files with commands of other names."""
 # launch_plans has one command per preset.
 COMMANDS = [
     (name, command)
-    for name in FILES
+    for name in (*FILES, *RECIPES)
     if name != "launch_plans"
-    for command in SEVERAL.get(name, [name])
-] + [(name, name.removeprefix("recipes/")) for name in RECIPES]
+    for command in SEVERAL.get(name, [name.removeprefix("recipes/")])
+]
 SCREEN = (100, 40)
 """Columns and lines."""
 

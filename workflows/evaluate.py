@@ -45,7 +45,7 @@ def evaluate(
     Args:
         model: ADDRESS,NAME=ADDRESS: model directories, s3:// prefixes, models:/NAME@alias, or
             endpoints as http://host:8000/v1#served-name (keys: EACHPROMPT_ENDPOINT_KEYS).
-        settings: only base_model, curation and evaluation matter here.
+        settings: only base_model, curation, evaluation matter.
         store: folder or s3:// prefix where artifacts, lineage and reports are kept.
         sources: real files instead of the sample world, as adapter=path,adapter=path.
         suites: benchmarks alone, as name=path,name=path; `make data` lists names, and a file

@@ -156,8 +156,8 @@ def rusca(
         max_tokens: generated tokens that end a phase.
         low: lowest quantile of scores kept.
         high: highest quantile of scores kept.
-        store: folder or s3:// prefix where artifacts, lineage and reports are kept.
-        sources: real files, as adapter=path,adapter=path.
+        store: folder or s3:// prefix of all results.
+        sources: real files: adapter=path,adapter=path.
 
     Returns:
         scaffold.md, .html and .json.

@@ -172,8 +172,8 @@ def spell(
     """Train questioner, responder and verifier in one policy, and compare with a plain phase.
 
     Args:
-        settings: of curation, sft, grading, rl_one (self-play), rl_two (the plain phase) and
-            evaluation; their seeds are replaced.
+        settings: of curation, sft, grading, rl_one (self-play), rl_two (plain) and evaluation;
+            seeds are replaced.
         recipe: of the variant 'spell': what the roles are shown, and which of them train.
         max_tokens: of every phase: it ends after the step with this many generated tokens.
         store: folder or s3:// prefix where artifacts, lineage and reports are kept.

@@ -51,7 +51,12 @@ def generate(
             "set engines.segment_tokens to 0"
         )
     begun: dict[tuple[str, int], Rollout] = {}
-    first = {request.problem_id: request for request in requests}
+    # Samples of one problem may be drawn under different prompts, each a request of its own.
+    first = {
+        (request.problem_id, request.first_sample + place): request
+        for request in requests
+        for place in range(request.num_samples)
+    }
     while requests:
         following: list[Request] = []
         for turn in engine.generate(requests, sampling):
@@ -64,7 +69,7 @@ def generate(
                 yield replace(episode, stop_reason=StopReason.LENGTH)
             else:
                 begun[key] = _with_answer(episode, answer)
-                following.append(_next_turn(first[turn.problem_id], begun[key]))
+                following.append(_next_turn(first[key], begun[key]))
         requests = following
 
 

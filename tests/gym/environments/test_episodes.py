@@ -70,6 +70,18 @@ def test_every_sample_has_its_own_episode(play, tokenizer, case):
     assert {3} == {len(split_turns(one.response_tokens, one.sampled)) for one in found}
 
 
+def test_samples_under_different_prompts_keep_theirs_in_every_turn(tokenizer, case):
+    problem, speaker = problem_of(case(412)), Speaker(tokenizer, TURNS)
+    prompt = render_prompt(tokenizer, problem.messages)
+    prompts = [np.concatenate([prompt, prompt]), prompt]
+    requests = [Request(problem.id, one, 1, first_sample=n) for n, one in enumerate(prompts)]
+
+    rollouts = episodes.generate(speaker, tokenizer, {problem.id: problem}, requests, SAMPLING)
+
+    lengths = {one.sample: len(one.prompt_tokens) for one in rollouts}
+    assert {0: 2 * len(prompt), 1: len(prompt)} == lengths
+
+
 def test_other_problems_are_answered_in_one_turn(play, tokenizer, case):
     problem = problem_of(case(412)).model_copy(update={"verifier": "tool_calls"})
 
