@@ -156,7 +156,7 @@ def rusca(
         max_tokens: generated tokens that end a phase.
         low: lowest quantile of scores kept.
         high: highest quantile of scores kept.
-        store: folder or s3:// prefix of all results.
+        store: folder or s3:// prefix of results.
         sources: real files: adapter=path,adapter=path.
 
     Returns:
