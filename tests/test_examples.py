@@ -63,6 +63,8 @@ def test_three_tables_of_a_shop_become_a_model_with_one_command(tmp_path: Path):
     assert re.search(r"^curate +[\d.]+ s   200 rows in, 320 out", said, re.MULTILINE)
     assert "elease" in said
     assert (tmp_path / "runs" / "index.html").is_file()
+    (report,) = (tmp_path / "runs" / "reports").glob("*[0-9a-f].html")
+    assert "What does it answer?" in report.read_text()
 
 
 def texts_of_the_code() -> str:

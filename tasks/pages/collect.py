@@ -1,6 +1,6 @@
 """Collect the contents of a run's terminal summary and report from its artifacts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -63,7 +63,7 @@ def collect(
         stages=stage_rows(store.uri, execution.id, [ref.statement for ref in refs]),
         progression=read_progression(progression),
         gains=_gains(read_comparisons(progression)),
-        answers=_answers(folders, reports, _local(curated, store), store),
+        answers=_answers(reports, _local(curated, store), store),
         gate=gate[0] if gate else None,
         phases=_under("rl/", folders),
         tunings=_under("sft/", folders),
@@ -90,13 +90,12 @@ def _under(prefix: str, folders: dict[str, Path]) -> dict[str, Path]:
 
 
 def _answers(
-    folders: Mapping[str, Path], reports: Sequence[ReportRef], curated: Path, store: StoreRef
+    reports: Sequence[ReportRef], curated: Path, store: StoreRef
 ) -> tuple[BeforeAfter, ...]:
     """Read what the first model and the candidate answered; the comparison names both."""
-    place = list(folders).index(COMPARED)
-    inputs = {
-        item.role: item for item in load_statement(store.uri, reports[place].statement).inputs
-    }
+    statements = (load_statement(store.uri, ref.statement) for ref in reports)
+    compared = next(one for one in statements if one.stage == COMPARED)
+    inputs = {item.role: item for item in compared.inputs}
     if not {CANDIDATE, FIRST} <= inputs.keys():
         return ()
     before, after = (

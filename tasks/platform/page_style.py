@@ -69,6 +69,7 @@ ul.rules{list-style:none;margin:0;padding:0}
 ul.rules li{padding:9px 18px;border-top:1px solid var(--line);display:flex;gap:14px;
 align-items:baseline;font-size:14px}
 ul.rules .pill{padding:1px 10px;font-weight:500;flex:none;min-width:68px;text-align:center}
+ul.rules li span:last-child{min-width:0;overflow-wrap:anywhere}
 ul.rules li:first-child{border-top:0}
 details.card{padding:0;margin-bottom:8px}
 summary{cursor:pointer;padding:12px 18px;font-weight:600;font-size:14px}

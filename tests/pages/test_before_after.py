@@ -4,11 +4,15 @@ from collections import Counter
 from pathlib import Path
 
 from data_schemas.arrow import write_table
+from data_schemas.artifacts import Execution
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.reports import EvaluationReport
 from data_schemas.samples import SampleResult
+from data_schemas.settings import PipelineSettings
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.pages.before_after import before_and_after
+from tasks.pages.inputs import RunInputs
+from tasks.pages.page import write_report
 
 
 def problem(number: int) -> Problem:
@@ -72,3 +76,22 @@ def test_twenty_problems_are_drawn_from_every_family_with_the_first_answers(tmp_
         (answer.model, answer.text, answer.kind) for answer in first
     ]
     assert shown == before_and_after(before, after, problems[::-1])
+
+
+def test_both_answers_stand_on_the_page_with_their_verdicts(tmp_path: Path):
+    problems = [problem(number) for number in range(3)]
+    before = evaluated(tmp_path / "before", "base", problems, None)
+    after = evaluated(tmp_path / "after", "rl/two", problems, 1.0)
+    run = RunInputs(
+        workflow="post_training",
+        execution=Execution(id="c3d4", started=1.0),
+        settings=PipelineSettings(),
+        stages=(),
+        answers=before_and_after(before, after, problems),
+    )
+
+    page = write_report(run, tmp_path).read_text()
+
+    assert "What does it answer?" in page
+    assert 3 == page.count("base: no verdict: checked")
+    assert 3 == page.count("rl/two says 0")
