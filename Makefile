@@ -272,6 +272,9 @@ bench-curation: $(STAMP) ## rows per CPU second and memory of curation, beside d
 bench-rl: $(STAMP) ## one RL step against TRL's GRPOTrainer, on the same model and prompts
 	$(BIN)/python -m tests.bench.rl_step $(ARGS)
 
+bench-kills: $(STAMP) ## kill and stop the whole pipeline in every stage; goes on in FOLDER: ARGS="--chains 12"
+	$(BIN)/python -m tests.bench.kills.command --folder $(or $(FOLDER),runs/kills) $(ARGS)
+
 bench-resume: $(STAMP) ## kill and resume a small RL job of ours and of TRL: ARGS="--points 50"
 	$(BIN)/python -m tests.bench.resume.command $(ARGS)
 

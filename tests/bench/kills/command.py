@@ -53,6 +53,12 @@ INPUTS, WHOLE, RESULTS = "inputs", "whole", "chains.jsonl"
 JOURNAL, ENDING, LOG = "points.jsonl", "ending.json", "log"
 """In the folder of a chain."""
 PAGE = Path(__file__).with_name("RESULTS.md")
+HEAD = """# Killed and stopped in every stage
+
+Written by `make bench-kills`. A point is a SIGKILL or a SIGSTOP of the whole pipeline at a seeded
+operation or moment of a stage; "same end" counts the points of chains whose weights and release
+object have the digests of the chain that nobody disturbed, and which the audit proves with the key.
+"""
 PACKAGES = (
     "mlflow.store.tracking.sqlalchemy_store",
     "mlflow.store.model_registry.sqlalchemy_store",
@@ -261,7 +267,7 @@ def page(chains: Iterable[Chain], whole: Ending) -> str:
     ]
     errors = [f"- chain {chain.number}: {chain.error}" for chain in chains if chain.error]
     header = ("stage", "killed", "stopped", "stopped, then killed", *heads[3:5], "n", "same end")
-    return "\n".join([markdown_table(header, lines), "", *said, *errors]) + "\n"
+    return "\n".join([HEAD, "", markdown_table(header, lines), "", *said, *errors]) + "\n"
 
 
 def _share(ended: Sequence[Ending | None], whole: Ending, name: str) -> str:
