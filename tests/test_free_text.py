@@ -160,7 +160,7 @@ def test_every_name_in_mlflow_is_one(tracking):
         names.add(experiment.name)
         for run in client.search_runs([experiment.experiment_id]):
             names |= {*run.data.metrics, *run.data.params, *run.data.tags, run.info.run_name or ""}
-            names |= {one.dataset.name for one in run.inputs.dataset_inputs}
+            names |= {one.dataset.name for one in (run.inputs.dataset_inputs if run.inputs else ())}
     for model in client.search_registered_models():
         names |= {model.name, *model.tags, *model.aliases}
 
