@@ -21,6 +21,8 @@ FAILED = 1
 
 
 _KNOWN = (PipelineError, OSError, MemoryError, RecursionError)
+_NO_MEMORY = ("can't start new thread", "can't allocate memory", "out of memory")
+"""What Python and torch say in a RuntimeError when there is no memory left."""
 
 
 def exit_code(error: BaseException) -> int:
@@ -32,12 +34,18 @@ def line_of(error: BaseException) -> str:
     """Return what is printed of an error."""
     if isinstance(error, PipelineError):
         return f"{type(error).__name__}: {error}"
+    kind = MemoryError if isinstance(error, RuntimeError) and _is_known(error) else type(error)
+    kind = RecursionError if isinstance(error, RecursionError) else kind
     hints = {
         MemoryError: "there is no memory left; use smaller batches or a larger machine",
         RecursionError: "an input is nested too deeply to be read",
     }
-    text = hints.get(type(error)) or " ".join(str(error).split())[:300]
-    return f"{type(error).__name__}: {text}. `pyflyte -v run` shows where."
+    text = hints.get(kind) or " ".join(str(error).split())[:300]
+    return f"{kind.__name__}: {text}. `pyflyte -v run` shows where."
+
+
+def _is_known(error: BaseException) -> bool:
+    return isinstance(error, _KNOWN) or any(said in str(error) for said in _NO_MEMORY)
 
 
 def is_typed_by_hand() -> bool:
@@ -55,8 +63,8 @@ def print_errors_on_one_line() -> Iterator[None]:
     """
     try:
         yield
-    except _KNOWN as error:
-        if not is_typed_by_hand():
+    except (*_KNOWN, RuntimeError) as error:
+        if not is_typed_by_hand() or not _is_known(error):
             raise
         click.echo(line_of(error), err=True)
         raise click.exceptions.Exit(exit_code(error)) from error
@@ -71,7 +79,9 @@ def run(main: Callable[[Sequence[str]], None], arguments: Sequence[str] | None =
     """
     try:
         sys.exit(main(sys.argv[1:] if arguments is None else arguments))
-    except _KNOWN as error:
+    except (*_KNOWN, RuntimeError) as error:
+        if not _is_known(error):
+            raise
         click.echo(line_of(error), err=True)
         sys.exit(exit_code(error))
 

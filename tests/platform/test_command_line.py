@@ -21,6 +21,8 @@ def raising(error: BaseException):
         (DataError("it is gone"), 1, "DataError: it is gone"),
         (PermissionError(13, "Permission denied", "/x"), 1, "PermissionError: [Errno 13]"),
         (MemoryError(), 1, "MemoryError: there is no memory left"),
+        (RuntimeError("can't start new thread"), 1, "MemoryError: there is no memory left"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), 1, "MemoryError: there is"),
         (RecursionError("maximum depth"), 1, "RecursionError: an input is nested too deeply"),
     ],
 )
