@@ -43,6 +43,7 @@ from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import EngineError, Preempted, SettingsError
 from tasks.formats.ledger_file import write_ledger
 from tasks.gym.judging import generative_judge
+from tasks.gym.judging.bias import complaint
 from tasks.gym.protocol import Scorer, verifiers_of
 from tasks.rl import state, step_snapshot
 from tasks.rl.collector import Collector, first_state
@@ -308,6 +309,9 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     gates = [*state.read_pauses(phase.state), *(record.gate for record in records)]
     write_bytes(report_out / STEPS_FILE, _lines(reports))
     write_bytes(report_out / GATES_FILE, _lines(gates))
+    bias = _judge_bias(reports)
+    if line := complaint(bias):
+        logger.warning("%s", line)
     rows = [row for record in records for row in record.ledger]
     write_ledger(report_out / LEDGER_FILE, rows)
     for path in step_snapshot.find_snapshots(phase.state, last.step):
@@ -341,7 +345,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
             [report.metrics["reward/solved_share"] for report in reports[-5:]]
         ),
         "zero_variance_share": _mean([report.metrics["zero_variance/share"] for report in reports]),
-        **_judge_bias(reports),
+        **bias,
     }
 
 

@@ -11,7 +11,7 @@ The last two are of comparisons and of rubrics, the others of comparisons alone.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from data_schemas.verdicts import SCORE_TOLERANCE, Verdict
 from tasks.gym.judging.form import Label, swap_label
 
 _LABELS = re.compile(r"as A: (A|B|TIE), as B: (A|B|TIE)")
+MOSTLY_TIED = 0.9
 Judged = tuple[str, Verdict]
 """A response with its verdict."""
 
@@ -54,6 +55,23 @@ def judge_bias(groups: Sequence[Sequence[Judged]]) -> dict[str, float]:
         "judge/length_correlation": _length_correlation(several),
         "judge/tied_groups": len(tied) / max(1, len(several)),
     }
+
+
+def complaint(bias: Mapping[str, float]) -> str:
+    """Say that a judge trained little or nothing, and why; '' if it did.
+
+    Where the label follows the place, the orders disagree, and a wrong answer gets the half that a
+    right one gets for being like the reference: every group is tied.
+    """
+    tied = bias.get("judge/tied_groups", 0.0)
+    if tied < MOSTLY_TIED:
+        return ""
+    return (
+        f"the judge gave {100 * tied:.0f} % of the groups one reward, which trains nothing; it says "
+        f"the same in both orders in {100 * bias['judge/swap_consistency']:.0f} % of its "
+        f"comparisons and prefers the first answer by {100 * bias['judge/first_preference']:+.0f} "
+        "points. Teach it more comparisons, or use another one"
+    )
 
 
 def _rewards(group: Sequence[Judged]) -> list[float]:

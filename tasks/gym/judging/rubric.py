@@ -17,6 +17,7 @@ the whole answer an abstention; RuscaRL asks ten times and then assumes "not met
 Differs: scores lie in [0, 1], so a negative ruscarl score becomes 0; the detail keeps it.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import partial
@@ -32,7 +33,6 @@ from tasks.gym.judging.criterion import criterion_prompt, parse_met, parse_tier,
 from tasks.gym.judging.form import task_text
 from tasks.gym.judging.protocol import Judge
 from tasks.gym.protocol import Gold, Verifier, verify_answer
-from tasks.store.files import canonical_json
 
 MET = 0.5
 """Score from which a critical criterion is met."""
@@ -142,9 +142,7 @@ def _score_by_verifier(
     if item.verifier not in verifiers:
         known = ", ".join(sorted(verifiers))
         return abstain("bad_gold", f"criterion verifier {item.verifier!r} is none of {known}")
-    part = problem.model_copy(
-        update={"verifier": item.verifier, "answer": canonical_json(item.answer).decode()}
-    )
+    part = problem.model_copy(update={"verifier": item.verifier, "answer": json.dumps(item.answer)})
     verdict = verifiers[item.verifier](part, answer)
     return verdict if verdict.score is None else verdict.score
 

@@ -15,7 +15,6 @@ from tasks.errors import EngineError
 from tasks.gym.protocol import JUDGED, join_turns
 from tasks.gym.table import VERIFIERS, score_batch
 from tasks.plugins import is_reference, module_of
-from tasks.store.files import canonical_json
 
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
 """Scores `responses[i]` as an answer to `problems[i]`."""
@@ -194,7 +193,7 @@ def _problem(canary: Canary) -> Problem:
         language="en",
         messages=(Message(role=Role.USER, content=canary.prompt),),
         verifier=canary.verifier,
-        answer=canonical_json(canary.gold).decode(),
+        answer=json.dumps(canary.gold),
         source="canary",
         source_row="canary",
     )

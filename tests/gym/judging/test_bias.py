@@ -6,7 +6,7 @@ import pytest
 
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.verdicts import abstain, scored
-from tasks.gym.judging.bias import judge_bias
+from tasks.gym.judging.bias import complaint, judge_bias
 from tasks.gym.judging.form import Label, completion
 from tasks.gym.judging.generative_judge import group_verifier
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
@@ -81,3 +81,17 @@ def test_a_rubric_has_no_places_but_a_length():
 
 def test_without_a_verdict_there_is_nothing_to_report():
     assert {} == judge_bias([]) == judge_bias([[("a", abstain("judge_unavailable"))]])
+
+
+def test_a_judge_by_place_ties_right_and_wrong_answers_and_is_complained_about():
+    group = judged(lambda _: completion(Label.B), {"reference": "cc"})
+
+    found = judge_bias([group])
+
+    assert [0.5, 0.5, 0.5] == [verdict.score for _, verdict in group]  # "cc" is the reference
+    assert complaint(found).startswith(
+        "the judge gave 100 % of the groups one reward, which trains nothing; it says the same in "
+        "both orders in 0 % of its comparisons and prefers the first answer by -100 points"
+    )
+    assert "" == complaint(judge_bias([judged(preferring(len), {"reference": "cc"})]))
+    assert "" == complaint({})
