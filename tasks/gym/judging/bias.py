@@ -67,8 +67,8 @@ def complaint(bias: Mapping[str, float]) -> str:
     if tied < MOSTLY_TIED:
         return ""
     return (
-        f"the judge gave {100 * tied:.0f} % of the groups one reward, which trains nothing; it says "
-        f"the same in both orders in {100 * bias['judge/swap_consistency']:.0f} % of its "
+        f"the judge gave {100 * tied:.0f} % of the groups one reward, which trains nothing; it "
+        f"says the same in both orders in {100 * bias['judge/swap_consistency']:.0f} % of its "
         f"comparisons and prefers the first answer by {100 * bias['judge/first_preference']:+.0f} "
         "points. Teach it more comparisons, or use another one"
     )
