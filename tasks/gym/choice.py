@@ -91,7 +91,8 @@ _LANGUAGES = (
         r"option| choice)?(?! (?:if|when|in the sense|that))|answer)(?![\w'])|(?<!\w)fits "
         r"best(?!\w)|(?<=[\w)*}]) the (?:only )?(?:right|correct|best) (?:answer|option|choice|one)"
         r"(?!\w)(?! (?:if|when))",
-        choose=r"(?<!\w)choice:|(?<!\w)(?:i|we)(?:'ll|'d| will| would| therefore| thus)* (?:choose|select|pick|"
+        choose=r"(?<!\w)choice:|(?<!\w)(?:i|we)(?:'ll|'d| will| would| therefore| thus)* "
+        r"(?:choose|select|pick|"
         r"opt for|go "
         r"with)(?: the)?(?: option| choice| answer| letter)?(?= )|"
         r"(?:(?<=\n)|(?<=[.:,] ))(?:choose|select|pick)(?: option| answer)?(?=\W{1,4}[a-h] ?[|"

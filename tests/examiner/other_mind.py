@@ -11,6 +11,7 @@ Qwen's) and of OpenCompass, on up to `--asked` cases of each kind. See `command.
 environment.
 """
 
+# ruff: noqa: E501, RUF001 - Chinese signs are wide
 import argparse
 import json
 import random
@@ -346,7 +347,10 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--wrong", type=Path, help="file for every false verdict of ours")
     options = parser.parse_args(arguments)
     rows = examine(options.data, options.seed, options.asked, options.python, options.wrong)
-    command = f"python -m tests.examiner.other_mind DATA --seed {options.seed}"
+    command = (
+        f"python -m tests.examiner.other_mind DATA --seed {options.seed} --asked {options.asked}"
+    )
+    command += " --python PYTHON" if options.python else ""
     if options.out:
         text = json.dumps({"command": command, "rows": rows}, indent=1, ensure_ascii=False)
         options.out.write_text(text + "\n", "utf-8")

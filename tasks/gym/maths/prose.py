@@ -19,6 +19,7 @@ from tasks.gym.maths.words import (
     ALTERNATIVE_FOLLOWS,
     BETWEEN_LAST,
     COMPARED_LAST,
+    FOLLOWS,
     HEDGES,
     JOINED,
     LEAD_WORDS,
@@ -103,7 +104,9 @@ def _alters(phrase: str, language: str, *, known: bool, last: bool) -> bool:
             return True
         if not known or (place + 1 < len(runs) and denied_before(before, language)):
             continue  # "not 8 but rather 9"
-        return not (LEAD_WORDS.fullmatch(before) or _is_mathematical(before))
+        keeps = LEAD_WORDS.fullmatch(before) or _is_mathematical(before)
+        one = run[0].strip(".,") == "1"  # whose noun is no plural
+        return not keeps or (not one and FOLLOWS.match(after) is None)
     return False
 
 

@@ -199,4 +199,5 @@ def _in_formula(text: str, place: int) -> bool:
     closed = max((m.end() for m in re.finditer(r"(?<!\\)\\[)\]]|\\end\{", part)), default=-1)
     if opened > closed:
         return True
-    return len(re.findall(r"(?<!\\)\$\$?", part)) % 2 == 1
+    line = re.findall(r"(?<!\\)\$\$?", part.rpartition("\n")[2])
+    return len(line or re.findall(r"(?<!\\)\$\$?", part)) % 2 == 1

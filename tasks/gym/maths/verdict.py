@@ -183,10 +183,14 @@ def _compared(
         return _Compared(False, "unread")
     if equal is not None:
         return _Compared(equal, "same" if equal else "different")
-    if set(_WORK.findall(theirs.text)) - set(_WORK.findall(ours.text)):
-        return _Compared(False, "left to be worked out")
-    if budget.cpu_s <= 0:
-        return _Compared(False, "out of time")
+    left_to_do = set(_WORK.findall(theirs.text)) - set(_WORK.findall(ours.text))
+    if left_to_do or budget.cpu_s <= 0:
+        return _Compared(False, "left to be worked out" if left_to_do else "out of time")
+    return _asked(ours, theirs, budget)
+
+
+def _asked(ours: Answer, theirs: Answer, budget: _Budget) -> _Compared:
+    """Ask sympy, which takes its time from the budget."""
     gold, candidate = (answer.text.replace("\\cr ", "\\\\ ") for answer in (ours, theirs))
     try:
         outcome, took_s = symbolic.in_worker(

@@ -6,6 +6,8 @@ English, Indonesian, Malay, Vietnamese, Thai, Chinese, Spanish, French, Portugue
 # ruff: noqa: RUF001 - signs that people type
 import re
 
+from tasks.gym.maths.units import KNOWN
+
 _NOT = (
     r"anything but|other than|except|apart from|not|never|neither|nor|cannot|bukan|bukanlah|"
     r"tidak|tak|không phải|không|chẳng|nunca|no es|n'est pas|pas|jamais|não|nicht|kein|keine|"
@@ -45,7 +47,8 @@ _OR_EQUAL = (
 _TURNS = (
     "alternatively|or else|maybe|perhaps|no|nope|wait|actually|rather|sorry|correction|i mean|"
     "bukan|tidak|mungkin|maaf|eh|không|à không|có lẽ|ไม่|ไม่ใช่|不|不对|不對|不是|而是|não|aliás|"
-    "talvez|digo|quizás|non|plutôt|peut-être|nein|vielmehr|vielleicht|on second thought|just kidding|"
+    "talvez|digo|quizás|non|plutôt|peut-être|nein|vielmehr|vielleicht|on second thought|just "
+    "kidding|"
     "scratch that|oops|hold on|make that|i meant|hmm"
 )
 _FILLERS = (
@@ -141,6 +144,23 @@ LEAD_WORDS = _compiled(
     r"eight|nine|ten|eleven|twelve|[a-z]+teen|[a-z]+ty|hundred|thousand|[a-zA-Z])(?![a-zA-Z]))*"
 )
 """Between the words that announce an answer and its number, in English: `exactly`, `a total of`."""
+_NOUNS = (
+    r"(?!(?:minus|plus|times|less|versus|is|was|as|perhaps|unless|besides|this|its|his|has|does)(?!\w))"
+    r"(?:[a-z]+s|people|children|men|women|feet|sheep|fish|mice|geese|per\s?cent|\w*teeth|dozen|hundred|"
+    r"thousand|million|billion|trillion|money|water|milk|juice|time|food|candy|fruit|gallon|dong|baht|ringgit|"
+    r"rupiah|yuan|won|yen|real|reais|each|mph|km/h|apiece)(?!\w)"
+)
+_UNITS = "|".join(sorted(map(re.escape, KNOWN), key=len, reverse=True))
+FOLLOWS = _compiled(
+    r"\s*\(|\s*/\s*[a-z]|\s*\$?\s*\\[a-z]|[^A-Za-z]*[A-Za-z](?![A-Za-z])|"
+    rf"[^A-Za-z]*(?:$|(?:{_UNITS})(?![a-z])|(?:[a-z]+[\s-]+){{0,2}}{_NOUNS}|(?:because|since|as|which|"
+    r"so|per|total|altogether|overall|in\s+(?:all|total|the|each|this|his|her|their)|left|more|of|to|or|"
+    r"and|than|when|where|by|from|after|on|at\s+the|is|was|are|were|not|i|we|she|he|they|it|the|this|"
+    r"that|thus|hence|therefore|also|please|hope|let|thank\w*|respectively|remaining|extra|additional|"
+    r"old|long|wide|tall|high|deep|away|square|cubic|sq|different|possible|such|year|month|week|day|pi|"
+    r"sqrt)(?![a-z]))"
+)
+"""After a number that a sentence states, in English: nothing, a unit, or words that go on."""
 UNCOMMITTED = _compiled(
     r"(?<!\w)(?:if|suppose|supposing|assum\w+|imagine|pretend|tempted|doubt(?!less)|whether|nobody|"
     r"wish|contrary|nothing\s+to|(?:some|many|most|others|people|they|he|she|friend\w*|everyone)\s+"

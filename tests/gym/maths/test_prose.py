@@ -143,3 +143,19 @@ def texts_of(response: str) -> list[str]:
     return [
         text for place in lenient(response, "en") for text in stated(place.text, "en", leading=True)
     ]
+
+
+def test_after_a_number_stands_its_noun_or_nothing() -> None:
+    kept = ("12 apples", "12 red apples left", "12 km", "12 people", "12, as required", "1 apple")
+    other = (
+        "12 reversed",
+        "12 written backwards",
+        "12 point five",
+        "12 in hexadecimal",
+        "12 at best",
+    )
+
+    for phrase in kept:
+        assert stated(f"{phrase}.", "en", leading=True)
+    for phrase in other:
+        assert () == stated(f"{phrase}.", "en", leading=True)
