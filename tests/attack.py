@@ -1,10 +1,13 @@
 """Every forgery, tampering and kill of the suite in one run, with a table of what held.
 
-    python -m tests.attack [options of pytest]
+    python -m tests.attack [--evidence FILE] [options of pytest]
 
-The name of a test is the sentence that it proves.
+The name of a test is the sentence that it proves. With a file, the table is kept there as Markdown;
+nothing is kept of a run in which a case did not hold.
 """
 
+import argparse
+import datetime
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -48,11 +51,31 @@ def table_of(cases: Cases) -> Table:
     return table
 
 
+def page_of(table: Table, day: datetime.date) -> str:
+    """Write the table as a page."""
+    columns = [list(column.cells) for column in table.columns]
+    heads = [str(column.header) for column in table.columns]
+    align = ["---", "---", "---:", "---:", "---:"]
+    rows = [heads, align, *(list(map(str, row)) for row in zip(*columns, strict=True))]
+    lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return (
+        "# Forgeries, tamperings and kills\n\n"
+        f'Written by `make attack ARGS="--evidence FILE"` on {day}. Skipped are levels of the sandbox that the machine did\n'
+        f"not have. Who can do what is in the [threat model](THREATS.md).\n\n{lines}\n"
+    )
+
+
 def main(arguments: list[str]) -> int:
     """Run what is marked and print the table; pytest's exit code."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--evidence", type=Path)
+    given, others = parser.parse_known_args(arguments)
     outcomes = Outcomes()
-    code = pytest.main(["-m", "attack", *arguments], plugins=[outcomes])
-    Console(width=150, highlight=False).print(table_of(outcomes.cases))
+    code = pytest.main(["-m", "attack", *others], plugins=[outcomes])
+    table = table_of(outcomes.cases)
+    Console(width=150, highlight=False).print(table)
+    if given.evidence and not code:
+        given.evidence.write_text(page_of(table, datetime.datetime.now(datetime.UTC).date()))
     return int(code)
 
 

@@ -43,6 +43,7 @@ def main(kind: str, folder: Path, key: Path, last: str) -> None:
             sys.stderr.write(f"{file.name}: {type(error).__name__}: {error}\n")
             accepted = False
         sys.stdout.write(str(int(accepted)))
+    sys.stdout.write("\n")
 
 
 if __name__ == "__main__":
