@@ -60,8 +60,9 @@ def page_of(table: Table, day: datetime.date) -> str:
     lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return (
         "# Forgeries, tamperings and kills\n\n"
-        f'Written by `make attack ARGS="--evidence FILE"` on {day}. Skipped are levels of the sandbox that the machine did\n'
-        f"not have. Who can do what is in the [threat model](THREATS.md).\n\n{lines}\n"
+        f'Written by `make attack ARGS="--evidence FILE"` on {day}. Skipped are levels of the\n'
+        "sandbox that the machine did not have. Who can do what: [threat model](THREATS.md).\n\n"
+        f"{lines}\n"
     )
 
 
