@@ -26,7 +26,7 @@ from typing import Protocol
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tasks.errors import DataError, EngineError
-from tasks.store.files import canonical_json
+from tasks.store.files import FILE_MODE, canonical_json
 from tasks.store.interface import store_at
 from tasks.store.s3 import S3Store
 
@@ -158,7 +158,7 @@ def _on_disk(path: Path, mine: Holder, queue: _Queue) -> Iterator[Lease]:
 def _lock(path: Path) -> int | None:
     """Lock the file, which may be removed by its holder meanwhile; None if it is held."""
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
