@@ -16,7 +16,8 @@ from tasks.provenance.lineage.stage import stage
 from tasks.store.interface import store_at
 from tests.provenance.audit.conftest import Maker
 
-KEPT = ("objects", "statements", "executions", "spool")
+LEFT_OUT = shutil.ignore_patterns("*.db*", "spool", "leases")
+"""MLflow's file, and what is on its way to it."""
 PUBLIC = "key.pub"
 
 
@@ -50,13 +51,7 @@ def freeze(version: str, folder: Path) -> None:
         tracking = f"sqlite:///{place / 'mlflow.db'}"
         store = StoreRef(uri=str(place), id=identity, tracking_uri=tracking)
         Whole(store, Path(made)).run()
-        folder.mkdir()
-        for name in (*KEPT, "store.json"):
-            found = place / name
-            if found.is_dir():
-                shutil.copytree(found, folder / name)
-            elif found.exists():
-                shutil.copy(found, folder / name)
+        shutil.copytree(place, folder, ignore=LEFT_OUT)
         shutil.copy(public_path(), folder / PUBLIC)
 
 

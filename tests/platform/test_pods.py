@@ -69,6 +69,7 @@ def test_flyte_retries_only_retryable_errors(tmp_path, monkeypatch, tracking_uri
     # In a pod, engines that only the images of other stages hold are no error.
     monkeypatch.setenv("FLYTE_INTERNAL_EXECUTION_ID", "run")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", tracking_uri)
+    monkeypatch.delenv("EACHPROMPT_SIGNING_KEY")
     store = str(tmp_path / "store")
 
     out = start(

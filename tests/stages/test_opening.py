@@ -70,7 +70,11 @@ def test_the_pod_that_checks_a_cluster_preset_needs_no_engine_but_a_laptop_does(
             text=True,
             check=False,
         )
-        for variables in ({"FLYTE_INTERNAL_EXECUTION_ID": "run"}, {})
+        # A pod without a key signs nothing; it makes none.
+        for variables in (
+            {"FLYTE_INTERNAL_EXECUTION_ID": "run", "EACHPROMPT_SIGNING_KEY": ""},
+            {},
+        )
     )
 
     assert ["True"] * 3 == pod.stdout.split()[-3:], pod.stderr[-2000:]

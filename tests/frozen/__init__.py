@@ -1,1 +1,0 @@
-"""Stores as each version wrote them: what a later version still has to audit."""
