@@ -102,3 +102,10 @@ def test_a_statement_that_says_more_or_other_than_this_version_is_refused(change
 
     with pytest.raises(DataError, match="here is not a statement of this version"):
         from_payload(payload, "/store", "here")
+
+
+def test_a_statement_of_a_later_version_is_named_and_not_misread():
+    later = to_payload(WHOLE).replace(b"urn:eachprompt:stage:v1", b"urn:eachprompt:stage:v9")
+
+    with pytest.raises(DataError, match=r"is a statement of urn:eachprompt:stage:v9, and this ver"):
+        from_payload(later, "/store", "here")
