@@ -31,7 +31,7 @@ def test_a_store_of_an_earlier_release_is_proved(frozen, tmp_path):
 
     report = audit(digest, f"sqlite:///{tmp_path / 'none.db'}", str(store), keys)
 
-    assert report.proved, report.problems
+    assert report.proved, report.findings
     path = next((store / "objects" / digest[:16]).glob("*.safetensors"))
     path.chmod(0o644)
     path.write_bytes(b"other weights")
