@@ -23,6 +23,8 @@ from tasks.curation.shards import mapping, processes
 from tasks.curation.shards.mapping import DONE
 from tasks.curation.shards.steps import VERDICTS
 from tasks.errors import TamperError
+from tasks.gym.degenerate import TEXTS
+from tasks.gym.table import score_batch
 from tasks.provenance.lineage.statements import load_statement
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +93,10 @@ def parts_of(raw: Path, base_model: Path, folder: Path, count: int) -> list[Path
 
 
 def refuse_to_score(problems: Sequence[Problem], responses: Sequence[str]) -> list[Verdict]:
-    raise AssertionError(f"{len(problems)} demonstrations were verified again: {responses}")
+    """Score the texts that do no task, which stand for themselves, and no demonstration."""
+    if responses and f"constant {responses[0]!r}" not in TEXTS:
+        raise AssertionError(f"{len(problems)} demonstrations were verified again: {responses[:9]}")
+    return score_batch(problems, responses)
 
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -219,7 +224,7 @@ def test_a_map_task_curates_the_same_set_and_is_part_of_the_chain(tmp_path: Path
             check=False,
         )
         assert 0 == done.returncode, done.stdout[-3000:] + done.stderr[-3000:]
-        digests += re.findall(r"objects/(\w{16})'\), page", done.stdout)
+        digests += re.findall(r"^\w+ +\S*objects/(\w{16})$", done.stdout, re.MULTILINE)
         files = (tmp_path / f"runs{count}").glob("executions/*/curate*.json")
         stages.append(sorted(json.loads(file.read_bytes())["stage"] for file in files))
 

@@ -37,6 +37,7 @@ from data_schemas.artifacts import (
 from data_schemas.demonstrations import Parent
 from data_schemas.intake import Assessment, Decision, Examination, Lesson, Outcome, Teaching
 from data_schemas.judge_study import JudgeStudySettings, TrainingPairs
+from data_schemas.noise_study import InjectedNoise
 from data_schemas.raw_files import Part
 from data_schemas.recipe import AnyRecipe
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
@@ -61,6 +62,7 @@ GROUPS = {type(group): group for _, group in presets.CPU_SMOKE if isinstance(gro
 SAMPLES = GROUPS | {
     PretrainSettings: presets.SHIPPED_BASE,
     PipelineSettings: presets.CPU_SMOKE,
+    InjectedNoise: InjectedNoise(),
     RetrainSettings: presets.NIGHTLY,
     AnyRecipe | None: AnyRecipe(implementation="my_recipe.py:opened", extra={"b": 1, "a": [2]}),
     Lesson: LESSON,

@@ -61,7 +61,7 @@ def test_a_pod_opens_the_store_and_returns_its_location(tmp_path):
     ("tracking_uri", "kind", "message"),
     [
         ("http://127.0.0.1:9", ContainerError.RECOVERABLE, "EngineError"),
-        ("sqlite:////nowhere/mlflow.db", ContainerError.NON_RECOVERABLE, "nowhere"),
+        ("sqlite:////dev/null/mlflow.db", ContainerError.NON_RECOVERABLE, "/dev/null"),
     ],
     ids=["server away", "user's mistake"],
 )

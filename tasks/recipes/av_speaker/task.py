@@ -3,13 +3,15 @@
 from rich.console import Console
 
 from tasks.errors import typed
-from tasks.platform.resources import SMALL, Stage, add_stages
+from tasks.platform.resources import SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.recipes.av_speaker import fusion
 from tasks.store import location
 from tasks.store.interface import store_at
 
-add_stages({"fusion_gain": Stage("recipes.av_speaker.task", SMALL, "cpu", hours=1, cached=False)})
+add_stages(
+    {"fusion_gain": Stage("recipes.av_speaker.task", SMALL, "cpu", hours=WAIT, cached=False)}
+)
 
 
 @shell("fusion_gain")

@@ -12,7 +12,7 @@ from tasks.evaluation import respondents
 from tasks.gym.scoring.service import ScoringService
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
-from tasks.platform.resources import GPU_NODE, SMALL, Stage, add_stages
+from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import stage
 from tasks.recipes.mars import measures
@@ -24,7 +24,7 @@ add_stages(
         "measure_agents": Stage("recipes.mars.task", GPU_NODE, "rollout", hours=24, retries=3),
         # Prints its table.
         "tabulate_agents": Stage(
-            "recipes.mars.task", SMALL, "cpu", hours=0.5, retries=2, cached=False
+            "recipes.mars.task", SMALL, "cpu", hours=WAIT, retries=2, cached=False
         ),
     }
 )

@@ -13,7 +13,7 @@ from tasks.engines.select import open_rollout, opened_rollouts
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.progress import progress
-from tasks.platform.resources import GPU_NODE, SMALL, Stage, add_stages
+from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import StageRecord, stage
 from tasks.recipes.promptcot import (
@@ -56,8 +56,8 @@ UPDATES_FILE = "updates.json"
 
 add_stages(
     {
-        "seed_recipe": Stage("recipes.promptcot.task", SMALL, "cpu", hours=0.5),
-        "begin_synthesis": Stage("recipes.promptcot.task", SMALL, "cpu", hours=1),
+        "seed_recipe": Stage("recipes.promptcot.task", SMALL, "cpu", hours=WAIT),
+        "begin_synthesis": Stage("recipes.promptcot.task", SMALL, "cpu", hours=WAIT),
         "measure_writer": Stage("recipes.promptcot.task", GPU_NODE, "rollout", hours=12, retries=3),
         "expect_rationales": Stage(
             "recipes.promptcot.task", GPU_NODE, "rollout", hours=24, retries=3
@@ -68,10 +68,10 @@ add_stages(
         "write_problems": Stage("recipes.promptcot.task", GPU_NODE, "rollout", hours=24, retries=3),
         "label_problems": Stage("recipes.promptcot.task", GPU_NODE, "rollout", hours=48, retries=3),
         "prefer": Stage("recipes.promptcot.task", GPU_NODE, "trainer", hours=24, retries=3),
-        "take_as_many": Stage("recipes.promptcot.task", SMALL, "cpu", hours=0.5),
-        "measure_synthesis": Stage("recipes.promptcot.task", SMALL, "cpu", hours=0.5, retries=2),
+        "take_as_many": Stage("recipes.promptcot.task", SMALL, "cpu", hours=WAIT),
+        "measure_synthesis": Stage("recipes.promptcot.task", SMALL, "cpu", hours=WAIT, retries=2),
         "tabulate_synthesis": Stage(
-            "recipes.promptcot.task", SMALL, "cpu", hours=0.5, retries=2, cached=False
+            "recipes.promptcot.task", SMALL, "cpu", hours=WAIT, retries=2, cached=False
         ),
     }
 )

@@ -15,7 +15,7 @@ from tasks.gym.protocol import verifiers_of
 from tasks.gym.scoring.service import ScoringService
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck, deck_of_facts
-from tasks.platform.resources import GPU_NODE, SMALL, Stage, add_stages
+from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import read_judge
 from tasks.provenance.lineage.stage import stage
@@ -32,10 +32,10 @@ PAGE_FILE = "scaffold.html"
 
 add_stages(
     {
-        "vary_scaffold": Stage("recipes.rusca.task", SMALL, "cpu", hours=0.5),
+        "vary_scaffold": Stage("recipes.rusca.task", SMALL, "cpu", hours=WAIT),
         "prove_lift": Stage("recipes.rusca.task", GPU_NODE, "rollout", hours=12, retries=3),
         "tabulate_scaffold": Stage(
-            "recipes.rusca.task", SMALL, "cpu", hours=2, retries=2, cached=False
+            "recipes.rusca.task", SMALL, "cpu", hours=WAIT, retries=2, cached=False
         ),
     }
 )

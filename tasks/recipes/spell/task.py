@@ -17,7 +17,7 @@ from tasks.evaluation.respondents import Checkpoint, ScoredModel
 from tasks.gym.scoring.service import ScoringService
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
-from tasks.platform.resources import GPU_NODE, SMALL, Stage, add_stages
+from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import stage
 from tasks.recipes.spell import forms, table
@@ -30,7 +30,7 @@ add_stages(
     {
         "check_forms": Stage("recipes.spell.task", GPU_NODE, "rollout", hours=4, retries=3),
         "tabulate_self_play": Stage(
-            "recipes.spell.task", SMALL, "cpu", hours=0.5, retries=2, cached=False
+            "recipes.spell.task", SMALL, "cpu", hours=WAIT, retries=2, cached=False
         ),
     }
 )

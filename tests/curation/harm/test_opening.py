@@ -59,7 +59,7 @@ def test_a_guard_that_does_not_answer_lets_nothing_pass(base_model, tmp_path):
     )
 
     with pytest.raises(
-        DataError, match=r"harm_not_rated 24\. For example: .*\. Does the guard of curation\.guard"
+        DataError, match=r"harm_not_rated 12\. For example: .*\. Does the guard of curation\.guard"
     ):
         curated(base_model, tmp_path, nobody)
 

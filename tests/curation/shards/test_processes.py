@@ -22,6 +22,7 @@ from tasks.curation.shards import mapping
 from tasks.curation.shards.mapping import DONE, Rules, collector_paused, map_shard, plan
 from tasks.curation.shards.processes import map_shards
 from tasks.errors import EngineError, SettingsError
+from tasks.gym.degenerate import TEXTS
 from tasks.gym.table import score_batch
 from tests.engines.families import write_family
 
@@ -121,6 +122,8 @@ def test_an_attempt_goes_on_where_the_last_one_failed(
     scored: list[int] = []
 
     def score(problems: Sequence[Problem], responses: Sequence[str]) -> list[Verdict]:
+        if responses and f"constant {responses[0]!r}" in TEXTS:  # of no demonstration
+            return score_batch(problems, responses)
         scored.append(len(problems))
         if len(scored) == 3:
             raise EngineError("the third shard fails")
