@@ -16,7 +16,7 @@ def leaves(value: dict, prefix: str = "") -> list[str]:
     names = []
     for name, inner in value.items():
         path = f"{prefix}{name}"
-        is_setting = name in ("domains", "weights", "parents", "copied")
+        is_setting = name in ("domains", "weights", "parents", "copied", "error_rates")
         is_group = isinstance(inner, dict) and not is_setting
         names += leaves(inner, f"{path}.") if is_group else [path]
     return names
@@ -37,10 +37,9 @@ def test_a_row_has_the_presets_value_and_its_limits():
     share = "share of a GPU for a rollout engine's weights and KV cache"
     memory = "rl_one.engines.layout.rollout_memory"
     assert Row(memory, "0.55", "> 0.0, < 1.0", share) == rows[memory]
-    assert (
-        "espo | gspo | grpo | dr_grpo | dapo | cispo | FILE.py:NAME"
-        == rows["rl_one.loss.kind"].allowed
-    )
+    losses = " | ".join(("espo", "gspo", "grpo", "dr_grpo", "dapo", "cispo"))
+    others = " | ".join(("sapo", "gmpo", "luspo", "dppo", "dppo_kl"))
+    assert f"{losses} | {others} | FILE.py:NAME" == rows["rl_one.loss.kind"].allowed
 
 
 def test_the_table_shows_values_in_brackets(capsys):
