@@ -113,12 +113,13 @@ def attribute(reference: str) -> object:
     parts = Reference.parse(reference)
     if parts is None:
         raise SettingsError(f"{reference!r} is no reference; write my_file.py:name ({GUIDE})")
-    return _pinned_attribute(parts) if parts.digest else _attribute(parts)
+    of_ours = parts.place.partition(".")[0] in OURS and not parts.place.endswith(".py")
+    return _fixed_attribute(parts) if parts.digest or of_ours else _attribute(parts)
 
 
 @functools.cache
-def _pinned_attribute(parts: Reference) -> object:
-    """Load a reference once: the code that it is pinned to does not change."""
+def _fixed_attribute(parts: Reference) -> object:
+    """Load a reference once: neither pinned code nor that of a running process's own changes."""
     return _attribute(parts)
 
 

@@ -8,10 +8,12 @@ the rates are of such forms, not of the responses of a model.
 
 import json
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 from data_schemas.reports import Examination, MeasuredRate, VerifierRates
 from tasks.gym.error_rates import FILE
+from tasks.platform.command_line import run
 from tasks.store.files import sha256_bytes
 from tests.examiner.unseen import HALVES, wilson
 
@@ -50,5 +52,10 @@ def dumped(found: Examination) -> bytes:
     return f"{found.model_dump_json(indent=1)}\n".encode()
 
 
-if __name__ == "__main__":
+def main(_: Sequence[str]) -> None:
+    """Write the rates anew."""
     FILE.write_bytes(dumped(pool()))
+
+
+if __name__ == "__main__":
+    run(main)

@@ -174,7 +174,9 @@ def test_compassmax_generates_no_group_to_replace_another(first_step):
 
     assert step.settings.prompts_per_step * step.settings.group_size == step.generated
     assert {GroupOutcome.ZERO_VARIANCE_TRAINED} == set(step.outcomes)
-    assert step.response_tokens == step.metrics["policy/trained_tokens"]
+    # But for tokens of entropy 0, at which RL-ZVP's advantage is 0.
+    trained = step.metrics["policy/trained_tokens"]
+    assert 0.99 * step.response_tokens < trained <= step.response_tokens
 
 
 def test_ring_lite_trains_the_share_of_usual_responses_that_full_size_trains_of_the_longest(

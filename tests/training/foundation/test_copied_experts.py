@@ -7,7 +7,7 @@ from transformers import AutoModelForCausalLM
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.router_replay import recording
 from tasks.errors import SettingsError
-from tasks.models.model_folder import has_router
+from tasks.models.architectures import read_architecture
 from tasks.training.foundation import copied_experts
 from tests.engines.families import write_family
 
@@ -16,7 +16,7 @@ def test_a_mixture_of_copied_experts_has_the_logits_of_the_dense_model(tiny_dens
     dense = write_family("llama", tiny_dense, tmp_path / "dense")
     copied_experts.main([str(dense), str(tmp_path / "mixture"), "--experts", "3"])
 
-    assert has_router(tmp_path / "mixture")
+    assert 3 == read_architecture(tmp_path / "mixture").num_experts
     one, other = load_model(dense), load_model(tmp_path / "mixture")
     assert "MixtralForCausalLM" == type(other).__name__
     tokens = torch.randint(0, 250, (2, 40), generator=torch.Generator().manual_seed(1))
