@@ -118,7 +118,7 @@ def test_the_rates_of_two_models_select_the_problems_that_one_has_not_mastered(s
     }
     page = Path(selected.page).read_text()
     assert "how often a model solves them" in page
-    assert all(f"<tr><th>{model}</th>" in page for model in of)
+    assert all(f'<tr><th scope="row">{model}</th>' in page for model in of)
 
 
 @pytest.mark.timeout(300)
