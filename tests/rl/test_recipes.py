@@ -174,9 +174,13 @@ def test_compassmax_generates_no_group_to_replace_another(first_step):
 
     assert step.settings.prompts_per_step * step.settings.group_size == step.generated
     assert {GroupOutcome.ZERO_VARIANCE_TRAINED} == set(step.outcomes)
-    # But for tokens of entropy 0, at which RL-ZVP's advantage is 0.
-    trained = step.metrics["policy/trained_tokens"]
-    assert 0.99 * step.response_tokens < trained <= step.response_tokens
+    # RL-ZVP leaves the most uncertain token of a wrong response as it is; where no penalty differs
+    # within the group, that token has no advantage at all. Every other token is trained.
+    without = step.response_tokens - step.metrics["policy/trained_tokens"]
+    assert 0 < without <= step.generated
+    assert without == pytest.approx(
+        step.response_tokens * step.metrics["tokens/no_advantage_share"]
+    )
 
 
 def test_ring_lite_trains_the_share_of_usual_responses_that_full_size_trains_of_the_longest(
