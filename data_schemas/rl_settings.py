@@ -95,8 +95,9 @@ class LossSettings(Settings):
 
     @property
     def counts_all_responses(self) -> bool:
-        """Whether responses without an advantage matter: to an auxiliary term or C3PO's budget."""
-        return self.auxiliary.is_on or self.budget_per_response > 0.0
+        """Whether responses without an advantage matter: to a term beside it or C3PO's budget."""
+        penalises_all = self.kind in (PolicyLoss.DPPO, PolicyLoss.DPPO_KL)
+        return self.auxiliary.is_on or self.budget_per_response > 0.0 or penalises_all
 
     @model_validator(mode="after")
     def _edges_ascend(self) -> Self:

@@ -7,7 +7,7 @@ Leibler divergence of the two-point distributions (token or not; `dppo_kl`, boun
 token may become twenty times as likely, and a likely one not 1.4 times.
 
 clip_high bounds tokens with an advantage above 0, clip_low all others. A penalty of 1e-3 (log r)^2
-on all tokens, dropped ones too, is prime-rl's.
+on all tokens, those dropped or without an advantage too, is prime-rl's.
 Differs: distances are from pi_old, the trainer's policy before the step, where prime-rl and verl
 take the rollout engine's; with `engines.mismatch.correction: tis` the product of ratios is theirs.
 Letters: N sequences, T tokens.

@@ -43,6 +43,7 @@ def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings,
             for name in AuxiliarySettings.model_fields
         ),
         {"budget_per_response": 8.0},
+        {"kind": "dppo"},  # its penalty is of every token
     ],
 )
 def test_every_response_is_trained_where_a_term_or_the_budget_acts_on_all(settings, entry, loss):
