@@ -13,7 +13,13 @@ def graph():
 
 
 @pytest.mark.parametrize(
-    "module", ["tasks.rl.phase", "tasks.training.merge.checkpoint", "tasks.training.sft.train"]
+    "module",
+    [
+        "tasks.rl.phase",
+        "tasks.training.merge.checkpoint",
+        "tasks.stages.curation",
+        "tasks.stages.rl",
+    ],
 )
 def test_what_a_module_reaches_agrees_with_an_independent_import_graph(graph, module):
     expected = {module}
