@@ -105,9 +105,9 @@ def reachable(modules: Iterable[str]) -> set[str]:
     return found
 
 
-# "from tasks.rl import phase, step" and "import tasks.rl.phase as phase"; names in brackets may stand
-# on lines of their own. Every process that opens a workflow reads all files, and syntax trees of them
-# would be a fifth of its start.
+# "from tasks.rl import phase, step" and "import tasks.rl.phase as phase"; names in brackets may
+# stand on lines of their own. Every process that opens a workflow reads all files, and syntax
+# trees of them would be a fifth of its start.
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<package>[\w.]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n(]+)"
     r"|import[ \t]+(?P<modules>[^\n]+))",
