@@ -3,6 +3,7 @@
 See `data_schemas.settings` for the conventions of all settings.
 """
 
+import math
 from enum import StrEnum
 from typing import Annotated, Literal, Self, cast
 
@@ -90,6 +91,12 @@ class LossSettings(Settings):
     )
     truncate_last: bool = Field(
         default=True, description="C3PO: cut the last response to the budget exactly"
+    )
+    stale_below: float = Field(
+        default=0.0,
+        ge=0.0,
+        description="DeepSeek-V3.2's off-policy mask: leave out, at every update, a response with "
+        "a negative advantage whose mean log(rollout / policy) exceeds it, nats; 0 = off; TRL 0.5",
     )
     auxiliary: AuxiliarySettings = AuxiliarySettings()
 
@@ -250,7 +257,7 @@ class Correction(StrEnum):
     TIS = "tis"
     """Truncated importance sampling: the ratio, at most `cap`."""
     ICEPOP = "icepop"
-    """The ratio inside [0.5, cap], else 0 (Ring-1T: cap 5)."""
+    """The ratio inside [floor, cap], else 0 (Ring-1T, GLM-5: 0.5 and 5)."""
 
 
 class MismatchSettings(Settings):
@@ -258,6 +265,19 @@ class MismatchSettings(Settings):
 
     correction: Correction = Field(default=Correction.OFF, description="applied to every step")
     cap: float = Field(default=2.0, gt=1.0, description="TIS 2 (one report found 1.5 more stable)")
+    floor: float = Field(
+        default=0.5, gt=0.0, le=1.0, description="lower end of IcePop's band; tokens below weigh 0"
+    )
+    geometric_band: tuple[float, float] | None = Field(
+        default=None,
+        description="mask a response whose geometric mean ratio is outside, at every step; verl "
+        "[0.999, 1.001], SkyRL [0.99, 1.01]; one outlier hides in it, so set token_band too",
+    )
+    token_band: tuple[float, float] | None = Field(
+        default=None,
+        description="mask a response with any token's ratio outside, at every step; SkyRL [1e-4, "
+        "100]",
+    )
     correct_above: float = Field(
         default=1e-2,
         gt=0.0,
@@ -272,6 +292,25 @@ class MismatchSettings(Settings):
         if self.pause_above <= self.correct_above:
             raise ValueError("mismatch.pause_above must be larger than mismatch.correct_above")
         return self
+
+    @model_validator(mode="after")
+    def _bands_contain_equality(self) -> Self:
+        for name in ("geometric_band", "token_band"):
+            low, high = getattr(self, name) or (1.0, 1.0)
+            if not 0.0 <= low <= 1.0 <= high < math.inf:
+                raise ValueError(
+                    f"mismatch.{name} is [{low:g}, {high:g}] and must contain 1, the ratio of "
+                    "equal probabilities"
+                )
+        if self.floor != 0.5 and self.correction is not Correction.ICEPOP:
+            raise ValueError("mismatch.floor is IcePop's: set mismatch.correction to 'icepop'")
+        return self
+
+    @property
+    def acts_on_every_step(self) -> bool:
+        """Whether steps are corrected that agree well enough to proceed as they are."""
+        weighs = self.correction is not Correction.OFF
+        return weighs or self.geometric_band is not None or self.token_band is not None
 
 
 class EngineSettings(RolloutEngines, TrainingEngines):

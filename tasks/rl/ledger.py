@@ -261,6 +261,8 @@ def policy_metrics(
         "policy/trained_tokens": float(tokens),
         # To the phase's start model; 0 if the loss has no KL term.
         "policy/kl": sum(result.get("kl", 0.0) for result in losses) / count,
+        # Of an update's responses; 0 if loss.stale_below is.
+        "policy/stale_share": sum(result.get("stale_share", 0.0) for result in losses) / count,
     } | scaling
 
 

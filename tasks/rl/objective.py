@@ -9,8 +9,8 @@ import torch
 
 from data_schemas.ledger import TokenUse
 from data_schemas.mismatch import Decision, GateRecord
-from data_schemas.rl_settings import Correction, LossSettings, RLSettings
-from tasks.algorithms.corrections import correction_weights
+from data_schemas.rl_settings import Correction, LossSettings, MismatchSettings, RLSettings
+from tasks.algorithms.corrections import correction_weights, is_stale
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty
 from tasks.algorithms.losses.protocol import Plan, StepTotals
@@ -29,18 +29,22 @@ def split(settings: RLSettings, num_rows: int, step: int) -> tuple[torch.Tensor,
 def corrections(
     settings: RLSettings, decision: GateRecord, batch: StepBatch, old: TokenScores
 ) -> tuple[torch.Tensor, dict[str, float]]:
-    """Importance weights [N, T] by the gate's decision: 1 if the step proceeds uncorrected."""
+    """Importance weights [N, T] by the gate's decision: 1 if the step proceeds uncorrected.
+
+    A step whose k3 is above the bound is corrected by TIS where the settings choose no weight.
+    """
     chosen = settings.engines.mismatch
-    correction = Correction.OFF
-    if decision.decision is Decision.CORRECT:
-        off = chosen.correction is Correction.OFF
-        correction = Correction.TIS if off else chosen.correction
+    if decision.decision is not Decision.CORRECT:
+        chosen = MismatchSettings()
+    elif chosen.correction is Correction.OFF and (
+        decision.k3 > chosen.correct_above or not chosen.acts_on_every_step
+    ):
+        chosen = chosen.model_copy(update={"correction": Correction.TIS})
     return correction_weights(
         old.logprobs_NT,
         batch.tokens.columns["rollout_logprobs"],
         batch.tokens.response_NT,
-        correction=correction,
-        cap=chosen.cap,
+        chosen,
     )
 
 
@@ -141,15 +145,20 @@ def loss_columns(
     advantages_NT: torch.Tensor,
     plan: Plan,
     reference_NT: torch.Tensor | None,
+    rollout_NT: torch.Tensor | None = None,
 ) -> dict[str, torch.Tensor]:
     """Name the batch columns that the loss reads in addition to the current log-probs.
 
     Args:
+        old: log-probs that the ratio is formed with.
         advantages_NT: times the correction weights.
+        plan: groups, clip ranges and weights.
         reference_NT: log-probs of the phase's start model, where the loss asks for a KL to it.
+        rollout_NT: log-probs of the rollout engine, where the loss leaves out stale responses.
     """
     columns = {"old_logprobs": old.logprobs_NT, "advantages": advantages_NT} | plan.columns()
-    return columns if reference_NT is None else columns | {"reference_logprobs": reference_NT}
+    more = {"reference_logprobs": reference_NT, "rollout_logprobs": rollout_NT}
+    return columns | {name: column for name, column in more.items() if column is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +177,28 @@ class PolicyLoss:
         plan = Plan(column["groups"], column["weights"], column["clip_low"], column["clip_high"])
         old_NT = column["old_logprobs"]
         outside_NT = plan.weights_NT <= 0  # padding there may be anything
+        policy_advantages_NT = column["advantages"]
+        counts = {}
+        if self.settings.stale_below:
+            stale_N = is_stale(
+                logprobs_NT,
+                column["rollout_logprobs"],
+                policy_advantages_NT,
+                ~outside_NT,
+                self.settings.stale_below,
+            )
+            policy_advantages_NT = policy_advantages_NT.masked_fill(stale_N[:, None], 0.0)
+            counts["stale_share"] = float(stale_N.sum()) / self.num_sequences
         objective_N, clipped_NT = table.find(self.settings).objective(
             logprobs_NT.masked_fill(outside_NT, 0.0),
             old_NT.masked_fill(outside_NT, 0.0),
-            column["advantages"],
+            policy_advantages_NT,
             plan,
             self.settings,
         )
-        counts = {
+        counts |= {
             "clipped_tokens": float(clipped_NT.sum()),
-            "tokens": float((~outside_NT & (column["advantages"] != 0)).sum()),
+            "tokens": float((~outside_NT & (policy_advantages_NT != 0)).sum()),
         }
         if beta > 0.0:
             reference_NT = column["reference_logprobs"]

@@ -179,7 +179,9 @@ def replaying_batch(
         temperature = engines.settings.temperature
         scores = engines.reference.score(plain, temperature=temperature, record_routes=False)
         reference_NT = scores.logprobs_NT
-    columns = loss_columns(old, advantages_NT, plan, reference_NT)
+    stale_below = engines.settings.loss.stale_below
+    rollout_NT = batch.tokens.columns["rollout_logprobs"] if stale_below else None
+    columns = loss_columns(old, advantages_NT, plan, reference_NT, rollout_NT)
     return replace(batch.tokens, experts_NTLK=experts_NTLK, columns=columns)
 
 

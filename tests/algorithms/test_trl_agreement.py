@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from data_schemas.rl_settings import Correction, LossSettings, PolicyLoss
+from data_schemas.rl_settings import Correction, LossSettings, MismatchSettings, PolicyLoss
 from tasks.algorithms.corrections import correction_weights
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty
@@ -164,9 +164,8 @@ def test_the_penalty_for_leaving_the_reference_is_that_of_trl(name):
 def test_truncated_importance_sampling_is_that_of_trl(name):
     batch = random_batch(2)
     settings, loss_type, level = AGREEING[name]
-    weights, _ = correction_weights(
-        batch.old, batch.rollout, batch.mask, correction=Correction.TIS, cap=1.5
-    )
+    tis = MismatchSettings(correction=Correction.TIS, cap=1.5)
+    weights, _ = correction_weights(batch.old, batch.rollout, batch.mask, tis)
     theirs = (batch.old - batch.rollout).exp().clamp(max=1.5)  # TRL's token_truncate
 
     assert_same(

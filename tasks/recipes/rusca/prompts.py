@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from data_schemas.machine_settings import Reuse
 from data_schemas.prompts import Problem
 from data_schemas.recipe import AnyRecipe
-from data_schemas.rl_settings import Correction, RLSettings
+from data_schemas.rl_settings import RLSettings
 from tasks.errors import SettingsError
 from tasks.recipes.rusca.criteria import criteria_of, with_criteria
 from tasks.recipes.rusca.rows import ScaffoldReport
@@ -68,12 +68,11 @@ def open_scaffold(settings: AnyRecipe, phase: RLSettings) -> Recipe:
         SettingsError: the phase would undo the scaffold.
     """
     scaffold = ScaffoldSettings.model_validate(settings.model_dump())
-    correction = phase.engines.mismatch.correction
-    if correction is not Correction.OFF:
+    if phase.engines.mismatch.acts_on_every_step or phase.loss.stale_below:
         raise SettingsError(
-            f"engines.mismatch.correction is '{correction.value}': importance weights between "
-            "the prompts would undo a scaffold; set it to 'off', or the scaffold's ratio to "
-            "'importance'"
+            "engines.mismatch has a correction or a band, or loss.stale_below is set: weights "
+            "between the prompts would undo a scaffold; set correction to 'off', the bands to "
+            "null and stale_below to 0, or the scaffold's ratio to 'importance'"
         )
     if phase.engines.reuse is not Reuse.OFF:
         raise SettingsError(

@@ -83,6 +83,7 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
         advantages_NT * correction_NT,
         plan,
         None if reference is None else torch.from_numpy(reference),
+        batch.tokens.columns["rollout_logprobs"] if settings.loss.stale_below else None,
     )
     training = objective.without_cut(
         replace(batch.tokens, experts_NTLK=None, columns=columns),

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.rl_settings import Correction
+from data_schemas.rl_settings import Correction, MismatchSettings
 from tasks.algorithms.corrections import correction_weights
 from tasks.algorithms.mismatch import mismatch_metrics
 from tasks.recipes.rusca.settings import Curve, ScaffoldSettings, WithinGroup
@@ -159,5 +159,6 @@ def test_the_prompts_themselves_would_stop_a_run_and_undo_the_method():
         (Correction.TIS, 2.0, "tis_weights_if_not_excluded"),
         (Correction.ICEPOP, 5.0, "icepop_weights_cap_5"),
     ):
-        weights, _ = correction_weights(bare, shown, mask, correction=kind, cap=cap)
+        settings = MismatchSettings(correction=kind, cap=cap)
+        weights, _ = correction_weights(bare, shown, mask, settings)
         assert gate[name] == pytest.approx(weights[0].tolist(), abs=2e-6)

@@ -22,10 +22,10 @@ from tasks.algorithms.token_budget import SEED_STRIDE
 from tasks.algorithms.token_uses import token_uses
 from tasks.engines.loss_calls import ROW
 from tasks.engines.protocols import TokenBatch, TokenScores
-from tasks.rl import objective
+from tasks.rl import gate, objective
 from tasks.rl.batch import build
 from tasks.rl.collector import Collected
-from tasks.rl.ledger import ledger_rows
+from tasks.rl.ledger import ledger_rows, mismatch_of
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.rl.update.budget_of_world import trained_tokens
 
@@ -223,6 +223,52 @@ def test_a_step_is_corrected_where_the_gate_decided_so(
     assert {weight} == set(weights_NT[batch.tokens.response_NT].tolist())
     outside = weights_NT[~batch.tokens.response_NT].tolist()
     assert {1.0} == set(outside)
+
+
+def test_a_band_masks_responses_though_the_gate_would_let_the_step_proceed(settings, batch):
+    mismatch = MismatchSettings(geometric_band=(0.99, 1.01))
+    chosen = settings.model_copy(update={"engines": EngineSettings(mismatch=mismatch)})
+    old = old_scores(batch)
+    old.logprobs_NT[0] += 0.1 * batch.tokens.response_NT[0]
+    record = gate.decide(1, mismatch_of(batch, old), 0.0, mismatch)
+
+    weights_NT, metrics = objective.corrections(chosen, record, batch, old)
+
+    assert (Decision.CORRECT, "mismatch has a band for whole responses") == (
+        record.decision,
+        record.reason,
+    )
+    masks = [
+        set(row[mask].tolist())
+        for row, mask in zip(weights_NT, batch.tokens.response_NT, strict=True)
+    ]
+    assert [{0.0}, {1.0}] == masks
+    assert 0.5 == metrics["correction/masked_responses"]
+
+
+def test_a_stale_response_below_its_group_is_left_out_and_still_counted(settings, batch):
+    old = old_scores(batch)
+    chosen = grpo(settings, stale_below=0.5, clip_low=0.9)  # ratio 0.55 is not clipped
+    plan = planned(chosen, batch, old)
+    rollout_NT = batch.tokens.columns["rollout_logprobs"]
+    advantages_NT = batch.advantages_N[:, None] * batch.tokens.response_NT
+    columns = objective.loss_columns(old, advantages_NT, plan, None, rollout_NT)
+    training = replace(batch.tokens, experts_NTLK=None, columns=columns)
+    fallen_NT = old.logprobs_NT - 0.6 * batch.tokens.response_NT
+
+    def value_and_slope(loss):
+        mine_NT = fallen_NT.clone().requires_grad_()
+        value, counts = objective.policy_loss(loss, 2)(mine_NT, training)
+        value.backward()
+        return mine_NT.grad.abs().sum(dim=1), counts
+
+    slope_N, counts = value_and_slope(chosen)
+    plain_N, _ = value_and_slope(grpo(settings, clip_low=0.9))
+
+    (right,) = (batch.advantages_N > 0).nonzero()[:, 0].tolist()
+    assert 0.0 == slope_N[1 - right] < plain_N[1 - right]
+    assert plain_N[right] == slope_N[right] > 0.0  # the divisor is that of both responses
+    assert 0.5 == counts["stale_share"]
 
 
 def planned(settings, batch, old):
