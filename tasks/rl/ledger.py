@@ -9,9 +9,17 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from data_schemas.agent_turns import AgentTurn
-from data_schemas.ledger import AgentLedgerRow, GroupOutcome, LedgerRow, PromptCost, TokenUse
+from data_schemas.ledger import (
+    TRAINED,
+    AgentLedgerRow,
+    GroupOutcome,
+    LedgerRow,
+    PromptCost,
+    TokenUse,
+)
 from data_schemas.prompts import Domain, Problem
 from data_schemas.rollouts import StopReason
+from tasks.algorithms.length_bias import length_bias
 from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
 from tasks.algorithms.routing import disagreement, missing_rows
 from tasks.algorithms.token_uses import token_uses
@@ -80,6 +88,49 @@ def domain_metrics(asked: Mapping[Domain, float], rows: Sequence[LedgerRow]) -> 
         found[f"domains/trained_{domain}"] = share
         moved += max(0.0, share - weight / whole)
     return found | {"domains/moved_share": moved}
+
+
+def length_metrics(
+    collected: Collected, batch: StepBatch, lost: Mapping[TokenUse, torch.Tensor]
+) -> dict[str, float]:
+    """Test whether rules select by length: no lengths are trained that were not generated so.
+
+    `length_bias/groups`: groups that train beside all that ended. It looks at rewards, so it may
+    differ. `length_bias/responses`: responses of the batch beside those that no verdict, C3PO's
+    budget or a mask leaves out. It should be 0; `_chance` says how often a blind rule differs more.
+
+    Args:
+        collected: the step.
+        batch: made from `collected.trained`; its owners count in that order.
+        lost: tokens of the batch that have no weight in the policy's loss, by use; disjoint.
+    """
+    groups, trained = collected.groups, collected.trained
+    lengths = [[item.rollout.num_sampled for item in one.group.rollouts] for one in groups]
+    trains = [one.outcome in TRAINED for one in groups]
+    domains = [one.group.problem.domain for one in groups]
+    of_groups = length_bias(lengths, trains, domains, collected.step)
+    gone_NT = torch.zeros_like(batch.tokens.response_NT)
+    for use in (TokenUse.CUT, TokenUse.MASKED):
+        gone_NT |= lost.get(use, torch.zeros_like(gone_NT))
+    gone_N = ~(batch.tokens.response_NT & ~gone_NT).any(dim=1)
+    gone = {owner for owner, is_gone in zip(batch.owners, gone_N.tolist(), strict=True) if is_gone}
+    items = {
+        (place, sample): item
+        for place, one in enumerate(trained)
+        for sample, item in enumerate(one.group.rollouts)
+    }
+    of_responses = length_bias(
+        [[item.rollout.num_sampled] for item in items.values()],
+        [owner not in gone and not item.verdict.abstained for owner, item in items.items()],
+        [place for place, _ in items],
+        collected.step,
+    )
+    return {
+        "length_bias/groups": of_groups.difference,
+        "length_bias/groups_chance": of_groups.chance,
+        "length_bias/responses": of_responses.difference,
+        "length_bias/responses_chance": of_responses.chance,
+    }
 
 
 def prompt_costs(collected: Collected) -> list[PromptCost]:

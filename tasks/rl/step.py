@@ -30,6 +30,7 @@ from tasks.rl.ledger import (
     collect_metrics,
     domain_metrics,
     ledger_rows,
+    length_metrics,
     mismatch_of,
     policy_metrics,
     prompt_costs,
@@ -136,6 +137,7 @@ def one_step(
         | corrected
         | use_metrics(ledger)
         | domain_metrics(settings.domains, ledger)
+        | length_metrics(collected, batch, lost)
         | measured
     )
     record = state.StepRecord(

@@ -275,6 +275,33 @@ def test_a_response_in_flight_has_the_tokens_of_one_that_was_never_cut(varied):
     assert (True, 0) == (cut > 0, len(whole))
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"engines": EngineSettings()},
+        {"engines": EngineSettings(segment_tokens=5)},
+        {"engines": FREE, "zero_variance": ZeroVarianceSettings(refill_rounds=1)},
+    ],
+)
+def test_every_rule_lets_a_response_in_whatever_its_length(varied, changes):
+    """All samples of every group that began end once, so no length is left behind for good."""
+    mine, last = varied(**changes), 7
+    steps = [mine.collect(step) for step in range(1, last + 1)]
+    ended = [item for one in steps for entry in one.groups for item in entry.group.rollouts]
+    begun = {(item.rollout.problem_id, item.rollout.sample) for item in ended}
+    in_flight = {item.group.key for item in steps[-1].in_flight}
+
+    assert len(begun) == len(ended)
+    assert {item.rollout.num_sampled for item in ended} > {24}  # cut by the limit, and shorter
+    for key in {key for key, _ in begun}:
+        assert 4 == sum(mine == key for mine, _ in begun)
+    # What has not ended began in one of the last steps: nothing waits longer because it is long.
+    assert all(int(key.split(".")[0]) > last - 5 for key in in_flight)
+    seen = {key.split(".")[0] for key in {k for k, _ in begun} | in_flight}
+    assert {str(step) for step in range(1, last + 1)} <= seen
+
+
 def test_a_second_draw_goes_on_with_what_is_in_flight(varied):
     mine = varied(zero_variance=ZeroVarianceSettings(refill_rounds=1))
     calls = []

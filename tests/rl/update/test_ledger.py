@@ -9,7 +9,13 @@ from tasks.algorithms.token_uses import token_uses
 from tasks.rl.batch import build
 from tasks.rl.collector import Collected, Cost, InFlight, Skipped
 from tasks.rl.groups import OpenGroup
-from tasks.rl.ledger import domain_metrics, ledger_rows, prompt_costs, use_metrics
+from tasks.rl.ledger import (
+    domain_metrics,
+    ledger_rows,
+    length_metrics,
+    prompt_costs,
+    use_metrics,
+)
 from tasks.rl.objective import without_weight
 
 
@@ -183,3 +189,49 @@ def test_seconds_are_returned_in_addition_to_the_rows(step, problems):
 
     names = ("step", "round", "problem_id", "engine_seconds", "verifier_seconds", "judge_calls")
     assert (7, 1, problems[2].id, 0.5, 0.25, 3) == values(cost, *names)
+
+
+def test_a_verifier_that_times_out_on_long_responses_is_seen_in_the_lengths_that_train(
+    settings, entry
+):
+    scores, lengths = [1.0, 0.0, None, None], [4, 5, 90, 80]
+    groups = [entry(scores, number=number, lengths=lengths) for number in range(6)]
+    step = Collected(3, 2, groups)
+
+    found = length_metrics(step, build(settings, groups), {})
+
+    assert found["length_bias/responses"] < -1.0
+    assert found["length_bias/responses_chance"] < 0.01
+    assert (0.0, 1.0) == (found["length_bias/groups"], found["length_bias/groups_chance"])
+
+
+def test_a_mask_that_leaves_out_whole_responses_counts_and_one_of_single_tokens_does_not(
+    settings, entry
+):
+    groups = [entry([1.0, 0.0], number=number, lengths=[4, 40]) for number in range(8)]
+    step, batch = Collected(3, 2, groups), build(settings, groups)
+    long_NT = batch.tokens.response_NT & (batch.tokens.lengths_N > 30)[:, None]
+    some_NT = long_NT.clone()
+    some_NT[:, :30] = False
+
+    masked = length_metrics(step, batch, {TokenUse.MASKED: long_NT})
+    thinned = length_metrics(step, batch, {TokenUse.MASKED: some_NT})
+
+    assert masked["length_bias/responses"] < -0.5
+    assert masked["length_bias/responses_chance"] < 0.02
+    assert (0.0, 1.0) == (thinned["length_bias/responses"], thinned["length_bias/responses_chance"])
+
+
+def test_groups_that_train_may_be_shorter_than_what_was_generated(settings, entry):
+    groups = [
+        entry([1.0, 0.0], number=number, lengths=[4, 6])
+        if number < 6
+        else entry([0.5, 0.5], GroupOutcome.ZERO_VARIANCE_PARTIAL, number=number, lengths=[60, 50])
+        for number in range(12)
+    ]
+
+    found = length_metrics(Collected(3, 2, groups), build(settings, groups), {})
+
+    assert found["length_bias/groups"] < -0.5
+    assert found["length_bias/groups_chance"] < 0.01
+    assert 0.0 == found["length_bias/responses"]
