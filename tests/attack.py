@@ -3,11 +3,12 @@
     python -m tests.attack [--evidence FILE] [options of pytest]
 
 The name of a test is the sentence that it proves. With a file, the table is kept there as Markdown;
-nothing is kept of a run in which a case did not hold.
+nothing is kept of a run without cases, or in which one did not hold.
 """
 
 import argparse
 import datetime
+import shlex
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -51,8 +52,8 @@ def table_of(cases: Cases) -> Table:
     return table
 
 
-def page_of(table: Table, day: datetime.date) -> str:
-    """Write the table as a page."""
+def page_of(table: Table, day: datetime.date, arguments: list[str]) -> str:
+    """Write the table of a run with these arguments as a page."""
     columns = [list(column.cells) for column in table.columns]
     heads = [str(column.header) for column in table.columns]
     align = ["---", "---", "---:", "---:", "---:"]
@@ -60,23 +61,28 @@ def page_of(table: Table, day: datetime.date) -> str:
     lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return (
         "# Forgeries, tamperings and kills\n\n"
-        f'Written by `make attack ARGS="--evidence FILE"` on {day}. Skipped are levels of the\n'
-        "sandbox that the machine did not have. Who can do what: [threat model](THREATS.md).\n\n"
+        f'Written by `make attack ARGS="{shlex.join(arguments)}"` on {day}.\n'
+        "Skipped are levels of the sandbox that the machine did not have. Who can do what: "
+        "[threat model](THREATS.md).\n\n"
         f"{lines}\n"
     )
 
 
 def main(arguments: list[str]) -> int:
     """Run what is marked and print the table; pytest's exit code."""
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--evidence", type=Path)
+    parser = argparse.ArgumentParser(prog="python -m tests.attack")
+    parser.add_argument("--evidence", type=Path, metavar="FILE")
     given, others = parser.parse_known_args(arguments)
     outcomes = Outcomes()
     code = pytest.main(["-m", "attack", *others], plugins=[outcomes])
     table = table_of(outcomes.cases)
     Console(width=150, highlight=False).print(table)
     if given.evidence and not code:
-        given.evidence.write_text(page_of(table, datetime.datetime.now(datetime.UTC).date()))
+        if not outcomes.cases:
+            sys.stderr.write(f"{given.evidence} is not written: no case was run\n")
+            return 1
+        today = datetime.datetime.now(datetime.UTC).date()
+        given.evidence.write_text(page_of(table, today, arguments))
     return int(code)
 
 

@@ -3,8 +3,10 @@
 vLLM would open a group of NCCL only, in which Megatron's trainer could not add up tensors of a CPU.
 """
 
+import json
 import os
 from datetime import timedelta
+from typing import Any
 
 import torch
 from torch import distributed
@@ -49,6 +51,22 @@ def join_world() -> torch.device:
             timeout=COLLECTIVE_LIMIT,
         )
     return device
+
+
+def gather_json(value: object) -> list[Any]:
+    """Gather a small value of every rank on all ranks, in rank order.
+
+    As bytes: torch's own collectives of objects unpickle what they receive.
+    """
+    data = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
+    world, rank = distributed.get_world_size(), distributed.get_rank()
+    sizes = torch.zeros(world, dtype=torch.int64)
+    sizes[rank] = len(data)
+    distributed.all_reduce(sizes)
+    texts = torch.zeros(world, int(sizes.max()), dtype=torch.uint8)
+    texts[rank, : len(data)] = data
+    distributed.all_reduce(texts)
+    return [json.loads(bytes(text[:size].tolist())) for text, size in zip(texts, sizes)]
 
 
 def _device() -> torch.device:

@@ -10,7 +10,12 @@ import pytest
 import torch
 from torch import distributed
 
-from tasks.engines.process_group import COLLECTIVE_LIMIT, NCCL_ENVIRONMENT, join_world
+from tasks.engines.process_group import (
+    COLLECTIVE_LIMIT,
+    NCCL_ENVIRONMENT,
+    gather_json,
+    join_world,
+)
 from tasks.errors import SettingsError
 from tests.engines.trainer_megatron.gloo_world import run_world
 
@@ -38,6 +43,19 @@ def test_all_ranks_share_a_group_and_its_timeout():
 
 def test_a_process_without_torchrun_is_a_world_of_its_own():
     assert [(1.0, COLLECTIVE_LIMIT)] == run_world(joined_alone, 1)
+
+
+def gathered() -> list[object]:
+    """What the ranks say, which differs in length."""
+    join_world()
+    rank = distributed.get_rank()
+    return gather_json({"loss": 0.1 + rank, "of": ["a" * 40, float("inf")] * rank})
+
+
+def test_every_rank_reads_what_all_say_exactly():
+    said = [{"loss": 0.1, "of": []}, {"loss": 1.1, "of": ["a" * 40, float("inf")]}]
+
+    assert [said, said] == run_world(gathered, 2)
 
 
 def nccl_environment() -> list[str]:

@@ -10,6 +10,7 @@ the same memory.
 from pathlib import Path
 from uuid import uuid4
 
+import torch
 from torch import distributed
 from vllm.v1.worker.cpu_worker import CPUWorker
 
@@ -21,11 +22,12 @@ class LaunchedWorker(CPUWorker):
 
     def init_device(self) -> None:
         """Join the groups, and unlink their shared memory once all ranks have opened it."""
-        names = [uuid4().hex]
-        distributed.broadcast_object_list(names)
+        chosen = torch.frombuffer(bytearray(uuid4().bytes), dtype=torch.uint8)
+        distributed.broadcast(chosen, src=0)
+        name = bytes(chosen.tolist()).hex()
         # The process group exists already: nothing else is read from the address.
-        self.distributed_init_method = f"env://?{names[0]}"
+        self.distributed_init_method = f"env://?{name}"
         super().init_device()
         distributed.barrier()
-        for path in SHARED_MEMORY.glob(f"*{names[0]}*"):
+        for path in SHARED_MEMORY.glob(f"*{name}*"):
             path.unlink(missing_ok=True)

@@ -16,8 +16,9 @@ import torch
 from megatron.core.models.gpt import GPTModel
 from megatron.core.pipeline_parallel import get_forward_backward_func
 from megatron.core.tensor_parallel import gather_from_sequence_parallel_region
-from torch import distributed, nn
+from torch import nn
 
+from tasks.engines.process_group import gather_json
 from tasks.engines.trainer_megatron.context import held_rows
 from tasks.engines.trainer_megatron.gathering import RecordedRoutes, join_parts
 from tasks.engines.trainer_megatron.geometry import Geometry
@@ -47,7 +48,7 @@ class ForwardBackward:
         group = ranks.tensor_group if ranks.tensor > 1 else None
         columns = geometry.padded_vocab(ranks.tensor) // ranks.tensor
         self._share = vocabulary_slice(geometry.vocab, columns, ranks.tensor_rank, group)
-        self.places_L, self.num_layers = _places(replay, ranks)
+        self.places_L, self.num_layers = _places(replay)
 
     def run(
         self,
@@ -183,10 +184,8 @@ def _without_head(gpt: GPTModel) -> Iterator[None]:
         gpt.post_process = before
 
 
-def _places(replay: ModelReplay, ranks: Ranks) -> tuple[list[int], int]:
+def _places(replay: ModelReplay) -> tuple[list[int], int]:
     """Indices of this stage's MoE layers, and the number of MoE layers in the model."""
     numbers = [router.layer_number for router in replay.routers]
-    gathered: list[list[int]] = [[] for _ in range(ranks.pipeline)]
-    distributed.all_gather_object(gathered, numbers, group=ranks.pipeline_group)
-    order = sorted(number for stage in gathered for number in stage)
+    order = sorted({number for others in gather_json(numbers) for number in others})
     return [order.index(number) for number in numbers], len(order)

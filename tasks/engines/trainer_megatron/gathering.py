@@ -14,6 +14,7 @@ from torch import distributed
 
 from data_schemas.rollouts import MISSING_ROUTE
 from tasks.engines.partial_batch import AnyBatch
+from tasks.engines.process_group import gather_json
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch
 
@@ -134,10 +135,8 @@ def gather_routes(
 
 def sum_metrics(metrics: Metrics) -> Metrics:
     """Add up the metrics of all ranks, in the order of the ranks; names may differ."""
-    gather: list[Metrics] = [{} for _ in range(distributed.get_world_size())]
-    distributed.all_gather_object(gather, metrics)
     totals: Metrics = {}
-    for one in gather:
+    for one in gather_json(metrics):
         add(totals, one)
     return totals
 

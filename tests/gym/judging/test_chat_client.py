@@ -51,6 +51,15 @@ def test_reasoning_that_a_server_returns_apart_is_part_of_the_response(message, 
     assert text == reply.text  # pyright: ignore[reportAttributeAccessIssue]
 
 
+@pytest.mark.attack
+@pytest.mark.parametrize("usage", [[1], {"completion_tokens": [1]}, "much", None])
+def test_a_usage_that_is_no_count_costs_no_reply(usage):
+    body = {"choices": [{"message": {"content": "7"}}], "usage": usage}
+    answer = json.dumps(body).encode()
+    with endpoint(lambda handler, *_: send(handler, answer)) as address, client_at(address) as one:
+        assert [Reply("7", "", 0, truncated=False)] == one.ask([prompt("a")])
+
+
 def test_length_and_truncation_are_those_that_the_server_reports():
     behave = reply_with({"content": "and so"}, finish_reason="length")
     with endpoint(behave) as address, client_at(address) as client:

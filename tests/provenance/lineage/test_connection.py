@@ -184,6 +184,19 @@ def test_a_pipe_in_place_of_the_database_is_named(tmp_path):
     assert "it is no regular file" == find_fault(path)
 
 
+@pytest.mark.attack
+@pytest.mark.parametrize("is_sound", [True, False])
+def test_a_sparse_database_of_200_gigabytes_is_not_read(tmp_path, migrated, is_sound):
+    path = tmp_path / "mlflow.db"
+    if is_sound:
+        shutil.copy(migrated, path)
+    else:
+        path.touch()
+    os.truncate(path, 200 * 2**30)
+
+    assert ("" if is_sound else "file is not a database") == find_fault(path)
+
+
 def test_a_broken_database_is_set_aside_and_leaves_no_journal_to_the_next_one(tmp_path):
     path = tmp_path / "mlflow.db"
     path.write_bytes(b"not a database" * 100)

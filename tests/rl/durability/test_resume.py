@@ -1,7 +1,10 @@
 """Killed at any point, a phase goes on to the very bytes of a run that nobody killed."""
 
+import ctypes
 import multiprocessing
+import os
 import random
+import resource
 import time
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from tasks.rl import state
 from tasks.rl.phase import train
 from tasks.store.files import sha256_file
 from tests.killing import Recorder, different, names
+from tests.rl.conftest import even
 
 pytestmark = pytest.mark.attack
 
@@ -105,3 +109,39 @@ def test_a_process_that_is_killed_at_random_times_ends_in_the_same_bytes(
     told = f"seed {seed}: killed after {waits_s} s"
     assert outcome(tmp_path / "whole") == outcome(tmp_path / "killed"), told
     assert names(tmp_path / "whole") == names(tmp_path / "killed"), told
+
+
+def starved_after(verdicts: int):
+    """A rule that leaves its process without more memory as it is asked for the last time."""
+    left = iter(range(verdicts - 1, -1, -1))
+
+    def rule(problem, text):
+        if next(left, -1) == 0:
+            resource.setrlimit(resource.RLIMIT_AS, (0, 0))
+        return even(problem, text)
+
+    return rule
+
+
+def run_starved(phase, judge) -> None:
+    os.close(2)  # what libraries write as they end
+    maps_from = -3
+    ctypes.CDLL(None).mallopt(maps_from, 4096)  # or what was freed before would be enough
+    list(train(phase, judge))
+
+
+def test_a_process_that_runs_out_of_memory_ends_in_the_same_bytes(phase_in, scorer, tmp_path):
+    list(train(phase_in(tmp_path / "whole", **SMALL), scorer()))
+    phase = phase_in(tmp_path / "starved", **SMALL)
+    for verdicts in (1, 6):  # in the first step; in the next one, which a second attempt begins
+        child = multiprocessing.get_context("fork")
+        process = child.Process(target=run_starved, args=(phase, scorer(starved_after(verdicts))))
+        process.start()
+        process.join(10)
+        process.kill()  # Python may wait for ever for a thread that it could not start
+        process.join()
+        assert process.exitcode
+    list(train(phase, scorer()))
+
+    assert outcome(tmp_path / "whole") == outcome(tmp_path / "starved")
+    assert names(tmp_path / "whole") == names(tmp_path / "starved")
