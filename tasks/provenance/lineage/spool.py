@@ -79,7 +79,16 @@ class Spool:
         return run_of(self.path)
 
     def append(self, event: Event) -> None:
-        """Make an event durable."""
+        """Make an event durable.
+
+        Raises:
+            EngineError: the file was deleted; the next attempt at the stage has one of its own.
+        """
+        if not self.path.exists():
+            raise EngineError(
+                f"{self.path} was deleted while its stage ran, and its events for MLflow are lost. "
+                "Nothing may empty this folder during a run; try again."
+            )
         self._stream.write(event.model_dump_json().encode() + b"\n")
         self._stream.flush()
         os.fsync(self._stream.fileno())

@@ -308,7 +308,9 @@ class StageRecord:
 
     def fail(self, error: BaseException) -> None:
         """Mark the MLflow run as failed, or as killed if it was told to stop, with the reason."""
-        if self._spool.open:
+        if not self._spool.path.exists():
+            self._spool.close(shipped=False)
+        elif self._spool.open:
             reason = f"{type(error).__name__}: {error}"[:500]
             note = describe_stage(self._name, error=reason)
             status = "KILLED" if isinstance(error, _STOPPED) else "FAILED"

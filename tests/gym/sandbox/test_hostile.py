@@ -88,6 +88,19 @@ def test_afterwards_nothing_is_left_and_the_next_program_starts_no_process(
     assert [] == [path for work in work_folders() for path in work.iterdir()]
 
 
+def test_a_temporary_folder_that_is_wiped_costs_no_right_program_its_verdict(
+    sandbox: Sandbox,
+) -> None:
+    for language in ("python", "cpp"):
+        if not shutil.which(COMPILERS[language]):
+            continue
+        for work in work_folders():
+            shutil.rmtree(work)
+        verdict = score_program(gold("stdio", language), SOLUTIONS[language], sandbox)
+
+        assert "correct" == verdict.reason, verdict
+
+
 def test_closing_removes_folders_and_processes(sandbox: Sandbox) -> None:
     sandbox.close()
 

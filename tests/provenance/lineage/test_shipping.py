@@ -11,9 +11,11 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from data_schemas.artifacts import StoreRef
+from data_schemas.artifacts import CheckpointRef, StoreRef
+from data_schemas.settings import MergeSettings
 from tasks.errors import EngineError, SettingsError
 from tasks.provenance.lineage.shipping import sync, workplace
+from tasks.provenance.lineage.stage import stage
 from tasks.store.interface import store_at
 from tests.buckets import use_test_account
 from tests.provenance.lineage.forked import forked
@@ -99,6 +101,34 @@ def test_spools_fetched_from_s3_arrive_producers_first_and_are_kept(s3_store, ex
     names = store_at(f"{s3_store.uri}/spool").list_files()
     assert 3 == len([name for name in names if name.startswith("shipped/")])
     assert [] == [name for name in names if name.endswith(".jsonl") and "/" not in name]
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("moment", ["after the inputs", "after the outputs"])
+def test_a_temporary_directory_that_is_wiped_ends_the_stage_and_the_next_attempt_is_the_same(
+    s3_store, execution, tmp_path, moment
+):
+    raw = make_raw(s3_store, execution)
+
+    def attempt(wiped: str) -> CheckpointRef:
+        with stage("merge", MergeSettings(), s3_store, execution, "c") as record:
+            rows = (record.read("demonstrations", raw) / "rows.csv").read_bytes()
+            if wiped == "after the inputs":
+                shutil.rmtree(workplace(s3_store))
+            with record.output("model") as out:
+                (out / "model.safetensors").write_bytes(rows)
+            ref = record.ref("model", CheckpointRef)
+            if wiped == "after the outputs":
+                shutil.rmtree(workplace(s3_store))
+        return ref
+
+    with pytest.raises(EngineError, match="was deleted while its stage ran"):
+        attempt(wiped=moment)
+    again = attempt(wiped="")
+
+    assert again == attempt(wiped="")
+    runs = content(s3_store.tracking_uri)["runs"]
+    assert {"FINISHED"} == {run["status"] for run in runs}
 
 
 def test_a_release_after_an_outage_sends_what_came_before_it(store, execution):
