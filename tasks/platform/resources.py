@@ -195,7 +195,8 @@ STAGES = {
         grace_s=1800,
         team=True,
     ),
-    # Reads files from outside.
+    # These read files from outside.
+    "check_comparisons": Stage("stages.judges", SMALL, "cpu", hours=WAIT, cached=False),
     "collect_comparisons": Stage(
         "stages.judges", SMALL, "cpu", hours=WAIT, retries=2, cached=False
     ),

@@ -28,6 +28,27 @@ class Collected(NamedTuple):
     settings: SFTSettings
 
 
+class Checked(NamedTuple):
+    """The inputs of a training, which can be read."""
+
+    settings: SFTSettings
+    base_model: str
+
+
+@shell("check_comparisons")
+def check_comparisons(settings: SFTSettings, files: list[str], base_model: str) -> Checked:
+    """Refuse comparisons that cannot be read or split, before the base model is copied.
+
+    Args:
+        settings: its seed determines the split.
+        files: of PandaLM or LLMBar; empty for the sample world.
+        base_model: passed on.
+    """
+    with typed("--files"):
+        collection.check(settings, _paths(files))
+    return Checked(collection.settings_for_judge(settings), base_model)
+
+
 @shell("collect_comparisons")
 def collect_comparisons(
     settings: SFTSettings,
@@ -49,7 +70,7 @@ def collect_comparisons(
     code = code_digest("collect_comparisons")
     with stage("collect_comparisons", fitted, store, execution, code) as record:
         folder = record.read("base", base)
-        paths = [Path(location.existing_file(file, "--files")) for file in files]
+        paths = _paths(files)
         for place, path in enumerate(paths, start=1):
             record.source(f"file/{place}", path)
         with record.output("comparisons") as out, typed("--files"):
@@ -114,3 +135,7 @@ def vary_comparisons(
         record.facts(facts)
         deck_of_facts("vary_comparisons", facts)
         return record.ref("comparisons", DatasetRef)
+
+
+def _paths(files: list[str]) -> list[Path]:
+    return [Path(location.existing_file(file, "--files")) for file in files]

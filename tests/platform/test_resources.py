@@ -48,6 +48,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "study_variant",
         "study_cell",
         "tabulate_study",
+        "check_comparisons",
         "collect_comparisons",
         "release",
         "summary",

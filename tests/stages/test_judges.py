@@ -15,6 +15,7 @@ from data_schemas.judge_study import TrainingPairs
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from data_schemas.settings import SFTSettings
 from tasks.engines.chat import load_tokenizer
+from tasks.errors import SettingsError
 from tasks.gym.judging.form import comparison_prompt
 from tasks.gym.judging.opening import open_judge
 from tasks.models.model_folder import SHIPPED
@@ -57,6 +58,17 @@ def train(base_model: str, folder: Path, num_tasks: int):
     store = str(folder / "runs")
     settings = SFTSettings(epochs=2, learning_rate=3e-3, batch_tokens=2048)
     return judge(files=[str(file)], base_model=base_model, settings=settings, store=store), store
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]"])
+def test_files_are_read_before_the_base_is_copied(tmp_path, content):
+    file = tmp_path / "rows.jsonl"
+    if content is not None:
+        file.write_text(content)
+
+    with pytest.raises(SettingsError, match="--files"):
+        judge(files=[str(file)], store=str(tmp_path / "runs"))
+    assert [] == [*(tmp_path / "runs").glob("objects/*")]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from data_schemas.demonstrations import Parent
 from data_schemas.settings import SFTSettings
 from tasks.platform.shell import subworkflow
 from tasks.stages.foundation import ingest_base
-from tasks.stages.judges import collect_comparisons
+from tasks.stages.judges import check_comparisons, collect_comparisons
 from tasks.stages.sft import sft
 
 
@@ -37,9 +37,12 @@ def judging(
         store: of the run.
         execution: of the workflow.
     """
-    base = ingest_base(path=base_model, name="judge_base", store=store, execution=execution)
+    checked = check_comparisons(settings=settings, files=files, base_model=base_model)
+    base = ingest_base(
+        path=checked.base_model, name="judge_base", store=store, execution=execution
+    )
     collected = collect_comparisons(
-        settings=settings, files=files, base=base, store=store, execution=execution
+        settings=checked.settings, files=files, base=base, store=store, execution=execution
     )
     tuned = sft(
         settings=collected.settings,

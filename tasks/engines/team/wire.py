@@ -1,7 +1,8 @@
 """Send objects between ranks: pickled, except for tensors, which are sent directly.
 
 All processes belong to one stage, started by one agent from one image, so unpickled data comes from
-the same code. No schema takes the place of pickle: a command holds code, such as a loss of a user's own.
+the same code. No schema takes the place of pickle: a command holds code, such as a loss of a
+user's own.
 """
 
 import io

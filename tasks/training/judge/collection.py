@@ -43,6 +43,16 @@ def settings_for_judge(settings: SFTSettings) -> SFTSettings:
     return settings.model_copy(update={"entropy_window": _ANY_ENTROPY, "entropy_prompts": 1})
 
 
+def check(settings: SFTSettings, files: Sequence[Path]) -> None:
+    """Refuse files that `collect` would refuse for what is in them; none is the sample world.
+
+    Raises:
+        DataError: a file cannot be read, or has too few tasks to be split.
+    """
+    if files:
+        split_by_task(read_pairs(files)[0], settings.seed)
+
+
 def collect(
     settings: SFTSettings, files: Sequence[Path], base: Path, out: Path
 ) -> dict[str, float | int | str]:
