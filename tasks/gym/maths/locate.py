@@ -350,7 +350,7 @@ def _unmarked(text: str, language: str) -> list[Place]:
     ]
     sentences = _SENTENCE_END.split(lines[-1][-MAX_CHARACTERS:].strip())
     last = next((s for s in reversed(sentences) if re.search(r"\d", s)), sentences[-1])
-    if NO_ANSWER.search(last):
+    if NO_ANSWER.search(last.rpartition(":")[2]):
         return numbers
     return numbers + _stated(last, "last line", language, leading=False)
 

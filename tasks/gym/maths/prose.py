@@ -50,6 +50,8 @@ _COMMAND_NAME = re.compile(r"\\[A-Za-z]+")
 _NAME_LAST = re.compile(r"\S{1,20}\s*$")
 _STYLE = re.compile(r"\\(?:mathbf|textbf|boldsymbol|mathrm)\{([^{}\\]*)\}")
 _EQUALS = re.compile(r"(?<![<>!:=\\])=(?!=)")
+_COMPARED_WITH = re.compile(r"(=\s*[\\$]{0,2}\d[\d.,]*)\s(?:more|less|fewer)\s+than\s(?!\s*\d).*")
+"""The result of a calculation with what it is compared with: `20 - 7 = 13 more than Tommy`."""
 _AFTER = re.compile(rf"\s?((?:[^\W\d_]|[{units.MARKS}])+|[%°])")
 _NOTE = re.compile(r"([^()]+?)\s+\(([^()]*)\)")
 _OPENING = re.compile(
@@ -69,6 +71,8 @@ def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False)
     if not phrase or phrase[-1] == "?":
         return ()
     phrase = spelled_beside_digits(phrase, language)
+    if not leading:
+        phrase = _COMPARED_WITH.sub(r"\1", phrase)
     known = leading and not by_colon and language.startswith("en")
     if _alters(phrase, language, known=known, last=not leading):
         return ()
@@ -82,7 +86,8 @@ def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False)
     if sides and right.strip(" $.") and not is_number(left, language):
         if _is_uncertain(left, language):
             return ()
-        return stated(_undelimited(left, right), language, leading=True)
+        own_words = by_colon or not leading
+        return stated(_undelimited(left, right), language, leading=True, by_colon=own_words)
     return _numbers(phrase, language, leading)
 
 

@@ -1,4 +1,4 @@
-r"""One value for one gold: per cent, bases, rounding and named events are read in one way only.
+r"""One value for one gold: per cent, dozens, bases and named events are read in one way only.
 
 The problem says what it asks for (`the percentage`, `in base 7`, `P(X=6)`); where it does not, the
 gold decides. So `50\%` is never both 50 and 0.5, and `21_7` is 15 unless base 7 was asked for.
@@ -42,6 +42,7 @@ class Asked:
     """What a problem says about the form of its answer; nothing if its text is not known."""
 
     percent: bool = False
+    dozens: bool = False
     bases: frozenset[int] = frozenset()
     calls: frozenset[str] = frozenset()
     """Calls with a number inside, without spaces: P(X=6)."""
@@ -53,6 +54,7 @@ class Asked:
         bases |= {base for word, base in _NAMED_BASES.items() if word in text.casefold()}
         return cls(
             percent=_PERCENT.search(text) is not None,
+            dozens="dozen" in text.casefold(),
             bases=frozenset(bases),
             calls=frozenset(_calls(text)),
         )
@@ -69,11 +71,12 @@ class Asked:
 
     def read(self, answer: Answer, gold: Answer) -> Answer:
         """Return an answer as the problem and the gold want it read."""
+        answer = _in_ones(answer, keep=self.dozens or has_unit(gold, units.DOZEN))
         return self._percent(self._base(answer, gold), self.in_percent(gold))
 
     def in_percent(self, gold: Answer) -> bool:
         """Say whether a bare number is a number of hundredths."""
-        return self.percent or has_percent(gold)
+        return self.percent or has_unit(gold, units.PERCENT)
 
     def _base(self, answer: Answer, gold: Answer) -> Answer:
         if answer.kind != "based" or gold.kind == "based":
@@ -104,9 +107,22 @@ class Asked:
         )
 
 
-def has_percent(answer: Answer) -> bool:
-    """Say whether an answer, or a part of it, has the sign."""
-    return answer.unit >= units.PERCENT or any(map(has_percent, answer.parts))
+def has_unit(answer: Answer, unit: frozenset[str]) -> bool:
+    """Say whether an answer, or a part of it, has a unit."""
+    return answer.unit >= unit or any(has_unit(part, unit) for part in answer.parts)
+
+
+def _in_ones(answer: Answer, *, keep: bool) -> Answer:
+    """Return 36 for 3 dozen, where dozens are not to be kept."""
+    if keep or answer.term is None or not answer.unit >= units.DOZEN:
+        return answer
+    twelve = Term("num", value=Fraction(12))
+    return replace(
+        answer,
+        unit=answer.unit - units.DOZEN,
+        text=f"{answer.text} times 12",
+        term=Term("*", (answer.term, twelve)),
+    )
 
 
 def value(number: str, answer: Answer) -> Answer:

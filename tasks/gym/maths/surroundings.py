@@ -44,7 +44,7 @@ _SCALE = re.compile(
     r"ribu|juta|miliar|nghìn|ngàn|triệu|tỷ|mil|millones|milhões|millions|tausend|Millionen|"
     r"ล้าน|แสน|หมื่น|พัน|百万|[万亿萬億千]|k|per\s?cent)(?![A-Za-z])"
 )
-_APPLIED = {"hundred": "*100", "dozen": "*12", "k": "*1000", "percent": "%", "per cent": "%"}
+_APPLIED = {"hundred": "*100", "k": "*1000", "percent": "%", "per cent": "%"}
 _OPENED = r"[\s$(]*(?:\\[(\[]\s*)?"
 # "-$\boxed{5}$", "minus \boxed{5}"; the minus of "- $\boxed{5}$" is the bullet of a list.
 _MINUS_BEFORE = re.compile(

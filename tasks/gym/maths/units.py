@@ -7,6 +7,7 @@ import math
 import re
 
 PERCENT = frozenset({"%"})
+DOZEN = frozenset({"dozen"})
 _SCALE_WORDS = {
     10**3: "thousand ribu nghìn ngàn mil mille tausend พัน 千",
     10**4: "หมื่น 万 萬",

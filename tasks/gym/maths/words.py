@@ -72,9 +72,13 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 _CONTRACTED = r"\w+n['’‘ʼ´`]t(?!\w)"
 JOINT = rf"(?:,?\s{{0,3}}{_pattern(_OR, _SHORT_OR, _TO, _AND)}\s{{0,3}})"
 """Source of a pattern: words between two numbers that are alternatives, a range or a list."""
+_RESTATED = "that's|that|this|should|must|comes|c'est|cela|das|eso|isso"
 ANY_OR = _pattern(_OR, _SHORT_OR)
-TURN = rf"(?:{_pattern(_ALTERNATIVE, _SHORT_OR, _TURNS)}[\s,:，：、]{{0,3}}){{1,2}}"
-"""Source of a pattern: begins a sentence that replaces an answer, or adds one: `Or maybe 6.`"""
+TURN = (
+    rf"(?:{_pattern(_ALTERNATIVE, _SHORT_OR, _TURNS)}[\s,:，：、]{{0,3}}){{1,3}}"
+    rf"(?:{_pattern(_FILLERS, _RESTATED)}\s{{0,3}}){{0,4}}"
+)
+"""Source of a pattern: begins a sentence that replaces an answer, or adds one: `No, it is 6.`"""
 PERHAPS = _compiled(
     rf"[\s,;$(]*(?:{_pattern(_OR)}\s*)?{_pattern(_UNSURE)}(?:\s*{_pattern(_FILLERS)})?[\s$:]*"
 )
@@ -188,7 +192,7 @@ COUNTERFACTUAL = _compiled(
 NO_ANSWER = _compiled(
     r"(?<!\w)(?:impossible|cannot|can['’]t|unable|insufficient|unknown|undetermined|undefined|"
     r"not\s+(?:enough|known|possible|clear)|no\s+(?:way|solution|answer)|don['’]t\s+know|"
-    r"mistake\w*|nobody|no\s+one|wrong|ruled\s+out|answering|guess\w*|class\s+got|see\s+\w+\s+\d|"
+    r"mistaken?|nobody|no\s+one|wrong|ruled\s+out|answering|guess\w*|class\s+got|see\s+\w+\s+\d|"
     r"(?:the|an?|this|my|final)\s+answer)(?!\w)"
 )
 """In a last sentence without a mark: it states no answer (`It is impossible to find f(0)`)."""

@@ -53,6 +53,9 @@ def test_the_last_number_counts_where_nothing_announces_the_first() -> None:
     [
         "Then subtract from the total: 20 eggs - 7 eggs = 13 eggs",
         "so much per year: $1/month * 13 months/year = $13/year",
+        "Therefore, they have 6 + 7 = 13 dice altogether",
+        "Lilia earned $6 + $7 = $13 for selling 14 peaches",
+        "Lilia has $20 - $7 = $13 more than Tommy",
         "either 12 or x = 13",
         "not x = 13",
         "I first thought 13 but that is wrong",
@@ -62,7 +65,18 @@ def test_an_equation_in_words_states_its_last_side_unless_it_is_denied(sentence:
     found = stated(sentence, "en", leading=False)
 
     assert [] == [value for value in found if "13" not in value]
-    assert bool(found) == sentence.startswith(("Then", "so much"))
+    assert bool(found) == sentence.startswith(("The", "so much", "Lilia"))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Thus, Sammy made 20 - 7 = 13 mistakes.",
+        "To express the answer as a percentage: 13 / 100 * 100 = 13",
+    ],
+)
+def test_a_last_line_that_calculates_states_its_result(sentence: str) -> None:
+    assert ["13"] == [place.text.removesuffix(" mistakes.") for place in lenient(sentence, "en")]
 
 
 @pytest.mark.parametrize(

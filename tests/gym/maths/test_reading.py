@@ -97,6 +97,29 @@ def test_digits_in_a_base_are_their_value_unless_the_base_was_asked_for(
     assert [float(right)] * 2 == score(prompt, gold, response)
 
 
+@pytest.mark.parametrize(
+    ("prompt", "gold", "answer", "right"),
+    [
+        ("How many eggs are there?", "12", "12 dozen", False),
+        ("How many eggs are there?", "36", "3 dozen", True),
+        ("How many eggs are there?", "36", "3 dozen eggs", True),
+        ("How many dozen eggs are there?", "3", "3 dozen", True),
+        ("How many dozens of eggs are there?", "3", "3 dozens", True),
+        ("How many eggs are there?", "3 dozen", "3 dozen", True),
+        ("How many eggs are there?", "3 dozen", "3", True),
+    ],
+)
+def test_a_dozen_is_twelve_unless_the_problem_or_the_gold_counts_in_dozens(
+    prompt: str, gold: str, answer: str, right: bool
+) -> None:
+    boxed = (rf"\boxed{{{answer}}}", rf"\boxed{{\text{{{answer}}}}}", f"Answer: {answer}")
+    for response in boxed:
+        assert [float(right)] * 2 == score(prompt, gold, response)
+    assert float(right) == score(prompt, gold, f"So the answer is {answer}.")[0]
+    number, _, words = answer.partition(" ")
+    assert [float(right)] * 2 == score(prompt, gold, rf"$\boxed{{{number}}}$ {words}.")
+
+
 def test_the_probability_of_another_event_is_no_answer() -> None:
     prompt = "X is a number of heads. Find $P(X=6)$."
 
