@@ -2,32 +2,39 @@
 
     python -m tests.examiner.free_rewards DATA --out FILE
 
-The texts are those of `tasks/gym/degenerate.py`, which an evaluation scores beside a model.
+The texts are those of `tasks/gym/degenerate.py`, which an evaluation scores beside a model; the
+public sets are those of `data_schemas/public_sets.py`, read as curation reads them.
 """
 
 import argparse
 import json
 import random
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from data_schemas.prompts import Message, Problem, Role
-from tasks.curation.marketplace.drawing import DRAWERS, draw_items
+from data_schemas.public_sets import SETS
+from data_schemas.quarantine import Quarantined
+from data_schemas.settings import Source
+from tasks.curation.adapters.table import read_file
+from tasks.curation.ingest import ingest, locate, raw_files
+from tasks.curation.marketplace.drawing import DRAWERS, SCHOOL, draw_items
 from tasks.gym import table
-from tasks.gym.degenerate import MAX_PROBLEMS, TEXTS, free_scores, spread
+from tasks.gym.degenerate import MAX_PROBLEMS, TEXTS, free_scores, is_scored, spread
 from tasks.platform.command_line import run
-from tests.examiner import sources
 
 SEED = 0
 PUBLIC = 20
 """Problems of a public set."""
+SILENT = "bfcl, where silence is right"
 
 
 def draw_families(data: Path) -> Iterator[tuple[str, list[Problem]]]:
     """Yield each family with its problems, evenly spread."""
-    for domain in DRAWERS:
+    for domain in DRAWERS | SCHOOL:
         rng = random.Random(SEED)
         items = draw_items(rng, domain, problems=True)
         drawn = [next(items) for _ in range(MAX_PROBLEMS)]
@@ -47,21 +54,39 @@ def draw_families(data: Path) -> Iterator[tuple[str, list[Problem]]]:
                 for place, item in enumerate(drawn)
             ],
         )
-    mixed: dict[str, list[Problem]] = {}
-    for name, read in sources.READERS.items():
-        by_source: dict[str, list[Problem]] = {}
-        for question in read(data):
-            by_source.setdefault(question.problem.source, []).append(question.problem)
-        for source, problems in by_source.items():
-            mixed.setdefault(source, []).extend(spread(problems, PUBLIC))
-            yield f"{name}: {source}", spread(problems, PUBLIC)
-    # Half of these call nothing: what silence earns where problems that need a call are among them.
-    yield "bfcl and bfcl_silent, mixed", mixed.get("bfcl", [])
+    families: dict[str, list[Problem]] = {}
+    for problem in read_public(data):
+        names = [f"{problem.source}: {problem.verifier}"]
+        if problem.verifier == "bfcl_calls" and not json.loads(problem.answer)["calls"]:
+            names.append(SILENT)
+        for name in names:
+            families.setdefault(name, []).append(problem)
+    for name, problems in sorted(families.items()):
+        yield name, spread(problems, PUBLIC)
+
+
+def read_public(data: Path) -> Iterator[Problem]:
+    """Read the public sets that are in a folder; the ones without a verdict here are left out."""
+    parts = [entry.removeprefix("evaluation:").partition("=") for entry in SETS]
+    found = [
+        Source(adapter=adapter, path=str(data / path))
+        for adapter, _, path in parts
+        if (data / path).exists()
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        ingest(found, SEED, Path(folder))
+        for file in raw_files(Path(folder)):
+            path = locate(Path(folder), file)
+            for items in read_file(file.adapter, file.source, path, file.mapping):
+                if not isinstance(items, Quarantined):
+                    records = (item.record for item in items)
+                    yield from (
+                        one for one in records if isinstance(one, Problem) and is_scored(one)
+                    )
 
 
 def measure(data: Path) -> list[dict[str, object]]:
     """Return the best text of every family."""
-
     console = Console(width=120)
     rows: list[dict[str, object]] = []
     for name, problems in draw_families(data):

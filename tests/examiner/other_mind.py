@@ -33,7 +33,15 @@ from tasks.platform.command_line import run
 from tests.examiner.case import Case
 from tests.examiner.scoring import Foreign
 from tests.examiner.timing import math_verify
-from tests.examiner.unseen import Unseen, build_problem, half_of, read_reasoning, read_rows, wilson
+from tests.examiner.unseen import (
+    Unseen,
+    build_problem,
+    half_of,
+    read_reasoning,
+    read_rows,
+    recorded_right,
+    wilson,
+)
 
 VERIFIERS = ("final_answer", "rule_answer")
 MATH_VERIFY_S = 5.0
@@ -140,7 +148,7 @@ def _recorded(data: Path) -> Iterator[Unseen]:
     for verifier in VERIFIERS:
         for row in read_rows(data / "qwen_math_graded/graded.jsonl"):
             problem = build_problem(str(row["question"]), {"value": row["gold"]}, verifier)
-            text, right = str(row["response"]), bool(row["verdict"])
+            text, right = str(row["response"]), recorded_right(row)
             yield Unseen("recorded verdict", "tune", problem, text, right)
         solutions = data / "gsm8k_model_solutions/solutions.parquet"
         for row in pd.read_parquet(solutions).to_dict("records") if solutions.is_file() else ():
@@ -251,7 +259,11 @@ Key = tuple[str, str, str, bool]
 
 
 def examine(data: Path, seed: int, asked: int, python: str | None, wrong: Path | None) -> Any:
-    """Count false verdicts, ours and others', by kind, half and verifier."""
+    """Count false verdicts, ours and others', by kind, half and verifier.
+
+    Args:
+        wrong: file for every case that we or another grader judge falsely.
+    """
     kinds: dict[Key, list[Unseen]] = defaultdict(list)
     for case in draw(data, seed):
         kinds[case.what, case.half, case.problem.verifier, case.right].append(case)
@@ -260,24 +272,31 @@ def examine(data: Path, seed: int, asked: int, python: str | None, wrong: Path |
     for (what, half, verifier, right), cases in sorted(kinds.items()):
         verdicts = table.score_batch([c.problem for c in cases], [c.response for c in cases])
         false = [(v.score == 1.0) != right for v in verdicts]
-        row: dict[str, object] = {"what": what, "half": half, "verifier": verifier}
-        row |= {"false": "rejected" if right else "accepted", "ours": rate(sum(false), len(false))}
-        chosen = random.Random(seed).sample(range(len(cases)), min(asked, len(cases)))
+        kind = {"what": what, "half": half, "verifier": verifier}
+        kind["false"] = "rejected" if right else "accepted"
+        row: dict[str, object] = {**kind, "ours": rate(sum(false), len(false))}
+        wrongly: dict[int, list[str]] = {p: ["ours"] for p, one in enumerate(false) if one}
         if verifier == "final_answer":
-            row |= others.rates([cases[place] for place in chosen], [false[p] for p in chosen])
+            chosen = random.Random(seed).sample(range(len(cases)), min(asked, len(cases)))
+            theirs = others.false([cases[place] for place in chosen])
+            row |= _rates(theirs, [false[place] for place in chosen])
+            for name, verdict in theirs.items():
+                for place, is_false in zip(chosen, verdict, strict=True):
+                    if is_false:
+                        wrongly.setdefault(place, []).append(name)
         rows.append(row)
         lines += [
             json.dumps(
                 {
-                    **row,
-                    "gold": c.problem.answer,
-                    "response": c.response[-300:],
-                    "detail": v.detail,
+                    **kind,
+                    "by": wrongly[place],
+                    "gold": cases[place].problem.answer,
+                    "response": cases[place].response[-300:],
+                    "detail": verdicts[place].detail,
                 },
                 ensure_ascii=False,
             )
-            for c, v, is_false in zip(cases, verdicts, false, strict=True)
-            if is_false
+            for place in sorted(wrongly)
         ]
     table.close()
     others.close()
@@ -295,6 +314,19 @@ def rate(count: int, total: int) -> dict[str, object]:
     }
 
 
+def _rates(theirs: dict[str, list[bool]], ours: Sequence[bool]) -> dict[str, object]:
+    """Return each grader's false verdicts, and how often it and we disagree."""
+    rows: dict[str, object] = {}
+    for name, false in theirs.items():
+        pairs = list(zip(ours, false, strict=True))
+        rows[name] = {
+            **rate(sum(false), len(false)),
+            "only_ours_false": sum(a and not b for a, b in pairs),
+            "only_theirs_false": sum(b and not a for a, b in pairs),
+        }
+    return rows
+
+
 class _Others:
     """Graders of other projects."""
 
@@ -302,22 +334,16 @@ class _Others:
         self._pool = WorkerPool(1)
         self._foreign = Foreign(python) if python else None
 
-    def rates(self, cases: Sequence[Unseen], ours: Sequence[bool]) -> dict[str, object]:
-        """Return each grader's false verdicts, and how often it and we disagree."""
+    def false(self, cases: Sequence[Unseen]) -> dict[str, list[bool]]:
+        """Say of each grader which cases it judges falsely."""
         found = {"math_verify": self._math_verify(cases)}
         for name in ("verl prime_math", "opencompass"):
             if self._foreign is not None and name in self._foreign.checkers:
                 found[name] = [self._ask(name, case) for case in cases]
-        rows: dict[str, object] = {}
-        for name, accepted in found.items():
-            false = [a != case.right for a, case in zip(accepted, cases, strict=True)]
-            pairs = list(zip(ours, false, strict=True))
-            rows[name] = {
-                **rate(sum(false), len(false)),
-                "only_ours_false": sum(a and not b for a, b in pairs),
-                "only_theirs_false": sum(b and not a for a, b in pairs),
-            }
-        return rows
+        return {
+            name: [one != case.right for one, case in zip(accepted, cases, strict=True)]
+            for name, accepted in found.items()
+        }
 
     def close(self) -> None:
         """End the processes."""
@@ -344,7 +370,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--asked", type=int, default=300, help="cases per kind for other graders")
     parser.add_argument("--python", help="Python of the environment with other graders")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--wrong", type=Path, help="file for every false verdict of ours")
+    parser.add_argument("--wrong", type=Path, help="file for every false verdict, and whose")
     options = parser.parse_args(arguments)
     rows = examine(options.data, options.seed, options.asked, options.python, options.wrong)
     command = (

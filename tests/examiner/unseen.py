@@ -333,7 +333,12 @@ def read_rows(path: Path) -> list[dict[str, object]]:
     """Read a file of JSON lines; none where it is absent."""
     if not path.is_file():
         return []
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+
+
+def recorded_right(row: dict[str, object]) -> bool:
+    """Say whether a graded response is right; the record's grader does not read `10{,}000`."""
+    return bool(row["verdict"]) or str(row["gold"]).replace("{,}", "") == row["pred"]
 
 
 def draw(data: Path, seed: int) -> Iterator[Unseen]:
@@ -459,7 +464,7 @@ def _recorded(data: Path) -> Iterator[Unseen]:
         gold, text = str(row["gold"]), str(row["response"])
         problem = build_problem(str(row["question"]), {"value": gold}, "final_answer")
         half = half_of(str(row["id"]))
-        yield Unseen("recorded solutions", half, problem, text, bool(row["verdict"]))
+        yield Unseen("recorded solutions", half, problem, text, recorded_right(row))
     for row in read_rows(data / "olympiadbench/test.jsonl"):
         golds = row["final_answer"]
         gold = str(golds[0] if isinstance(golds, list) else golds).strip("$")
