@@ -16,7 +16,7 @@ import argparse
 import json
 import random
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -43,6 +43,7 @@ from tests.examiner.unseen import (
     wilson,
 )
 
+EVIDENCE = Path(__file__).with_name("other_mind.json")
 VERIFIERS = ("final_answer", "rule_answer")
 MATH_VERIFY_S = 5.0
 SUBJECTS = ("the answer", "our answer", "the final answer", "so the answer", "the required answer")
@@ -255,14 +256,27 @@ def _choices(data: Path, rng: random.Random) -> Iterator[Unseen]:
                     yield Unseen(name, half_of(form), problem, text, letter == right)
 
 
+READ = {
+    ("altered in prose", "accepted"): "the phrase states another value, none or several; the last number was taken",
+    ("box in a phrase", "accepted"): "what stands beside the box applies to it or denies it; its content alone was taken",
+    ("box in a phrase", "rejected"): "\\mathrm around a number is style",
+    ("denied in prose", "accepted"): "the sentence denies or takes back the number; the number was taken",
+    ("falsified gold", "accepted"): "golds are compared within a relative tolerance, or 1/100 is taken for per cent",
+    ("recorded verdict", "accepted"): "per cent nobody asked for (100 for 1), or a gold with {,} that takes 9999",
+    ("recorded verdict", "rejected"): "A: 47 on a line of its own is no mark that they know",
+    ("reference in a box", "rejected"): "the gold in its own spelling: a matrix, a unit in \\mbox",
+    ("stated in prose", "rejected"): "words after the number (apples, in all) or a verb (works out to) that they do not read",
+}  # fmt: skip
+"""What became of each kind of disagreement when it was read; the known verdict is right in all."""
+UNREAD = "not read yet"
 Key = tuple[str, str, str, bool]
 
 
-def examine(data: Path, seed: int, asked: int, python: str | None, wrong: Path | None) -> Any:
+def examine(data: Path, seed: int, asked: int, python: str | None) -> tuple[Any, list[str]]:
     """Count false verdicts, ours and others', by kind, half and verifier.
 
-    Args:
-        wrong: file for every case that we or another grader judge falsely.
+    Returns:
+        The counts, and a line for every case that we or another grader judge falsely.
     """
     kinds: dict[Key, list[Unseen]] = defaultdict(list)
     for case in draw(data, seed):
@@ -300,9 +314,7 @@ def examine(data: Path, seed: int, asked: int, python: str | None, wrong: Path |
         ]
     table.close()
     others.close()
-    if wrong is not None:
-        wrong.write_text("\n".join(lines) + "\n", "utf-8")
-    return rows
+    return rows, lines
 
 
 def rate(count: int, total: int) -> dict[str, object]:
@@ -312,6 +324,25 @@ def rate(count: int, total: int) -> dict[str, object]:
         "of": total,
         "interval": [round(end, 4) for end in wilson(count, total)],
     }
+
+
+def classed(lines: Sequence[str]) -> list[dict[str, object]]:
+    """Class the cases in which graders disagree: how many, who judges falsely, why, an example."""
+    classes: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for case in map(json.loads, lines):
+        if case["verifier"] == "final_answer" and case["by"] != ["ours"]:
+            classes[case["what"], case["false"]].append(case)
+    return [
+        {
+            "class": f"{what}, {kind}",
+            "n": len(cases),
+            "judged falsely by": Counter(name for case in cases for name in case["by"]),
+            "read": READ.get((what, kind), UNREAD),
+            "example": f"gold {json.loads(cases[0]['gold'])['value']!r}: "
+            f"...{cases[0]['response'][-60:]!r}",
+        }
+        for (what, kind), cases in sorted(classes.items())
+    ]
 
 
 def _rates(theirs: dict[str, list[bool]], ours: Sequence[bool]) -> dict[str, object]:
@@ -372,13 +403,16 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--wrong", type=Path, help="file for every false verdict, and whose")
     options = parser.parse_args(arguments)
-    rows = examine(options.data, options.seed, options.asked, options.python, options.wrong)
+    rows, lines = examine(options.data, options.seed, options.asked, options.python)
+    if options.wrong:
+        options.wrong.write_text("\n".join(lines) + "\n", "utf-8")
     command = (
         f"python -m tests.examiner.other_mind DATA --seed {options.seed} --asked {options.asked}"
     )
     command += " --python PYTHON" if options.python else ""
     if options.out:
-        text = json.dumps({"command": command, "rows": rows}, indent=1, ensure_ascii=False)
+        found = {"command": command, "disagreements": classed(lines), "rows": rows}
+        text = json.dumps(found, indent=1, ensure_ascii=False)
         options.out.write_text(text + "\n", "utf-8")
     for row in rows:
         print(*row.values(), sep=" | ")  # noqa: T201 - the result of the command

@@ -1,7 +1,9 @@
 """Golds that are falsified are of other values."""
 
+import json
+
 from tasks.gym.maths.verdict import same_answer
-from tests.examiner.other_mind import falsified, rate
+from tests.examiner.other_mind import EVIDENCE, UNREAD, falsified, rate
 
 
 def test_a_falsified_gold_has_another_value() -> None:
@@ -14,3 +16,13 @@ def test_a_falsified_gold_has_another_value() -> None:
 
 def test_a_rate_states_its_interval() -> None:
     assert {"count": 0, "of": 3000, "interval": [0.0, 0.0013]} == rate(0, 3000)
+
+
+def test_every_disagreement_with_another_grader_was_read_and_we_are_right_in_each() -> None:
+    found = json.loads(EVIDENCE.read_text("utf-8"))
+
+    classes = found["disagreements"]
+    assert classes
+    assert [] == [one["class"] for one in classes if one["read"] == UNREAD]
+    assert [] == [one["class"] for one in classes if "ours" in one["judged falsely by"]]
+    assert 0 == sum(row["ours"]["count"] for row in found["rows"])
