@@ -88,6 +88,18 @@ class StoreRef(BaseModel):
     tracking_uri: str = Field(description="MLflow tracking URI")
 
 
+STAGES = {
+    "post_training": (
+        *("ingest/base", "ingest", "curate", "sft/reasoning", "sft/commerce", "merge", "grade"),
+        *("rl/one", "evaluate/rl/one", "rl/two", "evaluate/rl/two"),
+        *("evaluate/base", "evaluate/sft/reasoning", "evaluate/sft/commerce", "evaluate/merged"),
+        *("compare", "release"),
+    )
+}
+"""Stages of a workflow that leave a record, in the order in which they run; what settings add to
+them has no number."""
+
+
 class Execution(BaseModel):
     """One run of a workflow. Never part of a cache key."""
 

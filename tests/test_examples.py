@@ -60,7 +60,7 @@ def test_three_tables_of_a_shop_become_a_model_with_one_command(tmp_path: Path):
     assert 0 == done.returncode, said
     assert "  kept        320 of 380: 120 problems, 140 demonstrations, 60 held out" in said
     assert "sft/reasoning: no source has demonstrations for it; the base is passed on" in said
-    assert re.search(r"^curate +[\d.]+ s   200 rows in, 320 out", said, re.MULTILINE)
+    assert re.search(r"^ 3/17 curate +[\d.]+ s   320 of 380 kept", said, re.MULTILINE)
     assert "elease" in said
     assert (tmp_path / "runs" / "index.html").is_file()
     (report,) = (tmp_path / "runs" / "reports").glob("*[0-9a-f].html")

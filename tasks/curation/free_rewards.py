@@ -15,6 +15,7 @@ from data_schemas.arrow import parse_rows
 from data_schemas.prompts import Problem
 from data_schemas.reports import EchoScore
 from tasks.curation.cleaning.verification import Score
+from tasks.curation.ingest import GENERATED
 from tasks.gym.degenerate import OWN, TEXTS, echo_scores, is_scored, spread, texts_of
 from tasks.plugins import is_reference
 
@@ -54,8 +55,9 @@ def measure(problems: Path, score: Score) -> Free:
 
 
 def _tell(free: Free) -> None:
-    for source, verifiers in free.items():
-        for verifier, one in verifiers.items():
+    """Warn of sources of a user's own: nobody can change what the project itself generates."""
+    for source in free.keys() - GENERATED.keys():
+        for verifier, one in free[source].items():
             if one.score >= MUCH:
                 _LOG.warning(
                     "%s: %.0f %% of the reward of %s is free; it goes to a text that does no task "

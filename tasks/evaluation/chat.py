@@ -1,46 +1,113 @@
-"""Talk to a model in the terminal, with the embedded engine.
+"""Talk to a model in the terminal, or serve it to programs, with the embedded engine.
 
 eachprompt chat models:/eachprompt-tiny@released
+
+`--serve PORT` answers POST /v1/chat/completions as OpenAI's interface does, for this machine only.
+What such a request asks for and is not here (streams, several answers, tools) is refused by name.
+Larger models and many users are vLLM's business: the model card has its command.
 """
 
 import argparse
+import json
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+from typing import Literal
 
 import click
+from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.prompts import Message, Role
-from tasks.engines.chat import load_tokenizer, render_prompt
+from data_schemas.rollouts import Rollout, StopReason
+from tasks.engines.chat import load_tokenizer, render_prompt, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
+from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
+from tasks.gym.serving.endpoint import Limits, Routes, bad_request, listen, request_of
 from tasks.models.model_folder import check_model_folder, local_folder, read_config
 from tasks.platform.command_line import positive, run
 from tasks.provenance.lineage.base_model import find_base
 from tasks.store.location import existing_store
 
-THOUGHT_ENDS = "</think>"
 EXAMPLES = """examples:
   eachprompt chat models:/eachprompt-tiny@released
   eachprompt chat path/to/model --temperature 0
   echo "What is 3 + 4?" | eachprompt chat ""     (the shipped base model)
+  eachprompt chat models:/eachprompt-tiny@released --serve 8000
 """
+HOST = "127.0.0.1"
+
+
+class Asked(BaseModel):
+    """Body of POST /v1/chat/completions; absent values are those of the command line."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    messages: tuple[Message, ...] = Field(min_length=1)
+    model: str = ""
+    """Any name: one model is served."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+    temperature: float | None = Field(default=None, ge=0.0, le=2.0)
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
+    min_p: float = Field(default=0.0, ge=0.0, lt=1.0)
+    seed: int | None = Field(default=None, ge=0, lt=2**32)
+    stop: str | tuple[str, ...] = ()
+    n: Literal[1] = 1
+    stream: Literal[False] = False
+    user: str = ""
+
+
+class Model:
+    """A model that answers dialogues; its positions limit how long they are."""
+
+    def __init__(self, folder: Path, engine: RolloutEngine) -> None:
+        self.tokenizer = load_tokenizer(folder)
+        self._engine = engine
+        self._turn = threading.Lock()
+        positions = read_config(folder).get("max_position_embeddings")
+        self._positions = positions if isinstance(positions, int) else None
+
+    def has_room(self, turns: Sequence[Message], sampling: Sampling) -> bool:
+        """True if a prompt and its answer fit the positions."""
+        if self._positions is None:
+            return True
+        return (
+            len(render_prompt(self.tokenizer, turns)) + sampling.max_new_tokens <= self._positions
+        )
+
+    def answer(self, turns: Sequence[Message], sampling: Sampling) -> Rollout:
+        """Continue a dialogue; one at a time.
+
+        Raises:
+            SettingsError: the dialogue is longer than the positions of the model.
+        """
+        prompt = render_prompt(self.tokenizer, turns)
+        if not self.has_room(turns, sampling):
+            room = (self._positions or 0) - sampling.max_new_tokens
+            raise SettingsError(
+                f"{len(prompt)} tokens are more than the {room} that the model has "
+                "positions for, before its answer; write less, or set --max_new_tokens lower"
+            )
+        with self._turn:
+            (rollout,) = self._engine.generate([Request(f"turn/{len(turns)}", prompt, 1)], sampling)
+        return rollout
 
 
 class Conversation:
     """The turns so far. The oldest are forgotten when the positions of the model are used up."""
 
-    def __init__(self, folder: Path, engine: RolloutEngine, sampling: Sampling) -> None:
-        self._tokenizer = load_tokenizer(folder)
-        self._engine = engine
+    def __init__(self, model: Model, sampling: Sampling) -> None:
+        self._model = model
         self._sampling = sampling
         self._turns: list[Message] = []
-        positions = read_config(folder).get("max_position_embeddings")
-        self._room = positions - sampling.max_new_tokens if isinstance(positions, int) else None
 
     def answer(self, text: str) -> str:
         """Answer a user's turn; what the model thinks is shown, and is no part of later prompts.
@@ -49,24 +116,84 @@ class Conversation:
             SettingsError: the turn alone is longer than the positions of the model.
         """
         self._turns.append(Message(role=Role.USER, content=text))
-        prompt = render_prompt(self._tokenizer, self._turns)
-        while self._room is not None and len(prompt) > self._room:
-            if len(self._turns) == 1:
-                self._turns.clear()
-                raise SettingsError(
-                    f"{len(prompt)} tokens are more than the {self._room} that the model has "
-                    "positions for, before its answer; write less, or set --max_new_tokens lower"
-                )
+        while len(self._turns) > 1 and not self._model.has_room(self._turns, self._sampling):
             del self._turns[:2]
-            prompt = render_prompt(self._tokenizer, self._turns)
-        request = Request(f"turn/{len(self._turns)}", prompt, 1)
-        (rollout,) = self._engine.generate([request], self._sampling)
-        response = str(
-            self._tokenizer.decode(rollout.response_tokens.tolist(), skip_special_tokens=True)
-        ).strip()
-        said = response.rpartition(THOUGHT_ENDS)[2].strip()
+        try:
+            rollout = self._model.answer(self._turns, self._sampling)
+        except SettingsError:
+            self._turns.clear()
+            raise
+        response = response_text(self._model.tokenizer, rollout.response_tokens.tolist()).strip()
+        said = response.rpartition(THINK_CLOSE)[2].strip()
         self._turns.append(Message(role=Role.ASSISTANT, content=said))
         return response
+
+
+def serve(model: Model, name: str, sampling: Sampling, port: int) -> ThreadingHTTPServer:
+    """Bind the address of an OpenAI-compatible endpoint; the caller serves and closes it.
+
+    Args:
+        model: answers.
+        name: of the model, in the list of models and in answers.
+        sampling: for requests that say nothing else.
+        port: 0 = any that is free.
+
+    Raises:
+        SettingsError: the address cannot be bound.
+    """
+    listed = {"object": "list", "data": [{"id": name, "object": "model", "owned_by": "eachprompt"}]}
+
+    def complete(body: bytes) -> bytes:
+        asked = request_of(body, Asked)
+        try:
+            rollout = model.answer(asked.messages, _sampling_of(asked, sampling))
+        except SettingsError as error:
+            raise bad_request(str(error)) from error
+        return json.dumps(_completion(model, name, rollout)).encode()
+
+    routes: Routes = {
+        ("POST", "/v1/chat/completions"): complete,
+        ("GET", "/v1/models"): lambda _: json.dumps(listed).encode(),
+    }
+    return listen(routes, HOST, port, Limits())
+
+
+def _sampling_of(asked: Asked, default: Sampling) -> Sampling:
+    limit = asked.max_completion_tokens or asked.max_tokens
+    return Sampling(
+        max_new_tokens=limit or default.max_new_tokens,
+        temperature=default.temperature if asked.temperature is None else asked.temperature,
+        seed=default.seed if asked.seed is None else asked.seed,
+        top_p=asked.top_p,
+        min_p=asked.min_p,
+        stop=(asked.stop,) if isinstance(asked.stop, str) else asked.stop,
+        record_routes=False,
+    )
+
+
+def _completion(model: Model, name: str, rollout: Rollout) -> dict[str, object]:
+    """Return the body of an answer; what was thought is in a field of its own, as of vLLM."""
+    response = response_text(model.tokenizer, rollout.response_tokens.tolist()).strip()
+    thought, ended, said = response.rpartition(THINK_CLOSE)
+    message: dict[str, object] = {"role": "assistant", "content": said.strip()}
+    if ended:
+        message["reasoning_content"] = thought.removeprefix(THINK_OPEN).strip()
+    num_prompt, num_response = len(rollout.prompt_tokens), len(rollout.response_tokens)
+    is_cut = rollout.stop_reason is StopReason.LENGTH
+    return {
+        "id": f"chatcmpl-{time.time_ns():x}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": name,
+        "choices": [
+            {"index": 0, "message": message, "finish_reason": "length" if is_cut else "stop"}
+        ],
+        "usage": {
+            "prompt_tokens": num_prompt,
+            "completion_tokens": num_response,
+            "total_tokens": num_prompt + num_response,
+        },
+    }
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -82,6 +209,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--max_new_tokens", type=positive, default=128)
     parser.add_argument("--temperature", type=float, default=0.7, help="0 = the likeliest tokens")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--serve", type=int, metavar="PORT", help="answer programs at 127.0.0.1:PORT, not a person"
+    )
     given = parser.parse_args(arguments)
     if given.temperature < 0:
         raise SettingsError(f"--temperature is {given.temperature}; give 0 or more")
@@ -93,7 +223,17 @@ def main(arguments: Sequence[str]) -> None:
         record_routes=False,
     )
     with closing(open_rollout(MachineSettings(), folder)) as engine:
-        conversation = Conversation(folder, engine, sampling)
+        model = Model(folder, engine)
+        if given.serve is not None:
+            with (
+                serve(model, given.model or folder.name, sampling, given.serve) as server,
+                suppress(KeyboardInterrupt),
+            ):
+                base = f"http://{HOST}:{server.server_address[1]}/v1"
+                click.echo(f"serving on {base}; Ctrl-C ends it", err=True)
+                server.serve_forever()
+            return
+        conversation = Conversation(model, sampling)
         for line in _lines():
             click.echo(conversation.answer(line))
 

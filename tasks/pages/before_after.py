@@ -38,7 +38,7 @@ class BeforeAfter:
 
 
 def before_and_after(
-    before: Path, after: Path, problems: Iterable[Problem]
+    before: Path, after: Path, problems: Iterable[Problem], names: Sequence[str] = ()
 ) -> tuple[BeforeAfter, ...]:
     """Pair the first answers of two models to problems that their ids draw, domain by domain.
 
@@ -48,8 +48,11 @@ def before_and_after(
         before: folder of the evaluation of the first model.
         after: of the last one.
         problems: that were held out.
+        names: of both; without them those of the evaluations.
     """
-    models = [(read_evaluation(folder).model, _first(folder)) for folder in (before, after)]
+    folders = before, after
+    names = names or [read_evaluation(folder).model for folder in folders]
+    models = [(name, _first(folder)) for name, folder in zip(names, folders, strict=True)]
     known = {problem.id: problem for problem in problems}
     common = known.keys() & models[0][1].keys() & models[1][1].keys()
     return tuple(

@@ -54,7 +54,9 @@ td{white-space:nowrap}td a{margin-right:12px}
 </div></section>
 {% endif %}
 </main>
-<footer>Written at the end of every execution. Stages that came from the cache are not counted.\
+<footer>Written at the end of every execution. Stages that came from the cache are not counted. \
+<code>eachprompt compare-runs BEFORE AFTER</code> compares two of them, on a page that is linked \
+here.\
 </footer>
 </body>
 </html>

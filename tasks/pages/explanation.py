@@ -74,7 +74,7 @@ def _when(record: ExecutionRecord) -> str:
 def _settings_changes(before: str, after: str) -> list[str]:
     old, new = flat(json.loads(before)), flat(json.loads(after))
     changed = [
-        f"{name} {_shown(old, name)} -> {_shown(new, name)}"
+        f"{name} {shown(old, name)} -> {shown(new, name)}"
         for name in sorted(old.keys() | new.keys())
         if old.get(name) != new.get(name) or (name in old) != (name in new)
     ]
@@ -98,7 +98,8 @@ def flat(value: object, prefix: str = "") -> dict[str, object]:
     }
 
 
-def _shown(settings: Mapping[str, object], name: str) -> str:
+def shown(settings: Mapping[str, object], name: str) -> str:
+    """Write a value of flat settings in one line, or that there is none."""
     if name not in settings:
         return "(none)"
     text = json.dumps(settings[name], ensure_ascii=False)

@@ -3,7 +3,40 @@
 A string instead of a separate file, because Flyte's code bundles contain modules only.
 """
 
-PAGE = """<!doctype html>
+MACROS = """
+{% macro suite_table(suites) %}
+<div class="card scroll"><table>
+<thead><tr><th></th><th class="n">problems</th>{% for model in suites.models %}\
+<th class="n">{{ model }}</th>{% endfor %}</tr></thead>
+<tbody>
+{% for group in suites.groups %}
+{% if group.title %}<tr class="rule"><th colspan="{{ suites.models|length + 2 }}">\
+{{ group.title }}</th></tr>{% endif %}
+{% for row in group.rows %}
+<tr><th>{{ row.label }}</th><td class="n">{{ row.problems }}</td>
+{% for cell in row.cells %}\
+<td class="heat" style="background:{{ cell.colour }}">{{ cell.text }}</td>{% endfor %}</tr>
+{% endfor %}
+{% endfor %}
+</tbody></table></div>
+{% endmacro %}
+{% macro answer_cards(answers) %}
+{% for one in answers %}
+<details class="card"><summary>{{ one.title }} {% for answer in one.answers %}\
+<span class="pill {{ answer.kind }}">{{ answer.model }}: {{ answer.outcome }}</span> \
+{% endfor %}</summary>
+<table><tbody><tr><th>prompt</th><td><code>{{ one.prompt }}</code></td></tr>
+<tr><th>reference</th><td><code>{{ one.reference }}</code></td></tr>
+{% for answer in one.answers %}<tr><th>{{ answer.model }}</th>\
+<td><code>{{ answer.text }}</code></td></tr>{% endfor %}
+</tbody></table></details>
+{% endfor %}
+{% endmacro %}
+"""
+"""What more than one page shows: accuracy by suite and model, and answers side by side."""
+PAGE = (
+    MACROS
+    + """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -41,36 +74,14 @@ PAGE = """<!doctype html>
 <section><h2>Where?</h2>
 <p class="lede">Share of held-out responses that solve their problem, for every task family, \
 language and source.</p>
-<div class="card scroll"><table>
-<thead><tr><th></th><th class="n">problems</th>{% for model in page.suites.models %}\
-<th class="n">{{ model }}</th>{% endfor %}</tr></thead>
-<tbody>
-{% for group in page.suites.groups %}
-{% if group.title %}<tr class="rule"><th colspan="{{ page.suites.models|length + 2 }}">\
-{{ group.title }}</th></tr>{% endif %}
-{% for row in group.rows %}
-<tr><th>{{ row.label }}</th><td class="n">{{ row.problems }}</td>
-{% for cell in row.cells %}\
-<td class="heat" style="background:{{ cell.colour }}">{{ cell.text }}</td>{% endfor %}</tr>
-{% endfor %}
-{% endfor %}
-</tbody></table></div>
+{{ suite_table(page.suites) }}
 </section>
 {% endif %}
 {% if page.answers %}
 <section><h2>What does it answer?</h2>
 <p class="lede">{{ page.answers|length }} held-out problems that their ids draw, in turn from \
 every task family and language, with the first answer of the first and of the last model.</p>
-{% for one in page.answers %}
-<details class="card"><summary>{{ one.title }} {% for answer in one.answers %}\
-<span class="pill {{ answer.kind }}">{{ answer.model }}: {{ answer.outcome }}</span> \
-{% endfor %}</summary>
-<table><tbody><tr><th>prompt</th><td><code>{{ one.prompt }}</code></td></tr>
-<tr><th>reference</th><td><code>{{ one.reference }}</code></td></tr>
-{% for answer in one.answers %}<tr><th>{{ answer.model }}</th>\
-<td><code>{{ answer.text }}</code></td></tr>{% endfor %}
-</tbody></table></details>
-{% endfor %}
+{{ answer_cards(page.answers) }}
 </section>
 {% endif %}
 {% if page.rules %}
@@ -162,3 +173,4 @@ temperature 1; they are cut, so that no verifier has scored them</span></summary
 </body>
 </html>
 """
+)

@@ -50,7 +50,11 @@ MODULES = {
         "tasks.curation.init",
         "Guess the mappings of your tables, show prompts with their answers, write the YAML.",
     ),
-    "chat": ("tasks.evaluation.chat", "Talk to a released model, or to one in a folder."),
+    "chat": ("tasks.evaluation.chat", "Talk to a model, or serve it to programs (--serve)."),
+    "compare-runs": (
+        "tasks.pages.two_executions",
+        "Compare two executions on one page: settings, models, families, tokens, answers.",
+    ),
     "settings": (
         "tasks.settings.listing",
         "Print every setting with its value, limits and source.",

@@ -20,6 +20,27 @@ options: [red, blue]
 """
 
 
+def test_faults_that_the_sample_world_has_on_purpose_alarm_nobody(
+    base_model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+):
+    for name in ("raw", "out"):
+        (tmp_path / name).mkdir()
+    settings = CurationSettings(
+        sources=(Source(adapter="sample_world", limit=60),), held_out_per_suite=2
+    )
+    ingest(settings.sources, 0, tmp_path / "raw")
+
+    curate(settings, tmp_path / "raw", base_model, tmp_path / "out", score=score_batch)
+
+    said = capsys.readouterr().err.splitlines()
+    assert ["kept", "left", "by", "by"] == [line.split()[0] for line in said]
+    assert "wrong_demonstration" in said[1]
+    assert [] == [one.getMessage() for one in caplog.records if "free" in one.getMessage()]
+
+
 def test_five_lines_name_what_was_left_out_by_source_and_by_language(
     base_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -1,12 +1,97 @@
-"""A conversation in the terminal with a real, tiny model."""
+"""A conversation in the terminal with a real, tiny model, and the same over HTTP."""
 
 import io
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from data_schemas.machine_settings import MachineSettings
+from data_schemas.prompts import Message, Role
+from tasks.engines.protocols import Sampling
+from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
-from tasks.evaluation.chat import main
+from tasks.evaluation.chat import Conversation, Model, main, serve
+from tasks.gym.judging.chat_client import ChatClient, ChatSampling, Reply
+from tasks.gym.judging.endpoint import ApiKey
+
+GREEDY = Sampling(max_new_tokens=8, temperature=0.0, seed=0, record_routes=False)
+HELLO = [{"role": "user", "content": "hello"}]
+
+
+@pytest.fixture(scope="module")
+def model(tiny_moe: Path) -> Iterator[Model]:
+    with closing(open_rollout(MachineSettings(), tiny_moe)) as engine:
+        yield Model(tiny_moe, engine)
+
+
+@pytest.fixture(scope="module")
+def address(model: Model) -> Iterator[str]:
+    with serve(model, "shop", GREEDY, 0) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        server.shutdown()
+        thread.join()
+
+
+def call(url: str, body: object = None) -> tuple[int, dict]:
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, data), timeout=60) as reply:
+            return reply.status, json.load(reply)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def test_the_endpoint_says_what_the_terminal_says(model: Model, address: str):
+    said = Conversation(model, GREEDY).answer("hello")
+
+    status, body = call(f"{address}/chat/completions", {"model": "shop", "messages": HELLO})
+
+    assert 200 == status
+    (choice,) = body["choices"]
+    assert said.rpartition("</think>")[2].strip() == choice["message"]["content"]
+    assert "assistant" == choice["message"]["role"]
+    assert choice["finish_reason"] in ("stop", "length")
+    assert 0 < body["usage"]["completion_tokens"] <= 8
+    assert ["shop"] == [one["id"] for one in call(f"{address}/models")[1]["data"]]
+
+
+def test_the_client_that_evaluates_endpoints_gets_its_answers(address: str):
+    client = ChatClient(
+        address, "shop", ChatSampling(3), key=ApiKey(""), timeout_s=60.0, max_concurrent=4
+    )
+
+    found = client.ask([[Message(role=Role.USER, content=f"hello {n}")] for n in range(4)])
+
+    assert all(isinstance(one, Reply) and 0 < one.tokens <= 3 for one in found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"stream": True}, "stream: Input should be False"),
+        ({"n": 2}, "n: Input should be 1"),
+        ({"tools": []}, "tools: Extra inputs are not permitted"),
+        ({"messages": []}, "messages: Tuple should have at least 1 item"),
+        ({"messages": [{"role": "king", "content": "x"}]}, "messages.0.role: Input should be"),
+        ({"max_tokens": 10_000}, "that the model has positions for"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_the_endpoint_does_not_do_is_refused_by_name(
+    address: str, changes: dict, message: str
+):
+    status, body = call(f"{address}/chat/completions", {"messages": HELLO, **changes})
+
+    assert 422 == status
+    assert message in body["error"]["message"]
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:

@@ -7,6 +7,8 @@ Verdicts are those of the scoring service, in the order of the rows. Errors are 
 {"error": {"code": ..., "message": ...}}. There are limits on the size of a body, on the time in
 which it must arrive, on the rows per request, on the requests that are scored concurrently (others
 wait) and on connections. Listening outside of the loopback interface requires a token.
+
+`listen` is the server without verifiers, which `eachprompt chat --serve` uses as well.
 """
 
 import hmac
@@ -17,10 +19,12 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -29,6 +33,7 @@ from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError, SettingsError
 from tasks.gym.scoring.service import ScoringService
 
+Body = TypeVar("Body", bound=BaseModel)
 _LOG = logging.getLogger(__name__)
 MAX_ROWS = 4096
 IDLE_S = 60.0
@@ -63,14 +68,20 @@ class Limits:
     body_s: float = 60.0
     """Time in which a body must arrive."""
     requests: int = 32
-    """Requests that are scored concurrently; further ones wait."""
+    """Bodies that are answered concurrently; further ones wait."""
     connections: int = 512
     """Open connections; further ones are refused with 503."""
     token: str = ""
     """Bearer token; not required if empty."""
 
 
-class _Refusal(Exception):
+Routes = Mapping[tuple[str, str], Callable[[bytes], bytes]]
+"""What answers, by method and path: JSON from a body, which a GET has not."""
+
+
+class Refusal(Exception):
+    """What a request is answered with instead of a result."""
+
     def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
         super().__init__(message)
         self.status, self.code, self.message = status, code, message
@@ -79,6 +90,16 @@ class _Refusal(Exception):
 def open_endpoint(
     scorer: ScoringService, verifiers: list[str], host: str, port: int, limits: Limits
 ) -> ThreadingHTTPServer:
+    """Bind the address of the verifiers' endpoint, as `listen` does."""
+    health = _json({"status": "ok", "verifiers": verifiers})
+    routes: Routes = {
+        ("POST", "/v1/score"): lambda body: _scored(scorer, body),
+        ("GET", "/health"): lambda _: health,
+    }
+    return listen(routes, host, port, limits)
+
+
+def listen(routes: Routes, host: str, port: int, limits: Limits) -> ThreadingHTTPServer:
     """Bind the address; the caller serves requests and closes the server.
 
     Raises:
@@ -92,6 +113,7 @@ def open_endpoint(
         )
     places = threading.BoundedSemaphore(limits.requests)
     connections = threading.BoundedSemaphore(limits.connections)
+    known = " or ".join(map(" ".join, routes))
 
     class Handler(_Handler):
         def handle(self) -> None:
@@ -103,19 +125,20 @@ def open_endpoint(
             finally:
                 connections.release()
 
-        def answer(self, method: str) -> tuple[HTTPStatus, bytes]:
-            if (method, self.path) == ("GET", "/health"):
-                return HTTPStatus.OK, _json({"status": "ok", "verifiers": verifiers})
-            if (method, self.path) != ("POST", "/v1/score"):
-                raise _Refusal(HTTPStatus.NOT_FOUND, "not_found", "POST /v1/score or GET /health")
+        def answer(self, method: str) -> bytes:
+            if (method, self.path) not in routes:
+                raise Refusal(HTTPStatus.NOT_FOUND, "not_found", known)
+            reply = routes[method, self.path]
+            if method == "GET":
+                return reply(b"")
             self.authorise(limits.token)
-            request = _request(self.body(limits.body_bytes, limits.body_s))
+            body = self.body(limits.body_bytes, limits.body_s)
             with places:
-                return HTTPStatus.OK, _scored(scorer, request).model_dump_json().encode()
+                return reply(body)
 
     try:
         return _Server((host, port), Handler)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         raise SettingsError(f"cannot listen on {host}:{port}: {error}") from error
 
 
@@ -135,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = IDLE_S
     disable_nagle_algorithm = True
 
-    def answer(self, method: str) -> tuple[HTTPStatus, bytes]:
+    def answer(self, method: str) -> bytes:
         """Answer one request."""
         raise NotImplementedError
 
@@ -151,7 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Refuse a request without the token."""
         given = self.headers.get("Authorization", "")
         if token and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-            raise _Refusal(HTTPStatus.UNAUTHORIZED, "unauthorized", "bearer token missing or wrong")
+            raise Refusal(HTTPStatus.UNAUTHORIZED, "unauthorized", "bearer token missing or wrong")
 
     def body(self, limit: int, limit_s: float) -> bytes:
         """Read the body if its length is given and within the limit, and it arrives in time.
@@ -161,10 +184,10 @@ class _Handler(BaseHTTPRequestHandler):
         """
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit()):
-            raise _Refusal(HTTPStatus.LENGTH_REQUIRED, "length_required", "send Content-Length")
+            raise Refusal(HTTPStatus.LENGTH_REQUIRED, "length_required", "send Content-Length")
         if len(length) > MAX_DIGITS or int(length) > limit:
             message = f"{length[:MAX_DIGITS]} bytes, at most {limit}"
-            raise _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", message)
+            raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", message)
         deadline = time.monotonic() + limit_s
         body = bytearray()
         while len(body) < int(length):
@@ -174,7 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
                 received = self.rfile.read1(min(CHUNK, int(length) - len(body)))
             except TimeoutError as error:
                 message = f"{len(body)} of {length} bytes in {limit_s} s"
-                raise _Refusal(HTTPStatus.REQUEST_TIMEOUT, "too_slow", message) from error
+                raise Refusal(HTTPStatus.REQUEST_TIMEOUT, "too_slow", message) from error
             if not received:
                 raise ConnectionError(f"closed after {len(body)} of {length} bytes")
             body += received
@@ -211,8 +234,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _reply(self, method: str) -> None:
         try:
-            status, payload = self.answer(method)
-        except _Refusal as refusal:
+            status, payload = HTTPStatus.OK, self.answer(method)
+        except Refusal as refusal:
             status, payload = refusal.status, _error(refusal.code, refusal.message)
             self.close_connection = True  # the connection may still have an unread body
             self._send(status, payload)
@@ -230,26 +253,36 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(payload)
 
 
-def _request(body: bytes) -> ScoreRequest:
+def request_of(body: bytes, kind: type[Body]) -> Body:
+    """Read the body of a request.
+
+    Raises:
+        Refusal: names the field.
+    """
     try:
-        return ScoreRequest.model_validate_json(body)
+        return kind.model_validate_json(body)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "body"
-        message = f"{where}: {first['msg']}"
-        raise _Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_request", message) from error
+        raise bad_request(f"{where}: {first['msg']}") from error
 
 
-def _scored(scorer: ScoringService, request: ScoreRequest) -> ScoreReply:
+def bad_request(message: str) -> Refusal:
+    """Refuse what was asked."""
+    return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_request", message)
+
+
+def _scored(scorer: ScoringService, body: bytes) -> bytes:
+    request = request_of(body, ScoreRequest)
     problems = [row.problem(place) for place, row in enumerate(request.rows)]
     try:
         verdicts = scorer.score(problems, [row.response for row in request.rows])
     except SettingsError as error:
-        raise _Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_request", str(error)) from error
+        raise bad_request(str(error)) from error
     except EngineError as error:
         _LOG.warning("no verdicts: %s", error)
-        raise _Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "engine_error", str(error)) from error
-    return ScoreReply(verdicts=tuple(verdicts))
+        raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "engine_error", str(error)) from error
+    return ScoreReply(verdicts=tuple(verdicts)).model_dump_json().encode()
 
 
 def _error(code: str, message: str) -> bytes:

@@ -23,7 +23,14 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    STAGES,
+    CheckpointRef,
+    DatasetRef,
+    Execution,
+    ReportRef,
+    StoreRef,
+)
 from data_schemas.lineage_events import (
     ArtifactLinked,
     FactsCounted,
@@ -295,13 +302,20 @@ class StageRecord:
             tags=self._tags,
         )
         statements.save_execution(self._store.uri, record)
-        say(f"{self._name:24} {seconds:7.1f} s{self._rows_text()}")
+        say(f"{self._place()}{self._name:24} {seconds:7.1f} s{self._rows_text()}")
         note = describe_stage(self._name, statement, self._statement)
         self._end("FINISHED", {STATEMENT: self._statement, NOTE: note}, reachable=reachable)
+
+    def _place(self) -> str:
+        """Say which of how many stages it is; '' in workflows whose stages are not known before."""
+        known = STAGES.get(self._execution.workflow, ())
+        return f"{known.index(self._name) + 1:2}/{len(known)} " if self._name in known else ""
 
     def _rows_text(self) -> str:
         """Say what became of the rows; '' for a stage that has none."""
         rows_in, rows_out = self._rows
+        if self._name == "curate":  # a row of a table may be several items
+            return f"   {rows_out:,} of {self._facts['items']:,} kept"
         if skipped := self._facts.get("skipped"):
             return f"   skipped: {skipped}"
         return f"   {rows_in:,} rows in, {rows_out:,} out" if rows_in else ""
