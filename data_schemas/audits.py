@@ -59,6 +59,7 @@ class AuditReport(BaseModel):
     findings: tuple[Finding, ...] = Field(description="all findings, including those of the nodes")
     statements: int
     objects: int
+    buried: int = Field(default=0, description="models deleted on purpose, with a tombstone")
     raw_files: int
     rehashed_bytes: int
     signers: tuple[Signer, ...] = Field(description="whose signatures fit, most statements first")

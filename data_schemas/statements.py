@@ -65,3 +65,18 @@ class ExecutionRecord(BaseModel):
     rows_out: int
     run_id: str = Field(description="MLflow run")
     tags: dict[str, str] = Field(default={}, description="of the MLflow run when it began")
+
+
+class Tombstone(BaseModel):
+    """A model that was deleted on purpose; lies signed in the store in its place."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    digest: str = Field(description="of the object")
+    uri: str
+    stage: str = Field(description="that made it")
+    statement: str = Field(description="digest of the statement of that stage")
+    bytes: int
+    used: float = Field(description="when it was made, or last read; seconds since 1970")
+    deleted: float
+    kept: str = Field(description="what was kept: 'released,previous,30d'")

@@ -70,6 +70,10 @@ MODULES = {
         "tasks.provenance.release.publish",
         "Copy a release into a folder as the Hugging Face hub lays models out.",
     ),
+    "gc": (
+        "tasks.provenance.audit.collection",
+        "Delete models that nothing needs any more; the audit accepts the notes they leave.",
+    ),
     "rollback": ("tasks.provenance.release.rollback", "Release the previous version again."),
 }
 """Commands that are no workflow: `python -m` modules with help of their own."""

@@ -16,12 +16,13 @@ from data_schemas.raw_files import RAW_FILES
 from data_schemas.statements import Input, Statement
 from tasks.errors import DataError, TamperError
 from tasks.provenance.audit.croissant_check import croissant_problems
-from tasks.provenance.audit.reading import Problem, check_folder, read_record
+from tasks.provenance.audit.reading import Problem, Unreadable, check_folder, read_record
 from tasks.provenance.lineage import origins
 from tasks.provenance.lineage.promotions import before_it
 from tasks.provenance.lineage.signatures.dsse import fingerprint
 from tasks.provenance.lineage.signatures.keys import TrustedKeys
 from tasks.provenance.lineage.statements import open_statement, statement_uri
+from tasks.provenance.lineage.tombstones import read_tombstone, tombstone_uri
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, manifest_files
@@ -65,6 +66,8 @@ class Evidence:
         """Statement digest -> (external file, sha256)."""
         self.findings: dict[str, list[Finding]] = defaultdict(list)
         """Node id -> findings."""
+        self.buried: set[str] = set()
+        """Digests of models that were deleted on purpose."""
         self.rehashed_bytes = 0
         self._objects: dict[str, bool] = {}
         self._pool = ThreadPoolExecutor(_OBJECTS_AT_ONCE)
@@ -73,7 +76,7 @@ class Evidence:
 
     @property
     def objects(self) -> set[str]:
-        """Digests of all re-hashed objects."""
+        """Digests of all re-hashed objects, and of those with a tombstone in their place."""
         return set(self._objects)
 
     @property
@@ -114,14 +117,32 @@ class Evidence:
             return None
 
     def check_object(self, node: str, uri: str, digest: str) -> bool:
-        """Re-hash an object once; False if it differs from its manifest."""
+        """Re-hash an object once; False if it differs from its manifest.
+
+        A model that was deleted on purpose is as recorded if its tombstone is.
+        """
         if digest not in self._objects:
             problems, size = self._begin(uri, digest).result()
+            if [what for _, what in problems] == ["gone"] and self._is_buried(node, digest):
+                problems = []
             for where, what in problems:
                 self.add(node, where, what)
             self.rehashed_bytes += size
             self._objects[digest] = not problems
         return self._objects[digest]
+
+    def _is_buried(self, node: str, digest: str) -> bool:
+        where = tombstone_uri(self.store, digest)
+        try:
+            signers = read_tombstone(read_record(where), digest, where)[1]
+        except Unreadable:
+            return False
+        except TamperError as error:
+            self.add(node, where, str(error).removeprefix(f"{where}: "))
+            return False
+        self.check_signers(node, where, signers)
+        self.buried.add(digest)
+        return True
 
     def _begin(self, uri: str, digest: str) -> Future[tuple[list[Problem], int]]:
         if digest not in self._checks:

@@ -39,6 +39,8 @@ def verdict(report: AuditReport) -> str:
         f"{report.statements} statements, {report.objects} objects and {report.raw_files} raw "
         f"files re-hashed ({report.rehashed_bytes / 2**20:.1f} MiB)"
     )
+    if report.buried:
+        checked += f", {report.buried} models deleted on purpose (tombstones)"
     if report.proved:
         agrees = f", and MLflow agrees in: {COMPARED} (not compared: {NOT_COMPARED})"
         catalogue = agrees if report.has_catalogue else "; MLflow was not asked"

@@ -1,0 +1,219 @@
+"""Delete models that nothing needs any more, and leave a signed note in the place of each.
+
+eachprompt gc --store runs --keep released,previous,30d --dry-run
+
+--keep names the released and the previous version of every registered model (with the checkpoints
+they were made of), models that were made or read in the last days, and digests of single models.
+Only models go: rows, reports, evaluations and statements stay, because audit, trace, retraining and
+the gate read them, and so does what was ingested, which nothing here could make again. An audit
+accepts the signed note in a model's place and says how many there are. MLflow keeps its runs, which
+are the record. Once deleted, a version cannot be rolled back to; a stage that Flyte's cache still
+knows says that its artifact is gone, and is made again after the cache is cleared.
+"""
+
+import argparse
+import json
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from data_schemas.statements import Statement, Tombstone
+from tasks.errors import DataError, SettingsError, TamperError
+from tasks.platform.command_line import run
+from tasks.platform.resources import STAGES
+from tasks.platform.tables import screen_table
+from tasks.provenance.audit.lost import started
+from tasks.provenance.lineage.promotions import promotions
+from tasks.provenance.lineage.signatures.keys import trusted_keys
+from tasks.provenance.lineage.statements import load_statement
+from tasks.provenance.lineage.tombstones import PLACE, bury
+from tasks.store import location
+from tasks.store.interface import store_at
+from tasks.store.manifest import MANIFEST, manifest_files
+
+_DAY_S = 24 * 3600
+MIN_DAYS = 2 + round(max(stage.hours for stage in STAGES.values()) / 24)
+"""The longest stage may run this long, and what it reads has no newer record meanwhile."""
+_DAYS = re.compile(r"([1-9][0-9]{0,3})d")
+_DIGEST = re.compile(r"[0-9a-f]{12,64}")
+_INGESTED = "ingest"
+"""First word of stages whose outputs come from outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """What is not deleted."""
+
+    text: str
+    versions: int
+    """Promotions of each name, counted from the last one."""
+    days: int
+    digests: tuple[str, ...]
+
+
+def read_keep(text: str) -> Keep:
+    """Read `--keep`.
+
+    Raises:
+        SettingsError: a part is unknown, or released versions or enough days are not among them.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    days = [int(match[1]) for part in parts if (match := _DAYS.fullmatch(part))]
+    digests = [part for part in parts if _DIGEST.fullmatch(part) and not _DAYS.fullmatch(part)]
+    words = [part for part in parts if not _DAYS.fullmatch(part) and part not in digests]
+    if unknown := set(words) - {"released", "previous"}:
+        raise SettingsError(
+            f"--keep {', '.join(sorted(unknown))} is unknown; give released,previous,30d and "
+            "digests of 12 digits or more"
+        )
+    if "released" not in words or not days or max(days) < MIN_DAYS:
+        raise SettingsError(
+            f"--keep {text}: released and at least {MIN_DAYS}d have to be among them, because a "
+            "stage that runs meanwhile may read models of that age"
+        )
+    versions = 2 if "previous" in words else 1
+    return Keep(",".join(parts), versions, max(days), tuple(digests))
+
+
+def collect(store: str, keep: Keep, now: float) -> list[Tombstone]:
+    """List the models that may go, oldest first.
+
+    Args:
+        store: folder or s3:// uri.
+        keep: what stays.
+        now: seconds since 1970.
+
+    Raises:
+        TamperError: a statement is damaged, so that nobody knows what it needs.
+    """
+    statements = _statements(store)
+    used = _last_use(statements, started(store), now)
+    kept = _kept(store, statements, keep)
+    made = {
+        output.digest: (digest, statement)
+        for digest, statement in statements.items()
+        if statement.stage.split("/")[0] != _INGESTED
+        for output in statement.outputs
+    }
+    ingested = {
+        output.digest
+        for statement in statements.values()
+        if statement.stage.split("/")[0] == _INGESTED
+        for output in statement.outputs
+    }
+    found = []
+    for digest, (name, statement) in made.items():
+        is_named = any(digest.startswith(one) for one in keep.digests)
+        if digest in kept | ingested or is_named or now - used[digest] < keep.days * _DAY_S:
+            continue
+        uri = f"{store}/objects/{digest[:16]}"
+        if size := _model_bytes(store, uri, digest):
+            note = Tombstone(
+                digest=digest,
+                uri=uri,
+                stage=statement.stage,
+                statement=name,
+                bytes=size,
+                used=used[digest],
+                deleted=now,
+                kept=keep.text,
+            )
+            found.append(note)
+    return sorted(found, key=lambda one: (one.used, one.digest))
+
+
+def _statements(store: str) -> dict[str, Statement]:
+    found = {}
+    for file in sorted(store_at(f"{store}/statements").list_files()):
+        digest = file.removesuffix(".json")
+        try:
+            found[digest] = load_statement(store, digest)
+        except DataError as error:
+            raise TamperError(f"nothing is deleted: {error}. Run the audit.") from error
+    return found
+
+
+def _last_use(
+    statements: Mapping[str, Statement], times: Mapping[str, float], now: float
+) -> dict[str, float]:
+    """When each object was made or last read; what has no record counts as new."""
+    used: dict[str, float] = {}
+    for name, statement in statements.items():
+        when = times.get(name, now)
+        for one in (*statement.outputs, *statement.inputs):
+            used[one.digest] = max(when, used.get(one.digest, 0.0))
+    return used
+
+
+def _kept(store: str, statements: Mapping[str, Statement], keep: Keep) -> set[str]:
+    """List the objects of the releases that stay, and what they were made of."""
+    releases: dict[str, list[str]] = {}
+    for digest, statement in statements.items():
+        if "manifest_sha256" in statement.facts:
+            name = str(json.loads(statement.settings).get("name"))
+            releases.setdefault(name, []).append(digest)
+    stay: set[str] = set()
+    for name, all_of_them in releases.items():
+        made = [one.release for one in promotions(name, store, trusted_keys(store))]
+        current = list(dict.fromkeys(reversed(made)))[: keep.versions]
+        # Of a version that counted no promotions nobody knows which is released.
+        stay |= set(current or all_of_them)
+    return {
+        one.digest
+        for name in stay & statements.keys()
+        for one in (*statements[name].inputs, *statements[name].outputs)
+    }
+
+
+def _model_bytes(store: str, uri: str, digest: str) -> int:
+    """Size of an object that holds weights; 0 if it holds none or is gone."""
+    place = store_at(uri)
+    sizes = place.list_files()
+    if MANIFEST in sizes:
+        listed = manifest_files(place.read_bytes(MANIFEST), uri)
+        is_model = any(name.endswith(".safetensors") for name in listed)
+    else:  # a deletion that was cut; anything else that lacks its manifest is for the audit
+        is_model = bool(sizes) and f"{digest}.json" in store_at(f"{store}/{PLACE}").list_files()
+    return sum(sizes.values()) if is_model else 0
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Delete; see --help."""
+    parser = argparse.ArgumentParser(
+        prog="eachprompt gc",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
+    parser.add_argument("--keep", required=True, help="released,previous,30d and digests")
+    parser.add_argument("--dry-run", action="store_true", help="print only what would go")
+    given = parser.parse_args(arguments)
+    keep = read_keep(given.keep)
+    store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    found = collect(store.uri, keep, time.time())
+    for note in () if given.dry_run else found:
+        bury(store.uri, note)
+    header = ["model", "stage", "last used (UTC)", "GiB"]
+    rows = [
+        [
+            note.digest[:12],
+            note.stage,
+            time.strftime("%Y-%m-%d", time.gmtime(note.used)),
+            f"{note.bytes / 2**30:.3f}",
+        ]
+        for note in found
+    ]
+    console = Console(soft_wrap=True, highlight=False)
+    if rows:
+        console.print(screen_table(header, rows), markup=False)
+    total = sum(note.bytes for note in found) / 2**30
+    word = "would be deleted" if given.dry_run else "deleted"
+    console.print(f"{len(found)} models of {total:.3f} GiB {word}.", markup=False)
+
+
+if __name__ == "__main__":
+    run(main)
