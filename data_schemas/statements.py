@@ -61,10 +61,16 @@ class ExecutionRecord(BaseModel):
     started: float
     seconds: float
     cpu_seconds: float
+    gpus: int = Field(default=0, description="its pods reserved; 0 outside of a cluster")
     rows_in: int
     rows_out: int
     run_id: str = Field(description="MLflow run")
     tags: dict[str, str] = Field(default={}, description="of the MLflow run when it began")
+
+    @property
+    def gpu_seconds(self) -> float:
+        """Seconds times the GPUs that it reserved."""
+        return self.seconds * self.gpus
 
 
 class Tombstone(BaseModel):

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 
@@ -13,7 +14,7 @@ import yaml
 from flyteidl.core.tasks_pb2 import TaskTemplate
 from google.protobuf.json_format import MessageToDict
 
-from tasks.platform import resources
+from tasks.platform import environment, resources
 from tests.admin import recording_admin
 from tests.compiler import Platform, check_resources
 from tests.packages import ROOT
@@ -34,6 +35,14 @@ def snippet(first: str) -> dict:
     block = re.match(r"(?: {7}.*\n)+", GUIDE[start:])
     assert block
     return yaml.safe_load(dedent(block[0]))
+
+
+def snippet_documents(first: str) -> list[dict]:
+    """Read a block of several YAML documents."""
+    start = GUIDE.index(f"       {first}\n")
+    block = re.match(r"(?: {7}.*\n)+", GUIDE[start:])
+    assert block
+    return list(yaml.safe_load_all(dedent(block[0])))
 
 
 def test_every_machine_is_within_the_limits_that_the_guide_says_to_set():
@@ -88,6 +97,8 @@ def script() -> str:
         ("=...", "=secret"),
     ):
         lines = lines.replace(word, name)
+    if find_spec("flytekitplugins") is None:  # then nothing can be registered for several processes
+        lines = lines.replace("export EACHPROMPT_PROCESSES=8\n", "")
     return lines
 
 
@@ -146,6 +157,30 @@ def test_the_values_of_the_guide_are_those_of_the_pods(carried_out):
     (asked,) = [c for c in [curate.container] if c.image]
     assert "registry.example/cpu@sha256:" + 64 * "a" == asked.image
     assert {"8", "32Gi", "200Gi"} == {one.value for one in asked.resources.requests}
+    labels = {name: dict(plan.spec.labels.values) for name, plan in registered.plans.items()}
+    queue = {"kueue.x-k8s.io/queue-name": "eachprompt"}
+    assert [queue] * 2 == [labels[name] for name in ("single_node", "nightly_retrain")]
+
+
+def test_the_queue_of_the_guide_admits_a_team_of_its_largest_machine_as_a_whole():
+    names, quotas = snippet_documents("apiVersion: kueue.x-k8s.io/v1beta1")
+    (flavor,) = quotas["spec"]["resourceGroups"][0]["flavors"]
+    admitted = {one["name"]: str(one["nominalQuota"]) for one in flavor["resources"]}
+
+    assert "eachprompt" == names["metadata"]["name"]
+    assert names["spec"]["clusterQueue"] == quotas["metadata"]["name"]
+    machine = environment.machine(
+        re.search(r"EACHPROMPT_MACHINE_GPUS=(\S+)", GUIDE)[1]  # pyright: ignore[reportOptionalSubscript]
+    )
+    asked = {
+        "cpu": machine["cpu"],
+        "memory": machine["memory"],
+        "ephemeral-storage": machine["disk"],
+        "gpu": machine["gpus"],
+    }
+    limits = {name.removeprefix("nvidia.com/"): value for name, value in admitted.items()}
+    assert asked.keys() == limits.keys()
+    assert [] == check_resources(container(asked), Platform(limits=limits))
 
 
 def test_the_pod_template_of_the_guide_merges_into_every_pod(carried_out):

@@ -43,7 +43,8 @@ td{white-space:nowrap}td a{margin-right:12px}
 <td><span class="pill {{ line.kind }}">{{ line.decision }}</span></td>\
 <td>{% for text, place in line.pages %}<a href="{{ place }}">{{ text }}</a>{% endfor %}</td>\
 <td class="n">{{ line.solved }}</td><td>{{ line.workflow }}</td><td>{{ line.began }}</td>\
-<td class="n">{{ line.stages }}</td><td class="n">{{ line.time }}</td></tr>
+<td class="n">{{ line.stages }}</td><td class="n">{{ line.time }}\
+{% if line.cost %}<br>{{ line.cost }}{% endif %}</td></tr>
 {% endfor %}
 </tbody></table></div></section>
 {% if audits %}
@@ -72,6 +73,7 @@ class Line:
     began: str
     stages: int
     time: str
+    cost: str
     decision: str
     kind: str
     solved: str
@@ -118,6 +120,7 @@ def _lines(store: str) -> Iterator[Line]:
             began=wording.date(records[0].started),
             stages=len(records),
             time=wording.duration(sum(record.seconds for record in records)),
+            cost=wording.gpu_cost(sum(record.gpu_seconds for record in records)),
             decision=decision,
             kind=kind,
             solved=solved,

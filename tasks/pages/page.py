@@ -236,6 +236,11 @@ def _tiles(inputs: RunInputs) -> tuple[Tile, ...]:
                 f"{len(inputs.stages) - len(ran)} of {len(inputs.stages)} from the cache",
             )
         )
+    if cost := wording.gpu_cost(sum(row.gpu_seconds for row in inputs.stages)):
+        now = wording.gpu_cost(sum(row.gpu_seconds for row in ran)) or "none"
+        hours, _, money = cost.partition(f"{wording.NBSP}GPU")
+        note = f"{money.partition(', ')[2]} for all stages behind it; of this execution {now}"
+        tiles.append(Tile("GPU hours", hours, note.removeprefix(" ")))
     return tuple(tiles)
 
 

@@ -22,6 +22,8 @@ class StageRow:
     rows_in: int
     rows_out: int
     why: str
+    gpu_seconds: float = 0.0
+    """Seconds times the GPUs that it reserved."""
 
 
 def stage_rows(store: str, execution: str, results: Sequence[str]) -> tuple[StageRow, ...]:
@@ -62,6 +64,7 @@ def stage_rows(store: str, execution: str, results: Sequence[str]) -> tuple[Stag
                     if record.started < until.get(digest, math.inf)
                 ],
             ),
+            gpu_seconds=known[digest].gpu_seconds if digest in known else 0.0,
         )
         for digest, statement in statements.items()
     )

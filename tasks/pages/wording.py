@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from data_schemas.reports import Comparison, SuiteScore
+from tasks.platform.resources import REGISTRATION
 
 NBSP = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
@@ -40,6 +41,16 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes}{NBSP}min {rest}{NBSP}s"
     return f"{minutes // 60}{NBSP}h {minutes % 60}{NBSP}min"
+
+
+def gpu_cost(gpu_seconds: float) -> str:
+    """7200 -> '2.0 GPU hours, 5.00 EUR', at the price of the registration; '' for none."""
+    if not gpu_seconds:
+        return ""
+    price, currency = REGISTRATION.gpu_hour
+    hours = gpu_seconds / 3600
+    money = f", {hours * price:,.2f}{NBSP}{currency}" if currency else ""
+    return f"{hours:,.1f}{NBSP}GPU{NBSP}hours{money}"
 
 
 def count(number: int) -> str:

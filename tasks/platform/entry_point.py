@@ -21,7 +21,7 @@ from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
 import click
 import rich_click.rich_click as help_defaults
 import yaml
-from flytekit import LaunchPlan
+from flytekit import Labels, LaunchPlan
 from flytekit.core.context_manager import CompilationState, FlyteContext, FlyteContextManager
 from flytekit.core.docstring import Docstring
 from flytekit.core.interface import Interface
@@ -41,7 +41,7 @@ from data_schemas.faults import explain
 from data_schemas.group import Settings
 from tasks.errors import SettingsError
 from tasks.platform import command_line
-from tasks.platform.resources import STAGES
+from tasks.platform.resources import LABELS, STAGES
 from tasks.platform.settings_option import field_lines, is_settings, read_settings
 from tasks.plugins import pinned
 
@@ -189,7 +189,8 @@ def plan(
         options: of `LaunchPlan.get_or_create`.
     """
     entry = cast("EntryPoint", function)
-    return Plan.get_or_create(entry, name, default_inputs=dict(inputs), **options)
+    labels = Labels(LABELS) if LABELS else None
+    return Plan.get_or_create(entry, name, default_inputs=dict(inputs), labels=labels, **options)
 
 
 class _Described(Docstring):

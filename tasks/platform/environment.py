@@ -11,6 +11,8 @@ _SECRET = re.compile(
     r"(?P<variable>[A-Z_][A-Z0-9_]*)=(?P<group>[A-Za-z0-9._-]+)/(?P<key>[A-Za-z0-9._-]+)"
 )
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_LABEL = re.compile(r"([a-z0-9.-]+/)?[A-Za-z0-9][A-Za-z0-9._-]*=[A-Za-z0-9][A-Za-z0-9._-]*")
+_PRICE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ([A-Z]{3})")
 _QUANTITY = re.compile(r"[1-9][0-9]*(Mi|Gi|Ti)")
 _SIZES = {"cpu", "memory", "disk"}
 _MACHINE = {
@@ -118,6 +120,31 @@ def name(text: str) -> str:
     if text and not _NAME.fullmatch(text):
         raise ValueError("give a name of lower-case letters, digits and dashes")
     return text
+
+
+def price(text: str) -> tuple[float, str]:
+    """Read an amount and its currency, '2.50 EUR'; '' is no price.
+
+    Raises:
+        ValueError: it does not have that form.
+    """
+    if not text:
+        return 0.0, ""
+    if not (match := _PRICE.fullmatch(text)):
+        raise ValueError("give the price of one GPU for an hour and its currency: 2.50 EUR")
+    return float(match[1]), match[2]
+
+
+def labels(text: str) -> dict[str, str]:
+    """Read labels of Kubernetes: key=value, separated by commas.
+
+    Raises:
+        ValueError: an entry does not have that form.
+    """
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(_LABEL.fullmatch(one) for one in found):
+        raise ValueError("give key=value, separated by commas: kueue.x-k8s.io/queue-name=training")
+    return dict(one.split("=") for one in found)
 
 
 def addresses(text: str) -> tuple[str, ...]:

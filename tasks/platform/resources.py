@@ -79,6 +79,8 @@ class Registration:
     smoke: bool
     """Every stage on the smallest machine and in the CPU image: the tiny model on embedded engines
     then tests a cluster (store, MLflow, images, permissions) without a GPU."""
+    gpu_hour: tuple[float, str]
+    """Price of one GPU for an hour, and its currency; '' where nobody said one."""
     variables: dict[str, str]
     """Those of the above that are set, as text, and the commit, which no pod could look up."""
 
@@ -116,6 +118,7 @@ class Registration:
             processes=value("EACHPROMPT_PROCESSES", "1", environment.positive),
             curation_tasks=value("EACHPROMPT_CURATION_TASKS", "1", environment.positive),
             smoke=value("EACHPROMPT_SMOKE", "0", environment.switch),
+            gpu_hour=value("EACHPROMPT_GPU_HOUR", "", environment.price),
             variables=variables,
         )
 
@@ -130,6 +133,9 @@ NODES, PROCESSES = REGISTRATION.nodes, REGISTRATION.processes
 CURATION_TASKS, SMOKE = REGISTRATION.curation_tasks, REGISTRATION.smoke
 NOTIFY = environment.read("EACHPROMPT_NOTIFY", "", environment.addresses)
 """E-mail addresses that are told how a scheduled retraining ended."""
+LABELS = environment.read("EACHPROMPT_LABELS", "", environment.labels)
+"""Of the executions of launch plans; Flyte puts them on every pod and PyTorchJob, where a scheduler
+that admits teams as a whole reads its queue."""
 
 
 SMALL, ROWS, WEIGHTS, GPU_NODE = (REGISTRATION.machines[kind] for kind in _MACHINES)
@@ -284,3 +290,9 @@ def add_stages(stages: Mapping[str, Stage]) -> None:
 
 
 add_stages(STAGES)
+
+
+def reserved_gpus() -> int:
+    """Count the GPUs of all pods of the stage that runs in this one; 0 outside of a cluster."""
+    stage = STAGES.get(os.environ.get("FLYTE_INTERNAL_TASK_NAME", "").rpartition(".")[2])
+    return stage.machine.gpus * (NODES if stage.team else 1) if stage else 0

@@ -1,10 +1,14 @@
 """The front page of a store, and what links its pages."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 from data_schemas.statements import ExecutionRecord, Output, Statement
+from tasks.pages import wording
 from tasks.pages.executions import links_of, write_index
 from tasks.pages.navigation import with_navigation
 from tasks.provenance.lineage.statements import save_execution, save_statement
@@ -24,7 +28,9 @@ class Links(HTMLParser):
             self.found += [value for name, value in attrs if name == "href" and value]
 
 
-def ran(store: Path, execution: str, started: float, stage: str, **facts: float | int) -> None:
+def ran(
+    store: Path, execution: str, started: float, stage: str, gpus: int = 0, **facts: float | int
+) -> None:
     statement = Statement(
         stage=stage,
         settings='{"name":"shop"}',
@@ -41,6 +47,7 @@ def ran(store: Path, execution: str, started: float, stage: str, **facts: float 
         started=started,
         seconds=90.0,
         cpu_seconds=1.0,
+        gpus=gpus,
         rows_in=0,
         rows_out=0,
         run_id="",
@@ -94,3 +101,20 @@ def test_a_page_gets_links_contents_and_scopes():
         assert f'<h2 id="part-{number}">' in page
     assert '<thead><tr><th scope="col">a' in page
     assert '<tbody><tr><th scope="row">b' in page
+
+
+@pytest.mark.parametrize(
+    ("price", "shown"),
+    [((2.5, "EUR"), "4.0 GPU hours, 10.00 EUR"), ((0.0, ""), "4.0 GPU hours")],
+)
+def test_the_front_page_says_what_an_execution_reserved_and_cost(
+    tmp_path: Path, monkeypatch, price, shown
+):
+    monkeypatch.setattr(wording, "REGISTRATION", replace(wording.REGISTRATION, gpu_hour=price))
+    store_at(str(tmp_path)).open()
+    ran(tmp_path, "first", 1e9, "curate")
+    ran(tmp_path, "first", 1e9 + 1, "rl/one", gpus=160)  # for 90 seconds
+
+    page = Path(write_index(str(tmp_path))).read_text().replace(wording.NBSP, " ")
+
+    assert f"3 min 0 s<br>{shown}</td>" in page

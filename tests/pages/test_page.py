@@ -1,6 +1,7 @@
 """The page of a run: self-contained, complete, and honest about what it does not have."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ from tasks.errors import DataError
 from tasks.pages.inputs import RunInputs
 from tasks.pages.page import headline, write_report
 from tasks.pages.sections import suite_table
+from tasks.pages.wording import NBSP
 
 
 class _Page(HTMLParser):
@@ -130,6 +132,16 @@ def test_settings_are_complete_and_the_changed_ones_named(page):
 def test_text_from_outside_is_escaped(html):
     assert "/models/<mine>" not in html
     assert "/models/&lt;mine&gt;" in html
+
+
+def test_a_run_on_gpus_says_what_it_reserved_and_what_all_stages_behind_it_did(run, tmp_path):
+    times = {"curate": 3600.0, "rl/one": 7200.0}
+    stages = tuple(replace(row, gpu_seconds=times.get(row.stage, 0.0)) for row in run.stages)
+
+    page = _Page(write_report(replace(run, stages=stages), tmp_path).read_text())
+
+    words = " ".join(page.words).replace(NBSP, " ")
+    assert "GPU hours 3.0 for all stages behind it; of this execution 2.0 GPU hours" in words
 
 
 def test_a_run_without_evaluation_or_rl_shows_only_what_it_has(run, tmp_path):

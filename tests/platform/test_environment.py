@@ -55,6 +55,23 @@ def test_addresses_are_addresses(text):
         environment.addresses(text)
 
 
+@pytest.mark.parametrize("text", ["2.5", "EUR", "2,5 EUR", "2.5 eur", "-1 EUR"])
+def test_a_price_has_a_currency(text):
+    assert (2.5, "EUR") == environment.price("2.5 EUR")
+    assert (0.0, "") == environment.price("")
+    with pytest.raises(ValueError, match="give the price of one GPU"):
+        environment.price(text)
+
+
+@pytest.mark.parametrize("text", ["a", "a=", "=b", "a=b c", "a/b/c=d", "a=b,c"])
+def test_labels_are_those_of_kubernetes(text):
+    given = "kueue.x-k8s.io/queue-name=training, team=shop"
+
+    assert {"kueue.x-k8s.io/queue-name": "training", "team": "shop"} == environment.labels(given)
+    with pytest.raises(ValueError, match="give key=value, separated by commas"):
+        environment.labels(text)
+
+
 def test_secrets_are_named_by_group_and_key():
     given = "MLFLOW_TRACKING_PASSWORD=shop/mlflow, AWS_SECRET_ACCESS_KEY=shop.s3/key_1,"
 

@@ -124,3 +124,11 @@ def test_a_smoke_test_of_a_cluster_needs_no_gpu_and_one_image():
 def test_addresses_to_notify_are_separated_by_commas():
     assert "('a@b.c', 'd@e.f')" == imported("resources.NOTIFY", EACHPROMPT_NOTIFY="a@b.c, d@e.f,")
     assert "()" == imported("resources.NOTIFY", EACHPROMPT_NOTIFY="")
+
+
+def test_a_pod_knows_the_gpus_of_its_whole_team():
+    rl = {"FLYTE_INTERNAL_TASK_NAME": "tasks.stages.rl.rl", "EACHPROMPT_NODES": "4"}
+
+    assert "32" == imported("resources.reserved_gpus()", **rl)
+    assert "0" == imported("resources.reserved_gpus()", **rl, EACHPROMPT_SMOKE="1")
+    assert "0" == imported("resources.reserved_gpus()")

@@ -43,6 +43,7 @@ from data_schemas.lineage_events import (
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.errors import DataError, EngineError, Preempted, SettingsError
 from tasks.platform.progress import say
+from tasks.platform.resources import reserved_gpus
 from tasks.plugins import references_in
 from tasks.provenance.lineage import builder, registration, statements
 from tasks.provenance.lineage.catalogue import STATEMENT, Catalogue
@@ -296,6 +297,7 @@ class StageRecord:
             started=started,
             seconds=seconds,
             cpu_seconds=cpu,
+            gpus=reserved_gpus(),
             rows_in=self._rows[0],
             rows_out=self._rows[1],
             run_id=self._catalogue.run_id(self._spool.run) if reachable else "",
