@@ -25,7 +25,8 @@ def audit(
         model: 'models:/NAME@released' or 'models:/NAME/VERSION'; digest of an artifact or a
             statement (12 digits or more); or folder or s3:// prefix of an artifact, also of a copy.
         store: folder or s3:// prefix the artifacts lie in.
-        format: of what is printed: 'text', or 'json' for the report as one line.
+        format: of what is printed: 'text', 'json' for the report as one line; 'annex-iv' or
+            'training-summary' for a paper of the EU AI Act in Markdown, blanks named.
         key: file with public keys in PEM, one of which must have signed every statement; with a
             certificate of a time stamp service, the promotion must have its stamp.
 

@@ -11,6 +11,7 @@ from data_schemas.audits import AuditReport
 from tasks.errors import EngineError, SettingsError, TamperError
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
+from tasks.provenance.audit.papers import PAPERS, paper
 from tasks.provenance.audit.picture import picture_html
 from tasks.provenance.audit.target import store_of
 from tasks.provenance.audit.text import chain_text, verdict
@@ -24,7 +25,7 @@ from tasks.store.interface import store_at
 
 logger = logging.getLogger(__name__)
 
-FORMATS = ("text", "json")
+FORMATS = ("text", "json", *PAPERS)
 
 
 @shell("audit")
@@ -35,7 +36,8 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
         model: 'models:/NAME@released' or 'models:/NAME/3'; digest of an artifact or a statement; or
             folder or s3:// prefix of an artifact.
         store: folder or s3:// prefix the artifacts lie in.
-        format: 'text', or 'json' for the report as one line.
+        format: 'text', 'json' for the report as one line, or a paper in Markdown: 'annex-iv',
+            'training-summary'.
         key: file with the public keys that have to vouch for every statement, and the certificates
             of time stamp services, if a promotion has to have a stamp; '' = nobody has to.
 
@@ -47,14 +49,17 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
         TamperError: something differs from the record; the message names it.
     """
     if format not in FORMATS:
-        raise SettingsError(f"--format {format!r} is neither {' nor '.join(FORMATS)}")
+        raise SettingsError(f"--format {format!r} is none of {', '.join(FORMATS)}")
     uri = store_of(model, store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     keys = read_public_keys(Path(key)) if key else None
     authorities = read_authorities(Path(key)) if key else ()
     report = walk_back(model, tracking, uri, keys, authorities)
     # The verdict first: an auditor may not be allowed to write into the store.
-    text = report.model_dump_json() if format == "json" else chain_text(report)
+    if format in PAPERS:
+        text = paper(format, report, uri)
+    else:
+        text = report.model_dump_json() if format == "json" else chain_text(report)
     Console(soft_wrap=True, highlight=False).print(text, markup=False)
     page = _write_page(report, uri)
     if report.version.isdecimal():

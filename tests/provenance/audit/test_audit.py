@@ -34,5 +34,5 @@ def test_a_store_that_cannot_be_written_gives_the_same_verdict(chain, monkeypatc
 
 
 def test_an_unknown_format_is_refused_before_any_work(tmp_path):
-    with pytest.raises(SettingsError, match="--format 'xml' is neither text nor json"):
+    with pytest.raises(SettingsError, match="--format 'xml' is none of text, json, annex-iv"):
         audit.task_function(model="models:/tiny@released", store=str(tmp_path), format="xml")

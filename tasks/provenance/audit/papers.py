@@ -1,0 +1,330 @@
+"""Papers for those who have to file them, filled in from a chain that was just hashed again.
+
+Technical documentation by the points of Annex IV, and the public summary of training content of
+Article 53(1)(d), of Regulation (EU) 2024/1689. Beside each fact stands the statement that it is
+from; what no statement says is a blank, named as one, for whoever places the model on the market.
+Headings are short forms of the points and of the Commission's template, not their text.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from data_schemas.audits import AuditNode, AuditReport, NodeKind
+from data_schemas.statements import ExecutionRecord
+from tasks.platform.tables import markdown_table
+from tasks.provenance.audit.text import verdict
+from tasks.provenance.lineage.statements import load_executions
+from tasks.store.interface import store_at
+
+BLANK = "**Blank**: no statement says it."
+NONE = "None."
+_DIGITS = 12
+_HUB_COPY = re.compile(r"/hf/([^/]+/[^/]+)/([0-9a-f]{40})/")
+_ROWS = ("rows", "items", "problems", "demonstrations", "held_out", "dropped", "quarantined")
+_WRITTEN = ("distil", "promptcot")
+"""First words of stages whose text a model wrote."""
+_MODELS = ("ingest/", "foundation")
+"""Stages that read a model from outside."""
+Fields = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What the papers are filled in from."""
+
+    report: AuditReport
+    records: Mapping[str, ExecutionRecord]
+    """By statement: when and for how long, signed beside the chain and no part of it."""
+
+    @property
+    def stages(self) -> list[AuditNode]:
+        """Stages in the order of work."""
+        return [node for node in reversed(self.report.nodes) if node.kind == NodeKind.STAGE]
+
+    def named(self, *words: str) -> list[AuditNode]:
+        """Stages whose name begins with one of the words."""
+        return [node for node in self.stages if node.title.split("/")[0] in words]
+
+
+def paper(kind: str, report: AuditReport, store: str) -> str:
+    """Write a paper of a model in Markdown.
+
+    Args:
+        kind: one of `PAPERS`.
+        report: of the audit; what it found stands at the top.
+        store: folder or s3:// uri of the chain.
+    """
+    executions = {name.split("/")[0] for name in store_at(f"{store}/executions").list_files()}
+    records = {one.statement: one for name in executions for one in load_executions(store, name)}
+    chain = Chain(report, records)
+    title, write = PAPERS[kind]
+    parts = [f"# {title}: {report.nodes[0].title}", f"Audit: {verdict(report)}"]
+    parts += [f"## {heading}\n\n{text}" for heading, text in write(chain)]
+    lines = [[node.title, f"`{node.id}`"] for node in chain.stages]
+    parts.append(f"## Statements\n\n{markdown_table(['stage', 'sha256'], lines)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _annex_iv(chain: Chain) -> Fields:
+    return (
+        ("1 (a) Intended purpose", BLANK),
+        ("1 (a) Provider", BLANK),
+        ("1 (a) Version, and its relation to previous versions", _version(chain)),
+        ("1 (b) Interaction with other hardware and software", BLANK),
+        ("1 (c) Versions of software", _software(chain)),
+        ("1 (d) Forms in which it is placed on the market", _form(chain)),
+        ("1 (e) Hardware on which it is to run", BLANK),
+        ("1 (f) Products of which it is a part", BLANK),
+        ("1 (g) User interface", BLANK),
+        ("1 (h) Instructions for use", BLANK),
+        ("2 (a) Methods and steps of development", _steps(chain)),
+        ("2 (a) Pre-trained systems of third parties", _bases(chain)),
+        ("2 (b) Design specifications and choices", _settings(chain)),
+        ("2 (c) Architecture; computational resources", _resources(chain)),
+        ("2 (d) Data: provenance, selection, cleaning", _data(chain)),
+        ("2 (e) Human oversight", _people(chain)),
+        ("2 (f) Changes that are determined in advance", _gate(chain)),
+        ("2 (g) Validation and testing", _scores(chain)),
+        ("2 (h) Cybersecurity", _signatures(chain)),
+        ("3 Capabilities and limitations, accuracy", _accuracy(chain)),
+        ("3 Foreseeable unintended outcomes, risks, input data", BLANK),
+        ("4 Appropriateness of the performance metrics", BLANK),
+        ("5 Risk management system", BLANK),
+        ("6 Changes through the lifecycle", _changes(chain)),
+        ("7 Harmonised standards", BLANK),
+        ("8 EU declaration of conformity", BLANK),
+        ("9 Post-market monitoring", BLANK),
+    )
+
+
+def _training_summary(chain: Chain) -> Fields:
+    return (
+        ("1.1 Provider", BLANK),
+        ("1.2 Model: name and version", _version(chain)),
+        ("1.2 Models that it is a modification of", _bases(chain)),
+        ("1.2 Date of placement on the Union market", BLANK),
+        ("1.3 Modalities", "Text."),
+        ("1.3 Size of the training data", _facts(chain.named("curate", "mix", "grade"), _ROWS)),
+        ("1.3 Languages", _languages(chain)),
+        ("1.3 Latest date of acquisition", _acquired(chain)),
+        ("2.1 Publicly available data sets", _public(chain)),
+        ("2.2 Private, 2.3 crawled, 2.4 users' and 2.6 other data", _rest(chain)),
+        ("2.5 Synthetic data", _synthetic(chain)),
+        ("3.1 Reservations of rights (text and data mining)", BLANK),
+        ("3.2 Removal of illegal content", _screened(chain)),
+        ("3.3 Other processing", _facts(chain.named("curate", "mix"))),
+    )
+
+
+def _version(chain: Chain) -> str:
+    head = chain.report.nodes[0]
+    facts = _facts(chain.named("release"), ("version", "promotion", "promotion_before"))
+    return f"{head.title}.\n\n{facts}" if facts != BLANK else f"{head.title}."
+
+
+def _software(chain: Chain) -> str:
+    return _cited(
+        (node, f"packages `{_detail(node, 'environment')}`, lock file `{_detail(node, 'lock')}`")
+        for node in chain.stages
+    )
+
+
+def _form(chain: Chain) -> str:
+    made = [node for node in chain.stages if node.id in chain.report.nodes[0].parents]
+    return _cited(
+        (node, f"a folder of weights, tokenizer and configuration, sha256 `{value}`")
+        for node in made
+        for name, value in node.details
+        if name.startswith("made ")
+    )
+
+
+def _steps(chain: Chain) -> str:
+    return _cited((node, f"from {_inputs(node) or 'outside'}") for node in chain.stages)
+
+
+def _bases(chain: Chain) -> str:
+    return _cited(
+        (node, f"`{uri}`, sha256 `{sha256}`")
+        for node, uri, sha256 in _files(chain)
+        if _is_model(node)
+    )
+
+
+def _settings(chain: Chain) -> str:
+    return _cited(
+        (node, f"`{_detail(node, 'settings')}`")
+        for node in chain.named("curate", "sft", "merge", "grade", "rl", "release")
+    )
+
+
+def _resources(chain: Chain) -> str:
+    return _cited(
+        (
+            node,
+            f"{record.seconds:.0f} s, {record.cpu_seconds:.0f} CPU s, "
+            f"{record.gpu_seconds / 3600:.2f} GPU hours",
+        )
+        for node in chain.stages
+        if (record := chain.records.get(node.id))
+    )
+
+
+def _data(chain: Chain) -> str:
+    parts = (_public(chain), _rest(chain), _synthetic(chain), _facts(chain.named("curate", "mix")))
+    return "\n\n".join(part for part in parts if part not in (BLANK, NONE)) or BLANK
+
+
+def _people(chain: Chain) -> str:
+    return _facts(chain.named("approve", "reject", "rollback"), ("by", "because", "reason"))
+
+
+def _gate(chain: Chain) -> str:
+    return _cited(
+        (node, f"rules of every release: `{_detail(node, 'settings')}`")
+        for node in chain.named("release")
+    )
+
+
+def _scores(chain: Chain) -> str:
+    return _facts(chain.named("evaluate", "compare"))
+
+
+def _signatures(chain: Chain) -> str:
+    return _cited((node, f"signed by `{_detail(node, 'signed by')}`") for node in chain.stages)
+
+
+def _accuracy(chain: Chain) -> str:
+    kinds = ("accuracy/", "false_positive/", "false_negative/")
+    return _facts(chain.named("release"), kinds)
+
+
+def _changes(chain: Chain) -> str:
+    return _facts(chain.named("release", "rollback"), ("promotion", "restored", "replaced"))
+
+
+def _languages(chain: Chain) -> str:
+    kind = "accuracy/language:"
+    return _cited(
+        (node, f"of its held-out rows: {', '.join(found)}")
+        for node in chain.named("release")
+        if (found := [name.removeprefix(kind) for name, _ in node.details if name.startswith(kind)])
+    )
+
+
+def _acquired(chain: Chain) -> str:
+    records = [chain.records.get(node.id) for node in chain.named("ingest")]
+    times = [record.started for record in records if record]
+    if not times:
+        return BLANK
+    day = time.strftime("%Y-%m-%d", time.gmtime(max(times)))
+    return f"Read on {day}, by the execution record. When its text was written: {BLANK}"
+
+
+def _public(chain: Chain) -> str:
+    found = _cited(
+        (node, f"{match[1]} of the Hugging Face hub at {match[2]}, sha256 `{sha256}`")
+        for node, uri, sha256 in _files(chain)
+        if not _is_model(node) and (match := _HUB_COPY.search(uri))
+    )
+    return NONE if found == BLANK else found
+
+
+def _rest(chain: Chain) -> str:
+    found = _cited(
+        (node, f"`{uri}`, sha256 `{sha256}`")
+        for node, uri, sha256 in _files(chain)
+        if not _is_model(node)
+        and not _HUB_COPY.search(uri)
+        and not any(f"/{adapter}/" in uri for adapter in _generated(node))
+    )
+    if found == BLANK:
+        return NONE
+    return f"{found}\n\nOf which kind each is: {BLANK}"
+
+
+def _synthetic(chain: Chain) -> str:
+    drawn = [
+        (node, f"rows that a program draws: {adapter}")
+        for node in chain.named("ingest")
+        if not _is_model(node)
+        for adapter in _generated(node)
+    ]
+    written = [(node, "text that a model wrote") for node in chain.named(*_WRITTEN)]
+    found = _cited([*drawn, *written])
+    return NONE if found == BLANK else found
+
+
+def _screened(chain: Chain) -> str:
+    guards = [
+        (node, json.loads(_detail(node, "settings")).get("guard", {}))
+        for node in chain.named("curate")
+    ]
+    return _cited(
+        (node, f"what `{guard.get('model') or guard['address']}` calls harmful was dropped")
+        for node, guard in guards
+        if guard.get("address")
+    )
+
+
+def _cited(found: Iterable[tuple[AuditNode, str]]) -> str:
+    """Write a line per fact, with its stages and the first digits of their statements."""
+    stages: dict[str, list[str]] = {}
+    for node, text in found:
+        stages.setdefault(text, []).append(f"{node.title} [{node.id[:_DIGITS]}]")
+    return "\n".join(f"- {', '.join(names)}: {text}" for text, names in stages.items()) or BLANK
+
+
+def _facts(nodes: Sequence[AuditNode], names: Sequence[str] = ()) -> str:
+    """Write facts of statements: all, or those of a name, or that begin like one with a slash."""
+    found = []
+    for node in nodes:
+        known = [name for name, _ in node.details]
+        facts = node.details[known.index("settings") + 1 :] if "settings" in known else ()
+        shown = [
+            f"{name} {value}"
+            for name, value in facts
+            if not names or name in names or f"{name.split('/')[0]}/" in names
+        ]
+        if shown:
+            found.append((node, ", ".join(shown)))
+    return _cited(found)
+
+
+def _files(chain: Chain) -> Iterator[tuple[AuditNode, str, str]]:
+    """Yield (stage that read it, uri, sha256) of everything from outside."""
+    origins = {node.id: node for node in chain.report.nodes if node.kind == NodeKind.ORIGIN}
+    for node in chain.stages:
+        for parent in node.parents:
+            if parent in origins:
+                yield from ((node, uri, sha256) for uri, sha256 in origins[parent].details)
+
+
+def _is_model(node: AuditNode) -> bool:
+    return node.title.startswith(_MODELS)
+
+
+def _generated(node: AuditNode) -> list[str]:
+    """Name the adapters of a stage's sources that have no path: programs that draw rows."""
+    sources = json.loads(_detail(node, "settings")).get("sources", [])
+    return [source["adapter"] for source in sources if not source.get("path")]
+
+
+def _detail(node: AuditNode, name: str) -> str:
+    return dict(node.details).get(name, "")
+
+
+def _inputs(node: AuditNode) -> str:
+    return ", ".join(
+        name.removeprefix("read ") for name, _ in node.details if name.startswith("read ")
+    )
+
+
+PAPERS: Mapping[str, tuple[str, Callable[[Chain], Fields]]] = {
+    "annex-iv": ("Technical documentation (Annex IV)", _annex_iv),
+    "training-summary": ("Public summary of training content (Article 53)", _training_summary),
+}
+"""Kind -> title, and what fills it in."""
