@@ -93,6 +93,10 @@ class LedgerRow(BaseModel):
         default=0,
         description="of its responses, taken from earlier ones after verification; not generated",
     )
+    stale_tokens: int = Field(
+        default=0,
+        description="of its responses, sampled by an older policy than the one that was trained",
+    )
     saved_tokens: int = Field(description="predicted for the group of a skipped prompt, else 0")
     trained_tokens: int = Field(
         description="response tokens with a non-zero advantage and a weight in the loss"

@@ -58,9 +58,8 @@ class Rollout:
     stop_reason: StopReason
     policy_version: int
     """Policy version that sampled the last token."""
-    first_version: int = -1
-    """Policy version that sampled the first token, if an older one than the last token's; else
-    -1."""
+    earlier: tuple[tuple[int, int], ...] = ()
+    """(policy version, response tokens) of the segments that older versions sampled, in order."""
     role: str = "solver"
     """Role of a multi-role recipe that generated it (solver, verifier, corrector, questioner
     ...)."""
@@ -78,6 +77,21 @@ class Rollout:
     def trained_prompt(self) -> NDArray[np.int32]:
         """Prompt that precedes the response in the update."""
         return self.prompt_tokens if self.bare_prompt is None else self.bare_prompt
+
+    @property
+    def first_version(self) -> int:
+        """Policy version that sampled the first token."""
+        return self.earlier[0][0] if self.earlier else self.policy_version
+
+    @property
+    def versions_R(self) -> NDArray[np.int32]:
+        """Policy version that sampled each response token."""
+        versions_R = np.full(len(self.response_tokens), self.policy_version, dtype=np.int32)
+        start = 0
+        for version, tokens in self.earlier:
+            versions_R[start : start + tokens] = version
+            start += tokens
+        return versions_R
 
     @property
     def num_generated(self) -> int:

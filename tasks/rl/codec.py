@@ -91,10 +91,10 @@ def rollout_arrays(
             "signed": rollout.trace is not None and rollout.trace.experts_TLK.dtype == np.int16,
             "stop": rollout.stop_reason.value,
             "version": rollout.policy_version,
-            "first_version": rollout.first_version,
             "role": rollout.role,
             "reused": rollout.reused,
         }
+        | ({"earlier": rollout.earlier} if rollout.earlier else {})
         | _shaping_out(rollout)
         for rollout in rollouts
     ]
@@ -120,7 +120,7 @@ def rollouts_of(arrays: Mapping[str, NDArray], rows: Sequence[Mapping[str, Any]]
                 trace=trace,
                 stop_reason=StopReason(row["stop"]),
                 policy_version=row["version"],
-                first_version=row["first_version"],
+                earlier=tuple((version, tokens) for version, tokens in row.get("earlier", ())),
                 role=row["role"],
                 sampled=_mask(arrays, response),
                 reused=row.get("reused", 0),

@@ -104,13 +104,16 @@ def join_segments(before: Rollout, after: Rollout) -> Rollout:
     if trace is not None and before.trace is not None:
         old_TLK, new_TLK = before.trace.experts_TLK, trace.experts_TLK
         trace = RouterTrace(np.concatenate([old_TLK, new_TLK[len(old_TLK) :]]))
-    first = before.policy_version if before.first_version < 0 else before.first_version
+    earlier = before.earlier
+    if before.policy_version != after.policy_version:
+        tokens = len(before.response_tokens) - sum(count for _, count in earlier)
+        earlier = (*earlier, (before.policy_version, tokens))
     return replace(
         after,
         response_tokens=np.concatenate([before.response_tokens, after.response_tokens]),
         logprobs=np.concatenate([before.logprobs, after.logprobs]),
         trace=trace,
-        first_version=first,
+        earlier=earlier,
         reused=before.reused + after.reused,
     )
 

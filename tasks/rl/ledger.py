@@ -18,7 +18,7 @@ from data_schemas.ledger import (
     TokenUse,
 )
 from data_schemas.prompts import Domain, Problem
-from data_schemas.rollouts import StopReason
+from data_schemas.rollouts import Rollout, StopReason
 from tasks.algorithms.length_bias import length_bias
 from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
 from tasks.algorithms.routing import disagreement, missing_rows
@@ -164,6 +164,7 @@ def _finished(
         generated_tokens=entry.new_tokens + entry.draft_tokens,
         draft_tokens=entry.draft_tokens,
         reused_tokens=entry.reused_tokens,
+        stale_tokens=sum(_stale_tokens(step, item.rollout) for item in items),
         saved_tokens=0,
         trained_tokens=tokens.get("trained_tokens", 0),
         cut_tokens=tokens.get("cut_tokens", 0),
@@ -251,6 +252,8 @@ def collect_metrics(collected: Collected) -> dict[str, float]:
         "rollout/reused_tokens": float(sum(entry.reused_tokens for entry in groups)),
         "rollout/truncated_share": truncated / max(1, len(items)),
         "rollout/staleness_versions": float(_staleness(collected)),
+        "rollout/stale_share": sum(_stale_tokens(collected.step, item.rollout) for item in items)
+        / max(1, sum(lengths)),
         "rollout/in_flight_groups": float(len(collected.in_flight)),
     }
     metrics |= zero_variance_metrics(collected) | _by_domain(groups) | _by_reason(groups)
@@ -338,12 +341,16 @@ def _alive(entry: CollectedGroup) -> bool:
     return scores_vary([verdict.score for verdict in verdicts if verdict.score is not None])
 
 
+def _stale_tokens(step: int, rollout: Rollout) -> int:
+    """Count the tokens sampled by an older policy than the one that the step trains."""
+    stale_R = rollout.versions_R < step - 1
+    return int((stale_R if rollout.sampled is None else stale_R & rollout.sampled).sum())
+
+
 def _staleness(collected: Collected) -> int:
     """Policy versions between the oldest token of the batch and the policy trained on it."""
     oldest = [
-        rollout.policy_version if rollout.first_version < 0 else rollout.first_version
-        for entry in collected.groups
-        for rollout in (item.rollout for item in entry.group.rollouts)
+        item.rollout.first_version for entry in collected.groups for item in entry.group.rollouts
     ]
     return collected.step - 1 - min(oldest, default=collected.policy_version)
 

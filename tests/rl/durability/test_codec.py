@@ -15,7 +15,7 @@ def decoded(data: bytes):
 
 
 def same(left, right):
-    for name in ("problem_id", "sample", "stop_reason", "policy_version", "first_version", "role"):
+    for name in ("problem_id", "sample", "stop_reason", "policy_version", "earlier", "role"):
         assert getattr(left, name) == getattr(right, name)
     assert (left.sampled is None) == (right.sampled is None)
     if left.sampled is not None:
@@ -34,7 +34,7 @@ def test_rollouts_come_back_exactly(make_rollout):
     rollouts = [
         make_rollout(0, 5),
         make_rollout(1, 0, trace=None, stop_reason=StopReason.SEGMENT),
-        make_rollout(2, 2, trace=RouterTrace(missing), first_version=1, role="verifier"),
+        make_rollout(2, 2, trace=RouterTrace(missing), earlier=((1, 1),), role="verifier"),
     ]
 
     for before, after in zip(rollouts, decoded(encoded(rollouts)), strict=True):

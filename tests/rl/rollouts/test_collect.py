@@ -238,7 +238,7 @@ def test_free_running_steps_train_what_is_complete_and_keep_within_the_bound(var
         mine._engine._version = step - 1
         steps.append(mine.collect(step))
         found = rollouts_of(steps[-1])
-        begun = [r.policy_version if r.first_version < 0 else r.first_version for r in found]
+        begun = [rollout.first_version for rollout in found]
         ages |= {step - 1 - version for version in begun}
 
     assert 0 < max(ages) <= 2

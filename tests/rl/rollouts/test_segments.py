@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
@@ -75,15 +76,18 @@ def test_both_parts_keep_their_own_routes_logprobs_and_versions(make_rollout):
     assert 5 == len(whole.logprobs)
     assert [5, 5, 5, 5, 9, 9] == whole.trace.experts_TLK[:, 0, 0].tolist()
     assert (6, 7, StopReason.END) == (whole.first_version, whole.policy_version, whole.stop_reason)
+    assert [6, 6, 6, 7, 7] == whole.versions_R.tolist()
 
 
-def test_the_first_version_survives_a_third_part(make_rollout):
-    first = make_rollout(0, 1, policy_version=2, stop_reason=StopReason.SEGMENT)
-    second = join_segments(
-        first, make_rollout(0, 1, policy_version=3, stop_reason=StopReason.SEGMENT)
-    )
+def test_every_token_keeps_the_version_that_sampled_it(make_rollout):
+    def segment(tokens, version):
+        return make_rollout(0, tokens, policy_version=version, stop_reason=StopReason.SEGMENT)
 
-    assert 2 == join_segments(second, make_rollout(0, 1, policy_version=4)).first_version
+    parts = segment(1, 2), segment(2, 2), segment(1, 3), make_rollout(0, 3, policy_version=5)
+    whole = reduce(join_segments, parts)
+
+    assert [2, 2, 2, 3, 5, 5, 5] == whole.versions_R.tolist()
+    assert (2, 5) == (whole.first_version, whole.policy_version)
 
 
 def test_a_group_is_complete_when_its_last_sample_has_ended(problems, make_rollout):

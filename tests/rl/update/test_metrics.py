@@ -120,18 +120,22 @@ def test_truncated_responses_are_those_that_reached_their_limit(entry):
 
 
 @pytest.mark.parametrize(
-    ("versions", "staleness"),
+    ("versions", "staleness", "share"),
     [
-        ({"policy_version": 4}, 0.0),  # step 5 trains version 4
-        ({"policy_version": 3}, 1.0),
-        ({"policy_version": 4, "first_version": 2}, 2.0),  # begun two versions ago
+        ({"policy_version": 4}, 0.0, 0.0),  # step 5 trains version 4
+        ({"policy_version": 3}, 1.0, 0.5),
+        ({"policy_version": 4, "earlier": ((2, 1),)}, 2.0, 0.125),  # begun two versions ago
     ],
 )
-def test_staleness_is_that_of_the_oldest_token(entry, versions, staleness):
+def test_staleness_is_that_of_the_oldest_token_and_a_share_of_all(
+    entry, versions, staleness, share
+):
     fresh = entry([1.0, 0.0], rollout={"policy_version": 4})
     found = Collected(5, 4, [fresh, entry([1.0, 0.0], rollout=versions)])
 
-    assert staleness == collect_metrics(found)["rollout/staleness_versions"]
+    metrics = collect_metrics(found)
+    assert staleness == metrics["rollout/staleness_versions"]
+    assert share == metrics["rollout/stale_share"]
 
 
 def test_a_step_without_a_finished_group_has_zeros_and_no_staleness():
@@ -195,6 +199,7 @@ def test_policy_numbers_are_means_over_updates_and_shares_over_tokens(settings, 
         "policy/clip_share_last": 0.5,
         "policy/trained_sequences": 2.0,
         "policy/trained_tokens": 12.0,
+        "policy/stale_share": 0.0,
         "policy/kl": 1.0,
     } == policy_metrics(old, batch, losses)
 
