@@ -1,21 +1,29 @@
 """Flyte tasks at the start of every workflow: the command line, the store, the execution."""
 
 import os
+import shutil
 import time
 import uuid
+from pathlib import Path
 from typing import NamedTuple, TypeVar
+
+import psutil
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.intake import Intake
-from data_schemas.machine_settings import MachineSettings
+from data_schemas.machine_settings import MachineSettings, TrainerKind
 from data_schemas.rl_settings import RLSettings
 from data_schemas.scaled import RECIPES, has_judge, scaled
 from data_schemas.settings import PipelineSettings, RetrainSettings
+from tasks.capacity import one_machine
+from tasks.capacity.model_shape import shape_of
 from tasks.curation.ingest import check_sources
 from tasks.engines.select import require, require_fit
-from tasks.errors import SettingsError
+from tasks.errors import DataError, SettingsError
+from tasks.models.model_folder import local_folder, read_config
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
+from tasks.platform.progress import say
 from tasks.platform.shell import in_pod, shell
 from tasks.provenance.lineage.connection import check_tracking_uri, require_access
 from tasks.provenance.lineage.shipping import begin
@@ -103,6 +111,7 @@ def check_settings(
     _check("evaluation", settings.evaluation.engines, "evaluate")
     if not in_pod():  # this pod may not have the volumes of the other stages
         options.require_folders(settings)
+        _say_needs(settings)
     options.require_positions(settings)  # these look at a base that is there only
     settings = options.fit_to_base(settings)
     options.require_router(settings)
@@ -112,6 +121,26 @@ def check_settings(
     options.require_roles(chosen)
     _check_sources(chosen)
     return options.with_own_code(_with_recipes(chosen))
+
+
+def _say_needs(settings: PipelineSettings) -> None:
+    """Say what training in this process takes of this machine, before anything is read."""
+    base, stages = (
+        local_folder(settings.base_model),
+        (settings.sft, settings.rl_one, settings.rl_two),
+    )
+    engines = [stage.engines for stage in stages if stage.engines.trainer is TrainerKind.TORCH]
+    if base is None or not base.is_dir() or not engines:
+        return
+    try:
+        shape = shape_of(read_config(base))
+    except DataError:  # of a family that is read by code of its own
+        return
+    tokens = max(one.layout.micro_batch_tokens for one in engines)
+    found = one_machine.needs(shape, tokens)
+    free = psutil.virtual_memory().available, shutil.disk_usage(Path.cwd()).free
+    for line in one_machine.notes(found, tokens, *free):
+        say(line)
 
 
 @shell("with_sources")

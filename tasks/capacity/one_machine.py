@@ -1,0 +1,84 @@
+"""What the pipeline takes of one machine, with the engines that run in its own process.
+
+Fitted to one model, SmolLM2-135M-Instruct in fp32 with micro-batches of 1,024 tokens, which took
+6.4 GB of memory at its peak; a graphics processor's memory is `memory.py`.
+"""
+
+from typing import NamedTuple
+
+from tasks.capacity.model_shape import ModelShape
+
+PROCESS = 10**9
+"""Python, torch and the rows, bytes."""
+WEIGHT = 24
+"""Per weight: fp32 weights, gradient, two moments of Adam, and the rollout engine's two copies
+during a weight sync."""
+LOGIT = 16
+"""Per token and entry of the vocabulary: logits, probabilities and their gradients."""
+ACTIVATION = 64
+"""Per token, layer and hidden unit: what the backward pass needs."""
+STORED = 52
+"""Per weight: seven models in fp32, and two states of weights and moments."""
+SMALL = 2 * 10**9
+"""Memory below which nobody has to be told."""
+LEAST_TOKENS = 256
+"""Smaller micro-batches hold no response."""
+
+
+class Needs(NamedTuple):
+    """Bytes."""
+
+    weights: int
+    """Memory that does not depend on the micro-batch."""
+    micro_batch: int
+    disk: int
+
+    @property
+    def memory(self) -> int:
+        """All of it."""
+        return self.weights + self.micro_batch
+
+
+def needs(shape: ModelShape, micro_batch_tokens: int) -> Needs:
+    """Estimate what training a model takes, all weights, with Adam."""
+    per_token = LOGIT * shape.vocabulary + ACTIVATION * shape.layers * shape.hidden
+    return Needs(
+        weights=PROCESS + WEIGHT * shape.parameters,
+        micro_batch=micro_batch_tokens * per_token,
+        disk=STORED * shape.parameters,
+    )
+
+
+def notes(found: Needs, micro_batch_tokens: int, free_memory: int, free_disk: int) -> list[str]:
+    """Say what a run takes, and what of it this machine has not free; nothing of a small model.
+
+    Args:
+        found: by `needs`.
+        micro_batch_tokens: that it was found for.
+        free_memory: of this machine, bytes.
+        free_disk: where the models are kept, bytes.
+    """
+    if found.memory < SMALL:
+        return []
+    lines = [
+        f"training takes about {_gb(found.memory)} of memory, {_gb(found.micro_batch)} of it for "
+        f"micro-batches of {micro_batch_tokens:,} tokens, and models about {_gb(found.disk)} of "
+        f"disk; {_gb(free_memory)} and {_gb(free_disk)} are free"
+    ]
+    if found.memory > free_memory:
+        fitting = micro_batch_tokens * (free_memory - found.weights) // found.micro_batch
+        lines.append(
+            "memory is too small: this machine will swap or end the run. "
+            + (
+                f"Set sft, rl_one and rl_two .engines.layout.micro_batch_tokens to {fitting:,}"
+                if fitting >= LEAST_TOKENS
+                else "Take a smaller model, or a machine with more"
+            )
+        )
+    if found.disk > free_disk:
+        lines.append("the disk is too small: free some, or name another store with --store")
+    return lines
+
+
+def _gb(count: int) -> str:
+    return f"{count / 10**9:.1f} GB"
