@@ -65,6 +65,7 @@ class AuditReport(BaseModel):
     signers: tuple[Signer, ...] = Field(description="whose signatures fit, most statements first")
     unsigned: int = Field(description="statements that nobody signed, or that are damaged")
     stamped: str = Field(default="", description="when the promotion existed, and who says so")
+    pages: str = Field(default="not compared", description="of reports and phases, as signed")
     has_catalogue: bool = Field(description="MLflow was compared with the statements")
     has_key: bool = Field(description="the auditor named the keys that have to vouch for it")
 

@@ -66,9 +66,8 @@ def gather_json(value: object) -> list[Any]:
     texts = torch.zeros(world, int(sizes.max()), dtype=torch.uint8)
     texts[rank, : len(data)] = data
     distributed.all_reduce(texts)
-    return [
-        json.loads(bytes(text[:size].tolist())) for text, size in zip(texts, sizes, strict=True)
-    ]
+    both = zip(texts, sizes, strict=True)
+    return [json.loads(bytes(text[:size].tolist())) for text, size in both]
 
 
 def _device() -> torch.device:

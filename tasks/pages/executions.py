@@ -11,6 +11,7 @@ from data_schemas.statements import ExecutionRecord, Statement
 from tasks.pages import wording
 from tasks.pages.navigation import INDEX, with_navigation
 from tasks.platform.page_style import STYLE
+from tasks.provenance.lineage.signatures.pages import write_page
 from tasks.provenance.lineage.statements import load_executions, load_statement
 from tasks.store.interface import store_at
 
@@ -92,9 +93,7 @@ def write_index(store: str) -> str:
     ]
     lines = list(_lines(store))
     page = html.from_string(PAGE).render(store=store, lines=lines, audits=audits, style=STYLE)
-    place = f"{store}/{INDEX}"
-    store_at(place).write_bytes(with_navigation(page, {}).encode())
-    return place
+    return write_page(store, INDEX, with_navigation(page, {}))
 
 
 def links_of(store: str, execution: str) -> dict[str, str]:

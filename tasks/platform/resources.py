@@ -8,7 +8,9 @@ A task runs in one pod on one node, except for the stages marked `team`: they ma
 of several nodes, and several processes in each pod.
 """
 
+import logging
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self, TypeVar
@@ -16,7 +18,10 @@ from typing import Self, TypeVar
 from tasks.platform import environment
 from tasks.platform.source import COMMIT_VARIABLE, commit
 
+logger = logging.getLogger(__name__)
 Value = TypeVar("Value")
+_REGISTERING = {"register", "package", "--remote"}
+"""Words of a command line of pyflyte that sends tasks to a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +142,15 @@ LABELS = environment.read("EACHPROMPT_LABELS", "", environment.labels)
 """Of the executions of launch plans; Flyte puts them on every pod and PyTorchJob, where a scheduler
 that admits teams as a whole reads its queue."""
 
+
+if not SMOKE and _REGISTERING & set(sys.argv):
+    for _kind, _image in IMAGES.items():
+        if "@sha256:" not in _image:
+            logger.warning(
+                "stages of the kind %s are registered with %s, a tag that can be moved later; set "
+                "EACHPROMPT_IMAGE_%s to NAME@sha256:DIGEST",
+                *(_kind, _image, _kind.upper()),
+            )
 
 SMALL, ROWS, WEIGHTS, GPU_NODE = (REGISTRATION.machines[kind] for kind in _MACHINES)
 

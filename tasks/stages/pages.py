@@ -31,7 +31,7 @@ from tasks.platform.deck import deck
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.registration import report_uri
 from tasks.provenance.lineage.shipping import attach_report, workplace
-from tasks.store.interface import store_at
+from tasks.provenance.lineage.signatures.pages import write_page
 from tasks.store.objects import localise
 
 WITH_REPORT = ("post_training", "retrain")
@@ -102,13 +102,14 @@ def night_page(message: str, store: StoreRef, execution: Execution) -> str:
         The message, with the location of the page, and with why nobody was told.
     """
     night = load_night(store.uri, execution.id)
-    page = f"{store.uri}/reports/{execution.id}{NIGHT_PAGE}"
+    name = f"reports/{execution.id}{NIGHT_PAGE}"
+    page = f"{store.uri}/{name}"
     text = f"[{verdict_of(message)[0]}] retraining {execution.id}: {message} Page: {page}"
     if failure := webhook.post(os.environ.get(webhook.WEBHOOK, ""), text):
         message = f"{message} Nobody was told: {failure}."
-    html = render("Retraining", [section("The decision", message, night)])
-    store_at(page).write_bytes(with_navigation(html.decode(), TO_INDEX).encode())
-    deck(html.decode())
+    html = render("Retraining", [section("The decision", message, night)]).decode()
+    write_page(store.uri, name, with_navigation(html, TO_INDEX))
+    deck(html)
     write_index(store.uri)
     message = f"{message} Page: {page}"
     Console(soft_wrap=True, highlight=False).print(message, markup=False)
@@ -142,10 +143,9 @@ def nights_page(
             zip(names, messages, audits, strict=True), start=1
         )
     ]
-    page = f"{store.uri}/reports/{execution.id}{NIGHT_PAGE}"
-    html = render("Five nights of retraining", sections)
-    store_at(page).write_bytes(html)
-    deck(html.decode())
+    html = render("Five nights of retraining", sections).decode()
+    page = write_page(store.uri, f"reports/{execution.id}{NIGHT_PAGE}", html)
+    deck(html)
     Console(soft_wrap=True, highlight=False).print(f"Page: {page}", markup=False)
     return page
 
@@ -176,22 +176,25 @@ def answers_page(
     ]
     by_id = {problem.id: problem for problem in problems}
     html = answers.render(f"Evaluation {execution.id}", evaluated, by_id, rows, settings).decode()
-    page = f"{store.uri}/reports/{execution.id}-answers.html"
-    store_at(page).write_bytes(with_navigation(html, TO_INDEX).encode())
+    name = f"reports/{execution.id}-answers.html"
+    page = write_page(store.uri, name, with_navigation(html, TO_INDEX))
     write_index(store.uri)
     Console(soft_wrap=True, highlight=False).print(f"Answers: {page}", markup=False)
     return page
 
 
 def _write_curation_page(curated: Path, store: StoreRef, execution: Execution) -> str:
-    page = report_uri(store.uri, execution.id).removesuffix(".html") + CURATION_PAGE
+    name = _report_name(execution).removesuffix(".html") + CURATION_PAGE
     html = render_curation(curated, f"Curation of {execution.id}", f"execution {execution.id}")
-    report = {"report": report_uri(".", execution.id).rpartition("/")[2]}
+    report = {"report": _report_name(execution).rpartition("/")[2]}
     links = TO_INDEX | (report if execution.workflow in WITH_REPORT else {})
-    html = with_navigation(html.decode(), links).encode()
-    store_at(page).write_bytes(html)
-    deck(html.decode())
-    return page
+    page = with_navigation(html.decode(), links)
+    deck(page)
+    return write_page(store.uri, name, page)
+
+
+def _report_name(execution: Execution) -> str:
+    return report_uri("", execution.id).removeprefix("/")
 
 
 def _tell(inputs: RunInputs, store: StoreRef) -> str:
@@ -203,10 +206,10 @@ def _tell(inputs: RunInputs, store: StoreRef) -> str:
     others = {text: f"../{place}" for text, place in links.items() if text != "report"}
     inputs = replace(inputs, places=places)
     with TemporaryDirectory() as folder:
-        html = write_report(inputs, Path(folder), TO_INDEX | others).read_bytes()
-    store_at(page).write_bytes(html)
+        html = write_report(inputs, Path(folder), TO_INDEX | others).read_text()
+    write_page(store.uri, _report_name(inputs.execution), html)
     inputs = replace(inputs, places=places | {"all executions": write_index(store.uri)})
     attach_report(store, inputs.execution, page)
-    deck(html.decode())
+    deck(html)
     show(inputs, Console())
     return page

@@ -1,9 +1,12 @@
 """The table of stages; what reaches the cluster is asserted in test_package."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tasks.platform import resources
 
@@ -112,6 +115,28 @@ def imported(code: str, **environment: str) -> str:
         check=True,
     )
     return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("command", "variables", "named"),
+    [
+        ("register", {}, {"CPU", "ROLLOUT", "TRAINER"}),
+        ("register", {"EACHPROMPT_IMAGE_CPU": f"cpu@sha256:{64 * 'a'}"}, {"ROLLOUT", "TRAINER"}),
+        ("register", {"EACHPROMPT_SMOKE": "1"}, set()),
+        ("run", {}, set()),
+    ],
+)
+def test_an_image_that_is_registered_by_tag_is_warned_of_by_name(command, variables, named):
+    done = subprocess.run(
+        [sys.executable, "-c", "import tasks.platform.resources", command],
+        cwd=ROOT,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert named == set(re.findall(r"EACHPROMPT_IMAGE_(\w+)", done.stderr))
 
 
 def test_a_smoke_test_of_a_cluster_needs_no_gpu_and_one_image():

@@ -38,9 +38,7 @@ def judging(
         execution: of the workflow.
     """
     checked = check_comparisons(settings=settings, files=files, base_model=base_model)
-    base = ingest_base(
-        path=checked.base_model, name="judge_base", store=store, execution=execution
-    )
+    base = ingest_base(path=checked.base_model, name="judge_base", store=store, execution=execution)
     collected = collect_comparisons(
         settings=checked.settings, files=files, base=base, store=store, execution=execution
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tasks.errors import PipelineError
 from tasks.platform.progress import say
-from tasks.store.interface import store_at
+from tasks.provenance.lineage.signatures.pages import write_page
 
 FOLDER = "live"
 SHARE = 0.02
@@ -40,7 +40,8 @@ class Publisher:
             show: also gets every page, such as the deck of a Flyte task.
             clock: seconds that only rise.
         """
-        self.uri = f"{store}/{FOLDER}/{name}.html"
+        self._store, self._name = store, f"{FOLDER}/{name}.html"
+        self.uri = f"{store}/{self._name}"
         self._show, self._clock = show, clock
         self._next = float("-inf")
 
@@ -54,7 +55,7 @@ class Publisher:
         try:
             page = render()
             self._show(page)
-            store_at(self.uri).write_bytes(page.encode())
+            write_page(self._store, self._name, page)
         except (PipelineError, OSError) as error:
             logger.warning("the page %s is not written: %s", self.uri, error)
         end = self._clock()

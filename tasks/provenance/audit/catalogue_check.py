@@ -69,7 +69,7 @@ def check_version(
 
 
 COMPARED = "runs, parameters, facts, links, alias, name, scores and card of the version"
-NOT_COMPARED = "curves, notes, times, artifacts that MLflow keeps, pages outside the chain"
+NOT_COMPARED = "curves, notes, times, artifacts that MLflow keeps"
 
 
 def check_page(

@@ -44,7 +44,8 @@ def verdict(report: AuditReport) -> str:
     if report.proved:
         agrees = f", and MLflow agrees in: {COMPARED} (not compared: {NOT_COMPARED})"
         catalogue = agrees if report.has_catalogue else "; MLflow was not asked"
-        return f"PROVED: {checked}, all as recorded{catalogue}.{_stamp(report)} {vouchers(report)}"
+        beside = f" Pages: {report.pages}.{_stamp(report)} {vouchers(report)}"
+        return f"PROVED: {checked}, all as recorded{catalogue}.{beside}"
     count = len(report.findings)
     return f"BROKEN: {count} finding{'s' * (count != 1)}; {checked}. {vouchers(report)}"
 

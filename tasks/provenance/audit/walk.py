@@ -23,6 +23,7 @@ from tasks.errors import DataError
 from tasks.provenance.audit.catalogue_check import check_catalogue, check_page, check_version
 from tasks.provenance.audit.evidence import MODEL, Evidence, origin_id
 from tasks.provenance.audit.execution_check import check_executions
+from tasks.provenance.audit.page_check import check_pages
 from tasks.provenance.audit.reading import check_folder, read_record
 from tasks.provenance.audit.release_check import check_release
 from tasks.provenance.audit.stamp_check import check_stamp
@@ -63,6 +64,7 @@ def audit(
             evidence.add(MODEL, where, problem)
     check_release(target, evidence)
     check_executions(evidence, target.lookup)
+    pages = check_pages(evidence)
     stamped = check_stamp(target, evidence, authorities)
     if target.lost:
         evidence.add(MODEL, "MLflow", target.lost)
@@ -90,6 +92,7 @@ def audit(
         unsigned=len(evidence.damaged) + sum(not one for one in evidence.signers.values()),
         has_key=keys is not None,
         stamped=stamped,
+        pages=pages,
         has_catalogue=target.lookup is not None,
     )
 

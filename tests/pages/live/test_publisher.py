@@ -45,7 +45,7 @@ def test_the_first_page_is_written_at_once_where_a_person_finds_it(
 ):
     assert publisher.publish(page(clock, "one"))
 
-    assert "one" == (tmp_path / "store/live/20260101/rl-one.html").read_text()
+    assert (tmp_path / "store/live/20260101/rl-one.html").read_text().startswith("one\n<!-- signed")
     assert ["one"] == shown
 
 

@@ -27,6 +27,7 @@ from tasks.provenance.lineage.signatures.keys import (
     public_path,
     read_public_keys,
 )
+from tasks.provenance.lineage.signatures.pages import write_page
 from tasks.provenance.lineage.signatures.time_stamps import (
     SERVICE_VARIABLE,
     read_authorities,
@@ -242,6 +243,26 @@ def test_a_forged_user_or_time_in_an_execution_record_is_named(chain, owner):
 
     (chain.store / "attestations" / "e1" / "merge.json").write_bytes(path.read_bytes())
     assert ["no attestation of it is signed by --key"] == problems(chain, owner)
+
+
+def test_a_page_that_was_edited_or_renamed_is_named_and_an_unsigned_one_counted(chain, owner):
+    place = str(chain.store)
+    report, other = (Path(write_page(place, f"reports/{name}.html", "solved")) for name in "ab")
+    assert "Pages: 2 as signed." in verdict(audit(RELEASED, chain.tracking_uri, place, owner))
+
+    signed = report.read_text()
+    report.write_text(signed.replace("solved", "better"))
+    (chain.store / "live").mkdir()
+    other.rename(chain.store / "live" / "a.html")
+    assert ["is not the page that was signed", "its signature is of something else"] == problems(
+        chain, owner
+    )
+
+    report.write_text("better")
+    (chain.store / "live" / "a.html").unlink()
+    assert "Pages: 0 as signed, 1 not signed by --key and not compared." in verdict(
+        audit(RELEASED, chain.tracking_uri, place, owner)
+    )
 
 
 def test_a_forged_user_in_mlflow_is_named(chain, owner):
