@@ -58,11 +58,12 @@ _OR_AFTER = re.compile(
 )
 """An alternative after a box, or the end of a range or list that begins with it."""
 _OR_BEFORE = re.compile(
-    rf"(?:(?<!\w)(?:either|entweder|soit|antara)\s{{1,3}}|(?<![\w.,\\=])(?<!=\s)(?=[^,]*$))"
+    rf"(?:(?<!\w)(?:either|entweder|soit|antara)\s{{1,3}}|(?<![\w.,\\=+\-*/^×÷·])"
+    r"(?<![=+*/×÷·]\s)(?<![\w)}]\s-\s)(?<!times\s)(?<!cdot\s)(?<!div\s)(?=[^,]*$))"
     rf"{_NUMBER_BESIDE},?\s{{0,3}}{ANY_OR}(?P<end>)\s{{0,3}}\$?$",
     re.IGNORECASE,
 )
-"""An alternative before a box; `x = 1/5, or` says the same in other words."""
+"""An alternative before a box; `x = 1/5, or` and `2 + 3 or` say the same in other words."""
 _AFTERTHOUGHT = re.compile(
     rf"[.;!?。\n…]{_CLOSING}{TURN}(?P<value>(?:[^.;!?。\n]|[.,](?=\d)){{1,40}}){_END}",
     re.IGNORECASE,
