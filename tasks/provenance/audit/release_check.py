@@ -40,8 +40,8 @@ def check_release(target: Target, evidence: Evidence) -> None:
     listed = evidence.listed_files(uri, digest)
     where = f"{uri}/{MANIFEST_FILE}"
     if MANIFEST_FILE not in listed:
-        if sound and version and digest not in evidence.buried:
-            evidence.add(root, uri, f"holds no {MANIFEST_FILE}, so it is not a release")
+        if sound and version:
+            _check_absent(version, root, uri, digest in evidence.buried, evidence)
         return
     if version:
         _check_current(version, target, listed[MANIFEST_FILE], evidence)
@@ -66,6 +66,16 @@ def check_release(target: Target, evidence: Evidence) -> None:
     if BOM_FILE in listed and not any(evidence.findings.values()):
         # With parts unreadable, claims about them have no evidence.
         _check_bill(root, f"{uri}/{BOM_FILE}", listed, evidence)
+
+
+def _check_absent(
+    version: Version, root: str, uri: str, is_buried: bool, evidence: Evidence
+) -> None:
+    """What was deleted on purpose says no more of itself, but it must not be the released one."""
+    if not is_buried:
+        evidence.add(root, uri, f"holds no {MANIFEST_FILE}, so it is not a release")
+    elif RELEASED in version.aliases:
+        evidence.add(root, uri, f"was deleted, although it has the alias {RELEASED!r}")
 
 
 def _check_current(version: Version, target: Target, manifest: str, evidence: Evidence) -> None:

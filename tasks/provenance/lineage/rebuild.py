@@ -44,6 +44,7 @@ from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG, read_desc
 from tasks.provenance.lineage.shipping import LEASE
 from tasks.provenance.lineage.spool import SHIPPED, read_spools
 from tasks.provenance.lineage.statements import flat_values, load_statement, run_key
+from tasks.provenance.lineage.tombstones import is_buried
 from tasks.store.files import write_bytes
 from tasks.store.interface import Store, store_at
 from tasks.store.lease import lease
@@ -282,6 +283,8 @@ def _kind(store: str, uri: str, digest: str) -> str:
     if uri.startswith("file://"):
         return "source"
     files = store_at(origins.object_uri(store, uri, digest)).list_files()
+    if not files and is_buried(store, digest):  # only models are deleted on purpose
+        return CheckpointRef.__name__
     weights = [name for name in files if "/" not in name and name.endswith(".safetensors")]
     is_model = "config.json" in files and bool(weights)
     return (CheckpointRef if is_model else DatasetRef).__name__

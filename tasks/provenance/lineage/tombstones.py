@@ -7,9 +7,9 @@ envelope of the same key is taken for it. An audit accepts it in the model's pla
 from pydantic import ValidationError
 
 from data_schemas.statements import Tombstone
-from tasks.errors import TamperError
+from tasks.errors import DataError, TamperError
 from tasks.provenance.lineage.signatures import dsse
-from tasks.provenance.lineage.signatures.working import seal, type_of
+from tasks.provenance.lineage.signatures.working import seal, type_of, unseal
 from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
 
@@ -48,3 +48,18 @@ def read_tombstone(content: bytes, digest: str, where: str) -> tuple[Tombstone, 
     if len(fit) < len(envelope.signatures):
         raise TamperError(f"{where}: a signature does not fit")
     return note, tuple(fit)
+
+
+def is_buried(store: str, digest: str) -> bool:
+    """True if an object was deleted on purpose, by a key that this run trusts.
+
+    Raises:
+        TamperError: something else lies in the place of the note.
+    """
+    where = tombstone_uri(store, digest)
+    try:
+        content = store_at(where).read_bytes()
+    except DataError:
+        return False
+    unseal(KIND, digest, content, where)
+    return True

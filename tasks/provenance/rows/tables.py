@@ -31,6 +31,7 @@ from data_schemas.reports import LEDGER_FILE
 from data_schemas.statements import Input, Output, Statement
 from tasks.errors import DataError, TamperError
 from tasks.provenance.lineage import origins
+from tasks.provenance.lineage.tombstones import is_buried
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, manifest_files
@@ -167,7 +168,7 @@ def tables_of(store: str, digest: str, statement: Statement, known: Set[str]) ->
         DataError: one of its objects is gone or of another version.
         TamperError: one of them was changed.
     """
-    made = [Object(store, output) for output in statement.outputs]
+    made = list(_made(store, statement))
     found: Tables = {name: [] for name in SCHEMAS}
     for artifact in made:
         if artifact.digest in known:
@@ -184,6 +185,18 @@ def tables_of(store: str, digest: str, statement: Statement, known: Set[str]) ->
     if statement.stage.startswith("sft/"):
         found["uses"].append(_demonstrations(store, digest, statement, made))
     return found
+
+
+def _made(store: str, statement: Statement) -> Iterator[Object]:
+    """Yield what a stage made, without models that were deleted on purpose: they have no rows."""
+    for output in statement.outputs:
+        try:
+            yield Object(store, output)
+        except TamperError:
+            raise
+        except DataError:
+            if not is_buried(store, output.digest):
+                raise
 
 
 def among(column: str, values: Iterable[str]) -> pc.Expression:

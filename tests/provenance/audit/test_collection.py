@@ -98,6 +98,17 @@ def test_a_model_without_its_own_tombstone_is_a_finding(store, kind):
     assert store.refs["merged"].digest[:16] in shown
 
 
+def test_a_released_model_that_somebody_deleted_is_a_finding(store):
+    (note, *_) = collect(str(store.store), read_keep("released,30d"), LATER)
+    digest = store.refs["release"].digest
+    uri = f"{store.store}/objects/{digest[:16]}"
+    bury(str(store.store), note.model_copy(update={"digest": digest, "uri": uri}))
+
+    assert ["was deleted, although it has the alias 'released'"] == [
+        finding.problem for finding in proved(store).findings
+    ]
+
+
 def test_rows_whose_manifest_is_gone_are_no_deletion_that_was_cut(store):
     (store.folder("curated") / "MANIFEST.json").unlink()
 
@@ -131,3 +142,16 @@ def test_a_dry_run_deletes_nothing(store, capsys):
 def test_what_is_kept_is_said_whole(keep, message):
     with pytest.raises(SettingsError, match=message):
         read_keep(keep)
+
+
+def test_a_store_in_s3_is_collected_as_one_on_disk(store, bucket):
+    for path in filter(Path.is_file, store.store.rglob("*")):
+        key = f"store/{path.relative_to(store.store).as_posix()}"
+        bucket.put_object(Bucket="bucket", Key=key, Body=path.read_bytes())
+    uri = "s3://bucket/store"
+
+    for note in collect(uri, read_keep("released,previous,30d"), LATER):
+        bury(uri, note)
+
+    report = audit("models:/tiny@released", store.tracking_uri, uri)
+    assert ((), 4) == (report.findings, report.buried)

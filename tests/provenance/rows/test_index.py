@@ -6,7 +6,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from data_schemas.statements import Tombstone
 from tasks.errors import DataError, SettingsError, TamperError
+from tasks.provenance.lineage.tombstones import bury
 from tasks.provenance.rows.find import by_row
 from tasks.provenance.rows.index import SIGNATURE, open_index
 from tasks.provenance.rows.influence import trace_rows
@@ -57,6 +59,27 @@ def test_an_index_that_grew_is_the_index_that_was_built_at_once(shop, tmp_path):
     grown = content(open_index(shop.store, shop.place))
 
     assert grown == content(open_index(shop.store, tmp_path / "fresh"))
+
+
+def test_rows_are_traced_through_models_that_were_deleted_on_purpose(shop, tmp_path):
+    before = content(open_index(shop.store, shop.place))
+    model = shop.refs["tuned"]
+    note = Tombstone(
+        digest=model.digest,
+        uri=f"{shop.store}/objects/{model.digest[:16]}",
+        stage="sft/reasoning",
+        statement=model.statement,
+        bytes=5,
+        used=0.0,
+        deleted=1.0,
+        kept="released,30d",
+    )
+    bury(shop.store, note)
+
+    assert before == content(open_index(shop.store, tmp_path / "fresh"))
+    (shop.place / "tombstones" / f"{model.digest}.json").unlink()
+    with pytest.raises(DataError):
+        open_index(shop.store, tmp_path / "another")
 
 
 def test_a_statement_that_is_gone_is_not_answered_from_memory(shop):
