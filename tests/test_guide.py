@@ -202,6 +202,25 @@ def test_the_pod_template_of_the_guide_merges_into_every_pod(carried_out):
         assert len(variables) == len(set(variables)), name
 
 
+def test_alerts_are_of_the_namespace_of_the_guide_and_say_what_to_do():
+    (group,) = yaml.safe_load((ROOT / "containers" / "alerts.yaml").read_text())["groups"]
+    namespace = snippet("apiVersion: v1")["metadata"]["namespace"]
+    project, _, domain = namespace.partition("-")
+
+    assert {"NightFailed", "NightMissing", "PodWaits", "OutOfMemory"} == {
+        rule["alert"] for rule in group["rules"]
+    }
+    for rule in group["rules"]:
+        expression, told = rule["expr"], rule["annotations"]["summary"]
+        assert f'namespace="{namespace}"' in expression or (
+            f'project="{project}",domain="{domain}"' in expression
+        )
+        assert expression.count("(") == expression.count(")")
+        assert 2 <= len(told.split(". "))
+        if "for" in rule:
+            assert int(rule["for"].removesuffix("h")) < resources.WAIT
+
+
 def test_no_pod_of_the_guides_namespace_is_reached_but_by_teams():
     policy = snippet("apiVersion: networking.k8s.io/v1")
     template = snippet("apiVersion: v1")

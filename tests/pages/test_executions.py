@@ -29,7 +29,12 @@ class Links(HTMLParser):
 
 
 def ran(
-    store: Path, execution: str, started: float, stage: str, gpus: int = 0, **facts: float | int
+    store: Path,
+    execution: str,
+    started: float,
+    stage: str,
+    gpus: int = 0,
+    **facts: float | int | str,
 ) -> None:
     statement = Statement(
         stage=stage,
@@ -61,7 +66,7 @@ def test_the_front_page_lists_executions_with_decisions_and_links_that_lead_some
 ):
     store_at(str(tmp_path)).open()
     ran(tmp_path, "first", 1e9, "curate")
-    ran(tmp_path, "first", 1e9 + 1, "release", released=0, **{"accuracy/all": 0.287})
+    ran(tmp_path, "first", 1e9 + 1, "release", released=0, gpus=0, **{"accuracy/all": 0.287})
     ran(tmp_path, "second", 2e9, "release", released=1)
     for name in (
         "reports/first.html",
