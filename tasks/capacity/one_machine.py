@@ -17,8 +17,8 @@ LOGIT = 16
 """Per token and entry of the vocabulary: logits, probabilities and their gradients."""
 ACTIVATION = 64
 """Per token, layer and hidden unit: what the backward pass needs."""
-STORED = 52
-"""Per weight: seven models in fp32, and two states of weights and moments."""
+STORED = 44
+"""Per weight: seven models in fp32, and a state of weights and moments with the next one."""
 SMALL = 2 * 10**9
 """Memory below which nobody has to be told."""
 LEAST_TOKENS = 256

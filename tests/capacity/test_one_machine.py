@@ -46,7 +46,7 @@ def test_a_run_says_what_it_takes_and_nothing_of_a_small_model(smollm2):
 
     assert (
         "training takes about 6.2 GB of memory, 1.9 GB of it for micro-batches of 1,024 tokens, "
-        "and models about 7.0 GB of disk; 16.0 GB and 100.0 GB are free"
+        "and models about 5.9 GB of disk; 16.0 GB and 100.0 GB are free"
     ) == line
     assert [] == notes(tiny, 8192, 4 * GB, 4 * GB)
 
