@@ -12,7 +12,12 @@ from data_schemas.study import Cell
 from tasks.stages.curation import fit_settings, grade
 from tasks.stages.evaluation import evaluate
 from tasks.stages.foundation import ingest_base, ingest_models
-from tasks.stages.judges import collect_comparisons, measure_judge, vary_comparisons
+from tasks.stages.judges import (
+    check_comparisons,
+    collect_comparisons,
+    measure_judge,
+    vary_comparisons,
+)
 from tasks.stages.opening import check_settings, open_store
 from tasks.stages.rl import rl
 from tasks.stages.sft import sft
@@ -127,9 +132,11 @@ def wire_judge(cell: Cell, store: str) -> Wired:
     """Wire the training of a judge on changed comparisons, beside a Bradley-Terry head."""
     settings = JudgeStudySettings.model_validate_json(cell.settings)
     run, execution = open_store(store=store, workflow="study")
-    base = ingest_base(path=settings.base_model, name="judge_base", store=run, execution=execution)
+    files = list(settings.files)
+    checked = check_comparisons(settings=settings.sft, files=files, base_model=settings.base_model)
+    base = ingest_base(path=checked.base_model, name="judge_base", store=run, execution=execution)
     collected = collect_comparisons(
-        settings=settings.sft, files=list(settings.files), base=base, store=run, execution=execution
+        settings=checked.settings, files=files, base=base, store=run, execution=execution
     )
     comparisons = vary_comparisons(
         settings=collected.settings,

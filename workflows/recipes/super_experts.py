@@ -7,7 +7,7 @@ from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.platform.entry_point import entry_point
-from tasks.recipes.super_experts.task import profile_experts
+from tasks.recipes.super_experts.task import check_text, profile_experts
 from tasks.stages.foundation import ingest_base
 from tasks.stages.opening import open_store
 
@@ -33,7 +33,7 @@ def super_experts(
     """
     run, execution = open_store(store=store, workflow="super_experts")
     base = ingest_base(
-        path=model,
+        path=check_text(text=text, model=model),
         name="base",
         store=run,
         execution=execution,

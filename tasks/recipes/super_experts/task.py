@@ -1,24 +1,27 @@
 """Flyte task of Super Experts: profile the experts of a model."""
 
+from pathlib import Path
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import PipelineSettings
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
-from tasks.platform.resources import GPU_NODE, Stage, add_stages
+from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import stage
 from tasks.recipes.super_experts import expert_profile as super_experts
 from tasks.recipes.super_experts.records import INPUTS_FILE, PROFILE_FILE
 from tasks.store.files import canonical_json, write_bytes
 
-# Its text lies outside.
+# Their text lies outside.
 add_stages(
     {
+        "check_text": Stage("recipes.super_experts.task", SMALL, "cpu", hours=WAIT, cached=False),
         "profile_experts": Stage(
             "recipes.super_experts.task", GPU_NODE, "trainer", hours=6, retries=2, cached=False
-        )
+        ),
     }
 )
 
@@ -29,6 +32,18 @@ class CalibrationText(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str = Field(description="file; '' = the marketplace")
+
+
+@shell("check_text")
+def check_text(text: str, model: str) -> str:
+    """Refuse a text that cannot be read, before the model is copied; return the model.
+
+    Args:
+        text: file, or ''.
+        model: to profile.
+    """
+    next(super_experts.texts(text), "")
+    return model
 
 
 @shell("profile_experts")
@@ -51,6 +66,8 @@ def profile_experts(
     source, code = CalibrationText(text=text), code_digest("profile_experts")
     with stage("profile_experts", source, store, execution, code) as record:
         folder = record.read("model", model)
+        if text:
+            record.source("text", Path(text))
         found = super_experts.profile(folder, super_experts.texts(text))
         with record.output("report") as out:
             write_bytes(out / PROFILE_FILE, canonical_json(found))

@@ -16,6 +16,7 @@ from tasks.errors import DataError, SettingsError
 from tasks.recipes.super_experts.expert_profile import calibration, facts, profile, protect, texts
 from tasks.training.foundation.base import shipped_base
 from tasks.training.merge import checkpoint
+from workflows.recipes.super_experts import super_experts
 
 LAYER, EXPERT = 0, 5
 DOWN = f"model.layers.{LAYER}.mlp.experts.{EXPERT}.down_proj.weight"
@@ -140,3 +141,9 @@ def test_calibration_text_is_cut_into_rows(tmp_path):
 def test_a_model_without_experts_is_refused_by_name(tiny_dense):
     with pytest.raises(SettingsError, match="model without experts, which"):
         profile(tiny_dense, ["a"] * 10_000)
+
+
+def test_a_text_that_is_not_there_is_refused_before_the_model_is_copied(tmp_path):
+    with pytest.raises(SettingsError, match="text: /nowhere cannot be read"):
+        super_experts(text="/nowhere", store=str(tmp_path / "runs"))
+    assert [] == [*(tmp_path / "runs").glob("objects/*")]
