@@ -26,6 +26,7 @@ Text = Callable[[Problem], str]
 Member = TypeVar("Member")
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_FORMULA = re.compile(r"\$+([^$]+)\$+|\\[\[(](.+?)\\[\])]", re.DOTALL)
 _OPTION = re.compile(r"(?:^|\n)\s*\(?([A-J])[).:]", re.MULTILINE)
 _NAME = re.compile(r"\b(?:def |function |name\W{1,4})(\w+)")
 
@@ -77,6 +78,14 @@ def _sentences(text: str) -> list[str]:
 
 def _numbers(problem: Problem) -> list[str]:
     return _NUMBER.findall(_prompt(problem)) or ["0"]
+
+
+def _formula(problem: Problem) -> str:
+    """Return the longest formula of the prompt, or its longest run of numbers and signs."""
+    prompt = _prompt(problem)
+    found = [dollars or displayed for dollars, displayed in _FORMULA.findall(prompt)]
+    runs = found or re.findall(r"[-+*/^().\d ]{3,}", prompt) or ["0"]
+    return max(runs, key=len).strip(" .?=\n")
 
 
 def _words(problem: Problem) -> list[str]:
@@ -133,6 +142,8 @@ ECHOES: dict[str, Text] = {
     "last number": lambda p: _numbers(p)[-1],
     "last number in a box": lambda p: f"\\boxed{{{_numbers(p)[-1]}}}",
     "first number in a box": lambda p: f"\\boxed{{{_numbers(p)[0]}}}",
+    "longest formula": _formula,
+    "longest formula in a box": lambda p: f"\\boxed{{{_formula(p)}}}",
     "largest number": lambda p: max(_numbers(p), key=float),
     "smallest number": lambda p: min(_numbers(p), key=float),
     "first option": lambda p: _options(p)[0],
@@ -183,8 +194,8 @@ _CALLS = (
     "bare call without arguments",
 )
 OF_VERIFIER: Mapping[str, tuple[str, ...]] = {
-    "final_answer": ("last number", "1 ≈ 2 in a box", "constant '2'"),
-    "rule_answer": ("last number in a box", "1 ≈ 2 in a box", "box 2"),
+    "final_answer": ("last number", "longest formula", "1 ≈ 2 in a box", "constant '2'"),
+    "rule_answer": ("last number in a box", "longest formula in a box", "1 ≈ 2 in a box", "box 2"),
     "choice": ("first option", "last option", "all options", "constant 'A'"),
     "extraction": ("constant '{}'", "prompt as JSON"),
     "tool_calls": ("constant '<tool_call>\\n</tool_call>'", *_CALLS),

@@ -37,6 +37,17 @@ _EVENT = re.compile(
 )
 
 
+_LAYOUT = re.compile(r"\\(?:left|right|displaystyle|[,;:!> ])|(?<=\\)[dt](?=frac)|[\s${}()\[\]~]")
+"""What two spellings of one formula may differ in."""
+_TIMES = re.compile(r"\\(?:cdot|times)(?![A-Za-z])")
+_NAMED = re.compile(r"^\\?[A-Za-z]+=(?=[^=]*$)")
+_OPERATES = re.compile(
+    r"[\w!|][-+*/^_<>=\u00d7\u00b7\u00f7]|\\(?!frac\d+$|pi$|infty$|text|circ|%)[a-z]+|[!|]"
+)
+"""Occurs in a formula that states work, in no number, tuple or name."""
+_FRACTION = re.compile(r"-?\d+/\d+")
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a problem says about the form of its answer; nothing if its text is not known."""
@@ -46,6 +57,8 @@ class Asked:
     bases: frozenset[int] = frozenset()
     calls: frozenset[str] = frozenset()
     """Calls with a number inside, without spaces: P(X=6)."""
+    text: str = ""
+    """Of the problem, without layout."""
 
     @classmethod
     def of(cls, text: str) -> "Asked":
@@ -57,6 +70,7 @@ class Asked:
             dozens="dozen" in text.casefold(),
             bases=frozenset(bases),
             calls=frozenset(_calls(text)),
+            text=_without_layout(text),
         )
 
     def is_another_call(self, text: str) -> bool:
@@ -68,6 +82,12 @@ class Asked:
     def _is_other(self, call: re.Match[str]) -> bool:
         named = {one for one in self.calls if one[0] == call["name"]}
         return bool(named) and _tight(call[0]) not in named
+
+    def is_echo(self, text: str, gold: str) -> bool:
+        """Say whether an answer is a formula of the problem, which the gold is not written as."""
+        formula = _NAMED.sub("", _without_layout(text).strip(".,;:?="))
+        works = _OPERATES.search(formula) and not _FRACTION.fullmatch(formula)
+        return bool(works) and formula in self.text and formula != _without_layout(gold)
 
     def read(self, answer: Answer, gold: Answer) -> Answer:
         """Return an answer as the problem and the gold want it read."""
@@ -139,6 +159,10 @@ def _base(written: str) -> int:
 
 def _calls(text: str) -> set[str]:
     return {_tight(match[0]) for match in _CALL.finditer(text)}
+
+
+def _without_layout(text: str) -> str:
+    return _LAYOUT.sub("", _TIMES.sub("*", text))
 
 
 def _tight(text: str) -> str:

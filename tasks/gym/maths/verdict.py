@@ -126,6 +126,8 @@ def _check(language: str, locate: Locate, asked: Asked, gold: FinalAnswer, answe
     compared = [
         _Compared(False, "another event")
         if asked.is_another_call(place.sentence or place.text)
+        else _Compared(False, "a formula of the problem")
+        if asked.is_echo(place.text, gold.value)
         else _compared(ours, theirs, budget, allowed)
         for place, theirs in found
     ]

@@ -138,3 +138,27 @@ def test_a_number_before_per_cent_is_not_a_question_for_per_cent() -> None:
 
     assert [False] * 4 == [Asked.of(text).percent for text in texts]
     assert Asked.of("By what percent did it rise?").percent
+
+
+@pytest.mark.parametrize(
+    ("prompt", "gold", "response", "right"),
+    [
+        (r"What is $99\times 99$?", "9801", r"\boxed{99 \times 99}", False),
+        (r"What is $99\times 99$?", "9801", r"\boxed{99 \times 99 = 9801}", True),
+        (r"What is $99\times 99$?", "9801", r"\boxed{9801}", True),
+        (r"Factor $x^2 - 1$.", "(x-1)(x+1)", r"\boxed{x^2-1}", False),
+        (r"Factor $x^2 - 1$.", "(x-1)(x+1)", r"\boxed{(x+1)(x-1)}", True),
+        (r"Simplify $\dfrac{\sqrt{8}}{2}$.", r"\sqrt{2}", r"\boxed{\frac{\sqrt{8}}{2}}", False),
+        (r"Solve \[x^2+5x<6.\]", "(-6, 1)", r"\boxed{x^2 + 5x < 6}", False),
+        ("Convert $3206_7$ to base 10.", "1133", r"\boxed{3206_7}", False),
+        ("((-1 + 2) * (3 - 9)) =", "-6", "((-1 + 2) * (3 - 9)) =", False),
+        (r"Is $2^{10}$ or $10^3$ larger?", "2^{10}", r"\boxed{2^{10}}", True),
+        (r"Which is right, $x = 3$ or $x = 5$?", "3", r"\boxed{x = 3}", True),
+        ("Is 3/4 more than 0.7?", r"\frac{3}{4}", r"\boxed{3/4}", True),
+        ("Is (-1, 2) on it?", "(-1,2)", r"\boxed{(-1, 2)}", True),
+    ],
+)
+def test_a_formula_of_the_problem_is_no_answer_unless_the_gold_is_written_so(
+    prompt: str, gold: str, response: str, right: bool
+) -> None:
+    assert [float(right)] * 2 == score(prompt, gold, response)
