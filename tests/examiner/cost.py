@@ -19,12 +19,10 @@ from itertools import cycle
 from pathlib import Path
 
 from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.verdicts import Verdict
 from tasks.gym.maths import final_answer, rule_answer
-from tasks.gym.protocol import Verifier
 from tasks.gym.workers.pool import Reply, WorkerPool
 from tasks.platform.command_line import run
-from tests.examiner.timing import timed_verdict
+from tests.examiner.timing import warm_verdict
 
 VERIFIERS = {"final_answer": final_answer.verify, "rule_answer": rule_answer.verify}
 GOLDS = (
@@ -121,13 +119,6 @@ def _summary(
             for one, gold, text in sorted(slowest, reverse=True)
         ],
     }
-
-
-def warm_verdict(verify: Verifier, problem: Problem, response: str) -> tuple[Verdict, float]:
-    """Score in this process, which has sympy, and return the CPU seconds that it took."""
-    import math_verify  # noqa: F401 - imports sympy
-
-    return timed_verdict(verify, problem, response)
 
 
 def _seconds(reply: Reply) -> float:

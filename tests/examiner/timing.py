@@ -1,4 +1,7 @@
-"""One verdict and the CPU time it took: what runs in a worker, which imports no model library."""
+"""One verdict and the CPU time it took: what runs in a worker, which imports no model library.
+
+A worker cannot find what the module that is run as a program defines.
+"""
 
 import json
 import logging
@@ -24,3 +27,10 @@ def timed_verdict(verify: Verifier, problem: Problem, response: str) -> tuple[Ve
     start = time.process_time()
     verdict = verify(problem, response)
     return verdict, time.process_time() - start
+
+
+def warm_verdict(verify: Verifier, problem: Problem, response: str) -> tuple[Verdict, float]:
+    """Score in this process, which has sympy, and return the CPU seconds that it took."""
+    import math_verify  # noqa: F401 - imports sympy
+
+    return timed_verdict(verify, problem, response)
