@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -345,6 +346,82 @@ def refused(tmp_path: Path, name: str, *arguments: str) -> str:
     lines = [line for line in said(done.stderr) if not re.search(r" \d+\.\d s$", line)]
     assert 1 == len(lines), lines
     return lines[0]
+
+
+LOADED = (
+    ("gspo", "losses are code"),
+    ("/tmp/config.json is", "of /tmp, which is there"),
+)
+"""Parts of messages that come after libraries are loaded, and why."""
+HEAVY = ("flytekit", "torch", "transformers", "mlflow", "pandas", "scipy")
+TYPE_ALL = f"""
+import contextlib, io, json, sys
+from tasks.platform.console import main
+found = []
+for words in json.load(sys.stdin):
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        found.append([main(words), said.getvalue()])
+print(json.dumps([found, [name for name in {HEAVY!r} if name in sys.modules]]))
+"""
+
+
+def test_the_command_refuses_ninety_wrong_inputs_in_a_line_each_before_a_library_is_loaded(
+    tmp_path,
+):
+    typed = [
+        *((["run", "--settings", json.dumps(value)], text) for value, text in PIPELINE),
+        *((["run", "--store", store], text) for store, text in STORES),
+        *((["curate", "--sources", sources], text) for sources, text in SOURCES),
+        (["run", "--base_model", "/nowhere"], "/nowhere is not a folder"),
+        (["chat", "/nowhere"], "/nowhere is not a folder"),
+        (["evaluate", "--model", "/nowhere"], "/nowhere is not a folder"),
+        (["forget", "--rows", "/nowhere"], "--rows /nowhere is no file"),
+        (["study", "--of", "/nowhere.yaml"], "--of /nowhere.yaml is no file"),
+        (["trace", "--show", "-1"], "--show is -1; it must be greater"),
+        (["trace", "--format", "yaml"], "--format 'yaml' is neither text nor json"),
+        (["capacity", "--preset", "full_scal"], "did you mean `full_scale`?"),
+        (["run", "extra"], "takes options only, and 'extra' is none"),
+        (["run", "--store", "a", "--store", "b"], "--store is given twice"),
+        (["mismatch", "--seeds", "x"], "--seeds is 'x'; write a JSON list"),
+    ]
+    now = [(words, text) for words, text in typed if not any(one in text for one, _ in LOADED)]
+    assert len(now) >= 90
+
+    done = subprocess.run(
+        [sys.executable, "-c", TYPE_ALL],
+        input=json.dumps([words for words, _ in now]),
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 0 == done.returncode, done.stdout[-2000:] + done.stderr[-2000:]
+    answers, heavy = json.loads(done.stdout)
+    assert [] == heavy
+    for (words, text), (code, said) in zip(now, answers, strict=True):
+        assert (2, 1) == (code, len(said.splitlines())), (words, said)
+        # A value that is no object and no file is refused as text.
+        assert text in said or "neither a JSON object nor a file" in said, (words, said)
+
+
+def test_what_is_typed_wrong_costs_less_than_two_seconds_of_cpu(tmp_path):
+    words = ["run", "--sources", "gsm8k=/nowhere"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "tasks.platform.console", *words],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert 2 == done.returncode
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2.0
 
 
 @pytest.mark.parametrize(("settings", "message"), PIPELINE, ids=named)

@@ -25,6 +25,13 @@ from tasks.platform.command_line import run
 MOST_ROWS = 100_000
 """Rows that are looked at: a label that is rarer is quarantined as `unknown_option`."""
 SHOWN = 3
+FIRST_ROWS = 1000
+"""Of each table in a first run, which takes minutes."""
+FIRST_RUN = """\
+# A first run, in minutes: it reads the first {rows:,} rows of a long table and imitates each
+# once, so that RL has something to gain, which the gate asks for. For all rows remove limit and
+# sft.
+"""
 EXAMPLES = """examples:
   eachprompt init products.csv
   eachprompt init products.csv reviews.csv dialogues.jsonl --settings shop.yaml
@@ -32,7 +39,7 @@ EXAMPLES = """examples:
 
 
 def draft(path: Path) -> tuple[ColumnMapping, list[RawRow]]:
-    """Return a mapping for a table, and its first rows.
+    """Return a mapping for a table, and its rows.
 
     Raises:
         SettingsError: the table cannot be read, or nothing can be guessed.
@@ -46,7 +53,7 @@ def draft(path: Path) -> tuple[ColumnMapping, list[RawRow]]:
     except DataError as error:
         raise SettingsError(str(error)) from error
     check_first_rows(mapping, path, str(path))
-    return mapping, rows[:SHOWN]
+    return mapping, rows
 
 
 def mapping_text(mapping: ColumnMapping, table: Path) -> str:
@@ -64,12 +71,12 @@ def mapping_text(mapping: ColumnMapping, table: Path) -> str:
 
 
 def settings_text(
-    places: Sequence[tuple[Path, Path]], domains: Sequence[Domain], release: str
+    places: Sequence[tuple[Path, Path, int]], domains: Sequence[Domain], release: str
 ) -> str:
     """Write settings of a run on these tables.
 
     Args:
-        places: mapping and table.
+        places: mapping, table and number of rows.
         domains: of their problems.
         release: name of the released model.
     """
@@ -77,13 +84,21 @@ def settings_text(
     given: dict[str, object] = {
         "parent": "laptop",
         "curation": {
-            "sources": [{"adapter": str(mapping), "path": str(table)} for mapping, table in places]
+            "sources": [
+                {"adapter": str(mapping), "path": str(table)}
+                | ({"limit": FIRST_ROWS} if rows > FIRST_ROWS else {})
+                for mapping, table, rows in places
+            ]
         },
         "release": {"name": release},
     }
     if shares:
         given |= {name: {"domains": dict(shares)} for name in ("rl_one", "rl_two")}
-    return yaml.dump(given, sort_keys=False, allow_unicode=True, width=100)
+    note = ""
+    if any(rows > FIRST_ROWS for _, _, rows in places):
+        given["sft"] = {"epochs": 1}
+        note = FIRST_RUN.format(rows=FIRST_ROWS)
+    return note + yaml.dump(given, sort_keys=False, allow_unicode=True, width=100)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -107,12 +122,16 @@ def main(arguments: Sequence[str]) -> None:
     drafts = [draft(table) for table in tables]
     console = Console(soft_wrap=True, highlight=False)
     for (file, table), (mapping, rows) in zip(places, drafts, strict=True):
-        console.print("\n".join(_shown(table, mapping, rows)), markup=False)
+        console.print("\n".join(_shown(table, mapping, rows[:SHOWN])), markup=False)
         file.write_text(mapping_text(mapping, table))
     domains = list(dict.fromkeys(one.domain for one, _ in drafts if one.verifier))
-    given.settings.write_text(settings_text(places, domains, given.settings.stem.replace("_", "-")))
+    counted = [(*place, len(rows)) for place, (_, rows) in zip(places, drafts, strict=True)]
+    text = settings_text(counted, domains, given.settings.stem.replace("_", "-"))
+    given.settings.write_text(text)
     written = ", ".join(str(file) for file in [*(mapping for mapping, _ in places), given.settings])
     console.print(f"Wrote {written}. Correct what is guessed wrongly, then:", markup=False)
+    if text.startswith("#"):
+        console.print(f"The first run reads {FIRST_ROWS:,} rows of a long table.", markup=False)
     if not domains:
         console.print(
             "These are demonstrations only: add a table with answers, or a benchmark "

@@ -1,6 +1,5 @@
 """Opens engines from settings; no other module chooses an engine."""
 
-import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
@@ -21,6 +20,8 @@ from tasks.engines.support import (
     refuse_rollout,
     refuse_trainer,
     refuse_vllm,
+    require_rollout,
+    require_trainer,
 )
 from tasks.engines.team.controller import current
 from tasks.engines.team.rank_info import replicas
@@ -31,18 +32,6 @@ from tasks.models.architectures import Architecture, config_in, is_known, read_a
 from tasks.store.objects import on_every_machine
 
 
-def require(engines: MachineSettings) -> None:
-    """Refuse engines that are not installed, before anything expensive.
-
-    Only for a process that opens both: the image of a stage holds what that stage opens.
-
-    Raises:
-        SettingsError: names the setting and what to install.
-    """
-    _require_rollout(engines)
-    _require_trainer(engines)
-
-
 def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
     """Open a rollout engine on a model directory; in a team, one per replica.
 
@@ -51,7 +40,7 @@ def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
             precision, or the layout does not fit the number of processes.
     """
     require_layers(folder, rollout=engines.rollout, trainer=None, lora_rank=_lora_rank(engines))
-    _require_rollout(engines)
+    require_rollout(engines)
     team = current()
     if team is None:
         return _rollout_here(engines, partial(Path, folder))
@@ -100,7 +89,7 @@ def open_trainer(engines: MachineSettings, folder: Path, *, weight_decay: float 
             not fit the number of processes.
     """
     require_layers(folder, rollout=None, trainer=engines.trainer, lora_rank=_lora_rank(engines))
-    _require_trainer(engines)
+    require_trainer(engines)
     team = current()
     make = partial(_trainer_here, engines, on_every_machine(folder), weight_decay)
     if team is None or engines.trainer is TrainerKind.TORCH:
@@ -250,21 +239,3 @@ def _trainer_here(
 def _lora_rank(engines: MachineSettings) -> int:
     """Rank of the adapters; 0 in a stage that trains all weights, or none."""
     return engines.lora.rank if isinstance(engines, TrainingEngines) else 0
-
-
-def _require_rollout(engines: MachineSettings) -> None:
-    if engines.rollout is RolloutKind.VLLM:
-        _find("vllm", "rollout", engines.rollout, RolloutKind.HF)
-
-
-def _require_trainer(engines: MachineSettings) -> None:
-    if engines.trainer is TrainerKind.MEGATRON:
-        _find("megatron", "trainer", engines.trainer, TrainerKind.TORCH)
-
-
-def _find(package: str, setting: str, kind: str, instead: str) -> None:
-    if importlib.util.find_spec(package) is None:
-        raise SettingsError(
-            f"engines.{setting} '{kind}' is not installed here: build the environment of "
-            f"lock_engines.txt (make test-engines does), or use '{instead}'"
-        )

@@ -1,10 +1,12 @@
-"""Which architectures an engine does not have: refused by name, before anything runs.
+"""Which engines are not here, and which architectures one does not have: refused by name.
 
 Every function raises SettingsError with what the model has and which engine to use instead.
 """
 
+import importlib.util
 from collections.abc import Iterable
 
+from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
 from tasks.errors import SettingsError
 from tasks.models.architectures import Architecture
 
@@ -128,4 +130,36 @@ def _refuse(
         raise SettingsError(
             f"engines.{engine} does not have {', '.join(has)} of this {known.family} model; "
             f"use {instead}"
+        )
+
+
+def require(engines: MachineSettings) -> None:
+    """Refuse engines that are not installed, before anything expensive.
+
+    Only for a process that opens both: the image of a stage holds what that stage opens.
+
+    Raises:
+        SettingsError: names the setting and what to install.
+    """
+    require_rollout(engines)
+    require_trainer(engines)
+
+
+def require_rollout(engines: MachineSettings) -> None:
+    """Refuse a rollout engine that is not installed."""
+    if engines.rollout is RolloutKind.VLLM:
+        _find("vllm", "rollout", engines.rollout, RolloutKind.HF)
+
+
+def require_trainer(engines: MachineSettings) -> None:
+    """Refuse a trainer that is not installed."""
+    if engines.trainer is TrainerKind.MEGATRON:
+        _find("megatron", "trainer", engines.trainer, TrainerKind.TORCH)
+
+
+def _find(package: str, setting: str, kind: str, instead: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        raise SettingsError(
+            f"engines.{setting} '{kind}' is not installed here: build the environment of "
+            f"lock_engines.txt (make test-engines does), or use '{instead}'"
         )

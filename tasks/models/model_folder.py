@@ -153,6 +153,14 @@ def _text_config(config: dict[str, Any]) -> dict[str, Any] | None:
     return text if isinstance(text, dict) else None
 
 
+def _download(path: Path) -> str:
+    """Say how to get what was named as the hub names models; '' for another path."""
+    if path.parent.parent != Path.cwd():
+        return ""
+    name = f"{path.parent.name}/{path.name}"
+    return f" If the hub has it: HF_HUB_OFFLINE=0 hf download {name} --local-dir {name}"
+
+
 def read_config(path: Path) -> dict[str, Any]:
     """Read the config.json of a model directory.
 
@@ -163,6 +171,7 @@ def read_config(path: Path) -> dict[str, Any]:
         raise SettingsError(
             f"base model {path} is not a folder. "
             "Give a Hugging Face model directory, or leave base_model empty for the shipped one."
+            + _download(path)
         )
     return read_object(
         path / CONFIG,

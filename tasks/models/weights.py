@@ -12,13 +12,10 @@ from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import torch
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
 
 from tasks.errors import DataError, SettingsError
 from tasks.models.architectures import (
@@ -28,6 +25,10 @@ from tasks.models.architectures import (
     register_architecture,
 )
 from tasks.models.config_file import CONFIG, TOKENIZER_BYTES, check_values, read_object
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
@@ -86,11 +87,11 @@ class Weights:
         """Return the dtype of a tensor in the words of safetensors: 'BF16'."""
         return str(self._files[self.file_of[name]].get_slice(name).get_dtype())
 
-    def read(self, name: str) -> Tensor:
+    def read(self, name: str) -> "Tensor":
         """Read one tensor."""
         return self._files[self.file_of[name]].get_tensor(name)
 
-    def read_finite(self, name: str) -> Tensor:
+    def read_finite(self, name: str) -> "Tensor":
         """Read one tensor, and refuse it if a value is NaN or infinite.
 
         Raises:
@@ -98,7 +99,7 @@ class Weights:
         """
         tensor = self.read(name)
         if not is_finite(tensor):
-            wrong = int((~torch.isfinite(tensor)).sum())
+            wrong = int((~tensor.isfinite()).sum())
             raise DataError(
                 f"tensor {name} of {self.folder} has {wrong} of {tensor.numel()} "
                 "values that are NaN or infinite. The checkpoint is damaged or its training "
@@ -164,14 +165,14 @@ class Weights:
                 )
 
 
-def is_finite(tensor: Tensor) -> bool:
+def is_finite(tensor: "Tensor") -> bool:
     """Return whether no value is NaN or infinite: both reach the extremes, which take no memory."""
     if not tensor.numel():
         return True
-    return all(bool(torch.isfinite(extreme)) for extreme in torch.aminmax(tensor))
+    return all(bool(extreme.isfinite()) for extreme in tensor.aminmax())
 
 
-def write_shard(like: Path, tensors: Iterable[Tensor], out: Path) -> None:
+def write_shard(like: Path, tensors: "Iterable[Tensor]", out: Path) -> None:
     """Write a file with the header of another one, one tensor after another.
 
     Args:
@@ -179,16 +180,18 @@ def write_shard(like: Path, tensors: Iterable[Tensor], out: Path) -> None:
         tensors: in the order of their bytes (`Weights.shards`).
         out: file to write.
     """
+    from torch import uint8
+
     with like.open("rb") as source, out.open("wb") as target:
         length = source.read(8)
         target.write(length)
         target.write(source.read(int.from_bytes(length, "little")))
         for tensor in tensors:
-            target.write(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+            target.write(tensor.contiguous().flatten().view(dtype=uint8).numpy().data)
         assert target.tell() == like.stat().st_size
 
 
-def write_config(source: Path, folder: Path, dtype: torch.dtype) -> None:
+def write_config(source: Path, folder: Path, dtype: "torch.dtype") -> None:
     """Copy the config.json of a model, with the dtype of the new files."""
     config = json.loads((source / "config.json").read_bytes())
     config["dtype"] = str(dtype).removeprefix("torch.")
@@ -209,6 +212,8 @@ def copy_mtp(source: Path, folder: Path) -> None:
         return
     with Weights(folder) as written:
         files = dict(written.file_of)
+    from safetensors.torch import save_file
+
     save_file(kept, folder / MTP_FILE, metadata={"format": "pt"})
     index = {"metadata": {}, "weight_map": files | dict.fromkeys(kept, MTP_FILE)}
     (folder / INDEX_FILE).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
@@ -303,7 +308,8 @@ def _tensors_of_config(folder: Path) -> tuple[dict[str, tuple[int, ...]], set[st
 
     Nothing is allocated. Names are those of files: transformers fuses experts in memory only.
     """
-    # Imported here: 2 s that stages without models are spared.
+    # Imported here: seconds that what only looks at a folder is spared.
+    import torch
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.core_model_loading import revert_weight_conversion
 

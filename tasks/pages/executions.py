@@ -25,7 +25,8 @@ PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Executions</title>
 <style>{{ style|safe }}main{padding-top:24px}
-td{white-space:nowrap}td a{margin-right:12px}
+td a{display:inline-block;margin-right:12px}thead th{white-space:normal}
+td.pages{min-width:13em}td.when{min-width:7em}
 @media(max-width:760px){.scroll tbody th{white-space:normal;max-width:9em}}</style>
 </head>
 <body>
@@ -42,8 +43,10 @@ td{white-space:nowrap}td a{margin-right:12px}
 {% for line in lines %}
 <tr><th>{{ line.execution }}</th>\
 <td><span class="pill {{ line.kind }}">{{ line.decision }}</span></td>\
-<td>{% for text, place in line.pages %}<a href="{{ place }}">{{ text }}</a>{% endfor %}</td>\
-<td class="n">{{ line.solved }}</td><td>{{ line.workflow }}</td><td>{{ line.began }}</td>\
+<td class="pages">{% for text, place in line.pages %}\
+<a href="{{ place }}">{{ text }}</a>{% endfor %}</td>\
+<td class="n">{{ line.solved }}</td><td>{{ line.workflow }}</td>\
+<td class="when">{{ line.began }}</td>\
 <td class="n">{{ line.stages }}</td><td class="n">{{ line.time }}\
 {% if line.cost %}<br>{{ line.cost }}{% endif %}</td></tr>
 {% endfor %}

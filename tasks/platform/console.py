@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TypeGuard
+from typing import Any, TypeGuard, cast
 
 import yaml
+from pydantic import TypeAdapter, ValidationError
 
 from tasks.errors import SettingsError
 from tasks.platform.environment import WRONG_INPUT
@@ -77,6 +78,10 @@ MODULES = {
     "rollback": ("tasks.provenance.release.rollback", "Release the previous version again."),
 }
 """Commands that are no workflow: `python -m` modules with help of their own."""
+EARLY = "tasks.settings.early"
+"""Module that looks at places before a library is loaded; it lies above this one."""
+NUMBERS = {"int": int, "float": float}
+"""Kinds of options by name; the others are named in data_schemas."""
 ORDER = ("run", "init", "curate", "retrain", "audit", "trace", "forget", "diff-models")
 """Commands as they are met, from the first run on; the others follow."""
 ENVIRONMENT = {
@@ -138,10 +143,27 @@ def main(arguments: Sequence[str]) -> int:
         case ["help", name, *_]:
             return main([name, "--help"])
         case [name, *rest] if name in MODULES:
-            start_module(MODULES[name][0], rest, f"eachprompt {name}")
+            return run_module(name, rest)
         case [name, *rest]:
             return run_command(name.replace("_", "-"), rest)
     return 0
+
+
+def run_module(name: str, arguments: Sequence[str]) -> int:
+    """Start a command that is no workflow; it ends the process."""
+    try:
+        if name == "chat":
+            importlib.import_module(EARLY).check_chat(arguments)
+    except SettingsError as error:
+        return refuse(error)
+    start_module(MODULES[name][0], arguments, f"eachprompt {name}")
+    return 0
+
+
+def refuse(error: SettingsError) -> int:
+    """Say what was typed wrong, in one line, and return the exit code."""
+    sys.stderr.write(f"SettingsError: {' '.join(str(error).split())}\n")
+    return WRONG_INPUT
 
 
 def run_command(name: str, arguments: Sequence[str]) -> int:
@@ -157,8 +179,7 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
             return 0
         check_options(command, arguments)
     except SettingsError as error:
-        sys.stderr.write(f"SettingsError: {error}\n")
-        return WRONG_INPUT
+        return refuse(error)
     start_workflow(command, arguments)
     return 0
 
@@ -333,6 +354,14 @@ def default_text(command: Command, option: Option) -> str:
         return ""
 
 
+def is_list(text: str) -> bool:
+    """True for a JSON list."""
+    try:
+        return isinstance(json.loads(text), list)
+    except (ValueError, RecursionError):
+        return False
+
+
 def is_choice(kind: object) -> TypeGuard[type[Enum]]:
     """True for a class of named values."""
     return isinstance(kind, type) and issubclass(kind, Enum)
@@ -364,24 +393,54 @@ def check_options(command: Command, arguments: Sequence[str]) -> None:
         SettingsError: names the option, and the one that was meant.
     """
     options = {f"--{option.name}": option for option in command.options}
-    typed: set[str] = set()
+    typed: dict[str, str] = {}
+    settings: object = None
     words = iter(arguments)
     for word in words:
         name, has_value, value = word.partition("=")
         if not name.startswith("--"):
-            continue
+            raise SettingsError(
+                f"eachprompt {command.name} takes options only, and {word!r} is none; see --help"
+            )
         if name not in options:
             there = likely(name, list(options))
             raise SettingsError(f"eachprompt {command.name} has no option {name}{there}")
-        typed.add(name)
+        if name in typed:
+            raise SettingsError(f"{name} is given twice; give it once")
         text = value if has_value else next(words, "")
+        typed[name] = text
+        check_value(command, options[name], text)
         model = record_class(command, options[name].kind)
         default = preset(command, options[name]) if is_settings(model) else None
         if is_settings(model) and isinstance(default, model):
-            read_settings(name.removeprefix("--"), model, default, settings_text(text))
+            _, settings = read_settings(
+                name.removeprefix("--"), model, default, settings_text(text)
+            )
     for name, option in options.items():
         if option.default is None and name not in typed:
             raise SettingsError(f"{name} is missing; see eachprompt {command.name} --help")
+        if settings is None and is_settings(record_class(command, option.kind)):
+            settings = preset(command, option)
+    places = {name.removeprefix("--"): text for name, text in typed.items()}
+    importlib.import_module(EARLY).check(command.name, places, settings)
+
+
+def check_value(command: Command, option: Option, text: str) -> None:
+    """Refuse a number that is none, or is outside of its limits.
+
+    Raises:
+        SettingsError: names the option.
+    """
+    kind = NUMBERS.get(option.kind) or record_class(command, option.kind)
+    if placeholder(command, option) == "JSON" and not is_list(text):
+        raise SettingsError(f"--{option.name} is {text!r}; write a JSON list")
+    if kind is None or is_settings(kind):
+        return
+    try:
+        TypeAdapter(cast("Any", kind)).validate_strings(text)
+    except ValidationError as error:
+        message = str(error.errors()[0]["msg"]).replace("Input should be", "it must be")
+        raise SettingsError(f"--{option.name} is {text}; {message}") from error
 
 
 def settings_text(text: str) -> str:

@@ -2,8 +2,6 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -11,10 +9,9 @@ from pydantic import BaseModel, ValidationError
 from data_schemas.artifacts import is_address
 from data_schemas.faults import explain
 from data_schemas.lora_settings import TrainingEngines
-from data_schemas.machine_settings import MachineSettings, RolloutKind
-from data_schemas.public_sets import BENCHMARKS
-from data_schemas.rl_settings import JudgeKind, RLSettings, RouterReplay
-from data_schemas.settings import PipelineSettings, ReleaseSettings, RetrainSettings, Source
+from data_schemas.machine_settings import MachineSettings
+from data_schemas.rl_settings import RLSettings, RouterReplay
+from data_schemas.settings import PipelineSettings, ReleaseSettings, RetrainSettings
 from tasks.algorithms import advantages
 from tasks.algorithms.losses import table as losses
 from tasks.engines import select
@@ -28,60 +25,26 @@ from tasks.models.architectures import (
 )
 from tasks.models.model_folder import (
     REGISTERED,
-    check_guard_folder,
-    check_model_folder,
-    check_weights_folder,
     local_folder,
     read_config,
 )
-from tasks.models.weights import check_tensors
 from tasks.plugins import pinned
 from tasks.provenance.lineage.lookup import parse_model_uri
+from tasks.settings.early import (
+    ANSWERING,
+    model_folders,
+    parse_sources,
+    positions_of,
+    require_places,
+)
 from tasks.settings.groups import expand
 
 SettingsT = TypeVar("SettingsT", PipelineSettings, RetrainSettings)
 logger = logging.getLogger(__name__)
 OWN = "eachprompt-"
 """Begins the name of a release that nobody named."""
-EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
 LONGEST_PROMPT = 2**20
 """Tokens of a prompt of a benchmark."""
-_ANSWERING = ("grading", "rl_one", "rl_two", "evaluation")
-"""Groups of settings whose stages let the model answer prompts."""
-BENCHMARK = "evaluation:"
-"""In front of an adapter: its rows are only evaluated with."""
-
-
-def parse_sources(text: str, option: str = "--sources") -> tuple[Source, ...]:
-    """Parse 'adapter=path,evaluation:adapter=path'; 'sample_world' needs no path.
-
-    Raises:
-        SettingsError: an entry does not have that form.
-    """
-    sources: list[Source] = []
-    for entry in text.split(","):
-        adapter, equals, path = (part.strip() for part in entry.partition("="))
-        if not adapter or (equals and not path):
-            raise SettingsError(
-                f"{option}: {entry.strip()!r} is not adapter=path. Example: {EXAMPLE}"
-            )
-        named = adapter.removeprefix(BENCHMARK)
-        sources.append(Source(adapter=named, path=path, evaluation=named != adapter))
-    return tuple(sources)
-
-
-def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
-    """Replace the sources of curation, unless `sources` is empty, and groups of suites in them.
-
-    Raises:
-        SettingsError: an entry is not adapter=path, or a group cannot be read.
-    """
-    parsed = parse_sources(sources) if sources.strip() else settings.curation.sources
-    chosen = expand(parsed)
-    if chosen == settings.curation.sources:
-        return settings
-    curation = settings.curation.model_copy(update={"sources": chosen})
-    return settings.model_copy(update={"curation": curation})
 
 
 def with_room(settings: PipelineSettings) -> PipelineSettings:
@@ -95,10 +58,10 @@ def with_room(settings: PipelineSettings) -> PipelineSettings:
     is_default = all(value == getattr(default, name) for name, value in chosen.items())
     if not is_default or not any(source.path for source in limits.sources):
         return settings
-    positions = None if base is None or not base.is_dir() else _positions(base)
+    positions = None if base is None or not base.is_dir() else positions_of(base)
     if positions is None:
         return settings
-    longest = max(getattr(settings, name).max_new_tokens for name in _ANSWERING)
+    longest = max(getattr(settings, name).max_new_tokens for name in ANSWERING)
     response = max(longest, default.max_response_tokens, positions // 4)
     prompt = positions - response
     if prompt <= default.max_prompt_tokens:
@@ -110,12 +73,6 @@ def with_room(settings: PipelineSettings) -> PipelineSettings:
     )
     room = {"max_prompt_tokens": prompt, "max_response_tokens": response}
     return settings.model_copy(update={"curation": limits.model_copy(update=room)})
-
-
-def _positions(base: Path) -> int | None:
-    """Return how many tokens a model was made for; None if its configuration does not say."""
-    found = read_config(base).get("max_position_embeddings")
-    return found if isinstance(found, int) else None
 
 
 def with_names(settings: PipelineSettings, base_model: str, release: str) -> PipelineSettings:
@@ -190,10 +147,9 @@ def require_folders(settings: PipelineSettings | RetrainSettings) -> None:
     Raises:
         SettingsError: names the setting.
     """
-    for name, path, check in _model_folders(settings):
+    require_places(settings)
+    for name, path, check in model_folders(settings):
         folder = None if is_address(path) else local_folder(path)
-        if folder is not None and not folder.is_dir():
-            raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
         try:
             if folder is not None:
                 refuse_foreign_code(folder)
@@ -244,21 +200,6 @@ def _base(settings: PipelineSettings) -> Architecture | None:
         raise SettingsError(f"{folder}: {error}") from error
 
 
-def require_roles(settings: PipelineSettings) -> None:
-    """Refuse a benchmark among the sources that are trained on, before anything is read.
-
-    Raises:
-        SettingsError: names it.
-    """
-    for source in settings.curation.sources:
-        if source.adapter in BENCHMARKS and not source.evaluation:
-            raise SettingsError(
-                f"curation.sources trains on {source.adapter}, which is a benchmark; give it "
-                f"evaluation true ({BENCHMARK}{source.adapter}=... on the command line), or take "
-                "it out"
-            )
-
-
 def fit_to_base(settings: PipelineSettings) -> PipelineSettings:
     """Switch R3, the default, off in the phases of a dense base: there is nothing to replay."""
     known = _base(settings)
@@ -297,54 +238,6 @@ def require_router(settings: PipelineSettings) -> None:
                     f"{name}.{field} is {value!r}, but {settings.base_model} is a dense model "
                     f"without a router; set it to {off!r}"
                 )
-
-
-def _model_folders(
-    settings: PipelineSettings | RetrainSettings,
-) -> Iterator[tuple[str, str, Callable[[Path], None]]]:
-    """Yield (name of the setting, folder, what checks that it can be opened)."""
-    for parent, path in settings.sft.parents.items():
-        yield f"sft.parents.{parent.value}", path, check_model_folder
-    if settings.curation.guard.kind is JudgeKind.MODEL:
-        yield "curation.guard.address", settings.curation.guard.address, check_guard_folder
-    if settings.curation.encoder.kind is JudgeKind.MODEL:
-        yield "curation.encoder.address", settings.curation.encoder.address, check_weights_folder
-    grading = settings.grading
-    if grading.screen_model:
-        is_embedded = grading.engines.rollout is RolloutKind.HF
-        check = check_model_folder if is_embedded else check_tensors
-        yield "grading.screen_model", grading.screen_model, check
-    if isinstance(settings, RetrainSettings):
-        phases = {"rl": settings.rl}
-    else:
-        phases = {"rl_one": settings.rl_one, "rl_two": settings.rl_two}
-    for name, judge in (
-        ("grading.judge", grading.judge),
-        *((f"{phase}.rewards.judge", rl.rewards.judge) for phase, rl in phases.items()),
-        ("evaluation.judge", settings.evaluation.judge),
-    ):
-        if judge.kind is JudgeKind.MODEL:
-            yield f"{name}.address", judge.address, check_model_folder
-
-
-def require_positions(settings: PipelineSettings) -> None:
-    """Refuse responses that do not fit the context of the base model behind a longest prompt.
-
-    Raises:
-        SettingsError: names the setting and both lengths.
-    """
-    base = local_folder(settings.base_model)
-    if base is None or not base.is_dir():
-        return  # it is checked as it is ingested
-    positions = _positions(base)
-    prompt = settings.curation.max_prompt_tokens
-    for name in _ANSWERING:
-        response = getattr(settings, name).max_new_tokens
-        if positions is not None and prompt + response > positions:
-            raise SettingsError(
-                f"{name}.max_new_tokens {response} behind a prompt of curation.max_prompt_tokens "
-                f"{prompt} exceeds the {positions} positions of {base}. Lower one of them."
-            )
 
 
 def with_seed(settings: PipelineSettings, seed: int) -> PipelineSettings:

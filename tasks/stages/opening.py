@@ -18,7 +18,8 @@ from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.capacity import one_machine
 from tasks.capacity.model_shape import shape_of
 from tasks.curation.ingest import check_sources
-from tasks.engines.select import require, require_fit
+from tasks.engines.select import require_fit
+from tasks.engines.support import require
 from tasks.errors import DataError, SettingsError
 from tasks.models.model_folder import local_folder, read_config
 from tasks.platform import resources
@@ -31,7 +32,7 @@ from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.retraining import inbox, outcome, processed, worth
 from tasks.retraining.released import find_released
 from tasks.rl.recipe import open_recipe, pinned_source
-from tasks.settings import options
+from tasks.settings import early, options
 from tasks.store import location
 from tasks.store.interface import store_at
 
@@ -112,13 +113,13 @@ def check_settings(
     if not in_pod():  # this pod may not have the volumes of the other stages
         options.require_folders(settings)
         _say_needs(settings)
-    options.require_positions(settings)  # these look at a base that is there only
+    early.require_positions(settings)  # these look at a base that is there only
     settings = options.fit_to_base(settings)
     options.require_router(settings)
     options.require_layers(settings)
-    chosen = options.with_suites(options.with_sources(settings, sources), suites)
+    chosen = options.with_suites(early.with_sources(settings, sources), suites)
     chosen = options.with_room(chosen)
-    options.require_roles(chosen)
+    early.require_roles(chosen)
     _check_sources(chosen)
     return options.with_own_code(_with_recipes(chosen))
 
@@ -151,7 +152,7 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
         settings: of the workflow.
         sources: 'adapter=path,adapter=path', or '' to keep those of the settings.
     """
-    chosen = options.with_room(options.with_sources(settings, sources))
+    chosen = options.with_room(early.with_sources(settings, sources))
     _check_sources(chosen)
     return options.with_own_code(chosen)
 

@@ -1,4 +1,4 @@
-"""Local copies of files of a data set on the Hugging Face hub, at one commit.
+"""The Hugging Face hub: local copies of files of a data set at one commit, and uploads of models.
 
     hf://datasets/OWNER/NAME[@REVISION][/FOLDER or FILE or PATTERN]
 
@@ -6,13 +6,18 @@ is the address that huggingface_hub's file system uses. A revision is resolved t
 is part of every copied file's path: the list of raw files names it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tasks.errors import DataError, SettingsError
 from tasks.store.files import copy_file
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
 HUB = "hf://"
 _EXAMPLE = "hf://datasets/openai/gsm8k/main/train-*.parquet"
@@ -42,16 +47,7 @@ def copy_dataset(uri: str, out: Path, suffixes: Sequence[str]) -> Path:
             cannot be reached.
     """
     place = _parse(uri)
-    # huggingface_hub takes half a second to import and reads HF_ENDPOINT as it is imported.
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HTTPError,  # pyright: ignore[reportPrivateImportUsage]  # of its HTTP library
-        OfflineModeIsEnabled,
-    )
-
-    hub = HfApi()
-    try:
+    with _hub(uri, "Download the data set where there is a network, and give the folder.") as hub:
         info = hub.dataset_info(place.repository, revision=place.revision)
         commit = info.sha or ""
         if len(commit) != _COMMIT_CHARACTERS:
@@ -65,18 +61,48 @@ def copy_dataset(uri: str, out: Path, suffixes: Sequence[str]) -> Path:
             )
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             copy_file(Path(cached), root / name)
+    return root / chosen[0] if [place.path] == chosen else (root / chosen[0]).parent
+
+
+def push_model(folder: Path, repository: str) -> str:
+    """Upload a folder as a model of the hub, which is made unless it is there; return its address.
+
+    Raises:
+        SettingsError: the hub refuses it, or cannot be reached.
+    """
+    later = f"Where there is a network: hf upload {repository} {folder}"
+    with _hub(repository, later) as hub:
+        hub.create_repo(repository, exist_ok=True)
+        hub.upload_folder(repo_id=repository, folder_path=folder)
+        return f"{hub.endpoint}/{repository}"
+
+
+@contextmanager
+def _hub(what: str, instead: str) -> "Iterator[HfApi]":
+    """Yield the hub; its errors become one line that names what was asked for.
+
+    Raises:
+        SettingsError: the hub refuses it, or cannot be reached; then do what `instead` says.
+    """
+    # huggingface_hub takes half a second to import and reads HF_ENDPOINT as it is imported.
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HTTPError,  # pyright: ignore[reportPrivateImportUsage]  # of its HTTP library
+        OfflineModeIsEnabled,
+    )
+
+    hub = HfApi()
+    try:
+        yield hub
     except OfflineModeIsEnabled as error:
-        raise SettingsError(
-            f"{uri}: HF_HUB_OFFLINE is set. Unset it, or give a local folder."
-        ) from error
+        raise SettingsError(f"{what}: HF_HUB_OFFLINE is set. Unset it. {instead}") from error
     except HfHubHTTPError as error:
-        raise SettingsError(f"{uri}: {_first_line(error)}") from error
+        raise SettingsError(f"{what}: {_first_line(error)}") from error
     except (HTTPError, OSError) as error:
         raise SettingsError(
-            f"{uri}: {hub.endpoint} cannot be reached ({_first_line(error)}). Download the data "
-            "set where there is a network, and give the folder."
+            f"{what}: {hub.endpoint} cannot be reached ({_first_line(error)}). {instead}"
         ) from error
-    return root / chosen[0] if [place.path] == chosen else (root / chosen[0]).parent
 
 
 def _parse(uri: str) -> _Place:

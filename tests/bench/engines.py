@@ -44,7 +44,8 @@ from tasks.algorithms.routing import pad_traces
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.engines.protocols import Request, RolloutEngine, Sampling, TokenBatch, Trainer
-from tasks.engines.select import open_rollout, open_trainer, require
+from tasks.engines.select import open_rollout, open_trainer
+from tasks.engines.support import require
 from tasks.errors import SettingsError
 from tasks.models.model_folder import SHIPPED, check_model_folder
 from tasks.platform.command_line import positive, run

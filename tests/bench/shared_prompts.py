@@ -22,7 +22,8 @@ from rich.table import Table
 
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, TrainerKind
 from tasks.engines.protocols import TokenBatch, Trainer
-from tasks.engines.select import open_trainer, require
+from tasks.engines.select import open_trainer
+from tasks.engines.support import require
 from tasks.engines.trainer_megatron.micro_batches import divide, prompt_lengths
 from tasks.errors import SettingsError
 from tasks.models.model_folder import SHIPPED

@@ -48,6 +48,22 @@ def test_three_tables_become_three_mappings_and_settings_and_are_shown(
     assert {"choice": 1.0} == settings["rl_one"]["domains"] == settings["rl_two"]["domains"]
 
 
+def test_a_first_run_on_a_long_table_is_short_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    lines = [f"shoe {n},{'ab'[n % 2]}" for n in range(1200)]
+    (tmp_path / "rows.csv").write_text("\n".join(["title,label", *lines]))
+    monkeypatch.chdir(tmp_path)
+
+    main(["rows.csv"])
+
+    settings = drafted(tmp_path, "my_settings.yaml")
+    assert 1000 == settings["curation"]["sources"][0]["limit"]
+    assert {"epochs": 1} == settings["sft"]
+    assert "reads the first 1,000 rows" in (tmp_path / "my_settings.yaml").read_text()
+    assert "reads 1,000 rows of a long table" in capsys.readouterr().out
+
+
 def test_what_is_written_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "reviews.csv").write_bytes((SHOP / "reviews.csv").read_bytes())
     monkeypatch.chdir(tmp_path)

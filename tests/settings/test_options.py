@@ -3,13 +3,12 @@ import pytest
 from data_schemas import presets
 from data_schemas.rl_settings import AuxiliarySettings, LossSettings, RouterReplay
 from tasks.errors import SettingsError
+from tasks.settings.early import require_positions, with_sources
 from tasks.settings.options import (
     fit_to_base,
-    require_positions,
     require_router,
     with_names,
     with_room,
-    with_sources,
     with_suites,
 )
 

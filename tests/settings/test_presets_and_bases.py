@@ -16,7 +16,7 @@ from tasks.capacity.model_shape import shape_of
 from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.errors import SettingsError
 from tasks.models.architectures import read_architecture
-from tasks.settings import options
+from tasks.settings import early, options
 
 LING_LITE = {
     "architectures": ["BailingMoeForCausalLM"],
@@ -106,10 +106,10 @@ def bound(request, tmp_path):
 def test_a_preset_passes_the_checks_with_its_papers_base(bound):
     settings, folder = bound
 
-    options.require_positions(settings)
+    early.require_positions(settings)
     options.require_router(settings)
     options.require_layers(settings)
-    options.require_roles(settings)
+    early.require_roles(settings)
 
     assert settings == options.fit_to_base(settings)
     for stage in ("sft", "rl_one", "rl_two"):
@@ -123,12 +123,12 @@ def test_a_preset_with_longer_responses_than_its_base_is_refused(bound):
     longer = settings.rl_two.model_copy(update={"max_new_tokens": positions})
 
     with pytest.raises(SettingsError, match=r"rl_two\.max_new_tokens .* positions"):
-        options.require_positions(settings.model_copy(update={"rl_two": longer}))
+        early.require_positions(settings.model_copy(update={"rl_two": longer}))
 
 
 @pytest.mark.parametrize("name", FULL)
 def test_no_preset_trains_on_a_benchmark(name):
-    options.require_roles(FULL[name])
+    early.require_roles(FULL[name])
     trained = {one.adapter for one in FULL[name].curation.sources if not one.evaluation}
 
     assert not trained & BENCHMARKS
@@ -138,11 +138,11 @@ def test_no_preset_trains_on_a_benchmark(name):
 
 
 def test_a_benchmark_among_the_sources_is_refused_with_what_to_write():
-    settings = options.with_sources(presets.CPU_SMOKE, "sample_world,bfcl=/nowhere")
+    settings = early.with_sources(presets.CPU_SMOKE, "sample_world,bfcl=/nowhere")
 
     with pytest.raises(SettingsError, match=r"trains on bfcl, which is a benchmark.*:bfcl"):
-        options.require_roles(settings)
-    options.require_roles(options.with_sources(settings, "sample_world,evaluation:bfcl=/nowhere"))
+        early.require_roles(settings)
+    early.require_roles(early.with_sources(settings, "sample_world,evaluation:bfcl=/nowhere"))
 
 
 def test_a_set_with_files_of_both_roles_is_no_benchmark():

@@ -1,5 +1,6 @@
 """Files of a data set on the hub: a server on this machine answers as the hub does."""
 
+import base64
 import hashlib
 import json
 import os
@@ -24,6 +25,7 @@ FILES = {
     "main/train-1.jsonl": ROW * 2,
     "main/test-0.jsonl": ROW * 3,
 }
+PUSHED: dict[str, bytes] = {}
 COPY = """
 import json, sys
 from pathlib import Path
@@ -56,6 +58,23 @@ class Hub(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
+    def do_POST(self) -> None:
+        """Make a repository, say which files go into the commit itself, and take them."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        place = self.path.removeprefix("/api/")
+        address = f"http://{self.headers['Host']}/shop/model"
+        if place == "repos/create":
+            found: dict[str, object] = {"url": address, "name": "shop/model", "id": "shop/model"}
+        elif place.startswith("models/shop/model/preupload/"):
+            names = [one["path"] for one in json.loads(body)["files"]]
+            found = {"files": [{"path": n, "uploadMode": "regular"} for n in names]}
+        else:
+            lines = [json.loads(line) for line in body.splitlines()]
+            for line in (one["value"] for one in lines if one["key"] == "file"):
+                PUSHED[line["path"]] = base64.b64decode(line["content"])
+            found = {"commitUrl": f"{address}/commit/{COMMIT}", "commitOid": COMMIT}
+        self._send(json.dumps(found).encode(), 200, "")
+
     def _send(self, payload: bytes, status: int, code: str) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(payload)))
@@ -65,7 +84,7 @@ class Hub(BaseHTTPRequestHandler):
         if status != 200:
             self.send_header("X-Error-Code", code)
         self.end_headers()
-        if self.command == "GET":
+        if self.command != "HEAD":
             self.wfile.write(payload)
 
     def log_message(self, *_: object) -> None:
@@ -119,9 +138,53 @@ def test_files_of_the_hub_are_copied_at_the_commit_that_their_revision_has(tmp_p
     assert "404" in refused[2]
 
 
+PUSH = """
+import sys
+from pathlib import Path
+from tasks.errors import SettingsError
+from tasks.store.hub import push_model
+try:
+    print(push_model(Path(sys.argv[1]), "shop/model"))
+except SettingsError as error:
+    print(error)
+"""
+
+
+def pushed(folder: Path, endpoint: str) -> str:
+    """Push a folder in a process that knows this hub only."""
+    variables = {"HF_ENDPOINT": endpoint, "HF_HUB_OFFLINE": "0", "HF_HOME": str(folder / "hf")}
+    (folder / "model").mkdir()
+    (folder / "model" / "README.md").write_text("# Mine")
+    done = subprocess.run(
+        [sys.executable, "-c", PUSH, str(folder / "model")],
+        cwd=ROOT,
+        env=os.environ | variables | {"PYTHONPATH": str(ROOT), "HF_TOKEN": "hf_x"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_a_folder_is_pushed_to_the_hub(tmp_path, endpoint):
+    assert f"{endpoint}/shop/model" == pushed(tmp_path, endpoint)
+    assert b"# Mine" == PUSHED["README.md"]
+
+
+def test_without_a_network_the_command_for_later_is_named(tmp_path):
+    told = pushed(tmp_path, "http://127.0.0.1:9")
+
+    assert "cannot be reached" in told
+    assert f"hf upload shop/model {tmp_path / 'model'}" in told
+    assert 1 == len(told.splitlines())
+
+
 @pytest.mark.parametrize(
     ("offline", "told"),
-    [("1", "HF_HUB_OFFLINE is set. Unset it, or"), ("0", "http://127.0.0.1:9 cannot be reached (")],
+    [
+        ("1", "HF_HUB_OFFLINE is set. Unset it. Download"),
+        ("0", "http://127.0.0.1:9 cannot be reached ("),
+    ],
 )
 def test_without_a_network_the_address_is_named(tmp_path, offline, told):
     (error,) = copied(tmp_path, "http://127.0.0.1:9", ["hf://datasets/shop/rows/main"], offline)

@@ -20,7 +20,7 @@ font-weight:500}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;font:13px/1.5 var(--mono);margin:4px 0;
 background:var(--paper);border-radius:8px;padding:10px 12px;max-height:32em;overflow:auto}
 .note{color:var(--muted);font-size:13px;overflow-wrap:anywhere}
-td.dim{color:var(--muted);white-space:nowrap}
+td.dim{color:var(--muted);white-space:normal;min-width:8em}
 .inside details{border:1px solid var(--line);border-radius:8px;margin:6px 0}
 .inside details summary{padding:8px 12px;font-weight:400}
 .inside details .inside{padding:0 12px 10px}

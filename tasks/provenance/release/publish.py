@@ -1,6 +1,7 @@
-"""Copy a release into a folder as the Hugging Face hub lays models out, and print how to push it.
+"""Copy a release into a folder as the Hugging Face hub lays models out, and push it if asked to.
 
 eachprompt publish models:/eachprompt-tiny@released --out my-model
+eachprompt publish models:/eachprompt-tiny@released --out my-model --push MY_NAME/my-model
 """
 
 import argparse
@@ -17,6 +18,7 @@ from tasks.provenance.lineage.base_model import find_base
 from tasks.provenance.lineage.lookup import parse_model_uri
 from tasks.provenance.lineage.registry import GATE_FILE
 from tasks.store.files import copy_file
+from tasks.store.hub import push_model
 from tasks.store.location import existing_store
 from tasks.store.manifest import MANIFEST
 
@@ -60,11 +62,16 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("model", help="models:/NAME@released or models:/NAME/3")
     parser.add_argument("--out", type=Path, required=True, help="a new folder")
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
+    parser.add_argument("--push", metavar="OWNER/NAME", help="upload it there, with your token")
     given = parser.parse_args(arguments)
     name, _, _ = parse_model_uri(given.model)
     store = existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
     publish(find_base(given.model, store).folder, given.out)
-    Console(soft_wrap=True, highlight=False).print(
+    console = Console(soft_wrap=True, highlight=False)
+    if given.push:
+        console.print(f"Wrote {given.out}, pushed to {push_model(given.out, given.push)}")
+        return
+    console.print(
         f"Wrote {given.out}. With a network and a token:\n\n"
         f"    hf upload YOUR_NAME/{name} {given.out}",
         markup=False,

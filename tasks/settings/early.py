@@ -1,0 +1,219 @@
+"""What is refused before any library is loaded: places and lengths that the command line names.
+
+`eachprompt` asks here first; the stages that use a place check it again. Nothing that this module
+imports may load torch, transformers or flytekit.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from data_schemas import presets
+from data_schemas.artifacts import is_address
+from data_schemas.machine_settings import MachineSettings, RolloutKind
+from data_schemas.public_sets import BENCHMARKS
+from data_schemas.rl_settings import JudgeKind
+from data_schemas.settings import PipelineSettings, RetrainSettings, Source
+from tasks.curation.ingest import check_sources
+from tasks.engines.support import require
+from tasks.errors import SettingsError
+from tasks.models.model_folder import (
+    check_guard_folder,
+    check_model_folder,
+    check_weights_folder,
+    local_folder,
+    read_config,
+)
+from tasks.models.weights import check_tensors
+from tasks.settings.groups import expand
+from tasks.store.location import absolute_store, existing_file
+
+EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
+ANSWERING = ("grading", "rl_one", "rl_two", "evaluation")
+"""Groups of settings whose stages let the model answer prompts."""
+BENCHMARK = "evaluation:"
+"""In front of an adapter: its rows are only evaluated with."""
+FILES = {"agreement": "file", "completeness": "file", "forget": "rows", "av-speaker": "both"}
+"""Commands that read a file, and the option that names it."""
+FORMATS = ("text", "json")
+
+
+def check(command: str, typed: Mapping[str, str], settings: object) -> None:
+    """Refuse places that are not there, and responses that the base has no positions for.
+
+    Args:
+        command: of `eachprompt`.
+        typed: option without dashes -> text.
+        settings: of the command; None if it has none.
+
+    Raises:
+        SettingsError: names the option or setting.
+    """
+    _check_words(typed)
+    if (option := FILES.get(command)) and option in typed:
+        existing_file(typed[option], f"--{option}")
+    if command == "study" and typed.get("of", "").endswith((".yaml", ".yml")):
+        existing_file(typed["of"], "--of")
+    if command == "evaluate":
+        for model in typed.get("model", "").split(","):
+            _check_folder("" if "://" in model else model)
+    if command in ("run", "curate") and isinstance(settings, PipelineSettings):
+        base = typed.get("base_model") or settings.base_model
+        _check_folder(base)
+        require_places(settings)
+        chosen = settings.model_copy(update={"base_model": base})
+        if command == "run":
+            _check_stages(chosen)
+        chosen = with_sources(chosen, typed.get("sources", ""))
+        require_roles(chosen)
+        check_sources(chosen.curation.sources)
+
+
+def _check_words(typed: Mapping[str, str]) -> None:
+    """Refuse what an option of every command that has it takes nowhere."""
+    if "store" in typed:
+        absolute_store(typed["store"])
+    if typed.get("format", "text") not in FORMATS:
+        raise SettingsError(f"--format {typed['format']!r} is neither text nor json")
+    if preset := typed.get("preset"):
+        try:
+            presets.load(preset)
+        except ValueError as error:
+            raise SettingsError(f"--preset: {error}") from error
+
+
+def _check_stages(settings: PipelineSettings) -> None:
+    """Refuse engines that are not installed, and responses that do not fit the base."""
+    for name, group in settings:
+        engines = getattr(group, "engines", None)
+        try:
+            if isinstance(engines, MachineSettings):
+                require(engines)
+        except SettingsError as error:
+            raise SettingsError(f"{name}.{error}") from error
+    require_positions(settings)
+
+
+def check_chat(arguments: Sequence[str]) -> None:
+    """Refuse a conversation with a folder that holds no model, before a library is loaded."""
+    if arguments and not arguments[0].startswith("-"):
+        _check_folder(arguments[0])
+
+
+def _check_folder(model: str) -> None:
+    """Refuse a folder that holds no model; what lies elsewhere is looked at when it is fetched."""
+    folder = None if is_address(model) else local_folder(model)
+    if folder is not None:
+        read_config(folder)
+
+
+def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
+    """Replace the sources of curation, unless `sources` is empty, and groups of suites in them.
+
+    Raises:
+        SettingsError: an entry is not adapter=path, or a group cannot be read.
+    """
+    parsed = parse_sources(sources) if sources.strip() else settings.curation.sources
+    chosen = expand(parsed)
+    if chosen == settings.curation.sources:
+        return settings
+    curation = settings.curation.model_copy(update={"sources": chosen})
+    return settings.model_copy(update={"curation": curation})
+
+
+def parse_sources(text: str, option: str = "--sources") -> tuple[Source, ...]:
+    """Parse 'adapter=path,evaluation:adapter=path'; 'sample_world' needs no path.
+
+    Raises:
+        SettingsError: an entry does not have that form.
+    """
+    sources: list[Source] = []
+    for entry in text.split(","):
+        adapter, equals, path = (part.strip() for part in entry.partition("="))
+        if not adapter or (equals and not path):
+            raise SettingsError(
+                f"{option}: {entry.strip()!r} is not adapter=path. Example: {EXAMPLE}"
+            )
+        named = adapter.removeprefix(BENCHMARK)
+        sources.append(Source(adapter=named, path=path, evaluation=named != adapter))
+    return tuple(sources)
+
+
+def require_roles(settings: PipelineSettings) -> None:
+    """Refuse a benchmark among the sources that are trained on, before anything is read.
+
+    Raises:
+        SettingsError: names it.
+    """
+    for source in settings.curation.sources:
+        if source.adapter in BENCHMARKS and not source.evaluation:
+            raise SettingsError(
+                f"curation.sources trains on {source.adapter}, which is a benchmark; give it "
+                f"evaluation true ({BENCHMARK}{source.adapter}=... on the command line), or take "
+                "it out"
+            )
+
+
+def require_positions(settings: PipelineSettings) -> None:
+    """Refuse responses that do not fit the context of the base model behind a longest prompt.
+
+    Raises:
+        SettingsError: names the setting and both lengths.
+    """
+    base = local_folder(settings.base_model)
+    if base is None or not base.is_dir():
+        return  # it is checked as it is ingested
+    positions = positions_of(base)
+    prompt = settings.curation.max_prompt_tokens
+    for name in ANSWERING:
+        response = getattr(settings, name).max_new_tokens
+        if positions is not None and prompt + response > positions:
+            raise SettingsError(
+                f"{name}.max_new_tokens {response} behind a prompt of curation.max_prompt_tokens "
+                f"{prompt} exceeds the {positions} positions of {base}. Lower one of them."
+            )
+
+
+def positions_of(base: Path) -> int | None:
+    """Return how many tokens a model was made for; None if its configuration does not say."""
+    found = read_config(base).get("max_position_embeddings")
+    return found if isinstance(found, int) else None
+
+
+def require_places(settings: PipelineSettings | RetrainSettings) -> None:
+    """Refuse settings that name a folder of a model that is not there.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    for name, path, _ in model_folders(settings):
+        folder = None if is_address(path) else local_folder(path)
+        if folder is not None and not folder.is_dir():
+            raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
+
+
+def model_folders(
+    settings: PipelineSettings | RetrainSettings,
+) -> Iterator[tuple[str, str, Callable[[Path], None]]]:
+    """Yield (name of the setting, folder, what checks that it can be opened)."""
+    for parent, path in settings.sft.parents.items():
+        yield f"sft.parents.{parent.value}", path, check_model_folder
+    if settings.curation.guard.kind is JudgeKind.MODEL:
+        yield "curation.guard.address", settings.curation.guard.address, check_guard_folder
+    if settings.curation.encoder.kind is JudgeKind.MODEL:
+        yield "curation.encoder.address", settings.curation.encoder.address, check_weights_folder
+    grading = settings.grading
+    if grading.screen_model:
+        is_embedded = grading.engines.rollout is RolloutKind.HF
+        check = check_model_folder if is_embedded else check_tensors
+        yield "grading.screen_model", grading.screen_model, check
+    if isinstance(settings, RetrainSettings):
+        phases = {"rl": settings.rl}
+    else:
+        phases = {"rl_one": settings.rl_one, "rl_two": settings.rl_two}
+    for name, judge in (
+        ("grading.judge", grading.judge),
+        *((f"{phase}.rewards.judge", rl.rewards.judge) for phase, rl in phases.items()),
+        ("evaluation.judge", settings.evaluation.judge),
+    ):
+        if judge.kind is JudgeKind.MODEL:
+            yield f"{name}.address", judge.address, check_model_folder

@@ -1,0 +1,64 @@
+"""Nothing is cut off at 1280 pixels, as a browser lays it out."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from data_schemas.settings import EvaluationSettings
+from tasks.evaluation.runner import summarise
+from tasks.pages.answers import page
+from tasks.pages.executions import write_index
+from tasks.store.interface import store_at
+from tests.evaluation.conftest import make_problem, make_samples
+from tests.pages.test_executions import ran
+
+__all__ = ["make_problem", "make_samples"]
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or ""
+PROBE = """<script>addEventListener("load", () => {
+const wide = [...document.querySelectorAll(".card, main, body")].filter(
+  e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText.slice(0, 60));
+document.body.textContent = "WIDE[" + wide.join(" | ") + "]"; });</script>"""
+pytestmark = pytest.mark.skipif(not BROWSER, reason="needs Chromium")
+
+
+def cut_off(path: Path) -> str:
+    """The beginnings of what is wider than its place."""
+    probed = path.with_suffix(".probe.html")
+    probed.write_text(path.read_text() + PROBE)
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,900"]
+    command += [f"--user-data-dir={path.parent / 'browser'}", "--dump-dom", probed.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return re.findall(r"WIDE\[(.*?)\]", done.stdout, re.DOTALL)[-1]
+
+
+def test_the_page_of_answers_has_no_cut_column(tmp_path: Path, make_problem, make_samples):
+    settings = EvaluationSettings(top_p=0.95, min_p=0.05, stop=("</answer>",))
+    names = ("base", "sft/reasoning", "sft/commerce", "merged", "rl/one", "rl/two")
+    evaluated = [
+        (summarise(settings, name, "c" * 64, rows), rows)
+        for name, rows in ((name, make_samples("a", [0.0, 1.0])) for name in names)
+    ]
+    html = page.render("Evaluation", evaluated, {"a": make_problem("a")}, {}, settings)
+    (tmp_path / "answers.html").write_bytes(html)
+
+    assert "" == cut_off(tmp_path / "answers.html")
+
+
+def test_the_front_page_has_no_cut_column(tmp_path: Path):
+    execution = "20261126-020424-58036c"
+    store_at(str(tmp_path / "runs")).open()
+    ran(tmp_path / "runs", execution, 1e9, "release", released=1, **{"accuracy/all": 0.287})
+    pages = [
+        f"reports/{execution}{end}"
+        for end in ("", ".curation", "-answers", f"-against-{execution}")
+    ]
+    for name in [*pages, f"live/{execution}/rl-one", f"live/{execution}/rl-two"]:
+        place = tmp_path / "runs" / f"{name}.html"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("")
+    write_index(str(tmp_path / "runs"))
+
+    assert "" == cut_off(tmp_path / "runs" / "index.html")
