@@ -35,6 +35,8 @@ BENCHMARK = "evaluation:"
 FILES = {"agreement": "file", "completeness": "file", "forget": "rows", "av-speaker": "both"}
 """Commands that read a file, and the option that names it."""
 FORMATS = ("text", "json")
+PAPERS = ("annex-iv", "training-summary")
+"""Formats of `audit` beside these."""
 
 
 def check(command: str, typed: Mapping[str, str], settings: object) -> None:
@@ -48,7 +50,7 @@ def check(command: str, typed: Mapping[str, str], settings: object) -> None:
     Raises:
         SettingsError: names the option or setting.
     """
-    _check_words(typed)
+    _check_words(command, typed)
     if (option := FILES.get(command)) and option in typed:
         existing_file(typed[option], f"--{option}")
     if command == "study" and typed.get("of", "").endswith((".yaml", ".yml")):
@@ -68,12 +70,13 @@ def check(command: str, typed: Mapping[str, str], settings: object) -> None:
         check_sources(chosen.curation.sources)
 
 
-def _check_words(typed: Mapping[str, str]) -> None:
+def _check_words(command: str, typed: Mapping[str, str]) -> None:
     """Refuse what an option of every command that has it takes nowhere."""
     if "store" in typed:
         absolute_store(typed["store"])
-    if typed.get("format", "text") not in FORMATS:
-        raise SettingsError(f"--format {typed['format']!r} is neither text nor json")
+    formats = (*FORMATS, *PAPERS) if command == "audit" else FORMATS
+    if typed.get("format", "text") not in formats:
+        raise SettingsError(f"--format {typed['format']!r} is neither {' nor '.join(formats)}")
     if preset := typed.get("preset"):
         try:
             presets.load(preset)

@@ -3,6 +3,8 @@ import pytest
 from data_schemas import presets
 from data_schemas.rl_settings import AuxiliarySettings, LossSettings, RouterReplay
 from tasks.errors import SettingsError
+from tasks.provenance.audit import papers
+from tasks.settings import early
 from tasks.settings.early import require_positions, with_sources
 from tasks.settings.options import (
     fit_to_base,
@@ -93,3 +95,10 @@ def test_lengths_that_are_set_and_those_of_the_sample_world_stay():
 def test_a_release_is_named_after_a_base_of_ones_own(base, name):
     assert name == with_names(presets.CPU_SMOKE, base, "").release.name
     assert "mine" == with_names(presets.CPU_SMOKE, base, "mine").release.name
+
+
+def test_the_console_knows_the_papers_that_the_audit_writes():
+    assert tuple(papers.PAPERS) == early.PAPERS
+    early.check("audit", {"format": "annex-iv"}, None)
+    with pytest.raises(SettingsError, match="--format 'annex-iv' is neither text nor json"):
+        early.check("trace", {"format": "annex-iv"}, None)
