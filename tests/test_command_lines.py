@@ -374,6 +374,7 @@ def test_the_command_refuses_ninety_wrong_inputs_in_a_line_each_before_a_library
         *((["run", "--store", store], text) for store, text in STORES),
         *((["curate", "--sources", sources], text) for sources, text in SOURCES),
         (["run", "--base_model", "/nowhere"], "/nowhere is not a folder"),
+        (["run", "--base_model", "Qwen/Qwen3"], "hf download Qwen/Qwen3 --local-dir Qwen/Qwen3"),
         (["chat", "/nowhere"], "/nowhere is not a folder"),
         (["evaluate", "--model", "/nowhere"], "/nowhere is not a folder"),
         (["forget", "--rows", "/nowhere"], "--rows /nowhere is no file"),

@@ -61,6 +61,8 @@ def test_three_tables_of_a_shop_become_a_model_with_one_command(tmp_path: Path):
     assert "  kept        320 of 380: 120 problems, 140 demonstrations, 60 held out" in said
     assert "sft/reasoning: no source has demonstrations for it; the base is passed on" in said
     assert re.search(r"^ 3/17 curate +[\d.]+ s   320 of 380 kept", said, re.MULTILINE)
+    places = re.findall(r"^ *(\d+)/17 ", said, re.MULTILINE)
+    assert [*map(str, range(1, 18))] == places
     assert "elease" in said
     assert (tmp_path / "runs" / "index.html").is_file()
     (report,) = (tmp_path / "runs" / "reports").glob("*[0-9a-f].html")

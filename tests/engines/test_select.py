@@ -8,7 +8,7 @@ import pytest
 from data_schemas import presets
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, RolloutKind
 from data_schemas.settings import PipelineSettings, RetrainSettings
-from tasks.engines import select
+from tasks.engines import select, support
 from tasks.errors import SettingsError
 from tasks.platform.resources import STAGES
 
@@ -46,7 +46,7 @@ def in_image(monkeypatch: pytest.MonkeyPatch, image: str) -> None:
     names = {"vllm": "vllm==", "megatron": "megatron-core=="}
     here = {name for name, pin in names.items() if pin in lock}
     monkeypatch.setattr(
-        select.importlib.util, "find_spec", lambda name: object() if name in here else None
+        importlib.util, "find_spec", lambda name: object() if name in here else None
     )
 
 

@@ -67,7 +67,13 @@ class Hub(BaseHTTPRequestHandler):
             found: dict[str, object] = {"url": address, "name": "shop/model", "id": "shop/model"}
         elif place.startswith("models/shop/model/preupload/"):
             names = [one["path"] for one in json.loads(body)["files"]]
-            found = {"files": [{"path": n, "uploadMode": "regular"} for n in names]}
+            found = {
+                "files": [
+                    {"path": n, "uploadMode": "regular", "shouldIgnore": False} for n in names
+                ]
+            }
+        elif place == "validate-yaml":  # of the card
+            found = {"errors": [], "warnings": []}
         else:
             lines = [json.loads(line) for line in body.splitlines()]
             for line in (one["value"] for one in lines if one["key"] == "file"):
