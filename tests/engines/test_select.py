@@ -8,7 +8,7 @@ import pytest
 from data_schemas import presets
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, RolloutKind
 from data_schemas.settings import PipelineSettings, RetrainSettings
-from tasks.engines import select, support
+from tasks.engines import select
 from tasks.errors import SettingsError
 from tasks.platform.resources import STAGES
 
