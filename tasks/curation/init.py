@@ -25,12 +25,10 @@ from tasks.platform.command_line import run
 MOST_ROWS = 100_000
 """Rows that are looked at: a label that is rarer is quarantined as `unknown_option`."""
 SHOWN = 3
-FIRST_ROWS = 1000
+FIRST_ROWS = 4000
 """Of each table in a first run, which takes minutes."""
 FIRST_RUN = """\
-# A first run, in minutes: it reads the first {rows:,} rows of a long table and imitates each
-# once, so that RL has something to gain, which the gate asks for. For all rows remove limit and
-# sft.
+# A first run, in minutes: it reads the first {rows:,} rows of a long table. Remove limit for all.
 """
 EXAMPLES = """examples:
   eachprompt init products.csv
@@ -96,7 +94,6 @@ def settings_text(
         given |= {name: {"domains": dict(shares)} for name in ("rl_one", "rl_two")}
     note = ""
     if any(rows > FIRST_ROWS for _, _, rows in places):
-        given["sft"] = {"epochs": 1}
         note = FIRST_RUN.format(rows=FIRST_ROWS)
     return note + yaml.dump(given, sort_keys=False, allow_unicode=True, width=100)
 

@@ -51,17 +51,16 @@ def test_three_tables_become_three_mappings_and_settings_and_are_shown(
 def test_a_first_run_on_a_long_table_is_short_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    lines = [f"shoe {n},{'ab'[n % 2]}" for n in range(1200)]
+    lines = [f"shoe {n},{'ab'[n % 2]}" for n in range(4100)]
     (tmp_path / "rows.csv").write_text("\n".join(["title,label", *lines]))
     monkeypatch.chdir(tmp_path)
 
     main(["rows.csv"])
 
     settings = drafted(tmp_path, "my_settings.yaml")
-    assert 1000 == settings["curation"]["sources"][0]["limit"]
-    assert {"epochs": 1} == settings["sft"]
-    assert "reads the first 1,000 rows" in (tmp_path / "my_settings.yaml").read_text()
-    assert "reads 1,000 rows of a long table" in capsys.readouterr().out
+    assert 4000 == settings["curation"]["sources"][0]["limit"]
+    assert "reads the first 4,000 rows" in (tmp_path / "my_settings.yaml").read_text()
+    assert "reads 4,000 rows of a long table" in capsys.readouterr().out
 
 
 def test_what_is_written_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
