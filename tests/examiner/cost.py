@@ -20,7 +20,7 @@ from pathlib import Path
 
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.gym.maths import final_answer, rule_answer
-from tasks.gym.workers.pool import Failure, Reply, WorkerPool
+from tasks.gym.workers.pool import Reply, WorkerPool
 from tasks.platform.command_line import run
 from tests.examiner.timing import warm_verdict
 
@@ -34,8 +34,8 @@ LIMIT_S = 1.0
 KILLED_S = 10.0
 """CPU seconds after which the worker of the measurement is killed."""
 REPEATED = 5
-"""Times that a text is asked again whose worker was killed by the clock on a busy machine, with
-little CPU time; one that never gets an answer counts as `KILLED_S`."""
+"""Times that a text is asked again whose worker was killed: on a busy machine by the clock, or by
+system time, with less CPU time than the limit. One that never gets an answer counts as `KILLED_S`."""
 DEPTH = 4
 CHUNK = 500
 _SHOWN = 5
@@ -100,9 +100,9 @@ def measure(texts: int, seed: int) -> dict[str, object]:
         calls = [(VERIFIERS[name], build_problem(gold), text) for (gold, text), name in chunk]
         replies = list(pool.each(warm_verdict, calls, [KILLED_S] * len(calls)))
         for place, call in enumerate(calls):
-            for _ in range(REPEATED if replies[place].failure is Failure.STARVED else 0):
+            for _ in range(REPEATED if replies[place].failure else 0):
                 (replies[place],) = pool.each(warm_verdict, [call], [KILLED_S])
-                if replies[place].failure is not Failure.STARVED:
+                if not replies[place].failure:
                     break
         for ((gold, text), name), reply in zip(chunk, replies, strict=True):
             seconds[name].append(_seconds(reply))

@@ -39,3 +39,10 @@ def test_eight_boxes_share_one_second() -> None:
         assert [""] * 2 == [reply.failure for reply in replies]
         assert LIMIT_S > max(seconds for _, seconds in (reply.value for reply in replies))
     pool.close()
+
+
+def test_no_text_of_the_kept_measurement_took_a_cpu_second() -> None:
+    kept = json.loads(Path(__file__).with_name("cost.json").read_bytes())
+
+    assert 20_000 == sum(kept[name]["texts"] for name in VERIFIERS)
+    assert LIMIT_S > max(kept[name]["most_cpu_s"] for name in VERIFIERS)
