@@ -35,7 +35,7 @@ KILLED_S = 10.0
 """CPU seconds after which the worker of the measurement is killed."""
 REPEATED = 5
 """Times that a text is asked again whose worker was killed: on a busy machine by the clock, or by
-system time, with less CPU time than the limit. One that never gets an answer counts as `KILLED_S`."""
+system time, with less CPU time than the limit. One that is always killed counts as `KILLED_S`."""
 DEPTH = 4
 CHUNK = 500
 _SHOWN = 5
