@@ -316,8 +316,9 @@ class StageRecord:
     def _rows_text(self) -> str:
         """Say what became of the rows; '' for a stage that has none."""
         rows_in, rows_out = self._rows
-        if self._name == "curate":  # a row of a table may be several items
-            return f"   {rows_out:,} of {self._facts['items']:,} kept"
+        # A row of a table may be several items.
+        if self._name == "curate" and (items := self._facts.get("items")) is not None:
+            return f"   {rows_out:,} of {items:,} kept"
         if skipped := self._facts.get("skipped"):
             return f"   skipped: {skipped}"
         return f"   {rows_in:,} rows in, {rows_out:,} out" if rows_in else ""
