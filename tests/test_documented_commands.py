@@ -70,9 +70,9 @@ def resolve(command: str, *, in_full: bool = False) -> None:
         resolve(f"python -m {console.MODULES[words[1]][0]} {shlex.join(words[2:])}")
     elif words[0] == "eachprompt":
         command = console.read_command(words[1], console.command_places())
-        # A file of the reader's own is not there.
+        # Files of the reader's own are not there.
         given = [word if not YAML.fullmatch(word) else "{}" for word in words[2:]]
-        console.check_options(command, [word for word in given if word != "--help"])
+        console.read_options(command, [word for word in given if word != "--help"])
     elif words[2] not in ("pytest", "pip", "venv"):
         is_package = (ROOT / words[2].replace(".", "/")).is_dir()
         module = f"{words[2]}.__main__" if is_package else words[2]

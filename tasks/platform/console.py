@@ -385,9 +385,19 @@ def preset(command: Command, option: Option) -> object:
 
 
 def check_options(command: Command, arguments: Sequence[str]) -> None:
-    """Refuse unknown options and wrong settings before any library is loaded.
+    """Refuse unknown options, wrong settings and wrong places before any library is loaded.
 
     `pyflyte run` checks everything again; what it alone can check is left to it.
+
+    Raises:
+        SettingsError: names the option, and the one that was meant.
+    """
+    typed, settings = read_options(command, arguments)
+    importlib.import_module(EARLY).check(command.name, typed, settings)
+
+
+def read_options(command: Command, arguments: Sequence[str]) -> tuple[dict[str, str], object]:
+    """Return the options that were given, without dashes, and the settings of the command.
 
     Raises:
         SettingsError: names the option, and the one that was meant.
@@ -421,8 +431,7 @@ def check_options(command: Command, arguments: Sequence[str]) -> None:
             raise SettingsError(f"{name} is missing; see eachprompt {command.name} --help")
         if settings is None and is_settings(record_class(command, option.kind)):
             settings = preset(command, option)
-    places = {name.removeprefix("--"): text for name, text in typed.items()}
-    importlib.import_module(EARLY).check(command.name, places, settings)
+    return {name.removeprefix("--"): text for name, text in typed.items()}, settings
 
 
 def check_value(command: Command, option: Option, text: str) -> None:
