@@ -7,10 +7,14 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from pydantic import BaseModel
 
 from data_schemas import lora_settings, machine_settings, rl_settings, settings
@@ -268,3 +272,32 @@ def test_the_picture_of_the_rooms_is_drawn_from_the_imports():
     (picture,) = re.findall(r"```mermaid\nflowchart TD\n(.*?)```", page, re.DOTALL)
 
     assert longest_ways(imported_rooms()) == picture.rstrip("\n").split("\n")
+
+
+def test_what_the_code_imports_is_installed_without_the_tools_of_development():
+    """`uv tool install .` installs the dependencies and nothing of the groups beside them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    waiting = [Requirement(one).name for one in project["dependencies"]]
+    installed: set[str] = set()
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name in installed:
+            continue
+        installed.add(name)
+        with suppress(PackageNotFoundError):  # for another system
+            needed = map(Requirement, requires(name) or [])
+            waiting += [r.name for r in needed if not r.marker or r.marker.evaluate({"extra": ""})]
+    makers = packages_distributions()
+    missing = set()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [item.name for item in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module]
+            for top in {name.partition(".")[0] for name in names}:
+                made = {canonicalize_name(one) for one in makers.get(top, [])}
+                if top not in sys.stdlib_module_names and top not in PACKAGES:
+                    missing |= set() if made & installed else {top}
+
+    # The engines of a cluster, each an extra of its own.
+    assert missing <= {"vllm", "megatron", "flytekitplugins"}

@@ -49,24 +49,24 @@ def needs(shape: ModelShape, micro_batch_tokens: int) -> Needs:
     )
 
 
-def notes(found: Needs, micro_batch_tokens: int, free_memory: int, free_disk: int) -> list[str]:
+def notes(needed: Needs, micro_batch_tokens: int, free_memory: int, free_disk: int) -> list[str]:
     """Say what a run takes, and what of it this machine has not free; nothing of a small model.
 
     Args:
-        found: by `needs`.
-        micro_batch_tokens: that it was found for.
+        needed: by `needs`.
+        micro_batch_tokens: that it is for.
         free_memory: of this machine, bytes.
         free_disk: where the models are kept, bytes.
     """
-    if found.memory < SMALL:
+    if needed.memory < SMALL:
         return []
     lines = [
-        f"training takes about {_gb(found.memory)} of memory, {_gb(found.micro_batch)} of it for "
-        f"micro-batches of {micro_batch_tokens:,} tokens, and models about {_gb(found.disk)} of "
+        f"training takes about {_gb(needed.memory)} of memory, {_gb(needed.micro_batch)} of it for "
+        f"micro-batches of {micro_batch_tokens:,} tokens, and models about {_gb(needed.disk)} of "
         f"disk; {_gb(free_memory)} and {_gb(free_disk)} are free"
     ]
-    if found.memory > free_memory:
-        fitting = micro_batch_tokens * (free_memory - found.weights) // found.micro_batch
+    if needed.memory > free_memory:
+        fitting = micro_batch_tokens * (free_memory - needed.weights) // needed.micro_batch
         lines.append(
             "memory is too small: this machine will swap or end the run. "
             + (
@@ -75,7 +75,7 @@ def notes(found: Needs, micro_batch_tokens: int, free_memory: int, free_disk: in
                 else "Take a smaller model, or a machine with more"
             )
         )
-    if found.disk > free_disk:
+    if needed.disk > free_disk:
         lines.append("the disk is too small: free some, or name another store with --store")
     return lines
 

@@ -45,7 +45,7 @@ EXAMPLES = """examples:
 HOST = "127.0.0.1"
 
 
-class Asked(BaseModel):
+class ChatRequest(BaseModel):
     """Body of POST /v1/chat/completions; absent values are those of the command line."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -124,8 +124,8 @@ class Conversation:
             self._turns.clear()
             raise
         response = response_text(self._model.tokenizer, rollout.response_tokens.tolist()).strip()
-        said = response.rpartition(THINK_CLOSE)[2].strip()
-        self._turns.append(Message(role=Role.ASSISTANT, content=said))
+        content = response.rpartition(THINK_CLOSE)[2].strip()
+        self._turns.append(Message(role=Role.ASSISTANT, content=content))
         return response
 
 
@@ -144,9 +144,9 @@ def serve(model: Model, name: str, sampling: Sampling, port: int) -> ThreadingHT
     listed = {"object": "list", "data": [{"id": name, "object": "model", "owned_by": "eachprompt"}]}
 
     def complete(body: bytes) -> bytes:
-        asked = request_of(body, Asked)
+        request = request_of(body, ChatRequest)
         try:
-            rollout = model.answer(asked.messages, _sampling_of(asked, sampling))
+            rollout = model.answer(request.messages, _sampling_of(request, sampling))
         except SettingsError as error:
             raise bad_request(str(error)) from error
         return json.dumps(_completion(model, name, rollout)).encode()
@@ -158,15 +158,15 @@ def serve(model: Model, name: str, sampling: Sampling, port: int) -> ThreadingHT
     return listen(routes, HOST, port, Limits())
 
 
-def _sampling_of(asked: Asked, default: Sampling) -> Sampling:
-    limit = asked.max_completion_tokens or asked.max_tokens
+def _sampling_of(request: ChatRequest, default: Sampling) -> Sampling:
+    limit = request.max_completion_tokens or request.max_tokens
     return Sampling(
         max_new_tokens=limit or default.max_new_tokens,
-        temperature=default.temperature if asked.temperature is None else asked.temperature,
-        seed=default.seed if asked.seed is None else asked.seed,
-        top_p=asked.top_p,
-        min_p=asked.min_p,
-        stop=(asked.stop,) if isinstance(asked.stop, str) else asked.stop,
+        temperature=default.temperature if request.temperature is None else request.temperature,
+        seed=default.seed if request.seed is None else request.seed,
+        top_p=request.top_p,
+        min_p=request.min_p,
+        stop=(request.stop,) if isinstance(request.stop, str) else request.stop,
         record_routes=False,
     )
 
@@ -174,10 +174,10 @@ def _sampling_of(asked: Asked, default: Sampling) -> Sampling:
 def _completion(model: Model, name: str, rollout: Rollout) -> dict[str, object]:
     """Return the body of an answer; what was thought is in a field of its own, as of vLLM."""
     response = response_text(model.tokenizer, rollout.response_tokens.tolist()).strip()
-    thought, ended, said = response.rpartition(THINK_CLOSE)
-    message: dict[str, object] = {"role": "assistant", "content": said.strip()}
-    if ended:
-        message["reasoning_content"] = thought.removeprefix(THINK_OPEN).strip()
+    reasoning, mark, content = response.rpartition(THINK_CLOSE)
+    message: dict[str, object] = {"role": "assistant", "content": content.strip()}
+    if mark:
+        message["reasoning_content"] = reasoning.removeprefix(THINK_OPEN).strip()
     num_prompt, num_response = len(rollout.prompt_tokens), len(rollout.response_tokens)
     is_cut = rollout.stop_reason is StopReason.LENGTH
     return {

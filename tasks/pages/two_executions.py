@@ -35,6 +35,7 @@ from tasks.pages.template import MACROS
 from tasks.platform.command_line import run
 from tasks.platform.page_style import STYLE
 from tasks.provenance.lineage.origins import object_uri
+from tasks.provenance.lineage.signatures import pages as signatures
 from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.lineage.statements import chain, load_executions
 from tasks.store.interface import store_at
@@ -189,8 +190,8 @@ def write_page(store: StoreRef, before: Side, after: Side) -> str:
     )
     reports = {f"report of {side.execution}": f"{side.execution}.html" for side in sides}
     kept = {text: name for text, name in reports.items() if _is_there(store, name)}
-    place = f"{store.uri}/reports/{after.execution}-against-{before.execution}.html"
-    store_at(place).write_bytes(with_navigation(page, TO_INDEX | kept).encode())
+    name = f"reports/{after.execution}-against-{before.execution}.html"
+    place = signatures.write_page(store.uri, name, with_navigation(page, TO_INDEX | kept))
     write_index(store.uri)
     return place
 

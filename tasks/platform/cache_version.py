@@ -15,7 +15,6 @@ import functools
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,21 +116,18 @@ _IMPORT = re.compile(
 
 @functools.cache
 def _imports(module: str) -> frozenset[str]:
-    """Return what the lines of a module import, inside of functions and of texts too."""
-    found: set[str] = set()
-    for match in _IMPORT.finditer(_file(module).read_text()):
-        for node in _import_statements(match[0]):
-            found.update(target for _, target in _bindings(node))
-    return frozenset(found)
+    return imports_of(_file(module).read_text())
 
 
-def _import_statements(line: str) -> list[ast.stmt]:
-    """Parse one import; a line of a text that only looks like one imports nothing."""
-    if not any(ours in line for ours in OURS):
-        return []
-    with suppress(SyntaxError):
-        return ast.parse(line.strip()).body
-    return []
+def imports_of(text: str) -> frozenset[str]:
+    """Return the first-party modules that a source imports, inside of functions and texts too."""
+    lines = [match[0].strip() for match in _IMPORT.finditer(text)]
+    ours = [line for line in lines if any(name in line for name in OURS)]
+    try:
+        nodes = [node for line in ours for node in ast.parse(line).body]
+    except SyntaxError:  # a bracket in a comment cut names off, or a text only looks like an import
+        nodes = list(ast.walk(ast.parse(text)))
+    return frozenset(target for node in nodes for _, target in _bindings(node))
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[str, str]]:

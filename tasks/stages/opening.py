@@ -138,9 +138,9 @@ def _say_needs(settings: PipelineSettings) -> None:
     except DataError:  # of a family that is read by code of its own
         return
     tokens = max(one.layout.micro_batch_tokens for one in engines)
-    found = one_machine.needs(shape, tokens)
+    needed = one_machine.needs(shape, tokens)
     free = psutil.virtual_memory().available, shutil.disk_usage(Path.cwd()).free
-    for line in one_machine.notes(found, tokens, *free):
+    for line in one_machine.notes(needed, tokens, *free):
         say(line)
 
 

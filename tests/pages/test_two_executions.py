@@ -14,6 +14,7 @@ from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.errors import SettingsError
 from tasks.formats.progression import write_progression
 from tasks.pages.two_executions import main
+from tasks.provenance.lineage.signatures.pages import signers_of
 from tasks.provenance.lineage.statements import save_execution, save_statement
 from tasks.store.files import sha256_bytes, write_bytes
 from tasks.store.interface import store_at
@@ -127,6 +128,7 @@ def test_two_executions_stand_side_by_side_and_the_index_links_the_page(
     ):
         assert expected in text, text
     assert "reports/second-against-first.html" in (store / "index.html").read_text()
+    assert signers_of("reports/second-against-first.html", place.read_bytes())
 
 
 def test_an_execution_that_is_not_there_is_named_with_the_one_that_was_meant(store: Path):

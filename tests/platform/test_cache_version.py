@@ -4,7 +4,13 @@ import grimp
 import pytest
 
 from tasks.errors import SettingsError
-from tasks.platform.cache_version import NOT_COVERED, reachable, read_shell, shell_digest
+from tasks.platform.cache_version import (
+    NOT_COVERED,
+    imports_of,
+    reachable,
+    read_shell,
+    shell_digest,
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +37,19 @@ def test_what_a_module_reaches_agrees_with_an_independent_import_graph(graph, mo
                 waiting.append(name)
 
     assert expected == reachable({module})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from tasks.rl import (\n    gate,  # :) and why\n    ledger,\n)\n",
+        "from tasks.rl import gate, \\\n    ledger\n",
+        "def late():\n    import tasks.rl.gate\n    from tasks.rl import ledger as kept\n",
+        '"""Taken\nfrom tasks of others.\n"""\nfrom tasks.rl import gate, ledger\n',
+    ],
+)
+def test_no_form_of_an_import_hides_what_a_result_rests_on(text):
+    assert {"tasks.rl.gate", "tasks.rl.ledger"} == imports_of(text)
 
 
 def test_the_table_of_verifiers_is_part_of_what_rl_rests_on():
