@@ -60,6 +60,10 @@ MODULES = {
         "tasks.settings.listing",
         "Print every setting with its value, limits and source.",
     ),
+    "dumps": (
+        "tasks.evaluation.dumps",
+        "Print signal, mismatch and doubtful verdicts of rollouts that another trainer wrote.",
+    ),
     "data": ("tasks.curation.listing", "Print every adapter and mapping that reads raw rows."),
     "history": (
         "tasks.provenance.release.history",

@@ -1,0 +1,245 @@
+"""Read the rollouts that other trainers write: verl, slime and miles, prime-rl, TRL.
+
+    STEP.jsonl              verl, `trainer.rollout_data_dir`: texts, gold answers, scores
+    *.pt                    slime and miles, `--save-debug-rollout-data`: tokens, rewards, the
+                            engine's log-probabilities; `--save-debug-train-data`: the trainer's
+    rollouts.bin            prime-rl, transport by the file system: as the first of slime
+    completions_*.parquet   TRL, `log_completions`: texts, rewards
+
+The layouts are those of their code of 2026-11. A pickle is read without running anything in it.
+"""
+
+import io
+import json
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import msgpack
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from numpy.typing import NDArray
+
+from tasks.errors import DataError
+
+GOLD = ("gts", "ground_truth", "gold", "answer", "solution", "label")
+"""Columns of a gold answer."""
+_TRL_OTHERS = {"step", "prompt", "completion", "advantage"}
+_SLIME_STATUS = {"completed": False, "truncated": True}
+_RECONSTRUCT = np.empty(0).__reduce__()[0]
+_NUMPY = [np.ndarray, np.dtype, _RECONSTRUCT, (_RECONSTRUCT, "numpy.core.multiarray._reconstruct")]
+"""What a pickled array names, by the names of both numpy 1 and 2; its types are beside them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DumpedResponse:
+    """One response. R: its tokens that were sampled, without those of tools."""
+
+    group: str
+    """What the responses to one prompt share."""
+    text: str
+    """Its text, else its tokens as text: equal for equal responses."""
+    length: int
+    """Tokens; of a dump of texts characters."""
+    reward: float | None = None
+    gold: str = ""
+    truncated: bool | None = None
+    rollout_R: NDArray[np.float32] | None = None
+    """Log-probabilities of the engine, nats."""
+    trainer_R: NDArray[np.float32] | None = None
+    """Of the trainer, before its update."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """The responses of one file."""
+
+    trainer: str
+    responses: Sequence[DumpedResponse]
+
+
+def read_dump(name: str, payload: bytes) -> Dump:
+    """Read a dump; its format follows from the end of its name.
+
+    Raises:
+        DataError: it is in none of the formats, or has no response.
+    """
+    readers = {".jsonl": _verl, ".pt": _slime, ".bin": _prime_rl, ".parquet": _trl}
+    suffix = PurePath(name).suffix
+    if suffix not in readers:
+        raise DataError(
+            f"{name} is no dump that is known: STEP.jsonl of verl, *.pt of slime or miles, "
+            "rollouts.bin of prime-rl, or completions_*.parquet of TRL."
+        )
+    try:
+        trainer, responses = readers[suffix](payload)
+    except (KeyError, IndexError, TypeError, ValueError, pa.ArrowException) as error:
+        raise DataError(
+            f"{name} has another layout than {suffix} files of the trainers that are known: "
+            f"{type(error).__name__} {error}"
+        ) from error
+    if not responses:
+        raise DataError(f"{name} has no response.")
+    return Dump(trainer, responses)
+
+
+def _verl(payload: bytes) -> tuple[str, list[DumpedResponse]]:
+    rows = [json.loads(line) for line in payload.splitlines() if line.strip()]
+    return "verl", [
+        DumpedResponse(
+            group=f"{row.get('step')} {row['input']}",
+            text=row["output"],
+            length=len(row["output"]),
+            reward=float(row["score"]),
+            gold=_gold(row),
+        )
+        for row in rows
+    ]
+
+
+def _trl(payload: bytes) -> tuple[str, list[DumpedResponse]]:
+    table = pq.read_table(pa.BufferReader(payload))
+    rewards = [
+        field.name
+        for field in table.schema
+        if field.name not in _TRL_OTHERS
+        and (pa.types.is_floating(field.type) or pa.types.is_integer(field.type))
+    ]
+    if not rewards:
+        raise ValueError("no column of rewards")
+    responses = []
+    for row in table.to_pylist():
+        values = [row[name] for name in rewards if row[name] is not None]
+        text = _plain(row["completion"])
+        responses.append(
+            DumpedResponse(
+                group=f"{row['step']} {_plain(row['prompt'])}",
+                text=text,
+                length=len(text),
+                reward=sum(values) if values else None,
+                gold=_gold(row),
+            )
+        )
+    return "TRL", responses
+
+
+def _slime(payload: bytes) -> tuple[str, list[DumpedResponse]]:
+    types = [getattr(np.dtypes, name) for name in dir(np.dtypes) if name.endswith("DType")]
+    try:
+        with torch.serialization.safe_globals([*_NUMPY, *types]):
+            dump = torch.load(io.BytesIO(payload), map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(f"it is not read without running code of its own: {reason}") from error
+    columns = dump.get("rollout_data")
+    if columns is not None:  # a rank's columns, as before format 2
+        count = len(columns["response_lengths"])
+        rows = [
+            {
+                name: column[place]
+                for name, column in columns.items()
+                if isinstance(column, list | tuple) and len(column) == count
+            }
+            for place in range(count)
+        ]
+    else:
+        rows = dump["samples"]
+    return "slime or miles", [_slime_response(row) for row in rows]
+
+
+def _slime_response(row: Mapping[str, Any]) -> DumpedResponse:
+    tokens = _array(row["tokens"], np.int64)
+    response = int(row["response_lengths"] if "response_lengths" in row else row["response_length"])
+    prompt = tokens[: len(tokens) - response]
+    group = row.get("group_index")
+    mask = row["loss_masks"] if "loss_masks" in row else row.get("loss_mask")
+    sampled_R = np.ones(response, bool) if mask is None else _array(mask, np.int64) != 0
+    reward = row.get("reward")
+    if isinstance(reward, Mapping):  # of several, the one that its settings name `score`
+        reward = reward.get("score")
+    return DumpedResponse(
+        group=" ".join(map(str, prompt)) if group is None else str(group),
+        text=row.get("response") or " ".join(map(str, tokens[len(tokens) - response :])),
+        length=response,
+        reward=None if reward is None else float(reward),
+        gold=_gold(row),
+        truncated=_SLIME_STATUS.get(row.get("status", "")),
+        rollout_R=_logprobs(row.get("rollout_log_probs"), sampled_R),
+        trainer_R=_logprobs(row.get("log_probs"), sampled_R),
+    )
+
+
+def _prime_rl(payload: bytes) -> tuple[str, list[DumpedResponse]]:
+    try:
+        examples = msgpack.unpackb(payload)[0]
+    except (msgpack.UnpackException, ValueError) as error:
+        raise ValueError(f"no msgpack: {error}") from error
+    return "prime-rl", [
+        _flat_example(row) if isinstance(row[4], str) else _split_example(row) for row in examples
+    ]
+
+
+def _flat_example(row: Sequence[Any]) -> DumpedResponse:
+    """token_ids, mask, logprobs, temperatures, env_name, advantages, reward."""
+    tokens, mask = np.asarray(row[0]), np.asarray(row[1], bool)
+    start = int(mask.argmax()) if mask.any() else len(mask)
+    reward = row[6] if len(row) > 6 and isinstance(row[6], float | int) else None
+    return DumpedResponse(
+        group=" ".join(map(str, tokens[:start])),
+        text=" ".join(map(str, tokens[start:])),
+        length=int(mask.sum()),
+        reward=reward,
+        rollout_R=np.asarray(row[2], np.float32)[mask],
+    )
+
+
+def _split_example(row: Sequence[Any]) -> DumpedResponse:
+    """prompt_ids, prompt_mask, completion_ids, completion_mask, completion_logprobs, ..."""
+    mask = np.asarray(row[3], bool)
+    # ... completion_temperatures, env_name, ref_logprobs, advantage, reward
+    has_reward = len(row) > 9 and isinstance(row[6], str)
+    return DumpedResponse(
+        group=" ".join(map(str, row[0])),
+        text=" ".join(map(str, row[2])),
+        length=int(mask.sum()),
+        reward=row[9] if has_reward else None,
+        rollout_R=np.asarray(row[4], np.float32)[mask],
+    )
+
+
+def _logprobs(values: object, sampled_R: NDArray[np.bool_]) -> NDArray[np.float32] | None:
+    """Return the values of the sampled tokens.
+
+    Raises:
+        ValueError: they are not one per token of the response.
+    """
+    if values is None:
+        return None
+    logprobs_R = _array(values, np.float32)
+    if logprobs_R.shape != sampled_R.shape:
+        raise ValueError(f"{len(logprobs_R)} log-probabilities of {len(sampled_R)} tokens")
+    return logprobs_R[sampled_R]
+
+
+def _array(values: object, dtype: type) -> NDArray[Any]:
+    return np.asarray(
+        values.float().numpy() if isinstance(values, torch.Tensor) else values
+    ).astype(dtype)
+
+
+def _gold(row: Mapping[str, Any]) -> str:
+    return next((row[name] for name in GOLD if isinstance(row.get(name), str)), "")
+
+
+def _plain(content: object) -> str:
+    """Return a text, or the messages of a conversation as one."""
+    return content if isinstance(content, str) else "\n".join(_messages(content))
+
+
+def _messages(content: object) -> Iterator[str]:
+    for message in content if isinstance(content, list) else [content]:
+        yield str(message.get("content") if isinstance(message, dict) else message)

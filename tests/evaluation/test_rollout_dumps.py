@@ -1,0 +1,245 @@
+"""Dumps of other trainers: one that TRL wrote, the others by the layouts of their code."""
+
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+import torch
+
+from tasks.errors import DataError
+from tasks.evaluation import dumps
+from tasks.evaluation.dumps import gaps, missing, otherwise, signal, verdicts
+from tasks.evaluation.rollout_dumps import read_dump
+
+TRL = Path(__file__).parent / "dumps" / "completions_00001.parquet"
+"""Step 1 of TRL 1.16.0's GRPOTrainer on the shipped base: 4 prompts, 4 completions each."""
+
+
+def verl(*rows: dict[str, Any]) -> bytes:
+    """Write the file as RayPPOTrainer._dump_generations does."""
+    return "\n".join(json.dumps(row) for row in rows).encode() + b"\n"
+
+
+def answer(text: str, score: float, prompt: str = "3 + 4?", gold: str = "7") -> dict[str, Any]:
+    return {"input": prompt, "output": text, "gts": gold, "score": score, "step": 3}
+
+
+def saved(value: object) -> bytes:
+    file = io.BytesIO()
+    torch.save(value, file)
+    return file.getvalue()
+
+
+def slime_sample(group: int, reward: float, status: str = "completed") -> dict[str, Any]:
+    """What Sample.to_dict() gives, with routes as numpy arrays."""
+    return {
+        "group_index": group,
+        "index": 2 * group,
+        "prompt": "3 + 4?",
+        "tokens": [1, 2, 3, 4, 5],
+        "response": "So 7.",
+        "response_length": 3,
+        "label": "7",
+        "reward": reward,
+        "loss_mask": [1, 0, 1],
+        "rollout_log_probs": [-0.5, -9.0, -1.0],
+        "rollout_routed_experts": np.zeros((4, 2, 1), np.int32),
+        "status": status,
+        "metadata": {},
+    }
+
+
+def measured(lines: Any) -> dict[str, float]:
+    return {quantity: value for quantity, value, _ in lines}
+
+
+def test_what_trl_wrote_is_read() -> None:
+    dump = read_dump(TRL.name, TRL.read_bytes())
+
+    assert dump.trainer == "TRL"
+    numbers = measured(signal(dump.responses))
+    assert numbers["responses"] == 16
+    assert numbers["groups"] == 4
+    assert {one.reward for one in dump.responses} == {0.0, 1.0}
+
+
+def test_groups_of_one_reward_and_equal_siblings_are_counted_by_hand() -> None:
+    rows = [answer("7", 1.0), answer("It is 7", 1.0)]  # all solved
+    rows += [answer("8", 0.0, "1 + 1?"), answer("8", 0.0, "1 + 1?")]  # all failed, the same text
+    rows += [answer("2", 1.0, "1 * 2?"), answer("12", 0.0, "1 * 2?")]
+    rows += [answer("alone", 0.0, "5?")]
+
+    numbers = measured(signal(read_dump("3.jsonl", verl(*rows)).responses))
+
+    assert numbers["groups"] == 4
+    assert numbers["groups/one reward"] == pytest.approx(2 / 3)
+    assert numbers["groups/one reward, the lowest"] == pytest.approx(1 / 3)
+    assert numbers["groups/one reward, the highest"] == pytest.approx(1 / 3)
+    assert numbers["groups/equal siblings"] == pytest.approx(1 / 3)
+    assert numbers["length/in groups of one reward"] == pytest.approx(10 / 13)
+
+
+def test_answers_that_other_verifiers_judge_otherwise_are_found() -> None:
+    rows = [answer(r"So \boxed{7}.", 1.0), answer(r"So \boxed{8}.", 1.0)]
+    rows += [answer(r"So \boxed{7}.", 0.0), answer(r"So \boxed{9}.", -1.0)]
+    responses = read_dump("3.jsonl", verl(*rows)).responses
+
+    against, lines = otherwise(verdicts(responses))
+
+    assert measured(lines) == {
+        "verdicts/compared": 4,
+        "verdicts/rewarded, but wrong here": 0.25,
+        "verdicts/not rewarded, but right here": 0.25,
+    }
+    assert [row.graded.response for row in against] == [r"So \boxed{8}.", r"So \boxed{7}."]
+
+
+def test_slimes_rollouts_hold_the_sampled_tokens_alone() -> None:
+    samples = [slime_sample(0, 1.0), slime_sample(0, 0.0, "truncated")]
+
+    dump = read_dump("r.pt", saved({"rollout_id": 4, "samples": samples}))
+
+    assert [one.group for one in dump.responses] == ["0", "0"]
+    assert [one.truncated for one in dump.responses] == [False, True]
+    assert dump.responses[0].rollout_R is not None
+    assert dump.responses[0].rollout_R.tolist() == [-0.5, -1.0]
+    assert "--save-debug-train-data" in next(missing(dump))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_mismatch_of_slimes_training_data_is_that_of_its_tokens(version: int) -> None:
+    one = {
+        "tokens": torch.tensor([1, 2, 3, 4, 5]),
+        "total_lengths": 5,
+        "response_lengths": 3,
+        "loss_masks": torch.tensor([1, 1, 0], dtype=torch.int),
+        "log_probs": torch.tensor([-0.4, -1.1, -3.0]),
+        "rollout_log_probs": torch.tensor([-0.5, -1.0, -9.0]),
+    }
+    columns = {name: [value, value] for name, value in one.items()}
+    payload: dict[str, Any] = {"rollout_id": 4, "rank": 0, "rollout_data": columns}
+    if version == 2:
+        payload = {"format_version": 2, "rollout_id": 4, "samples": [one, one], "dp_shards": []}
+
+    numbers = measured(gaps(read_dump("t.pt", saved(payload)).responses))
+
+    k3 = (math.expm1(0.1) - 0.1 + math.expm1(-0.1) + 0.1) / 2
+    assert numbers["mismatch/tokens"] == 4
+    assert numbers["mismatch/k3"] == pytest.approx(k3, rel=1e-5)
+    assert numbers["mismatch/mean |D|"] == pytest.approx(0.1, rel=1e-5)
+    assert numbers["mismatch/mean ratio"] == pytest.approx((math.exp(0.1) + math.exp(-0.1)) / 2)
+
+
+def test_the_mean_ratio_is_the_mass_that_top_p_kept() -> None:
+    """An engine that renormalises over the kept tokens, a trainer that does not."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(400, 30)) * 2
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    order = np.argsort(-probabilities, axis=1)
+    ranked = np.take_along_axis(probabilities, order, axis=1)
+    kept = np.cumsum(ranked, axis=1) - ranked < 0.8
+    mass = (ranked * kept).sum(axis=1)
+    chosen = [
+        rng.choice(30, p=row * keep / sum_)
+        for row, keep, sum_ in zip(ranked, kept, mass, strict=True)
+    ]
+    trainer = np.log(ranked[np.arange(400), chosen])
+    rows = [
+        {
+            "tokens": [0] * 21,
+            "response_lengths": 20,
+            "log_probs": torch.tensor(trainer[start : start + 20]),
+            "rollout_log_probs": torch.tensor((trainer - np.log(mass))[start : start + 20]),
+        }
+        for start in range(0, 400, 20)
+    ]
+    dump = read_dump("t.pt", saved({"samples": rows}))
+
+    lines = {quantity: (value, says) for quantity, value, says in gaps(dump.responses)}
+
+    value, says = lines["mismatch/mean ratio"]
+    assert value == pytest.approx(mass.mean(), rel=1e-4)
+    assert "the mass that top-p or top-k kept" in says
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        [[1, 2], [0, 0], [5, 6], [1, 1], [-0.1, -0.2], [1.0, 1.0], "gsm8k", None, 0.5, 1.0],
+        [[1, 2, 5, 6], [0, 0, 1, 1], [0.0, 0.0, -0.1, -0.2], [1.0] * 4, "gsm8k", [], 1.0],
+    ],
+    ids=["prompt and completion", "flat"],
+)
+def test_both_layouts_of_prime_rl_say_the_same(example: list[Any]) -> None:
+    payload = msgpack.packb([[example, example], 7])
+
+    responses = read_dump("rollouts.bin", payload).responses
+
+    assert len(responses) == 2
+    assert {(one.group, one.text, one.length, one.reward) for one in responses} == {
+        ("1 2", "5 6", 2, 1.0)
+    }
+    assert responses[0].rollout_R is not None
+    assert responses[0].rollout_R.tolist() == pytest.approx([-0.1, -0.2])
+
+
+class Stranger:
+    """A class of another program."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (print, ("ran",))
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "message"),
+    [
+        ("x.csv", b"", "is no dump that is known"),
+        ("x.jsonl", b"{}", "KeyError 'input'"),
+        ("x.jsonl", b"", "has no response"),
+        ("x.pt", b"none", "not read without running code"),
+        ("x.bin", b"\xc1", "no msgpack"),
+        ("x.parquet", b"none", "another layout"),
+    ],
+)
+def test_another_file_is_refused(name: str, payload: bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_dump(name, payload)
+
+
+def test_a_pickle_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(DataError, match="not read without running code"):
+        read_dump("x.pt", saved({"samples": [Stranger()]}))
+
+    assert capsys.readouterr().out == ""
+
+
+def test_log_probabilities_of_other_tokens_are_refused() -> None:
+    sample = slime_sample(0, 1.0) | {"rollout_log_probs": [-0.5]}
+
+    with pytest.raises(DataError, match="1 log-probabilities of 3 tokens"):
+        read_dump("r.pt", saved({"samples": [sample]}))
+
+
+def test_the_command_prints_tables_and_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "17.jsonl"
+    file.write_bytes(verl(answer("The answer is 8", 1.0), answer("The answer is 7", 0.0)))
+    out = tmp_path / "numbers.json"
+
+    dumps.main([str(file), "--out", str(out)])
+
+    printed = capsys.readouterr().out
+    assert "written by verl" in printed
+    assert "verdicts/rewarded, but wrong here" in printed
+    assert "mismatch: no log-probabilities of the trainer" in printed
+    assert json.loads(out.read_text())[str(file)]["groups"] == 1
+
+
+def test_a_dump_without_pairs_has_no_mismatch() -> None:
+    assert not list(gaps(read_dump("x.jsonl", verl(answer("7", 1.0))).responses))
