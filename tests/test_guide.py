@@ -19,9 +19,14 @@ from tests.admin import recording_admin
 from tests.compiler import Platform, check_resources
 from tests.packages import ROOT
 
-GUIDE = (ROOT / "containers" / "README.md").read_text()
-STEPS = GUIDE.partition("## From nothing to a nightly run on Flyte")[2].partition("\n### ")[0]
-IMAGES = GUIDE.partition("## Build and name them")[2].partition("\n## ")[0]
+GUIDE = (ROOT / "containers" / "FLYTE.md").read_text()
+STEPS = GUIDE.partition("\n## ")[0]
+IMAGES = (
+    (ROOT / "containers" / "README.md")
+    .read_text()
+    .partition("## Build and name them")[2]
+    .partition("\n## ")[0]
+)
 IGNORED = shutil.ignore_patterns("__pycache__")
 COMMANDS = ("docker", "export", "unset", "flytectl", "kubectl", "cat", "pyflyte")
 """First words of the blocks that a reader types."""
