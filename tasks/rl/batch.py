@@ -8,14 +8,16 @@ prompts, which is no mismatch.
 Letters: P problems, G rollouts per problem, N sequences, T tokens.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from data_schemas.ledger import GroupOutcome
+from data_schemas.prompts import Message
 from data_schemas.rl_settings import ErrorRates, MathsReward, RLSettings, RouterReplay
 from data_schemas.rollouts import ScoredRollout
 from tasks.algorithms.advantages import estimate, signed_scores
@@ -26,10 +28,13 @@ from tasks.algorithms.zero_variance import rl_zvp_advantages
 from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
 from tasks.errors import EngineError
 from tasks.rl.groups import CollectedGroup, error_rates
+from tasks.rl.recipe import Teacher
 
 SIGNED = ("final_answer", "rule_answer")
 """Verifiers whose verdicts 1 and 0 are the rewards +1 and -1 under `rewards.maths = rule`."""
 Value = TypeVar("Value")
+Render = Callable[[Sequence[Message]], NDArray[np.int32]]
+"""Makes the tokens of a prompt, from its chat template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +203,67 @@ def score_as_drawn(
         return old
     use_routes = settings.router_replay is RouterReplay.R3
     drawn = token_batch([items[row] for row in rows], use_routes=use_routes, drawn=True)
-    scores = trainer.score(drawn, temperature=settings.temperature, record_routes=False)
-    logprobs_NT = old.logprobs_NT.clone()
+    logprobs_NT = _score_elsewhere(trainer, settings, batch, rows, drawn, old.logprobs_NT)
+    return replace(old, logprobs_NT=logprobs_NT)
+
+
+def score_as_taught(
+    trainer: Trainer,
+    teacher: Teacher,
+    render: Render,
+    settings: RLSettings,
+    groups: Sequence[CollectedGroup],
+    batch: StepBatch,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Score the responses that are taught behind the prompts of their teacher.
+
+    Routes belong to the prompt that was drawn, so that the trainer's own router decides.
+
+    Args:
+        trainer: before the first update of the step.
+        teacher: makes the prompts.
+        render: makes their tokens.
+        settings: of the phase.
+        groups: those of the training batch.
+        batch: made of them.
+
+    Returns:
+        Log-probabilities [N, T] in the places of the batch, 0 where nothing is taught, and the
+        tokens that are taught, bool [N, T].
+    """
+    prompts = [teacher.prompts(entry) for entry in groups]
+    rows: list[int] = []
+    items: list[ScoredRollout] = []
+    for row, (place, sample) in enumerate(batch.owners):
+        messages = prompts[place][sample]
+        tokens = None if messages is None else render(messages)
+        if tokens is not None and len(tokens) <= teacher.max_prompt_tokens:
+            item = groups[place].group.rollouts[sample]
+            rows.append(row)
+            items.append(replace(item, rollout=replace(item.rollout, bare_prompt=tokens)))
+    response_NT = batch.tokens.response_NT
+    taught_NT = torch.zeros_like(response_NT)
+    nothing_NT = torch.zeros(response_NT.shape)
+    if not rows:
+        return nothing_NT, taught_NT
+    taught_NT[rows] = response_NT[rows]
+    taught = token_batch(items, use_routes=False)
+    return _score_elsewhere(trainer, settings, batch, rows, taught, nothing_NT), taught_NT
+
+
+def _score_elsewhere(
+    trainer: Trainer,
+    settings: RLSettings,
+    batch: StepBatch,
+    rows: Sequence[int],
+    other: TokenBatch,
+    logprobs_NT: torch.Tensor,
+) -> torch.Tensor:
+    """Put the log-probabilities of some rows behind other prompts in their places of the batch."""
+    scores = trainer.score(other, temperature=settings.temperature, record_routes=False)
+    logprobs_NT = logprobs_NT.clone()
     part_MT = logprobs_NT[rows]
     # The same tokens in the same order, at other places.
-    part_MT[batch.tokens.response_NT[rows]] = scores.logprobs_NT[drawn.response_NT]
+    part_MT[batch.tokens.response_NT[rows]] = scores.logprobs_NT[other.response_NT]
     logprobs_NT[rows] = part_MT
-    return replace(old, logprobs_NT=logprobs_NT)
+    return logprobs_NT

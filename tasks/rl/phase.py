@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -270,6 +271,7 @@ def _engines(
         trainer=trainer,
         reference=reference,
         vocabulary=len(tokenizer),
+        render=partial(render_prompt, tokenizer),
         canaries=[
             render_prompt(tokenizer, problem.messages) for problem in phase.problems[:NUM_CANARIES]
         ],

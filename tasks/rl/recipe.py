@@ -1,7 +1,8 @@
-"""What a recipe may change in a phase of RL: three seams, each of which may stay unused.
+"""What a recipe may change in a phase of RL: four seams, each of which may stay unused.
 
     turns      what a group is followed by: inputs made from its responses, in other roles
     shaper     under which prompt a sample is drawn, and which prompt it is trained under
+    teacher    under which prompt the policy scores a response again, as its own teacher
     report     rows, metrics and facts that it adds to the report of the phase
 
 The loop, its state, snapshot and ledger know these Protocols and no recipe. Settings name the
@@ -21,6 +22,7 @@ from data_schemas.prompts import Message, Problem
 from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import Plot
 from data_schemas.rl_settings import RLSettings
+from tasks.algorithms.distillation import Blend
 from tasks.errors import SettingsError
 from tasks.plugins import attribute, digest_of
 from tasks.rl.groups import CollectedGroup
@@ -140,6 +142,31 @@ class PromptShaper(Protocol):
         ...
 
 
+class Teacher(Protocol):
+    """Under which prompt the policy scores a response again, as its own teacher.
+
+    The response is trained under its own prompt; nothing of the teacher's prompt enters the update.
+    """
+
+    @property
+    def blend(self) -> Blend:
+        """How its advantages join those of the rewards."""
+        ...
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        """A response whose prompt of the teacher is longer is not taught."""
+        ...
+
+    def prompts(self, entry: CollectedGroup) -> Sequence[Sequence[Message] | None]:
+        """Make the prompt behind which each response of a group is scored; None: it is not taught.
+
+        Args:
+            entry: of the training batch, with its verdicts.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class TrainedStep:
     """What a step was trained on, for the report of a recipe."""
@@ -173,6 +200,7 @@ class Recipe:
 
     turns: AgentTurns | None = None
     shaper: PromptShaper | None = None
+    teacher: Teacher | None = None
     report: PhaseReport | None = None
     verifiers: frozenset[str] = frozenset()
     """That its turns name, in addition to those of the prompts."""

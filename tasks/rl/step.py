@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from data_schemas.mismatch import Decision
 from data_schemas.reports import StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings, RouterReplay
+from tasks.algorithms.distillation import Lesson
 from tasks.algorithms.losses.surrogate import Plan
 from tasks.algorithms.schedules import warmup_constant
 from tasks.engines.loss_calls import RecordingLoss
@@ -24,7 +25,14 @@ from tasks.engines.protocols import RolloutEngine, TokenBatch, TokenScores, Trai
 from tasks.engines.weight_sync import Outgoing
 from tasks.errors import EngineError
 from tasks.rl import gate, state, step_snapshot
-from tasks.rl.batch import StepBatch, build, score_as_drawn, token_advantages
+from tasks.rl.batch import (
+    Render,
+    StepBatch,
+    build,
+    score_as_drawn,
+    score_as_taught,
+    token_advantages,
+)
 from tasks.rl.collector import Collected
 from tasks.rl.ledger import (
     collect_metrics,
@@ -64,6 +72,7 @@ class Engines:
     reference: Trainer | None
     """The phase's start model, where the loss asks for a KL to it."""
     vocabulary: int
+    render: Render
     canaries: list[NDArray[np.int32]]
     """Sequences on which both engines must agree after every weight sync."""
     folder: Path
@@ -101,6 +110,10 @@ def one_step(
         state.write_pause(engines.folder, decision)
     gate.enforce(decision)
     advantages_NT = token_advantages(settings, batch, old)
+    lesson, taught = take_lesson(engines, collected, batch)
+    if lesson is not None:
+        advantages_NT = lesson.join(advantages_NT, old.logprobs_NT)
+        clock.lap("teacher")
     weights_NT, corrected = corrections(settings, decision, batch, drawn)
     shaper, report = engines.recipe.shaper, engines.recipe.report
     as_drawn = shaper is not None and shaper.ratio_as_drawn
@@ -139,6 +152,7 @@ def one_step(
         | domain_metrics(settings.domains, ledger)
         | length_metrics(collected, batch, lost)
         | measured
+        | taught
     )
     record = state.StepRecord(
         report=StepReport(step=collected.step, policy_version=collected.step, metrics=metrics),
@@ -152,7 +166,30 @@ def one_step(
         settings, engines.vocabulary, tuple(collected.trained), decision, as_drawn
     )
     outputs = step_snapshot.StepOutputs(batch, rows, advantages_NT, weights_NT, plan)
-    return record, updates + len(losses), step_snapshot.seal(inputs, (old, drawn), watch, outputs)
+    sealed = step_snapshot.seal(inputs, (old, drawn), watch, outputs, lesson)
+    return record, updates + len(losses), sealed
+
+
+def take_lesson(
+    engines: Engines, collected: Collected, batch: StepBatch
+) -> tuple[Lesson | None, dict[str, float]]:
+    """Let the policy score responses as its own teacher, where the recipe has one.
+
+    Returns:
+        None without a teacher; metrics of the pass.
+    """
+    teacher = engines.recipe.teacher
+    if teacher is None:
+        return None, {}
+    teacher_NT, taught_NT = score_as_taught(
+        engines.trainer, teacher, engines.render, engines.settings, collected.trained, batch
+    )
+    taught = float(taught_NT.any(dim=1).sum())
+    metrics = {
+        "teacher/taught_share": taught / max(1, len(batch.owners)),
+        "teacher/tokens": float(taught_NT.sum()),
+    }
+    return Lesson(teacher.blend, teacher_NT, taught_NT), metrics
 
 
 def old_scores(engines: Engines, batch: StepBatch) -> TokenScores:

@@ -14,7 +14,7 @@ Letters: N sequences, T tokens, L MoE layers, K experts per token, C calls of th
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,7 @@ from data_schemas.mismatch import GateRecord
 from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout
+from tasks.algorithms.distillation import Blend, Lesson
 from tasks.algorithms.losses.surrogate import Plan
 from tasks.engines.loss_calls import ROW, LossCall
 from tasks.engines.protocols import TokenBatch, TokenScores
@@ -57,6 +58,8 @@ class StepSnapshot:
     """By name: advantages_NT, correction_NT, plan/weights_NT, loss/loss_C, ..."""
     ratio_as_drawn: bool = False
     """The denominator of the ratio has the log-probs under the prompts that were drawn with."""
+    blend: Blend | None = None
+    """Of a teacher's advantages; None: there was no teacher."""
     weights_before: str = ""
     weights_after: str = ""
 
@@ -121,6 +124,7 @@ def seal(
     scores: tuple[TokenScores, TokenScores],
     watch: Recorder,
     made: StepOutputs,
+    lesson: Lesson | None = None,
 ) -> StepSnapshot:
     """Build the snapshot of a step; its weight digests are added later.
 
@@ -129,6 +133,7 @@ def seal(
         scores: of the batch, and with the prompts that its responses were drawn under.
         watch: has the calls of the losses.
         made: outputs of the step.
+        lesson: of a teacher.
     """
     old, drawn = scores
     inputs = {
@@ -144,6 +149,9 @@ def seal(
         inputs["drawn_logprobs_NT"] = drawn.logprobs_NT.numpy()
     if watch.reference_NT is not None:
         inputs["reference_logprobs_NT"] = watch.reference_NT.numpy()
+    if lesson is not None:
+        inputs["teacher_logprobs_NT"] = lesson.teacher_NT.numpy()
+        inputs["taught_NT"] = lesson.taught_NT.numpy()
     outputs = output_arrays(made, watch.calls)
     # Commit intervals are not part of a step: a run that saves less often has the same bytes.
     settings = given.settings.model_copy(update={"commit_every": 1})
@@ -155,6 +163,7 @@ def seal(
         inputs,
         outputs,
         given.ratio_as_drawn,
+        None if lesson is None else lesson.blend,
     )
 
 
@@ -197,6 +206,14 @@ def drawn_scores(snapshot: StepSnapshot) -> TokenScores:
     return old if drawn is None else replace(old, logprobs_NT=torch.from_numpy(drawn))
 
 
+def lesson_of(snapshot: StepSnapshot) -> Lesson | None:
+    """Return what the teacher of a step said; None without one."""
+    if snapshot.blend is None:
+        return None
+    names = ("teacher_logprobs_NT", "taught_NT")
+    return Lesson(snapshot.blend, *(torch.from_numpy(snapshot.inputs[name]) for name in names))
+
+
 def ratio_scores(snapshot: StepSnapshot) -> TokenScores:
     """Return the scores whose log-probabilities are the old ones of the policy ratio."""
     return drawn_scores(snapshot) if snapshot.ratio_as_drawn else old_scores(snapshot)
@@ -223,6 +240,8 @@ def encode(snapshot: StepSnapshot) -> bytes:
     }
     if snapshot.ratio_as_drawn:  # a plain step does not mention it
         meta["ratio_as_drawn"] = True
+    if snapshot.blend is not None:
+        meta["blend"] = asdict(snapshot.blend)
     parts = {"rollouts": arrays, "inputs": snapshot.inputs, "outputs": snapshot.outputs}
     named = {f"{part}/{name}": array for part, of in parts.items() for name, array in of.items()}
     return codec.pack(named, meta)
@@ -241,6 +260,7 @@ def decode(data: bytes) -> StepSnapshot:
         return StepSnapshot(
             settings=RLSettings.model_validate(meta["settings"]),
             ratio_as_drawn=meta.get("ratio_as_drawn", False),
+            blend=Blend(**meta["blend"]) if "blend" in meta else None,
             vocabulary=meta["vocabulary"],
             groups=tuple(state.group_in(row, problems, rollouts) for row in meta["groups"]),
             gate=GateRecord.model_validate(meta["gate"]),

@@ -55,7 +55,7 @@ def copy_without(names: list[str], folder: Path) -> Path:
     for name in names:
         shutil.rmtree(folder / "tasks" / "recipes" / name)
         shutil.rmtree(folder / "tests" / "recipes" / name)
-        (folder / "workflows" / "recipes" / f"{name}.py").unlink()
+        (folder / "workflows" / "recipes" / f"{name}.py").unlink(missing_ok=True)
     return folder
 
 

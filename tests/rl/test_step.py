@@ -80,6 +80,7 @@ def run(settings, tmp_path):
             trainer=trainer or NotingTrainer(),
             reference=reference,
             vocabulary=288,
+            render=lambda messages: np.array([1], dtype=np.int32),
             canaries=[],
             folder=tmp_path,
         )

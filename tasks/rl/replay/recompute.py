@@ -69,6 +69,9 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
         )
     rows = objective.split(settings, len(batch.owners), snapshot.step)
     advantages_NT = token_advantages(settings, batch, old)
+    lesson = snapshots.lesson_of(snapshot)
+    if lesson is not None:
+        advantages_NT = lesson.join(advantages_NT, old.logprobs_NT)
     drawn = snapshots.drawn_scores(snapshot)
     correction_NT, _ = objective.corrections(settings, snapshot.gate, batch, drawn)
     outputs = StepOutputs(batch, rows, advantages_NT, correction_NT, None)

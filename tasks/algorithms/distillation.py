@@ -1,0 +1,80 @@
+"""Distillation on the policy's own responses: the teacher's surprise as an advantage per token.
+
+Source: the sampled reverse KL. With y drawn by the policy p, and A = log q(y) - log p(y) of a
+teacher q without gradient, the mean of -A d log p(y) over y ~ p is the gradient of KL(p || q). In
+SDPO (arXiv 2601.20802) q is p behind a prompt with more in it; for small models the advantage is
+0.9 A_group + 0.1 A. SRPO (arXiv 2604.02288) takes A alone where there is a teacher.
+Differs: log p is that before the step's updates, as in every policy ratio here; A is bounded.
+Letters: N sequences, T tokens.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+FLAT = -0.5
+"""Advantage of the control: the middle of the published -1/2 to -1 is not known to matter."""
+LOW_SHARE = 0.2
+"""Of the sampled tokens, those with the lowest probability, that the control is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """How a teacher's advantages join those of the rewards."""
+
+    weight: float
+    """Of the teacher's, 0 to 1; the others have 1 - weight."""
+    bound: float
+    """Largest |A|, nats."""
+    control: bool = False
+    """No teacher: the flat advantage of arXiv 2608.31046 in the place of A."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What a teacher says of a step's responses."""
+
+    blend: Blend
+    teacher_NT: torch.Tensor
+    """Log-probabilities, nats."""
+    taught_NT: torch.Tensor
+
+    def join(self, advantages_NT: torch.Tensor, old_NT: torch.Tensor) -> torch.Tensor:
+        """Blend the advantages of the rewards with its own; see `with_teacher`."""
+        return with_teacher(advantages_NT, old_NT, self.teacher_NT, self.taught_NT, self.blend)
+
+
+def with_teacher(
+    advantages_NT: torch.Tensor,
+    old_NT: torch.Tensor,
+    teacher_NT: torch.Tensor,
+    taught_NT: torch.Tensor,
+    blend: Blend,
+) -> torch.Tensor:
+    """Blend the advantages of taught tokens with those of a teacher; leave the others as they are.
+
+    Args:
+        advantages_NT: of the rewards.
+        old_NT: log-probabilities of the policy before the step, nats.
+        teacher_NT: of the teacher on the same tokens; anything where nothing is taught.
+        taught_NT: bool, tokens with a teacher.
+        blend: weights and bound.
+
+    Returns:
+        Advantages [N, T]. Where the teacher says what the policy says, weight of them is 0.
+    """
+    if blend.control:
+        own_NT = FLAT * least_probable(old_NT, taught_NT, LOW_SHARE)
+    else:
+        own_NT = (teacher_NT - old_NT).clamp(-blend.bound, blend.bound)
+    mixed_NT = (1.0 - blend.weight) * advantages_NT + blend.weight * own_NT
+    return torch.where(taught_NT, mixed_NT, advantages_NT)
+
+
+def least_probable(old_NT: torch.Tensor, mask_NT: torch.Tensor, share: float) -> torch.Tensor:
+    """Mark the share of masked tokens with the lowest log-probability; ties are all marked."""
+    values = old_NT[mask_NT]
+    count = int(share * len(values))
+    if count == 0:
+        return torch.zeros_like(mask_NT)
+    return mask_NT & (old_NT <= values.kthvalue(count).values)

@@ -1,0 +1,1 @@
+"""Self-distillation: the policy, which sees why a response failed, teaches itself."""

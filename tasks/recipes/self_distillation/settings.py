@@ -1,0 +1,45 @@
+"""Settings of self-distillation."""
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from data_schemas.recipe import RecipeSettings
+
+
+class SelfDistillationSettings(RecipeSettings):
+    """What the policy sees as its own teacher, and what the update makes of it."""
+
+    implementation: str = "tasks.recipes.self_distillation.teacher:open_teacher"
+
+    weight: float = Field(
+        default=0.1,
+        gt=0.0,
+        le=1.0,
+        description="of the teacher's advantages on taught responses; SDPO for small models 0.1, "
+        "SRPO 1: they alone",
+    )
+    bound: float = Field(
+        default=5.0, gt=0.0, description="largest advantage of the teacher, nats [no paper's]"
+    )
+    solved_sibling: bool = Field(
+        default=True, description="show a solved response of the same group"
+    )
+    reason: bool = Field(default=True, description="show what the verifier says of the response")
+    max_prompt_tokens: int = Field(
+        default=1024, ge=1, description="of the teacher; behind longer ones nothing is taught"
+    )
+    control: bool = Field(
+        default=False,
+        description="no teacher: advantage -1/2 on the least probable fifth of the same tokens "
+        "(2608.31046)",
+    )
+
+    @model_validator(mode="after")
+    def _shows_something(self) -> Self:
+        if not (self.solved_sibling or self.reason):
+            raise ValueError(
+                "solved_sibling and reason are both off: a teacher that sees nothing more says "
+                "what the policy says. Set one of them"
+            )
+        return self

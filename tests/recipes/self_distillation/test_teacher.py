@@ -1,0 +1,154 @@
+"""The policy as its own teacher: what it sees, what is taught, and what the update gets."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data_schemas.ledger import GroupOutcome
+from data_schemas.prompts import Message
+from data_schemas.rollouts import RolloutGroup, ScoredRollout
+from data_schemas.verdicts import Verdict, abstain, scored
+from tasks.engines.chat import load_tokenizer
+from tasks.errors import SettingsError
+from tasks.recipes.self_distillation.settings import SelfDistillationSettings
+from tasks.recipes.self_distillation.teacher import open_teacher
+from tasks.rl import step_snapshot
+from tasks.rl.groups import CollectedGroup
+from tasks.rl.phase import train
+from tasks.rl.recipe import Teacher, open_recipe
+from tasks.rl.replay.recompute import compare
+from tests.rl.conftest import RuleScorer, even
+
+CANARY = "xylophone canary"
+
+
+def noted(problem, response):
+    """A verdict whose words are in no prompt of a problem."""
+    verdict = even(problem, response)
+    return verdict if verdict.solved else scored(0.0, "rule", f"{CANARY}: it is odd")
+
+
+@pytest.fixture
+def teacher(settings):
+    def make(**changes: object) -> Teacher:
+        opened = open_teacher(SelfDistillationSettings(**changes), settings).teacher
+        assert opened is not None
+        return opened
+
+    return make
+
+
+@pytest.fixture
+def make_entry(problems, make_rollout):
+    """Make a group of one response per verdict."""
+
+    def make(verdicts: Sequence[Verdict]) -> CollectedGroup:
+        responses = tuple(
+            ScoredRollout(make_rollout(sample), f"answer {sample}", verdict, 0.0)
+            for sample, verdict in enumerate(verdicts)
+        )
+        group = RolloutGroup(problems[0], responses)
+        return CollectedGroup(group, 0, GroupOutcome.NON_ZERO_VARIANCE)
+
+    return make
+
+
+@pytest.fixture
+def group(make_entry):
+    """One response without a verdict, one solved, two failed."""
+    verdicts = [abstain("down"), scored(1.0, "right"), scored(0.0, "wrong", "8 is not 7")]
+    return make_entry([*verdicts, scored(0.0, "wrong", "9 is not 7")])
+
+
+def content(prompts: Sequence[Sequence[Message] | None]) -> list[str]:
+    return ["" if one is None else one[-1].content for one in prompts]
+
+
+def test_only_failed_responses_are_taught_with_a_solved_sibling_and_a_reason(teacher, group):
+    texts = content(teacher().prompts(group))
+
+    assert texts[:2] == ["", ""]
+    assert "A correct solution:\nanswer 1" in texts[2]
+    assert "What was wrong with the last attempt: 8 is not 7" in texts[2]
+    assert texts[2].startswith(group.group.problem.messages[-1].content)
+    assert "9 is not 7" in texts[3]
+
+
+def test_the_thinking_of_a_sibling_is_cut(teacher, group):
+    rollouts = list(group.group.rollouts)
+    rollouts[1] = replace(rollouts[1], text="<think>a secret</think>\n7")
+    group = replace(group, group=replace(group.group, rollouts=tuple(rollouts)))
+
+    text = content(teacher().prompts(group))[2]
+
+    assert "secret" not in text
+    assert "A correct solution:\n7" in text
+
+
+def test_where_all_fail_the_reason_alone_teaches_and_a_code_without_words_does_not(
+    teacher, make_entry
+):
+    entry = make_entry([scored(0.0, "wrong", "8 is not 7"), scored(0.0, "wrong")])
+
+    texts = content(teacher().prompts(entry))
+
+    assert "8 is not 7" in texts[0]
+    assert texts[1] == ""
+    assert content(teacher(reason=False).prompts(entry)) == ["", ""]
+
+
+def test_a_phase_teaches_and_nothing_of_the_teachers_prompt_is_trained(
+    phase_in, tiny_moe, tmp_path
+):
+    phase = phase_in(tmp_path / "state", steps=2)
+    recipe = open_recipe(SelfDistillationSettings(weight=1.0), phase.settings)
+    scorer = RuleScorer(load_tokenizer(tiny_moe), noted)
+
+    records = list(train(replace(phase, recipe=recipe), scorer))
+
+    tokenizer = load_tokenizer(tiny_moe)
+    for path in step_snapshot.find_snapshots(phase.state, 2):
+        snapshot = step_snapshot.decode(path.read_bytes())
+        assert snapshot.inputs["taught_NT"].any()
+        trained = [tokenizer.decode(row) for row in snapshot.outputs["tokens_NT"]]
+        assert all("say" in text and CANARY not in text for text in trained)
+        assert not [one.name for one in compare(snapshot) if one.difference]
+    assert all(0 < one.report.metrics["teacher/taught_share"] < 1 for one in records)
+
+
+def test_the_advantages_of_taught_tokens_are_the_teachers_surprise(phase_in, tiny_moe, tmp_path):
+    phase = phase_in(tmp_path / "state", steps=1)
+    recipe = open_recipe(SelfDistillationSettings(weight=1.0, bound=2.0), phase.settings)
+    list(train(replace(phase, recipe=recipe), RuleScorer(load_tokenizer(tiny_moe), noted)))
+
+    (path,) = step_snapshot.find_snapshots(phase.state, 1)
+    snapshot = step_snapshot.decode(path.read_bytes())
+
+    taught_NT = snapshot.inputs["taught_NT"]
+    gap_NT = snapshot.inputs["teacher_logprobs_NT"] - snapshot.inputs["old_logprobs_NT"]
+    expected = np.clip(gap_NT, -2.0, 2.0)[taught_NT]
+    np.testing.assert_allclose(snapshot.outputs["advantages_NT"][taught_NT], expected, atol=1e-6)
+    assert np.abs(expected).mean() > 1e-3
+
+
+def test_behind_a_prompt_that_is_too_long_nothing_is_taught(phase_in, tiny_moe, tmp_path):
+    """Then the advantages are those of a plain phase."""
+    advantages = []
+    for name, recipe in (("plain", None), ("short", SelfDistillationSettings(max_prompt_tokens=1))):
+        phase = phase_in(tmp_path / name, steps=1)
+        opened = open_recipe(recipe, phase.settings)
+        list(train(replace(phase, recipe=opened), RuleScorer(load_tokenizer(tiny_moe), noted)))
+        (path,) = step_snapshot.find_snapshots(phase.state, 1)
+        advantages.append(step_snapshot.decode(path.read_bytes()).outputs["advantages_NT"])
+
+    np.testing.assert_array_equal(*advantages)
+
+
+def test_what_cannot_teach_is_refused(settings):
+    with pytest.raises(ValueError, match="solved_sibling and reason are both off"):
+        SelfDistillationSettings(solved_sibling=False, reason=False)
+    loss = settings.loss.model_copy(update={"kind": "gmpo"})
+    with pytest.raises(SettingsError, match="one advantage per response"):
+        open_teacher(SelfDistillationSettings(), settings.model_copy(update={"loss": loss}))
