@@ -35,6 +35,18 @@ class PolicyLoss(StrEnum):
     DPPO_KL = "dppo_kl"
 
 
+class AdvantageKind(StrEnum):
+    """Names of advantage estimators; all but the first are entries of
+    tasks/algorithms/advantages.py."""
+
+    OF_LOSS = "of_loss"
+    """The one that the loss was published with."""
+    GRPO = "grpo"
+    CENTRED = "centred"
+    RLOO = "rloo"
+    MAXRL = "maxrl"
+
+
 class RatioMode(StrEnum):
     """How ESPO's token ratio is computed (ESPO eq. 9)."""
 

@@ -23,7 +23,7 @@ import inspect
 import os
 import sys
 from collections import UserDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, cast
@@ -82,16 +82,21 @@ class Table(UserDict[str, ValueT]):
         try:
             return self[name]
         except KeyError:
-            known = did_you_mean(name, list(self.data)) or f"use one of {', '.join(self.data)}"
-            raise SettingsError(
-                f"{where} is {name!r}; {known}, or code of your own as my_file.py:name ({GUIDE})"
-            ) from None
+            raise unknown(name, list(self.data), where) from None
         except SettingsError as error:
             raise SettingsError(f"{where}: {error}") from error
 
     def with_entries(self, entries: Mapping[str, ValueT]) -> "Table[ValueT]":
         """Return the same table with some entries replaced or added."""
         return Table({**self.data, **entries}, self._own)
+
+
+def unknown(name: str, known: Sequence[str], where: str) -> SettingsError:
+    """Say that a setting names neither a built-in nor code of a user's own."""
+    advice = did_you_mean(name, known) or f"use one of {', '.join(known)}"
+    return SettingsError(
+        f"{where} is {name!r}; {advice}, or code of your own as my_file.py:name ({GUIDE})"
+    )
 
 
 def load(reference: str, form: type[FormT]) -> FormT:
@@ -124,7 +129,7 @@ def _fixed_attribute(parts: Reference) -> object:
 
 
 def _attribute(parts: Reference) -> object:
-    path = _path_of(parts)
+    path = path_of(parts)
     digest = _digest(path, parts)
     if parts.digest and digest != parts.digest:
         raise SettingsError(
@@ -159,7 +164,7 @@ def module_of(reference: str) -> ModuleType:
     """Import the module of a reference; errors as in `load`."""
     attribute(reference)
     parts = cast("Reference", Reference.parse(reference))
-    path = _path_of(parts)
+    path = path_of(parts)
     return _module(parts, path, _digest(path, parts))
 
 
@@ -167,7 +172,7 @@ def digest_of(reference: str) -> str:
     """Return the digest of the code of a reference; errors as in `load`."""
     attribute(reference)
     parts = cast("Reference", Reference.parse(reference))
-    return _digest(_path_of(parts), parts)
+    return _digest(path_of(parts), parts)
 
 
 def pin(reference: str) -> str:
@@ -181,12 +186,12 @@ def pin(reference: str) -> str:
     """
     attribute(reference)
     parts = cast("Reference", Reference.parse(reference))
-    for named in _named_files(_path_of(parts), parts):
-        _module(named, _path_of(named), _digest(_path_of(named), named))
+    for named in _named_files(path_of(parts), parts):
+        _module(named, path_of(named), _digest(path_of(named), named))
     if parts.digest:
         return reference
     place = _portable(parts)
-    return str(Reference(place, parts.name, _digest(_path_of(parts), parts)))
+    return str(Reference(place, parts.name, _digest(path_of(parts), parts)))
 
 
 def pinned(settings: ModelT, where: str = "") -> ModelT:
@@ -242,7 +247,7 @@ def references_in(settings: BaseModel) -> Iterator[Reference]:
                     yield reference
 
 
-def _path_of(parts: Reference) -> Path:
+def path_of(parts: Reference) -> Path:
     """Return the file of a reference.
 
     Raises:
@@ -275,7 +280,7 @@ def _portable(parts: Reference) -> str:
     """Write a file below the project or the working folder relative to it: so a pod has it."""
     if not parts.is_file:
         return parts.place
-    path = _path_of(parts)
+    path = path_of(parts)
     for folder in (Path.cwd().resolve(), ROOT):
         if path.is_relative_to(folder):
             return path.relative_to(folder).as_posix()
@@ -335,7 +340,7 @@ def _closure(path: Path, parts: Reference) -> set[Path]:
             continue
         files.add(file)
         waiting.extend(_imported(file, path, parts))
-        waiting.extend(_path_of(named) for named in _references(file))
+        waiting.extend(path_of(named) for named in _references(file))
     return files
 
 

@@ -11,14 +11,12 @@ from typing import Protocol
 
 import torch
 
-from data_schemas.rl_settings import PolicyLoss, RLSettings
+from data_schemas.rl_settings import AdvantageKind, PolicyLoss, RLSettings
 from data_schemas.verdicts import SCORE_TOLERANCE
 from tasks.errors import DataError
 from tasks.plugins import Table, load
 
 STD_EPSILON = 1e-6
-OF_LOSS = "of_loss"
-"""As `advantage`: the estimator that the loss was published with."""
 
 
 class Advantage(Protocol):
@@ -163,7 +161,7 @@ def find(settings: RLSettings) -> Advantage:
     Raises:
         SettingsError: there is none of that name, or a user's own is not of the form.
     """
-    if settings.advantage == OF_LOSS:
+    if settings.advantage == AdvantageKind.OF_LOSS:
         return centred if settings.loss.kind == PolicyLoss.DR_GRPO else group_advantages
     return ADVANTAGES.find(settings.advantage, "advantage")
 

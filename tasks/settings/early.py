@@ -11,12 +11,14 @@ from data_schemas import presets
 from data_schemas.artifacts import is_address
 from data_schemas.machine_settings import MachineSettings, RolloutKind
 from data_schemas.public_sets import BENCHMARKS
-from data_schemas.rl_settings import JudgeKind
+from data_schemas.references import is_reference
+from data_schemas.rl_settings import AdvantageKind, JudgeKind, PolicyLoss, RLSettings
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from tasks.curation.ingest import check_sources
 from tasks.engines.support import require
 from tasks.errors import SettingsError
 from tasks.models.model_folder import (
+    REGISTERED,
     check_guard_folder,
     check_model_folder,
     check_weights_folder,
@@ -24,7 +26,10 @@ from tasks.models.model_folder import (
     read_config,
 )
 from tasks.models.weights import check_tensors
+from tasks.plugins import path_of, references_in, unknown
+from tasks.provenance.lineage.lookup import parse_model_uri
 from tasks.settings.groups import expand
+from tasks.store.interface import store_at
 from tasks.store.location import absolute_store, existing_file
 
 EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
@@ -34,9 +39,23 @@ BENCHMARK = "evaluation:"
 """In front of an adapter: its rows are only evaluated with."""
 FILES = {"agreement": "file", "completeness": "file", "forget": "rows", "av-speaker": "both"}
 """Commands that read a file, and the option that names it."""
+FOLDERS = {
+    "capacity": "model",
+    "judge": "base_model",
+    "mismatch": "model_folder",
+    "super-experts": "model",
+    "upcycle": "model",
+}
+"""Commands that open one model, and the option that names it."""
+READERS = ("audit", "diff-models", "forget", "ledger", "replay", "trace")
+"""Commands that read a store and never make one."""
 FORMATS = ("text", "json")
 PAPERS = ("annex-iv", "training-summary")
 """Formats of `audit` beside these."""
+ENGINES = ("embedded", "real")
+"""Pairs of engines that `mismatch` compares."""
+IN_CODE = ("shop", "defaults")
+"""What a study may name as a preset that is no file."""
 
 
 def check(command: str, typed: Mapping[str, str], settings: object) -> None:
@@ -51,23 +70,35 @@ def check(command: str, typed: Mapping[str, str], settings: object) -> None:
         SettingsError: names the option or setting.
     """
     _check_words(command, typed)
-    if (option := FILES.get(command)) and option in typed:
-        existing_file(typed[option], f"--{option}")
-    if command == "study" and typed.get("of", "").endswith((".yaml", ".yml")):
-        existing_file(typed["of"], "--of")
-    if command == "evaluate":
-        for model in typed.get("model", "").split(","):
-            _check_folder("" if "://" in model else model)
+    _check_places(command, typed)
+    if isinstance(settings, PipelineSettings | RetrainSettings):
+        _check_own_code(settings)
+        require_places(settings)
     if command in ("run", "curate") and isinstance(settings, PipelineSettings):
         base = typed.get("base_model") or settings.base_model
         _check_folder(base)
-        require_places(settings)
         chosen = settings.model_copy(update={"base_model": base})
         if command == "run":
             _check_stages(chosen)
         chosen = with_sources(chosen, typed.get("sources", ""))
         require_roles(chosen)
         check_sources(chosen.curation.sources)
+
+
+def _check_places(command: str, typed: Mapping[str, str]) -> None:
+    """Refuse files, folders and stores that are not there."""
+    if (option := FILES.get(command)) and option in typed:
+        existing_file(typed[option], f"--{option}")
+    if (option := FOLDERS.get(command)) and option in typed:
+        _check_folder(typed[option])
+    if command == "study":
+        for option in ("of", "against"):
+            _check_compared(option, typed.get(option, ""), is_study="against" not in typed)
+    if command == "evaluate":
+        for model in typed.get("model", "").split(","):
+            _check_folder("" if "://" in model else model)
+    if command in READERS and not (command == "replay" and typed.get("file")):
+        _check_store(command, typed)
 
 
 def _check_words(command: str, typed: Mapping[str, str]) -> None:
@@ -82,6 +113,74 @@ def _check_words(command: str, typed: Mapping[str, str]) -> None:
             presets.load(preset)
         except ValueError as error:
             raise SettingsError(f"--preset: {error}") from error
+    if loss := typed.get("loss"):
+        require_word("--loss", loss, list(PolicyLoss))
+    if engines := typed.get("engines"):
+        require_word("--engines", engines, ENGINES)
+    if command == "capacity":
+        require_one_shape(typed.get("preset", ""), typed.get("model", ""))
+
+
+def require_word(option: str, word: str, known: Sequence[str]) -> None:
+    """Refuse a word that an option does not take.
+
+    Raises:
+        SettingsError: names those that it takes.
+    """
+    if word not in known:
+        raise SettingsError(f"{option} {word!r} is none of: {', '.join(known)}")
+
+
+def require_one_shape(preset: str, model: str) -> None:
+    """Refuse a budget of two models, or of none.
+
+    Raises:
+        SettingsError: names both options.
+    """
+    if bool(preset) == bool(model):
+        raise SettingsError("give either --preset or --model")
+
+
+def _check_compared(option: str, name: str, *, is_study: bool) -> None:
+    """Refuse a study or, of two settings that are compared, a file or preset that is not there."""
+    if not name:
+        return
+    if is_study or name.endswith((".yaml", ".yml", ".json")):
+        existing_file(name, f"--{option}")
+    elif name not in IN_CODE:
+        try:
+            presets.preset(name, PipelineSettings)
+        except ValueError as error:
+            raise SettingsError(f"--{option}: {error}") from error
+
+
+def _check_store(command: str, typed: Mapping[str, str]) -> None:
+    """Refuse a folder that no run has written to, and what names no registered model."""
+    model = typed.get("model", "")
+    if model and command in ("ledger", "replay"):
+        parse_model_uri(model)
+    if "/objects/" in model:  # lies in the store that it is audited by
+        return
+    store = absolute_store(typed.get("store", "runs"))
+    if store_at(store).local_path is not None and not Path(store, "statements").is_dir():
+        raise SettingsError(
+            f"--store {store} holds no statements. Name the folder of an earlier run; without one, "
+            "eachprompt run makes it"
+        )
+
+
+def _check_own_code(settings: PipelineSettings | RetrainSettings) -> None:
+    """Refuse a loss or an estimator that is none, and files of one's own that are not there."""
+    for name, phase in settings:
+        if isinstance(phase, RLSettings):
+            for field, value, known in (
+                ("loss.kind", phase.loss.kind, PolicyLoss),
+                ("advantage", phase.advantage, AdvantageKind),
+            ):
+                if value not in set(known) and not is_reference(value):
+                    raise unknown(value, list(known), f"{name}.{field}")
+    for reference in references_in(settings):
+        path_of(reference)
 
 
 def _check_stages(settings: PipelineSettings) -> None:
@@ -97,9 +196,12 @@ def _check_stages(settings: PipelineSettings) -> None:
 
 
 def check_chat(arguments: Sequence[str]) -> None:
-    """Refuse a conversation with a folder that holds no model, before a library is loaded."""
+    """Refuse a folder or a store that holds no model to talk to, before a library is loaded."""
     if arguments and not arguments[0].startswith("-"):
         _check_folder(arguments[0])
+        if arguments[0].startswith(REGISTERED):
+            given = dict(zip(arguments, [*arguments[1:], ""], strict=True))
+            _check_store("chat", {"store": given.get("--store", "runs")})
 
 
 def _check_folder(model: str) -> None:
@@ -190,8 +292,14 @@ def require_places(settings: PipelineSettings | RetrainSettings) -> None:
     """
     for name, path, _ in model_folders(settings):
         folder = None if is_address(path) else local_folder(path)
-        if folder is not None and not folder.is_dir():
+        if folder is None:
+            continue
+        if not folder.is_dir():
             raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
+        try:
+            read_config(folder)
+        except SettingsError as error:
+            raise SettingsError(f"{name}: {error}") from error
 
 
 def model_folders(

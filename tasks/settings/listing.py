@@ -19,14 +19,13 @@ from rich.table import Table
 from data_schemas import presets
 from data_schemas.faults import did_you_mean
 from data_schemas.references import Pluggable
-from tasks.algorithms.advantages import ADVANTAGES, OF_LOSS
-from tasks.algorithms.losses.table import LOSSES
+from data_schemas.rl_settings import AdvantageKind, PolicyLoss
 from tasks.errors import SettingsError
 from tasks.platform.command_line import run
 
 NARROWEST = 120
 """Smallest width in columns at which descriptions are readable."""
-NAMES: dict[str, list[str]] = {"kind": [*LOSSES.data], "advantage": [OF_LOSS, *ADVANTAGES.data]}
+NAMES: dict[str, list[str]] = {"kind": [*PolicyLoss], "advantage": [*AdvantageKind]}
 """Built-ins of settings that may be code of a user's own; `make data` lists the adapters."""
 
 

@@ -10,9 +10,10 @@ from tasks.capacity.simulation.page import render, step_table
 from tasks.capacity.simulation.policies import compare, variants
 from tasks.capacity.simulation.rates import Efficiency
 from tasks.capacity.table import HEADROOM, budget_table, describe_fit
-from tasks.errors import CapacityError, SettingsError
+from tasks.errors import CapacityError
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
+from tasks.settings.early import require_one_shape
 from tasks.store.files import write_bytes
 
 
@@ -57,8 +58,7 @@ def capacity(
         DataError: the table of lengths cannot be read.
         CapacityError: the layout does not fit.
     """
-    if bool(preset) == bool(model):
-        raise SettingsError("give either --preset or --model")
+    require_one_shape(preset, model)
     start = plans.plan_of_preset(preset) if preset else plans.plan_of_model(Path(model))
     overridden = plans.override_layout(
         start, layout=layout, precision=precision, gpus=gpus, gpu_gib=gpu_gib

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tasks.errors import SettingsError
 from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import check_model_folder
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
+from tasks.settings.early import require_word
 from tasks.store.files import write_bytes
 from tasks.study.mismatch import numerics
 from tasks.study.mismatch.text import gaps_json, gaps_markdown, gaps_tables
@@ -43,8 +43,7 @@ def mismatch(
     Raises:
         SettingsError: the engines are unknown or not installed here.
     """
-    if engines not in numerics.PAIRS:
-        raise SettingsError(f"--engines {engines!r} is none of: {', '.join(numerics.PAIRS)}")
+    require_word("--engines", engines, list(numerics.PAIRS))
     folder = Path(model_folder) if model_folder else shipped_base()
     refuse_foreign_code(folder)
     check_model_folder(folder)

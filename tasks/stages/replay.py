@@ -7,13 +7,14 @@ from rich.console import Console
 
 from data_schemas.artifacts import StoreRef
 from data_schemas.rl_settings import PolicyLoss
-from tasks.errors import SettingsError, TamperError, typed
+from tasks.errors import TamperError, typed
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import workplace
 from tasks.rl.replay import counterfactual, find, recompute
 from tasks.rl.replay.text import compared_table, effects_table
 from tasks.rl.step_snapshot import StepSnapshot
+from tasks.settings.early import require_word
 from tasks.store import location
 
 
@@ -66,7 +67,5 @@ def _find_snapshot(model: str, phase: str, step: int, store: str) -> StepSnapsho
 
 
 def _parse_loss(name: str) -> PolicyLoss:
-    if name not in set(PolicyLoss):
-        known = ", ".join(kind.value for kind in PolicyLoss)
-        raise SettingsError(f"--loss {name!r} is none of: {known}")
+    require_word("--loss", name, list(PolicyLoss))
     return PolicyLoss(name)

@@ -173,7 +173,7 @@ def test_a_file_that_is_no_yaml_is_named(capsys, tmp_path):
 def test_the_value_of_an_option_may_look_like_an_option():
     command = read_command("trace", PLACES)
 
-    console.check_options(command, ["--row", "--not-an-option", "--show=3"])
+    console.check_options(command, ["--row", "--not-an-option", "--show=3", "--store=s3://b/x"])
 
 
 def test_a_command_runs_its_workflow_as_pyflyte_does():

@@ -1,7 +1,15 @@
 import pytest
 
 from data_schemas import presets
-from data_schemas.rl_settings import AuxiliarySettings, LossSettings, RouterReplay
+from data_schemas.rl_settings import (
+    AdvantageKind,
+    AuxiliarySettings,
+    LossSettings,
+    PolicyLoss,
+    RouterReplay,
+)
+from tasks.algorithms.advantages import ADVANTAGES
+from tasks.algorithms.losses.table import LOSSES
 from tasks.errors import SettingsError
 from tasks.provenance.audit import papers
 from tasks.settings import early
@@ -13,6 +21,8 @@ from tasks.settings.options import (
     with_room,
     with_suites,
 )
+from tasks.study import declaration
+from tasks.study.mismatch.numerics import PAIRS
 
 
 def of(folder, **rl):
@@ -97,8 +107,15 @@ def test_a_release_is_named_after_a_base_of_ones_own(base, name):
     assert "mine" == with_names(presets.CPU_SMOKE, base, "mine").release.name
 
 
+def test_the_words_that_are_known_before_a_library_is_loaded_are_those_of_the_tables():
+    assert list(PolicyLoss) == list(LOSSES)
+    assert list(AdvantageKind) == ["of_loss", *ADVANTAGES]
+    assert tuple(PAIRS) == early.ENGINES
+    assert set(early.IN_CODE) == {*declaration.PRESETS, declaration.DEFAULTS} - {*presets.names()}
+
+
 def test_the_console_knows_the_papers_that_the_audit_writes():
     assert tuple(papers.PAPERS) == early.PAPERS
-    early.check("audit", {"format": "annex-iv"}, None)
+    early.check("audit", {"format": "annex-iv", "store": "s3://bucket/x"}, None)
     with pytest.raises(SettingsError, match="--format 'annex-iv' is neither text nor json"):
         early.check("trace", {"format": "annex-iv"}, None)
