@@ -292,6 +292,11 @@ class ReleaseSettings(Settings):
     min_gain: float = Field(
         default=0.0, description="lower interval end of candidate minus parent, 'all'"
     )
+    rl_has_to_gain: bool = Field(
+        default=True,
+        description="false: a gain over the base is enough; against the model before RL it may be "
+        "no certain loss",
+    )
     max_domain_drop: float = Field(
         default=0.03,
         ge=0.0,

@@ -58,9 +58,9 @@ def test_three_tables_of_a_shop_become_a_model_with_one_command(tmp_path: Path):
 
     said = done.stdout + done.stderr
     assert 0 == done.returncode, said
-    assert "  kept        320 of 380: 120 problems, 140 demonstrations, 60 held out" in said
+    assert "  kept        1,040 of 1,100: 480 problems, 500 demonstrations, 60 held out" in said
     assert "sft/reasoning: no source has demonstrations for it; the base is passed on" in said
-    assert re.search(r"^ 3/17 curate +[\d.]+ s   320 of 380 kept", said, re.MULTILINE)
+    assert re.search(r"^ 3/17 curate +[\d.]+ s   1,040 of 1,100 kept", said, re.MULTILINE)
     places = re.findall(r"^ *(\d+)/17 ", said, re.MULTILINE)
     assert [*map(str, range(1, 18))] == places
     assert "elease" in said

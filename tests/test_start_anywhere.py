@@ -143,6 +143,7 @@ def test_an_existing_model_is_a_parent_with_its_lineage(store, base, tiny_moe, t
     again = fine_tuned(store, base, epochs=0, parents={"commerce": str(tmp_path / "v3")})
     assert commerce.model.digest != again[Parent.COMMERCE].model.digest
     folder = merged(store, base, tuned).uri
+    assert commerce.model.uri == folder  # beside the base there is nothing to merge
     with Weights(tiny_moe) as before, Weights(Path(folder)) as after:
         name = "model.norm.weight"
         assert not before.read_finite(name).equal(after.read_finite(name))

@@ -30,6 +30,10 @@ FIRST_ROWS = 4000
 FIRST_RUN = """\
 # A first run, in minutes: it reads the first {rows:,} rows of a long table. Remove limit for all.
 """
+RELEASED = """\
+# Released is what beats the base for certain. With rl_has_to_gain: true, RL has to beat imitation,
+# too: where imitation alone solves what is held out, nothing is released then.
+"""
 EXAMPLES = """examples:
   eachprompt init products.csv
   eachprompt init products.csv reviews.csv dialogues.jsonl --settings shop.yaml
@@ -88,13 +92,13 @@ def settings_text(
                 for mapping, table, rows in places
             ]
         },
-        "release": {"name": release},
+        "release": {"name": release, "rl_has_to_gain": False},
     }
     if shares:
         given |= {name: {"domains": dict(shares)} for name in ("rl_one", "rl_two")}
-    note = ""
+    note = RELEASED
     if any(rows > FIRST_ROWS for _, _, rows in places):
-        note = FIRST_RUN.format(rows=FIRST_ROWS)
+        note += FIRST_RUN.format(rows=FIRST_ROWS)
     return note + yaml.dump(given, sort_keys=False, allow_unicode=True, width=100)
 
 
@@ -127,7 +131,7 @@ def main(arguments: Sequence[str]) -> None:
     given.settings.write_text(text)
     written = ", ".join(str(file) for file in [*(mapping for mapping, _ in places), given.settings])
     console.print(f"Wrote {written}. Correct what is guessed wrongly, then:", markup=False)
-    if text.startswith("#"):
+    if max(len(rows) for _, rows in drafts) > FIRST_ROWS:
         console.print(f"The first run reads {FIRST_ROWS:,} rows of a long table.", markup=False)
     if not domains:
         console.print(

@@ -20,7 +20,10 @@ def merge(
     store: StoreRef,
     execution: Execution,
 ) -> CheckpointRef:
-    """Merge two fine-tuned models onto their common base; two equal to it are not merged.
+    """Merge two fine-tuned models onto their common base.
+
+    A parent that is the base has nothing to add: the other one is passed on as it is, neither
+    trimmed nor scaled.
 
     One run at a time does a merge on a store; the next one waits and returns what was committed.
     """
@@ -33,9 +36,13 @@ def merge(
         with stage("merge", settings, store, execution, code) as record:
             base_folder = record.read("base", base)
             parents = (record.read("reasoning", reasoning), record.read("commerce", commerce))
-            if len(set(inputs)) == 1:
+            tuned = [one for one in (reasoning, commerce) if one.digest != base.digest]
+            if not tuned:
                 record.facts({"skipped": "both parents are the base, which is passed on"})
                 return base
+            if len(tuned) == 1 and not settings.copied:
+                record.facts({"skipped": "a parent is the base: the other one is passed on"})
+                return tuned[0]
             with record.output("model") as out:
                 facts = checkpoint.merge(settings, base_folder, parents, out)
             record.facts(facts)

@@ -97,13 +97,19 @@ def decide(
 def _gain(settings: ReleaseSettings, name: str, comparison: Comparison | None) -> Iterator[Rule]:
     if comparison is None:
         yield False, f"gain over {name}: the comparison on {ALL!r} is missing"
-        return
-    yield (
-        comparison.low > settings.min_gain,
-        f"gain over {name}: {100 * comparison.difference:+.1f} points on {comparison.problems} "
-        f"problems, interval {100 * comparison.low:+.1f} to {100 * comparison.high:+.1f}; its "
-        f"lower end must exceed {100 * settings.min_gain:+.1f}",
-    )
+    elif name == MERGED and not settings.rl_has_to_gain:
+        shown = "shown" if comparison.low > settings.min_gain else "not shown"
+        yield (
+            comparison.high >= 0.0,
+            f"gain over {name}: {_numbers(comparison)}: {shown}, which release.rl_has_to_gain "
+            "leaves open; its upper end must not be below 0",
+        )
+    else:
+        yield (
+            comparison.low > settings.min_gain,
+            f"gain over {name}: {_numbers(comparison)}; its lower end must exceed "
+            f"{100 * settings.min_gain:+.1f}",
+        )
 
 
 def _domains(

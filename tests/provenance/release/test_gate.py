@@ -111,6 +111,27 @@ def test_a_required_gain_counts():
 
 
 @pytest.mark.parametrize(
+    ("difference", "released", "words"),
+    [
+        (0.0, True, "-5.0 to +5.0: not shown, which release.rl_has_to_gain leaves open"),
+        (-0.06, False, "-11.0 to -1.0: not shown, which release.rl_has_to_gain leaves open"),
+        (0.1, True, "+5.0 to +15.0: shown, which release.rl_has_to_gain leaves open"),
+    ],
+)
+def test_where_imitation_left_nothing_to_gain_rl_may_only_not_lose(difference, released, words):
+    comparisons = [against("merged", "all", difference), *better()[1:]]
+
+    decision = gate(scores(), comparisons, rl_has_to_gain=False)
+
+    assert released == decision.released
+    assert 1 == len([reason for reason in decision.reasons if words in reason])
+    assert (difference > 0.0) == gate(scores(), comparisons).released
+    same = [against("base", "all", 0.0), *better("base")[1:], *better()]
+    base = {"base": scores(), "merged": scores()}
+    assert not decide(ReleaseSettings(rl_has_to_gain=False), scores(), base, same).released
+
+
+@pytest.mark.parametrize(
     ("difference", "high", "released"),
     [
         (-0.031, -0.001, False),
