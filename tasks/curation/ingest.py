@@ -60,7 +60,7 @@ LISTS: dict[str, Callable[[Path], object]] = {
 }
 """Sources that say what becomes of the rows of others: what reads and checks their file."""
 _WRITTEN_BY = {
-    WITHDRAWN: "an exclusion list is what 'pyflyte run workflows/lineage.py forget' writes",
+    WITHDRAWN: "an exclusion list is what 'eachprompt forget' writes",
     DECISIONS: "decisions are what people filled into an annotate.jsonl",
     SOLVE_RATES: "solve rates are what evaluate and verify_answers write",
     BANDS: 'bands are lines of {"source": ..., "model": ..., "lowest": ..., "highest": ...}',

@@ -151,5 +151,5 @@ def _text(folder: str, name: str, execution: str) -> str:
     """Name a page: `rl-one` of live/ID/rl-one.html, `curation` of ID.curation.html."""
     rest = name.removeprefix(execution).removesuffix(".html").strip("./-")
     if folder == "reports":
-        return rest or "report"
+        return rest.replace("against-", "compared with ") or "report"
     return f"{folder} {PurePosixPath(rest).name}".strip()

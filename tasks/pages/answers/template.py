@@ -21,6 +21,7 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;font:13px/1.5 var(--mono);margin
 background:var(--paper);border-radius:8px;padding:10px 12px;max-height:32em;overflow:auto}
 .note{color:var(--muted);font-size:13px;overflow-wrap:anywhere}
 td.dim{color:var(--muted);white-space:normal;min-width:8em}
+@media(max-width:760px){td.dim{min-width:17em}}
 .inside details{border:1px solid var(--line);border-radius:8px;margin:6px 0}
 .inside details summary{padding:8px 12px;font-weight:400}
 .inside details .inside{padding:0 12px 10px}
@@ -123,7 +124,7 @@ function heat() {
       const cell = cells[f][l];
       line.children[k + 1].className = "heat";
       if (cell) line.children[k + 1].style.background =
-        `hsl(${(12 + 140 * cell[0]).toFixed(0)} 45% 88%)`;
+        `hsl(${(12 + 140 * cell[0]).toFixed(0)} 55% 45% / .22)`;  // on light and dark
     });
   });
 }

@@ -60,7 +60,7 @@ details details summary .pill{float:none;display:table;margin-top:4px}}
 <section><h2>From raw rows to the set</h2>
 <p class="lede">Every item that was read is in the set, dropped (sound, but not wanted here) or \
 quarantined (broken). Open a source for its reasons, and a reason for examples; \
-<code>pyflyte run workflows/lineage.py trace --row</code> shows the raw row.</p>
+<code>eachprompt trace --row</code> shows the raw row.</p>
 <p class="key"><span><i style="background:#7fbfa4"></i>in the set</span>\
 <span><i style="background:#c9d6e2"></i>dropped</span>\
 <span><i style="background:#dd9c94"></i>quarantined</span></p>

@@ -38,6 +38,7 @@ svg{display:block;width:100%;height:auto}
 table{border-collapse:collapse;width:100%;font-size:13px}
 td,th{text-align:left;padding:5px 10px 5px 0;border-bottom:1px solid var(--line)}
 td.n,th.n{text-align:right}p span{white-space:nowrap}.scroll{overflow-x:auto}
+a{color:#b8491a}
 details{border-top:1px solid var(--line);padding:6px 0}summary{cursor:pointer}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;font:13px/1.5 ui-monospace,monospace;margin:6px 0}
 .tokens{font:13px/1.9 ui-monospace,monospace;overflow-wrap:anywhere;white-space:pre-wrap}

@@ -40,6 +40,11 @@ h1,.verdict{overflow-wrap:anywhere}
 @media(max-width:760px){main{display:block}header{padding:12px 16px}
 aside{width:auto;position:static;max-height:none;min-height:0;border-left:0;
 border-top:1px solid #d9dee6}}
+@media(prefers-color-scheme:dark){:root{color-scheme:dark}body{color:#e6eaee;background:#12171c}
+header,aside{background:#1a2129;border-color:#2d3742}dt,.node .small{color:#9aa6b2;fill:#9aa6b2}
+.proved .verdict{color:#6fcfa5}.broken .verdict,.finding{color:#f0958d}.finding{background:#3d1f1d}
+.node text{fill:#e6eaee}.node rect{fill:#1a2129}.node.model rect{fill:#1d2c47}
+.node.origin rect{fill:#1c2a1f}.node.broken rect{fill:#43201d;stroke:#f0958d}}
 """
 
 _SCRIPT = """

@@ -77,9 +77,8 @@ def forget_text(found: Forgotten, store: str) -> RenderableType:
         parts.append(_table("Near duplicates, NOT withdrawn; add those you want", ("row",), rows))
     parts.append(f"\nexclusion list  {found.exclusions} ({found.rows:,} rows)")
     for one in found.retrainings:
-        command = "pyflyte run workflows/post_training.py post_training"
         parts.append(
-            f"{one.release} without them:\n  {command} --settings {one.settings} --store {store}"
+            f"{one.release} without them:\n  eachprompt run --settings {one.settings} --store {store}"
             if one.settings
             else f"{one.release}: no settings, {one.reason}. Add the list to the sources of what "
             f"made it: withdrawn={found.exclusions}"

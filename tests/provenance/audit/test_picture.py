@@ -119,6 +119,7 @@ def test_a_narrow_screen_gets_its_own_width_and_the_panel_below_the_graph():
 
     assert '<meta name="viewport" content="width=device-width,initial-scale=1">' in page
     assert "@media(max-width:760px){main{display:block}" in page
+    assert "@media(prefers-color-scheme:dark)" in page
 
 
 def lines_of(page: str) -> list[str]:
