@@ -40,6 +40,9 @@ class RouterTrace:
     """
 
     experts_TLK: NDArray[np.uint8 | np.int16]
+    """[T-1, 0, 0] where only the digest is left."""
+    digest: str = ""
+    """Of the routes, where the rank that recorded them has checked and hashed them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ model the hidden state of a token depends only on the tokens before it.
 Letters: N sequences, T tokens, M packed rows, D features in addition to the token (routes).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -61,18 +61,22 @@ def nothing_shared(num_sequences: int) -> Prefixes:
 def common_prefixes(
     tokens_NT: NDArray[np.int64],
     lengths_N: NDArray[np.int64],
-    features_NTD: NDArray[np.integer] | None,
+    features_of: Callable[[int, int], NDArray[np.integer]] | None,
 ) -> Prefixes:
     """Order sequences by their tokens and features, ties as they come, and compare neighbours.
 
-    Features may be tens of GB: they are read as far as another sequence has the same tokens.
+    Args:
+        tokens_NT: right-padded.
+        lengths_N: of the sequences.
+        features_of: (sequence, R) -> features [R, D] of its first R tokens. They may be tens of GB:
+            they are asked for as far as another sequence has the same tokens.
     """
     tokens = [row[:length] for row, length in zip(tokens_NT, lengths_N, strict=True)]
     order = _sorted([row.tobytes() for row in tokens])
     shared = _shared(order, tokens)
-    if features_NTD is not None:
+    if features_of is not None:
         reach = dict(zip(order, map(max, shared, [*shared[1:], 0]), strict=True))
-        features = [row[: reach[index]] for index, row in enumerate(features_NTD)]
+        features = [features_of(index, reach[index]) for index in range(len(tokens))]
         order = _sorted([_key(*pair) for pair in zip(tokens, features, strict=True)])
         shared = _shared(order, tokens, features)
     return Prefixes(tuple(order), tuple(shared))

@@ -1,8 +1,13 @@
-"""Expert choices: selection, gates under replay, trace checks, stacking, agreement.
+"""Expert choices: selection, gates under replay, trace checks, routes of a batch, agreement.
 
 Source: R3 (arXiv 2510.11370), and Router Replay in CompassMax-V3-Thinking.
-Letters: M tokens, T tokens of one sequence, L MoE layers, E experts, K experts per token.
+Letters: N sequences, M tokens, T tokens of one sequence, L MoE layers, E experts, K experts per
+token.
 """
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -72,6 +77,8 @@ def gate_weights(
 def check_trace(trace: RouterTrace, num_tokens: int, num_experts: int) -> None:
     """Reject a trace that cannot belong to this sequence.
 
+    Of one that was checked where it was recorded, only the number of rows is checked again.
+
     Raises:
         DataError: wrong row count, an id out of range, or a repeated expert in a row (a fused
             kernel that recorded nothing returns zeros).
@@ -79,6 +86,8 @@ def check_trace(trace: RouterTrace, num_tokens: int, num_experts: int) -> None:
     experts_TLK = trace.experts_TLK
     if experts_TLK.ndim != 3 or experts_TLK.shape[0] != num_tokens - 1:
         raise DataError(f"trace is {experts_TLK.shape}, expected [{num_tokens - 1}, layers, k]")
+    if trace.digest:
+        return
     rows_NK = experts_TLK.reshape(-1, experts_TLK.shape[2])
     if np.issubdtype(rows_NK.dtype, np.signedinteger):  # uint8: no row is missing
         rows_NK = rows_NK[(rows_NK != MISSING_ROUTE).all(axis=1)]
@@ -92,32 +101,94 @@ def check_trace(trace: RouterTrace, num_tokens: int, num_experts: int) -> None:
         raise DataError("trace repeats an expert within a row: the engine did not record routing")
 
 
+def route_digest(trace: RouterTrace) -> str:
+    """sha256 over dtype, shape and bytes of a trace."""
+    if trace.digest:
+        return trace.digest
+    experts_TLK = np.ascontiguousarray(trace.experts_TLK)
+    digest = hashlib.sha256(f"{experts_TLK.dtype}:{experts_TLK.shape}".encode())
+    digest.update(experts_TLK.data)
+    return digest.hexdigest()
+
+
 def _repeats(rows_NK: NDArray[np.uint8 | np.int16]) -> bool:
     """Compare the experts of every row in pairs: K is small, and sorting is 20 times slower."""
     columns_KN = np.ascontiguousarray(rows_NK.T)
     return any((columns_KN[by:] == columns_KN[:-by]).any() for by in range(1, len(columns_KN)))
 
 
-def pad_traces(
-    traces: list[RouterTrace | None], num_tokens: int, num_layers: int, k: int
-) -> NDArray[np.int16]:
-    """Stack traces to [N, T, L, K]; positions beyond a trace are MISSING_ROUTE."""
-    stacked_NTLK = np.full((len(traces), num_tokens, num_layers, k), MISSING_ROUTE, dtype=np.int16)
-    for row, trace in enumerate(traces):
-        if trace is not None:
-            stacked_NTLK[row, : trace.experts_TLK.shape[0]] = trace.experts_TLK
-    return stacked_NTLK
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Recorded routes of some sequences, by reference and in the dtype of the record.
+
+    As one int16 tensor they would take at least twice the memory, tens of GB at full scale: they
+    are padded a micro-batch at a time.
+    """
+
+    of_sequences: tuple[NDArray[np.uint8 | np.int16] | None, ...]
+    """[T, L, K] of each, its last token left out; None: nothing was recorded."""
+    num_layers: int
+    k: int
+
+    def select(self, rows: Sequence[int], width: int, layers: Sequence[int] | None) -> "Traces":
+        """Some sequences, up to a number of tokens, in some layers; None keeps all of them."""
+        found = [self.of_sequences[row] for row in rows]
+        if layers is None:
+            kept = tuple(one if one is None else one[:width] for one in found)
+            return Traces(kept, self.num_layers, self.k)
+        place_L = _slice_of(layers)
+        kept = tuple(one if one is None else one[:width, place_L] for one in found)
+        return Traces(kept, len(layers), self.k)
+
+    def first(self, sequence: int, rows: int) -> NDArray[np.int16]:
+        """The routes of a sequence's first tokens [rows, L, K], MISSING_ROUTE behind its record."""
+        filled_TLK = np.full((rows, self.num_layers, self.k), MISSING_ROUTE, dtype=np.int16)
+        recorded_TLK = self.of_sequences[sequence]
+        if recorded_TLK is not None:
+            known = recorded_TLK[:rows]
+            filled_TLK[: len(known)] = known
+        return filled_TLK
+
+    def padded(self, width: int) -> torch.Tensor:
+        """All of them as int16 [N, width, L, K]."""
+        sequences = range(len(self.of_sequences))
+        stacked_NTLK = np.empty((len(sequences), width, self.num_layers, self.k), dtype=np.int16)
+        for sequence in sequences:
+            stacked_NTLK[sequence] = self.first(sequence, width)
+        return torch.from_numpy(stacked_NTLK)
 
 
-def missing_rows(experts_NTLK: torch.Tensor, lengths_N: torch.Tensor) -> int:
+def _slice_of(layers: Sequence[int]) -> slice | list[int]:
+    """A slice, which copies nothing, where the layers are consecutive."""
+    first = layers[0] if layers else 0
+    if list(layers) == list(range(first, first + len(layers))):
+        return slice(first, first + len(layers))
+    return list(layers)
+
+
+def missing_rows(routes: "torch.Tensor | Traces", lengths_N: torch.Tensor) -> int:
     """Count the tokens that use the native router in any layer although routes are replayed.
 
     A sequence's last token does not count: nothing is predicted from it, and a rollout engine
     that stops there has not routed it.
     """
-    missing_NT = (experts_NTLK == MISSING_ROUTE).any(dim=3).any(dim=2)
+    if isinstance(routes, Traces):
+        fed_N = (lengths_N - 1).tolist()
+        return sum(map(_missing, routes.of_sequences, fed_N))
+    missing_NT = (routes == MISSING_ROUTE).any(dim=3).any(dim=2)
     fed_NT = torch.arange(missing_NT.shape[1]) < lengths_N[:, None] - 1
     return int((missing_NT & fed_NT).sum())
+
+
+def _missing(recorded_TLK: NDArray[np.uint8 | np.int16] | None, fed: int) -> int:
+    """Count the missing rows of one sequence; uint8 has none but those behind its end."""
+    if recorded_TLK is None:
+        return fed
+    known_TLK = recorded_TLK[:fed]
+    missing = fed - len(known_TLK)
+    if known_TLK.dtype == np.uint8:
+        return missing
+    return missing + int((known_TLK == MISSING_ROUTE).any(axis=(1, 2)).sum())
 
 
 def disagreement(native_MLK: torch.Tensor, recorded_MLK: torch.Tensor) -> float:

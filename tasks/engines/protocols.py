@@ -6,6 +6,7 @@ K experts per token.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import Rollout
 from tasks.algorithms.packing import Prefixes, common_prefixes, pad_rows
+from tasks.algorithms.routing import Traces
 from tasks.errors import SettingsError
 
 
@@ -180,15 +182,15 @@ class RolloutEngine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenBatch:
-    """Right-padded sequences, the input of a trainer. Integer tensors are int64, routes int16."""
+    """Right-padded sequences, the input of a trainer. Integer tensors are int64."""
 
     tokens_NT: torch.Tensor
     lengths_N: torch.Tensor
     response_NT: torch.Tensor
     """bool: True where the token at this position was generated (so it has a log-prob)."""
-    experts_NTLK: torch.Tensor | None
-    """int16, row t routes token t; all-MISSING_ROUTE rows use the native router. By far the largest
-    tensor of a batch, so trainers convert it to int64 one micro-batch at a time."""
+    experts_NTLK: torch.Tensor | Traces | None
+    """int16, or as recorded; row t routes token t; all-MISSING_ROUTE rows use the native router. By
+    far the largest part of a batch, so trainers pad and convert it one micro-batch at a time."""
     columns: Mapping[str, torch.Tensor]
     """Further inputs of the loss: [N, T] or [N] tensors (advantages_NT, ...)."""
 
@@ -208,9 +210,16 @@ class TokenBatch:
     @property
     def route_shape(self) -> tuple[int, int] | None:
         """MoE layers and experts per token; None without routes."""
-        if self.experts_NTLK is None:
-            return None
-        return self.experts_NTLK.shape[2], self.experts_NTLK.shape[3]
+        routes = self.experts_NTLK
+        if isinstance(routes, Traces):
+            return routes.num_layers, routes.k
+        return None if routes is None else (routes.shape[2], routes.shape[3])
+
+    @property
+    def padded_routes_NTLK(self) -> torch.Tensor | None:
+        """Routes as one tensor; recorded ones are copied."""
+        routes = self.experts_NTLK
+        return routes.padded(self.tokens_NT.shape[1]) if isinstance(routes, Traces) else routes
 
     @property
     def prefixes(self) -> Prefixes:
@@ -219,7 +228,7 @@ class TokenBatch:
         return common_prefixes(
             self.tokens_NT.numpy(),
             self.lengths_N.numpy(),
-            None if routes is None else routes.flatten(2).numpy(),
+            None if routes is None else partial(_first_routes, routes),
         )
 
     def select(self, rows: torch.Tensor, layers: Sequence[int] | None = None) -> "TokenBatch":
@@ -231,7 +240,9 @@ class TokenBatch:
         """
         width = int(self.lengths_N[rows].max()) if len(rows) else 0
         experts_NTLK = self.experts_NTLK
-        if experts_NTLK is not None:
+        if isinstance(experts_NTLK, Traces):
+            experts_NTLK = experts_NTLK.select(rows.tolist(), width, layers)
+        elif experts_NTLK is not None:
             experts_NTLK = _routes(experts_NTLK, rows, width, layers)
         return TokenBatch(
             tokens_NT=self.tokens_NT[rows, :width],
@@ -243,6 +254,14 @@ class TokenBatch:
                 for name, column in self.columns.items()
             },
         )
+
+
+def _first_routes(routes: torch.Tensor | Traces, sequence: int, rows: int) -> NDArray[np.integer]:
+    """The routes of a sequence's first tokens, a row each."""
+    if isinstance(routes, Traces):
+        first_TLK = routes.first(sequence, rows)
+        return first_TLK.reshape(rows, routes.num_layers * routes.k)
+    return routes[sequence, :rows].flatten(1).numpy()
 
 
 def _routes(

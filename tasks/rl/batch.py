@@ -23,7 +23,7 @@ from data_schemas.rollouts import ScoredRollout
 from tasks.algorithms.advantages import estimate, signed_scores
 from tasks.algorithms.noisy_verdicts import corrected_rewards
 from tasks.algorithms.packing import pad_rows
-from tasks.algorithms.routing import pad_traces
+from tasks.algorithms.routing import Traces
 from tasks.algorithms.zero_variance import rl_zvp_advantages
 from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
 from tasks.errors import EngineError
@@ -148,20 +148,20 @@ def token_batch(
         rows.append(torch.from_numpy(row))
         masks.append(torch.from_numpy(mask))
         logprobs.append(torch.from_numpy(np.pad(rollout.logprobs, (prompt, 0))))
-    tokens_NT = pad_rows(rows, 0)
-    experts_NTLK = None
+    routes = None
     if use_routes and rollouts:
         first = rollouts[0].trace
         if first is None:
             raise EngineError("routes are to be replayed but the rollouts have none")
         num_layers, k = first.experts_TLK.shape[1:]
         traces = [one.trace if drawn or one.bare_prompt is None else None for one in rollouts]
-        experts_NTLK = torch.from_numpy(pad_traces(traces, tokens_NT.shape[1], num_layers, k))
+        recorded = tuple(None if one is None else one.experts_TLK for one in traces)
+        routes = Traces(recorded, num_layers, k)
     return TokenBatch(
-        tokens_NT=tokens_NT,
+        tokens_NT=pad_rows(rows, 0),
         lengths_N=torch.tensor([len(row) for row in rows], dtype=torch.int64),
         response_NT=pad_rows(masks, False),
-        experts_NTLK=experts_NTLK,
+        experts_NTLK=routes,
         columns={"rollout_logprobs": pad_rows(logprobs, 0.0)},
     )
 

@@ -329,9 +329,9 @@ def mismatch_of(batch: StepBatch, old: TokenScores) -> dict[str, float]:
         metrics["mismatch/missing_routes"] = float(
             missing_rows(tokens.experts_NTLK, tokens.lengths_N)
         )
-    if old.experts_NTLK is not None and tokens.experts_NTLK is not None:
+    if old.experts_NTLK is not None and (recorded_NTLK := tokens.padded_routes_NTLK) is not None:
         metrics["mismatch/route_disagreement"] = disagreement(
-            old.experts_NTLK.flatten(0, 1), tokens.experts_NTLK.flatten(0, 1)
+            old.experts_NTLK.flatten(0, 1), recorded_NTLK.flatten(0, 1)
         )
     return metrics
 

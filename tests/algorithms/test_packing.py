@@ -48,7 +48,8 @@ def padded(sequences):
 
 def packed(sequences, routes=None):
     tokens, lengths = padded(sequences)
-    prefixes = common_prefixes(tokens, lengths, routes)
+    features_of = None if routes is None else lambda row, reach: routes[row, :reach]
+    prefixes = common_prefixes(tokens, lengths, features_of)
     order = list(prefixes.order)
     tokens, lengths = tokens[order], lengths[order]
     return tokens, lengths, pack(lengths, np.array(prefixes.shared), tokens.shape[1])
@@ -91,7 +92,8 @@ def test_every_beginning_of_tokens_and_routes_is_packed_exactly_once(sequences):
     routes, _ = padded([[route for _, route in one] for one in sequences])
     beginnings = {tuple(one[: t + 1]) for one in sequences for t in range(len(one))}
 
-    prefixes = common_prefixes(tokens, lengths, routes[:, :, None].astype(np.int16))
+    features = routes[:, :, None].astype(np.int16)
+    prefixes = common_prefixes(tokens, lengths, lambda row, reach: features[row, :reach])
     packing = pack(lengths[list(prefixes.order)], np.array(prefixes.shared), tokens.shape[1])
 
     assert sorted(range(len(sequences))) == sorted(prefixes.order)

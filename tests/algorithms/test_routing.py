@@ -11,11 +11,11 @@ from hypothesis.extra.numpy import arrays
 from data_schemas.rollouts import MISSING_ROUTE, RouterTrace
 from data_schemas.routing import Routing
 from tasks.algorithms.routing import (
+    Traces,
     check_trace,
     disagreement,
     gate_weights,
     missing_rows,
-    pad_traces,
     replayed_choice,
 )
 from tasks.errors import DataError
@@ -104,8 +104,17 @@ def test_a_repeated_expert_is_found_wherever_it_stands(experts):
         check_trace(RouterTrace(experts), len(experts) + 1, num_experts=10)
 
 
+def test_routes_that_were_checked_where_they_were_recorded_are_only_counted_again():
+    checked = RouterTrace(np.zeros((3, 1, 2), np.uint8), digest="of another rank")
+
+    check_trace(checked, 4, num_experts=10)
+    with pytest.raises(DataError, match=r"expected \[4, layers, k\]"):
+        check_trace(checked, 5, num_experts=10)
+
+
 def test_padding_a_trace_leaves_the_rest_to_the_native_router():
-    found = pad_traces([trace_of([[1, 2]]), None], num_tokens=3, num_layers=1, k=2)
+    recorded = trace_of([[1, 2]]).experts_TLK
+    found = Traces((recorded, None), num_layers=1, k=2).padded(3)
 
     assert [[1, 2], [-1, -1], [-1, -1]] == found[0, :, 0].tolist()
     assert (found[1] == MISSING_ROUTE).all()

@@ -40,7 +40,7 @@ from data_schemas.machine_settings import (
 )
 from data_schemas.rollouts import Rollout
 from tasks.algorithms.packing import pad_rows
-from tasks.algorithms.routing import pad_traces
+from tasks.algorithms.routing import Traces
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.engines.protocols import Request, RolloutEngine, Sampling, TokenBatch, Trainer
@@ -245,15 +245,12 @@ def training_batch(rollouts: Sequence[Rollout]) -> TokenBatch:
         tokens = np.concatenate([rollout.prompt_tokens, rollout.response_tokens])
         rows.append(torch.from_numpy(tokens.astype(np.int64)))
         masks.append(torch.arange(len(tokens)) >= len(rollout.prompt_tokens))
-    tokens_NT, traces = pad_rows(rows, 0), [rollout.trace for rollout in rollouts]
-    first = traces[0]
-    assert first is not None
-    layers, k = first.experts_TLK.shape[1:]
+    traces = tuple(rollout.trace.experts_TLK for rollout in rollouts if rollout.trace is not None)
     return TokenBatch(
-        tokens_NT=tokens_NT,
+        tokens_NT=pad_rows(rows, 0),
         lengths_N=torch.tensor([len(row) for row in rows]),
         response_NT=pad_rows(masks, False),
-        experts_NTLK=torch.from_numpy(pad_traces(traces, tokens_NT.shape[1], layers, k)),
+        experts_NTLK=Traces(traces, *traces[0].shape[1:]),
         columns={},
     )
 

@@ -115,7 +115,7 @@ def test_a_training_batch_holds_the_rollouts_and_their_routes(model):
     assert np.array_equal(
         np.concatenate([first.prompt_tokens, first.response_tokens]), batch.tokens_NT[0, :size]
     )
-    assert np.array_equal(first.trace.experts_TLK, batch.experts_NTLK[0, : size - 1])
+    assert np.array_equal(first.trace.experts_TLK, batch.experts_NTLK.of_sequences[0])
 
 
 @pytest.mark.skipif(find_spec("vllm") is not None, reason="Megatron wants a process of its own")

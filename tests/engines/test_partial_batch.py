@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
+from tasks.algorithms.routing import missing_rows
 from tasks.engines.partial_batch import Share, outline
 from tasks.errors import EngineError
-from tests.engines.trainer_megatron.batches import random_batch
+from tests.engines.trainer_megatron.batches import as_recorded, grouped_batch, random_batch
 
 
 def held(batch, share):
@@ -74,3 +76,31 @@ def test_what_is_not_held_is_refused_by_number(rows, layers, message):
 
     with pytest.raises(EngineError, match=message):
         share.select(torch.tensor(rows), layers)
+
+
+@pytest.mark.parametrize("layers", [None, (1,), (1, 0), (0, 1), ()])
+@pytest.mark.parametrize("make", [random_batch, grouped_batch])
+def test_routes_kept_as_recorded_are_those_of_one_tensor(make, layers):
+    batch, recorded = make(), as_recorded(make())
+    rows = torch.tensor([5, 0, 2])
+    one, other = batch.select(rows, layers), recorded.select(rows, layers)
+
+    assert batch.route_shape == recorded.route_shape
+    assert batch.prefixes == recorded.prefixes
+    assert missing_rows(batch.experts_NTLK, batch.lengths_N) == missing_rows(
+        recorded.experts_NTLK, recorded.lengths_N
+    )
+    assert one.route_shape == other.route_shape
+    assert torch.equal(one.experts_NTLK, other.padded_routes_NTLK.long())
+    assert torch.equal(recorded.padded_routes_NTLK.long(), batch.experts_NTLK)
+
+
+def test_recorded_routes_are_not_copied_before_a_micro_batch_is_made():
+    batch = as_recorded(random_batch())
+    recorded = batch.experts_NTLK.of_sequences
+    update = batch.select(torch.tensor([1, 4]))
+    stage = update.select(torch.tensor([1]), (1,))
+
+    assert {np.dtype(np.uint8), np.dtype(np.int16)} == {one.dtype for one in recorded}
+    assert np.shares_memory(recorded[4], update.experts_NTLK.of_sequences[1])
+    assert np.shares_memory(recorded[4], stage.experts_NTLK.of_sequences[0])

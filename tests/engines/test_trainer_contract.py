@@ -106,7 +106,8 @@ def test_a_dense_model_is_trained_and_sampled_without_routes(opened, tiny_dense,
 
 
 def other_routes(batch) -> TokenBatch:
-    experts_NTLK = torch.where(batch.experts_NTLK >= 0, (batch.experts_NTLK + 3) % 8, -1)
+    recorded_NTLK = batch.padded_routes_NTLK
+    experts_NTLK = torch.where(recorded_NTLK >= 0, (recorded_NTLK + 3) % 8, -1)
     return TokenBatch(
         batch.tokens_NT, batch.lengths_N, batch.response_NT, experts_NTLK, batch.columns
     )
@@ -164,7 +165,7 @@ def test_a_temperature_flattens_the_distribution(opened, tiny_moe, batch):
 
 def test_native_routes_equal_the_recorded_ones_before_any_update(opened, tiny_moe, batch):
     scores = opened(tiny_moe).score(batch, temperature=1.0, record_routes=True)
-    recorded = batch.experts_NTLK
+    recorded = batch.padded_routes_NTLK
     present = (recorded >= 0).all(dim=3)
     same = scores.experts_NTLK.sort(dim=3).values == recorded.sort(dim=3).values
     real_NT = torch.arange(batch.tokens_NT.shape[1]) < batch.lengths_N[:, None]

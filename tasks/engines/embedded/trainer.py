@@ -233,8 +233,8 @@ class TorchTrainer:
         """Hidden states of the packed rows [M, H]."""
         batch, cells_M = micro.batch, micro.packing.cells_M
         device, routes = self._model.device, nullcontext()
-        if batch.experts_NTLK is not None:
-            experts_MLK = batch.experts_NTLK.flatten(0, 1)[cells_M].to(device)
+        if (experts_NTLK := batch.padded_routes_NTLK) is not None:
+            experts_MLK = experts_NTLK.flatten(0, 1)[cells_M].to(device)
             routes = replaying(self._model, experts_MLK.long())
         with routes, use_packed_attention(self._model):
             output = self._model.get_decoder()(

@@ -123,7 +123,7 @@ class MicroBatch:
         Padding rows name K different experts: a token that names one twice would have less
         than its share of rows in a fused permutation.
         """
-        experts_NTLK = self.batch.experts_NTLK
+        experts_NTLK = self.batch.padded_routes_NTLK
         if experts_NTLK is None:
             return None
         num_layers, k = experts_NTLK.shape[2:]

@@ -280,8 +280,9 @@ def _score(trainer: Trainer, batch: TokenBatch, *, record_routes: bool = False) 
 def _differing(own: TokenScores, batch: TokenBatch) -> torch.Tensor:
     """Return [N, T-1, L]: True where the experts that predict a response token differ."""
     assert own.experts_NTLK is not None
-    assert batch.experts_NTLK is not None
-    recorded_NTLK, native_NTLK = batch.experts_NTLK[:, :-1], own.experts_NTLK[:, :-1]
+    recorded_NTLK = batch.padded_routes_NTLK
+    assert recorded_NTLK is not None
+    recorded_NTLK, native_NTLK = recorded_NTLK[:, :-1], own.experts_NTLK[:, :-1]
     known_NTL = (recorded_NTLK != MISSING_ROUTE).all(dim=3)
     same_NTL = (native_NTLK.sort(dim=3).values == recorded_NTLK.sort(dim=3).values).all(dim=3)
     return ~same_NTL & known_NTL & batch.response_NT[:, 1:, None]

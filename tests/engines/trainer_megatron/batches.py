@@ -1,9 +1,13 @@
 """Random batches with routes to replay, for trainers of small random models."""
 
+from dataclasses import replace
+
+import numpy as np
 import torch
 
 from data_schemas.rollouts import MISSING_ROUTE
 from tasks.algorithms.packing import pad_rows
+from tasks.algorithms.routing import Traces
 from tasks.engines.protocols import TokenBatch
 
 MISSING = (0, 3)
@@ -75,10 +79,20 @@ def grouped_batch(*, vocab: int = 300) -> TokenBatch:
     )
 
 
+def as_recorded(batch: TokenBatch) -> TokenBatch:
+    """The batch with routes as rollout engines record them: uint8 where no row is missing."""
+    assert isinstance(batch.experts_NTLK, torch.Tensor)
+    traces = []
+    for experts_TLK, length in zip(batch.experts_NTLK.numpy(), batch.lengths_N, strict=True):
+        fed_TLK = experts_TLK[: length - 1]
+        traces.append(fed_TLK.astype(np.int16 if (fed_TLK == MISSING_ROUTE).any() else np.uint8))
+    return replace(batch, experts_NTLK=Traces(tuple(traces), *batch.experts_NTLK.shape[2:]))
+
+
 def beginnings(batch: TokenBatch) -> int:
     """Number of different beginnings of sequences in tokens and routes: rows to be computed."""
     units = batch.tokens_NT[:, :, None]
-    if batch.experts_NTLK is not None:
-        units = torch.cat([units, batch.experts_NTLK.flatten(2)], dim=2)
+    if (routes_NTLK := batch.padded_routes_NTLK) is not None:
+        units = torch.cat([units, routes_NTLK.flatten(2)], dim=2)
     rows = [one[:length].tolist() for one, length in zip(units, batch.lengths_N, strict=True)]
     return len({str(row[: t + 1]) for row in rows for t in range(len(row))})

@@ -60,7 +60,8 @@ def test_packed_scores_are_those_of_the_embedded_trainer_but_for_rounding(opened
 
 
 def test_other_routes_are_replayed_too(opened, tiny_moe, batch):
-    moved_NTLK = torch.where(batch.experts_NTLK >= 0, (batch.experts_NTLK + 3) % 8, -1)
+    recorded_NTLK = batch.padded_routes_NTLK
+    moved_NTLK = torch.where(recorded_NTLK >= 0, (recorded_NTLK + 3) % 8, -1)
     moved = TokenBatch(
         batch.tokens_NT, batch.lengths_N, batch.response_NT, moved_NTLK, batch.columns
     )

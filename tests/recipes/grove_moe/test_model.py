@@ -81,7 +81,8 @@ def test_adjugates_follow_replayed_routes(rollouts, trainer):
         block.chunk_experts.register_forward_hook(see)
         block.gate.weight.data.neg_()
     trainer.score(batch, temperature=1.0)
-    recorded_LMK = batch.experts_NTLK[batch.experts_NTLK[..., 0, 0] >= 0].movedim(1, 0)
+    routes_NTLK = batch.padded_routes_NTLK
+    recorded_LMK = routes_NTLK[routes_NTLK[..., 0, 0] >= 0].movedim(1, 0)
 
     assert len(seen) == len(blocks)
     for groups_MK, recorded_MK in zip(seen, recorded_LMK, strict=True):

@@ -87,7 +87,7 @@ def test_the_update_has_the_bare_prompt_and_no_route_of_another_one(settings, gr
     batch = build(settings, [group])
 
     assert [[1, 2, 0, 1, 2, 3]] * 4 == batch.tokens.tokens_NT.tolist()
-    missing_N = (batch.tokens.experts_NTLK[:, :5] == -1).flatten(1).all(dim=1)
+    missing_N = (batch.tokens.padded_routes_NTLK[:, :5] == -1).flatten(1).all(dim=1)
     assert [True, True, False, False] == missing_N.tolist()
 
 

@@ -239,8 +239,7 @@ def test_mismatch_is_of_response_tokens_before_any_update(settings, entry):
 def test_routes_are_compared_only_where_both_sides_have_them(settings, entry):
     off = settings.model_copy(update={"router_replay": RouterReplay.OFF})
     without, batch = build(off, [entry([1.0, 0.0])]), build(settings, [entry([1.0, 0.0])])
-    recorded_NTLK = batch.tokens.experts_NTLK
-    native_NTLK = recorded_NTLK.to(torch.int16).clone()
+    native_NTLK = batch.tokens.padded_routes_NTLK
     real_NT = native_NTLK[:, :, 0, 0] != MISSING_ROUTE
     first = real_NT.nonzero()[0]
     native_NTLK[first[0], first[1]] += 5
