@@ -6,7 +6,7 @@ pipeline stage sees any: the calls of all ranks are merged by the sequences' num
 Letters: M sequences of a micro-batch, T tokens.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -26,6 +26,11 @@ class LossCall:
     logprobs_MT: torch.Tensor
     value: torch.Tensor
     metrics: Mapping[str, float]
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The same on every rank that has the micro-batch."""
+        return tuple(self.rows_M.tolist())
 
 
 @dataclass(slots=True)
@@ -48,15 +53,3 @@ class RecordingLoss:
         )
         self.calls.append(call)
         return value, metrics
-
-    def add(self, calls: Iterable[LossCall]) -> None:
-        """Add calls of other ranks, each micro-batch once."""
-        known = {_key(call) for call in self.calls}
-        for call in calls:
-            if _key(call) not in known:
-                known.add(_key(call))
-                self.calls.append(call)
-
-
-def _key(call: LossCall) -> tuple[int, ...]:
-    return tuple(call.rows_M.tolist())

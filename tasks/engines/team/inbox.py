@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from data_schemas.rollouts import Rollout
 from tasks.engines.request_queue import Room
-from tasks.engines.team import wire
+from tasks.engines.team import payloads
 from tasks.engines.team.member import Member
 from tasks.errors import EngineError
 
@@ -69,7 +69,7 @@ class Inbox:
 
     def _receive(self, place: int, sender: int) -> None:
         try:
-            while (item := wire.recv(sender, self._member.rollouts)) is not None:
+            while (item := payloads.recv(sender, self._member.rollouts)) is not None:
                 if isinstance(item, Room):
                     self._ask(place, item)
                     continue

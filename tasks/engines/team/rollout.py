@@ -8,7 +8,8 @@ keyed by its name, so the responses do not depend on the replica.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -16,17 +17,18 @@ from numpy.typing import NDArray
 
 from data_schemas.machine_settings import Precision
 from data_schemas.rollouts import Rollout
+from tasks.algorithms.routing import check_trace, route_digest
 from tasks.algorithms.scheduling import assign, longest_first
 from tasks.engines.protocols import EngineCounters, Request, RolloutEngine, Sampling
 from tasks.engines.request_queue import QueueingEngine
-from tasks.engines.team import wire
+from tasks.engines.team import payloads
 from tasks.engines.team.controller import Channel, Controller
 from tasks.engines.team.inbox import Inbox
 from tasks.engines.team.member import Member
 from tasks.engines.team.shared_queue import Replicas, queue_of_controller, queue_of_worker
 from tasks.engines.team.trainer import TeamWeights
 from tasks.engines.weight_sync import Outgoing
-from tasks.errors import EngineError
+from tasks.errors import DataError, EngineError
 
 REPLICA_TOLERANCE = {
     Precision.FP32: 1e-4,
@@ -73,9 +75,10 @@ class Generate:
                     part = queue_of_worker(member, ranks[0], self.samples, self.sampling.enough)
                 for rollout in engine.generate(part, self.sampling) if part else ():
                     if rank == ranks[0]:
-                        wire.send(rollout, 0, member.rollouts)
+                        found = checked(rollout, engine.num_experts)
+                        payloads.send(found, 0, member.rollouts)
                 if rank == ranks[0] > 0:
-                    wire.send(None, 0, member.rollouts)
+                    payloads.send(None, 0, member.rollouts)
                     return engine.counters
         return None
 
@@ -117,7 +120,8 @@ class ReceiveWeights:
     version: int
 
     def execute(self, member: Member) -> str | None:
-        weights = wire.broadcast_weights(member.commands)
+        # Named tensors one by one, until there is None.
+        weights = iter(partial(payloads.receive_broadcast, member.commands), None)
         return _load_weights(member.engines.get(self.number), weights, self.version)
 
 
@@ -290,9 +294,9 @@ class TeamRollout:
     ) -> Iterator[tuple[str, torch.Tensor]]:
         """Yield tensors for this rank's engine after broadcasting each to all other ranks."""
         for item in weights:
-            wire.broadcast(item, self._controller.member.commands)
+            payloads.broadcast(item, self._controller.member.commands)
             yield item
-        wire.broadcast(None, self._controller.member.commands)
+        payloads.broadcast(None, self._controller.member.commands)
 
     def _compare(self, rank: int, theirs: NDArray[np.float32], ours: NDArray[np.float32]) -> None:
         gap = float(np.minimum(np.abs(theirs - ours), 1.0).mean())
@@ -310,6 +314,22 @@ def _merged(mine: Iterator[Rollout], inbox: Inbox) -> Iterator[Rollout]:
         yield rollout
         yield from inbox.take_arrived()
     yield from inbox.remaining()
+
+
+def checked(rollout: Rollout, num_experts: int) -> Rollout:
+    """Check and hash the routes of a rollout where they were recorded: rank 0 does neither.
+
+    Raises:
+        EngineError: the routes are impossible.
+    """
+    trace = rollout.trace
+    if trace is None:
+        return rollout
+    try:
+        check_trace(trace, len(trace.experts_TLK) + 1, num_experts)
+    except DataError as error:
+        raise EngineError(f"the rollout engine recorded impossible routes: {error}") from error
+    return replace(rollout, trace=replace(trace, digest=route_digest(trace)))
 
 
 def spread_requests(

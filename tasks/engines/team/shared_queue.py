@@ -9,7 +9,7 @@ from functools import partial
 
 from tasks.engines.protocols import Request
 from tasks.engines.request_queue import Ending, Room, deal
-from tasks.engines.team import wire
+from tasks.engines.team import payloads
 from tasks.engines.team.member import Member
 from tasks.errors import EngineError
 
@@ -132,12 +132,10 @@ def queue_of_worker(member: Member, representative: int, samples: int, enough: i
 
     def ask(room: Room) -> None:
         if member.rank_info.rank == representative:
-            wire.send(room, 0, member.rollouts)
+            payloads.send(room, 0, member.rollouts)
 
     def share() -> Share:
-        reply = wire.recv(0, member.rollouts)
-        assert isinstance(reply, Share)
-        return reply
+        return Share(*payloads.recv(0, member.rollouts))
 
     return SharedQueue(samples, ask, share, always=enough > 0)
 
@@ -151,7 +149,7 @@ def queue_of_controller(
     def answer(replica: int, share: Share) -> None:
         for rank in replicas[replica]:
             if rank:
-                wire.send(share, rank, member.rollouts)
+                payloads.send((share.requests, share.last, share.over), rank, member.rollouts)
             else:
                 mine.put(share)
 

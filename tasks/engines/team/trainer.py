@@ -17,7 +17,7 @@ from data_schemas.rl_settings import AuxiliarySettings
 from tasks.engines.loss_calls import LossCall, RecordingLoss
 from tasks.engines.partial_batch import AnyBatch, Share, SharingTrainer, outline
 from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores, Trainer
-from tasks.engines.team import wire
+from tasks.engines.team import payloads
 from tasks.engines.team.controller import Controller
 from tasks.engines.team.member import Member
 
@@ -50,7 +50,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An optimizer step; the reply is this rank's loss calls."""
+    """An optimizer step; the ranks that speak then send their loss calls."""
 
     number: int
     batch: AnyBatch
@@ -59,7 +59,7 @@ class Update:
     learning_rate: float
     auxiliary: AuxiliarySettings
 
-    def execute(self, member: Member) -> Sequence[LossCall]:
+    def execute(self, member: Member) -> None:
         trainer = member.trainers[self.number]
         trainer.update(
             _receive_part(self.batch, trainer, member),
@@ -68,7 +68,9 @@ class Update:
             learning_rate=self.learning_rate,
             auxiliary=self.auxiliary,
         )
-        return self.loss.calls if isinstance(self.loss, RecordingLoss) else []
+        if isinstance(self.loss, RecordingLoss):
+            with member.failures.name_failed_rank():
+                _send_calls(self.loss.calls, member.commands)
 
 
 def _receive_part(batch: AnyBatch, trainer: Trainer, member: Member) -> TokenBatch:
@@ -88,17 +90,39 @@ def _receive_part(batch: AnyBatch, trainer: Trainer, member: Member) -> TokenBat
 
 def _receive_share(share: Share, group: dist.ProcessGroup) -> tuple[TokenBatch, ...]:
     """Request a share and receive its buckets, via the first rank that has the same share."""
-    wire.gather(share, group)
+    payloads.send(share, 0, group)
     rank = dist.get_rank(group)
-    first, *others = _ranks_sharing(wire.receive_broadcast(group), rank)
+    parties = payloads.receive_broadcast(group)
+    first, *others = next(ranks for ranks in parties if rank in ranks)
     held = []
     for _ in share.buckets:
-        part = wire.recv(0 if rank == first else first, group)
-        assert isinstance(part, TokenBatch)
+        part = payloads.recv(0 if rank == first else first, group)
         for other in others if rank == first else ():
-            wire.send(part, other, group)
+            payloads.send(part, other, group)
         held.append(part)
     return tuple(held)
+
+
+def _send_calls(calls: Sequence[LossCall], group: dist.ProcessGroup) -> None:
+    """Name this rank's loss calls to the controller; send those that it asks for."""
+    payloads.send([call.key for call in calls], 0, group)
+    for place in payloads.receive_broadcast(group)[dist.get_rank(group)]:
+        payloads.send(calls[place], 0, group)
+
+
+def _receive_calls(loss: RecordingLoss, group: dist.ProcessGroup) -> None:
+    """Add the calls of the other ranks, each micro-batch from the first rank that has it."""
+    known = {call.key for call in loss.calls}
+    asked: list[list[int]] = [[]]
+    for rank in range(1, dist.get_world_size(group)):
+        asked.append([])
+        for place, key in enumerate(payloads.recv(rank, group)):
+            if key not in known:
+                known.add(key)
+                asked[rank].append(place)
+    payloads.broadcast(asked, group)
+    for rank, places in enumerate(asked):
+        loss.calls.extend(payloads.recv(rank, group) for _ in places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +213,7 @@ class TeamTrainer:
         command = Update(
             self.number, self._outline_for_ranks(batch), loss, temperature, learning_rate, auxiliary
         )
-        with self._controller.commands.together(command) as replies:
+        with self._controller.commands.together(command):
             self._send_shares(batch)
             metrics = self.local.update(
                 batch,
@@ -198,10 +222,8 @@ class TeamTrainer:
                 learning_rate=learning_rate,
                 auxiliary=auxiliary,
             )
-        if isinstance(loss, RecordingLoss):
-            for calls in replies:
-                assert isinstance(calls, Sequence)
-                loss.add(calls)
+            if isinstance(loss, RecordingLoss):
+                _receive_calls(loss, self._controller.member.commands)
         return metrics
 
     def _outline_for_ranks(self, batch: TokenBatch) -> AnyBatch:
@@ -217,14 +239,13 @@ class TeamTrainer:
             return
         group = self._controller.member.commands
         ranks_of: dict[Share, list[int]] = {}
-        for rank, share in enumerate(wire.gather(None, group)[1:], start=1):
-            assert isinstance(share, Share)
-            ranks_of.setdefault(share, []).append(rank)
-        wire.broadcast(list(ranks_of.values()), group)
+        for rank in range(1, dist.get_world_size(group)):
+            ranks_of.setdefault(payloads.recv(rank, group), []).append(rank)
+        payloads.broadcast(list(ranks_of.values()), group)
         for share, (first, *_) in ranks_of.items():
             for bucket in share.buckets:
                 rows = torch.tensor(bucket, dtype=torch.int64)
-                wire.send(batch.select(rows, share.layers), first, group)
+                payloads.send(batch.select(rows, share.layers), first, group)
 
     def weights(self) -> "TeamWeights":
         """The policy's tensors under Hugging Face names."""
@@ -251,12 +272,6 @@ class TeamTrainer:
             return
         with self._controller.commands.together(Close(self.number)):
             self.local.close()
-
-
-def _ranks_sharing(parties: object, rank: int) -> list[int]:
-    """The ranks with the same share as a rank."""
-    assert isinstance(parties, list)
-    return next(ranks for ranks in parties if rank in ranks)
 
 
 class TeamWeights(Iterator[tuple[str, torch.Tensor]]):

@@ -1,4 +1,4 @@
-"""Send objects between ranks: pickled, except for tensors, which are sent directly.
+"""Send commands between ranks: pickled, except for tensors, which are sent directly.
 
 All processes belong to one stage, started by one agent from one image, so unpickled data comes from
 the same code. No schema takes the place of pickle: a command holds code, such as a loss of a
@@ -8,7 +8,7 @@ user's own.
 import io
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -53,16 +53,6 @@ def receive_broadcast(group: dist.ProcessGroup) -> object:
     return _read(partial(dist.broadcast, src=0, group=group))
 
 
-def send(item: object, rank: int, group: dist.ProcessGroup) -> None:
-    """Send an object to one rank."""
-    _write(item, partial(dist.send, dst=rank, group=group))
-
-
-def recv(source: int, group: dist.ProcessGroup) -> object:
-    """Wait for the next object that a rank sends to this one."""
-    return _read(partial(dist.recv, src=source, group=group))
-
-
 def gather(item: object, group: dist.ProcessGroup) -> list[object]:
     """Gather small objects of all ranks on rank 0, in rank order; [] on every other rank."""
     if dist.get_rank(group) > 0:
@@ -71,13 +61,6 @@ def gather(item: object, group: dist.ProcessGroup) -> list[object]:
     items: list[object] = [None] * dist.get_world_size(group)
     dist.gather_object(item, items, dst=0, group=group)
     return items
-
-
-def broadcast_weights(group: dist.ProcessGroup) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield named tensors that rank 0 sends one by one, until it sends None."""
-    while (item := receive_broadcast(group)) is not None:
-        assert isinstance(item, tuple)
-        yield item
 
 
 def _write(item: object, carry: _Carry) -> None:

@@ -6,6 +6,7 @@ Letters: N sequences, T tokens, L MoE layers, K experts per token.
 from dataclasses import dataclass, fields, is_dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 
 from tasks.engines.partial_batch import AnyBatch, Share
@@ -61,6 +62,8 @@ def memory(item: object) -> int:
     """Bytes behind the tensors of a batch."""
     if isinstance(item, torch.Tensor):
         return item.untyped_storage().nbytes()
+    if isinstance(item, np.ndarray):
+        return item.nbytes
     if is_dataclass(item):
         return sum(memory(getattr(item, field.name)) for field in fields(item))
     if isinstance(item, tuple):

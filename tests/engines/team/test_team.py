@@ -6,16 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, RolloutKind, TrainerKind
 from data_schemas.rl_settings import EngineSettings
+from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from tasks.engines.protocols import Request
 from tasks.engines.select import require_fit
 from tasks.engines.team.controller import current
 from tasks.engines.team.rank_info import replicas
-from tasks.engines.team.rollout import spread_requests
-from tasks.errors import SettingsError
+from tasks.engines.team.rollout import checked, spread_requests
+from tasks.errors import EngineError, SettingsError
 
 SCRIPT = Path(__file__).with_name("scenarios.py")
 
@@ -254,6 +256,22 @@ def test_without_a_forecast_requests_are_spread_by_their_samples():
     parts = spread_requests(requests([1.0] * 5, [2] * 5), 3)
 
     assert [2, 2, 1] == [len(part) for part in parts]
+
+
+def rollout_of(experts):
+    nothing = np.zeros(2, np.float32)
+    tokens = nothing.astype(np.int32)
+    trace = RouterTrace(np.array(experts, np.uint8))
+    return Rollout("p", 0, tokens[:1], tokens, nothing, trace, StopReason.END, 0)
+
+
+def test_a_rank_checks_and_hashes_the_routes_that_it_recorded():
+    one, other = rollout_of([[[1, 2]], [[3, 0]]]), rollout_of([[[1, 2]], [[0, 3]]])
+    digests = {checked(rollout, 4).trace.digest for rollout in (one, other, one)}
+
+    assert [64, 64] == list(map(len, digests))
+    with pytest.raises(EngineError, match="impossible routes: trace repeats an expert"):
+        checked(rollout_of([[[1, 2]], [[3, 3]]]), 4)
 
 
 def test_replicas_are_consecutive_ranks_or_one_per_node():
