@@ -8,31 +8,53 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from tasks.algorithms.routing import route_digest
 from tasks.errors import DataError
 from tasks.store.files import canonical_json
 
+Arrays = Mapping[str, NDArray | list[NDArray]]
+"""By name; a list is one array in parts, end to end."""
 _META = "meta.json"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def pack(arrays: Mapping[str, NDArray], meta: Any) -> bytes:
+def pack(arrays: Arrays, meta: Any) -> bytes:
     """Write arrays and a JSON value into one file of deterministic bytes."""
     out = io.BytesIO()
+    pack_into(out, arrays, meta)
+    return out.getvalue()
+
+
+def pack_into(out: IO[bytes], arrays: Arrays, meta: Any) -> None:
+    """Write what `pack` returns, part by part: the routes of a step may be tens of GB."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(arrays):
-            member = io.BytesIO()
-            np.lib.format.write_array(
-                member, np.ascontiguousarray(arrays[name]), allow_pickle=False
+            array = arrays[name]
+            parts = array if isinstance(array, list) else [array]
+            dtype = np.result_type(*parts)
+            rows = sum(map(len, parts))
+            head = io.BytesIO()
+            np.lib.format.write_array_header_1_0(
+                head,
+                {
+                    "descr": np.lib.format.dtype_to_descr(dtype),
+                    "fortran_order": False,
+                    "shape": (rows, *parts[0].shape[1:]),
+                },
             )
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy", _EPOCH), member.getvalue())
+            member = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
+            member.file_size = head.tell() + dtype.itemsize * sum(part.size for part in parts)
+            with archive.open(member, "w") as stream:
+                stream.write(head.getbuffer())
+                for part in parts:
+                    stream.write(np.ascontiguousarray(part, dtype).data)
         archive.writestr(zipfile.ZipInfo(_META, _EPOCH), canonical_json(meta))
-    return out.getvalue()
 
 
 def unpack(data: bytes) -> tuple[dict[str, NDArray], Any]:
@@ -56,21 +78,22 @@ def unpack(data: bytes) -> tuple[dict[str, NDArray], Any]:
 
 
 def rollout_arrays(
-    rollouts: Sequence[Rollout],
-) -> tuple[dict[str, NDArray], list[dict[str, Any]]]:
+    rollouts: Sequence[Rollout], *, with_routes: bool = True
+) -> tuple[dict[str, NDArray | list[NDArray]], list[dict[str, Any]]]:
     """Long arrays of all sequences end to end, and a JSON row per rollout.
 
-    Traces must all have the same [., L, K], or be missing.
+    Traces must all have the same [., L, K], or be missing. Without their routes they are digests.
     """
-    traces = [rollout.trace.experts_TLK for rollout in rollouts if rollout.trace is not None]
-    arrays = {
+    recorded = [rollout.trace for rollout in rollouts if rollout.trace is not None]
+    traces = [one.experts_TLK for one in recorded if with_routes and one.experts_TLK.shape[1]]
+    arrays: dict[str, NDArray | list[NDArray]] = {
         "prompt_tokens": _concatenate([rollout.prompt_tokens for rollout in rollouts], np.int32),
         "response_tokens": _concatenate(
             [rollout.response_tokens for rollout in rollouts], np.int32
         ),
         "logprobs": _concatenate([rollout.logprobs for rollout in rollouts], np.float32),
         # int16 where any trace has missing rows, else uint8.
-        "traces": np.concatenate(traces) if traces else np.empty((0, 0, 0), np.uint8),
+        "traces": list(traces) or np.empty((0, 0, 0), np.uint8),
     }
     if any(rollout.sampled is not None for rollout in rollouts):
         masks = [
@@ -95,6 +118,7 @@ def rollout_arrays(
             "reused": rollout.reused,
         }
         | ({"earlier": rollout.earlier} if rollout.earlier else {})
+        | _routes_out(rollout.trace, with_routes=with_routes)
         | _shaping_out(rollout)
         for rollout in rollouts
     ]
@@ -109,7 +133,10 @@ def rollouts_of(arrays: Mapping[str, NDArray], rows: Sequence[Mapping[str, Any]]
         trace = None
         if row["rows"] >= 0:
             dtype = np.int16 if row["signed"] else np.uint8
-            trace = RouterTrace(arrays["traces"][traces.next(row["rows"])].astype(dtype))
+            if "routes" in row:
+                trace = RouterTrace(np.empty((row["rows"], 0, 0), dtype), row["routes"])
+            else:
+                trace = RouterTrace(arrays["traces"][traces.next(row["rows"])].astype(dtype))
         rollouts.append(
             Rollout(
                 problem_id=row["problem_id"],
@@ -131,6 +158,13 @@ def rollouts_of(arrays: Mapping[str, NDArray], rows: Sequence[Mapping[str, Any]]
             )
         )
     return rollouts
+
+
+def _routes_out(trace: RouterTrace | None, *, with_routes: bool) -> dict[str, Any]:
+    """Say the digest of routes that are not written, or were not read."""
+    if trace is None or (with_routes and trace.experts_TLK.shape[1]):
+        return {}
+    return {"routes": route_digest(trace)}
 
 
 def _mask(arrays: Mapping[str, NDArray], response: slice) -> NDArray[np.bool_] | None:

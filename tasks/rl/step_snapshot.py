@@ -15,7 +15,9 @@ Letters: N sequences, T tokens, L MoE layers, K experts per token, C calls of th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,14 +35,18 @@ from tasks.errors import DataError
 from tasks.rl import codec, state
 from tasks.rl.batch import StepBatch
 from tasks.rl.groups import CollectedGroup
-from tasks.store.files import write_bytes
+from tasks.store.files import write_stream
 
 FOLDER = "snapshots"
 NEWEST = 3
 """Number of most recent snapshots that are kept, for the analysis of a bad step."""
 EVERY = 20
 """Steps between two snapshots that are never removed. A step of the embedded default is about 1 MB,
-so a phase of 40 steps leaves about 4 MB; at 4096 responses of 32k tokens a step is about 10 GB."""
+so a phase of 40 steps leaves about 4 MB; at 4096 responses of 32k tokens a step is 40 to 110 GB,
+most of it routes."""
+ROUTE_BYTES = 2**30
+"""If a step has more of routes, only snapshots that are never removed have them, the others have
+their digests. Nothing that `replay` repeats is computed from routes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +227,17 @@ def ratio_scores(snapshot: StepSnapshot) -> TokenScores:
 
 def encode(snapshot: StepSnapshot) -> bytes:
     """Pack a snapshot into one file of deterministic bytes."""
+    return codec.pack(*_parts(snapshot))
+
+
+def _parts(snapshot: StepSnapshot) -> tuple[codec.Arrays, dict[str, Any]]:
+    """Arrays and JSON of a snapshot's file."""
     rollouts: list[Rollout] = []
     groups = [state.group_out(entry, rollouts) for entry in snapshot.groups]
-    arrays, rows = codec.rollout_arrays(rollouts)
+    traces = [one.trace.experts_TLK for one in rollouts if one.trace is not None]
+    few = sum(one.nbytes for one in traces) <= ROUTE_BYTES
+    with_routes = few or snapshot.step % EVERY == 0
+    arrays, rows = codec.rollout_arrays(rollouts, with_routes=with_routes)
     problems = {entry.group.problem.id: entry.group.problem for entry in snapshot.groups}
     meta = {
         "settings": snapshot.settings.model_dump(mode="json"),
@@ -244,7 +258,7 @@ def encode(snapshot: StepSnapshot) -> bytes:
         meta["blend"] = asdict(snapshot.blend)
     parts = {"rollouts": arrays, "inputs": snapshot.inputs, "outputs": snapshot.outputs}
     named = {f"{part}/{name}": array for part, of in parts.items() for name, array in of.items()}
-    return codec.pack(named, meta)
+    return named, meta
 
 
 def decode(data: bytes) -> StepSnapshot:
@@ -275,7 +289,9 @@ def decode(data: bytes) -> StepSnapshot:
 
 def write_snapshot(folder: Path, snapshot: StepSnapshot) -> None:
     """Write a step's snapshot into the phase's folder; remove those no longer needed."""
-    write_bytes(folder / FOLDER / name_of(snapshot.step), encode(snapshot))
+    arrays, meta = _parts(snapshot)
+    path = folder / FOLDER / name_of(snapshot.step)
+    write_stream(path, partial(codec.pack_into, arrays=arrays, meta=meta))
     wanted = {path.name for path in find_snapshots(folder, snapshot.step)}
     for path in (folder / FOLDER).glob("[0-9]*.npz"):
         if path.name not in wanted and int(path.stem) <= snapshot.step:

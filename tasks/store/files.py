@@ -13,9 +13,10 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from pydantic import BaseModel
 
@@ -59,6 +60,13 @@ def canonical_json(value: object) -> bytes:
 def write_bytes(path: Path, payload: bytes) -> None:
     """Write a file atomically: after a crash it has its old content or its new content."""
     with _temporary_file(path, payload) as temporary:
+        temporary.replace(path)
+    _sync(path.parent)
+
+
+def write_stream(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+    """Write a file of any size atomically, as `write_bytes`, from a function that streams it."""
+    with _temporary_file(path, write) as temporary:
         temporary.replace(path)
     _sync(path.parent)
 
@@ -197,14 +205,19 @@ def install_folder(temporary: Path, target: Path) -> None:
 
 
 @contextmanager
-def _temporary_file(path: Path, payload: bytes, mode: int = FILE_MODE) -> Iterator[Path]:
+def _temporary_file(
+    path: Path, payload: bytes | Callable[[IO[bytes]], None], mode: int = FILE_MODE
+) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with naming_a_full_disk(path.parent):
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with naming_a_full_disk(path.parent):
             with os.fdopen(handle, "wb") as stream:
-                stream.write(payload)
+                if isinstance(payload, bytes):
+                    stream.write(payload)
+                else:
+                    payload(stream)
                 stream.flush()
                 os.fchmod(stream.fileno(), mode)
                 os.fsync(stream.fileno())

@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 
 from data_schemas.graded import Band, GradedProblem
+from tasks.algorithms.routing import route_digest
 from tasks.errors import DataError
 from tasks.rl import step_snapshot
 from tasks.rl.codec import pack
 from tasks.rl.phase import finish, train
+from tasks.rl.replay.recompute import compare
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,29 @@ def test_reading_and_writing_again_gives_the_same_bytes(phase):
     path = phase.state / "snapshots" / step_snapshot.name_of(4)
 
     assert path.read_bytes() == step_snapshot.encode(step_snapshot.decode(path.read_bytes()))
+
+
+def test_routes_of_a_large_step_are_digests_but_in_the_snapshots_that_stay(phase, monkeypatch):
+    path = phase.state / "snapshots" / step_snapshot.name_of(4)
+    read = step_snapshot.decode(path.read_bytes())
+    kept = dataclasses.replace(read, gate=read.gate.model_copy(update={"step": 20}))
+    monkeypatch.setattr(step_snapshot, "ROUTE_BYTES", 100)
+    written = step_snapshot.encode(read)
+    small = step_snapshot.decode(written)
+    first, other = (one.groups[0].group.rollouts[0].rollout.trace for one in (read, small))
+
+    assert len(written) < len(path.read_bytes())
+    assert (len(first.experts_TLK), 0, 0) == other.experts_TLK.shape
+    assert route_digest(first) == other.digest
+    assert written == step_snapshot.encode(small)
+    assert {""} == {one.difference for one in compare(small)}
+    assert np.array_equal(
+        first.experts_TLK,
+        step_snapshot.decode(step_snapshot.encode(kept))
+        .groups[0]
+        .group.rollouts[0]
+        .rollout.trace.experts_TLK,
+    )
 
 
 def test_each_snapshot_starts_from_the_weights_of_the_previous_one(phase):
