@@ -106,6 +106,8 @@ class EngineCounters:
     """Tokens of prompts and responses in passes of `Sampling.exact`."""
     prompt_tokens: int = 0
     """Prefilled: prompt and earlier response, once per request, not per sample."""
+    preemptions: int = 0
+    """Times that a sequence lost its cache to others and was prefilled again, with what it had."""
     prefill_seconds: float = 0.0
     decode_seconds: float = 0.0
 

@@ -1,6 +1,7 @@
 # pyright: reportMissingImports=false
 """Counters of the engine's work, and its seconds divided into prefill and decoding."""
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from vllm.v1.metrics.stats import RequestStateStats
 from data_schemas.rollouts import Rollout
 from tasks.engines.protocols import EngineCounters
 
+LOGGER = logging.getLogger(__name__)
 Span = tuple[float, float]
 
 
@@ -42,18 +44,26 @@ class WorkCounters:
         between its first step and its first token count as prefill, known only at the end.
         """
         spans: list[Span] = []
-        waited = 0.0
+        waited, preemptions = 0.0, 0
         started = time.perf_counter()
         for answer in answers:
             waited += self._decoded(started)
             if isinstance(answer[1].metrics, RequestStateStats):
                 spans.append((answer[1].metrics.scheduled_ts, answer[1].metrics.first_token_ts))
+                preemptions += answer[1].metrics.num_preemptions
             yield answer
             started = time.perf_counter()
         waited += self._decoded(started)
         prefill = min(waited, union_length(spans))
+        if preemptions:
+            LOGGER.warning(
+                "vLLM's cache was full: sequences were preempted %d times and prefilled again; "
+                "raise layout.rollout_memory or layout.rollout_tensor",
+                preemptions,
+            )
         self.counters = replace(
             self.counters,
+            preemptions=self.counters.preemptions + preemptions,
             prefill_seconds=self.counters.prefill_seconds + prefill,
             decode_seconds=self.counters.decode_seconds - prefill,
         )
