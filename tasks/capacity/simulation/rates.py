@@ -41,6 +41,8 @@ class Efficiency:
     """Seconds of one node per response, if they are scored one by one (tasks/gym/README.md)."""
     hash_bytes_s: float = 1e9
     """Of one core: both sides of a weight sync hash all tensors (tasks/engines/weight_sync.py)."""
+    host_bytes_s: float = 1.2e9
+    """Assumed: of one process that copies tensors from a GPU into fresh memory, to hash them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +123,15 @@ def trainer_rates(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> tup
 def sync_seconds(plan: Plan, efficiency: Efficiency) -> float:
     """Derive the seconds of a weight sync: every rank receives all tensors, and hashes them.
 
-    Hashing runs beside the transfer, on the node's cores: once per receiving process, and once more
-    on the side that sends.
+    Every tensor is copied to the host between two transfers; rank 0 does so twice, as it sends and
+    as it receives. Hashing runs beside that, on the node's cores: once per receiving process, and
+    once more on the side that sends.
     """
     weights = element_bytes(plan.layout.precision) * plan.model.parameters
     receiving = plan.layout.dedicated_rollout_gpus or min(plan.gpus, NODE_GPUS)
     hashing = weights * (receiving + 1) / (NODE_CORES * efficiency.hash_bytes_s)
-    return max(weights / _link(plan.gpus), hashing)
+    copying = weights * (1 if plan.layout.dedicated_rollout_gpus else 2) / efficiency.host_bytes_s
+    return max(weights / _link(plan.gpus) + copying, hashing)
 
 
 def engine_rates(plan: Plan, efficiency: Efficiency) -> EngineRates:
