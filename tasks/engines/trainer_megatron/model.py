@@ -27,6 +27,8 @@ from tasks.engines.trainer_megatron.parallel import Ranks
 from tasks.engines.trainer_megatron.prefix_attention import PrefixAttention, SharedSeqParams
 from tasks.errors import SettingsError
 
+FAST_DEVICE = "cuda"
+"""Type of device whose layers are Transformer Engine's."""
 DTYPES = {
     Precision.FP32: torch.float32,
     Precision.BF16: torch.bfloat16,
@@ -123,7 +125,7 @@ def transformer_config(
 ) -> TransformerConfig:
     """Megatron's settings; what differs between CPU and GPU is kernels only."""
     dtype = DTYPES[layout.precision]
-    on_gpu = ranks.device.type == "cuda"
+    on_gpu = ranks.device.type == FAST_DEVICE
     recompute = (
         {"recompute_granularity": "full", "recompute_method": "uniform", "recompute_num_layers": 1}
         if layout.recompute
@@ -219,7 +221,7 @@ def _layers(config: TransformerConfig, ranks: Ranks) -> TransformerBlockSubmodul
 
 def _kernels(config: TransformerConfig, ranks: Ranks) -> TransformerBlockSubmodules:
     """The layers of this stage: Transformer Engine on a GPU, plain torch on a CPU."""
-    if ranks.device.type == "cuda":
+    if ranks.device.type == FAST_DEVICE:
         if importlib.util.find_spec("transformer_engine") is None:
             raise SettingsError(
                 "engines.trainer 'megatron' on a GPU needs Transformer Engine: build the "

@@ -13,7 +13,13 @@ from torch import distributed
 from data_schemas.machine_settings import LayoutSettings
 from data_schemas.rl_settings import AuxiliarySettings
 from tasks.engines.partial_batch import Share, outline
-from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
+from tasks.engines.protocols import (
+    PACKED_ROWS,
+    PADDING_ROWS,
+    TokenBatch,
+    TokenScores,
+    Trainer,
+)
 from tasks.engines.team.controller import current
 from tasks.engines.team.stage import in_team
 from tasks.engines.team.trainer import TeamTrainer
@@ -55,6 +61,11 @@ def overflowing(
     """The same, too large for gradients in fp16."""
     loss, metrics = weighted(logprobs_NT, batch)
     return 1e7 * loss, metrics
+
+
+def without_rows(metrics: dict[str, float]) -> dict[str, float]:
+    """Leave out how many rows a layout packs and pads."""
+    return {name: metrics[name] for name in metrics.keys() - {PACKED_ROWS, PADDING_ROWS}}
 
 
 def train(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> Trained:
