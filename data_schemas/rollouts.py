@@ -46,6 +46,19 @@ class RouterTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptSets:
+    """The tokens that truncated sampling (top-p, top-k) drew each response token from.
+
+    Sets of different sizes end to end, in the order of the response.
+    """
+
+    ids: NDArray[np.int32]
+    """Tokens of all sets; each set is in ascending order."""
+    counts: NDArray[np.int32]
+    """[R] size of every set; 0: the token is an environment's, nothing was drawn."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rollout:
     """One response to one prompt, with the policy versions that generated it."""
 
@@ -75,6 +88,8 @@ class Rollout:
     """What a recipe showed in its prompt, by numbers of its own; () = the problem's prompt."""
     bare_prompt: NDArray[np.int32] | None = None
     """The problem's own prompt, where the response is trained under that one."""
+    kept: KeptSets | None = None
+    """What truncated sampling drew from; None: from the whole vocabulary."""
 
     @property
     def trained_prompt(self) -> NDArray[np.int32]:

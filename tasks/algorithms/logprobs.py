@@ -1,10 +1,15 @@
 """Token log-probabilities and full-vocabulary entropies.
 
+Where truncated sampling drew from recorded sets, log-probabilities are over those (kept_sets.py).
+Entropies never are: over a set of one token they are 0, and what is scaled by them would collapse.
+
 Letters: R positions, H hidden size, V vocabulary.
 """
 
 import torch
 from torch.autograd.function import once_differentiable
+
+from tasks.algorithms.kept_sets import KeptTokens
 
 CHUNK_LOGITS = 2**24
 """Logits in memory at once, with and without gradient (64 MiB in float32)."""
@@ -18,15 +23,26 @@ def entropies(logits_RV: torch.Tensor, temperature: float) -> torch.Tensor:
 
 @torch.no_grad()
 def scores_from_hidden(
-    hidden_RH: torch.Tensor, head_VH: torch.Tensor, tokens_R: torch.Tensor, temperature: float
+    hidden_RH: torch.Tensor,
+    head_VH: torch.Tensor,
+    tokens_R: torch.Tensor,
+    temperature: float,
+    kept: KeptTokens | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probabilities and entropies [R], with at most CHUNK_LOGITS logits in memory."""
+    """Log-probabilities and entropies [R], with at most CHUNK_LOGITS logits in memory.
+
+    Args:
+        kept: sets [R] that the tokens were drawn from; None is the whole vocabulary.
+    """
     logprobs_R = hidden_RH.new_empty(len(tokens_R), dtype=torch.float32)
     entropy_R = torch.empty_like(logprobs_R)
     for part in _parts(len(tokens_R), len(head_VH)):
-        logprobs_RV = _distribution(hidden_RH[part], head_VH, temperature)
-        logprobs_R[part] = logprobs_RV.gather(1, tokens_R[part, None])[:, 0]
+        logits_RV = _logits(hidden_RH[part], head_VH, temperature)
+        logprobs_RV = torch.log_softmax(logits_RV, dim=1)
         entropy_R[part] = _entropy(logprobs_RV)
+        if kept is not None:
+            logprobs_RV = _over_sets(logits_RV, kept, part)
+        logprobs_R[part] = logprobs_RV.gather(1, tokens_R[part, None])[:, 0]
     return logprobs_R, entropy_R
 
 
@@ -37,6 +53,7 @@ def trainable_scores(
     temperature: float,
     *,
     with_entropy: bool,
+    kept: KeptTokens | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`scores_from_hidden` with gradient to hidden states and head.
 
@@ -44,32 +61,37 @@ def trainable_scores(
 
     Args:
         with_entropy: False skips the entropies and returns zeros for them.
+        kept: sets [R] that the tokens were drawn from; None is the whole vocabulary.
     """
-    return _HeadScores.apply(hidden_RH, head_VH, tokens_R, temperature, with_entropy)
+    given = hidden_RH, head_VH, tokens_R, temperature
+    if kept is None or not with_entropy:
+        return _HeadScores.apply(*given, with_entropy, kept)
+    return _HeadScores.apply(*given, False, kept)[0], _HeadScores.apply(*given, True, None)[1]
 
 
 class _HeadScores(torch.autograd.Function):
     """Scores of a language-model head with a hand-written gradient.
 
     With p the distribution, H its entropy, z the scaled logits and y the token:
-    d log p_y / dz = [y] - p, and dH / dz = -p (log p + H).
+    d log p_y / dz = [y] - p, and dH / dz = -p (log p + H). Over sets p is 0 outside, and so is the
+    gradient; there are then no entropies.
     """
 
     @staticmethod
-    def forward(ctx, hidden_RH, head_VH, tokens_R, temperature, with_entropy):
+    def forward(ctx, hidden_RH, head_VH, tokens_R, temperature, with_entropy, kept):
         logprobs_R = hidden_RH.new_empty(len(tokens_R), dtype=torch.float32)
         entropy_R = torch.zeros_like(logprobs_R)
         parts = _parts(len(tokens_R), len(head_VH))
         ctx.kept_RV = None
         for part in parts:
-            logprobs_RV = _distribution(hidden_RH[part], head_VH, temperature)
+            logprobs_RV = _distribution(hidden_RH, head_VH, temperature, kept, part)
             logprobs_R[part] = logprobs_RV.gather(1, tokens_R[part, None])[:, 0]
             if with_entropy:
                 entropy_R[part] = _entropy(logprobs_RV)
             if len(parts) == 1:
                 ctx.kept_RV = logprobs_RV
         ctx.save_for_backward(hidden_RH, head_VH, tokens_R, entropy_R)
-        ctx.temperature, ctx.with_entropy = temperature, with_entropy
+        ctx.temperature, ctx.with_entropy, ctx.kept = temperature, with_entropy, kept
         return logprobs_R, entropy_R
 
     @staticmethod
@@ -83,7 +105,7 @@ class _HeadScores(torch.autograd.Function):
         for part in _parts(len(tokens_R), len(head_VH)):
             logprobs_RV = kept_RV
             if logprobs_RV is None:
-                logprobs_RV = _distribution(hidden_RH[part], head_VH, ctx.temperature)
+                logprobs_RV = _distribution(hidden_RH, head_VH, ctx.temperature, ctx.kept, part)
             pull_R1 = slope_R[part, None]
             if ctx.with_entropy:
                 pull_RV = (logprobs_RV + entropy_R[part, None]) * entropy_slope_R[part, None]
@@ -96,7 +118,7 @@ class _HeadScores(torch.autograd.Function):
             logits_slope_RV = logits_slope_RV.to(head_VH.dtype)
             torch.mm(logits_slope_RV, head_VH, out=hidden_slope_RH[part])
             head_slope_VH.addmm_(logits_slope_RV.T, hidden_RH[part])
-        return hidden_slope_RH, head_slope_VH, None, None, None
+        return hidden_slope_RH, head_slope_VH, None, None, None, None
 
 
 def _parts(num_rows: int, vocabulary: int) -> list[slice]:
@@ -105,12 +127,29 @@ def _parts(num_rows: int, vocabulary: int) -> list[slice]:
 
 
 def _distribution(
-    hidden_RH: torch.Tensor, head_VH: torch.Tensor, temperature: float
+    hidden_RH: torch.Tensor,
+    head_VH: torch.Tensor,
+    temperature: float,
+    kept: KeptTokens | None,
+    part: slice,
 ) -> torch.Tensor:
+    logits_RV = _logits(hidden_RH[part], head_VH, temperature)
+    if kept is not None:
+        return _over_sets(logits_RV, kept, part)
+    return torch.log_softmax(logits_RV, dim=1)
+
+
+def _logits(hidden_RH: torch.Tensor, head_VH: torch.Tensor, temperature: float) -> torch.Tensor:
     logits_RV = (hidden_RH @ head_VH.T).float()
     if temperature != 1.0:
         logits_RV /= temperature
-    return torch.log_softmax(logits_RV, dim=1)
+    return logits_RV
+
+
+def _over_sets(logits_RV: torch.Tensor, kept: KeptTokens, part: slice) -> torch.Tensor:
+    """Log-probabilities over the sets of some rows; -inf outside."""
+    outside_RV = kept.outside(part, logits_RV.shape[1], logits_RV.device)
+    return torch.log_softmax(logits_RV.masked_fill(outside_RV, -torch.inf), dim=1)
 
 
 def _entropy(logprobs_RV: torch.Tensor) -> torch.Tensor:
