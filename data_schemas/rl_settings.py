@@ -394,6 +394,14 @@ class RLSettings(Settings):
     temperature: float = Field(
         default=1.0, ge=LOWEST_TEMPERATURE, le=10.0, description="ESPO setup: 1.0"
     )
+    top_p: float = Field(
+        default=1.0,
+        gt=0.0,
+        le=1.0,
+        description="responses are drawn from the likeliest tokens with this probability mass; the "
+        "loss is over them",
+    )
+    top_k: int = Field(default=0, ge=0, description="and from so many at most; 0 = all")
     learning_rate: float = Field(default=6e-5, gt=0.0, le=1.0, description="ESPO setup: 1e-6")
     advantage: Named = Field(
         default="of_loss",
@@ -415,15 +423,30 @@ class RLSettings(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _draws_from_the_whole_distribution(cls, given: object) -> object:
-        for name in ("top_p", "min_p", "stop"):
+    def _draws_from_what_is_recorded(cls, given: object) -> object:
+        for name in ("min_p", "stop"):
             if isinstance(given, dict) and name in given:
                 raise ValueError(
-                    f"{name} is a setting of evaluation: the trainer computes probabilities over "
-                    "the whole vocabulary and trains the end of a response. Set "
+                    f"{name} is a setting of evaluation: the trainer renormalises over what top_p "
+                    "and top_k keep, and trains the end of a response. Set "
                     f"evaluation.{name}, and leave it out here"
                 )
         return cast("object", given)
+
+    @property
+    def truncates(self) -> bool:
+        """Whether responses are drawn from sets, which are recorded for the trainer."""
+        return self.top_p < 1.0 or self.top_k > 0
+
+    @model_validator(mode="after")
+    def _sets_are_recorded(self) -> Self:
+        if self.truncates and self.engines.rollout is RolloutKind.VLLM:
+            name = "top_p" if self.top_p < 1.0 else "top_k"
+            raise ValueError(
+                f"{name} is {getattr(self, name):g}, and engines.rollout 'vllm' runs without the "
+                "model runner that records what it drew from; use 'hf', or leave it out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _loss_and_advantage_fit(self) -> Self:

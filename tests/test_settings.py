@@ -273,13 +273,25 @@ def test_a_truncation_or_stop_string_without_a_meaning_is_refused(changes, messa
     assert message in explain(refused.value, EvaluationSettings)
 
 
-@pytest.mark.parametrize(("name", "value"), [("top_p", 0.9), ("min_p", 0.1), ("stop", ["a"])])
-def test_a_truncated_distribution_is_of_evaluation_and_refused_in_training(name, value):
+@pytest.mark.parametrize(("name", "value"), [("min_p", 0.1), ("stop", ["a"])])
+def test_what_the_trainer_does_not_replay_is_of_evaluation_and_refused_in_training(name, value):
     with pytest.raises(ValidationError) as refused:
         PipelineSettings.model_validate({"rl_one": {name: value}})
 
     assert f"rl_one: {name} is a setting of evaluation" in explain(refused.value, PipelineSettings)
     assert f"Set evaluation.{name}" in explain(refused.value, PipelineSettings)
+
+
+@pytest.mark.parametrize(("name", "value"), [("top_p", 0.9), ("top_k", 20)])
+def test_truncated_rollouts_of_an_engine_that_records_no_sets_are_refused(name, value):
+    engines = {"rollout": "vllm"}
+    with pytest.raises(ValidationError) as refused:
+        PipelineSettings.model_validate({"rl_one": {name: value, "engines": engines}})
+
+    assert f"rl_one: {name} is {value:g}, and engines.rollout 'vllm' runs without" in explain(
+        refused.value, PipelineSettings
+    )
+    PipelineSettings.model_validate({"rl_one": {name: value}})
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import Rollout
+from tasks.algorithms.kept_sets import KeptTokens, kept_at
 from tasks.algorithms.packing import Prefixes, common_prefixes, pad_rows
 from tasks.algorithms.routing import Traces
 from tasks.errors import SettingsError
@@ -43,9 +44,13 @@ class Sampling:
     processes of their own, whose steps are not counted."""
     top_p: float = 1.0
     """Probability mass of the likeliest tokens that are kept; 1 = all. Log-probabilities are those
-    of the truncated distribution, which a trainer does not recompute: not for rollouts of RL."""
+    of the truncated distribution."""
     min_p: float = 0.0
     """Tokens below this share of the likeliest token's probability are excluded; 0 = none."""
+    top_k: int = 0
+    """So many likeliest tokens are kept, and those that tie with the last of them; 0 = all."""
+    record_kept: bool = False
+    """Record the set that each token was drawn from, for a trainer that renormalises over it."""
     stop: tuple[str, ...] = ()
     """A response ends with StopReason.STOP when its text contains one of these, which it keeps."""
     exact: bool = False
@@ -195,6 +200,9 @@ class TokenBatch:
     far the largest part of a batch, so trainers pad and convert it one micro-batch at a time."""
     columns: Mapping[str, torch.Tensor]
     """Further inputs of the loss: [N, T] or [N] tensors (advantages_NT, ...)."""
+    kept_N: tuple[KeptTokens, ...] | None = None
+    """Sets that each sequence's tokens were drawn from, over which log-probabilities are; None is
+    the whole vocabulary."""
 
     @classmethod
     def of_sequences(cls, sequences: Sequence[NDArray[np.int32]]) -> "TokenBatch":
@@ -222,6 +230,11 @@ class TokenBatch:
         """Routes as one tensor; recorded ones are copied."""
         routes = self.experts_NTLK
         return routes.padded(self.tokens_NT.shape[1]) if isinstance(routes, Traces) else routes
+
+    @property
+    def kept_R(self) -> KeptTokens | None:
+        """Sets of the response tokens, sequence after sequence."""
+        return None if self.kept_N is None else kept_at(self.kept_N, self.response_NT)
 
     @property
     def prefixes(self) -> Prefixes:
@@ -255,6 +268,7 @@ class TokenBatch:
                 name: column[rows, :width] if column.ndim == 2 else column[rows]
                 for name, column in self.columns.items()
             },
+            kept_N=None if self.kept_N is None else tuple(self.kept_N[row] for row in rows),
         )
 
 
@@ -281,7 +295,7 @@ def _routes(
 
 @dataclass(frozen=True, slots=True)
 class TokenScores:
-    """One forward pass. Zero outside response_NT."""
+    """One forward pass. Zero outside response_NT. Log-probabilities are over the batch's sets."""
 
     logprobs_NT: torch.Tensor
     entropy_NT: torch.Tensor

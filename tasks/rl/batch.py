@@ -21,6 +21,7 @@ from data_schemas.prompts import Message
 from data_schemas.rl_settings import ErrorRates, MathsReward, RLSettings, RouterReplay
 from data_schemas.rollouts import ScoredRollout
 from tasks.algorithms.advantages import estimate, signed_scores
+from tasks.algorithms.kept_sets import kept_behind
 from tasks.algorithms.noisy_verdicts import corrected_rewards
 from tasks.algorithms.packing import pad_rows
 from tasks.algorithms.routing import Traces
@@ -123,7 +124,7 @@ def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:
 def token_batch(
     items: Sequence[ScoredRollout], *, use_routes: bool, drawn: bool = False
 ) -> TokenBatch:
-    """Right-pad prompt and response of every rollout.
+    """Right-pad prompt and response of every rollout, with the sets that it was drawn from.
 
     Routes belong to the prompt that a response was drawn under. Where it is trained under another
     one (a scaffold), no row has a route: the trainer's own router decides.
@@ -134,10 +135,10 @@ def token_batch(
         drawn: put the prompt in front that the response was drawn under.
 
     Raises:
-        EngineError: routes are to be replayed but a rollout has none.
+        EngineError: routes are to be replayed but a rollout has none; some have sets, some not.
     """
     rollouts = [item.rollout for item in items]
-    rows, masks, logprobs = [], [], []
+    rows, masks, logprobs, starts = [], [], [], []
     for rollout in rollouts:
         before = rollout.prompt_tokens if drawn else rollout.trained_prompt
         prompt = len(before)
@@ -146,6 +147,7 @@ def token_batch(
         if rollout.sampled is not None:
             mask[prompt:] = rollout.sampled
         rows.append(torch.from_numpy(row))
+        starts.append(prompt)
         masks.append(torch.from_numpy(mask))
         logprobs.append(torch.from_numpy(np.pad(rollout.logprobs, (prompt, 0))))
     routes = None
@@ -157,12 +159,20 @@ def token_batch(
         traces = [one.trace if drawn or one.bare_prompt is None else None for one in rollouts]
         recorded = tuple(None if one is None else one.experts_TLK for one in traces)
         routes = Traces(recorded, num_layers, k)
+    sets = [
+        kept_behind(start, rollout.kept)
+        for start, rollout in zip(starts, rollouts, strict=True)
+        if rollout.kept is not None
+    ]
+    if sets and len(sets) < len(rollouts):
+        raise EngineError("some rollouts have the sets that they were drawn from, and others none")
     return TokenBatch(
         tokens_NT=pad_rows(rows, 0),
         lengths_N=torch.tensor([len(row) for row in rows], dtype=torch.int64),
         response_NT=pad_rows(masks, False),
         experts_NTLK=routes,
         columns={"rollout_logprobs": pad_rows(logprobs, 0.0)},
+        kept_N=tuple(sets) or None,
     )
 
 

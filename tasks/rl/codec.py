@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from data_schemas.rollouts import KeptSets, Rollout, RouterTrace, StopReason
 from tasks.algorithms.routing import route_digest
 from tasks.errors import DataError
 from tasks.store.files import canonical_json
@@ -101,6 +101,10 @@ def rollout_arrays(
             for r in rollouts
         ]
         arrays["sampled"] = _concatenate(masks, np.bool_)
+    kept = [rollout.kept for rollout in rollouts if rollout.kept is not None]
+    if kept:
+        arrays["kept_ids"] = _concatenate([one.ids for one in kept], np.int32)
+        arrays["kept_counts"] = _concatenate([one.counts for one in kept], np.int32)
     bare = [rollout.bare_prompt for rollout in rollouts if rollout.bare_prompt is not None]
     if bare:
         arrays["bare_prompts"] = _concatenate(bare, np.int32)
@@ -119,6 +123,7 @@ def rollout_arrays(
         }
         | ({"earlier": rollout.earlier} if rollout.earlier else {})
         | _routes_out(rollout.trace, with_routes=with_routes)
+        | ({} if rollout.kept is None else {"kept": len(rollout.kept.ids)})
         | _shaping_out(rollout)
         for rollout in rollouts
     ]
@@ -127,6 +132,7 @@ def rollout_arrays(
 def rollouts_of(arrays: Mapping[str, NDArray], rows: Sequence[Mapping[str, Any]]) -> list[Rollout]:
     """Rebuild rollouts from the result of `rollout_arrays`."""
     prompts, responses, traces, bare = _Cursor(), _Cursor(), _Cursor(), _Cursor()
+    kept, counts = _Cursor(), _Cursor()
     rollouts = []
     for row in rows:
         response = responses.next(row["response"])
@@ -154,6 +160,12 @@ def rollouts_of(arrays: Mapping[str, NDArray], rows: Sequence[Mapping[str, Any]]
                 shown=tuple(row.get("shown", ())),
                 bare_prompt=arrays["bare_prompts"][bare.next(row["bare"])]
                 if "bare" in row
+                else None,
+                kept=KeptSets(
+                    arrays["kept_ids"][kept.next(row["kept"])],
+                    arrays["kept_counts"][counts.next(row["response"])],
+                )
+                if "kept" in row
                 else None,
             )
         )

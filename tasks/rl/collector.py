@@ -25,6 +25,7 @@ from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
 from data_schemas.scoring import Finished, Scored
+from tasks.algorithms.kept_sets import check_kept
 from tasks.algorithms.noisy_verdicts import corrected_pass_rate
 from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
 from tasks.algorithms.routing import check_trace
@@ -314,6 +315,22 @@ def check_routes(settings: RLSettings, rollout: Rollout, num_experts: int) -> No
         raise EngineError(f"the rollout engine recorded impossible routes: {error}") from error
 
 
+def check_sets(settings: RLSettings, rollout: Rollout) -> None:
+    """Refuse a response that cannot be renormalised over the sets that it was drawn from.
+
+    Raises:
+        EngineError: sampling was truncated and the engine recorded no sets or impossible ones.
+    """
+    if not settings.truncates:
+        return
+    if rollout.kept is None:
+        raise EngineError("top_p or top_k truncates, but the rollout engine recorded no sets")
+    try:
+        check_kept(rollout.kept, rollout.response_tokens, rollout.sampled)
+    except DataError as error:
+        raise EngineError(f"the rollout engine recorded impossible sets: {error}") from error
+
+
 class Collector:
     """Turns the prompt stream into one Collected per step."""
 
@@ -530,6 +547,9 @@ class Collector:
             temperature=settings.temperature,
             seed=NOISE_SEED if exact else settings.seed,
             exact=exact,
+            top_p=settings.top_p,
+            top_k=settings.top_k,
+            record_kept=settings.truncates,
             segment_tokens=0 if enough else int(settings.engines.segment_tokens),
             enough=enough,
         )
@@ -559,6 +579,7 @@ class Collector:
             group = live[rollout.problem_id] = update_group(live[rollout.problem_id], [rollout])
             (whole,) = (item for item in group.rollouts if item.sample == rollout.sample)
             check_routes(self._settings, whole, self._engine.num_experts)
+            check_sets(self._settings, whole)
             if not (sampling.segment_tokens or sampling.enough):
                 self._submit(group, whole)
             elif group.complete:

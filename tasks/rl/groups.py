@@ -27,6 +27,7 @@ from data_schemas.rl_settings import ErrorRates, RLSettings
 from data_schemas.rollouts import Rollout, RolloutGroup, RouterTrace, StopReason
 from data_schemas.verdicts import SCORE_TOLERANCE
 from tasks.algorithms.advantages import has_variance
+from tasks.algorithms.kept_sets import join_kept
 from tasks.engines.protocols import Request
 from tasks.errors import EngineError
 from tasks.gym.protocol import JUDGED
@@ -114,6 +115,7 @@ def join_segments(before: Rollout, after: Rollout) -> Rollout:
         logprobs=np.concatenate([before.logprobs, after.logprobs]),
         trace=trace,
         earlier=earlier,
+        kept=join_kept(before.kept, after.kept),
         reused=before.reused + after.reused,
     )
 

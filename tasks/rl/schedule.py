@@ -61,6 +61,8 @@ def forecast(
             temperature=sampling.temperature,
             seed=sampling.seed,
             record_routes=False,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
         )
         for draft in engine.generate(trials, short):
             index = int(draft.problem_id)

@@ -12,14 +12,17 @@ from transformers import (
     LogitsProcessorList,
     MinPLogitsWarper,
     TemperatureLogitsWarper,
+    TopKLogitsWarper,
     TopPLogitsWarper,
 )
 
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, Precision, RolloutKind
 from data_schemas.rollouts import StopReason
 from tasks.algorithms.digests import weight_digest
+from tasks.algorithms.kept_sets import check_kept
 from tasks.algorithms.routing import check_trace
 from tasks.engines.chat import load_tokenizer
+from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.select import open_rollout
@@ -202,12 +205,15 @@ def test_log_probs_are_those_of_the_distribution_that_was_drawn_from(engine, tra
         assert expected == pytest.approx(rollout.logprobs[0], abs=1e-4)
 
 
-@pytest.mark.parametrize(("top_p", "min_p"), [(0.5, 0.0), (1.0, 0.2), (0.8, 0.1)])
-def test_log_probs_are_those_of_the_truncated_distribution(engine, trainer, top_p, min_p):
-    """Truncated by transformers; min-p comes first, as in vLLM."""
-    sampling = Sampling(12, 1.5, seed=1, top_p=top_p, min_p=min_p)
+@pytest.mark.parametrize(
+    ("top_p", "min_p", "top_k"), [(0.5, 0.0, 0), (1.0, 0.2, 0), (0.8, 0.1, 0), (0.8, 0.0, 30)]
+)
+def test_log_probs_are_those_of_the_truncated_distribution(engine, trainer, top_p, min_p, top_k):
+    """Truncated by transformers; min-p comes first, as in vLLM, then top-k."""
+    sampling = Sampling(12, 1.5, seed=1, top_p=top_p, min_p=min_p, top_k=top_k)
     warpers = LogitsProcessorList([TemperatureLogitsWarper(1.5)])
     warpers.extend([MinPLogitsWarper(min_p)] if min_p else [])
+    warpers.extend([TopKLogitsWarper(top_k)] if top_k else [])
     warpers.extend([TopPLogitsWarper(top_p)] if top_p < 1.0 else [])
     for rollout in engine.generate(prompts(6, 9), sampling):
         tokens = np.concatenate([rollout.prompt_tokens, rollout.response_tokens])
@@ -221,6 +227,36 @@ def test_log_probs_are_those_of_the_truncated_distribution(engine, trainer, top_
         )
 
         assert expected[:, 0].tolist() == pytest.approx(rollout.logprobs.tolist(), abs=1e-4)
+
+
+@pytest.mark.parametrize("segment_tokens", [0, 5])
+def test_the_sets_that_tokens_were_drawn_from_are_recorded(engine, trainer, segment_tokens):
+    """They are those that transformers keeps, also of a response that is cut."""
+    if not isinstance(engine, HFRolloutEngine):
+        pytest.skip("vLLM records them on a GPU only")
+    sampling = Sampling(
+        12, 0.3, seed=1, top_p=0.9, top_k=60, record_kept=True, segment_tokens=segment_tokens
+    )
+    warpers = LogitsProcessorList(
+        [TemperatureLogitsWarper(0.3), TopKLogitsWarper(60), TopPLogitsWarper(0.9)]
+    )
+    sizes = set()
+    for rollout in engine.generate(prompts(6, 9), sampling):
+        tokens = np.concatenate([rollout.prompt_tokens, rollout.response_tokens])
+        with torch.inference_mode():
+            logits = trainer._model(input_ids=torch.from_numpy(tokens.astype(np.int64))[None])
+        drawn = logits.logits[0, len(rollout.prompt_tokens) - 1 : -1]
+        expected = warpers(torch.LongTensor(len(drawn), 1), drawn).isfinite()
+
+        check_kept(rollout.kept, rollout.response_tokens, rollout.sampled)
+        assert expected.nonzero()[:, 1].tolist() == rollout.kept.ids.tolist()
+        assert expected.sum(1).tolist() == rollout.kept.counts.tolist()
+        sizes |= set(rollout.kept.counts.tolist())
+    assert len(sizes) > 2
+
+
+def test_no_sets_are_recorded_unless_asked_for(engine):
+    assert {None} == {r.kept for r in engine.generate(prompts(6), Sampling(4, 1.0, 1, top_p=0.5))}
 
 
 def test_a_response_ends_where_its_text_first_contains_a_stop_string(engine, served_moe):

@@ -163,6 +163,49 @@ def test_a_temperature_flattens_the_distribution(opened, tiny_moe, batch):
     assert (cold.entropy_NT < hot.entropy_NT)[batch.response_NT].all()
 
 
+@pytest.fixture(scope="module")
+def truncated(tiny_moe) -> TokenBatch:
+    """Responses that top-p and top-k cut, with the sets that they were drawn from."""
+    sampling = Sampling(16, 0.8, seed=0, top_p=0.9, top_k=20, record_kept=True)
+    requests = [Request(str(n), np.arange(n, n + 4 + n, dtype=np.int32), 3) for n in range(4)]
+    rollouts = HFRolloutEngine(tiny_moe).generate(requests, sampling)
+    return token_batch(
+        [ScoredRollout(one, "", scored(1.0, "correct"), 0.0) for one in rollouts], use_routes=True
+    )
+
+
+@pytest.mark.parametrize("tokens", [8192, SMALLEST])
+def test_scores_over_recorded_sets_are_those_of_the_rollout_engine(
+    opened, tiny_moe, truncated, tokens
+):
+    trainer = opened(tiny_moe, micro_batch_tokens=tokens)
+
+    scores = trainer.score(truncated, temperature=0.8, record_routes=False)
+    whole = trainer.score(replace(truncated, kept_N=None), temperature=0.8, record_routes=False)
+
+    drawn_NT, response_NT = truncated.columns["rollout_logprobs"], truncated.response_NT
+    assert torch.allclose(drawn_NT, scores.logprobs_NT, atol=2e-4)
+    assert torch.equal(whole.entropy_NT, scores.entropy_NT)
+    # The kept mass: every token would look less likely than it was.
+    assert (whole.logprobs_NT < drawn_NT)[response_NT].float().mean() > 0.9
+    assert (drawn_NT - whole.logprobs_NT)[response_NT].max() > 0.05
+
+
+def test_all_trainers_make_the_same_update_over_recorded_sets(opened, tiny_moe, truncated):
+    def trained(trainer):
+        settings = {"temperature": 0.8, "learning_rate": 1e-3}
+        auxiliary = AuxiliarySettings(entropy=0.01)
+        metrics = trainer.update(truncated, likelihood, auxiliary=auxiliary, **settings)
+        after = trainer.score(truncated, temperature=0.8, record_routes=False)
+        return metrics["grad_norm"], after.logprobs_NT
+
+    norm, expected_NT = trained(TorchTrainer(tiny_moe))
+    found, logprobs_NT = trained(opened(tiny_moe, micro_batch_tokens=SMALLEST))
+
+    assert norm == pytest.approx(found, rel=1e-3)
+    assert torch.allclose(expected_NT, logprobs_NT, atol=1e-3)
+
+
 def test_native_routes_equal_the_recorded_ones_before_any_update(opened, tiny_moe, batch):
     scores = opened(tiny_moe).score(batch, temperature=1.0, record_routes=True)
     recorded = batch.padded_routes_NTLK

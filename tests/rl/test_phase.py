@@ -188,13 +188,20 @@ MODES = {
     "free-running": EngineSettings(staleness=2, segment_tokens="free"),
     "bf16 rollouts": EngineSettings(precision=Precision.BF16),
     "reuse, one step off": EngineSettings(reuse=Reuse.PREFIX, staleness=1),
+    "top-p and top-k, free-running": {
+        "top_p": 0.9,
+        "top_k": 20,
+        "engines": EngineSettings(staleness=2, segment_tokens="free"),
+    },
+    "top-p, reuse": {"top_p": 0.9, "engines": EngineSettings(reuse=Reuse.PREFIX)},
 }
 
 
 @pytest.mark.parametrize("engines", MODES.values(), ids=MODES)
 def test_every_mode_resumes_with_the_same_bytes(phase_in, tmp_path, results, scorer, engines):
-    whole = results(phase_in(tmp_path / "a", engines=engines), tmp_path / "whole")
-    phase = phase_in(tmp_path / "b", engines=engines)
+    changes = engines if isinstance(engines, dict) else {"engines": engines}
+    whole = results(phase_in(tmp_path / "a", **changes), tmp_path / "whole")
+    phase = phase_in(tmp_path / "b", **changes)
     list(itertools.islice(train(phase, scorer()), 2))
 
     assert whole == results(phase, tmp_path / "resumed")

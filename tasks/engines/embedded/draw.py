@@ -49,19 +49,21 @@ def draw(
     uniforms_B: NDArray[np.float64],
     *,
     top_p: float = 1.0,
+    top_k: int = 0,
     min_p: float = 0.0,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Draw one token per row and return it with its log-probability.
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Draw one token per row and return it with its log-probability and log p [B, V].
 
     Args:
         temperature: 0 is greedy; log-probabilities are then those of temperature 1, and nothing
             is truncated.
         top_p: see `truncate`.
+        top_k: see `truncate`.
         min_p: see `truncate`.
     """
     logprobs_BV = torch.log_softmax(logits_BV.float() / (temperature or 1.0), dim=1)
-    if temperature and (top_p < 1.0 or min_p > 0.0):
-        logprobs_BV = truncate(logprobs_BV, top_p, min_p)
+    if temperature and (top_p < 1.0 or top_k or min_p > 0.0):
+        logprobs_BV = truncate(logprobs_BV, top_p, min_p, top_k)
     if temperature == 0.0:
         token_B = logprobs_BV.argmax(dim=1)
     else:
@@ -70,23 +72,28 @@ def draw(
         threshold_B = torch.from_numpy(uniforms_B).to(logits_BV.device) * cumulated_BV[:, -1]
         token_B = torch.searchsorted(cumulated_BV, threshold_B[:, None], right=True)[:, 0]
         token_B.clamp_(max=logits_BV.shape[1] - 1)
-    return token_B, logprobs_BV.gather(1, token_B[:, None])[:, 0]
+    return token_B, logprobs_BV.gather(1, token_B[:, None])[:, 0], logprobs_BV
 
 
-def truncate(logprobs_BV: torch.Tensor, top_p: float, min_p: float) -> torch.Tensor:
+def truncate(logprobs_BV: torch.Tensor, top_p: float, min_p: float, top_k: int = 0) -> torch.Tensor:
     """Return the log-probabilities of the truncated distribution; -inf outside its support.
 
-    As in vLLM, min-p is applied first, and top-p to what it leaves.
+    As in vLLM, min-p is applied first, then top-k, and top-p to what they leave.
 
     Args:
         top_p: the smallest set of likeliest tokens that holds this probability mass is kept
             (Holtzman et al. 2020).
         min_p: tokens with less than this share of the likeliest token's probability are
             excluded (Nguyen et al. 2024).
+        top_k: so many likeliest tokens are kept, and all that tie with the last of them; 0 = all.
     """
     if min_p > 0.0:
         floor_B1 = logprobs_BV.amax(dim=1, keepdim=True) + math.log(min_p)
         logprobs_BV = logprobs_BV.masked_fill(logprobs_BV < floor_B1, -torch.inf)
+        logprobs_BV = logprobs_BV.log_softmax(dim=1)
+    if 0 < top_k < logprobs_BV.shape[1]:
+        least_B1 = logprobs_BV.topk(top_k, dim=1).values[:, -1:]
+        logprobs_BV = logprobs_BV.masked_fill(logprobs_BV < least_B1, -torch.inf)
         logprobs_BV = logprobs_BV.log_softmax(dim=1)
     if top_p < 1.0:
         ascending_BV, order_BV = logprobs_BV.sort(dim=1, stable=True)

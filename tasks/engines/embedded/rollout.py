@@ -29,6 +29,7 @@ from transformers import PreTrainedModel
 from data_schemas.machine_settings import Precision
 from data_schemas.rollouts import Rollout
 from tasks.algorithms.digests import weight_digest
+from tasks.algorithms.kept_sets import sets_of
 from tasks.algorithms.logprobs import scores_from_hidden
 from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.embedded.draw import draw
@@ -198,14 +199,16 @@ class HFRolloutEngine:
                 following = waiting[0].number if waiting else None
                 logits_BV = torch.cat([logits_BV, *self._admit(slots, seats, known, following)])
             started = time.perf_counter()
-            next_tokens = draw(
+            token_B, logprob_B, over_BV = draw(
                 logits_BV,
                 sampling.temperature,
                 slots.uniforms_B(),
                 top_p=sampling.top_p,
+                top_k=sampling.top_k,
                 min_p=sampling.min_p,
             )
-            ended_B = slots.record(*(part.cpu() for part in next_tokens))
+            sets = sets_of(over_BV > -torch.inf) if sampling.record_kept else ()
+            ended_B = slots.record(token_B.cpu(), logprob_B.cpu(), sets)
             done = [slots.rollout(slot, self._version) for slot in ended_B.nonzero()[:, 0].tolist()]
             slots.drop(ended_B)
             for rollout in done:

@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from tasks.algorithms.kept_sets import end_to_end
 from tasks.engines.embedded.draw import stream_key, uniforms
 from tasks.engines.embedded.rollout_forward import Prefilled
 from tasks.engines.protocols import Request, Sampling
@@ -104,6 +105,8 @@ class Slots:
         self._room = room
         self._end_tokens = torch.tensor(end_tokens)
         self._seats: list[Seat] = []
+        # Of every live sequence; sets differ in size, so no buffer holds them.
+        self._kept: list[list[NDArray[np.int32]]] = []
         self._tokens_ST = torch.empty((size, 0), dtype=torch.int64)
         self._logprobs_ST = torch.empty((size, 0))
         self._routes_STLK = torch.empty(0)
@@ -197,6 +200,7 @@ class Slots:
         for kept, computed in zip(self._values, prefilled.values, strict=True):
             kept[first:last, :width] = computed[rows, :width]
         self._seats.extend(seats)
+        self._kept.extend([] for _ in seats)
 
     def _begin(self, slot: int, seat: Seat) -> None:
         request = seat.request
@@ -207,8 +211,21 @@ class Slots:
         key = stream_key(self._sampling.seed, request.stream or request.problem_id, seat.sample)
         self._stream_S.numpy().view(np.uint64)[slot] = key
 
-    def record(self, token_B: torch.Tensor, logprob_B: torch.Tensor) -> torch.Tensor:
-        """Store the sampled tokens and return which sequences have ended: bool [B]."""
+    def record(
+        self,
+        token_B: torch.Tensor,
+        logprob_B: torch.Tensor,
+        sets: Sequence[NDArray[np.int32]] = (),
+    ) -> torch.Tensor:
+        """Store the sampled tokens and return which sequences have ended: bool [B].
+
+        Args:
+            token_B: the tokens.
+            logprob_B: their log-probabilities.
+            sets: what they were drawn from, where that is recorded.
+        """
+        for earlier, new in zip(self._kept, sets, strict=False):
+            earlier.append(new)
         rows_B, live = torch.arange(self.live), self.live
         self._tokens_ST[rows_B, self.position_B] = token_B
         self._logprobs_ST[rows_B, self.position_B] = logprob_B
@@ -251,6 +268,7 @@ class Slots:
             trace=trace,
             stop_reason=reason,
             policy_version=version,
+            kept=end_to_end(self._kept[slot]) if sampling.record_kept else None,
         )
 
     def _tail(self, slot: int) -> list[int]:
@@ -271,8 +289,8 @@ class Slots:
             for vector in (self._position_S, self._prompt_S, self._stop_S, self._stream_S):
                 vector[gaps] = vector[movers]
             for gap, mover in zip(gaps.tolist(), movers.tolist(), strict=True):
-                self._seats[gap] = self._seats[mover]
-        del self._seats[left:]
+                self._seats[gap], self._kept[gap] = self._seats[mover], self._kept[mover]
+        del self._seats[left:], self._kept[left:]
 
     def _buffers(self) -> list[torch.Tensor]:
         return [

@@ -107,6 +107,7 @@ class TorchTrainer:
                     self._head(),
                     micro.tokens_R.to(self._model.device),
                     temperature,
+                    micro.batch.kept_R,
                 )
             logprobs_NT[micro.rows_N[micro.at[0]], micro.at[1]] = logprobs_R.cpu()
             entropy_NT[micro.rows_N[micro.at[0]], micro.at[1]] = entropy_R.cpu()
@@ -143,6 +144,7 @@ class TorchTrainer:
                 micro.tokens_R.to(device),
                 temperature,
                 with_entropy=auxiliary.entropy > 0.0,
+                kept=micro.batch.kept_R,
             )
             shape = micro.batch.tokens_NT.shape
             logprobs_NT = torch.zeros(shape).index_put(micro.at, logprobs_R.cpu())

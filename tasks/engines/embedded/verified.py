@@ -26,8 +26,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from tasks.algorithms.kept_sets import end_to_end, sets_of
 from tasks.engines.embedded.draw import draw, stream_key, uniforms
 from tasks.engines.embedded.rollout_forward import DecoderForward
 from tasks.engines.embedded.slots import Seat
@@ -36,6 +38,8 @@ from tasks.engines.stop_strings import StopStrings
 
 BLOCK = 64
 """Positions of a pass: a prompt and its response are padded to a multiple of it."""
+_Drawn = tuple[list[int], list[float], list[NDArray[np.int32]]]
+"""Tokens, their log-probabilities, and what each was drawn from where that is recorded."""
 Decode = Callable[[Sequence[Request], Sampling], Iterator[Rollout]]
 """Generates in batches, as fast as it can."""
 
@@ -50,6 +54,8 @@ class _Response:
     values: list[torch.Tensor]
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    kept: list[NDArray[np.int32]] = field(default_factory=list)
+    """What each token was drawn from, where that is recorded."""
     routes: list[torch.Tensor] = field(default_factory=list)
     """Of all blocks that are complete; of the tokens after them when the response has ended."""
     reused: int = 0
@@ -95,7 +101,7 @@ class Verifier:
 
     def generate(self, seats: Sequence[Seat], version: int) -> Iterator[Rollout]:
         """Yield the rollout of every seat as it ends."""
-        guessing = replace(self._sampling, exact=False, record_routes=False)
+        guessing = replace(self._sampling, exact=False, record_routes=False, record_kept=False)
         waiting: list[_Response] = []
         for seat in seats:
             response = _Response(seat, *self._forward.no_tokens())
@@ -139,10 +145,12 @@ class Verifier:
         guessed, agreed = [*response.whole, *guess], True
         while True:
             start = len(response.keys[0])
-            tokens, logprobs, experts_CLK, *cache = self._draw_block(response, guessed, start)
+            drawn, experts_CLK, *cache = self._draw_block(response, guessed, start)
+            tokens, logprobs, sets = drawn
             for place in range(max(start, first - 1), start + BLOCK):
                 response.tokens.append(tokens[place - start])
                 response.logprobs.append(logprobs[place - start])
+                response.kept += sets[place - start : place - start + 1]
                 response.stop_reason = self._reason_to_stop(response)
                 following = guessed[place + 1 : place + 2]
                 agreed = following == response.tokens[-1:]
@@ -158,7 +166,7 @@ class Verifier:
 
     def _draw_block(
         self, response: _Response, guessed: list[int], start: int
-    ) -> tuple[list[int], list[float], torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
+    ) -> tuple[_Drawn, torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
         """Draw the tokens after each of the next BLOCK positions, padded at the end."""
         request, sampling = response.seat.request, self._sampling
         fed = guessed[start : start + BLOCK]
@@ -170,14 +178,16 @@ class Verifier:
         key = stream_key(sampling.seed, request.stream or request.problem_id, response.seat.sample)
         # Of the next token; before the response nothing is drawn.
         place_C = np.maximum(start + 1 + np.arange(BLOCK) - len(request.prompt_tokens), 0)
-        token_C, logprob_C = draw(
+        token_C, logprob_C, over_CV = draw(
             logits_CV,
             sampling.temperature,
             uniforms(np.full(BLOCK, key, np.uint64), place_C),
             top_p=sampling.top_p,
+            top_k=sampling.top_k,
             min_p=sampling.min_p,
         )
-        return token_C.tolist(), logprob_C.tolist(), experts_CLK, keys, values
+        sets = sets_of(over_CV > -torch.inf) if sampling.record_kept else []
+        return (token_C.tolist(), logprob_C.tolist(), sets), experts_CLK, keys, values
 
     def _reason_to_stop(self, response: _Response) -> StopReason | None:
         """Why the response ends with its last token; None if it does not."""
@@ -246,4 +256,5 @@ def _rollout(response: _Response, sampling: Sampling, version: int) -> Rollout:
         stop_reason=response.stop_reason,
         policy_version=version,
         reused=response.reused,
+        kept=end_to_end(response.kept) if sampling.record_kept else None,
     )

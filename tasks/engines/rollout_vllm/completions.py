@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from vllm import CompletionOutput, RequestOutput, SamplingParams
 from vllm.logprobs import FlatLogprobs
+from vllm.outputs import SamplingMask
 from vllm.sampling_params import RequestOutputKind
 
-from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from data_schemas.rollouts import KeptSets, Rollout, RouterTrace, StopReason
+from tasks.algorithms.kept_sets import check_kept, end_to_end
 from tasks.algorithms.routing import check_trace
 from tasks.engines.embedded import slots
 from tasks.engines.embedded.slots import Seat
@@ -79,6 +81,7 @@ def call_of(number: int, seat: Seat, sampling: Sampling, end_tokens: tuple[int, 
         n=1,
         temperature=sampling.temperature,
         top_p=sampling.top_p,
+        top_k=sampling.top_k,
         min_p=sampling.min_p,
         max_tokens=min(allowed, sampling.segment_tokens or allowed),
         seed=call_seed(sampling.seed, seat),
@@ -111,7 +114,7 @@ def rollout_of(
     """Convert vLLM's output to a rollout.
 
     Raises:
-        EngineError: vLLM aborted it, or it lacks log-probabilities or routes.
+        EngineError: vLLM aborted it, or it lacks log-probabilities, routes or sets.
     """
     request, (answer,) = seat.request, output.outputs
     name = f"{request.problem_id} sample {seat.sample}"
@@ -131,6 +134,7 @@ def rollout_of(
         trace=trace,
         stop_reason=_stop_reason(answer, request, sampling),
         policy_version=version,
+        kept=kept_of(answer.sampling_mask, tokens, name) if sampling.record_kept else None,
     )
 
 
@@ -155,6 +159,25 @@ def trace_of(
     if fed > 1 and not kept_TLK.any():
         raise EngineError(f"vLLM's routed experts of {name} are all zero: nothing was recorded")
     return trace
+
+
+def kept_of(mask: SamplingMask | None, tokens: NDArray[np.int32], name: str) -> KeptSets:
+    """Check the sets that the tokens of a response were drawn from.
+
+    Raises:
+        EngineError: there are none, as from vLLM's first model runner or with batch-sharded
+            sampling, or they are not those of the tokens.
+    """
+    if mask is None:
+        raise EngineError(
+            f"vLLM returned no sampling mask for {name}: its first model runner records none"
+        )
+    kept = end_to_end([np.array(one, dtype=np.int32) for one in mask.token_ids])
+    try:
+        check_kept(kept, tokens, None)
+    except DataError as error:
+        raise EngineError(f"vLLM's sampling mask of {name}: {error}") from error
+    return kept
 
 
 def logprobs_call(number: int, tokens: NDArray[np.int32]) -> Call:

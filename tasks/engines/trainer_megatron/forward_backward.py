@@ -141,7 +141,7 @@ class ForwardBackward:
         if self._ranks.tensor > 1:
             output = gather_from_sequence_parallel_region(output, tensor_parallel_output_grad=True)
         row_R = self._row_among_held(micro)
-        own_R = (row_R >= 0).nonzero()[:, 0]
+        own_R, kept_R = (row_R >= 0).nonzero()[:, 0], micro.batch.kept_R
         scores = sharded_scores(
             output[:, 0].index_select(0, row_R[own_R].to(device)),
             self._head(),
@@ -149,6 +149,7 @@ class ForwardBackward:
             temperature,
             self._share,
             with_entropy=with_entropy,
+            kept=kept_R and kept_R.take(own_R),
         )
         # The loss is small and reads columns that lie on the CPU.
         logprobs_R, entropy_R = (part.cpu() for part in scores)

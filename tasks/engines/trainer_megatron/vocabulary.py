@@ -1,8 +1,9 @@
 """Token log-probabilities and entropies where every rank holds a slice of the vocabulary.
 
 The same arithmetic as tasks/algorithms/logprobs.py; maxima and sums go over the ranks that share
-a head. Gradients of hidden states are this rank's share: the caller that gathered the hidden states
-sums them. At most CHUNK_LOGITS logits are held at a time.
+a head. Of a set that a token was drawn from a rank may hold no member: it then adds exactly 0 to
+the sum over the set. Gradients of hidden states are this rank's share: the caller that gathered the
+hidden states sums them. At most CHUNK_LOGITS logits are held at a time.
 
 Letters: R positions, H hidden size, V this rank's columns of the vocabulary.
 """
@@ -13,10 +14,12 @@ import torch
 from torch import distributed
 from torch.autograd.function import once_differentiable
 
+from tasks.algorithms.kept_sets import KeptTokens
 from tasks.algorithms.logprobs import CHUNK_LOGITS
 
 _NEVER = -1e30
-"""Logit of a padding column in the last slice; its probability is exactly 0."""
+"""Logit of a padding column in the last slice, and outside of a set: its probability is exactly
+0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +50,37 @@ def sharded_scores(
     share: VocabularySlice,
     *,
     with_entropy: bool,
+    kept: KeptTokens | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Log-probabilities of tokens and entropies [R] in float32, both differentiable.
 
     Args:
         hidden_RH: the same on all ranks of the group.
         with_entropy: False returns zeros as entropies and computes none.
+        kept: sets [R] that the tokens were drawn from; None is the whole vocabulary.
     """
-    logprobs_R, entropy_R = _ShardedScores.apply(
-        hidden_RH, head_VH, tokens_R, temperature, share, with_entropy
-    )
+    given = hidden_RH, head_VH, tokens_R, temperature, share
+    logprobs_R, entropy_R = _ShardedScores.apply(*given, with_entropy and kept is None, kept)
+    if with_entropy and kept is not None:
+        _, entropy_R = _ShardedScores.apply(*given, True, None)
     return logprobs_R, entropy_R
 
 
 class _ShardedScores(torch.autograd.Function):
     """With p the distribution, H its entropy, z the scaled logits and y the token:
-    d log p_y / dz = [y] - p, and dH / dz = -p (log p + H).
+    d log p_y / dz = [y] - p, and dH / dz = -p (log p + H). Over sets p is 0 outside, and so is the
+    gradient; there are then no entropies.
     """
 
     @staticmethod
-    def forward(ctx, hidden_RH, head_VH, tokens_R, temperature, share, with_entropy):
+    def forward(ctx, hidden_RH, head_VH, tokens_R, temperature, share, with_entropy, kept):
         size = len(tokens_R)
         logprobs_R = torch.zeros(size, dtype=torch.float32, device=hidden_RH.device)
         entropy_R, normaliser_R = torch.zeros_like(logprobs_R), torch.zeros_like(logprobs_R)
         parts = _parts(size, len(head_VH))
         ctx.kept_RV = None
         for part in parts:
-            logits_RV = _logits(hidden_RH[part], head_VH, temperature, share)
+            logits_RV = _logits(hidden_RH, head_VH, temperature, share, kept, part)
             normaliser_R[part] = _logsumexp(logits_RV, share)
             logprobs_RV = logits_RV.sub_(normaliser_R[part, None])
             own_R, column_R = _columns(tokens_R[part], share)
@@ -85,6 +92,7 @@ class _ShardedScores(torch.autograd.Function):
                 ctx.kept_RV = logprobs_RV
         ctx.save_for_backward(hidden_RH, head_VH, tokens_R, entropy_R, normaliser_R)
         ctx.temperature, ctx.share, ctx.with_entropy = temperature, share, with_entropy
+        ctx.kept = kept
         return logprobs_R, entropy_R
 
     @staticmethod
@@ -97,7 +105,8 @@ class _ShardedScores(torch.autograd.Function):
         logprobs_RV, ctx.kept_RV = ctx.kept_RV, None  # used up below
         for part in _parts(len(tokens_R), len(head_VH)):
             if logprobs_RV is None:
-                logits_RV = _logits(hidden_RH[part], head_VH, ctx.temperature, ctx.share)
+                given = hidden_RH, head_VH, ctx.temperature, ctx.share
+                logits_RV = _logits(*given, ctx.kept, part)
                 logprobs_RV = logits_RV.sub_(normaliser_R[part, None])
             pull_R1 = slope_R[part, None]
             pull_RV = -pull_R1
@@ -111,7 +120,7 @@ class _ShardedScores(torch.autograd.Function):
             hidden_slope_RH[part] = slope_RV @ head_VH
             head_slope_VH.addmm_(slope_RV.T, hidden_RH[part])
             logprobs_RV = None
-        return hidden_slope_RH, head_slope_VH, None, None, None, None
+        return hidden_slope_RH, head_slope_VH, None, None, None, None, None
 
 
 def _parts(num_rows: int, columns: int) -> list[slice]:
@@ -120,10 +129,18 @@ def _parts(num_rows: int, columns: int) -> list[slice]:
 
 
 def _logits(
-    hidden_RH: torch.Tensor, head_VH: torch.Tensor, temperature: float, share: VocabularySlice
+    hidden_RH: torch.Tensor,
+    head_VH: torch.Tensor,
+    temperature: float,
+    share: VocabularySlice,
+    kept: KeptTokens | None,
+    part: slice,
 ) -> torch.Tensor:
-    logits_RV = (hidden_RH @ head_VH.T).float().div_(temperature)
+    logits_RV = (hidden_RH[part] @ head_VH.T).float().div_(temperature)
     logits_RV[:, share.real :] = _NEVER
+    if kept is not None:
+        columns, device = logits_RV.shape[1], logits_RV.device
+        logits_RV.masked_fill_(kept.outside(part, columns, device, first=share.first), _NEVER)
     return logits_RV
 
 

@@ -18,6 +18,7 @@ from transformers import PreTrainedTokenizerBase
 
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason, split_turns
+from tasks.algorithms.kept_sets import join_kept, nothing_kept
 from tasks.engines.chat import render_observation, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import SettingsError
@@ -101,6 +102,7 @@ def _with_answer(episode: Rollout, answer: NDArray[np.int32]) -> Rollout:
         episode,
         response_tokens=np.concatenate([episode.response_tokens, answer]),
         logprobs=np.pad(episode.logprobs, (0, num_read)),
+        kept=episode.kept and join_kept(episode.kept, nothing_kept(num_read)),
         sampled=np.pad(sampled, (0, num_read)),
     )
 
@@ -128,6 +130,7 @@ def _join(before: Rollout, turn: Rollout) -> Rollout:
         turn,
         response_tokens=np.concatenate([before.response_tokens, turn.response_tokens]),
         logprobs=np.concatenate([before.logprobs, turn.logprobs]),
+        kept=join_kept(before.kept, turn.kept),
         sampled=np.pad(before.sampled, (0, len(turn.response_tokens)), constant_values=True),
         reused=before.reused + turn.reused,
         trace=trace,

@@ -8,6 +8,7 @@ import torch
 
 from data_schemas.machine_settings import Precision
 from data_schemas.rollouts import StopReason
+from tasks.algorithms.kept_sets import check_kept
 from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.engines.embedded.rollout import HFRolloutEngine
@@ -23,6 +24,7 @@ PLAIN = Sampling(max_new_tokens=24, temperature=1.0, seed=3, exact=True)
 SAMPLINGS = {
     "plain": {},
     "hot, top-p and min-p": {"temperature": 1.5, "top_p": 0.9, "min_p": 0.01},
+    "top-p and top-k with their sets": {"top_p": 0.9, "top_k": 12, "record_kept": True},
     "stop strings": {"stop": ("e", "th")},
     "greedy": {"temperature": 0.0},
 }
@@ -47,6 +49,7 @@ def bytes_of(rollouts):
             rollout.response_tokens.tobytes(),
             rollout.logprobs.tobytes(),
             rollout.trace and rollout.trace.experts_TLK.tobytes(),
+            rollout.kept and (rollout.kept.ids.tobytes(), rollout.kept.counts.tolist()),
             rollout.stop_reason,
         )
         for key, rollout in by_key(rollouts).items()
@@ -92,6 +95,8 @@ def test_an_older_policys_responses_change_no_byte(engine, older, changes):
     assert 0 == sum(rollout.reused for rollout in anew)
     assert 0 < sum(rollout.reused for rollout in found)
     for key, rollout in by_key(found).items():
+        if sampling.record_kept:
+            check_kept(rollout.kept, rollout.response_tokens, None)
         kept = rollout.response_tokens[: rollout.reused]
         assert kept.tolist() == earlier[key].response_tokens[: rollout.reused].tolist()
 

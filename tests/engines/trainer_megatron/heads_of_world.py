@@ -3,11 +3,16 @@
 import torch
 from torch import distributed
 
+from tasks.algorithms.kept_sets import KeptTokens
 from tasks.engines.trainer_megatron.vocabulary import sharded_scores, vocabulary_slice
 
 
 def slice_scores(
-    hidden_RH: torch.Tensor, head_VH: torch.Tensor, tokens_R: torch.Tensor, padded: int
+    hidden_RH: torch.Tensor,
+    head_VH: torch.Tensor,
+    tokens_R: torch.Tensor,
+    kept: KeptTokens | None,
+    padded: int,
 ) -> tuple[torch.Tensor, ...]:
     """Scores [R], and the gradients of hidden states [R, H] and of this rank's columns [V, H].
 
@@ -23,7 +28,7 @@ def slice_scores(
     hidden_RH = hidden_RH.clone().requires_grad_()
     share = vocabulary_slice(len(head_VH), columns, rank, distributed.group.WORLD)
     logprobs_R, entropy_R = sharded_scores(
-        hidden_RH, own_VH, tokens_R, 0.7, share, with_entropy=True
+        hidden_RH, own_VH, tokens_R, 0.7, share, with_entropy=True, kept=kept
     )
     (logprobs_R.sin().sum() + entropy_R.cos().sum()).backward()
     slope_RH = hidden_RH.grad

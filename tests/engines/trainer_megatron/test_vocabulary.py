@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from tasks.algorithms.kept_sets import KeptTokens
 from tasks.engines.trainer_megatron import vocabulary
 from tasks.engines.trainer_megatron.vocabulary import sharded_scores, vocabulary_slice
 from tests.engines.trainer_megatron.gloo_world import run_world
@@ -19,23 +20,45 @@ def problem():
     return hidden_RH, head_VH, tokens_R
 
 
-def whole_head(hidden_RH, head_VH, tokens_R):
+def sets(tokens_R) -> KeptTokens:
+    """Every third token alone in its set; the others in sets that a slice may have no part of."""
+    members = [
+        sorted({token, *((token + step) % TOKENS for step in range(row % 3))})
+        for row, token in enumerate(tokens_R.tolist())
+    ]
+    return KeptTokens(
+        torch.tensor([token for one in members for token in one], dtype=torch.int32),
+        torch.tensor(list(map(len, members))),
+    )
+
+
+def whole_head(hidden_RH, head_VH, tokens_R, kept):
     hidden_RH, head_VH = hidden_RH.clone().requires_grad_(), head_VH.clone().requires_grad_()
-    reference = torch.distributions.Categorical(logits=hidden_RH @ head_VH.T / 0.7)
-    one, other = reference.log_prob(tokens_R), reference.entropy()
+    logits_RV = hidden_RH @ head_VH.T / 0.7
+    other = torch.distributions.Categorical(logits=logits_RV).entropy()
+    if kept is not None:
+        outside_RV = torch.ones(logits_RV.shape, dtype=torch.bool)
+        rows = torch.arange(len(tokens_R)).repeat_interleave(kept.counts_R)
+        outside_RV[rows, kept.ids.long()] = False
+        logits_RV = logits_RV.masked_fill(outside_RV, -torch.inf)
+    one = logits_RV.log_softmax(1).gather(1, tokens_R[:, None])[:, 0]
     (one.sin().sum() + other.cos().sum()).backward()
     return one.detach(), other.detach(), hidden_RH.grad, head_VH.grad
 
 
+@pytest.mark.parametrize("make_sets", [lambda _: None, sets], ids=["all tokens", "sets"])
 @pytest.mark.parametrize("chunk", [2**24, 50])
-def test_one_rank_that_holds_all_agrees_with_autograd(monkeypatch, chunk):
+def test_one_rank_that_holds_all_agrees_with_autograd(monkeypatch, chunk, make_sets):
     monkeypatch.setattr(vocabulary, "CHUNK_LOGITS", chunk)
     hidden_RH, head_VH, tokens_R = problem()
-    expected = whole_head(hidden_RH, head_VH, tokens_R)
+    kept = make_sets(tokens_R)
+    expected = whole_head(hidden_RH, head_VH, tokens_R, kept)
     hidden_RH.requires_grad_()
     head_VH.requires_grad_()
     share = vocabulary_slice(TOKENS, TOKENS, 0, None)
-    one, other = sharded_scores(hidden_RH, head_VH, tokens_R, 0.7, share, with_entropy=True)
+    one, other = sharded_scores(
+        hidden_RH, head_VH, tokens_R, 0.7, share, with_entropy=True, kept=kept
+    )
     (one.sin().sum() + other.cos().sum()).backward()
 
     for wanted, found in zip(expected, (one, other, hidden_RH.grad, head_VH.grad), strict=True):
@@ -58,10 +81,12 @@ def test_a_slice_excludes_its_padding():
 
 
 @pytest.mark.engines
+@pytest.mark.parametrize("make_sets", [lambda _: None, sets], ids=["all tokens", "sets"])
 @pytest.mark.parametrize("padded", [24, 46])
-def test_two_slices_agree_with_one_head_and_padding_has_no_gradient(padded):
-    expected = whole_head(*problem())
-    found = run_world(slice_scores, 2, *problem(), padded)
+def test_two_slices_agree_with_one_head_and_padding_has_no_gradient(padded, make_sets):
+    kept = make_sets(problem()[2])
+    expected = whole_head(*problem(), kept)
+    found = run_world(slice_scores, 2, *problem(), kept, padded)
 
     for rank in found:
         for wanted, value in zip(expected[:3], rank[:3], strict=True):

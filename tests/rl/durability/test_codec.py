@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from data_schemas.rollouts import MISSING_ROUTE, RouterTrace, StopReason
+from tasks.algorithms.kept_sets import end_to_end
 from tasks.errors import DataError
 from tasks.rl.codec import pack, rollout_arrays, rollouts_of, unpack
 
@@ -27,6 +28,11 @@ def same(left, right):
     if left.trace is not None:
         assert left.trace.experts_TLK.dtype == right.trace.experts_TLK.dtype
         assert np.array_equal(left.trace.experts_TLK, right.trace.experts_TLK)
+    assert (left.kept is None) == (right.kept is None)
+    if left.kept is not None:
+        for name in ("ids", "counts"):
+            assert getattr(left.kept, name).dtype == getattr(right.kept, name).dtype
+            assert np.array_equal(getattr(left.kept, name), getattr(right.kept, name))
 
 
 def test_rollouts_come_back_exactly(make_rollout):
@@ -44,6 +50,18 @@ def test_rollouts_come_back_exactly(make_rollout):
 def test_episodes_keep_which_tokens_were_sampled(make_rollout):
     mask = np.array([True, False, False, True])
     rollouts = [make_rollout(0, 3), make_rollout(1, 4, sampled=mask), make_rollout(2, 2)]
+
+    for before, after in zip(rollouts, decoded(encoded(rollouts)), strict=True):
+        same(before, after)
+
+
+def test_rollouts_keep_the_sets_that_they_were_drawn_from(make_rollout):
+    sets = [np.array(one, np.int32) for one in ([0, 7], [1], [2, 3, 4])]
+    rollouts = [
+        make_rollout(0, 3, kept=end_to_end(sets)),
+        make_rollout(1, 4),
+        make_rollout(2, 2, kept=end_to_end(sets[1:])),
+    ]
 
     for before, after in zip(rollouts, decoded(encoded(rollouts)), strict=True):
         same(before, after)

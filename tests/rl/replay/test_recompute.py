@@ -27,6 +27,12 @@ STEPS = {
             precision=Precision.BF16, mismatch=MismatchSettings(correction=Correction.TIS)
         ),
     },
+    "top-p with a token budget and a reference": {
+        "top_p": 0.9,
+        "loss": LossSettings(
+            kind=PolicyLoss.GRPO, budget_per_response=20 / 8, auxiliary=AuxiliarySettings(kl=0.01)
+        ),
+    },
     "dapo with a token budget and a reference": {
         "loss": LossSettings(
             kind=PolicyLoss.DAPO, budget_per_response=20 / 8, auxiliary=AuxiliarySettings(kl=0.01)

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,10 +8,15 @@ import torch
 from data_schemas.machine_settings import Precision
 from data_schemas.mismatch import Decision
 from data_schemas.rl_settings import Correction, MismatchSettings
+from data_schemas.rollouts import ScoredRollout
+from data_schemas.verdicts import scored
+from tasks.algorithms.mismatch import mismatch_metrics
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
+from tasks.engines.protocols import Request, Sampling
 from tasks.errors import EngineError
+from tasks.rl.batch import token_batch
 from tasks.rl.gate import (
     PROBE_TOLERANCE,
     check_weight_sync,
@@ -160,3 +166,24 @@ def test_one_token_whose_route_was_flipped_is_no_sign_of_other_weights(tiny_moe)
     assert 0.05 == pytest.approx(
         check_weight_sync(Flipped(), trainer, canaries, Precision.BF16), abs=1e-6
     )
+
+
+def test_recorded_sets_keep_a_truncated_step_below_one_that_is_not_truncated(tiny_moe):
+    """In bf16. Without them every ratio is the kept mass, and the gate stops the run."""
+    engine, trainer = HFRolloutEngine(tiny_moe, precision=Precision.BF16), TorchTrainer(tiny_moe)
+    requests = [Request(str(n), np.arange(n, n + 6, dtype=np.int32), 8) for n in range(6)]
+
+    def k3(*, replays=True, **sampling):
+        drawn = engine.generate(requests, Sampling(24, 0.3, seed=0, **sampling))
+        items = [ScoredRollout(one, "", scored(1.0, "correct"), 0.0) for one in drawn]
+        batch = token_batch(items, use_routes=True)
+        batch = batch if replays else replace(batch, kept_N=None)
+        ours = trainer.score(batch, temperature=0.3, record_routes=False).logprobs_NT
+        theirs = batch.columns["rollout_logprobs"]
+        return mismatch_metrics(ours, theirs, batch.response_NT)["mismatch/k3"]
+
+    whole = k3()
+    truncated = {"top_p": 0.8, "top_k": 60, "record_kept": True}
+
+    assert k3(**truncated) < whole < 1e-3
+    assert k3(**truncated, replays=False) > 10 * whole

@@ -1,0 +1,62 @@
+"""What vLLM's outputs become."""
+# ruff: noqa: E402, the skip stands before what needs vLLM
+
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip("vllm")
+pytestmark = pytest.mark.engines
+
+import torch
+from vllm.outputs import SamplingMask
+from vllm.v1.worker.gpu.sample.output import SamplingMaskTensors
+
+from tasks.engines.rollout_vllm.completions import kept_of
+from tasks.errors import EngineError
+
+
+def masks_of(supports: list[list[int]], width: int) -> SamplingMask:
+    """Masks of one response in vLLM's own form: rows beyond the width come from the bit mask."""
+    compact, bits = torch.zeros(len(supports), width, dtype=torch.int32), []
+    for row, support in enumerate(supports):
+        held = torch.tensor(support[:width], dtype=torch.int32)
+        compact[row, : len(held)] = held
+        bits.append(np.packbits(np.isin(np.arange(100), support), bitorder="little"))
+    tensors = SamplingMaskTensors(
+        compact,
+        torch.from_numpy(np.stack(bits)),
+        torch.tensor([len(support) for support in supports], dtype=torch.int32),
+        100,
+    )
+    lists = tensors.tolists()
+    rows = [lists.slice_request(row, 1) for row in range(len(supports))]
+    return SamplingMask([row.token_ids.tolist() for row in rows])
+
+
+SUPPORTS = [[3, 42, 55], [1, 17], [8], [8, 9, 23, 99]]
+
+
+def test_the_masks_of_a_response_are_its_sets():
+    tokens = np.array([42, 1, 8, 99], dtype=np.int32)
+
+    kept = kept_of(masks_of(SUPPORTS, width=3), tokens, "p sample 0")
+
+    assert sum(SUPPORTS, []) == kept.ids.tolist()  # noqa: RUF017 - four rows
+    assert [3, 2, 1, 4] == kept.counts.tolist()
+    assert (np.int32, np.int32) == (kept.ids.dtype, kept.counts.dtype)
+
+
+@pytest.mark.parametrize(
+    ("mask", "tokens", "message"),
+    [
+        (None, [3], "vLLM returned no sampling mask for p sample 0"),
+        (SamplingMask([[3]]), [3, 4], "p sample 0: 1 sets with 1 tokens do not fit 2 tokens"),
+        (SamplingMask([[3], []]), [3, 4], "p sample 0: response token 1 has 0 tokens in its set"),
+        (SamplingMask([[3], [5]]), [3, 4], "p sample 0: response token 1 is not in the set"),
+    ],
+)
+def test_masks_that_are_not_those_of_a_response_are_refused(mask, tokens, message):
+    with pytest.raises(EngineError, match=re.escape(message)):
+        kept_of(mask, np.array(tokens, dtype=np.int32), "p sample 0")
