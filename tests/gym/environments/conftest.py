@@ -1,13 +1,14 @@
 """Customer service cases, and an engine that says what it is told."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from tasks.algorithms.kept_sets import end_to_end
 from tasks.curation.marketplace.shop import POLICY, Case, Order
 from tasks.engines.chat import load_tokenizer, render_response
 from tasks.engines.protocols import Request, Sampling
@@ -58,7 +59,10 @@ def tokenizer():
 
 @dataclass
 class Speaker:
-    """An engine whose samples say given turns; every token has log-probability -1, one route."""
+    """An engine whose samples say given turns; every token has log-probability -1, one route.
+
+    Sets that are to be recorded have one token each.
+    """
 
     tokenizer: object
     turns: Sequence[str]
@@ -66,11 +70,13 @@ class Speaker:
     calls: list[list[Request]] = field(default_factory=list)
     said: dict[tuple[str, int], int] = field(default_factory=dict)
 
-    def generate(self, requests: Sequence[Request], _: Sampling) -> Iterator[Rollout]:
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
         self.calls.append(list(requests))
         for request in requests:
             for sample in range(request.first_sample, request.first_sample + request.num_samples):
-                yield self._speak(request, sample)
+                rollout = self._speak(request, sample)
+                sets = end_to_end(list(rollout.response_tokens[:, None]))
+                yield replace(rollout, kept=sets if sampling.record_kept else None)
 
     def _speak(self, request: Request, sample: int) -> Rollout:
         turn = self.said.get((request.problem_id, sample), 0)

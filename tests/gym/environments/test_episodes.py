@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from data_schemas.rollouts import StopReason, split_turns
+from tasks.algorithms.kept_sets import check_kept
 from tasks.engines.chat import load_tokenizer, render_prompt, render_response
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.protocols import Request, Sampling
@@ -61,6 +62,17 @@ def test_an_answer_has_no_logprob_and_tokens_keep_the_routes_of_their_sampling(
     expected_T = np.repeat([0, 1, 2], np.diff([0, *ends[:-1], ends[-1]]))
     assert 3 == len(starts) == len(ends)
     assert expected_T.tolist() == episode.trace.experts_TLK[:, 0, 0].tolist()[fed[0] - ends[0] :]
+
+
+def test_an_answer_has_no_set_and_tokens_keep_those_that_they_were_drawn_from(
+    play, tokenizer, case
+):
+    sampling = Sampling(400, 1.0, seed=0, top_p=0.9, record_kept=True)
+
+    (episode,) = play(Speaker(tokenizer, TURNS), problem_of(case(412)), sampling=sampling)
+
+    check_kept(episode.kept, episode.response_tokens, episode.sampled)
+    assert episode.sampled_tokens.tolist() == episode.kept.ids.tolist()
 
 
 def test_every_sample_has_its_own_episode(play, tokenizer, case):
