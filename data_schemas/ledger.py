@@ -52,7 +52,8 @@ class TokenUse(StrEnum):
     MASKED = "masked"
     """With an advantage, which the correction of the mismatch sets to 0 (IcePop)."""
     DROPPED = "dropped"
-    """With an advantage, but of a low entropy that the loss does not train (`loss.drop_low`)."""
+    """With an advantage, but of a low entropy that the loss does not train (`loss.drop_low`), or
+    the only token that top-p or top-k left: its gradient is 0."""
     NO_ADVANTAGE = "no_advantage"
     """In a trained group, but the advantage is 0 or the response has no verdict."""
     ZERO_VARIANCE = "zero_variance"
@@ -105,7 +106,10 @@ class LedgerRow(BaseModel):
     masked_tokens: int = Field(
         default=0, description="response tokens whose advantage the correction sets to 0"
     )
-    dropped_tokens: int = Field(default=0, description="response tokens that drop_low leaves out")
+    dropped_tokens: int = Field(
+        default=0,
+        description="response tokens that drop_low leaves out, or that were alone in their set",
+    )
     regularised_tokens: int = Field(
         default=0, description="without an advantage, in an auxiliary term of the loss"
     )

@@ -237,6 +237,14 @@ class TokenBatch:
         return None if self.kept_N is None else kept_at(self.kept_N, self.response_NT)
 
     @property
+    def alone_NT(self) -> torch.Tensor:
+        """Mark the response tokens that were alone in their set: their gradient is 0."""
+        alone_NT, kept_R = torch.zeros_like(self.response_NT), self.kept_R
+        if kept_R is not None:
+            alone_NT[self.response_NT] = kept_R.counts_R == 1
+        return alone_NT
+
+    @property
     def prefixes(self) -> Prefixes:
         """Common prefixes of the sequences, in tokens and routes; computed by every call."""
         routes = self.experts_NTLK

@@ -6,6 +6,7 @@ Conservation: over a phase, the generated tokens of all rows are the rollout eng
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
 
 from data_schemas.agent_turns import AgentTurn
@@ -18,7 +19,7 @@ from data_schemas.ledger import (
     TokenUse,
 )
 from data_schemas.prompts import Domain, Problem
-from data_schemas.rollouts import Rollout, StopReason
+from data_schemas.rollouts import KeptSets, Rollout, StopReason
 from tasks.algorithms.length_bias import length_bias
 from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
 from tasks.algorithms.routing import disagreement, missing_rows
@@ -257,6 +258,7 @@ def collect_metrics(collected: Collected) -> dict[str, float]:
         "rollout/in_flight_groups": float(len(collected.in_flight)),
     }
     metrics |= zero_variance_metrics(collected) | _by_domain(groups) | _by_reason(groups)
+    metrics |= _of_sets([item.rollout.kept for item in items if item.rollout.kept is not None])
     return metrics | judge_bias(
         [
             [(item.text, item.verdict) for item in entry.group.rollouts]
@@ -264,6 +266,18 @@ def collect_metrics(collected: Collected) -> dict[str, float]:
             if entry.group.problem.verifier in JUDGED
         ]
     )
+
+
+def _of_sets(kept: Sequence[KeptSets]) -> dict[str, float]:
+    """Sizes of the sets that tokens were drawn from; nothing where sampling was not truncated."""
+    sizes = np.concatenate([np.zeros(0), *(one.counts[one.counts > 0] for one in kept)])
+    if not len(sizes):
+        return {}
+    return {
+        "rollout/kept_tokens": float(sizes.mean()),
+        "rollout/kept_tokens_p99": float(np.quantile(sizes, 0.99)),
+        "rollout/alone_share": float((sizes == 1).mean()),
+    }
 
 
 def zero_variance_metrics(collected: Collected) -> dict[str, float]:

@@ -108,7 +108,7 @@ def kept_rows(rows: tuple[torch.Tensor, ...], kept_NT: torch.Tensor) -> tuple[to
 
 def without_weight(
     settings: RLSettings,
-    response_NT: torch.Tensor,
+    tokens: TokenBatch,
     advantages_NT: torch.Tensor,
     correction_NT: torch.Tensor,
     plan: Plan,
@@ -116,15 +116,16 @@ def without_weight(
 ) -> dict[TokenUse, torch.Tensor]:
     """Mark the tokens [N, T] that have no weight in the policy's surrogate, by the reason.
 
-    A token is trained if plan weight x |advantage x correction| > 0. One without an advantage is
+    A token is trained if plan weight x |advantage x correction| > 0, and if sampling could have
+    drawn another one. One without an advantage is
     named only where an auxiliary term acts on it; else it is what its group is.
     """
     signed_NT = kept_NT & (advantages_NT != 0)
     masked_NT = signed_NT & (correction_NT == 0)
     return {
-        TokenUse.CUT: response_NT & ~kept_NT,
+        TokenUse.CUT: tokens.response_NT & ~kept_NT,
         TokenUse.MASKED: masked_NT,
-        TokenUse.DROPPED: signed_NT & ~masked_NT & (plan.weights_NT <= 0),
+        TokenUse.DROPPED: signed_NT & ~masked_NT & ((plan.weights_NT <= 0) | tokens.alone_NT),
         TokenUse.REGULARISED: kept_NT & ~signed_NT & settings.loss.auxiliary.is_on,
     }
 

@@ -129,9 +129,7 @@ def one_step(
         training = without_cut(watch.numbered(training), kept_NT)
         parts = kept_rows(rows, kept_NT)
         losses = update(engines, training, batch.num_sequences, parts, updates, watch)
-        lost = without_weight(
-            settings, batch.tokens.response_NT, advantages_NT, weights_NT, plan, kept_NT
-        )
+        lost = without_weight(settings, batch.tokens, advantages_NT, weights_NT, plan, kept_NT)
     clock.lap("update")
     ledger = tuple(ledger_rows(collected, batch, advantages_NT, lost))
     trained = TrainedStep(

@@ -1,9 +1,11 @@
+import numpy as np
 import pytest
 import torch
 
 from data_schemas.ledger import GroupOutcome, TokenUse
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import AuxiliarySettings, LossSettings
+from tasks.algorithms.kept_sets import end_to_end
 from tasks.algorithms.losses.protocol import Plan
 from tasks.algorithms.token_uses import token_uses
 from tasks.rl.batch import build
@@ -108,7 +110,7 @@ def test_tokens_without_weight_in_the_loss_are_uses_of_their_own(settings, step)
     nothing_NT = torch.zeros(shape)
     plan = Plan(nothing_NT.long(), weights_NT, nothing_NT, nothing_NT)
 
-    lost = without_weight(all_of_them, response_NT, advantages_NT, correction_NT, plan, kept_NT)
+    lost = without_weight(all_of_them, batch.tokens, advantages_NT, correction_NT, plan, kept_NT)
     rows = ledger_rows(step, batch, advantages_NT, lost)
 
     # Responses of the two groups: advantages +, -, none, 0, and +, -, -, -.
@@ -123,6 +125,22 @@ def test_tokens_without_weight_in_the_loss_are_uses_of_their_own(settings, step)
         TokenUse.DRAFT: 3 + 2,
     } == {use: count for use, count in token_uses(rows).items() if count}
     assert 11 == sum(row.trained_tokens for row in rows)
+
+
+def test_a_token_that_was_alone_in_its_set_trains_nothing(settings, entry):
+    kept = end_to_end([np.array(one, np.int32) for one in ([0, 7], [1], [2], [3, 4])])
+    group = entry([1.0, 0.0], rollout={"kept": kept}, new_tokens=8)
+    batch = build(settings, [group])
+    advantages_NT = batch.advantages_N[:, None] * batch.tokens.response_NT
+    ones_NT = torch.ones(advantages_NT.shape)
+    plan = Plan(ones_NT.long(), ones_NT, ones_NT, ones_NT)
+    response_NT = batch.tokens.response_NT
+
+    lost = without_weight(settings, batch.tokens, advantages_NT, ones_NT, plan, response_NT)
+    rows = ledger_rows(Collected(1, 0, [group]), batch, advantages_NT, lost)
+
+    uses = {use: count for use, count in token_uses(rows).items() if count}
+    assert {TokenUse.TRAINED: 4, TokenUse.DROPPED: 4} == uses
 
 
 def test_tokens_of_grading_are_in_the_account(rows):

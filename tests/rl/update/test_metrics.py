@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -7,6 +8,7 @@ from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import MISSING_ROUTE, StopReason
 from data_schemas.verdicts import response_fault, scored
+from tasks.algorithms.kept_sets import end_to_end
 from tasks.engines.protocols import TokenScores
 from tasks.rl.batch import build
 from tasks.rl.collector import Collected, InFlight, Skipped
@@ -136,6 +138,21 @@ def test_staleness_is_that_of_the_oldest_token_and_a_share_of_all(
     metrics = collect_metrics(found)
     assert staleness == metrics["rollout/staleness_versions"]
     assert share == metrics["rollout/stale_share"]
+
+
+def test_sets_that_tokens_were_drawn_from_are_measured_where_there_are_any(entry):
+    kept = end_to_end([np.array(one, np.int32) for one in ([0, 7, 9], [1], [2], [])])
+    metrics = collect_metrics(Collected(1, 0, [entry([1.0, 0.0], rollout={"kept": kept})]))
+
+    assert {"rollout/kept_tokens": 5 / 3, "rollout/alone_share": 2 / 3} == part(
+        metrics, "rollout/kept_tokens", "rollout/alone_share"
+    )
+    plain = collect_metrics(Collected(1, 0, [entry([1.0, 0.0])]))
+    assert metrics.keys() - plain.keys() == {
+        "rollout/kept_tokens",
+        "rollout/kept_tokens_p99",
+        "rollout/alone_share",
+    }
 
 
 def test_a_step_without_a_finished_group_has_zeros_and_no_staleness():

@@ -156,7 +156,7 @@ def test_c3po_draws_from_all_responses_and_its_terms_act_on_all_that_it_draws(se
     assert expected["objective"] == pytest.approx(-float(value), abs=2e-6)
 
     ones_NT = torch.ones(response_NT.shape)
-    lost = objective.without_weight(chosen, response_NT, advantages_NT, ones_NT, plan, kept_NT)
+    lost = objective.without_weight(chosen, batch.tokens, advantages_NT, ones_NT, plan, kept_NT)
     found = Collected(1, 0, [replace(group, new_tokens=20)])
     uses = token_uses(ledger_rows(found, batch, advantages_NT, lost))
     assert {
