@@ -9,6 +9,7 @@ import torch
 
 from data_schemas.machine_settings import Precision
 from data_schemas.rl_settings import AuxiliarySettings
+from tasks.algorithms.kept_sets import end_to_end, kept_behind
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling, TokenBatch
@@ -16,7 +17,7 @@ from tasks.engines.weight_sync import Outgoing
 from tests.engines.embedded.second_device import GPU, SecondDeviceError, second_device
 from tests.engines.losses_of_contract import likelihood
 
-SAMPLING = Sampling(max_new_tokens=6, temperature=1.0, seed=3, top_p=0.9)
+SAMPLING = Sampling(6, 1.0, seed=3, top_p=0.9, top_k=40, record_kept=True)
 ALL_TERMS = AuxiliarySettings(entropy=0.01, balance=0.1, router_z=0.01)
 
 
@@ -43,13 +44,13 @@ def requests() -> list[Request]:
 
 
 def rolled_out(folder, sampling: Sampling) -> tuple[list[list[int]], list[np.ndarray]]:
-    """Tokens, and log-probs of the rollout and of its scoring."""
+    """Tokens and their sets, and log-probs of the rollout and of its scoring."""
     engine = HFRolloutEngine(folder, slots=4)
     rollouts = sorted(engine.generate(requests(), sampling), key=lambda r: (r.problem_id, r.sample))
     scores = engine.score_logprobs(
         [np.concatenate([one.prompt_tokens, one.response_tokens]) for one in rollouts]
     )
-    return [one.response_tokens.tolist() for one in rollouts], [
+    return [[*one.response_tokens, *one.kept.ids] for one in rollouts], [
         *(one.logprobs for one in rollouts),
         *scores,
     ]
@@ -69,7 +70,10 @@ def trained(folder, lora_rank: int, tmp_path) -> tuple[object, ...]:
     drawn = [one.prompt_tokens for one in requests()]
     batch = TokenBatch.of_sequences(drawn)
     scores = trainer.score(batch, temperature=0.7, record_routes=True)
-    replayed = replace(batch, experts_NTLK=scores.experts_NTLK)
+    pairs = [end_to_end([np.array([one, 252], np.int32) for one in tokens]) for tokens in drawn]
+    sets = tuple(kept_behind(0, one) for one in pairs)
+    replayed = replace(batch, experts_NTLK=scores.experts_NTLK, kept_N=sets)
+    over = trainer.score(replayed, temperature=0.7, record_routes=False).logprobs_NT
     settings = {"temperature": 0.7, "learning_rate": 1e-3, "auxiliary": ALL_TERMS}
     first = trainer.update(replayed, likelihood, **settings)
     trainer.save(tmp_path)
@@ -80,7 +84,7 @@ def trained(folder, lora_rank: int, tmp_path) -> tuple[object, ...]:
         installed = HFRolloutEngine(folder).load_weights(outgoing, 1)
         assert outgoing.digest() == installed
     weights = {name: tensor.detach().cpu().clone() for name, tensor in trainer.weights()}
-    return scores.logprobs_NT.cpu(), first, second, weights
+    return scores.logprobs_NT.cpu(), over, first, second, weights
 
 
 @pytest.mark.parametrize("exact", [False, True])
