@@ -138,6 +138,8 @@ def _mean_scores(
         temperature=settings.temperature,
         seed=settings.seed,
         record_routes=False,
+        top_p=settings.top_p,
+        top_k=settings.top_k,
     )
     by_id = {problem.id: problem for problem in problems}
     found = sorted(

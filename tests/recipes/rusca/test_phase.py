@@ -27,8 +27,8 @@ SCAFFOLD = ScaffoldSettings(form=Form.USER, switch_at=0.6)
 
 @pytest.fixture
 def phase(settings, rubrics, tiny_moe):
-    def make(folder, **changes):
-        asked = settings.model_copy(update={"steps": STEPS})
+    def make(folder, sampling=None, **changes):
+        asked = settings.model_copy(update={"steps": STEPS} | (sampling or {}))
         recipe = open_recipe(SCAFFOLD.model_copy(update=changes), asked)
         return Phase(asked, tiny_moe, rubrics, folder, "code", recipe=recipe)
 
@@ -88,6 +88,19 @@ def test_the_other_ratios_train_and_replay_as_well(phase, scorer, tmp_path, rati
 
     (snapshot,) = snapshots(tmp_path)
     assert record.gate.k3 < 1e-6
+    assert not [one.name for one in compare(snapshot) if one.difference]
+
+
+def test_the_sampling_of_the_paper_is_compared_and_trained_over_what_was_drawn_from(
+    phase, scorer, tmp_path
+):
+    sampling = {"temperature": 0.7, "top_p": 0.8, "top_k": 20}
+    (record,) = islice(train(phase(tmp_path, sampling), scorer()), 1)
+
+    (snapshot,) = snapshots(tmp_path)
+    assert record.gate.k3 < 1e-6
+    assert 1.0 < record.report.metrics["rollout/kept_tokens"] <= 20.0
+    assert any(item.rollout.shown for entry in snapshot.groups for item in entry.group.rollouts)
     assert not [one.name for one in compare(snapshot) if one.difference]
 
 
