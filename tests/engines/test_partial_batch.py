@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.algorithms.kept_sets import end_to_end, kept_behind
 from tasks.algorithms.routing import missing_rows
 from tasks.engines.partial_batch import Share, outline
 from tasks.errors import EngineError
@@ -33,6 +34,20 @@ def test_sequences_and_layers_have_the_numbers_of_the_whole():
 
     assert_same(expected, found)
     assert torch.equal(expected.experts_NTLK[:, :, [1]], found.experts_NTLK)
+
+
+def test_sequences_keep_the_sets_that_they_were_drawn_from():
+    batch = random_batch()
+    sets = [
+        kept_behind(0, end_to_end([np.array([row, 99], np.int32)] * int(length)))
+        for row, length in enumerate(batch.lengths_N)
+    ]
+    batch = replace(batch, kept_N=tuple(sets))
+
+    found = held(batch, Share(((0, 3), (5, 2, 6)), (1,))).select(torch.tensor([2, 5]), [1])
+
+    sizes = found.response_NT.sum(1).tolist()
+    assert [2, 99] * sizes[0] + [5, 99] * sizes[1] == found.kept_R.ids.tolist()
 
 
 def test_layers_come_in_the_order_they_are_asked_for():
