@@ -439,6 +439,15 @@ class RLSettings(Settings):
         return self.top_p < 1.0 or self.top_k > 0
 
     @model_validator(mode="after")
+    def _more_than_one_token_can_be_drawn(self) -> Self:
+        if self.top_k == 1:
+            raise ValueError(
+                "top_k is 1, which draws the likeliest token only: no token has a gradient, and "
+                "all responses of a group are the same; use 2 or more, or 0 for all"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _sets_are_recorded(self) -> Self:
         if self.truncates and self.engines.rollout is RolloutKind.VLLM:
             name = "top_p" if self.top_p < 1.0 else "top_k"

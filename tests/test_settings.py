@@ -294,6 +294,15 @@ def test_truncated_rollouts_of_an_engine_that_records_no_sets_are_refused(name, 
     PipelineSettings.model_validate({"rl_one": {name: value}})
 
 
+def test_a_set_of_one_token_for_every_draw_is_refused():
+    with pytest.raises(ValidationError) as refused:
+        PipelineSettings.model_validate({"rl_two": {"top_k": 1}})
+
+    assert "rl_two: top_k is 1, which draws the likeliest token only" in explain(
+        refused.value, PipelineSettings
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
