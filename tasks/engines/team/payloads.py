@@ -14,17 +14,19 @@ import numpy as np
 import torch
 from torch import distributed as dist
 
-from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from data_schemas.rollouts import KeptSets, Rollout, RouterTrace, StopReason
+from tasks.algorithms.kept_sets import KeptTokens
 from tasks.algorithms.routing import Traces
 from tasks.engines.loss_calls import LossCall
 from tasks.engines.partial_batch import Share
 from tasks.engines.protocols import Request, TokenBatch
 from tasks.engines.request_queue import Room
 
-_RECORDS: dict[str, Any] = {
-    record.__name__: record
-    for record in (LossCall, Request, Rollout, Room, RouterTrace, Share, TokenBatch, Traces)
-}
+RECORDS = (
+    *(KeptSets, KeptTokens, Rollout, RouterTrace, Traces),
+    *(LossCall, Request, Room, Share, TokenBatch),
+)
+_RECORDS: dict[str, Any] = {record.__name__: record for record in RECORDS}
 _DTYPES = (
     *("bool", "uint8", "int16", "int32", "int64"),
     *("float16", "bfloat16", "float32", "float64"),

@@ -78,7 +78,8 @@ def forget_text(found: Forgotten, store: str) -> RenderableType:
     parts.append(f"\nexclusion list  {found.exclusions} ({found.rows:,} rows)")
     for one in found.retrainings:
         parts.append(
-            f"{one.release} without them:\n  eachprompt run --settings {one.settings} --store {store}"
+            f"{one.release} without them:\n"
+            f"  eachprompt run --settings {one.settings} --store {store}"
             if one.settings
             else f"{one.release}: no settings, {one.reason}. Add the list to the sources of what "
             f"made it: withdrawn={found.exclusions}"
