@@ -24,7 +24,8 @@ class GroupOutcome(StrEnum):
     UNSCORED = "unscored"
     """Elimination stage 2: fewer than two rollouts have a verdict."""
     ZERO_VARIANCE_PARTIAL = "zero_variance_partial"
-    """Elimination stage 2: equal partial credit; without a sign there is no advantage."""
+    """Elimination stage 2: equal partial credit, or scores that differ by no more than their noise;
+    without a sign there is no advantage."""
     ZERO_VARIANCE_JUDGED = "zero_variance_judged"
     """Elimination stage 2: the judge ranked all responses equal; RL-ZVP has no sign to use."""
     NON_ZERO_VARIANCE = "non_zero_variance"

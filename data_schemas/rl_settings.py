@@ -7,7 +7,7 @@ import math
 from enum import StrEnum
 from typing import Annotated, Literal, Self, cast
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from data_schemas.addresses import split_base_url
 from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares
@@ -245,11 +245,28 @@ class RewardSettings(Settings):
         description="by the verifier that problems name; rewards and pass rates are corrected for "
         "them (2510.00915, backward); needs an advantage without a standard deviation",
     )
+    noise: dict[str, float] = Field(
+        default={},
+        description="standard deviation of the score that a verifier gives again to the same "
+        "response, by the verifier that problems name: a group that differs by less than this "
+        "explains is a tie",
+    )
     canary_every: int = Field(
         default=10,
         ge=1,
         description="steps between two checks of the verifiers on answers with a known verdict",
     )
+
+    @field_validator("noise")
+    @classmethod
+    def _noise_is_within_the_scores(cls, noise: dict[str, float]) -> dict[str, float]:
+        for verifier, deviation in noise.items():
+            if not 0.0 < deviation < 1.0:
+                raise ValueError(
+                    f"noise of {verifier} is {deviation:g}; a standard deviation of scores from 0 "
+                    "to 1 is between them. Leave an exact verifier out"
+                )
+        return noise
 
 
 class RouterReplay(StrEnum):

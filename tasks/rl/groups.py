@@ -28,6 +28,7 @@ from data_schemas.rollouts import Rollout, RolloutGroup, RouterTrace, StopReason
 from data_schemas.verdicts import SCORE_TOLERANCE
 from tasks.algorithms.advantages import has_variance
 from tasks.algorithms.kept_sets import join_kept
+from tasks.algorithms.zero_variance import noise_range
 from tasks.engines.protocols import Request
 from tasks.errors import EngineError
 from tasks.gym.protocol import JUDGED
@@ -163,11 +164,14 @@ def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:
     scores = [item.verdict.score for item in group.rollouts if item.verdict.score is not None]
     if len(scores) < 2:
         return GroupOutcome.UNSCORED
-    if scores_vary(scores):
+    varies = scores_vary(scores)
+    noise = settings.rewards.noise.get(group.problem.verifier.partition("@")[0], 0.0)
+    is_noise = varies and max(scores) - min(scores) <= noise_range(len(scores), noise)
+    if varies and not is_noise:
         return GroupOutcome.NON_ZERO_VARIANCE
     if group.problem.verifier in JUDGED:
         return GroupOutcome.ZERO_VARIANCE_JUDGED
-    if SCORE_TOLERANCE < scores[0] < 1.0 - SCORE_TOLERANCE:
+    if is_noise or SCORE_TOLERANCE < scores[0] < 1.0 - SCORE_TOLERANCE:
         return GroupOutcome.ZERO_VARIANCE_PARTIAL
     if settings.zero_variance.rl_zvp_alpha == 0.0:
         return GroupOutcome.ZERO_VARIANCE_IDLE

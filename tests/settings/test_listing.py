@@ -16,7 +16,7 @@ def leaves(value: dict, prefix: str = "") -> list[str]:
     names = []
     for name, inner in value.items():
         path = f"{prefix}{name}"
-        is_setting = name in ("domains", "weights", "parents", "copied", "error_rates")
+        is_setting = name in ("domains", "weights", "parents", "copied", "error_rates", "noise")
         is_group = isinstance(inner, dict) and not is_setting
         names += leaves(inner, f"{path}.") if is_group else [path]
     return names

@@ -57,6 +57,24 @@ def test_answers_that_a_judge_finds_alike_have_no_sign(settings, group, score):
     )
 
 
+@pytest.mark.parametrize(
+    ("scores", "outcome"),
+    [
+        ([0.71, 0.70, 0.72, 0.71], GroupOutcome.ZERO_VARIANCE_PARTIAL),
+        ([0.71, 0.70, 0.92, 0.71], GroupOutcome.NON_ZERO_VARIANCE),
+        ([0.99, 1.0, 1.0, 1.0], GroupOutcome.ZERO_VARIANCE_PARTIAL),
+    ],
+)
+def test_scores_that_differ_by_the_noise_of_their_verifier_are_a_tie(
+    settings, group, scores, outcome
+):
+    noisy = settings.model_copy(update={"rewards": RewardSettings(noise={"code_tests": 0.01})})
+
+    assert outcome is decide_outcome(noisy, group(scores, verifier="code_tests"))
+    exact = decide_outcome(noisy, group(scores))
+    assert exact is GroupOutcome.NON_ZERO_VARIANCE
+
+
 def test_contrast_takes_the_places_of_the_batch_first(group):
     uniform = CollectedGroup(group([1.0, 1.0]), 0, GroupOutcome.ZERO_VARIANCE_TRAINED)
     alive = CollectedGroup(group([1.0, 0.0]), 1, GroupOutcome.NON_ZERO_VARIANCE)

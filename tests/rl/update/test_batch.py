@@ -11,6 +11,7 @@ from data_schemas.rl_settings import (
     LossSettings,
     MathsReward,
     PolicyLoss,
+    RewardSettings,
     RouterReplay,
 )
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
@@ -33,6 +34,17 @@ def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings,
     assert [(0, 0), (0, 1), (2, 0), (2, 1)] == batch.owners
     assert (9, 36) == (batch.num_sequences, batch.num_tokens)
     assert [False, False, True, True] == batch.zero_variance_N.tolist()
+
+
+def test_what_differs_by_noise_has_no_advantage(settings, entry):
+    noisy = settings.model_copy(update={"rewards": RewardSettings(noise={"rubric": 0.01})})
+    tie = entry([0.71, 0.70, 0.72], GroupOutcome.ZERO_VARIANCE_PARTIAL)
+    contrast = entry([0.71, 0.70, 0.92], GroupOutcome.NON_ZERO_VARIANCE)
+
+    advantages_PG = scalar_advantages(noisy, [tie, contrast])
+
+    assert not advantages_PG[0].any()
+    assert advantages_PG[1].all()
 
 
 @pytest.mark.parametrize(
