@@ -11,6 +11,7 @@ Recovery uses the newest committed step whose manifest and records match; a dama
 with a warning. A whole one that was not signed for this work was put there, and is refused.
 """
 
+import functools
 import json
 import logging
 import shutil
@@ -172,8 +173,19 @@ def _sweep(folder: Path) -> None:
 
 
 def _is_whole(folder: Path, path: Path) -> bool:
-    manifest = path / MANIFEST
-    if not manifest.exists() or manifest.read_bytes() != folder_manifest(path, {SIGNATURE}):
+    if not (path / MANIFEST).exists() or not _matches(path, _stamps(path)):
         return False
     records = {record_path(folder, name): digest for name, digest in read_records(path).items()}
     return all(path.exists() and sha256_file(path) == digest for path, digest in records.items())
+
+
+def _stamps(path: Path) -> tuple[tuple[int, ...], ...]:
+    """What changes if a file of a state is written, moved or replaced."""
+    found = [one.lstat() for one in sorted(path.rglob("*"))]
+    return tuple((one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in found)
+
+
+@functools.lru_cache(maxsize=2 * KEPT_STATES)
+def _matches(path: Path, _: tuple[tuple[int, ...], ...]) -> bool:
+    """Hash a state, once while its stamps stay: it may be terabytes, and a restart asks often."""
+    return (path / MANIFEST).read_bytes() == folder_manifest(path, {SIGNATURE})

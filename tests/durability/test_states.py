@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tasks.durability import states
-from tasks.durability.upload import Uploader, fetch_newest
+from tasks.durability.durable import restore_uploaded
+from tasks.durability.upload import Pointer, Uploader, fetch_newest
 from tasks.errors import TamperError
 from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE
 from tasks.store.files import canonical_json, sha256_bytes
@@ -37,6 +38,26 @@ def trainer() -> Any:
 def commit(folder: Path, step: int = 1) -> Path:
     states.commit(folder, step, trainer(), {"run.json": b"{}"}, [])
     return states.committed_folder(folder) / f"{step:06d}"
+
+
+class Shards(Weights):
+    """A trainer whose state is large on disk, and empty: sparse files take no space."""
+
+    def save(self, folder: Path) -> None:
+        for number in range(2):
+            with (folder / f"shard-{number}.pt").open("wb") as file:
+                file.truncate(SHARD_BYTES)
+
+    def restore(self, folder: Path) -> None:
+        """Read nothing: what is counted is what the check reads."""
+
+
+SHARD_BYTES = 2**24
+
+
+def bytes_read() -> int:
+    """By this process so far."""
+    return int(Path("/proc/self/io").read_text().split()[1])
 
 
 def poison(state: Path) -> None:
@@ -121,3 +142,33 @@ def test_without_a_key_nothing_is_signed_or_refused(tmp_path, monkeypatch):
     commit(tmp_path / "work")
 
     assert states.restore(tmp_path / "work", trainer()) is not None
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs Linux")
+def test_a_restart_reads_a_state_once_to_check_it_and_again_only_if_it_changed(tmp_path):
+    work = tmp_path / "work"
+    states.commit(work, 1, Shards(), {}, [])
+    digest = sha256_bytes((states.committed_folder(work) / "000001" / MANIFEST).read_bytes())
+    slot = Noted(Pointer(uri=str(tmp_path / "elsewhere"), step=1, digest=digest))
+
+    before = bytes_read()
+    restore_uploaded(work, str(work), slot)
+    states.restore(work, Shards())
+    once = bytes_read() - before
+    (states.committed_folder(work) / "000001" / "shard-1.pt").write_bytes(b"other")
+
+    assert 2 * SHARD_BYTES <= once < 3 * SHARD_BYTES
+    assert states.newest_whole(work) is None
+
+
+class Noted:
+    """A slot of Flyte that holds a pointer."""
+
+    def __init__(self, pointer: Pointer) -> None:
+        self.held = canonical_json(pointer)
+
+    def read(self) -> bytes:
+        return self.held
+
+    def write(self, b: bytes) -> None:
+        self.held = b
