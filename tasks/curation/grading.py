@@ -273,8 +273,8 @@ def _explain_nothing_left(
     hard = sum(refusal.reason == "too_hard" for refusal in refused)
     easy = len(refused) - hard
     advice = (
-        "Add harder problems; or, to release what solves them, set grading.drop_at_or_above to 1.01 "
-        "and the steps of rl_one and rl_two to 0."
+        "Add harder problems; or, to release what solves them, set grading.drop_at_or_above to "
+        "1.01 and the steps of rl_one and rl_two to 0."
         if easy >= hard
         else f"Add easier ones or lower grading.drop_at_or_below ({settings.drop_at_or_below})."
     )
