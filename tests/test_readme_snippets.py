@@ -16,9 +16,12 @@ import yaml
 from data_schemas.prompts import Problem
 from tasks.algorithms.advantages import Advantage
 from tasks.algorithms.losses.protocol import Loss
+from tasks.curation.adapters.mapped import read_mapped
 from tasks.curation.adapters.table import read_file
+from tasks.curation.rows import read_rows
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.rollout_forward import DecoderForward
+from tasks.formats.mapping_file import mapping_of
 from tasks.gym.environments.table import ENVIRONMENTS
 from tasks.gym.protocol import join_turns
 from tasks.gym.table import score_batch
@@ -27,6 +30,7 @@ from tasks.plugins import load, pin
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+REWARDS = ROOT / "docs" / "your_reward.md"
 RECIPES = ROOT / "tasks" / "rl" / "README.md"
 BLOCKS = re.findall(r"```(?:python|yaml)\n# (\S+)\n(.*?)```", README.read_text(), flags=re.DOTALL)
 ROWS = {
@@ -76,6 +80,18 @@ def test_the_adapter_makes_a_problem_that_the_verifier_scores(folder):
     assert [1.0, 0.0] == [verdict.score for verdict in verdicts]
     (unknown,) = score_batch([problem.model_copy(update={"answer": "{}"})], ["all good"])
     assert unknown.abstained
+
+
+def test_the_mapping_of_the_page_on_rewards_reads_a_table_for_the_same_verifier(folder):
+    (mapping,) = re.findall(r"```yaml\n# short.yaml\n(.*?)```", REWARDS.read_text(), re.DOTALL)
+    (folder / "short.yaml").write_text(mapping)
+    (folder / "rows.csv").write_text("ask,limit\nSay it.,2\n")
+
+    (row,) = read_rows(folder / "rows.csv")
+    (item,) = read_mapped(mapping_of("short.yaml"), row, "")
+
+    verdicts = score_batch([item.record] * 2, ["all good", "it is all good"])
+    assert [1.0, 0.0] == [verdict.score for verdict in verdicts]
 
 
 def test_the_adapter_quarantines_a_row_without_a_limit(folder):
