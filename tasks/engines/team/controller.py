@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 from torch import distributed as dist
 
-from tasks.engines.team import wire
+from tasks.engines.team import payloads, wire
 from tasks.engines.team.failure_store import FailureStore
 from tasks.engines.team.member import Command, End, Member, join_team
 from tasks.engines.team.rank_info import read_rank_info
@@ -57,7 +57,7 @@ class Channel:
             wire.broadcast(command, self._group)
             with self._board.expect_work(expected=self._works_here):
                 yield replies
-                replies.extend(wire.gather(None, self._group)[1:])
+                replies.extend(payloads.gather(None, self._group)[1:])
         # Not released after an error: the state of the workers is unknown.
         self._free.release()
 

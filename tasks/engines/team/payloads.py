@@ -19,12 +19,12 @@ from tasks.algorithms.kept_sets import KeptTokens
 from tasks.algorithms.routing import Traces
 from tasks.engines.loss_calls import LossCall
 from tasks.engines.partial_batch import Share
-from tasks.engines.protocols import Request, TokenBatch
+from tasks.engines.protocols import EngineCounters, Request, TokenBatch
 from tasks.engines.request_queue import Room
 
 RECORDS = (
     *(KeptSets, KeptTokens, Rollout, RouterTrace, Traces),
-    *(LossCall, Request, Room, Share, TokenBatch),
+    *(EngineCounters, LossCall, Request, Room, Share, TokenBatch),
 )
 _RECORDS: dict[str, Any] = {record.__name__: record for record in RECORDS}
 _DTYPES = (
@@ -57,6 +57,14 @@ def broadcast(item: object, group: dist.ProcessGroup) -> None:
 def receive_broadcast(group: dist.ProcessGroup) -> Any:
     """Wait for the next item that rank 0 sends to all."""
     return _read(partial(dist.broadcast, src=0, group=group))
+
+
+def gather(item: object, group: dist.ProcessGroup) -> list[Any]:
+    """Gather an item of every rank on rank 0, in rank order; [] on every other rank."""
+    if dist.get_rank(group) > 0:
+        send(item, 0, group)
+        return []
+    return [item, *(recv(rank, group) for rank in range(1, dist.get_world_size(group)))]
 
 
 def _write(item: object, carry: _Carry) -> None:

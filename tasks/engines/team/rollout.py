@@ -242,7 +242,7 @@ class TeamRollout:
         with self._channel.together(command) as replies:
             scores = self._local.score_logprobs(tokens)
         for rank, theirs in enumerate(replies, start=1):
-            if isinstance(theirs, list):
+            if isinstance(theirs, tuple):
                 self._compare(rank, np.concatenate(theirs), np.concatenate(scores))
         return scores
 

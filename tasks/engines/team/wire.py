@@ -1,4 +1,4 @@
-"""Send commands between ranks: pickled, except for tensors, which are sent directly.
+"""Send commands to other ranks: pickled, except for tensors, which are sent directly.
 
 All processes belong to one stage, started by one agent from one image, so unpickled data comes from
 the same code. No schema takes the place of pickle: a command holds code, such as a loss of a
@@ -51,16 +51,6 @@ def broadcast(item: object, group: dist.ProcessGroup) -> None:
 def receive_broadcast(group: dist.ProcessGroup) -> object:
     """Wait for the next object that rank 0 sends."""
     return _read(partial(dist.broadcast, src=0, group=group))
-
-
-def gather(item: object, group: dist.ProcessGroup) -> list[object]:
-    """Gather small objects of all ranks on rank 0, in rank order; [] on every other rank."""
-    if dist.get_rank(group) > 0:
-        dist.gather_object(item, None, dst=0, group=group)
-        return []
-    items: list[object] = [None] * dist.get_world_size(group)
-    dist.gather_object(item, items, dst=0, group=group)
-    return items
 
 
 def _write(item: object, carry: _Carry) -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from torch import distributed as dist
 from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
-from tasks.engines.team import wire
+from tasks.engines.team import payloads, wire
 from tasks.engines.team.failure_store import FailureStore
 from tasks.engines.team.member import Command, End, Member, join_team
 from tasks.errors import EngineError, PipelineError
@@ -100,7 +100,7 @@ def _serve_channel(member: Member, group: dist.ProcessGroup) -> End:
             member.failures.report(error)
             raise type(error)(f"rank {member.rank_info.rank}: {error}") from error
         try:
-            wire.gather(reply, group)
+            payloads.gather(reply, group)
         except RuntimeError as error:
             logger.warning("rank %d: the controller is gone: %s", member.rank_info.rank, error)
             return End.FAILED
