@@ -175,6 +175,7 @@ def _run(one: Slice, limit_s: float) -> Result:
             errors="replace",
             start_new_session=True,
         ) as process,
+        _killed(process),  # before anything that an interrupt could end: leaving Popen waits
         _ended_with_this_process(process.pid),
     ):
         try:
@@ -183,11 +184,18 @@ def _run(one: Slice, limit_s: float) -> Result:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             (said, _), ended = process.communicate(), Ended.CUT
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
     comparisons = tuple(read_comparisons(said)) if one.compares else ()
     return Result(one.name, ended, time.monotonic() - started, said[-TAIL_CHARS:], comparisons)
+
+
+@contextmanager
+def _killed(process: "subprocess.Popen[str]") -> Iterator[None]:
+    """Kill the group of a process that still runs at the end of the block."""
+    try:
+        yield
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextmanager
