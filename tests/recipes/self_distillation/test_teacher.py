@@ -133,6 +133,23 @@ def test_the_advantages_of_taught_tokens_are_the_teachers_surprise(phase_in, tin
     assert np.abs(expected).mean() > 1e-3
 
 
+def test_with_truncated_sampling_teacher_and_policy_are_over_the_same_sets(
+    phase_in, tiny_moe, tmp_path
+):
+    phase = phase_in(tmp_path / "state", steps=1, top_p=0.5)
+    recipe = open_recipe(SelfDistillationSettings(weight=1.0), phase.settings)
+    list(train(replace(phase, recipe=recipe), RuleScorer(load_tokenizer(tiny_moe), noted)))
+
+    (path,) = step_snapshot.find_snapshots(phase.state, 1)
+    snapshot = step_snapshot.decode(path.read_bytes())
+    taught_NT = snapshot.inputs["taught_NT"]
+    alone_NT = taught_NT & (snapshot.inputs["old_logprobs_NT"] == 0.0)
+
+    assert taught_NT.any()
+    assert not snapshot.inputs["teacher_logprobs_NT"][alone_NT].any()
+    assert not [one.name for one in compare(snapshot) if one.difference]
+
+
 def test_behind_a_prompt_that_is_too_long_nothing_is_taught(phase_in, tiny_moe, tmp_path):
     """Then the advantages are those of a plain phase."""
     advantages = []
