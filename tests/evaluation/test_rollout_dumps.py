@@ -13,7 +13,7 @@ import torch
 
 from tasks.errors import DataError
 from tasks.evaluation import dumps
-from tasks.evaluation.dumps import gaps, missing, otherwise, signal, verdicts
+from tasks.evaluation.dump_report import gaps, missing, otherwise, signal, verdicts
 from tasks.evaluation.rollout_dumps import read_dump
 
 TRL = Path(__file__).parent / "dumps" / "completions_00001.parquet"

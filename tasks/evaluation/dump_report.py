@@ -1,0 +1,216 @@
+"""What the rollouts of another trainer say: signal, duplicates, mismatch, verdicts."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+import click
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from data_schemas.rl_settings import RewardSettings
+from tasks.algorithms.mismatch import QUARTERS, mismatch_anatomy, mismatch_metrics
+from tasks.evaluation.agreement import Compared, Graded, compare_all, rows_table
+from tasks.evaluation.rollout_dumps import Dump, DumpedResponse, read_dump
+from tasks.gym.scoring.service import ScoringService
+from tasks.store.files import canonical_json, write_bytes
+
+_Z = 1.96
+_FINITE_VARIANCE = 2.0
+"""Hill's index above which |D| has a variance."""
+
+Line = tuple[str, float, str]
+"""A quantity, its value, and what it says."""
+
+
+def signal(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
+    """Yield what the rewards and texts of groups say.
+
+    A group is what the responses to one prompt of a step are. Groups of one response, and those of
+    which a reward is missing, are in no share.
+    """
+    groups: defaultdict[str, list[DumpedResponse]] = defaultdict(list)
+    for response in responses:
+        groups[response.group].append(response)
+    yield "responses", len(responses), ""
+    yield "groups", len(groups), "prompts of a step"
+    siblings = [group for group in groups.values() if len(group) > 1]
+    if siblings:
+        same = [len({one.text for one in group}) < len(group) for group in siblings]
+        yield "groups/equal siblings", _mean(same), "two responses are the same"
+    known = [(group, [one.reward for one in group]) for group in siblings]
+    known = [(group, rewards) for group, rewards in known if None not in rewards]
+    if known:
+        lowest, highest = (
+            choose(reward for _, rewards in known for reward in rewards if reward is not None)
+            for choose in (min, max)
+        )
+        constant = [(group, rewards[0]) for group, rewards in known if len(set(rewards)) == 1]
+        yield "groups/one reward", len(constant) / len(known), "no signal for a policy gradient"
+        if lowest < highest:
+            for name, reward in (("lowest", lowest), ("highest", highest)):
+                share = sum(one == reward for _, one in constant) / len(known)
+                yield f"groups/one reward, the {name}", share, f"all {reward:g}"
+        spent = sum(one.length for group, _ in constant for one in group)
+        total = sum(one.length for group, _ in known for one in group)
+        yield "length/in groups of one reward", spent / max(total, 1), "of what was generated"
+    ends = [one.truncated for one in responses if one.truncated is not None]
+    if ends:
+        yield "truncated", _mean(ends), "of the responses"
+
+
+def gaps(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
+    """Yield what the differences of log-probabilities say; D = log p_trainer - log p_engine.
+
+    Only responses that have both; nothing if none has.
+    """
+    pairs = [
+        (one.trainer_R, one.rollout_R)
+        for one in responses
+        if one.trainer_R is not None and one.rollout_R is not None and len(one.rollout_R)
+    ]
+    if not pairs:
+        return
+    longest = max(len(rollout_R) for _, rollout_R in pairs)
+    trainer_NT, rollout_NT = (
+        torch.tensor(
+            np.stack([np.pad(pair[side], (0, longest - len(pair[side]))) for pair in pairs])
+        )
+        for side in (0, 1)
+    )
+    lengths_N = torch.tensor([len(rollout_R) for _, rollout_R in pairs])
+    mask_NT = torch.arange(longest) < lengths_N[:, None]
+    measures = mismatch_metrics(trainer_NT, rollout_NT, mask_NT)
+    measures |= mismatch_anatomy(trainer_NT, rollout_NT, mask_NT)
+    measures = {name.removeprefix("mismatch/"): value for name, value in measures.items()}
+    yield "mismatch/tokens", int(mask_NT.sum()), f"of {len(pairs):,} responses"
+    yield "mismatch/k3", measures["k3"], "nats a token: exp(D) - 1 - D"
+    yield "mismatch/mean |D|", measures["mean_abs_logprob"], "nats a token"
+    yield "mismatch/beyond 2x", measures["extreme_share"], "of the tokens"
+    yield "mismatch/overflow tokens", measures["overflow_tokens"], "D is not finite"
+    yield "mismatch/effective share", measures["effective_share"], "sample size of exp(D), tokens"
+    if "tail_index" in measures:
+        heavy = measures["tail_index"] < _FINITE_VARIANCE
+        says = ": the variance is infinite, a few tokens decide" if heavy else ""
+        yield "mismatch/tail index", measures["tail_index"], f"P(|D| > x) ~ x^-index{says}"
+    for quarter in range(1, QUARTERS + 1):
+        if (name := f"k3_quarter_{quarter}") in measures:
+            yield f"mismatch/k3, quarter {quarter}", measures[name], "of each response"
+    kept, error = _mean_ratio([(train_R - roll_R) for train_R, roll_R in pairs])
+    says = "1 where both have the same tokens"
+    if kept + _Z * error < 1.0:
+        says = "below 1: the mass that top-p or top-k kept, which the trainer does not know"
+    yield "mismatch/mean ratio", kept, f"+- {_Z * error:.2g}; {says}"
+
+
+def verdicts(responses: Sequence[DumpedResponse]) -> list[Compared]:
+    """Verify the responses that have a text, a gold answer and a reward with ours."""
+    graded = [
+        Graded(str(place), one.gold, one.text, one.reward > 0)
+        for place, one in enumerate(responses)
+        if one.gold and one.text and one.reward is not None
+    ]
+    if not graded:
+        return []
+    with ScoringService(None, RewardSettings()) as scorer:
+        return compare_all(graded, scorer.score)
+
+
+def otherwise(compared: Sequence[Compared]) -> tuple[list[Compared], Iterator[Line]]:
+    """Return those of which both verifiers say what the reward does not, and their shares."""
+    against = [
+        row
+        for row in compared
+        if row.agree and not row.final.abstained and row.final.solved != row.graded.label
+    ]
+    wrong = sum(row.graded.label is True for row in against) / max(len(compared), 1)
+    right = sum(row.graded.label is False for row in against) / max(len(compared), 1)
+    lines: list[Line] = [
+        ("verdicts/compared", len(compared), "with a text, a gold answer and a reward"),
+        ("verdicts/rewarded, but wrong here", wrong, "final_answer and rule_answer both say so"),
+        (
+            "verdicts/not rewarded, but right here",
+            right,
+            "final_answer and rule_answer both say so",
+        ),
+    ]
+    return against, iter(lines if compared else ())
+
+
+def missing(dump: Dump) -> Iterator[str]:
+    """Say what the dump does not hold, and which option of its trainer writes it."""
+    responses = dump.responses
+    if not any(one.trainer_R is not None for one in responses):
+        yield (
+            "mismatch: no log-probabilities of the trainer. slime and miles write them with "
+            "--save-debug-train-data; the other trainers into no file."
+        )
+    elif not any(one.rollout_R is not None for one in responses):
+        yield "mismatch: no log-probabilities of the engine (rollout_log_probs)."
+    if any(one.reward is None for one in responses):
+        yield "groups of one reward: rewards are missing in some responses or all."
+    if not any(one.gold for one in responses):
+        yield "verdicts: no gold answers."
+    yield "mismatch by layer: none of these trainers writes the experts that its own router chose."
+
+
+def _mean(values: Sequence[bool]) -> float:
+    return sum(values) / len(values)
+
+
+def _mean_ratio(gaps: Sequence[NDArray[np.float32]]) -> tuple[float, float]:
+    """Mean of exp(D) over tokens, and its standard error over responses; D as `gaps` has it."""
+    sums = np.array([np.exp(np.float64(gap[np.isfinite(gap)])).sum() for gap in gaps])
+    counts = np.array([np.isfinite(gap).sum() for gap in gaps])
+    mean = float(sums.sum() / max(counts.sum(), 1))
+    spread = float(np.square(sums - mean * counts).sum())
+    return mean, math.sqrt(spread) / max(counts.sum(), 1)
+
+
+def _table(lines: Sequence[Line]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("")
+    for quantity, value, says in lines:
+        share = quantity.partition("/")[0] in {"groups", "length", "truncated", "verdicts"}
+        if isinstance(value, int):
+            text = f"{value:,}"
+        elif share or "share" in quantity or "beyond" in quantity:
+            text = f"{value:.1%}"
+        else:
+            text = f"{value:.4g}"
+        table.add_row(Text(quantity), text, Text(says))
+    return table
+
+
+def print_dumps(files: Sequence[str], show: int, out: str) -> None:
+    """Print a table for each dump.
+
+    Args:
+        files: that exist.
+        show: answers judged otherwise that are printed of each.
+        out: JSON file for the numbers; '' writes none.
+    """
+    console = Console(highlight=False)
+    numbers = {}
+    for file in files:
+        dump = read_dump(file, Path(file).read_bytes())
+        against, compared = otherwise(verdicts(dump.responses))
+        lines = list(chain(signal(dump.responses), gaps(dump.responses), compared))
+        numbers[file] = {quantity: value for quantity, value, _ in lines}
+        click.echo(f"{file}, written by {dump.trainer}")
+        console.print(_table(lines))
+        if against and show > 0:
+            console.print(rows_table(against, show))
+        for line in missing(dump):
+            click.echo(f"not in {file}: {line}")
+    if out:
+        write_bytes(Path(out), canonical_json(numbers))
