@@ -78,6 +78,7 @@ def test_a_plan_that_is_started_on_a_cluster_sends_its_own_preset(tmp_path):
     assert "s3://bucket/ring" == sent["store"].scalar.primitive.string_value
 
 
+@pytest.mark.slow
 def test_a_release_team_names_its_base_model_and_its_release(tmp_path):
     sent = started_remotely(
         tmp_path, "single_node", "--base_model", "s3://bucket/base", "--release", "shop"

@@ -95,7 +95,13 @@ def inputs():
     )
 
 
-@pytest.fixture(scope="module", params=[{}, {"EACHPROMPT_SMOKE": "1"}], ids=["whole", "smoke"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param({}, id="whole", marks=pytest.mark.slow),
+        pytest.param({"EACHPROMPT_SMOKE": "1"}, id="smoke"),
+    ],
+)
 def made(request, tmp_path_factory):
     """Templates: of the registered task `evaluate`, and of the one made in a pod; the job."""
     folder = tmp_path_factory.mktemp("pod")

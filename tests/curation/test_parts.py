@@ -204,6 +204,7 @@ def test_a_raw_file_that_changed_is_refused_by_a_part(base_model: Path, tmp_path
         map_part(SETTINGS, tmp_path / "raw", base_model, Part(number=0, of=2), new(tmp_path / "o"))
 
 
+@pytest.mark.slow  # and in make test-stack, by two pods
 def test_a_map_task_curates_the_same_set_and_is_part_of_the_chain(tmp_path: Path):
     path = tmp_path / "set.jsonl"
     path.write_bytes(b"\n".join(map(row, range(60))))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.attack, pytest.mark.slow, pytest.mark.timeout(900)]
 
 SCRIPT = Path(__file__).with_name("killed_in_team.py")
 

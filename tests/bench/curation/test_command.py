@@ -51,6 +51,7 @@ def test_a_process_that_ended_has_no_memory():
     assert 0 < allocated_kb(os.getpid())
 
 
+@pytest.mark.slow
 def test_what_was_measured_is_shown_if_another_tool_fails(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
