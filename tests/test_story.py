@@ -281,7 +281,7 @@ def public(copy: Path, story: Story, kind: Kind) -> str:
         assert (1, True) == (code, kind.tool in said), answer
         return f"model_signing: {answer.strip().splitlines()[-1]}"
     if kind.statement:
-        script = ROOT / "tests" / "lineage" / "public_tools.py"
+        script = ROOT / "tests" / "provenance" / "lineage" / "public_tools.py"
         code, answer = tool(script, copy / "statements" / f"{version.tags['statement']}.json", key)
         assert (1, True) == (code, kind.statement in answer), answer
         return f"securesystemslib: {answer.strip().splitlines()[-1]}"
