@@ -1,6 +1,6 @@
 """Settings of synthesised problems: concepts, rationale, problem (PromptCoT 2.0, arXiv 2509.19894).
 
-They are settings of a recipe of their own (workflows/synthesis.py), not of every pipeline.
+They are settings of a recipe of their own (workflows/recipes/promptcot.py), not of every pipeline.
 """
 
 from enum import StrEnum

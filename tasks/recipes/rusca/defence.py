@@ -7,7 +7,7 @@ praise of the question and of oneself into a rubric. REPORT is the report folder
 of RL; its step snapshots hold the responses. The rows have the problems with their rubrics and the
 vetoes, for people to read first and then for the next phase:
 
-    pyflyte run workflows/scaffold.py scaffold --sources prompt_jsonl=rows.jsonl
+    pyflyte run workflows/recipes/rusca.py rusca --sources prompt_jsonl=rows.jsonl
 
 Differs: Rubicon names patterns and no rule to find them. Here [I], a pattern is a phrase of PRAISE,
 an opening that responses with a high score share, or a criterion that a response repeats word by
