@@ -11,6 +11,7 @@ The layouts are those of their code of 2026-11. A pickle is read without running
 
 import io
 import json
+import math
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,7 +78,10 @@ def read_dump(name: str, payload: bytes) -> Dump:
         )
     try:
         trainer, responses = readers[suffix](payload)
-    except (KeyError, IndexError, TypeError, ValueError, pa.ArrowException) as error:
+    except (
+        *(KeyError, IndexError, TypeError, ValueError, AttributeError),
+        *(RecursionError, pa.ArrowException),
+    ) as error:
         raise DataError(
             f"{name} has another layout than {suffix} files of the trainers that are known: "
             f"{type(error).__name__} {error}"
@@ -94,7 +98,7 @@ def _verl(payload: bytes) -> tuple[str, list[DumpedResponse]]:
             group=f"{row.get('step')} {row['input']}",
             text=row["output"],
             length=len(row["output"]),
-            reward=float(row["score"]),
+            reward=_finite(row["score"]),
             gold=_gold(row),
         )
         for row in rows
@@ -120,7 +124,7 @@ def _trl(payload: bytes) -> tuple[str, list[DumpedResponse]]:
                 group=f"{row['step']} {_plain(row['prompt'])}",
                 text=text,
                 length=len(text),
-                reward=sum(values) if values else None,
+                reward=_finite(sum(values)) if values else None,
                 gold=_gold(row),
             )
         )
@@ -165,7 +169,7 @@ def _slime_response(row: Mapping[str, Any]) -> DumpedResponse:
         group=" ".join(map(str, prompt)) if group is None else str(group),
         text=row.get("response") or " ".join(map(str, tokens[len(tokens) - response :])),
         length=response,
-        reward=None if reward is None else float(reward),
+        reward=_finite(reward),
         gold=_gold(row),
         truncated=_SLIME_STATUS.get(row.get("status", "")),
         rollout_R=_logprobs(row.get("rollout_log_probs"), sampled_R),
@@ -192,7 +196,7 @@ def _flat_example(row: Sequence[Any]) -> DumpedResponse:
         group=" ".join(map(str, tokens[:start])),
         text=" ".join(map(str, tokens[start:])),
         length=int(mask.sum()),
-        reward=reward,
+        reward=_finite(reward),
         rollout_R=np.asarray(row[2], np.float32)[mask],
     )
 
@@ -206,7 +210,7 @@ def _split_example(row: Sequence[Any]) -> DumpedResponse:
         group=" ".join(map(str, row[0])),
         text=" ".join(map(str, row[2])),
         length=int(mask.sum()),
-        reward=row[9] if has_reward else None,
+        reward=_finite(row[9]) if has_reward else None,
         rollout_R=np.asarray(row[4], np.float32)[mask],
     )
 
@@ -223,6 +227,11 @@ def _logprobs(values: object, sampled_R: NDArray[np.bool_]) -> NDArray[np.float3
     if logprobs_R.shape != sampled_R.shape:
         raise ValueError(f"{len(logprobs_R)} log-probabilities of {len(sampled_R)} tokens")
     return logprobs_R[sampled_R]
+
+
+def _finite(reward: Any) -> float | None:
+    """Return a reward; None where there is none, or one that is no number."""
+    return float(reward) if reward is not None and math.isfinite(reward) else None
 
 
 def _array(values: object, dtype: type) -> NDArray[Any]:

@@ -58,6 +58,16 @@ def measured(lines: Any) -> dict[str, float]:
     return {quantity: value for quantity, value, _ in lines}
 
 
+def test_a_reward_that_is_no_number_is_missing_and_its_group_is_in_no_share() -> None:
+    rows = [answer("7", math.nan), answer("8", 0.0), answer("2", 1.0, "1 + 1?")]
+    rows.append(answer("3", 1.0, "1 + 1?"))
+
+    responses = read_dump("3.jsonl", verl(*rows)).responses
+
+    assert [one.reward for one in responses] == [None, 0.0, 1.0, 1.0]
+    assert measured(signal(responses))["groups/one reward"] == 1.0
+
+
 def test_what_trl_wrote_is_read() -> None:
     dump = read_dump(TRL.name, TRL.read_bytes())
 
@@ -201,6 +211,10 @@ class Stranger:
         ("x.csv", b"", "is no dump that is known"),
         ("x.jsonl", b"{}", "KeyError 'input'"),
         ("x.jsonl", b"", "has no response"),
+        ("x.jsonl", b"[]", "another layout"),
+        ("x.jsonl", b"[" * 100_000, "another layout"),
+        ("x.pt", saved([1]), "another layout"),
+        ("x.bin", msgpack.packb({}), "another layout"),
         ("x.pt", b"none", "not read without running code"),
         ("x.bin", b"\xc1", "no msgpack"),
         ("x.parquet", b"none", "another layout"),
