@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 FLAT = -0.5
-"""Advantage of the control: the middle of the published -1/2 to -1 is not known to matter."""
+"""Advantage of the control; the paper's other form falls with the entropy from there to -1."""
 LOW_SHARE = 0.2
 """Of the sampled tokens, those with the lowest probability, that the control is about."""
 
@@ -36,7 +36,7 @@ class Lesson:
 
     blend: Blend
     teacher_NT: torch.Tensor
-    """Log-probabilities, nats."""
+    """Log-probabilities, nats; 0 where nothing is taught, and of the control, which asks none."""
     taught_NT: torch.Tensor
 
     def join(self, advantages_NT: torch.Tensor, old_NT: torch.Tensor) -> torch.Tensor:
@@ -61,12 +61,15 @@ def with_teacher(
         blend: weights and bound.
 
     Returns:
-        Advantages [N, T]. Where the teacher says what the policy says, weight of them is 0.
+        Advantages [N, T]. A teacher that says what the policy says adds 0; a token whose logits
+        overflowed in one of the passes stays as it is.
     """
     if blend.control:
         own_NT = FLAT * least_probable(old_NT, taught_NT, LOW_SHARE)
     else:
-        own_NT = (teacher_NT - old_NT).clamp(-blend.bound, blend.bound)
+        gap_NT = teacher_NT - old_NT
+        taught_NT = taught_NT & gap_NT.isfinite()
+        own_NT = gap_NT.clamp(-blend.bound, blend.bound)
     mixed_NT = (1.0 - blend.weight) * advantages_NT + blend.weight * own_NT
     return torch.where(taught_NT, mixed_NT, advantages_NT)
 

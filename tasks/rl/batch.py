@@ -228,6 +228,8 @@ def score_as_taught(
     settings: RLSettings,
     groups: Sequence[CollectedGroup],
     batch: StepBatch,
+    *,
+    positions: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Score the responses that are taught behind the prompts of their teacher.
 
@@ -240,6 +242,7 @@ def score_as_taught(
         settings: of the phase.
         groups: those of the training batch.
         batch: made of them.
+        positions: of the model; a response that does not fit behind its prompt is not taught.
 
     Returns:
         Log-probabilities [N, T] in the places of the batch, 0 where nothing is taught, and the
@@ -251,8 +254,9 @@ def score_as_taught(
     for row, (place, sample) in enumerate(batch.owners):
         messages = prompts[place][sample]
         tokens = None if messages is None else render(messages)
-        if tokens is not None and len(tokens) <= teacher.max_prompt_tokens:
-            item = groups[place].group.rollouts[sample]
+        item = groups[place].group.rollouts[sample]
+        longest = min(teacher.max_prompt_tokens, positions - len(item.rollout.response_tokens))
+        if tokens is not None and len(tokens) <= longest:
             rows.append(row)
             items.append(replace(item, rollout=replace(item.rollout, bare_prompt=tokens)))
     response_NT = batch.tokens.response_NT
@@ -261,6 +265,8 @@ def score_as_taught(
     if not rows:
         return nothing_NT, taught_NT
     taught_NT[rows] = response_NT[rows]
+    if teacher.blend.control:
+        return nothing_NT, taught_NT
     taught = token_batch(items, use_routes=False)
     return _score_elsewhere(trainer, settings, batch, rows, taught, nothing_NT), taught_NT
 

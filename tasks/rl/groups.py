@@ -14,7 +14,7 @@ The outcome of a finished group is stages 2 and 3 of zero-variance elimination. 
 correctness alone: shaping must not hide that a group has zero variance.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -157,6 +157,12 @@ class CollectedGroup:
 def error_rates(settings: RLSettings, problem: Problem) -> ErrorRates | None:
     """Look up how often the verifier of a problem errs; None if the settings do not say."""
     return settings.rewards.error_rates.get(problem.verifier.partition("@")[0])
+
+
+def without_problems(settings: RLSettings, problems: Iterable[Problem]) -> list[str]:
+    """Name the verifiers of which the settings say rates or noise, and which no problem has."""
+    named = settings.rewards.error_rates.keys() | settings.rewards.noise.keys()
+    return sorted(named - {one.verifier.partition("@")[0] for one in problems})
 
 
 def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:

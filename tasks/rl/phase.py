@@ -7,6 +7,7 @@ It is resumable at every step.
 
 import contextlib
 import logging
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -46,8 +47,10 @@ from tasks.formats.ledger_file import write_ledger
 from tasks.gym.judging import generative_judge
 from tasks.gym.judging.bias import complaint
 from tasks.gym.protocol import Scorer, verifiers_of
+from tasks.models.model_folder import read_config
 from tasks.rl import state, step_snapshot
 from tasks.rl.collector import Collector, first_state
+from tasks.rl.groups import without_problems
 from tasks.rl.learned import Learned, learned_in, write_learned
 from tasks.rl.ledger import domain_metrics, use_metrics
 from tasks.rl.producer import Producer
@@ -163,6 +166,8 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
     settings, folder = phase.settings, phase.state
     for line in without_effect(settings):
         logger.warning("%s", line)
+    for name in without_problems(settings, phase.problems):
+        logger.warning("rewards of %s have no effect: no problem of the phase has it", name)
     with contextlib.ExitStack() as opened:
         if stop is None:
             stop = opened.enter_context(listen_for_sigterm(GRACE_S))
@@ -272,6 +277,7 @@ def _engines(
         reference=reference,
         vocabulary=len(tokenizer),
         render=partial(render_prompt, tokenizer),
+        positions=read_config(phase.start).get("max_position_embeddings", sys.maxsize),
         canaries=[
             render_prompt(tokenizer, problem.messages) for problem in phase.problems[:NUM_CANARIES]
         ],

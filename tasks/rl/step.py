@@ -73,6 +73,8 @@ class Engines:
     """The phase's start model, where the loss asks for a KL to it."""
     vocabulary: int
     render: Render
+    positions: int
+    """Tokens of a sequence at most."""
     canaries: list[NDArray[np.int32]]
     """Sequences on which both engines must agree after every weight sync."""
     folder: Path
@@ -180,7 +182,13 @@ def take_lesson(
     if teacher is None:
         return None, {}
     teacher_NT, taught_NT = score_as_taught(
-        engines.trainer, teacher, engines.render, engines.settings, collected.trained, batch
+        engines.trainer,
+        teacher,
+        engines.render,
+        engines.settings,
+        collected.trained,
+        batch,
+        positions=engines.positions,
     )
     taught = float(taught_NT.any(dim=1).sum())
     metrics = {

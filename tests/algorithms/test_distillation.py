@@ -58,6 +58,17 @@ def test_the_bound_holds_and_a_teacher_that_is_the_policy_says_nothing():
     assert not still.any()
 
 
+@pytest.mark.parametrize("broken", [torch.nan, -torch.inf])
+def test_a_token_whose_logits_overflowed_is_not_taught(broken: float):
+    old, teacher = torch.tensor([[-1.0, -2.0]]), torch.tensor([[broken, -1.5]])
+    rewarded = torch.tensor([[-1.0, -1.0]])
+    mask = torch.ones(1, 2, dtype=torch.bool)
+
+    mixed = with_teacher(rewarded, old, teacher, mask, Blend(weight=1.0, bound=5.0))
+
+    assert mixed.tolist() == [[-1.0, 0.5]]
+
+
 def test_the_control_is_about_the_least_probable_fifth_of_the_taught_tokens():
     old = -torch.arange(1.0, 11.0).reshape(2, 5)
     taught = torch.ones(2, 5, dtype=torch.bool)

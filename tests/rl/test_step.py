@@ -81,6 +81,7 @@ def run(settings, tmp_path):
             reference=reference,
             vocabulary=288,
             render=lambda messages: np.array([1], dtype=np.int32),
+            positions=64,
             canaries=[],
             folder=tmp_path,
         )

@@ -1,7 +1,7 @@
 """DAPO: token ratios, one mean over all tokens of the batch, clip-higher.
 
 Source: arXiv 2503.14476 eq. 8. Dynamic sampling and the over-long penalty, its other
-parts, live in tasks/rl/rollouts/collect.py and tasks/algorithms/penalties.py.
+parts, live in tasks/rl/collector.py and tasks/algorithms/penalties.py.
 Letters: N sequences, T tokens.
 """
 

@@ -150,13 +150,37 @@ def test_with_truncated_sampling_teacher_and_policy_are_over_the_same_sets(
     assert not [one.name for one in compare(snapshot) if one.difference]
 
 
-def test_behind_a_prompt_that_is_too_long_nothing_is_taught(phase_in, tiny_moe, tmp_path):
+def test_the_control_asks_no_teacher(phase_in, tiny_moe, tmp_path):
+    phase = phase_in(tmp_path / "state", steps=1)
+    recipe = open_recipe(SelfDistillationSettings(weight=1.0, control=True), phase.settings)
+    list(train(replace(phase, recipe=recipe), RuleScorer(load_tokenizer(tiny_moe), noted)))
+
+    (path,) = step_snapshot.find_snapshots(phase.state, 1)
+    snapshot = step_snapshot.decode(path.read_bytes())
+    taught_NT = snapshot.inputs["taught_NT"]
+
+    assert not snapshot.inputs["teacher_logprobs_NT"].any()
+    assert {-0.5, 0.0} == set(snapshot.outputs["advantages_NT"][taught_NT].tolist())
+    assert not [one.name for one in compare(snapshot) if one.difference]
+
+
+def long_winded(problem, response):
+    """A verdict with more words than the model has positions."""
+    verdict = even(problem, response)
+    return verdict if verdict.solved else scored(0.0, "rule", "it is odd " * 2000)
+
+
+@pytest.mark.parametrize(("rule", "tokens"), [(noted, 1), (long_winded, 10**6)])
+def test_behind_a_prompt_that_is_too_long_nothing_is_taught(
+    phase_in, tiny_moe, tmp_path, rule, tokens
+):
     """Then the advantages are those of a plain phase."""
     advantages = []
-    for name, recipe in (("plain", None), ("short", SelfDistillationSettings(max_prompt_tokens=1))):
+    taught = SelfDistillationSettings(max_prompt_tokens=tokens, solved_sibling=False)
+    for name, recipe in (("plain", None), ("taught", taught)):
         phase = phase_in(tmp_path / name, steps=1)
         opened = open_recipe(recipe, phase.settings)
-        list(train(replace(phase, recipe=opened), RuleScorer(load_tokenizer(tiny_moe), noted)))
+        list(train(replace(phase, recipe=opened), RuleScorer(load_tokenizer(tiny_moe), rule)))
         (path,) = step_snapshot.find_snapshots(phase.state, 1)
         advantages.append(step_snapshot.decode(path.read_bytes()).outputs["advantages_NT"])
 

@@ -5,7 +5,13 @@ from data_schemas.rl_settings import RewardSettings, ZeroVarianceSettings
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import abstain, scored
 from tasks.errors import EngineError
-from tasks.rl.groups import CollectedGroup, check_abstentions, decide_outcome, fill
+from tasks.rl.groups import (
+    CollectedGroup,
+    check_abstentions,
+    decide_outcome,
+    fill,
+    without_problems,
+)
 
 
 @pytest.fixture
@@ -73,6 +79,13 @@ def test_scores_that_differ_by_the_noise_of_their_verifier_are_a_tie(
     assert outcome is decide_outcome(noisy, group(scores, verifier="code_tests"))
     exact = decide_outcome(noisy, group(scores))
     assert exact is GroupOutcome.NON_ZERO_VARIANCE
+
+
+def test_a_verifier_that_no_problem_has_is_named(settings, problems):
+    rewards = RewardSettings(noise={"final_answer": 0.01, "rubrik": 0.01})
+    noisy = settings.model_copy(update={"rewards": rewards})
+
+    assert ["rubrik"] == without_problems(noisy, problems)
 
 
 def test_contrast_takes_the_places_of_the_batch_first(group):
