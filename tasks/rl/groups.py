@@ -160,9 +160,14 @@ def error_rates(settings: RLSettings, problem: Problem) -> ErrorRates | None:
 
 
 def without_problems(settings: RLSettings, problems: Iterable[Problem]) -> list[str]:
-    """Name the verifiers of which the settings say rates or noise, and which no problem has."""
-    named = settings.rewards.error_rates.keys() | settings.rewards.noise.keys()
-    return sorted(named - {one.verifier.partition("@")[0] for one in problems})
+    """Name every verifier of which the settings say rates or noise, and which no problem has."""
+    present = {one.verifier.partition("@")[0] for one in problems}
+    return [
+        f"rewards.{field}.{name} has no effect: no problem of the phase has this verifier"
+        for field in ("error_rates", "noise")
+        for name in getattr(settings.rewards, field)
+        if name not in present
+    ]
 
 
 def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:

@@ -164,10 +164,8 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             with too little time for that, abandoned.
     """
     settings, folder = phase.settings, phase.state
-    for line in without_effect(settings):
+    for line in [*without_effect(settings), *without_problems(settings, phase.problems)]:
         logger.warning("%s", line)
-    for name in without_problems(settings, phase.problems):
-        logger.warning("rewards of %s have no effect: no problem of the phase has it", name)
     with contextlib.ExitStack() as opened:
         if stop is None:
             stop = opened.enter_context(listen_for_sigterm(GRACE_S))
