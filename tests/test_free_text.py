@@ -188,8 +188,7 @@ class Elements(HTMLParser):
         self.closed.append(tag)
 
     def handle_comment(self, data: str) -> None:
-        if not re.fullmatch(r" signed [A-Za-z0-9+/=]+ ", data):  # the page's signature
-            self.planted.append(data)
+        self.planted.append(data)
 
     def handle_data(self, data: str) -> None:
         self.texts.append(data)

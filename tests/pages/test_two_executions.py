@@ -128,7 +128,10 @@ def test_two_executions_stand_side_by_side_and_the_index_links_the_page(
     ):
         assert expected in text, text
     assert "reports/second-against-first.html" in (store / "index.html").read_text()
-    assert signers_of("reports/second-against-first.html", place.read_bytes())
+    (statement,) = (store / "pages" / "reports" / place.name).iterdir()
+    assert signers_of(
+        f"reports/{place.name}", sha256_bytes(place.read_bytes()), statement.read_bytes()
+    )
 
 
 def test_an_execution_that_is_not_there_is_named_with_the_one_that_was_meant(store: Path):

@@ -43,6 +43,7 @@ class Publisher:
         self._store, self._name = store, f"{FOLDER}/{name}.html"
         self.uri = f"{store}/{self._name}"
         self._show, self._clock = show, clock
+        self._page = ""
         self._next = float("-inf")
 
     def publish(self, render: Callable[[], str], *, last: bool = False) -> bool:
@@ -55,7 +56,8 @@ class Publisher:
         try:
             page = render()
             self._show(page)
-            write_page(self._store, self._name, page)
+            write_page(self._store, self._name, page, before=self._page)
+            self._page = page
         except (PipelineError, OSError) as error:
             logger.warning("the page %s is not written: %s", self.uri, error)
         end = self._clock()

@@ -1,44 +1,70 @@
-"""Pages for people, compared with the signatures in their last lines."""
+"""Pages for people, compared with the signed statements about them."""
 
 from collections.abc import Iterator
 
 from tasks.errors import DataError
 from tasks.provenance.audit.evidence import MODEL, Evidence
 from tasks.provenance.audit.reading import read_record
-from tasks.provenance.lineage.signatures.pages import signers_of
+from tasks.provenance.lineage.signatures.dsse import fingerprint
+from tasks.provenance.lineage.signatures.pages import PLACE, page_statement, signers_of
+from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
 
-_FOLDERS = ("reports", "live")
+_REPORTS, _LIVE = "reports", "live"
 _INDEX = "index.html"
+_TRIES = 5
+"""A phase that runs replaces its page, and the statement about the one before."""
 
 
 def check_pages(evidence: Evidence) -> str:
-    """Add a finding for every page that is not the one that was signed.
+    """Add a finding for every page that was changed, deleted or written by somebody else.
+
+    Nothing in `live/` has to be kept.
 
     Returns:
-        How many a key of the auditor signed, and how many not; those are not compared. Nothing is
-        without a key.
+        How many are as signed; without keys of the auditor anybody could have signed.
     """
     if evidence.keys is None:
         return "not compared"
-    signed = others = 0
-    for name in _names(evidence.store):
-        where = f"{evidence.store}/{name}"
+    as_signed = 0
+    for name in sorted({*_present(evidence.store), *_kept(evidence.store)}):
+        if problem := _problem(evidence, name):
+            evidence.add(MODEL, f"{evidence.store}/{name}", problem)
+        else:
+            as_signed += 1
+    return f"{as_signed} as signed"
+
+
+def _problem(evidence: Evidence, name: str) -> str:
+    signers: list[str] = []
+    for _ in range(_TRIES):
         try:
-            signers = signers_of(name, read_record(where))
-        except (DataError, ValueError) as error:
-            evidence.add(MODEL, where, str(error))
+            digest = sha256_bytes(read_record(f"{evidence.store}/{name}"))
+        except DataError as error:
+            is_gone = str(error) == "gone"
+            return f"gone; if that was meant, delete {PLACE}/{name} too" if is_gone else str(error)
+        try:
+            statement = read_record(page_statement(evidence.store, name, digest))
+        except DataError:
             continue
-        is_known = any(signer in evidence.keys for signer in signers)
-        signed, others = signed + is_known, others + (not is_known)
-    return f"{signed} as signed" + f", {others} not signed by --key and not compared" * bool(others)
+        signers = signers_of(name, digest, statement)
+        if any(signer in (evidence.keys or {}) for signer in signers):
+            return ""
+    who = ", ".join(fingerprint(signer)[:16] for signer in signers)
+    return f"is signed by key {who}, not by --key" if who else "is not a page that was signed"
 
 
-def _names(store: str) -> Iterator[str]:
-    here = store_at(store).local_path
-    if here is not None and (here / _INDEX).exists():  # in S3 its size takes a list of everything
-        yield _INDEX
-    for folder in _FOLDERS:
-        for name in sorted(store_at(f"{store}/{folder}").list_files()):
+def _present(store: str) -> Iterator[str]:
+    for folder in (_REPORTS, _LIVE):
+        for name in store_at(f"{store}/{folder}").list_files():
             if name.endswith(".html"):
                 yield f"{folder}/{name}"
+    here = store_at(store).local_path  # in S3 the size of the index takes a list of everything
+    if here is not None and ((here / _INDEX).exists() or (here / PLACE / _INDEX).exists()):
+        yield _INDEX
+
+
+def _kept(store: str) -> Iterator[str]:
+    """Name the reports that were written."""
+    for name in store_at(f"{store}/{PLACE}/{_REPORTS}").list_files():
+        yield f"{_REPORTS}/{name.rpartition('/')[0]}"

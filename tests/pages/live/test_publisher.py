@@ -3,6 +3,7 @@
 import pytest
 
 from tasks.pages.live.publisher import SHARE, Publisher, page_name
+from tasks.store.files import sha256_bytes
 
 
 class Clock:
@@ -45,8 +46,16 @@ def test_the_first_page_is_written_at_once_where_a_person_finds_it(
 ):
     assert publisher.publish(page(clock, "one"))
 
-    assert (tmp_path / "store/live/20260101/rl-one.html").read_text().startswith("one\n<!-- signed")
+    assert (tmp_path / "store/live/20260101/rl-one.html").read_text() == "one"
     assert ["one"] == shown
+
+
+def test_only_the_page_that_is_there_has_a_statement(publisher, clock, tmp_path):
+    for text in ("one", "two", "two"):
+        publisher.publish(page(clock, text), last=True)
+
+    (statement,) = (tmp_path / "store/pages/live/20260101/rl-one.html").iterdir()
+    assert sha256_bytes(b"two") == statement.stem
 
 
 def test_pages_take_two_per_cent_of_the_time(publisher, clock):

@@ -6,7 +6,9 @@ import time
 import pytest
 
 from data_schemas.artifacts import StoreRef
+from tasks.pages.live.publisher import Publisher, page_name
 from tasks.provenance.audit.walk import audit
+from tasks.provenance.lineage.signatures.keys import PublicKey, find_signer
 from tasks.store.interface import store_at
 from tests.provenance.audit.conftest import Maker
 
@@ -27,6 +29,9 @@ def maker_of(chain, execution: str) -> Maker:
 def test_an_audit_beside_a_run_finds_nothing_that_is_not_there(chain):
     """The newest release stays that of the chain; a run writes below and beside it meanwhile."""
     maker, ended, failed = maker_of(chain, "e2"), threading.Event(), []
+    page = Publisher(str(chain.store), page_name("e2", "rl/0"), show=lambda _: None)
+    signer = find_signer()
+    assert signer
 
     def work() -> None:
         try:
@@ -34,6 +39,7 @@ def test_an_audit_beside_a_run_finds_nothing_that_is_not_there(chain):
                 maker.step(
                     f"rl/{number}", f"policy{number}", type(chain.refs["policy"]), ["merged"]
                 )
+                page.publish(lambda: f"step {number}", last=True)  # noqa: B023 - called at once
         except Exception as error:  # noqa: BLE001 - shown below
             failed.append(error)
         finally:
@@ -43,7 +49,8 @@ def test_an_audit_beside_a_run_finds_nothing_that_is_not_there(chain):
     thread.start()
     reports = []
     while not ended.is_set() or not reports:
-        reports.append(audit("models:/tiny@released", chain.tracking_uri, str(chain.store)))
+        keys = {signer.public: PublicKey("owner")}
+        reports.append(audit("models:/tiny@released", chain.tracking_uri, str(chain.store), keys))
     thread.join()
 
     assert not failed

@@ -19,8 +19,9 @@ from tasks.provenance.lineage.attestation import to_payload
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.promotions import AFTER, NUMBER, promotion_problems, promotions
 from tasks.provenance.lineage.registry import register_release
-from tasks.provenance.lineage.signatures.dsse import seal, signer_of
+from tasks.provenance.lineage.signatures.dsse import fingerprint, seal, signer_of
 from tasks.provenance.lineage.signatures.keys import (
+    KEY_VARIABLE,
     PublicKey,
     TrustedKeys,
     find_signer,
@@ -245,24 +246,37 @@ def test_a_forged_user_or_time_in_an_execution_record_is_named(chain, owner):
     assert ["no attestation of it is signed by --key"] == problems(chain, owner)
 
 
-def test_a_page_that_was_edited_or_renamed_is_named_and_an_unsigned_one_counted(chain, owner):
+def test_a_page_that_was_edited_moved_planted_or_deleted_is_named(chain, owner):
     place = str(chain.store)
-    report, other = (Path(write_page(place, f"reports/{name}.html", "solved")) for name in "ab")
-    assert "Pages: 2 as signed." in verdict(audit(RELEASED, chain.tracking_uri, place, owner))
+    for name in ("reports/a.html", "reports/b.html", "live/e1/rl-one.html", "index.html"):
+        write_page(place, name, "solved")
+    assert "Pages: 4 as signed." in verdict(audit(RELEASED, chain.tracking_uri, place, owner))
 
-    signed = report.read_text()
-    report.write_text(signed.replace("solved", "better"))
-    (chain.store / "live").mkdir()
-    other.rename(chain.store / "live" / "a.html")
-    assert ["is not the page that was signed", "its signature is of something else"] == problems(
-        chain, owner
-    )
+    (chain.store / "reports" / "a.html").write_text("better")
+    (chain.store / "reports" / "b.html").rename(chain.store / "live" / "b.html")
+    (chain.store / "live" / "planted.html").write_text("solved")
+    (chain.store / "live" / "e1" / "rl-one.html").unlink()  # nothing in live/ has to be kept
+    (chain.store / "index.html").unlink()
+    found = audit(RELEASED, chain.tracking_uri, place, owner).findings
+    assert {
+        "reports/a.html": "is not a page that was signed",
+        "reports/b.html": "gone; if that was meant, delete pages/reports/b.html too",
+        "live/b.html": "is not a page that was signed",
+        "live/planted.html": "is not a page that was signed",
+        "index.html": "gone; if that was meant, delete pages/index.html too",
+    } == {one.object.removeprefix(f"{place}/"): one.problem for one in found}
 
-    report.write_text("better")
-    (chain.store / "live" / "a.html").unlink()
-    assert "Pages: 0 as signed, 1 not signed by --key and not compared." in verdict(
-        audit(RELEASED, chain.tracking_uri, place, owner)
-    )
+
+def test_a_page_that_somebody_else_signed_is_named_with_the_key(
+    chain, owner, tmp_path, monkeypatch
+):
+    monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "other.pem"))
+    write_page(str(chain.store), "reports/a.html", "better")
+
+    signer = find_signer()
+    assert signer
+    who = fingerprint(signer.public)[:16]
+    assert [f"is signed by key {who}, not by --key"] == problems(chain, owner)
 
 
 def test_a_forged_user_in_mlflow_is_named(chain, owner):

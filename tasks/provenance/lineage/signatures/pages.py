@@ -1,50 +1,72 @@
-"""Pages that carry the signature of their text in their last line: a copy of a page has it too.
+"""Pages for people, each with a signed statement that this text lies under this name.
 
-A page is written in one piece, so none is ever beside the signature of another.
+A page shows times, so it is no output of a stage, whose statement is the same whoever runs it. The
+page's own, an in-toto Statement with one subject, lies at `<store>/pages/<name>/<sha256>.json`. It
+is there before the page is, and that of a text which was replaced may stay: several may write.
 """
 
-import base64
-import binascii
-import re
+from pydantic import ValidationError
 
+from tasks.provenance.lineage.attestation import STATEMENT_TYPE
 from tasks.provenance.lineage.signatures import dsse
-from tasks.provenance.lineage.signatures.working import seal, type_of
-from tasks.store.files import sha256_bytes
+from tasks.provenance.lineage.signatures.keys import find_signer
+from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 
-_KIND = "page"
-_LAST_LINE = re.compile(rb"\n<!-- signed ([A-Za-z0-9+/=]*) -->\n\Z")
+PLACE = "pages"
+"""Folder of the statements about pages."""
+PREDICATE_TYPE = "urn:eachprompt:page:v1"
 
 
-def write_page(store: str, name: str, html: str) -> str:
-    """Sign a page, write it and return its location.
+def write_page(store: str, name: str, html: str, before: str = "") -> str:
+    """Sign a statement about a page, write both and return the location of the page.
 
     Args:
         store: uri.
         name: below the store, 'reports/NAME.html'; the page under another name is not signed.
         html: of the page.
+        before: what this writer alone wrote under this name; its statement is deleted.
     """
-    text = html.encode()
-    envelope = base64.b64encode(seal(_KIND, name, sha256_bytes(text).encode()))
+    digest = sha256_bytes(html.encode())
+    payload, signer = _payload(name, digest), find_signer(store)
+    envelope = dsse.seal(payload, [signer.sign(payload)] if signer else [])
+    store_at(page_statement(store, name, digest)).write_bytes(canonical_json(envelope))
     place = f"{store}/{name}"
-    store_at(place).write_bytes(text + b"\n<!-- signed " + envelope + b" -->\n")
+    store_at(place).write_bytes(html.encode())
+    if before not in ("", html):
+        store_at(page_statement(store, name, sha256_bytes(before.encode()))).delete_file()
     return place
 
 
-def signers_of(name: str, page: bytes) -> list[str]:
-    """Return the public keys that signed a page under its name; none if nobody did.
+def page_statement(store: str, name: str, digest: str) -> str:
+    """Return the uri of the statement about a text under a name."""
+    return f"{store}/{PLACE}/{name}/{digest}.json"
 
-    Raises:
-        ValueError: its text is not the one that was signed.
+
+def signers_of(name: str, digest: str, content: bytes) -> list[str]:
+    """Return the public keys that signed a statement about a text under a name; none if nobody did.
+
+    Args:
+        name: of the page.
+        digest: of its text.
+        content: of the statement.
     """
-    line = _LAST_LINE.search(page)
-    if line is None:
-        return []
+    payload = _payload(name, digest)
     try:
-        envelope = dsse.Envelope.model_validate_json(base64.b64decode(line[1], validate=True))
-        payload = dsse.payload_of(envelope, type_ := type_of(_KIND, name))
-    except (ValueError, binascii.Error) as error:
-        raise ValueError("its signature is of something else") from error
-    if payload != sha256_bytes(page[: line.start()]).encode():
-        raise ValueError("is not the page that was signed")
-    return [one.keyid for one in envelope.signatures if dsse.is_valid(one, payload, type_)]
+        envelope = dsse.Envelope.model_validate_json(content)
+        is_its_own = dsse.payload_of(envelope) == payload
+    except (ValidationError, ValueError):
+        return []
+    signatures = envelope.signatures if is_its_own else ()
+    return [one.keyid for one in signatures if dsse.is_valid(one, payload)]
+
+
+def _payload(name: str, digest: str) -> bytes:
+    return canonical_json(
+        {
+            "_type": STATEMENT_TYPE,
+            "subject": [{"name": name, "digest": {"sha256": digest}}],
+            "predicateType": PREDICATE_TYPE,
+            "predicate": {},
+        }
+    )

@@ -27,7 +27,7 @@ def seal(kind: str, name: str, payload: bytes) -> bytes:
 
     Args:
         kind: 'state', 'pause', 'parts', 'answers', 'results', 'index', 'inbox', 'execution',
-            'page', 'tombstone'.
+            'tombstone'.
         name: of the work; a reader must expect the same one.
         payload: any bytes.
     """
