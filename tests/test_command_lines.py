@@ -5,8 +5,10 @@ import json
 import os
 import re
 import resource
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -350,6 +352,23 @@ def refused(tmp_path: Path, name: str, *arguments: str) -> str:
 
 READERS = ("audit", "ledger", "replay", "trace")
 """Commands that need nothing but a store."""
+MODELS = (
+    (["chat", "models:/shop@previous"], "which has models:/shop@released, models:/shop/1. Correct"),
+    (["publish", "models:/shop/2"], "models:/shop/2 is not in this MLflow store"),
+    (["evaluate", "--model", "a=models:/shop/1,b=models:/shop/2"], "models:/shop/2 is not in"),
+    (["run", "--base_model", "models:/shoop/1"], "models:/shoop/1 is not in"),
+    (
+        ["diff-models", "--before", "models:/shop/1", "--after", "models:/shop/2"],
+        "shop/2 is not in",
+    ),
+    (["audit", "--model", "models:/shop@x"], "models:/shop@x is not in"),
+    (["audit", "--model", "models:/shop"], "'models:/shop' names no model"),
+    *(
+        ([name], "models:/eachprompt-tiny@released is not in")
+        for name in ("audit", "replay", "trace")
+    ),
+)
+"""Registered models that a store does not have."""
 HEAVY = ("flytekit", "torch", "transformers", "mlflow", "pandas", "scipy")
 TYPE_ALL = f"""
 import contextlib, io, json, sys
@@ -361,6 +380,21 @@ for words in json.load(sys.stdin):
         found.append([main(words), said.getvalue()])
 print(json.dumps([found, [name for name in {HEAVY!r} if name in sys.modules]]))
 """
+
+
+def kept_store(folder: Path) -> Path:
+    """A store whose MLflow has one version of one model, as far as it is read here."""
+    store = folder / "kept"
+    if not store.exists():
+        (store / "statements").mkdir(parents=True)
+        with closing(sqlite3.connect(store / "mlflow.db")) as database:
+            database.executescript(
+                "CREATE TABLE registered_model_aliases (name, alias, version);"
+                "CREATE TABLE model_versions (name, version, current_stage);"
+                "INSERT INTO registered_model_aliases VALUES ('shop', 'released', 1);"
+                "INSERT INTO model_versions VALUES ('shop', 1, 'None');"
+            )
+    return store
 
 
 def test_the_command_refuses_120_wrong_inputs_in_a_line_each_before_a_library_is_loaded(
@@ -375,6 +409,7 @@ def test_the_command_refuses_120_wrong_inputs_in_a_line_each_before_a_library_is
         (["chat", "/nowhere"], "/nowhere is not a folder"),
         (["chat", "models:/x@released"], "runs holds no statements"),
         (["chat", "models:/x@released", "--store", "/tmp"], "--store /tmp holds no statements"),
+        *(([*words, "--store", str(kept_store(tmp_path))], text) for words, text in MODELS),
         (["evaluate", "--model", "/nowhere"], "/nowhere is not a folder"),
         (["forget", "--rows", "/nowhere"], "--rows /nowhere is no file"),
         (["study", "--of", "/nowhere.yaml"], "--of /nowhere.yaml is no file"),

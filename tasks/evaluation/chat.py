@@ -1,13 +1,10 @@
-"""Talk to a model in the terminal, or serve it to programs, with the embedded engine.
-
-eachprompt chat models:/eachprompt-tiny@released
+"""A model that answers a person in the terminal, or programs, with the embedded engine.
 
 `--serve PORT` answers POST /v1/chat/completions as OpenAI's interface does, for this machine only.
 What such a request asks for and is not here (streams, several answers, tools) is refused by name.
 Larger models and many users are vLLM's business: the model card has its command.
 """
 
-import argparse
 import json
 import os
 import sys
@@ -32,16 +29,9 @@ from tasks.errors import SettingsError
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 from tasks.gym.serving.endpoint import Limits, Routes, bad_request, listen, request_of
 from tasks.models.model_folder import check_model_folder, local_folder, read_config
-from tasks.platform.command_line import positive, run
 from tasks.provenance.lineage.base_model import find_base
 from tasks.store.location import existing_store
 
-EXAMPLES = """examples:
-  eachprompt chat models:/eachprompt-tiny@released
-  eachprompt chat path/to/model --temperature 0
-  echo "What is 3 + 4?" | eachprompt chat ""     (the shipped base model)
-  eachprompt chat models:/eachprompt-tiny@released --serve 8000
-"""
 HOST = "127.0.0.1"
 
 
@@ -196,37 +186,21 @@ def _completion(model: Model, name: str, rollout: Rollout) -> dict[str, object]:
     }
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Open a model and answer line by line until the input ends; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="eachprompt chat",
-        description=(__doc__ or "").splitlines()[0],
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("model", help="models:/NAME@released, models:/NAME/3, or a folder")
-    parser.add_argument("--store", default="runs", help="of a registered model [default: runs]")
-    parser.add_argument("--max_new_tokens", type=positive, default=128)
-    parser.add_argument("--temperature", type=float, default=0.7, help="0 = the likeliest tokens")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--serve", type=int, metavar="PORT", help="answer programs at 127.0.0.1:PORT, not a person"
-    )
-    given = parser.parse_args(arguments)
-    if given.temperature < 0:
-        raise SettingsError(f"--temperature is {given.temperature}; give 0 or more")
-    folder = _folder(given.model, given.store)
-    sampling = Sampling(
-        max_new_tokens=given.max_new_tokens,
-        temperature=given.temperature,
-        seed=given.seed,
-        record_routes=False,
-    )
+def talk(address: str, store: str, sampling: Sampling, port: int | None) -> None:
+    """Open a model, and answer line by line until the input ends, or programs at a port.
+
+    Args:
+        address: of the model.
+        store: in which a registered one is.
+        sampling: of every answer.
+        port: None = a person in the terminal.
+    """
+    folder = _folder(address, store)
     with closing(open_rollout(MachineSettings(), folder)) as engine:
         model = Model(folder, engine)
-        if given.serve is not None:
+        if port is not None:
             with (
-                serve(model, given.model or folder.name, sampling, given.serve) as server,
+                serve(model, address or folder.name, sampling, port) as server,
                 suppress(KeyboardInterrupt),
             ):
                 base = f"http://{HOST}:{server.server_address[1]}/v1"
@@ -265,7 +239,3 @@ def _lines() -> Iterator[str]:
             return
         if line.strip():
             yield line.strip()
-
-
-if __name__ == "__main__":
-    run(main)

@@ -51,7 +51,10 @@ MODULES = {
         "tasks.curation.init",
         "Guess the mappings of your tables, show prompts with their answers, write the YAML.",
     ),
-    "chat": ("tasks.evaluation.chat", "Talk to a model, or serve it to programs (--serve)."),
+    "chat": (
+        "tasks.evaluation.chat_command",
+        "Talk to a model, or serve it to programs (--serve).",
+    ),
     "compare-runs": (
         "tasks.pages.two_executions",
         "Compare two executions on one page: settings, models, families, tokens, answers.",
@@ -156,8 +159,8 @@ def main(arguments: Sequence[str]) -> int:
 def run_module(name: str, arguments: Sequence[str]) -> int:
     """Start a command that is no workflow; it ends the process."""
     try:
-        if name == "chat":
-            importlib.import_module(EARLY).check_chat(arguments)
+        if name in ("chat", "publish") and not {"-h", "--help"} & {*arguments}:
+            importlib.import_module(EARLY).check_model(arguments)
     except SettingsError as error:
         return refuse(error)
     start_module(MODULES[name][0], arguments, f"eachprompt {name}")

@@ -4,6 +4,8 @@
 imports may load torch, transformers or flytekit.
 """
 
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -27,10 +29,13 @@ from tasks.models.model_folder import (
 )
 from tasks.models.weights import check_tensors
 from tasks.plugins import path_of, references_in, unknown
-from tasks.provenance.lineage.lookup import parse_model_uri
+from tasks.provenance.audit.evidence import Evidence
+from tasks.provenance.audit.lost import newest_release
+from tasks.provenance.lineage.lookup import missing_version, parse_model_uri
 from tasks.settings.groups import expand
 from tasks.store.interface import store_at
-from tasks.store.location import absolute_store, existing_file
+from tasks.store.location import absolute_store, existing_file, tracking_uri
+from tasks.training.foundation.candidates import parse_candidates
 
 EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
 ANSWERING = ("grading", "rl_one", "rl_two", "evaluation")
@@ -49,6 +54,11 @@ FOLDERS = {
 """Commands that open one model, and the option that names it."""
 READERS = ("audit", "diff-models", "forget", "ledger", "replay", "trace")
 """Commands that read a store and never make one."""
+OPENERS = ("audit", "replay", "trace")
+"""Commands that open this model unless an option asks for something else."""
+DEFAULT_MODEL = "models:/eachprompt-tiny@released"
+OTHER_OPTIONS = {"store", "format", "show", "key", "phase", "step", "loss"}
+"""Options of these that ask for nothing else."""
 FORMATS = ("text", "json")
 PAPERS = ("annex-iv", "training-summary")
 """Formats of `audit` beside these."""
@@ -95,10 +105,11 @@ def _check_places(command: str, typed: Mapping[str, str]) -> None:
         for option in ("of", "against"):
             _check_compared(option, typed.get(option, ""), is_study="against" not in typed)
     if command == "evaluate":
-        for model in typed.get("model", "").split(","):
-            _check_folder("" if "://" in model else model)
+        for one in parse_candidates(typed.get("model", "")):
+            _check_folder("" if "://" in one.address else one.address)
     if command in READERS and not (command == "replay" and typed.get("file")):
         _check_store(command, typed)
+    _check_registered(command, typed)
 
 
 def _check_words(command: str, typed: Mapping[str, str]) -> None:
@@ -195,13 +206,29 @@ def _check_stages(settings: PipelineSettings) -> None:
     require_positions(settings)
 
 
-def check_chat(arguments: Sequence[str]) -> None:
-    """Refuse a folder or a store that holds no model to talk to, before a library is loaded."""
+def check_model(arguments: Sequence[str]) -> None:
+    """Refuse a folder or a store that does not hold the model that a command begins with."""
     if arguments and not arguments[0].startswith("-"):
-        _check_folder(arguments[0])
-        if arguments[0].startswith(REGISTERED):
-            given = dict(zip(arguments, [*arguments[1:], ""], strict=True))
-            _check_store("chat", {"store": given.get("--store", "runs")})
+        model, given = arguments[0], dict(zip(arguments, [*arguments[1:], ""], strict=True))
+        typed = {"model": model, "store": given.get("--store", "runs")}
+        _check_folder(model)
+        if model.startswith(REGISTERED):
+            _check_store("chat", typed)
+            _check_registered("chat", typed)
+
+
+def _check_registered(command: str, typed: Mapping[str, str]) -> None:
+    """Refuse a version that MLflow does not have. An audit also takes what MLflow lost."""
+    store = absolute_store(typed.get("store", "runs"))
+    is_default = command in OPENERS and not typed.keys() - OTHER_OPTIONS
+    asked = [text for option, text in typed.items() if option != "settings"]
+    for model in [DEFAULT_MODEL] if is_default else re.split("[,=]", ",".join(asked)):
+        if model.startswith(REGISTERED):
+            tracking = tracking_uri(store, os.environ.get("MLFLOW_TRACKING_URI", ""))
+            problem = missing_version(model, tracking)
+            name = parse_model_uri(model)[0]
+            if problem and not (command == "audit" and newest_release(name, Evidence(store))):
+                raise SettingsError(problem)
 
 
 def _check_folder(model: str) -> None:

@@ -16,7 +16,8 @@ from data_schemas.prompts import Message, Role
 from tasks.engines.protocols import Sampling
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
-from tasks.evaluation.chat import Conversation, Model, main, serve
+from tasks.evaluation.chat import Conversation, Model, serve
+from tasks.evaluation.chat_command import main
 from tasks.gym.judging.chat_client import ChatClient, ChatSampling, Reply
 from tasks.gym.judging.endpoint import ApiKey
 

@@ -5,19 +5,34 @@ Every client can edit these records; `tasks.provenance.audit` compares them with
 
 import json
 import re
+import sqlite3
 from collections.abc import Container, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tasks.errors import SettingsError
 from tasks.provenance.lineage.catalogue import CONTEXT, EXPERIMENT, SHA256, STATEMENT
-from tasks.provenance.lineage.connection import REPAIR, boundary, connect, require_sqlite
+from tasks.provenance.lineage.connection import (
+    REPAIR,
+    boundary,
+    connect,
+    require_sqlite,
+    sqlite_path,
+)
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import DatasetInput, Run
 
+_KNOWN = """
+    SELECT 'models:/' || name || '@' || alias FROM registered_model_aliases
+    UNION ALL SELECT 'models:/' || name || '/' || version FROM model_versions
+    WHERE current_stage <> 'Deleted_Internal'
+"""
+"""Every name of every version in the database of MLflow; the newest aliases first."""
+_SHOWN = 4
 _MODEL_URI = re.compile(r"models:/(?P<name>[^/@]+)(@(?P<alias>[^/@]+)|/(?P<version>\d+))")
 
 
@@ -86,6 +101,33 @@ def parse_model_uri(uri: str) -> tuple[str, str, str]:
     if match is None:
         raise SettingsError(f"{uri!r} names no model; use models:/NAME@released or models:/NAME/3")
     return match["name"], match["alias"] or "", match["version"] or ""
+
+
+def missing_version(model_uri: str, tracking_uri: str) -> str:
+    """Say that the sqlite file of a store has no such version, without loading MLflow.
+
+    Returns:
+        '' if it has, or if only MLflow can tell: a server, or a file that cannot be read.
+
+    Raises:
+        SettingsError: `model_uri` is not of the form of one.
+    """
+    parse_model_uri(model_uri)
+    path = sqlite_path(tracking_uri)
+    if path is None or not path.is_file():
+        return ""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+            known = [uri for (uri,) in database.execute(_KNOWN)]
+    except sqlite3.Error:
+        return ""
+    if model_uri in known:
+        return ""
+    has = f"which has {', '.join(known[:_SHOWN]) or 'no model'}{' ...' * (len(known) > _SHOWN)}"
+    return (
+        f"{model_uri} is not in this MLflow store, {has}. Correct the name, or name another "
+        f"--store; if this one was lost, rebuild it from the statements: {REPAIR} {path.parent}"
+    )
 
 
 class Lookup:

@@ -8,6 +8,7 @@ from tasks.errors import SettingsError, TamperError
 from tasks.provenance.audit.target import store_of
 from tasks.provenance.audit.text import chain_text
 from tasks.provenance.audit.walk import audit
+from tasks.provenance.lineage.lookup import missing_version
 
 pytestmark = pytest.mark.parametrize("original", ["sqlite"], indirect=True)
 NOWHERE = "sqlite:////nowhere/mlflow.db"
@@ -32,6 +33,17 @@ def test_any_artifact_is_audited_by_its_digest_without_mlflow(chain, moved, name
     assert () == report.findings
     assert (statements, False) == (report.statements, report.has_catalogue)
     assert "all as recorded; MLflow was not asked." in chain_text(report)
+
+
+def test_a_name_is_looked_up_without_loading_mlflow(chain):
+    for name in ("models:/tiny@released", "models:/tiny/1"):
+        assert "" == missing_version(name, chain.tracking_uri)
+    assert "which has models:/tiny@released, models:/tiny/1." in missing_version(
+        "models:/tiny/7", chain.tracking_uri
+    )
+    assert "" == missing_version("models:/tiny/7", "http://of.a.server")
+    chain.database.write_bytes(b"no database")
+    assert "" == missing_version("models:/tiny/7", chain.tracking_uri)
 
 
 def test_a_statement_is_audited_by_its_digest(chain, moved):

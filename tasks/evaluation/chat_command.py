@@ -1,0 +1,53 @@
+"""Talk to a model in the terminal, or serve it to programs, with the embedded engine.
+
+eachprompt chat models:/eachprompt-tiny@released
+"""
+
+import argparse
+import importlib
+from collections.abc import Sequence
+
+from tasks.errors import SettingsError
+from tasks.platform.command_line import positive, run
+
+EXAMPLES = """examples:
+  eachprompt chat models:/eachprompt-tiny@released
+  eachprompt chat path/to/model --temperature 0
+  echo "What is 3 + 4?" | eachprompt chat ""     (the shipped base model)
+  eachprompt chat models:/eachprompt-tiny@released --serve 8000
+"""
+CHAT = "tasks.evaluation.chat"
+"""Loads torch and the engine: not before the arguments are known to be right."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Open a model and answer line by line until the input ends; see --help."""
+    parser = argparse.ArgumentParser(
+        prog="eachprompt chat",
+        description=(__doc__ or "").splitlines()[0],
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", help="models:/NAME@released, models:/NAME/3, or a folder")
+    parser.add_argument("--store", default="runs", help="of a registered model [default: runs]")
+    parser.add_argument("--max_new_tokens", type=positive, default=128)
+    parser.add_argument("--temperature", type=float, default=0.7, help="0 = the likeliest tokens")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--serve", type=int, metavar="PORT", help="answer programs at 127.0.0.1:PORT, not a person"
+    )
+    given = parser.parse_args(arguments)
+    if given.temperature < 0:
+        raise SettingsError(f"--temperature is {given.temperature}; give 0 or more")
+    chat = importlib.import_module(CHAT)
+    sampling = chat.Sampling(
+        max_new_tokens=given.max_new_tokens,
+        temperature=given.temperature,
+        seed=given.seed,
+        record_routes=False,
+    )
+    chat.talk(given.model, given.store, sampling, given.serve)
+
+
+if __name__ == "__main__":
+    run(main)
