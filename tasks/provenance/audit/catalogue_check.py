@@ -58,6 +58,11 @@ def check_version(
     made = {model.id for run in runs for model in run.models_out}
     if runs and version.model and version.model.id not in made:
         yield _finding(node, about, f"points at model {version.model.id}, which no release made")
+    if runs and version.run_id not in {run.id for run in runs}:
+        yield _finding(node, about, f"its source run {version.run_id or 'missing'} is no release's")
+    executions = [run.tags.get(EXECUTION, "") for run in runs]
+    if runs and (found := version.tags.get(EXECUTION, "")) not in executions:
+        yield _finding(node, about, _differs(EXECUTION, found, " or ".join(executions)))
     if version.tags.get("statement") != root:
         yield _finding(node, about, _differs("statement", version.tags.get("statement"), root))
     if statement is None:
@@ -69,7 +74,10 @@ def check_version(
 
 
 COMPARED = "runs, parameters, facts, links, alias, name, scores and card of the version"
-NOT_COMPARED = "curves, notes, times, artifacts that MLflow keeps"
+NOT_COMPARED = (
+    "curves, notes, times, other tags, promotion history, triggers of its database, artifacts that "
+    "MLflow keeps"
+)
 
 
 def check_page(
@@ -99,9 +107,9 @@ def check_page(
             yield _finding(node, about, _differs(name, found, wanted))
     execution = version.tags.get(EXECUTION, "")
     report = version.tags.get("report", "")
-    if report and not report.endswith(registration.report_uri("", execution)):
+    if (report or execution) and not report.endswith(registration.report_uri("", execution)):
         yield _finding(node, about, _differs("report", report, f"that of execution {execution}"))
-    if card is not None and version.description:
+    if card is not None:
         text = shorten(read_description(card.decode(errors="replace")))
         if version.description.strip() != text.strip():
             yield _finding(node, about, "the text of its page is not the card of the release")

@@ -57,6 +57,8 @@ class Version:
     """None if the logged model it points at is gone."""
     description: str = ""
     """Text of its page."""
+    run_id: str = ""
+    """Of its source run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,7 @@ class Lookup:
                 tags=dict(found.tags),
                 model=self._model(source.removeprefix("models:/")),
                 description=found.description or "",
+                run_id=found.run_id or "",
             )
 
     def registered(self, name: str, statement: str) -> Version | None:

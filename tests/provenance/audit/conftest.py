@@ -14,7 +14,7 @@ from data_schemas.raw_files import RawFile
 from data_schemas.reports import Comparison, EvaluationReport, SuiteScore
 from data_schemas.settings import CurationSettings, MergeSettings, ReleaseSettings, SFTSettings
 from tasks.provenance.lineage.promotions import next_promotion
-from tasks.provenance.lineage.registry import MANIFEST_TAG
+from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.release.gate import decide
@@ -160,6 +160,7 @@ class Maker:
             candidate = Candidate(policy, folder, [scores.statement], progression, decision)
             with record.output("release") as out:
                 facts = release(RELEASE, candidate, self.store.uri, out)
+                card = (out / CARD_FILE).read_text()
             record.facts(facts)
             digest = record.digest_of("release")
             record.facts(next_promotion("tiny", self.store.uri, trusted_keys(), digest))
@@ -169,6 +170,7 @@ class Maker:
                 "tiny",
                 released=decision.released,
                 tags={MANIFEST_TAG: str(facts["manifest_sha256"])},
+                description=read_description(card),
             )
 
 

@@ -99,6 +99,23 @@ PAGE = {
         "UPDATE model_version_tags SET value = 'https://elsewhere' WHERE key = 'report'",
         "report is https://elsewhere, expected that of execution e1",
     ),
+    "the link to the report that is gone": (
+        "DELETE FROM model_version_tags WHERE key = 'report'",
+        "report is missing, expected that of execution e1",
+    ),
+    "the execution": (
+        "UPDATE model_version_tags SET value = CASE key WHEN 'report' THEN '/reports/e0.html' "
+        "ELSE 'e0' END WHERE key IN ('report', 'eachprompt.execution')",
+        "eachprompt.execution is e0, expected e1",
+    ),
+    "the source run": (
+        "UPDATE model_versions SET run_id = (SELECT run_uuid FROM runs WHERE name = 'merge')",
+        "is no release's",
+    ),
+    "the text that is gone": (
+        "UPDATE model_versions SET description = ''",
+        "the text of its page is not the card of the release",
+    ),
     "the text": (
         "UPDATE model_versions SET description = 'The best model of all.'",
         "the text of its page is not the card of the release",
