@@ -26,8 +26,7 @@ PAGE = """<!doctype html>
 <title>Executions</title>
 <style>{{ style|safe }}main{padding-top:24px}
 td a{display:inline-block;margin-right:12px}thead th{white-space:normal}
-td.pages{min-width:13em}td.when{min-width:7em}
-@media(max-width:760px){.scroll tbody th{white-space:normal;max-width:9em}}</style>
+td.pages{min-width:13em}td.when{min-width:7em}</style>
 </head>
 <body>
 <header><div>

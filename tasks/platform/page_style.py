@@ -72,7 +72,7 @@ ul.rules .pill{padding:1px 10px;font-weight:500;flex:none;min-width:68px;text-al
 ul.rules li span:last-child{min-width:0;overflow-wrap:anywhere}
 ul.rules li:first-child{border-top:0}
 details.card{padding:0;margin-bottom:8px}
-summary{cursor:pointer;padding:12px 18px;font-weight:600;font-size:14px}
+summary{cursor:pointer;padding:12px 18px;font-weight:600;font-size:14px;overflow-wrap:anywhere}
 summary span{color:var(--muted);font-weight:400}
 code{font:12.5px/1.5 var(--mono);overflow-wrap:anywhere}
 td code{white-space:pre-wrap}
@@ -84,6 +84,7 @@ footer{color:var(--muted);font-size:13px;padding-top:40px;padding-bottom:56px}
 header{padding:26px 0 22px}h1{font-size:25px}h2{margin-top:40px}
 .tiles{grid-template-columns:1fr 1fr}.tiles>div{padding:12px 14px}
 .tiles>div:nth-child(3){border-left:0}.tiles>div:nth-child(n+3){border-top:1px solid var(--line)}
+.scroll tbody th{white-space:normal;max-width:9em;overflow-wrap:anywhere}
 .tiles dd{font-size:20px}.card{padding:14px}.card.scroll,details.card{padding:0}
 dl.places{grid-template-columns:1fr;gap:0}dl.places dd{margin-bottom:10px}}
 nav{max-width:1180px;margin:14px auto 0;padding:0 24px;display:flex;flex-wrap:wrap;gap:4px 16px;

@@ -1,4 +1,4 @@
-"""Nothing is cut off at 1280 pixels, as a browser lays it out."""
+"""Nothing is cut off at 1280 pixels, nor long names on a telephone, as a browser lays it out."""
 
 import re
 import shutil
@@ -11,6 +11,7 @@ from data_schemas.settings import EvaluationSettings
 from tasks.evaluation.runner import summarise
 from tasks.pages.answers import page
 from tasks.pages.executions import write_index
+from tasks.platform.page_style import STYLE
 from tasks.store.interface import store_at
 from tests.evaluation.conftest import make_problem, make_samples
 from tests.pages.test_executions import ran
@@ -24,11 +25,11 @@ document.body.textContent = "WIDE[" + wide.join(" | ") + "]"; });</script>"""
 pytestmark = pytest.mark.skipif(not BROWSER, reason="needs Chromium")
 
 
-def cut_off(path: Path) -> str:
+def cut_off(path: Path, width: int = 1280) -> str:
     """The beginnings of what is wider than its place."""
     probed = path.with_suffix(".probe.html")
     probed.write_text(path.read_text() + PROBE)
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,900"]
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900"]
     command += [f"--user-data-dir={path.parent / 'browser'}", "--dump-dom", probed.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return re.findall(r"WIDE\[(.*?)\]", done.stdout, re.DOTALL)[-1]
@@ -62,3 +63,15 @@ def test_the_front_page_has_no_cut_column(tmp_path: Path):
     write_index(str(tmp_path / "runs"))
 
     assert "" == cut_off(tmp_path / "runs" / "index.html")
+
+
+def test_a_long_name_fits_a_narrow_page(tmp_path: Path):
+    name = "my_rows.py:words@" + "c0ffee" * 11
+    page = tmp_path / "page.html"
+    page.write_text(
+        f"<meta name=viewport content='width=device-width'><style>{STYLE}</style><main>"
+        f"<details class=card><summary>{name}</summary></details><div class='card scroll'><table>"
+        f"<tbody><tr><th>{name}</th><td class=n>40</td></tr></tbody></table></div></main>"
+    )
+
+    assert "" == cut_off(page, width=500)
