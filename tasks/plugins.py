@@ -21,6 +21,7 @@ import importlib
 import importlib.util
 import inspect
 import os
+import re
 import sys
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ from tasks.errors import SettingsError
 ROOT = Path(__file__).resolve().parents[1]
 OURS = ("tasks", "data_schemas", "workflows")
 GUIDE = "README.md, section 'Code of your own'"
+_DEFINED = re.compile(r"^(?:def|class) (\w+)", re.MULTILINE)
 
 FormT = TypeVar("FormT")
 ValueT = TypeVar("ValueT")
@@ -138,9 +140,7 @@ def _attribute(parts: Reference) -> object:
         )
     module = _module(parts, path, digest)
     if parts.name not in vars(module):
-        names = [name for name in vars(module) if not name.startswith("_")]
-        likely = did_you_mean(parts.name, names)
-        raise SettingsError(f"{parts.place} has no {parts.name!r}{likely and f'; {likely}'}")
+        raise _nameless(parts, [name for name in vars(module) if not name.startswith("_")])
     value: object = vars(module)[parts.name]
     if not isinstance(value, type):
         return value
@@ -274,6 +274,24 @@ def path_of(parts: Reference) -> Path:
             "write the path of a file: my_file.py:name"
         )
     return Path(spec.origin).resolve()
+
+
+def require_name(parts: Reference) -> None:
+    """Refuse a reference to a name that its file does not mention, without running the file.
+
+    Raises:
+        SettingsError: names the one that was meant.
+    """
+    path = path_of(parts)
+    text = path.read_text(errors="replace")
+    may_hide = path.suffix != ".py" or "import *" in text or "globals()" in text
+    if not may_hide and not re.search(rf"\b{parts.name}\b", text):
+        raise _nameless(parts, _DEFINED.findall(text))
+
+
+def _nameless(parts: Reference, known: Sequence[str]) -> SettingsError:
+    likely = did_you_mean(parts.name, known)
+    return SettingsError(f"{parts.place} has no {parts.name!r}{likely and f'; {likely}'}")
 
 
 def _portable(parts: Reference) -> str:

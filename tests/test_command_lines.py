@@ -382,6 +382,22 @@ print(json.dumps([found, [name for name in {HEAVY!r} if name in sys.modules]]))
 """
 
 
+def own_loss(folder: Path) -> Path:
+    """A loss that the command names wrongly."""
+    path = folder / "my_loss.py"
+    path.write_text("class Sapo:\n    pass\n")
+    return path
+
+
+def own_base(folder: Path) -> Path:
+    """A base whose tokenizer has no chat template."""
+    base = folder / "base"
+    base.mkdir()
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        (base / name).write_text('{"model_type": "qwen3"}')
+    return base
+
+
 def kept_store(folder: Path) -> Path:
     """A store whose MLflow has one version of one model, as far as it is read here."""
     store = folder / "kept"
@@ -422,6 +438,15 @@ def test_the_command_refuses_120_wrong_inputs_in_a_line_each_before_a_library_is
             ["run", "--settings", '{"rl_two": {"loss": {"kind": "nowhere.py:Loss"}}}'],
             "nowhere.py is in neither",
         ),
+        (
+            [
+                "run",
+                "--settings",
+                f'{{"rl_one": {{"loss": {{"kind": "{own_loss(tmp_path)}:Sapoo"}}}}}}',
+            ],
+            "my_loss.py has no 'Sapoo'; did you mean `Sapo`?",
+        ),
+        (["run", "--base_model", str(own_base(tmp_path))], "base has no chat template"),
         (["replay", "--loss", "gpso"], "--loss 'gpso' is none of: espo, gspo"),
         (["replay", "--store", ".", "--model", "nope"], "'nope' names no model; use models:/"),
         *(([name], "runs holds no statements. Name the folder") for name in READERS),

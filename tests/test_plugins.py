@@ -6,9 +6,11 @@ import pickle
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import pytest
 import torch
 from flytekit.tools.script_mode import list_imported_modules_as_files
@@ -24,12 +26,14 @@ from tasks.algorithms.advantages import ADVANTAGES, Advantage, estimate
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.protocol import Loss
 from tasks.curation.adapters.table import read_file
+from tasks.engines.protocols import TokenBatch
 from tasks.errors import DataError, SettingsError
 from tasks.gym.protocol import Game, Verifier
 from tasks.gym.scoring.service import ScoringService
 from tasks.gym.table import VERIFIERS
 from tasks.plugins import load, pin, pinned
 from tasks.provenance.lineage.stage import stage
+from tasks.rl.objective import PolicyLoss
 from tasks.rl.phase import state_folder
 from tasks.settings.options import with_own_code
 
@@ -288,6 +292,22 @@ def test_a_budget_of_tokens_applies_to_a_loss_of_ones_own():
     plan = table.plan(settings, torch.zeros(2, 4), mask, vocabulary=8, step=step)
 
     assert 5 == int((plan.weights_NT > 0).sum())
+
+
+def test_a_loss_that_returns_another_form_is_refused_by_name(folder):
+    (folder / "odd.py").write_text(
+        "from my_loss import Dppo\n"
+        "class Odd(Dppo):\n"
+        "    def objective(self, logprobs_NT, old_logprobs_NT, advantages_NT, plan, settings):\n"
+        "        return advantages_NT.sum(dim=1), advantages_NT > 0\n"
+    )
+    names = ("old_logprobs", "advantages", "weights", "clip_low", "clip_high", "groups")
+    batch = TokenBatch.of_sequences([np.ones(3, np.int32)] * 2)
+    batch = replace(batch, columns={name: torch.ones(2, 3) for name in names})
+    logprobs = torch.zeros(2, 3, requires_grad=True)
+
+    with pytest.raises(DataError, match=r"loss.kind odd.py:Odd returned .* \(2,\), not different"):
+        PolicyLoss(LossSettings(kind="odd.py:Odd"), 2)(logprobs, batch)
 
 
 def test_an_estimator_that_returns_no_numbers_is_refused(folder):

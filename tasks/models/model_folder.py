@@ -78,7 +78,8 @@ def check_model_folder(path: Path) -> None:
             f"{path}/config.json has model_type {model_type!r}; supported are {supported}. {advice}"
         )
     _check_values(path, config)
-    highest = _highest_token(path)
+    check_tokenizer_files(path)
+    highest = _try_chat(path)
     size = config.get("vocab_size")
     if not isinstance(size, int) or highest >= size:
         raise SettingsError(
@@ -186,8 +187,12 @@ def _check_values(path: Path, config: dict[str, Any]) -> None:
         raise SettingsError(f"{path}: {error}") from error
 
 
-def _highest_token(path: Path) -> int:
-    """Check the tokenizer files, try them, and return the highest token id."""
+def check_tokenizer_files(path: Path) -> None:
+    """Refuse a tokenizer without files, chat template or end token; nothing is executed.
+
+    Raises:
+        SettingsError: names the file.
+    """
     file = path / "tokenizer.json"
     read_object(file, "Save the fast tokenizer next to the model.", TOKENIZER_BYTES)
     settings = read_object(path / "tokenizer_config.json", "Save the tokenizer with its settings.")
@@ -201,7 +206,6 @@ def _highest_token(path: Path) -> int:
             f"{path}/tokenizer_config.json has no eos_token. "
             "Set it to the token that ends a chat turn."
         )
-    return _try_chat(path)
 
 
 def _try_chat(path: Path) -> int:

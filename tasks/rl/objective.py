@@ -16,6 +16,7 @@ from tasks.algorithms.losses.kl import kl_penalty
 from tasks.algorithms.losses.protocol import Plan, StepTotals
 from tasks.algorithms.token_budget import kept_tokens
 from tasks.engines.protocols import TokenBatch, TokenScores
+from tasks.errors import DataError
 from tasks.rl.batch import StepBatch
 
 
@@ -197,6 +198,7 @@ class PolicyLoss:
             plan,
             self.settings,
         )
+        self._check(objective_N, clipped_NT, logprobs_NT)
         counts |= {
             "clipped_tokens": float(clipped_NT.sum()),
             "tokens": float((~outside_NT & (policy_advantages_NT != 0)).sum()),
@@ -207,6 +209,21 @@ class PolicyLoss:
             objective_N = objective_N - beta * drift_N
             counts["kl"] = float(drift_N.detach().sum()) / self.num_sequences
         return -objective_N.sum() / self.num_sequences, counts
+
+    def _check(
+        self, objective_N: torch.Tensor, clipped_NT: torch.Tensor, logprobs_NT: torch.Tensor
+    ) -> None:
+        """Refuse what a loss of a user's own returns in another form."""
+        found, wanted = objective_N.shape, logprobs_NT.shape
+        is_differentiable = objective_N.requires_grad or not logprobs_NT.requires_grad
+        if found != wanted[:1] or clipped_NT.shape != wanted or not is_differentiable:
+            raise DataError(
+                f"loss.kind {self.settings.kind} returned an objective of shape {tuple(found)}, "
+                f"{'' if is_differentiable else 'not '}differentiable, and a mask of "
+                f"{tuple(clipped_NT.shape)}; for log-probabilities of {tuple(wanted)} it is a "
+                f"differentiable number for each of {wanted[0]} sequences, and a mask of "
+                f"{tuple(wanted)}"
+            )
 
 
 def policy_loss(settings: RLSettings, num_sequences: float) -> PolicyLoss:

@@ -23,12 +23,13 @@ from tasks.models.model_folder import (
     REGISTERED,
     check_guard_folder,
     check_model_folder,
+    check_tokenizer_files,
     check_weights_folder,
     local_folder,
     read_config,
 )
 from tasks.models.weights import check_tensors
-from tasks.plugins import path_of, references_in, unknown
+from tasks.plugins import references_in, require_name, unknown
 from tasks.provenance.audit.evidence import Evidence
 from tasks.provenance.audit.lost import newest_release
 from tasks.provenance.lineage.lookup import missing_version, parse_model_uri
@@ -87,6 +88,8 @@ def check(command: str, typed: Mapping[str, str], settings: object) -> None:
     if command in ("run", "curate") and isinstance(settings, PipelineSettings):
         base = typed.get("base_model") or settings.base_model
         _check_folder(base)
+        if (folder := local_folder(base)) is not None:
+            check_tokenizer_files(folder)
         chosen = settings.model_copy(update={"base_model": base})
         if command == "run":
             _check_stages(chosen)
@@ -191,7 +194,7 @@ def _check_own_code(settings: PipelineSettings | RetrainSettings) -> None:
                 if value not in set(known) and not is_reference(value):
                     raise unknown(value, list(known), f"{name}.{field}")
     for reference in references_in(settings):
-        path_of(reference)
+        require_name(reference)
 
 
 def _check_stages(settings: PipelineSettings) -> None:

@@ -73,7 +73,7 @@ def check_version(
         yield _finding(node, about, _differs("sha256", version.tags.get("sha256"), expected))
 
 
-COMPARED = "runs, parameters, facts, links, alias, name, scores and card of the version"
+COMPARED = "runs, parameters, facts, links, alias, name, source run, scores and card of the version"
 NOT_COMPARED = (
     "curves, notes, times, other tags, promotion history, triggers of its database, artifacts that "
     "MLflow keeps"

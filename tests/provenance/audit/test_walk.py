@@ -237,11 +237,18 @@ def test_the_alias_moved_to_a_foreign_model_is_named(chain, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", chain.tracking_uri)
 
     client = connect(chain.tracking_uri)
-    genuine = client.get_model_version("tiny", "1").tags
+    genuine = client.get_model_version("tiny", "1")
     before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(chain.tracking_uri)
     model = model_of(chain, "sft/commerce")
-    made = client.create_model_version("tiny", f"models:/{model}", tags=genuine, model_id=model)
+    made = client.create_model_version(
+        "tiny",
+        f"models:/{model}",
+        run_id=genuine.run_id,
+        tags=genuine.tags,
+        model_id=model,
+        description=genuine.description,
+    )
     mlflow.set_tracking_uri(before)
     client.set_registered_model_alias("tiny", "released", made.version)
     (finding,) = run(chain).findings
