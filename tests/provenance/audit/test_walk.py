@@ -251,10 +251,10 @@ def test_the_alias_moved_to_a_foreign_model_is_named(chain, monkeypatch):
     )
     mlflow.set_tracking_uri(before)
     client.set_registered_model_alias("tiny", "released", made.version)
-    (finding,) = run(chain).findings
+    findings = run(chain).findings
 
-    assert "MLflow model version tiny/2" == finding.object
-    assert "which no release made" in finding.problem
+    assert {"MLflow model version tiny/2"} == {finding.object for finding in findings}
+    assert any("which no release made" in finding.problem for finding in findings)
 
 
 def test_a_name_that_was_never_released_is_a_settings_error(chain):
