@@ -1,4 +1,7 @@
-"""Five nights of retraining end as the README says: the command itself, by `make story`."""
+"""Five nights of retraining end as the README says: the command itself, by `make story`.
+
+Once in a folder, and once in S3 with MLflow behind a server, as on a cluster.
+"""
 
 import os
 import re
@@ -6,20 +9,48 @@ import subprocess
 import sys
 from pathlib import Path
 
+import boto3
 import pytest
+from moto.server import ThreadedMotoServer
+
+from tasks.store.interface import store_at
+from tests.buckets import use_test_account
 
 pytestmark = [pytest.mark.story, pytest.mark.timeout(1800)]
 ROOT = Path(__file__).parents[1]
 
 
-def test_two_good_nights_are_promoted_and_people_are_asked_about_two_bad_ones(tmp_path):
+@pytest.fixture
+def in_a_folder(tmp_path):
+    return str(tmp_path / "runs")
+
+
+@pytest.fixture
+def in_s3(mlflow_server, monkeypatch):
+    """A bucket, and an MLflow server whose models lie there."""
+    use_test_account(monkeypatch)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", mlflow_server.uri)
+    boto3.client("s3").create_bucket(Bucket="bucket")
+    yield "s3://bucket/runs"
+    server.stop()
+
+
+@pytest.mark.parametrize("place", ["in_a_folder", "in_s3"])
+def test_two_good_nights_are_promoted_and_people_are_asked_about_two_bad_ones(
+    tmp_path, place, request
+):
+    store = request.getfixturevalue(place)
     pyflyte = Path(sys.executable).with_name("pyflyte")
     command = [
         "run",
         "workflows/retrain_demo.py",
         "retrain_demo",
         "--store",
-        str(tmp_path / "runs"),
+        store,
     ]
     done = subprocess.run(
         [pyflyte, *command],
@@ -39,4 +70,5 @@ def test_two_good_nights_are_promoted_and_people_are_asked_about_two_bad_ones(tm
     assert nothing.startswith("nothing new in ")
     assert 5 == done.stdout.count("PROVED")
     assert "eachprompt-demo version 3" in done.stdout
-    assert Path(done.stdout.split("Page: ")[1].splitlines()[0]).is_file()
+    page = done.stdout.split("Page: ")[-1].splitlines()[0]
+    assert b"Night 5: nothing" in store_at(page).read_bytes()
