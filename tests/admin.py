@@ -1,7 +1,7 @@
 """A Flyte admin that records what is registered and started: flyteidl's services over real gRPC.
 
-It compiles what arrives and refuses what a cluster would refuse (`tests.compiler`). It executes
-nothing.
+It compiles what arrives and refuses what a cluster would refuse (`tests.compiler`), also another
+entity under a version that was used. It executes nothing.
 """
 
 import threading
@@ -77,6 +77,7 @@ class _Admin(admin_pb2_grpc.AdminServiceServicer, dataproxy_pb2_grpc.DataProxySe
         self._sink = sink
         self._platform = platform
         self._lock = threading.Lock()
+        self._made: dict[bytes, bytes] = {}
 
     def CreateUploadLocation(self, request, context):
         return dataproxy_pb2.CreateUploadLocationResponse(
@@ -85,7 +86,7 @@ class _Admin(admin_pb2_grpc.AdminServiceServicer, dataproxy_pb2_grpc.DataProxySe
 
     def CreateTask(self, request, context):
         self._refuse(context, check_resources(request.spec.template, self._platform))
-        self._record(request.id, "1", request.spec)
+        self._record(context, request.id, "1", request.spec)
         self._registered.tasks[request.id.name] = request.spec.template
         return task_pb2.TaskCreateResponse()
 
@@ -96,7 +97,7 @@ class _Admin(admin_pb2_grpc.AdminServiceServicer, dataproxy_pb2_grpc.DataProxySe
             known.refused[request.id.name] = findings
         else:
             self._refuse(context, findings)
-        self._record(request.id, "2", request.spec)
+        self._record(context, request.id, "2", request.spec)
         known.workflows[request.id.name] = request.spec
         return workflow_pb2.WorkflowCreateResponse()
 
@@ -107,7 +108,7 @@ class _Admin(admin_pb2_grpc.AdminServiceServicer, dataproxy_pb2_grpc.DataProxySe
         self._refuse(context, compile_plan(request.spec, interface_of(workflow.template).inputs))
         plan = launch_plan_pb2.LaunchPlan(id=request.id, spec=request.spec)
         plan.closure.expected_inputs.CopyFrom(request.spec.default_inputs)
-        self._record(request.id, "3", plan)
+        self._record(context, request.id, "3", plan)
         self._registered.plans[request.id.name] = plan
         return launch_plan_pb2.LaunchPlanCreateResponse()
 
@@ -124,6 +125,8 @@ class _Admin(admin_pb2_grpc.AdminServiceServicer, dataproxy_pb2_grpc.DataProxySe
         return found
 
     def GetWorkflow(self, request, context):
+        if request.id.SerializeToString() not in self._made:  # of another version
+            context.abort(grpc.StatusCode.NOT_FOUND, f"{request.id} is not registered")
         spec = self._find(context, self._registered.workflows, request.id.name)
         found = workflow_pb2.Workflow(id=request.id)
         compiled = found.closure.compiled_workflow
@@ -160,8 +163,12 @@ class _Admin(admin_pb2_grpc.AdminServiceServicer, dataproxy_pb2_grpc.DataProxySe
             context.abort(grpc.StatusCode.NOT_FOUND, f"{name} is not registered")
         return table[name]
 
-    def _record(self, identifier, suffix: str, message) -> None:
+    def _record(self, context, identifier, suffix: str, message) -> None:
+        known, new = identifier.SerializeToString(), message.SerializeToString(deterministic=True)
         with self._lock:  # tasks are registered side by side
+            if self._made.setdefault(known, new) != new:
+                name = f"{identifier.name} {identifier.version}"
+                self._refuse(context, [f"{name} with different structure already exists"])
             self._registered.ids.append(identifier)
             self._registered.write(identifier.name, suffix, message)
 

@@ -148,6 +148,8 @@ def test_the_commands_of_the_guide_register_and_start_what_they_say(carried_out)
 
     started = [request.spec.launch_plan.name for request in registered.started]
     assert ["cpu_smoke", "workflows.audit.audit", "single_node"] == started
+    smoke, _, released = (request.spec.launch_plan.version for request in registered.started)
+    assert smoke != released  # flytekit's version of the same code, on the smallest machines or not
     assert "nightly_retrain" in registered.active
     assert {"eachprompt/production"} == {f"{one.project}/{one.domain}" for one in registered.ids}
     assert "kubectl create secret generic eachprompt-signing" in others

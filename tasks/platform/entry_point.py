@@ -5,6 +5,7 @@ In addition to Flyte's `workflow` it
 - checks inputs against the signature, whose types may have limits (`Annotated`),
 - prints a `PipelineError` as one line, with the exit code of `tasks.platform.command_line`,
 - tells MLflow and the webhook of an execution that failed on a cluster,
+- makes the version of code that pyflyte registers depend on the variables of registration,
 - merges settings, JSON or YAML, over those of their `parent` or of the workflow's preset, says
   which values differ, and pins a user's own code,
 - keeps `--help` on one screen: a group of settings is one line, not its JSON schema and defaults.
@@ -32,6 +33,7 @@ from flytekit.core.workflow import (
     WorkflowMetadata,
     WorkflowMetadataDefaults,
 )
+from flytekit.remote.remote import FlyteRemote
 from pydantic import BaseModel, ValidationError, create_model
 from rich_click import RichContext
 from rich_click.rich_help_configuration import OptionHelpSectionType
@@ -41,7 +43,7 @@ from data_schemas.faults import explain
 from data_schemas.group import Settings
 from tasks.errors import SettingsError
 from tasks.platform import command_line
-from tasks.platform.resources import LABELS, STAGES
+from tasks.platform.resources import LABELS, NOTIFY, REGISTRATION, STAGES
 from tasks.platform.settings_option import field_lines, is_settings, read_settings
 from tasks.plugins import pinned
 
@@ -191,6 +193,19 @@ def plan(
     entry = cast("EntryPoint", function)
     labels = Labels(LABELS) if LABELS else None
     return Plan.get_or_create(entry, name, default_inputs=dict(inputs), labels=labels, **options)
+
+
+# flytekit hashes files and options only. Flyte never changes what it has under a version, so that
+# other machines, images or secrets would silently be those of the first registration.
+_VALUES = repr((sorted(REGISTRATION.variables.items()), LABELS, NOTIFY))
+_hashed: Any = FlyteRemote._version_from_hash
+
+
+def _version(*given: Any) -> str:
+    return _hashed(*given, _VALUES)
+
+
+FlyteRemote._version_from_hash = staticmethod(_version)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class _Described(Docstring):
