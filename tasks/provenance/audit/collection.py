@@ -7,7 +7,8 @@ they were made of), models that were made or read in the last days, and digests 
 Only models go: rows, reports, evaluations and statements stay, because audit, trace, retraining and
 the gate read them, and so does what was ingested, which nothing here could make again. An audit
 accepts the signed note in a model's place and says how many there are. MLflow keeps its runs, which
-are the record. Once deleted, a version cannot be rolled back to; a stage that Flyte's cache still
+are the record; the model, its versions and the run that made it have a tag `deleted` with the place
+of the note. Once deleted, a version cannot be rolled back to; a stage that Flyte's cache still
 knows says that its artifact is gone, and is made again after the cache is cleared.
 """
 
@@ -21,16 +22,18 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from data_schemas.artifacts import StoreRef
 from data_schemas.statements import Statement, Tombstone
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.platform.command_line import run
 from tasks.platform.resources import STAGES
 from tasks.platform.tables import screen_table
 from tasks.provenance.audit.lost import started
+from tasks.provenance.lineage.catalogue import Catalogue
 from tasks.provenance.lineage.promotions import promotions
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.statements import load_statement
-from tasks.provenance.lineage.tombstones import PLACE, bury
+from tasks.provenance.lineage.tombstones import PLACE, bury, tombstone_uri
 from tasks.store import location
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, manifest_files
@@ -126,6 +129,18 @@ def collect(store: str, keep: Keep, now: float) -> list[Tombstone]:
     return sorted(found, key=lambda one: (one.used, one.digest))
 
 
+def delete(store: StoreRef, notes: Sequence[Tombstone]) -> None:
+    """Delete models, marked in MLflow first: a call that was cut is made again.
+
+    Raises:
+        EngineError: MLflow or the store does not answer.
+    """
+    catalogue = Catalogue(store.tracking_uri)
+    for note in notes:
+        catalogue.mark_deleted(note.digest, tombstone_uri(store.uri, note.digest))
+        bury(store.uri, note)
+
+
 def _statements(store: str) -> dict[str, Statement]:
     found = {}
     for file in sorted(store_at(f"{store}/statements").list_files()):
@@ -195,8 +210,8 @@ def main(arguments: Sequence[str]) -> None:
     keep = read_keep(given.keep)
     store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
     found = collect(store.uri, keep, time.time())
-    for note in () if given.dry_run else found:
-        bury(store.uri, note)
+    if not given.dry_run:
+        delete(store, found)
     header = ["model", "stage", "last used (UTC)", "GiB"]
     rows = [
         [

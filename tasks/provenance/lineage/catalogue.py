@@ -58,6 +58,8 @@ logger = logging.getLogger(__name__)
 EXPERIMENT = "eachprompt"
 STATEMENT = "eachprompt.statement"
 CONTEXT = "mlflow.data.context"
+DELETED = "deleted"
+"""Tag of what made, is or names a model whose files were deleted on purpose: its tombstone."""
 
 _MAX_DIGEST = 36
 MAX_VALUE = 500
@@ -122,6 +124,25 @@ class Catalogue:
         """
         with boundary():
             self._executions.fail(flyte_execution, reason)
+
+    def mark_deleted(self, digest: str, note: str) -> None:
+        """Say at a model, its versions and the run that made it that its files were deleted.
+
+        Args:
+            digest: of the files.
+            note: uri of the tombstone.
+
+        Raises:
+            EngineError: MLflow does not answer.
+        """
+        with boundary():
+            models = f"tags.{SHA256} = '{digest}'"
+            for model in self._client.search_logged_models([self._experiment], models):
+                self._client.set_logged_model_tags(model.model_id, {DELETED: note})
+                if model.source_run_id:
+                    self._client.set_tag(model.source_run_id, DELETED, note)
+            for version in self._client.search_model_versions(models):
+                self._client.set_model_version_tag(version.name, version.version, DELETED, note)
 
     def run_id(self, run: str) -> str:
         """Return the MLflow run with this key, '' if there is none or MLflow does not answer."""

@@ -44,7 +44,7 @@ from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG, read_desc
 from tasks.provenance.lineage.shipping import LEASE
 from tasks.provenance.lineage.spool import SHIPPED, read_spools
 from tasks.provenance.lineage.statements import flat_values, load_statement, run_key
-from tasks.provenance.lineage.tombstones import is_buried
+from tasks.provenance.lineage.tombstones import PLACE, is_buried, tombstone_uri
 from tasks.store.files import write_bytes
 from tasks.store.interface import Store, store_at
 from tasks.store.lease import lease
@@ -92,6 +92,9 @@ def rebuild(store: StoreRef) -> Rebuilt:
             run, events = spools[key]
             logger.info("rebuilding %s", run)
             catalogue.apply(run, events)
+        for name in store_at(f"{store.uri}/{PLACE}").list_files():
+            if is_buried(store.uri, digest := name.removesuffix(".json")):
+                catalogue.mark_deleted(digest, tombstone_uri(store.uri, digest))
     stages = {run for run, events in spools.values() if _is_stage(events)}
     return Rebuilt(len(stages), len(derived), kept)
 

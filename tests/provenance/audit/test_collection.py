@@ -9,11 +9,21 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import SettingsError, TamperError
-from tasks.provenance.audit.collection import MIN_DAYS, collect, main, read_keep
+from tasks.provenance.audit.collection import (
+    MIN_DAYS,
+    collect,
+    delete,
+    main,
+    read_keep,
+)
 from tasks.provenance.audit.text import verdict
 from tasks.provenance.audit.walk import audit
+from tasks.provenance.lineage.catalogue import DELETED, EXPERIMENT, model_name
+from tasks.provenance.lineage.connection import connect
+from tasks.provenance.lineage.rebuild import rebuild
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.tombstones import bury, tombstone_uri
+from tasks.store.location import existing_store
 from tests.provenance.audit.conftest import Chain
 
 MODELS = {"base", "sft/reasoning", "sft/commerce", "merged"}
@@ -31,8 +41,7 @@ def store(make_original, tmp_path) -> Chain:
 
 def deleted(chain: Chain) -> set[str]:
     notes = collect(str(chain.store), read_keep("released,previous,30d"), LATER)
-    for note in notes:
-        bury(str(chain.store), note)
+    delete(existing_store(str(chain.store), chain.tracking_uri), notes)
     return {note.digest for note in notes}
 
 
@@ -51,6 +60,41 @@ def test_the_released_model_is_proved_when_the_models_behind_it_are_deleted(stor
     assert ((), 4) == (report.findings, report.buried)
     assert "4 models deleted on purpose (tombstones)" in verdict(report)
     assert [] == collect(str(store.store), read_keep("released,30d"), LATER)
+
+
+def marked(chain: Chain) -> dict[str, set[str]]:
+    """Stages and models that MLflow says were deleted, by the place of the note that it names."""
+    client = connect(chain.tracking_uri)
+    experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
+    models = client.search_logged_models([experiment])
+    runs = client.search_runs([experiment])
+    found: dict[str, set[str]] = {}
+    for name, tags in (
+        *((f"model {model.name}", model.tags) for model in models),
+        *((f"run {run.info.run_name}", run.data.tags) for run in runs),
+    ):
+        if DELETED in tags:
+            found.setdefault(tags[DELETED], set()).add(name)
+    return found
+
+
+def test_mlflow_says_which_models_were_deleted_and_so_does_one_that_was_rebuilt(store):
+    deleted(store)
+    stages = {name: name for name in MODELS} | {"base": "foundation", "merged": "merge"}
+    shown = {
+        tombstone_uri(str(store.store), store.refs[name].digest): {
+            f"model {model_name(of)}",
+            f"run {of}",
+        }
+        for name, of in stages.items()
+    }
+
+    assert shown == marked(store)
+    assert proved(store).proved
+    another = replace(store, tracking_uri=f"sqlite:///{store.store / 'again.db'}")
+    rebuild(existing_store(str(store.store), another.tracking_uri))
+    assert shown == marked(another)
+    assert proved(another).proved
 
 
 def test_a_deletion_that_was_cut_is_finished(store):
