@@ -24,6 +24,7 @@ from tasks.engines.loss_calls import RecordingLoss
 from tasks.engines.protocols import RolloutEngine, TokenBatch, TokenScores, Trainer
 from tasks.engines.weight_sync import Outgoing
 from tasks.errors import EngineError
+from tasks.platform import telemetry
 from tasks.rl import gate, state, step_snapshot
 from tasks.rl.batch import (
     Render,
@@ -94,6 +95,7 @@ class Clock:
         now = time.perf_counter(), time.process_time()
         self.seconds[name], self.cpu_seconds[name] = now[0] - self._last[0], now[1] - self._last[1]
         self._last = now
+        telemetry.add_span(name, self.seconds[name])
 
 
 def one_step(

@@ -15,7 +15,7 @@ from tasks.engines.chat import load_tokenizer
 from tasks.errors import SettingsError
 from tasks.gym.scoring.service import ScoringService
 from tasks.pages.live.publisher import Publisher, page_name
-from tasks.platform import resources
+from tasks.platform import resources, telemetry
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts, deck_while_running
 from tasks.platform.progress import progress
@@ -136,6 +136,8 @@ def rl(
                 for step in progress(phases.train(phase, scorer, stop), name, total):
                     check_lease()
                     record.metrics(step.report.step, step.report.metrics)
+                    parts = {f"seconds/{part}": s for part, s in step.timing.seconds.items()}
+                    telemetry.show(parts, {"stage": name, "execution": execution.id})
                     uploads.upload_newest()
                     pages.publish(partial(page, total, step.report.step, running=True))
             with record.output("model") as model_out, record.output("report") as report_out:

@@ -42,6 +42,7 @@ from data_schemas.lineage_events import (
 )
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.errors import DataError, EngineError, Preempted, SettingsError
+from tasks.platform import telemetry
 from tasks.platform.progress import say
 from tasks.platform.resources import reserved_gpus
 from tasks.plugins import references_in
@@ -195,6 +196,7 @@ class StageRecord:
         A thread sends them, so a server that accepts the connection but hangs blocks nothing.
         """
         self._spool.append(MetricsLogged(step=step, values=dict(values)))
+        telemetry.show(values, {"stage": self._name, "execution": self._execution.id})
         sending = self._sender is not None and self._sender.is_alive()
         if time.monotonic() - self._shipped > _SHIP_EVERY_S and not sending:
             self._sender = threading.Thread(target=self._send, name="to-mlflow", daemon=True)
@@ -449,7 +451,8 @@ def stage(
     started, clock, cpu = time.time(), time.monotonic(), _cpu_seconds()
     try:
         record.start(reachable=reachable)
-        yield record
+        with telemetry.span(name, {"execution": execution.id, "workflow": execution.workflow}):
+            yield record
         record.finish(started, time.monotonic() - clock, _cpu_seconds() - cpu)
     except BaseException as error:
         record.fail(error)

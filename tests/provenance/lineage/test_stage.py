@@ -6,6 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, StoreRef
 from data_schemas.settings import MergeSettings, SFTSettings
@@ -290,3 +296,26 @@ def test_a_store_in_s3_carries_objects_statements_and_the_unsent_spool(s3_store,
     ]
     assert 2 == len(load_executions(s3_store.uri, "exec-1"))
     assert "exec-1.ingest" == runs(s3_store)["ingest"].data.tags[KEY]
+
+
+def test_a_stage_and_its_curves_reach_opentelemetry(tmp_path, migrated, execution, monkeypatch):
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
+    spans, points = InMemorySpanExporter(), InMemoryMetricReader()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    trace.set_tracer_provider(provider)
+    metrics.set_meter_provider(MeterProvider([points]))
+    shutil.copy(migrated, tmp_path / "mlflow.db")
+    store = StoreRef(
+        uri=str(tmp_path),
+        id=store_at(str(tmp_path)).open(),
+        tracking_uri=f"sqlite:///{tmp_path / 'mlflow.db'}",
+    )
+
+    train(store, execution, make_raw(store, execution))
+
+    assert ["ingest", "sft/reasoning"] == [span.name for span in spans.get_finished_spans()]
+    found = points.get_metrics_data()
+    assert found
+    shown = found.resource_metrics[0].scope_metrics[0].metrics
+    assert ["loss/nats", "pass_1"] == sorted(metric.name for metric in shown)
