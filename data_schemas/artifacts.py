@@ -50,8 +50,12 @@ class CandidateRef(BaseModel):
     model: CheckpointRef | None = Field(default=None, description="None for an endpoint")
 
 
-class DatasetRef(BaseModel):
-    """A directory of parquet tables, or a list of raw source files."""
+class RawRef(BaseModel):
+    """A list of raw source files.
+
+    A type of its own, as that of graded sets: neither Flyte nor the type checker takes one for rows
+    that were curated. A mixture of a night is a curated set.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,7 +64,27 @@ class DatasetRef(BaseModel):
     statement: str = Field(default="", repr=False)
 
 
-NO_DATASET = DatasetRef(uri="", digest="")
+class GradedRef(BaseModel):
+    """A directory of problems with the pass rates of a model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    digest: str = Field(repr=False)
+    statement: str = Field(default="", repr=False)
+
+
+class DatasetRef(BaseModel):
+    """A directory of parquet tables: curated rows, or what is read beside them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    digest: str = Field(repr=False)
+    statement: str = Field(default="", repr=False)
+
+
+NO_DATASET, NOT_GRADED = DatasetRef(uri="", digest=""), GradedRef(uri="", digest="")
 """Passed on where nothing was curated or graded: Flyte feeds no optional value to a plain input."""
 
 
@@ -72,6 +96,9 @@ class ReportRef(BaseModel):
     uri: str
     digest: str = Field(repr=False)
     statement: str = Field(default="", repr=False)
+
+
+AnyRef = CheckpointRef | RawRef | DatasetRef | GradedRef | ReportRef
 
 
 class StoreRef(BaseModel):

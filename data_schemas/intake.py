@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from data_schemas.artifacts import NO_DATASET, DatasetRef
+from data_schemas.artifacts import NO_DATASET, NOT_GRADED, DatasetRef, GradedRef
 from data_schemas.mapping import ColumnMapping
 from data_schemas.rl_settings import RLSettings
 
@@ -173,7 +173,7 @@ class Lesson(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     curated: DatasetRef = NO_DATASET
-    graded: DatasetRef = NO_DATASET
+    graded: GradedRef = NOT_GRADED
     phase: RLSettings = Field(description="fitted to the number of graded problems")
     teaching: Teaching = Field(
         default=Teaching.OFF, description="fine-tuning before RL; off without demonstrations"
@@ -190,7 +190,7 @@ class Assessment(BaseModel):
 
     @model_validator(mode="after")
     def _there_is_a_lesson_exactly_if_it_is_to_be_learned(self) -> Self:
-        is_lesson = NO_DATASET not in (self.lesson.curated, self.lesson.graded)
+        is_lesson = self.lesson.curated != NO_DATASET and self.lesson.graded != NOT_GRADED
         if is_lesson != (self.decision.outcome is Outcome.LEARN):
             raise ValueError(f"decision '{self.decision.outcome}' with lesson {self.lesson!r}")
         return self

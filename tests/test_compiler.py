@@ -15,6 +15,7 @@ from flytekit.tools.translator import get_serializable
 from kubernetes.client import V1Container, V1PodSpec
 from pydantic import BaseModel
 
+from data_schemas.artifacts import DatasetRef, GradedRef, RawRef
 from tasks.platform.shell import either, subworkflow
 from tests.compiler import (
     Platform,
@@ -340,6 +341,18 @@ def test_a_model_feeds_one_whose_schema_is_a_part_of_its_own_and_not_the_reverse
     assert castable(whole, part)
     assert not castable(part, whole)
     assert not castable(whole, TypeEngine.to_literal_type(Place).to_flyte_idl())  # another title
+
+
+def test_raw_files_curated_rows_and_graded_problems_never_stand_for_each_other():
+    kinds = {kind: TypeEngine.to_literal_type(kind) for kind in (RawRef, DatasetRef, GradedRef)}
+
+    for upstream, one in kinds.items():
+        feeds = {
+            kind
+            for kind, other in kinds.items()
+            if castable(one.to_flyte_idl(), other.to_flyte_idl())
+        }
+        assert {upstream} == feeds
 
 
 @pytest.mark.parametrize("entity", [large, large_pod], ids=lambda one: one.name)

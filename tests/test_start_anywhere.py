@@ -9,7 +9,14 @@ from pydantic import ValidationError
 
 from data_schemas import presets
 from data_schemas.arrow import write_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    DatasetRef,
+    Execution,
+    GradedRef,
+    ReportRef,
+    StoreRef,
+)
 from data_schemas.curated import DEMONSTRATIONS, HELD_OUT
 from data_schemas.demonstrations import MERGED, Demonstration, Parent
 from data_schemas.faults import explain
@@ -42,6 +49,7 @@ from workflows.parts.general_tuning import general_tuning
 
 EXECUTION = Execution(id="exec-1", started=1000.0)
 UNREAD = DatasetRef(uri="/no/such/place", digest="0" * 64)
+UNGRADED = GradedRef(uri="/no/such/place", digest="0" * 64)
 
 
 @pytest.fixture
@@ -186,7 +194,12 @@ def test_a_parent_that_nobody_registered_is_refused_by_its_setting(store, base):
 def test_a_phase_without_steps_passes_its_start_model_on(store, base):
     phase = RLSettings(domains={Domain.MATHS: 1.0}, steps=0)
     trained = rl(
-        settings=phase, name="rl/two", start=base, graded=UNREAD, store=store, execution=EXECUTION
+        settings=phase,
+        name="rl/two",
+        start=base,
+        graded=UNGRADED,
+        store=store,
+        execution=EXECUTION,
     )
 
     assert base == trained.model

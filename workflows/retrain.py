@@ -8,7 +8,7 @@ is no, the run ends with the reason.
 """
 
 from data_schemas import presets
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, RawRef, StoreRef
 from data_schemas.demonstrations import Parent
 from data_schemas.intake import Assessment, Decision, InboxFile, Lesson, Teaching
 from data_schemas.settings import RetrainSettings
@@ -43,7 +43,7 @@ def examine(
     settings: RetrainSettings,
     files: Decision,
     listed: list[InboxFile],
-    raw: DatasetRef,
+    raw: RawRef,
     start: CheckpointRef,
     known: list[DatasetRef],
     held_out: DatasetRef,

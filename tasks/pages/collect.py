@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from data_schemas.arrow import read_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import AnyRef, CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.curated import HELD_OUT
 from data_schemas.prompts import Problem
 from data_schemas.reports import SKIPPED_FILE, Comparison, GateDecision
@@ -26,7 +26,7 @@ from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.lineage.statements import load_statement
 from tasks.store.objects import localise
 
-Ref = CheckpointRef | DatasetRef | ReportRef
+Ref = AnyRef
 MERGED = "merged"
 COMPARED, CANDIDATE, FIRST = "compare", "candidate", "parent/1"
 """The stage that compares a candidate with all models before it, and two of its inputs."""

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, GradedRef, RawRef, StoreRef
 from data_schemas.curated import DEMONSTRATIONS, GRADED, HELD_OUT, PROBLEMS, QUARANTINE
 from data_schemas.demonstrations import MERGED, Demonstration, Parent
 from data_schemas.graded import GradedProblem
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 
 @shell("ingest")
-def ingest(settings: CurationSettings, store: StoreRef, execution: Execution) -> DatasetRef:
+def ingest(settings: CurationSettings, store: StoreRef, execution: Execution) -> RawRef:
     """Find, check and hash every raw file, before any expensive step."""
     with stage("ingest", settings, store, execution, code_digest("ingest")) as record:
         with record.output("raw") as out:
@@ -58,14 +58,14 @@ def ingest(settings: CurationSettings, store: StoreRef, execution: Execution) ->
         record.facts(facts)
         record.rows(int(facts["sources"]), int(facts["files"]))
         deck_of_facts("ingest", facts)
-        return record.ref("raw", DatasetRef)
+        return record.ref("raw", RawRef)
 
 
 @shell("curate_part")
 def curate_part(
     part: Part,
     settings: CurationSettings,
-    raw: DatasetRef,
+    raw: RawRef,
     base: CheckpointRef,
     store: StoreRef,
     execution: Execution,
@@ -98,7 +98,7 @@ def curate_part(
 @shell("curate")
 def curate(
     settings: CurationSettings,
-    raw: DatasetRef,
+    raw: RawRef,
     base: CheckpointRef,
     parts: list[DatasetRef],
     store: StoreRef,
@@ -191,7 +191,7 @@ def grade(
     start: CheckpointRef,
     store: StoreRef,
     execution: Execution,
-) -> DatasetRef:
+) -> GradedRef:
     """Measure how often the start model solves each problem, and keep those within the bounds."""
     with stage("grade", settings, store, execution, code_digest("grade")) as record:
         rows = record.read("curated", curated) / PROBLEMS
@@ -200,7 +200,7 @@ def grade(
             with record.output("graded") as out:
                 write_table(out / GRADED, GradedProblem, [])
             record.facts({"skipped": "there is no problem to grade"})
-            return record.ref("graded", DatasetRef)
+            return record.ref("graded", GradedRef)
         judge = read_judge(settings.judge, record, store)
         screened, small = [], None
         if settings.screen_model:
@@ -226,7 +226,7 @@ def grade(
         record.facts(facts)
         record.rows(int(facts["offered"]), int(facts["kept"]))
         deck_of_facts("grade", facts)
-        return record.ref("graded", DatasetRef)
+        return record.ref("graded", GradedRef)
 
 
 @shell("pose")

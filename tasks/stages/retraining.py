@@ -9,6 +9,8 @@ from data_schemas.artifacts import (
     CheckpointRef,
     DatasetRef,
     Execution,
+    GradedRef,
+    RawRef,
     ReportRef,
     StoreRef,
 )
@@ -59,7 +61,7 @@ from tasks.store.objects import localise
 class News(NamedTuple):
     """New files of the inbox."""
 
-    raw: DatasetRef
+    raw: RawRef
     files: list[InboxFile]
     decision: Decision
     is_enough: bool
@@ -134,7 +136,7 @@ def scan_inbox(settings: RetrainSettings, store: StoreRef, execution: Execution)
         record.facts(facts)
         record.rows(len(listing.files), len(taken))
         deck_of_facts("intake", {**facts, "decision": decision.reason})
-        raw = record.ref("raw", DatasetRef)
+        raw = record.ref("raw", RawRef)
     processed.settle(store.uri, settings.inbox, rejected, FileStatus.REJECTED, execution.id)
     return News(raw, taken, decision, decision.outcome is Outcome.LEARN)
 
@@ -199,7 +201,7 @@ def assess_learning_value(
     settings: RetrainSettings,
     rows: Decision,
     curated: DatasetRef,
-    graded: DatasetRef,
+    graded: GradedRef,
     demonstrations: Teaching,
     store: StoreRef,
     execution: Execution,

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, Execution, GradedRef, ReportRef, StoreRef
 from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rl_settings import RecipePhase, RLSettings
@@ -51,7 +51,7 @@ def rl(
     settings: RLSettings,
     name: str,
     start: CheckpointRef,
-    graded: DatasetRef,
+    graded: GradedRef,
     store: StoreRef,
     execution: Execution,
     max_tokens: int = 0,

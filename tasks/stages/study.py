@@ -6,7 +6,7 @@ stopped goes on.
 """
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.artifacts import DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import Execution, GradedRef, ReportRef, StoreRef
 from data_schemas.graded import GradedProblem
 from data_schemas.noise_study import InjectedNoise
 from data_schemas.study import Cell, Evidence, Measures, Plan
@@ -63,8 +63,8 @@ def study_cell(cell: Cell, store: str) -> ReportRef:
 
 @shell("inject_noise")
 def inject_noise(
-    noise: InjectedNoise, graded: DatasetRef, store: StoreRef, execution: Execution
-) -> DatasetRef:
+    noise: InjectedNoise, graded: GradedRef, store: StoreRef, execution: Execution
+) -> GradedRef:
     """Let some verifiers of the training problems err at known rates."""
     with stage("inject_noise", noise, store, execution, code_digest("inject_noise")) as record:
         before = read_table(record.read("graded", graded) / PROBLEMS_FILE, GradedProblem)
@@ -74,7 +74,7 @@ def inject_noise(
         noisy = sum(one != other for one, other in zip(before, after, strict=True))
         record.facts({"noisy": noisy, "problems": len(after)})
         record.rows(len(before), len(after))
-        return record.ref("graded", DatasetRef)
+        return record.ref("graded", GradedRef)
 
 
 @shell("measure_cell")
@@ -82,7 +82,7 @@ def measure_cell(
     cell: Cell,
     names: list[str],
     reports: list[ReportRef],
-    graded: list[DatasetRef],
+    graded: list[GradedRef],
     store: StoreRef,
     execution: Execution,
 ) -> ReportRef:

@@ -9,7 +9,7 @@ from importlib import import_module
 
 from pydantic import BaseModel
 
-from data_schemas.artifacts import DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import Execution, GradedRef, ReportRef, StoreRef
 from data_schemas.study import Cell
 from tasks.errors import SettingsError
 
@@ -21,7 +21,7 @@ class Wired:
     names: list[str]
     """Of the reports; that of an evaluation is its checkpoint."""
     reports: list[ReportRef]
-    graded: list[DatasetRef]
+    graded: list[GradedRef]
     """Problems whose grading cost tokens, if there are any."""
     store: StoreRef
     execution: Execution

@@ -28,9 +28,12 @@ from pydantic import BaseModel
 from data_schemas import presets
 from data_schemas.artifacts import (
     NO_DATASET,
+    NOT_GRADED,
     CheckpointRef,
     DatasetRef,
     Execution,
+    GradedRef,
+    RawRef,
     ReportRef,
     StoreRef,
 )
@@ -56,7 +59,8 @@ CORE = {
 ORDERS = range(8)
 DECISION = Decision(outcome=Outcome.LEARN, reason="new rows")
 DATASET = DatasetRef(uri="s3://shop/objects/d", digest="d", statement="s")
-LESSON = Lesson(curated=DATASET, graded=DATASET, phase=presets.NIGHTLY.rl)
+GRADED = GradedRef(uri="s3://shop/objects/g", digest="g", statement="s")
+LESSON = Lesson(curated=DATASET, graded=GRADED, phase=presets.NIGHTLY.rl)
 STORE = StoreRef(uri="s3://shop", id="i", tracking_uri="http://mlflow.shop.example")
 GROUPS = {type(group): group for _, group in presets.CPU_SMOKE if isinstance(group, BaseModel)}
 SAMPLES = GROUPS | {
@@ -72,6 +76,9 @@ SAMPLES = GROUPS | {
     ReportRef: ReportRef(uri="s3://shop/objects/r", digest="r", statement="s"),
     ReportRef | None: ReportRef(uri="s3://shop/objects/r", digest="r", statement="s"),
     list[ReportRef]: [ReportRef(uri="s3://shop/objects/r", digest="r", statement="s")],
+    RawRef: RawRef(uri="s3://shop/objects/f", digest="f", statement="s"),
+    GradedRef: GRADED,
+    list[GradedRef]: [GRADED],
     DatasetRef: DATASET,
     list[DatasetRef]: [DATASET],
     DatasetRef | None: DATASET,
@@ -232,7 +239,7 @@ def test_settings_of_flytes_console_and_of_older_registrations_are_read():
 
 def test_what_is_absent_stays_absent():
     waiting = Decision(outcome=Outcome.WAIT, reason="three rows")
-    without_rows = Lesson(curated=NO_DATASET, graded=NO_DATASET, phase=presets.NIGHTLY.rl)
+    without_rows = Lesson(curated=NO_DATASET, graded=NOT_GRADED, phase=presets.NIGHTLY.rl)
     nothing = Assessment(decision=waiting, lesson=without_rows)
 
     assert nothing == TypeEngine.to_python_value(CONTEXT, literal(nothing, Assessment), Assessment)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Execution, RawRef, StoreRef
 from data_schemas.curated import PROBLEMS
 from data_schemas.prompts import Problem
 from data_schemas.raw_files import Part
@@ -57,7 +57,7 @@ def test_rows_that_were_planted_in_the_working_folder_are_not_curated(tiny_moe, 
 
     made = cast("Any", curate).task_function(
         settings=settings,
-        raw=DatasetRef(uri=raw.uri, digest=raw.digest, statement=""),
+        raw=RawRef(uri=raw.uri, digest=raw.digest, statement=""),
         base=CheckpointRef(uri=base.uri, digest=base.digest, statement=""),
         parts=[],
         store=store,

@@ -4,12 +4,12 @@ import pytest
 from pydantic import ValidationError
 
 from data_schemas import presets
-from data_schemas.artifacts import DatasetRef
+from data_schemas.artifacts import DatasetRef, GradedRef
 from data_schemas.intake import Assessment, Decision, Lesson, Outcome
 from tasks.stages.retraining import skip_grading
 
 ROWS = DatasetRef(uri="store/objects/0", digest="0")
-LESSON = Lesson(curated=ROWS, graded=ROWS, phase=presets.NIGHTLY.rl)
+LESSON = Lesson(curated=ROWS, graded=GradedRef(**dict(ROWS)), phase=presets.NIGHTLY.rl)
 NOTHING = Lesson(phase=presets.NIGHTLY.rl)
 
 

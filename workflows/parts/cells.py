@@ -3,7 +3,7 @@
 A recipe declares one of these in its own workflow and studies name it: `run: module:NAME`.
 """
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
+from data_schemas.artifacts import CheckpointRef, GradedRef, ReportRef
 from data_schemas.demonstrations import Parent
 from data_schemas.judge_study import JudgeStudySettings
 from data_schemas.noise_study import InjectedNoise, NoiseStudySettings
@@ -59,8 +59,8 @@ def _wire(
     fitted = fit_settings(settings=named, curated=rows.curated, store=run)
     models: dict[str, CheckpointRef] = {"base": rows.base}
     trainings: dict[str, ReportRef] = {}
-    graded: list[DatasetRef] = []
-    trained_on: list[DatasetRef] = []
+    graded: list[GradedRef] = []
+    trained_on: list[GradedRef] = []
     last = max(CHECKPOINTS.index(name) for name in cell.checkpoints)
     if last > 0:
         tuned = fine_tuning(

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, RawRef, StoreRef
 from data_schemas.raw_files import Part
 from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.platform.resources import CURATION_TASKS
@@ -41,7 +41,7 @@ def preparation(settings: PipelineSettings, store: StoreRef, execution: Executio
 
 def curation(
     settings: PipelineSettings | RetrainSettings,
-    raw: DatasetRef,
+    raw: RawRef,
     base: CheckpointRef,
     store: StoreRef,
     execution: Execution,

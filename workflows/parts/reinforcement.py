@@ -7,7 +7,14 @@ runs it; alone it is useful with an existing start model and graded problems.
 
 from typing import NamedTuple
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    DatasetRef,
+    Execution,
+    GradedRef,
+    ReportRef,
+    StoreRef,
+)
 from data_schemas.rl_settings import RLSettings
 from data_schemas.settings import EvaluationSettings
 from tasks.platform.shell import subworkflow
@@ -29,7 +36,7 @@ def reinforcement(
     evaluation: EvaluationSettings,
     name: str,
     start: CheckpointRef,
-    graded: DatasetRef,
+    graded: GradedRef,
     curated: DatasetRef,
     store: StoreRef,
     execution: Execution,

@@ -12,7 +12,14 @@ graph, so it is read when it is made:
 
 from typing import NamedTuple
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    DatasetRef,
+    Execution,
+    GradedRef,
+    ReportRef,
+    StoreRef,
+)
 from data_schemas.demonstrations import Parent
 from data_schemas.settings import PipelineSettings
 from tasks.platform import environment
@@ -146,8 +153,8 @@ def learn(
     settings: PipelineSettings,
     recipe: SynthesisRecipe,
     solver: CheckpointRef,
-    graded: DatasetRef,
-    drawn: DatasetRef,
+    graded: GradedRef,
+    drawn: GradedRef,
     held_out: DatasetRef,
     store: StoreRef,
     execution: Execution,

@@ -12,7 +12,14 @@ shape the graph, so they are read when it is made:
 from functools import partial
 from typing import NamedTuple
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    DatasetRef,
+    Execution,
+    GradedRef,
+    ReportRef,
+    StoreRef,
+)
 from data_schemas.demonstrations import Parent
 from data_schemas.group import Positive
 from data_schemas.settings import PipelineSettings
@@ -41,7 +48,7 @@ class Prepared(NamedTuple):
     settings: PipelineSettings
     formed: Formed
     curated: DatasetRef
-    graded: DatasetRef
+    graded: GradedRef
     tuning: ReportRef
 
 

@@ -25,9 +25,12 @@ from pydantic import BaseModel
 
 from data_schemas.artifacts import (
     STAGES,
+    AnyRef,
     CheckpointRef,
     DatasetRef,
     Execution,
+    GradedRef,
+    RawRef,
     ReportRef,
     StoreRef,
 )
@@ -62,7 +65,7 @@ from tasks.store.objects import keep_beside, localise, publish
 
 logger = logging.getLogger(__name__)
 
-Ref = TypeVar("Ref", CheckpointRef, DatasetRef, ReportRef)
+Ref = TypeVar("Ref", CheckpointRef, RawRef, DatasetRef, GradedRef, ReportRef)
 
 _STOPPED = (Preempted, KeyboardInterrupt, SystemExit)
 """Somebody or something ended the process; nothing is wrong with the stage."""
@@ -102,7 +105,7 @@ class StageRecord:
         self._registered = False
         self._statement = ""
 
-    def read(self, role: str, ref: CheckpointRef | DatasetRef | ReportRef) -> Path:
+    def read(self, role: str, ref: AnyRef) -> Path:
         """Return a verified local folder with an artifact and record it as an input.
 
         Raises:

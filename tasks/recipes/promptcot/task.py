@@ -4,7 +4,15 @@ from contextlib import closing
 from typing import NamedTuple
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    DatasetRef,
+    Execution,
+    GradedRef,
+    RawRef,
+    ReportRef,
+    StoreRef,
+)
 from data_schemas.curated import DEMONSTRATIONS, GRADED
 from data_schemas.demonstrations import Demonstration
 from data_schemas.graded import GradedProblem
@@ -80,8 +88,8 @@ add_stages(
 class Equal(NamedTuple):
     """Pools of the same size."""
 
-    synthesised: DatasetRef
-    drawn: DatasetRef
+    synthesised: GradedRef
+    drawn: GradedRef
 
 
 class Preferred(NamedTuple):
@@ -261,7 +269,7 @@ def label_problems(
     written: DatasetRef,
     store: StoreRef,
     execution: Execution,
-) -> DatasetRef:
+) -> RawRef:
     """Label written problems by the majority of the solver's answers; write them as raw rows."""
     code = code_digest("label_problems")
     with stage("synthesis/label", settings, store, execution, code) as record:
@@ -278,14 +286,14 @@ def label_problems(
         record.facts(facts)
         record.rows(len(kept), count)
         deck_of_facts("synthesis/label", facts)
-        return record.ref("raw", DatasetRef)
+        return record.ref("raw", RawRef)
 
 
 @shell("prefer")
 def prefer(
     settings: PreferenceSettings,
     start: CheckpointRef,
-    graded: DatasetRef,
+    graded: GradedRef,
     store: StoreRef,
     execution: Execution,
 ) -> Preferred:
@@ -317,8 +325,8 @@ def prefer(
 @shell("take_as_many")
 def take_as_many(
     settings: SynthesisSettings,
-    synthesised: DatasetRef,
-    drawn: DatasetRef,
+    synthesised: GradedRef,
+    drawn: GradedRef,
     store: StoreRef,
     execution: Execution,
 ) -> Equal:
@@ -335,7 +343,7 @@ def take_as_many(
                 write_table(out / GRADED, GradedProblem, pool)
             record.facts({name: len(pool)})
         record.rows(sum(map(len, found.values())), 2 * min(map(len, found.values())))
-        return Equal(*(record.ref(name, DatasetRef) for name in sides))
+        return Equal(*(record.ref(name, GradedRef) for name in sides))
 
 
 @shell("measure_synthesis")
@@ -345,11 +353,11 @@ def measure_synthesis(
     expected: ReportRef,
     after: ReportRef,
     written: DatasetRef,
-    labelled: DatasetRef,
+    labelled: RawRef,
     synthesised: DatasetRef,
     held_out: DatasetRef,
-    graded: DatasetRef,
-    drawn: DatasetRef,
+    graded: GradedRef,
+    drawn: GradedRef,
     preference: ReportRef,
     evaluations: list[ReportRef],
     store: StoreRef,

@@ -4,7 +4,7 @@ from contextlib import closing
 from typing import NamedTuple
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, Execution, GradedRef, ReportRef, StoreRef
 from data_schemas.curated import GRADED
 from data_schemas.graded import GradedProblem
 from data_schemas.rl_settings import RLSettings
@@ -51,7 +51,7 @@ class Varied(NamedTuple):
 class Proved(NamedTuple):
     """The problems that a scaffold is used on, and what the gate measured."""
 
-    graded: DatasetRef
+    graded: GradedRef
     lift: ReportRef
 
 
@@ -70,7 +70,7 @@ def prove_lift(
     low: float,
     high: float,
     start: CheckpointRef,
-    graded: DatasetRef,
+    graded: GradedRef,
     store: StoreRef,
     execution: Execution,
 ) -> Proved:
@@ -111,7 +111,7 @@ def prove_lift(
         record.facts(facts | {"scaffold": canonical_json(scaffold).decode()})
         record.rows(len(problems), len(kept))
         deck_of_facts("scaffold/lift", facts)
-        return Proved(record.ref("graded", DatasetRef), record.ref("lift", ReportRef))
+        return Proved(record.ref("graded", GradedRef), record.ref("lift", ReportRef))
 
 
 @shell("tabulate_scaffold")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Execution, GradedRef, StoreRef
 from data_schemas.graded import Band, GradedProblem
 from tasks.rl.phase import PROBLEMS_FILE
 from tasks.stages.rl import rl
@@ -38,7 +38,7 @@ def phase(store, tiny_moe, problems, settings):
     ]
     with new_object(Path(store.uri)) as (folder, committed):
         write_table(folder / PROBLEMS_FILE, GradedProblem, graded)
-    made.append(DatasetRef(uri=committed.uri, digest=committed.digest))
+    made.append(GradedRef(uri=committed.uri, digest=committed.digest))
 
     def run(tracking_uri: str = "http://127.0.0.1:9", execution: str = "exec-1"):
         # Without Flyte around it: what raises inside would keep Flyte's own folders open.

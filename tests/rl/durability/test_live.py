@@ -15,7 +15,7 @@ from flytekit import FlyteContextManager
 from flytekit.core.context_manager import ExecutionState
 
 from data_schemas.arrow import write_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Execution, GradedRef, StoreRef
 from data_schemas.graded import Band, GradedProblem
 from tasks.errors import DataError
 from tasks.platform.deck import LIVE
@@ -102,7 +102,7 @@ def test_the_first_step_is_on_the_page_and_the_deck_within_ten_seconds_of_its_co
         settings=settings.model_copy(update={"steps": 2}),
         name="rl/one",
         start=CheckpointRef(uri=model.uri, digest=model.digest),
-        graded=DatasetRef(uri=rows.uri, digest=rows.digest),
+        graded=GradedRef(uri=rows.uri, digest=rows.digest),
         store=ref,
         execution=Execution(id="exec-1", started=0.0),
     )
