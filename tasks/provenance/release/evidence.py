@@ -86,19 +86,29 @@ def audited(store: str, roots: Iterable[str]) -> Audited:
 
 
 def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamination | None:
-    """Look for held-out problems among all rows that any curation of a chain let through.
+    """Look for held-out problems among all rows that a chain may have trained on.
 
-    A row repeats a problem if it is the same raw row or asks the same. A row that names an
-    environment has many tasks, which count one by one. None without a curation in the chain.
+    Those that curation let through; of a curated set that a night mixed, those of the mixture,
+    which lacks the slice that it held out. A row repeats a problem if it is the same raw row or
+    asks the same. A row that names an environment has many tasks, which count one by one. None
+    without a curation in the chain.
     """
-    folders = [
-        localise(output.uri, output.digest, cache)
+    sets = {
+        output.digest: localise(output.uri, output.digest, cache)
         for statement in statements.values()
-        if statement.stage == "curate"
+        if statement.stage in ("curate", "mix")
         for output in statement.outputs
-    ]
-    if not folders:
+    }
+    if not sets:
         return None
+    mixed = {
+        one.digest
+        for statement in statements.values()
+        if statement.stage == "mix"
+        for one in statement.inputs
+        if one.role == "curated"
+    }
+    folders = list(sets.values())
     held_out = {
         problem.id: problem
         for folder in folders
@@ -106,7 +116,7 @@ def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamina
         for problem in read_table(folder / HELD_OUT, Problem)
     }
     rows, asked, num_rows = set[str](), set[str](), 0
-    for row in _training_rows(folders):
+    for row in _training_rows([sets[digest] for digest in sets.keys() - mixed]):
         if not (isinstance(row, Problem) and row.is_outside):
             rows.add(row.source_row)
         asked.add(row.asked)

@@ -8,7 +8,7 @@ from data_schemas.arrow import write_table
 from data_schemas.demonstrations import TRAINED_TOKENS, Demonstration, Parent
 from data_schemas.ledger import GroupOutcome, LedgerRow, TokenUse
 from data_schemas.prompts import OUTSIDE, Domain, Message, Problem, Role
-from data_schemas.statements import Output, Statement
+from data_schemas.statements import Input, Output, Statement
 from tasks.provenance.release.evidence import contamination, verifiers, waste
 from tasks.store.local import new_object
 
@@ -99,6 +99,27 @@ def test_a_training_row_repeats_a_held_out_problem_by_row_or_prompt(
 
     assert found is not None
     assert (2, 1, repeated) == (found.held_out, found.training_rows, found.repeated)
+
+
+def test_what_a_night_holds_out_of_its_rows_is_no_training_row_of_the_next(tmp_path):
+    new, kept = problem("new", "what is 3 + 4?", "r1"), problem("kept", "what is 5?", "r2")
+    slice_ = new.model_copy(update={"id": "slice=2026-11/new"})
+    first = statement(tmp_path, "curate", {"problems.parquet": [new, kept]})
+    (curated,) = first.outputs
+    read = Input(role="curated", uri=curated.uri, digest=curated.digest, statement="1")
+    tables = {"held_out.parquet": [slice_], "problems.parquet": [kept]}
+    mixed = statement(tmp_path, "mix", tables).model_copy(update={"inputs": (read,)})
+    second = statement(tmp_path, "curate", {"held_out.parquet": [slice_]})
+
+    found = contamination({"1": first, "2": mixed, "3": second}, tmp_path)
+    assert found is not None
+    assert (1, 1, ()) == (found.held_out, found.training_rows, found.repeated)
+
+    careless = statement(tmp_path, "mix", tables | {"problems.parquet": [new, kept]})
+    careless = careless.model_copy(update={"inputs": (read,)})
+    found = contamination({"1": first, "2": careless, "3": second}, tmp_path)
+    assert found is not None
+    assert ("slice=2026-11/new",) == found.repeated
 
 
 def test_tasks_of_an_environment_repeat_each_other_only_if_they_are_the_same(tmp_path):
