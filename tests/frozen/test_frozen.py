@@ -1,4 +1,4 @@
-"""A store that an earlier release wrote is audited, as it is, by the code of today."""
+"""A store that an earlier release wrote is audited and retrained from by the code of today."""
 
 import shutil
 from pathlib import Path
@@ -6,9 +6,14 @@ from pathlib import Path
 import pytest
 
 from tasks.provenance.audit.walk import audit
+from tasks.provenance.lineage.rebuild import rebuild
 from tasks.provenance.lineage.signatures.keys import read_public_keys
 from tasks.provenance.lineage.statements import open_statement
+from tasks.retraining.released import find_released
+from tasks.store.interface import store_at
+from tasks.store.location import existing_store
 from tests.frozen.__main__ import PUBLIC
+from tests.provenance.audit.conftest import RELEASE
 
 STORES = sorted(path.parent for path in Path(__file__).parent.glob("*/store.json"))
 
@@ -36,3 +41,21 @@ def test_a_store_of_an_earlier_release_is_proved(frozen, tmp_path):
     path.chmod(0o644)
     path.write_bytes(b"other weights")
     assert not audit(digest, f"sqlite:///{tmp_path / 'none.db'}", str(store), keys).proved
+
+
+@pytest.mark.parametrize("frozen", STORES, ids=lambda path: path.name)
+def test_a_night_starts_from_a_release_of_an_earlier_version(
+    frozen, tmp_path, migrated, monkeypatch
+):
+    monkeypatch.setenv("EACHPROMPT_TRUSTED_KEYS", str(frozen / PUBLIC))
+    shutil.copytree(frozen, tmp_path / "store")
+    shutil.copy(migrated, tmp_path / "mlflow.db")  # what the release knew of MLflow is lost
+    store = existing_store(str(tmp_path / "store"), f"sqlite:///{tmp_path / 'mlflow.db'}")
+    rebuild(store)
+
+    found = find_released(RELEASE.name, store.tracking_uri, store.uri)
+
+    statement, _ = release_of(tmp_path / "store")
+    assert statement == found.statement
+    assert {"model.safetensors", "config.json"} <= set(store_at(found.model.uri).list_files())
+    assert "problems.parquet" in store_at(found.held_out.uri).list_files()
