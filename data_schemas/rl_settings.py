@@ -289,9 +289,24 @@ class Correction(StrEnum):
     """The ratio inside [floor, cap], else 0 (Ring-1T, GLM-5: 0.5 and 5)."""
 
 
+class OldPolicy(StrEnum):
+    """Whose log-probabilities the policy ratio divides by."""
+
+    TRAINER = "trainer"
+    """The trainer's: it scores every response before the first update of a step."""
+    ROLLOUT = "rollout"
+    """The rollout engine's, as recorded: the ratio has the mismatch in it, nothing else corrects
+    for it, and the trainer scores a sample of the responses, for the gate."""
+
+
 class MismatchSettings(Settings):
     """The mismatch gate between trainer and rollout engine, decided on k3 of every step."""
 
+    old_policy: OldPolicy = Field(
+        default=OldPolicy.TRAINER,
+        description="whose log-probabilities the policy ratio divides by; rollout = the recorded "
+        "ones, without the trainer's pass but for the eighth of responses that the gate measures",
+    )
     correction: Correction = Field(default=Correction.OFF, description="applied to every step")
     cap: float = Field(default=2.0, gt=1.0, description="TIS 2 (one report found 1.5 more stable)")
     floor: float = Field(
@@ -333,6 +348,16 @@ class MismatchSettings(Settings):
                 )
         if self.floor != 0.5 and self.correction is not Correction.ICEPOP:
             raise ValueError("mismatch.floor is IcePop's: set mismatch.correction to 'icepop'")
+        return self
+
+    @model_validator(mode="after")
+    def _corrections_have_two_policies(self) -> Self:
+        if self.old_policy is OldPolicy.ROLLOUT and self.acts_on_every_step:
+            raise ValueError(
+                "mismatch.old_policy is 'rollout': trainer and rollout engine are then compared in "
+                "the policy ratio alone, and corrections and bands would see a ratio of 1. Leave "
+                "correction, geometric_band and token_band out, or set old_policy to 'trainer'"
+            )
         return self
 
     @property
@@ -451,6 +476,11 @@ class RLSettings(Settings):
         return cast("object", given)
 
     @property
+    def recomputes(self) -> bool:
+        """Whether the trainer scores all responses before the first update of a step."""
+        return self.engines.mismatch.old_policy is OldPolicy.TRAINER
+
+    @property
     def truncates(self) -> bool:
         """Whether responses are drawn from sets, which are recorded for the trainer."""
         return self.top_p < 1.0 or self.top_k > 0
@@ -485,6 +515,23 @@ class RLSettings(Settings):
             raise ValueError(
                 "advantage 'maxrl' divides by the mean score, and rewards.maths 'rule' has scores "
                 "below 0; use 'value'"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _nothing_needs_the_pass_that_is_skipped(self) -> Self:
+        if self.recomputes:
+            return self
+        needing = {
+            "loss.kind 'espo' needs the entropies": self.loss.kind == PolicyLoss.ESPO,
+            "zero_variance.rl_zvp_alpha needs the entropies": self.zero_variance.rl_zvp_alpha > 0.0,
+            "router_replay 'r2' needs the routes": self.router_replay is RouterReplay.R2,
+        }
+        for need in (name for name, needs in needing.items() if needs):
+            raise ValueError(
+                "engines.mismatch.old_policy 'rollout' skips the trainer's pass before the "
+                f"updates, and {need} of that pass; set loss.kind to 'dapo' or another one, "
+                "zero_variance.rl_zvp_alpha to 0 and router_replay to 'r3' or 'off'"
             )
         return self
 

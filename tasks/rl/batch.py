@@ -189,7 +189,7 @@ def token_advantages(settings: RLSettings, batch: StepBatch, old: TokenScores) -
     zvp_NT = rl_zvp_advantages(
         old.entropy_NT, response_NT, batch.correct_N, alpha=settings.zero_variance.rl_zvp_alpha
     )
-    return advantages_NT + zvp_NT * batch.zero_variance_N[:, None]
+    return advantages_NT + zvp_NT.where(batch.zero_variance_N[:, None], 0.0)
 
 
 def score_as_drawn(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from data_schemas.machine_settings import Precision
 from data_schemas.mismatch import Decision, GateRecord
-from data_schemas.rl_settings import Correction, MismatchSettings
+from data_schemas.rl_settings import Correction, MismatchSettings, OldPolicy
 from tasks.engines.protocols import RolloutEngine, TokenBatch, Trainer
 from tasks.errors import EngineError
 
@@ -46,6 +46,9 @@ def decide(
     elif not k3 <= settings.pause_above:  # NaN pauses as well
         decision = Decision.PAUSE
         reason = f"k3 {k3:.2e} is above mismatch.pause_above {settings.pause_above:.0e}"
+    elif settings.old_policy is OldPolicy.ROLLOUT:
+        decision = Decision.PROCEED
+        reason = f"k3 {k3:.2e} of a sample; the policy ratio is to the rollout engine"
     elif k3 > settings.correct_above:
         decision = Decision.CORRECT
         reason = f"k3 {k3:.2e} is above mismatch.correct_above {settings.correct_above:.0e}"

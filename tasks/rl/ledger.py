@@ -304,13 +304,17 @@ def zero_variance_metrics(collected: Collected) -> dict[str, float]:
 
 
 def policy_metrics(
-    old: TokenScores, batch: StepBatch, losses: Sequence[dict[str, float]]
+    old: TokenScores,
+    batch: StepBatch,
+    losses: Sequence[dict[str, float]],
+    rows: torch.Tensor | None = None,
 ) -> dict[str, float]:
     """Entropy, loss, clipping and gradient size of a step; in fp16 skipped updates and loss scale.
 
-    The gradient size is a mean over all updates; that of a skipped one is 0.
+    The gradient size is a mean over all updates; that of a skipped one is 0. The entropy is that of
+    the rows that the trainer scored; None: all.
     """
-    mask_NT = batch.tokens.response_NT
+    mask_NT = _of_rows(batch.tokens.response_NT, rows)
     tokens = sum(result["tokens"] for result in losses)
     count = max(1, len(losses))
     last = losses[-1] if losses else {"clipped_tokens": 0.0, "tokens": 0.0}
@@ -334,10 +338,28 @@ def policy_metrics(
     } | scaling
 
 
-def mismatch_of(batch: StepBatch, old: TokenScores) -> dict[str, float]:
-    """Trainer against rollout engine, before any update of the step."""
+def _of_rows(mask_NT: torch.Tensor, rows: torch.Tensor | None) -> torch.Tensor:
+    """Leave only some rows of a mask; None: all of them."""
+    if rows is None:
+        return mask_NT
+    chosen_N = torch.zeros(len(mask_NT), dtype=torch.bool)
+    chosen_N[rows] = True
+    return mask_NT & chosen_N[:, None]
+
+
+def mismatch_of(
+    batch: StepBatch, old: TokenScores, rows: torch.Tensor | None = None
+) -> dict[str, float]:
+    """Trainer against rollout engine, before any update of the step.
+
+    Args:
+        batch: of the step.
+        old: scores of the trainer.
+        rows: that it scored; None: all.
+    """
     tokens = batch.tokens
-    compared = old.logprobs_NT, tokens.columns["rollout_logprobs"], tokens.response_NT
+    response_NT = _of_rows(tokens.response_NT, rows)
+    compared = old.logprobs_NT, tokens.columns["rollout_logprobs"], response_NT
     metrics = mismatch_metrics(*compared) | mismatch_anatomy(*compared)
     if tokens.experts_NTLK is not None:
         metrics["mismatch/missing_routes"] = float(

@@ -27,6 +27,20 @@ def split(settings: RLSettings, num_rows: int, step: int) -> tuple[torch.Tensor,
     return tuple(part for part in parts if len(part))
 
 
+SMALLEST_SAMPLE, SAMPLED_SHARE = 8, 8
+"""Sequences of a step that the gate measures at least, where the trainer does not score them all,
+and the share of them: one in eight [no paper's]."""
+
+
+def measured_rows(settings: RLSettings, num_rows: int, step: int) -> torch.Tensor:
+    """Rows that the trainer scores before the first update: all, or a seeded sample, ascending."""
+    if settings.recomputes:
+        return torch.arange(num_rows)
+    count = min(num_rows, max(SMALLEST_SAMPLE, num_rows // SAMPLED_SHARE))
+    generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + step)
+    return torch.randperm(num_rows, generator=generator)[:count].sort().values
+
+
 def corrections(
     settings: RLSettings, decision: GateRecord, batch: StepBatch, old: TokenScores
 ) -> tuple[torch.Tensor, dict[str, float]]:

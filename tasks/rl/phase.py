@@ -256,13 +256,19 @@ def _engines(
     """Put the engines of a phase together; the start model is held where the loss needs it.
 
     Raises:
-        SettingsError: routes are to be replayed, but the model is dense.
+        SettingsError: routes are to be replayed, but the model is dense; prompts are shaped, and
+            the old log-probabilities are the recorded ones.
     """
     settings, reference = phase.settings, None
     if engine.num_experts == 0 and settings.router_replay is not RouterReplay.OFF:
         raise SettingsError(
             f"router_replay is '{settings.router_replay}', but {phase.start} is a dense model "
             "without a router; set it to 'off'"
+        )
+    if phase.recipe.shaper is not None and not settings.recomputes:
+        raise SettingsError(
+            "engines.mismatch.old_policy 'rollout': the recipe shapes prompts, and what was "
+            "recorded is that of the shaped ones; set it to 'trainer'"
         )
     if settings.loss.auxiliary.kl > 0.0:
         reference = opened.enter_context(closing(open_trainer(settings.engines, phase.start)))

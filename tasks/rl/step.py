@@ -50,6 +50,7 @@ from tasks.rl.objective import (
     kept_by_budget,
     kept_rows,
     loss_columns,
+    measured_rows,
     policy_loss,
     policy_plan,
     split,
@@ -105,10 +106,14 @@ def one_step(
     settings = engines.settings
     batch = build(settings, collected.trained)
     rows = split(settings, len(batch.owners), collected.step)
-    old = old_scores(engines, batch)
-    drawn = score_as_drawn(engines.trainer, settings, collected.trained, batch, old)
+    seen_N = measured_rows(settings, len(batch.owners), collected.step)
+    if settings.recomputes:
+        old = old_scores(engines, batch)
+        drawn = score_as_drawn(engines.trainer, settings, collected.trained, batch, old)
+    else:
+        old, drawn = recorded_scores(engines, batch, seen_N)
     clock.lap("old_logprobs")
-    mismatch = mismatch_of(batch, drawn)
+    mismatch = mismatch_of(batch, drawn, seen_N)
     decision = gate.decide(collected.step, mismatch, probe, settings.engines.mismatch)
     if decision.decision is Decision.PAUSE:  # a paused step has no other record
         state.write_pause(engines.folder, decision)
@@ -147,7 +152,7 @@ def one_step(
     metrics = (
         collect_metrics(collected)
         | collected.metrics
-        | policy_metrics(old, batch, losses)
+        | policy_metrics(old, batch, losses, seen_N)
         | mismatch
         | corrected
         | use_metrics(ledger)
@@ -208,6 +213,24 @@ def old_scores(engines: Engines, batch: StepBatch) -> TokenScores:
         temperature=engines.settings.temperature,
         record_routes=has_router and engines.settings.router_replay is not RouterReplay.R3,
     )
+
+
+def recorded_scores(
+    engines: Engines, batch: StepBatch, rows: torch.Tensor
+) -> tuple[TokenScores, TokenScores]:
+    """The recorded log-probs as the old ones, and the trainer's on some rows, for the gate.
+
+    Entropies of the other rows are not known: they are not a number, lest a loss take them for 0.
+    """
+    recorded_NT = batch.tokens.columns["rollout_logprobs"]
+    ours_NT, entropy_NT = recorded_NT.clone(), torch.full_like(recorded_NT, torch.nan)
+    part = batch.tokens.select(rows)
+    temperature = engines.settings.temperature
+    found = engines.trainer.score(part, temperature=temperature, record_routes=False)
+    width = part.tokens_NT.shape[1]
+    ours_NT[rows, :width], entropy_NT[rows, :width] = found.logprobs_NT, found.entropy_NT
+    old = TokenScores(recorded_NT, entropy_NT, None)
+    return old, replace(old, logprobs_NT=ours_NT)
 
 
 def replaying_batch(

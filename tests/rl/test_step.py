@@ -11,7 +11,16 @@ import pytest
 import torch
 
 from data_schemas.ledger import GroupOutcome
-from data_schemas.rl_settings import AuxiliarySettings, LossSettings, RouterReplay
+from data_schemas.mismatch import Decision
+from data_schemas.rl_settings import (
+    AuxiliarySettings,
+    EngineSettings,
+    LossSettings,
+    MismatchSettings,
+    OldPolicy,
+    RouterReplay,
+    ZeroVarianceSettings,
+)
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import scored
 from tasks.durability import states
@@ -35,11 +44,14 @@ class NotingTrainer:
 
     scored: list[tuple[bool, bool]] = field(default_factory=list)
     """Of every pass: whether it had routes to replay, and whether it recorded its own."""
+    sizes: list[int] = field(default_factory=list)
+    """Of every pass: its sequences."""
     updated: list[tuple[list[int], float]] = field(default_factory=list)
     """Of every update: numbers of its sequences, learning rate."""
 
     def score(self, batch, *, temperature, record_routes=False):
         self.scored.append((batch.experts_NTLK is not None, record_routes))
+        self.sizes.append(len(batch.tokens_NT))
         shape = batch.tokens_NT.shape
         native = torch.full((*shape, 1, 2), 7) if record_routes else None
         return TokenScores(torch.full(shape, self.nats), torch.ones(shape), native)
@@ -203,6 +215,29 @@ def test_responses_without_an_advantage_are_held_to_the_start_model_too(run, gro
     assert math.exp(-1.0) == pytest.approx(record.report.metrics["policy/kl"], rel=1e-5)
     shares = [record.report.metrics[f"tokens/{use}_share"] for use in ("trained", "regularised")]
     assert [0.5, 0.5] == shares
+
+
+def test_recorded_log_probs_are_the_old_ones_and_the_gate_measures_a_sample(run, groups):
+    mismatch = MismatchSettings(old_policy=OldPolicy.ROLLOUT)
+    now = run(
+        trainer=NotingTrainer(nats=-2.3),
+        engines=EngineSettings(mismatch=mismatch),
+        loss=LossSettings(kind="grpo"),
+        zero_variance=ZeroVarianceSettings(rl_zvp_alpha=0.0),
+        num_mini_batches=1,
+    )
+    many = [replace(entry, round=n) for n in range(8) for entry in groups]
+    record, _, seen = step.one_step(
+        now, Collected(1, 0, many), updates=0, probe=0.0, clock=step.Clock()
+    )
+
+    assert [8] == now.trainer.sizes  # of 64 responses
+    # D = -0.3 on the sampled tokens: k3 = e^-0.3 - 1 + 0.3, above the bound of a correction.
+    assert math.exp(-0.3) - 0.7 == pytest.approx(record.gate.k3, rel=1e-5)
+    assert Decision.PROCEED == record.gate.decision
+    assert 1.0 == record.report.metrics["policy/entropy_nats"]
+    assert {-2.0} == set(seen.inputs["old_logprobs_NT"][seen.outputs["response_NT"]].tolist())
+    assert {1.0} == set(seen.outputs["correction_NT"][seen.outputs["response_NT"]].tolist())
 
 
 def test_what_the_budget_cuts_is_not_updated(run, groups):

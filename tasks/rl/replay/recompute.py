@@ -120,9 +120,10 @@ def _compute_losses(
 
 def _compare_gate(snapshot: StepSnapshot, batch: StepBatch) -> Compared:
     """Repeat the gate's decision; the canary probe needs both engines and is not repeated."""
+    rows = objective.measured_rows(snapshot.settings, len(batch.owners), snapshot.step)
     again = gate.decide(
         snapshot.step,
-        mismatch_of(batch, snapshots.drawn_scores(snapshot)),
+        mismatch_of(batch, snapshots.drawn_scores(snapshot), rows),
         snapshot.gate.probe_logprob,
         snapshot.settings.engines.mismatch,
     )

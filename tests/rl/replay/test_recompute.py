@@ -13,8 +13,10 @@ from data_schemas.rl_settings import (
     EngineSettings,
     LossSettings,
     MismatchSettings,
+    OldPolicy,
     PolicyLoss,
     RouterReplay,
+    ZeroVarianceSettings,
 )
 from tasks.rl.replay.recompute import compare, first_difference
 
@@ -25,6 +27,13 @@ STEPS = {
         "router_replay": RouterReplay.OFF,
         "engines": EngineSettings(
             precision=Precision.BF16, mismatch=MismatchSettings(correction=Correction.TIS)
+        ),
+    },
+    "recorded log-probs as the old ones, in bf16": {
+        "loss": LossSettings(kind=PolicyLoss.DAPO),
+        "zero_variance": ZeroVarianceSettings(rl_zvp_alpha=0.0),
+        "engines": EngineSettings(
+            precision=Precision.BF16, mismatch=MismatchSettings(old_policy=OldPolicy.ROLLOUT)
         ),
     },
     "top-p with a token budget and a reference": {

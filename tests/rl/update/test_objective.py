@@ -17,6 +17,7 @@ from data_schemas.rl_settings import (
     LossSettings,
     MismatchSettings,
     PolicyLoss,
+    RLSettings,
 )
 from tasks.algorithms.token_budget import SEED_STRIDE
 from tasks.algorithms.token_uses import token_uses
@@ -355,3 +356,27 @@ def test_without_beta_no_reference_is_read(settings, batch):
     _, counts = objective.policy_loss(chosen, 2.0)(old.logprobs_NT, tokens)
 
     assert "kl" not in counts
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mismatch": {"correction": "tis"}}, "would see a ratio of 1"),
+        ({"loss": {"kind": "espo"}}, "'espo' needs the entropies of that pass"),
+        ({"zero_variance": {"rl_zvp_alpha": 0.1}}, "rl_zvp_alpha needs the entropies"),
+        ({"router_replay": "r2"}, "'r2' needs the routes"),
+    ],
+)
+def test_what_needs_the_pass_that_recorded_log_probs_replace_is_refused(change, message):
+    mismatch = {"old_policy": "rollout"} | change.pop("mismatch", {})
+    given = {
+        "domains": {"maths": 1.0},
+        "loss": {"kind": "dapo"},
+        "zero_variance": {"rl_zvp_alpha": 0.0},
+        "engines": {"mismatch": mismatch},
+    }
+    with pytest.raises(ValueError, match=message):
+        RLSettings.model_validate(given | change)
+    assert not RLSettings.model_validate(
+        given | {"engines": {"mismatch": {"old_policy": "rollout"}}}
+    ).recomputes
