@@ -29,6 +29,8 @@ def without_effect(settings: RLSettings) -> list[str]:
             reasons[f"loss.{name}"] = "loss.clip_scale sets ESPO's widths; 0 reads it"
     if loss.entropy_edges:
         reasons.setdefault("loss.high_entropy_share", "loss.entropy_edges replaces it")
+    if settings.num_mini_batches == 1:
+        reasons["loss.kl_cov"] = "num_mini_batches is 1: no update starts away from the old policy"
     if not loss.budget_per_response:
         reasons["loss.truncate_last"] = "loss.budget_per_response is 0"
     if settings.advantage == "of_loss" and loss.kind == PolicyLoss.DR_GRPO:

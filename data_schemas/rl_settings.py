@@ -110,6 +110,20 @@ class LossSettings(Settings):
         description="DeepSeek-V3.2's off-policy mask: leave out, at every update, a response with "
         "a negative advantage whose mean log(rollout / policy) exceeds it, nats; 0 = off; TRL 0.5",
     )
+    clip_cov: float = Field(
+        default=0.0,
+        ge=0.0,
+        lt=1.0,
+        description="entropy control: share of the tokens that lose their gradient, drawn where "
+        "log-probability and advantage covary most (2505.22617: 2e-4); 0 = off",
+    )
+    kl_cov: float = Field(
+        default=0.0,
+        ge=0.0,
+        lt=1.0,
+        description="entropy control: share of the tokens, those that covary most, that are kept "
+        "near the policy before the step (2505.22617: 2e-4 to 2e-3); 0 = off",
+    )
     auxiliary: AuxiliarySettings = AuxiliarySettings()
 
     @property

@@ -205,6 +205,11 @@ def settings_with(**changes) -> RLSettings:
             {"domains": {"code": 1.0}, "rewards": {"maths": "rule"}},
             "rewards.maths rule has no effect: domains has no maths",
         ),
+        (
+            {"num_mini_batches": 1, "loss": {"kl_cov": 0.002}},
+            "loss.kl_cov 0.002 has no effect: num_mini_batches is 1: no update starts away from "
+            "the old policy",
+        ),
     ],
 )
 def test_a_value_without_effect_is_named_with_the_reason(changes, line):

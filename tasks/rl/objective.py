@@ -11,6 +11,7 @@ from data_schemas.ledger import TokenUse
 from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.rl_settings import Correction, LossSettings, MismatchSettings, RLSettings
 from tasks.algorithms.corrections import correction_weights, is_stale
+from tasks.algorithms.covariance import KL_WEIGHT, covariances, drawn_in_band, largest
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty
 from tasks.algorithms.losses.protocol import Plan, StepTotals
@@ -61,6 +62,27 @@ def corrections(
         batch.tokens.response_NT,
         chosen,
     )
+
+
+def entropy_control(
+    settings: RLSettings, batch: StepBatch, old: TokenScores, advantages_NT: torch.Tensor, step: int
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Choose the tokens [N, T] that Clip-Cov leaves out and those that KL-Cov holds.
+
+    Returns:
+        Weights, 0 where Clip-Cov leaves a token out, else 1; None without KL-Cov.
+    """
+    loss, mask_NT = settings.loss, batch.tokens.response_NT
+    weights_NT = torch.ones(mask_NT.shape)
+    if not (loss.clip_cov or loss.kl_cov):
+        return weights_NT, None
+    covariance_NT = covariances(old.logprobs_NT, advantages_NT, mask_NT)
+    if loss.clip_cov:
+        seed = settings.seed * 1_000_003 + step
+        drawn_NT = drawn_in_band(covariance_NT, mask_NT, loss.clip_cov, seed)
+        weights_NT = weights_NT.masked_fill(drawn_NT, 0.0)
+    held_NT = largest(covariance_NT, mask_NT, loss.kl_cov) if loss.kl_cov else None
+    return weights_NT, held_NT
 
 
 def policy_plan(
@@ -162,6 +184,7 @@ def loss_columns(
     plan: Plan,
     reference_NT: torch.Tensor | None,
     rollout_NT: torch.Tensor | None = None,
+    held_NT: torch.Tensor | None = None,
 ) -> dict[str, torch.Tensor]:
     """Name the batch columns that the loss reads in addition to the current log-probs.
 
@@ -171,9 +194,14 @@ def loss_columns(
         plan: groups, clip ranges and weights.
         reference_NT: log-probs of the phase's start model, where the loss asks for a KL to it.
         rollout_NT: log-probs of the rollout engine, where the loss leaves out stale responses.
+        held_NT: tokens that KL-Cov keeps near the old policy.
     """
     columns = {"old_logprobs": old.logprobs_NT, "advantages": advantages_NT} | plan.columns()
-    more = {"reference_logprobs": reference_NT, "rollout_logprobs": rollout_NT}
+    more = {
+        "reference_logprobs": reference_NT,
+        "rollout_logprobs": rollout_NT,
+        "held": held_NT,
+    }
     return columns | {name: column for name, column in more.items() if column is not None}
 
 
@@ -217,6 +245,9 @@ class PolicyLoss:
             "clipped_tokens": float(clipped_NT.sum()),
             "tokens": float((~outside_NT & (policy_advantages_NT != 0)).sum()),
         }
+        if "held" in column:
+            away_NT = (logprobs_NT - old_NT).masked_fill(~column["held"], 0.0).abs()
+            objective_N = objective_N - KL_WEIGHT * (away_NT * plan.weights_NT).sum(dim=1)
         if beta > 0.0:
             reference_NT = column["reference_logprobs"]
             drift_N = kl_penalty(logprobs_NT, old_NT, reference_NT, plan.weights_NT)

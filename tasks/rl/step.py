@@ -47,6 +47,7 @@ from tasks.rl.ledger import (
 )
 from tasks.rl.objective import (
     corrections,
+    entropy_control,
     kept_by_budget,
     kept_rows,
     loss_columns,
@@ -124,6 +125,8 @@ def one_step(
         advantages_NT = lesson.join(advantages_NT, old.logprobs_NT)
         clock.lap("teacher")
     weights_NT, corrected = corrections(settings, decision, batch, drawn)
+    freed_NT, held_NT = entropy_control(settings, batch, old, advantages_NT, collected.step)
+    weights_NT = weights_NT * freed_NT
     shaper, report = engines.recipe.shaper, engines.recipe.report
     as_drawn = shaper is not None and shaper.ratio_as_drawn
     losses: list[dict[str, float]] = []
@@ -133,7 +136,7 @@ def one_step(
             settings, batch, old, rows, vocabulary=engines.vocabulary, step=collected.step
         )
         ratio = drawn if as_drawn else old
-        training = replaying_batch(engines, batch, ratio, advantages_NT * weights_NT, plan)
+        training = replaying_batch(engines, batch, ratio, advantages_NT * weights_NT, plan, held_NT)
         kept_NT = kept_by_budget(settings, batch, rows, collected.step)
         training = without_cut(watch.numbered(training), kept_NT)
         parts = kept_rows(rows, kept_NT)
@@ -234,7 +237,12 @@ def recorded_scores(
 
 
 def replaying_batch(
-    engines: Engines, batch: StepBatch, old: TokenScores, advantages_NT: torch.Tensor, plan: Plan
+    engines: Engines,
+    batch: StepBatch,
+    old: TokenScores,
+    advantages_NT: torch.Tensor,
+    plan: Plan,
+    held_NT: torch.Tensor | None = None,
 ) -> TokenBatch:
     """The batch of the updates: its routes follow the replay mode."""
     experts_NTLK = {
@@ -251,7 +259,7 @@ def replaying_batch(
         reference_NT = scores.logprobs_NT
     stale_below = engines.settings.loss.stale_below
     rollout_NT = batch.tokens.columns["rollout_logprobs"] if stale_below else None
-    columns = loss_columns(old, advantages_NT, plan, reference_NT, rollout_NT)
+    columns = loss_columns(old, advantages_NT, plan, reference_NT, rollout_NT, held_NT)
     return replace(batch.tokens, experts_NTLK=experts_NTLK, columns=columns)
 
 

@@ -74,6 +74,10 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
         advantages_NT = lesson.join(advantages_NT, old.logprobs_NT)
     drawn = snapshots.drawn_scores(snapshot)
     correction_NT, _ = objective.corrections(settings, snapshot.gate, batch, drawn)
+    freed_NT, held_NT = objective.entropy_control(
+        settings, batch, old, advantages_NT, snapshot.step
+    )
+    correction_NT = correction_NT * freed_NT
     outputs = StepOutputs(batch, rows, advantages_NT, correction_NT, None)
     if not rows:
         return Repeated(outputs, [], torch.zeros(advantages_NT.shape))
@@ -87,6 +91,7 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
         plan,
         None if reference is None else torch.from_numpy(reference),
         batch.tokens.columns["rollout_logprobs"] if settings.loss.stale_below else None,
+        held_NT,
     )
     training = objective.without_cut(
         replace(batch.tokens, experts_NTLK=None, columns=columns),

@@ -42,6 +42,9 @@ STEPS = {
             kind=PolicyLoss.GRPO, budget_per_response=20 / 8, auxiliary=AuxiliarySettings(kl=0.01)
         ),
     },
+    "clip-cov and kl-cov": {
+        "loss": LossSettings(kind=PolicyLoss.GRPO, clip_cov=0.2, kl_cov=0.1),
+    },
     "dapo with a token budget and a reference": {
         "loss": LossSettings(
             kind=PolicyLoss.DAPO, budget_per_response=20 / 8, auxiliary=AuxiliarySettings(kl=0.01)

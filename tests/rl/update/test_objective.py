@@ -323,6 +323,36 @@ def test_a_ratio_is_cut_only_where_that_lowers_the_objective(settings, batch, ad
     assert (8.0 if advantage > 0 else 0.0) == counts["clipped_tokens"]
 
 
+def test_a_token_that_kl_cov_holds_pays_for_every_nat_that_it_moves(settings, batch):
+    chosen, old = grpo(settings, clip_high=0.3), old_scores(batch)
+    tokens = training_batch(batch, old, planned(chosen, batch, old), 1.0)
+    held_NT = torch.zeros_like(tokens.response_NT)
+    held_NT[0, int(tokens.response_NT[0].nonzero()[0])] = True
+    held = replace(tokens, columns=tokens.columns | {"held": held_NT})
+    loss = objective.policy_loss(chosen, 2.0)
+    moved_NT = old.logprobs_NT + math.log(1.5) * batch.tokens.response_NT
+
+    assert float(loss(old.logprobs_NT, tokens)[0]) == float(loss(old.logprobs_NT, held)[0])
+    # Two responses of four tokens: one of eight pays.
+    paid = math.log(1.5) / 8
+    assert -1.3 + paid == pytest.approx(float(loss(moved_NT, held)[0]), rel=1e-5)
+
+
+def test_what_clip_cov_draws_is_booked_as_masked(settings, batch):
+    chosen, old = grpo(settings, clip_cov=0.25), old_scores(batch)
+    shape = batch.tokens.response_NT.shape
+    advantages_NT = torch.tensor([[2.0], [-2.0]]).expand(shape) * batch.tokens.response_NT
+    near = replace(old, logprobs_NT=advantages_NT.clone())
+    weights_NT, held_NT = objective.entropy_control(chosen, batch, near, advantages_NT, 1)
+    plan = planned(chosen, batch, old)
+    lost = objective.without_weight(
+        chosen, batch.tokens, advantages_NT, weights_NT, plan, batch.tokens.response_NT
+    )
+
+    assert held_NT is None
+    assert 2 == int((weights_NT == 0).sum()) == int(lost[TokenUse.MASKED].sum())
+
+
 def test_losses_of_micro_batches_add_up_to_that_of_the_update(settings, batch):
     chosen, old = grpo(settings), old_scores(batch)
     tokens = training_batch(batch, old, planned(chosen, batch, old), 0.5)
