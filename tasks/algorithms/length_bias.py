@@ -14,10 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 EXACT_UP_TO = 10_000
 """Arrangements that are counted one by one; of more, `DRAWS` are drawn."""
 DRAWS = 2_000
+LEVEL, FALSE_ALARM = 0.01, 0.001
+"""Chance below which a step is found to select by length, and that of a phase's alarm."""
+LITTLE = 0.05
+"""Mean difference of log lengths that is no fault: five per cent."""
 _CHUNK = 250
 """Arrangements that are held in memory at once."""
 _ROUNDING = 1e-12
@@ -75,6 +80,31 @@ def length_bias(
     if total > EXACT_UP_TO:
         return LengthBias(found, (1 + as_large) / (1 + count), len(sums_U))
     return LengthBias(found, as_large / count, len(sums_U))
+
+
+def complaint(differences: Sequence[float], chances: Sequence[float]) -> str:
+    """Say that the steps of a phase select by length; '' if that may be chance, or is little.
+
+    A blind rule is found at `LEVEL` in as large a share of the steps, so that a few of many prove
+    nothing: the number found has to be one that it reaches with less than `FALSE_ALARM`.
+
+    Args:
+        differences: `LengthBias.difference` of every step.
+        chances: `LengthBias.chance` of every step; one that let in all or nothing is no test.
+    """
+    tested = [(gap, chance) for gap, chance in zip(differences, chances, strict=True) if chance < 1]
+    found = sum(chance < LEVEL for _, chance in tested)
+    if not found or binom.sf(found - 1, len(tested), LEVEL) >= FALSE_ALARM:
+        return ""
+    mean = math.fsum(gap for gap, _ in tested) / len(tested)
+    if abs(mean) <= LITTLE:
+        return ""
+    side = "longer" if mean > 0 else "shorter"
+    return (
+        f"what was trained is {side} than what was generated, by a factor of {math.exp(mean):.2f}: "
+        f"{found} of {len(tested)} steps show it at {100 * LEVEL:g} %. Time-outs of verifiers, "
+        "budgets and masks select by length; find which (tokens/*_share, reward/abstained/*)"
+    )
 
 
 def _all(strata_U: NDArray[np.int64], admitted_U: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:

@@ -29,14 +29,17 @@ def split(settings: RLSettings, num_rows: int, step: int) -> tuple[torch.Tensor,
 
 
 SMALLEST_SAMPLE, SAMPLED_SHARE = 8, 8
-"""Sequences of a step that the gate measures at least, where the trainer does not score them all,
-and the share of them: one in eight [no paper's]."""
+"""Sequences of a step that are measured at least, where the trainer does not score them all, and
+the share of them: one in eight [no paper's]."""
 
 
 def measured_rows(settings: RLSettings, num_rows: int, step: int) -> torch.Tensor:
-    """Rows that the trainer scores before the first update: all, or a seeded sample, ascending."""
-    if settings.recomputes:
-        return torch.arange(num_rows)
+    """Rows that the trainer scores before the first update: all, or a sample."""
+    return torch.arange(num_rows) if settings.recomputes else sampled_rows(settings, num_rows, step)
+
+
+def sampled_rows(settings: RLSettings, num_rows: int, step: int) -> torch.Tensor:
+    """Draw rows by seed and step, ascending: an eighth, at least eight."""
     count = min(num_rows, max(SMALLEST_SAMPLE, num_rows // SAMPLED_SHARE))
     generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + step)
     return torch.randperm(num_rows, generator=generator)[:count].sort().values

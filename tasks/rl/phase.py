@@ -34,6 +34,7 @@ from data_schemas.reports import (
     StepReport,
 )
 from data_schemas.rl_settings import EngineSettings, JudgeKind, RLSettings, RouterReplay
+from tasks.algorithms import length_bias
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
@@ -322,7 +323,10 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     write_bytes(report_out / STEPS_FILE, _lines(reports))
     write_bytes(report_out / GATES_FILE, _lines(gates))
     bias = _judge_bias(reports)
-    if line := complaint(bias):
+    differences, chances = (
+        [one.metrics[f"length_bias/responses{end}"] for one in reports] for end in ("", "_chance")
+    )
+    for line in filter(None, (complaint(bias), length_bias.complaint(differences, chances))):
         logger.warning("%s", line)
     rows = [row for record in records for row in record.ledger]
     write_ledger(report_out / LEDGER_FILE, rows)

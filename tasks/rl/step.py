@@ -54,6 +54,7 @@ from tasks.rl.objective import (
     measured_rows,
     policy_loss,
     policy_plan,
+    sampled_rows,
     split,
     without_cut,
     without_weight,
@@ -114,7 +115,7 @@ def one_step(
     else:
         old, drawn = recorded_scores(engines, batch, seen_N)
     clock.lap("old_logprobs")
-    mismatch = mismatch_of(batch, drawn, seen_N)
+    mismatch = mismatch_of(batch, drawn, seen_N) | kept_mass(engines, batch, drawn, collected.step)
     decision = gate.decide(collected.step, mismatch, probe, settings.engines.mismatch)
     if decision.decision is Decision.PAUSE:  # a paused step has no other record
         state.write_pause(engines.folder, decision)
@@ -216,6 +217,28 @@ def old_scores(engines: Engines, batch: StepBatch) -> TokenScores:
         temperature=engines.settings.temperature,
         record_routes=has_router and engines.settings.router_replay is not RouterReplay.R3,
     )
+
+
+def kept_mass(
+    engines: Engines, batch: StepBatch, drawn: TokenScores, step: int
+) -> dict[str, float]:
+    """Probability that the sets hold which tokens were drawn from, under the policy; mean and p5.
+
+    Of a sample of rows, which the trainer scores again over the whole vocabulary; nothing where
+    sampling was not truncated. It is what the policy ratio would be without the sets.
+    """
+    if batch.tokens.kept_N is None:
+        return {}
+    rows = sampled_rows(engines.settings, len(batch.owners), step)
+    part = replace(batch.tokens.select(rows), kept_N=None)
+    temperature = engines.settings.temperature
+    whole = engines.trainer.score(part, temperature=temperature, record_routes=False)
+    over_sets_NT = drawn.logprobs_NT[rows, : part.tokens_NT.shape[1]]
+    mass = (whole.logprobs_NT - over_sets_NT)[part.response_NT].exp()
+    return {
+        "rollout/kept_mass": float(mass.mean()),
+        "rollout/kept_mass_p5": float(mass.quantile(0.05)),
+    }
 
 
 def recorded_scores(

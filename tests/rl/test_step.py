@@ -23,6 +23,7 @@ from data_schemas.rl_settings import (
 )
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import scored
+from tasks.algorithms.kept_sets import end_to_end
 from tasks.durability import states
 from tasks.durability.preemption import Termination
 from tasks.engines.protocols import TokenScores
@@ -238,6 +239,42 @@ def test_recorded_log_probs_are_the_old_ones_and_the_gate_measures_a_sample(run,
     assert 1.0 == record.report.metrics["policy/entropy_nats"]
     assert {-2.0} == set(seen.inputs["old_logprobs_NT"][seen.outputs["response_NT"]].tolist())
     assert {1.0} == set(seen.outputs["correction_NT"][seen.outputs["response_NT"]].tolist())
+
+
+class OfSets(NotingTrainer):
+    """Scores with and without sets as the vector top_p_0.8 does."""
+
+    def score(self, batch, *, temperature, record_routes=False):
+        found = super().score(batch, temperature=temperature, record_routes=record_routes)
+        nats = -1.360486 if batch.kept_N is None else -1.136871
+        return replace(found, logprobs_NT=torch.full(batch.tokens_NT.shape, nats))
+
+
+def test_the_mass_that_truncated_sampling_kept_is_measured_on_a_sample(run, groups):
+    def drawn_from_sets(item):
+        sets = [np.array([token, 9], np.int32) for token in item.rollout.response_tokens]
+        logprobs = np.full(4, -1.136871, dtype=np.float32)
+        drawn = replace(item.rollout, kept=end_to_end(sets), logprobs=logprobs)
+        return replace(item, rollout=drawn)
+
+    truncated = [
+        replace(
+            one,
+            round=n,
+            group=replace(one.group, rollouts=tuple(map(drawn_from_sets, one.group.rollouts))),
+        )
+        for n in range(8)
+        for one in groups
+    ]
+    now = run(trainer=OfSets())
+    record, _, _ = step.one_step(
+        now, Collected(1, 0, truncated), updates=0, probe=0.0, clock=step.Clock()
+    )
+
+    assert [64, 8] == now.trainer.sizes
+    metrics = record.report.metrics
+    assert 0.799623 == pytest.approx(metrics["rollout/kept_mass"], abs=2e-6)
+    assert 0.799623 == pytest.approx(metrics["rollout/kept_mass_p5"], abs=2e-6)
 
 
 def test_what_the_budget_cuts_is_not_updated(run, groups):
