@@ -3,7 +3,8 @@
 Source: the sampled reverse KL. With y drawn by the policy p, and A = log q(y) - log p(y) of a
 teacher q without gradient, the mean of -A d log p(y) over y ~ p is the gradient of KL(p || q). In
 SDPO (arXiv 2601.20802) q is p behind a prompt with more in it; for small models the advantage is
-0.9 A_group + 0.1 A. SRPO (arXiv 2604.02288) takes A alone where there is a teacher.
+0.9 A_group + 0.1 A. SRPO (arXiv 2604.02288) takes A alone where there is a teacher. In on-policy
+distillation q is another model; MOPD (arXiv 2606.30406) has one for each domain.
 Differs: log p is that before the step's updates, as in every policy ratio here; A is bounded.
 Letters: N sequences, T tokens.
 """
@@ -28,6 +29,8 @@ class Blend:
     """Largest |A|, nats."""
     control: bool = False
     """No teacher: the flat advantage of arXiv 2608.31046 in the place of A."""
+    everyone: bool = False
+    """Responses are taught that have no advantage of the rewards, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,6 +226,7 @@ STAGES = {
     "mix": Stage("stages.curation", ROWS, "cpu", hours=24, retries=2),
     "grade": Stage("stages.curation", GPU_NODE, "rollout", hours=48, retries=3, team=True),
     "pin_recipe": Stage("stages.rl", SMALL, "cpu", hours=WAIT, cached=False),
+    "with_teachers": Stage("stages.rl", SMALL, "cpu", hours=WAIT, cached=False),
     "rl": Stage(
         "stages.rl",
         GPU_NODE,

@@ -8,7 +8,8 @@ prompts, which is no mismatch.
 Letters: P problems, G rollouts per problem, N sequences, T tokens.
 """
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -17,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from data_schemas.ledger import GroupOutcome
-from data_schemas.prompts import Message
+from data_schemas.prompts import Domain, Message
 from data_schemas.rl_settings import ErrorRates, MathsReward, RLSettings, RouterReplay
 from data_schemas.rollouts import ScoredRollout
 from tasks.algorithms.advantages import estimate, signed_scores
@@ -93,12 +94,19 @@ def _padded(row: Sequence[Value], width: int, filler: Value) -> list[Value]:
     return [*row, *[filler] * (width - len(row))]
 
 
-def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:
+def build(
+    settings: RLSettings, groups: Sequence[CollectedGroup], *, everyone: bool = False
+) -> StepBatch:
     """Pad the sequences that are in the loss; leave out the rest before any forward pass.
 
     KL, entropy, balance and z losses act on every response, and C3PO draws from all of them
     (Ring-lite eq. 2). Where the loss has none of these, responses without an advantage have no
     gradient, and to leave them out changes nothing.
+
+    Args:
+        settings: of the phase.
+        groups: of the step.
+        everyone: a teacher gives all responses an advantage.
     """
     advantages_PG = scalar_advantages(settings, groups)
     chosen: list[tuple[int, int]] = []
@@ -108,7 +116,7 @@ def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:
         for sample, item in enumerate(entry.group.rollouts):
             signed = flat and not item.verdict.abstained
             has_advantage = signed or float(advantages_PG[place, sample]) != 0.0
-            if has_advantage or settings.loss.counts_all_responses:
+            if has_advantage or everyone or settings.loss.counts_all_responses:
                 chosen.append((place, sample))
                 by_zvp.append(signed)
     items = [groups[place].group.rollouts[sample] for place, sample in chosen]
@@ -230,6 +238,7 @@ def score_as_taught(
     batch: StepBatch,
     *,
     positions: int,
+    others: Mapping[Domain, Trainer],
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Score the responses that are taught behind the prompts of their teacher.
 
@@ -243,6 +252,7 @@ def score_as_taught(
         groups: those of the training batch.
         batch: made of them.
         positions: of the model; a response that does not fit behind its prompt is not taught.
+        others: models that score the responses of a domain in place of the policy.
 
     Returns:
         Log-probabilities [N, T] in the places of the batch, 0 where nothing is taught, and the
@@ -267,8 +277,16 @@ def score_as_taught(
     taught_NT[rows] = response_NT[rows]
     if teacher.blend.control:
         return nothing_NT, taught_NT
-    taught = token_batch(items, use_routes=False)
-    return _score_elsewhere(trainer, settings, batch, rows, taught, nothing_NT), taught_NT
+    by_domain: defaultdict[Domain, list[int]] = defaultdict(list)
+    for index, row in enumerate(rows):
+        by_domain[groups[batch.owners[row][0]].group.problem.domain].append(index)
+    found_NT = nothing_NT
+    for domain, chosen in by_domain.items():
+        asked = others.get(domain, trainer)
+        taught = token_batch([items[index] for index in chosen], use_routes=False)
+        places = [rows[index] for index in chosen]
+        found_NT = _score_elsewhere(asked, settings, batch, places, taught, found_NT)
+    return found_NT, taught_NT
 
 
 def _score_elsewhere(

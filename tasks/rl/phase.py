@@ -22,7 +22,7 @@ from data_schemas.ineffective import without_effect
 from data_schemas.ledger import PromptCost
 from data_schemas.machine_settings import Reuse
 from data_schemas.mismatch import Decision
-from data_schemas.prompts import Problem
+from data_schemas.prompts import Domain, Problem
 from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import (
     COSTS_FILE,
@@ -274,7 +274,9 @@ def _engines(
     if settings.loss.auxiliary.kl > 0.0:
         reference = opened.enter_context(closing(open_trainer(settings.engines, phase.start)))
     tokenizer = load_tokenizer(phase.start)
+    teachers = _open_teachers(phase, tokenizer.get_vocab(), opened)
     return Engines(
+        teachers=teachers,
         settings=settings,
         recipe=phase.recipe,
         rollout=engine,
@@ -288,6 +290,28 @@ def _engines(
         ],
         folder=phase.state,
     )
+
+
+def _open_teachers(
+    phase: Phase, vocabulary: Mapping[str, int], opened: contextlib.ExitStack
+) -> dict[Domain, Trainer]:
+    """Open every model that teaches, once.
+
+    Raises:
+        SettingsError: one has other tokens than the policy, so that it cannot score its responses.
+    """
+    teacher = phase.recipe.teacher
+    folders = {} if teacher is None else teacher.folders
+    trainers: dict[Path, Trainer] = {}
+    for folder in dict.fromkeys(folders.values()):
+        if load_tokenizer(folder).get_vocab() != vocabulary:
+            raise SettingsError(
+                f"teacher {folder}: its tokenizer is not that of {phase.start}, and it scores the "
+                "policy's tokens; choose a teacher from the same base"
+            )
+        opening = closing(open_trainer(phase.settings.engines, folder))
+        trainers[folder] = opened.enter_context(opening)
+    return {domain: trainers[folder] for domain, folder in folders.items()}
 
 
 def _generated_tokens(record: state.StepRecord) -> int:

@@ -2,7 +2,7 @@
 
     turns      what a group is followed by: inputs made from its responses, in other roles
     shaper     under which prompt a sample is drawn, and which prompt it is trained under
-    teacher    under which prompt the policy scores a response again, as its own teacher
+    teacher    under which prompt a response is scored again, by the policy or by another model
     report     rows, metrics and facts that it adds to the report of the phase
 
 The loop, its state, snapshot and ledger know these Protocols and no recipe. Settings name the
@@ -18,7 +18,7 @@ import torch
 from pydantic import JsonValue
 
 from data_schemas.agent_turns import AgentTurn
-from data_schemas.prompts import Message, Problem
+from data_schemas.prompts import Domain, Message, Problem
 from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import Plot
 from data_schemas.rl_settings import RLSettings
@@ -143,7 +143,7 @@ class PromptShaper(Protocol):
 
 
 class Teacher(Protocol):
-    """Under which prompt the policy scores a response again, as its own teacher.
+    """Under which prompt a response is scored again, by the policy or by another model.
 
     The response is trained under its own prompt; nothing of the teacher's prompt enters the update.
     """
@@ -151,6 +151,11 @@ class Teacher(Protocol):
     @property
     def blend(self) -> Blend:
         """How its advantages join those of the rewards."""
+        ...
+
+    @property
+    def folders(self) -> Mapping[Domain, Path]:
+        """Other models that teach, by the domain of the prompt; the policy teaches the others."""
         ...
 
     @property

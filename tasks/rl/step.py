@@ -7,7 +7,8 @@
 """
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from data_schemas.mismatch import Decision
+from data_schemas.prompts import Domain
 from data_schemas.reports import StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from tasks.algorithms.distillation import Lesson
@@ -83,6 +85,8 @@ class Engines:
     """Sequences on which both engines must agree after every weight sync."""
     folder: Path
     """Where a step that the gate stopped is recorded."""
+    teachers: Mapping[Domain, Trainer] = field(default_factory=dict)
+    """Other models that teach, by domain."""
 
 
 class Clock:
@@ -106,7 +110,9 @@ def one_step(
 ) -> tuple[state.StepRecord, int, step_snapshot.StepSnapshot]:
     """Train on a step's rollouts. Returns its record, the updates done so far and its snapshot."""
     settings = engines.settings
-    batch = build(settings, collected.trained)
+    teacher = engines.recipe.teacher
+    everyone = teacher is not None and teacher.blend.everyone
+    batch = build(settings, collected.trained, everyone=everyone)
     rows = split(settings, len(batch.owners), collected.step)
     seen_N = measured_rows(settings, len(batch.owners), collected.step)
     if settings.recomputes:
@@ -184,7 +190,7 @@ def one_step(
 def take_lesson(
     engines: Engines, collected: Collected, batch: StepBatch
 ) -> tuple[Lesson | None, dict[str, float]]:
-    """Let the policy score responses as its own teacher, where the recipe has one.
+    """Let a teacher score responses, the policy itself or another model, where the recipe has one.
 
     Returns:
         None without a teacher; metrics of the pass.
@@ -200,6 +206,7 @@ def take_lesson(
         collected.trained,
         batch,
         positions=engines.positions,
+        others=engines.teachers,
     )
     taught = float(taught_NT.any(dim=1).sum())
     metrics = {

@@ -358,3 +358,7 @@ def model_folders(
     ):
         if judge.kind is JudgeKind.MODEL:
             yield f"{name}.address", judge.address, check_model_folder
+    for phase, rl in phases.items():
+        teachers = {} if rl.recipe is None else rl.recipe.model_dump().get("teachers", {})
+        for domain, path in teachers.items():
+            yield f"{phase}.recipe.teachers.{domain}", str(path), check_model_folder

@@ -1,11 +1,19 @@
 """Flyte shell of stages 4 and 5: one phase of RL, resumed where it stopped."""
 
 import os
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from data_schemas.artifacts import CheckpointRef, Execution, GradedRef, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    Execution,
+    GradedRef,
+    ReportRef,
+    StoreRef,
+)
+from data_schemas.demonstrations import Parent
+from data_schemas.prompts import Domain
 from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rl_settings import RecipePhase, RLSettings
@@ -22,8 +30,8 @@ from tasks.platform.progress import progress
 from tasks.platform.retries import checkpoint
 from tasks.platform.shell import shell
 from tasks.provenance.lineage import finished
-from tasks.provenance.lineage.base_model import read_judge
-from tasks.provenance.lineage.stage import stage, workplace
+from tasks.provenance.lineage.base_model import read_judge, read_model
+from tasks.provenance.lineage.stage import StageRecord, stage, workplace
 from tasks.rl import phase as phases
 from tasks.rl.learned import read_learned
 from tasks.rl.recipe import open_recipe, pinned_source
@@ -31,6 +39,7 @@ from tasks.rl.reuse import read_responses
 from tasks.rl.views import page_of_phase
 from tasks.store import results
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
+from tasks.training.foundation.named_models import replace_models
 
 
 class Trained(NamedTuple):
@@ -44,6 +53,22 @@ class Trained(NamedTuple):
 def pin_recipe(recipe: AnyRecipe) -> AnyRecipe:
     """Add the digest of its source to a recipe, which is then part of what a phase is cached by."""
     return pinned_source(recipe)
+
+
+@shell("with_teachers")
+def with_teachers(
+    settings: RLSettings,
+    taught_by: dict[Domain, Parent],
+    reasoning: CheckpointRef,
+    commerce: CheckpointRef,
+) -> RLSettings:
+    """Let the parents of a merge teach a phase, each its domains; one without a recipe stays."""
+    if settings.recipe is None:
+        return settings
+    parents = {Parent.REASONING: reasoning.address, Parent.COMMERCE: commerce.address}
+    teachers = {str(domain): parents[parent] for domain, parent in taught_by.items()}
+    recipe = settings.recipe.model_copy(update={"teachers": teachers})
+    return settings.model_copy(update={"recipe": recipe})
 
 
 @shell("rl")
@@ -105,7 +130,6 @@ def rl(
     )
     uri, slot = f"{store.uri}/state/{folder.name}", checkpoint()
     inputs = (start.digest, graded.digest, *([earlier.digest] if earlier else []))
-    opened = open_recipe(recipe, settings)
     whole = settings if recipe is None else RecipePhase(rl=settings, recipe=recipe)
     with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
         if (done := finished.find(uri, name, digest, whole, inputs)) and done.report:
@@ -119,6 +143,7 @@ def rl(
             model, problems = record.read("start", start), record.read("graded", graded)
             judge = read_judge(settings.rewards.judge, record, store)
             rows = phases.read_problems(problems, judge.kind)
+            opened = open_recipe(_with_teachers(recipe, record, store), settings)
             reports = [record.read("earlier", earlier)] if earlier else []
             responses = read_responses(settings.engines.reuse, [problems, *reports])
             learned = read_learned(reports[0]) if reports else None
@@ -152,6 +177,16 @@ def rl(
         finished.record(uri, name, digest, execution.id, *trained)
         results.clear(folder, uri)
     return trained
+
+
+def _with_teachers(
+    recipe: AnyRecipe | None, record: StageRecord, store: StoreRef
+) -> AnyRecipe | None:
+    """Record the models that teach as inputs; name their local folders in the recipe."""
+    if recipe is None:
+        return None
+    read = cache(lambda role, address: str(read_model(role, address, record, store)))
+    return replace_models(recipe, read)
 
 
 def _passed_on(

@@ -23,6 +23,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
     assert uncached == {
         "check_settings",
         "pin_recipe",
+        "with_teachers",
         "with_sources",
         "with_seed",
         "needs_judge",

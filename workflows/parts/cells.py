@@ -3,10 +3,13 @@
 A recipe declares one of these in its own workflow and studies name it: `run: module:NAME`.
 """
 
+from collections.abc import Mapping
+
 from data_schemas.artifacts import CheckpointRef, GradedRef, ReportRef
 from data_schemas.demonstrations import Parent
 from data_schemas.judge_study import JudgeStudySettings
-from data_schemas.noise_study import InjectedNoise, NoiseStudySettings
+from data_schemas.noise_study import InjectedNoise, NoiseStudySettings, TaughtStudySettings
+from data_schemas.prompts import Domain
 from data_schemas.settings import PipelineSettings
 from data_schemas.study import Cell
 from tasks.stages.curation import fit_settings, grade
@@ -19,7 +22,7 @@ from tasks.stages.judges import (
     vary_comparisons,
 )
 from tasks.stages.opening import check_settings, open_store
-from tasks.stages.rl import rl
+from tasks.stages.rl import rl, with_teachers
 from tasks.stages.sft import sft
 from tasks.stages.study import inject_noise
 from tasks.study.runs import Run, Wired
@@ -49,8 +52,18 @@ def wire_noise(cell: Cell, store: str) -> Wired:
     return _wire(settings.pipeline, cell, store, settings.noise)
 
 
+def wire_taught(cell: Cell, store: str) -> Wired:
+    """Wire the pipeline with a second phase that the parents of the merge teach."""
+    settings = TaughtStudySettings.model_validate_json(cell.settings)
+    return _wire(settings.pipeline, cell, store, taught_by=settings.taught_by)
+
+
 def _wire(
-    settings: PipelineSettings, cell: Cell, store: str, noise: InjectedNoise | None = None
+    settings: PipelineSettings,
+    cell: Cell,
+    store: str,
+    noise: InjectedNoise | None = None,
+    taught_by: Mapping[Domain, Parent] | None = None,
 ) -> Wired:
     run, execution = open_store(store=store, workflow="study")
     checked = check_settings(settings=settings, sources="")
@@ -102,8 +115,16 @@ def _wire(
         )
         models["rl/one"], trainings["training/rl/one"] = one.model, one.report
     if last > 4:
+        second = fitted.rl_two
+        if taught_by:
+            second = with_teachers(
+                settings=second,
+                taught_by=dict(taught_by),
+                reasoning=models["sft/reasoning"],
+                commerce=models["sft/commerce"],
+            )
         two = rl(
-            settings=fitted.rl_two,
+            settings=second,
             name="rl/two",
             start=models["rl/one"],
             graded=trained_on[0],
@@ -170,4 +191,5 @@ NOISE = Run(
     wire_noise,
     lambda checkpoints: (*_pipeline_stages(checkpoints), "inject_noise"),
 )
+TAUGHT = Run(TaughtStudySettings, wire_taught, _pipeline_stages)
 JUDGE = Run(JudgeStudySettings, wire_judge, lambda _: ("vary_comparisons", "sft", "measure_judge"))

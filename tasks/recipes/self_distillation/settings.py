@@ -4,6 +4,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from data_schemas.prompts import Domain
 from data_schemas.recipe import RecipeSettings
 
 
@@ -29,6 +30,12 @@ class SelfDistillationSettings(RecipeSettings):
     max_prompt_tokens: int = Field(
         default=1024, ge=1, description="of the teacher; behind longer ones nothing is taught"
     )
+    teachers: dict[Domain, str] = Field(
+        default={},
+        description="other models that teach in place of the policy, one for each domain of the "
+        "phase: folders or addresses in the store; they see the prompt alone and teach every "
+        "response (MOPD 2606.30406)",
+    )
     control: bool = Field(
         default=False,
         description="no teacher: advantage -1/2 on the least probable fifth of the same tokens "
@@ -37,7 +44,9 @@ class SelfDistillationSettings(RecipeSettings):
 
     @model_validator(mode="after")
     def _shows_something(self) -> Self:
-        if not (self.solved_sibling or self.reason):
+        if self.teachers and self.control:
+            raise ValueError("control asks no teacher; leave teachers out")
+        if not self.teachers and not (self.solved_sibling or self.reason):
             raise ValueError(
                 "solved_sibling and reason are both off: a teacher that sees nothing more says "
                 "what the policy says. Set one of them"

@@ -8,6 +8,7 @@ the step, where SDPO averages weights.
 
 import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 
 from data_schemas.prompts import Message
 from data_schemas.recipe import AnyRecipe
@@ -35,12 +36,23 @@ class SelfTeacher:
 
     def __init__(self, settings: SelfDistillationSettings, seed: int) -> None:
         self._settings, self._seed = settings, seed
-        self.blend = Blend(settings.weight, settings.bound, control=settings.control)
+        self.folders = {domain: Path(folder) for domain, folder in settings.teachers.items()}
+        self.blend = Blend(
+            settings.weight,
+            settings.bound,
+            control=settings.control,
+            everyone=bool(settings.teachers),
+        )
         self.max_prompt_tokens = settings.max_prompt_tokens
 
     def prompts(self, entry: CollectedGroup) -> Sequence[Sequence[Message] | None]:
-        """Show each failed response a solved sibling and its verdict, as far as there are any."""
+        """Show each failed response a solved sibling and its verdict, as far as there are any.
+
+        Another model than the policy sees the prompt of the problem, and all responses.
+        """
         problem, responses = entry.group.problem, entry.group.rollouts
+        if self.folders:
+            return [problem.messages] * len(responses)
         solved = [item.text for item in responses if item.verdict.solved]
         return [
             None
@@ -73,7 +85,7 @@ def open_teacher(settings: AnyRecipe, phase: RLSettings) -> Recipe:
     """Open the recipe (an `OpenRecipe`).
 
     Raises:
-        SettingsError: the loss has no advantages of tokens.
+        SettingsError: the loss has no advantages of tokens, or a domain has no teacher.
     """
     if phase.loss.kind == "gmpo":
         raise SettingsError(
@@ -81,4 +93,8 @@ def open_teacher(settings: AnyRecipe, phase: RLSettings) -> Recipe:
             "own; choose another loss"
         )
     given = SelfDistillationSettings.model_validate(settings.model_dump())
+    if given.teachers and (missing := sorted(phase.domains.keys() - given.teachers.keys())):
+        raise SettingsError(
+            f"teachers has none for {', '.join(missing)}; name one for every domain of the phase"
+        )
     return Recipe(teacher=SelfTeacher(given, phase.seed))

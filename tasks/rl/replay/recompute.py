@@ -61,7 +61,9 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
     Raises:
         DataError: the settings would train sequences whose log-probs the snapshot lacks.
     """
-    batch, old = build(settings, snapshot.groups), snapshots.old_scores(snapshot)
+    everyone = snapshot.blend is not None and snapshot.blend.everyone
+    batch = build(settings, snapshot.groups, everyone=everyone)
+    old = snapshots.old_scores(snapshot)
     if batch.tokens.tokens_NT.shape != old.logprobs_NT.shape:
         raise DataError(
             f"step {snapshot.step}: {tuple(batch.tokens.tokens_NT.shape)} tokens would be trained, "

@@ -1,5 +1,5 @@
-"""The models that settings name by folder: judges, the screening model of grading, and the guard
-and the encoder of curation."""
+"""The models that settings name by folder: judges, the screening model of grading, the guard, the
+encoder of curation, and teachers of a recipe."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,7 +7,7 @@ from typing import TypeVar
 from data_schemas.group import Settings
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 
-JUDGE, SCREEN, GUARD, ENCODER = "judge", "screen", "guard", "encoder"
+JUDGE, SCREEN, GUARD, ENCODER, TEACHER = "judge", "screen", "guard", "encoder", "teacher"
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
 
@@ -27,6 +27,8 @@ def replace_models(settings: SettingsT, ingest: Callable[[str, str], str]) -> Se
                 changes[name] = value.model_copy(update={"address": address})
             case Settings():
                 changes[name] = replace_models(value, ingest)
+            case dict() if name == "teachers":
+                changes[name] = {key: ingest(TEACHER, str(one)) for key, one in value.items()}
             case str() if value and name == "screen_model":
                 changes[name] = ingest(SCREEN, value)
             case _:

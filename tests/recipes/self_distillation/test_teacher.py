@@ -1,5 +1,7 @@
 """The policy as its own teacher: what it sees, what is taught, and what the update gets."""
 
+import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,7 +18,7 @@ from tasks.recipes.self_distillation.settings import SelfDistillationSettings
 from tasks.recipes.self_distillation.teacher import open_teacher
 from tasks.rl import step_snapshot
 from tasks.rl.groups import CollectedGroup
-from tasks.rl.phase import train
+from tasks.rl.phase import finish, train
 from tasks.rl.recipe import Teacher, open_recipe
 from tasks.rl.replay.recompute import compare
 from tests.rl.conftest import RuleScorer, even
@@ -187,7 +189,66 @@ def test_behind_a_prompt_that_is_too_long_nothing_is_taught(
     np.testing.assert_array_equal(*advantages)
 
 
+def taught_by(folder, **changes):
+    return SelfDistillationSettings(teachers={"maths": str(folder)}, weight=1.0, **changes)
+
+
+def gap_to(teacher, phase):
+    """Difference between teacher and policy on what a phase of one step has trained, nats."""
+    recipe = open_recipe(taught_by(teacher, bound=2.0), phase.settings)
+    list(train(replace(phase, recipe=recipe), RuleScorer(load_tokenizer(phase.start), even)))
+    (path,) = step_snapshot.find_snapshots(phase.state, 1)
+    snapshot = step_snapshot.decode(path.read_bytes())
+    assert not [one.name for one in compare(snapshot) if one.difference]
+    response_NT = snapshot.outputs["response_NT"]
+    gap_NT = snapshot.inputs["teacher_logprobs_NT"] - snapshot.inputs["old_logprobs_NT"]
+    np.testing.assert_allclose(
+        snapshot.outputs["advantages_NT"][response_NT],
+        np.clip(gap_NT, -2.0, 2.0)[response_NT],
+        atol=1e-6,
+    )
+    return response_NT, gap_NT[response_NT]
+
+
+def test_another_model_teaches_every_response_and_itself_nothing(phase_in, tiny_moe, tmp_path):
+    """A phase from the trained model, taught by the one that it started from; and by itself."""
+    first = phase_in(tmp_path / "first", steps=2, learning_rate=1e-2)
+    list(train(first, RuleScorer(load_tokenizer(tiny_moe), even)))
+    finish(first, tmp_path / "trained", tmp_path / "report")
+
+    def phase(name):
+        return replace(phase_in(tmp_path / name, steps=1), start=tmp_path / "trained")
+
+    # Routes are replayed in the policy's own pass and are the teacher's own in its.
+    response_NT, other = gap_to(tiny_moe, phase("by parent"))
+    _, same = gap_to(tmp_path / "trained", phase("by itself"))
+
+    assert 12 == len(response_NT)  # three prompts, four responses, those without contrast too
+    assert np.abs(other).mean() > 0.01
+    assert np.abs(same).max() < 1e-4
+
+
+def test_a_teacher_of_other_tokens_or_a_domain_without_one_is_refused(
+    phase_in, settings, tiny_moe, tmp_path
+):
+    other = tmp_path / "other"
+    shutil.copytree(tiny_moe, other)
+    tokenizer = json.loads((other / "tokenizer.json").read_text())
+    tokenizer["added_tokens"].append(tokenizer["added_tokens"][0] | {"id": 9999, "content": "<x>"})
+    (other / "tokenizer.json").write_text(json.dumps(tokenizer))
+    phase = phase_in(tmp_path / "state", steps=1)
+    recipe = open_recipe(taught_by(other), phase.settings)
+
+    with pytest.raises(SettingsError, match="choose a teacher from the same base"):
+        next(train(replace(phase, recipe=recipe), RuleScorer(load_tokenizer(tiny_moe), even)))
+    two = settings.model_copy(update={"domains": {"maths": 1.0, "code": 1.0}})
+    with pytest.raises(SettingsError, match="teachers has none for code; name one for every"):
+        open_teacher(taught_by(tiny_moe), two)
+
+
 def test_what_cannot_teach_is_refused(settings):
+    with pytest.raises(ValueError, match="control asks no teacher; leave teachers out"):
+        taught_by("a", control=True)
     with pytest.raises(ValueError, match="solved_sibling and reason are both off"):
         SelfDistillationSettings(solved_sibling=False, reason=False)
     loss = settings.loss.model_copy(update={"kind": "gmpo"})

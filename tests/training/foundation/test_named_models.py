@@ -4,6 +4,7 @@ from data_schemas.settings import PipelineSettings
 from tasks.training.foundation.named_models import replace_models
 
 MODEL = {"kind": "model", "address": "a/judge"}
+TAUGHT = {"implementation": "a.module:name", "teachers": {"maths": "a", "code": "b"}}
 REMOTE = {"kind": "http", "address": "http://host/v1", "model": "judge"}
 
 
@@ -15,7 +16,7 @@ def test_every_model_that_settings_name_is_replaced_and_nothing_else():
     given = {
         "grading": {"judge": MODEL, "screen_model": "small"},
         "rl_one": {"rewards": {"judge": REMOTE}},
-        "rl_two": {"rewards": {"judge": MODEL}},
+        "rl_two": {"rewards": {"judge": MODEL}, "recipe": TAUGHT},
         "evaluation": {"judge": MODEL},
         "curation": {"guard": MODEL, "encoder": MODEL},
     }
@@ -32,6 +33,9 @@ def test_every_model_that_settings_name_is_replaced_and_nothing_else():
     assert "guard a/judge" == found.curation.guard.address
     assert "encoder a/judge" == found.curation.encoder.address
     assert "screen small" == found.grading.screen_model
+    recipe = found.rl_two.recipe
+    assert recipe is not None
+    assert {"maths": "teacher a", "code": "teacher b"} == recipe.model_dump()["teachers"]
     assert settings == replace_models(found, lambda _, address: address.split()[1])
 
 
