@@ -35,6 +35,9 @@ def band_of(pass_rate: float | None) -> Band:
     return Band.EASY if pass_rate > 2 / 3 else Band.MEDIUM
 
 
+PROBLEMS_FILE = "graded.parquet"
+
+
 class GradedProblem(Problem):
     """A Problem with grading results, accepted wherever a Problem is."""
 

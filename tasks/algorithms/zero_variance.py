@@ -8,8 +8,10 @@ Letters: N sequences, T tokens.
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from scipy.special import expit, logit
+from scipy.stats import rankdata
 
 
 def zero_variance_probability(pass_rate: float, group_size: int) -> float:
@@ -32,6 +34,35 @@ def zero_variance_expectation(solved: float, failed: float, group_size: int) -> 
         math.prod((side + count) / (total + count) for count in range(group_size))
         for side in (solved, failed)
     )
+
+
+def discounted_beta(
+    believed: tuple[float, float], solved: float, failed: float, decay: float
+) -> tuple[float, float]:
+    """Update the Beta posterior of one prompt's pass rate by a group (MoPPS, arXiv 2507.04632).
+
+    Args:
+        believed: parameters (solved, failed) before it; (1, 1) without a group.
+        solved: responses of the group.
+        failed: likewise.
+        decay: share of the earlier groups that is left, 0 to 1; the rest returns to (1, 1).
+    """
+    return (
+        decay * believed[0] + (1.0 - decay) + solved,
+        decay * believed[1] + (1.0 - decay) + failed,
+    )
+
+
+def ranking_quality(predicted: Sequence[float], occurred: Sequence[bool]) -> float | None:
+    """Area under the ROC curve: how often what occurred was predicted above what did not.
+
+    Ties count half; None where all or none occurred.
+    """
+    ranks, hits = rankdata(predicted), np.array(occurred, dtype=bool)
+    positive, negative = int(hits.sum()), int((~hits).sum())
+    if not positive or not negative:
+        return None
+    return float((ranks[hits].sum() - positive * (positive + 1) / 2) / (positive * negative))
 
 
 def noise_range(group_size: int, deviation: float) -> float:

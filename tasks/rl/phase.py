@@ -17,7 +17,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.graded import GradedProblem
+from data_schemas.graded import PROBLEMS_FILE, GradedProblem
 from data_schemas.ineffective import without_effect
 from data_schemas.ledger import PromptCost
 from data_schemas.machine_settings import Reuse
@@ -60,7 +60,6 @@ from tasks.rl.reuse import Responses, write_responses
 from tasks.rl.step import Clock, Engines, finished, one_step, sync_weights, timing
 from tasks.store.files import canonical_json, copy_file, sha256_bytes, write_bytes
 
-PROBLEMS_FILE = "graded.parquet"
 OpenEngine = Callable[[EngineSettings, Path], RolloutEngine]
 ADAPTER_FOLDER = "adapter"
 """In the report of a phase with LoRA: its factors, for PEFT."""

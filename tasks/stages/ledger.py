@@ -1,6 +1,7 @@
 """Flyte shell of the ledger: cost and contribution of every prompt."""
 
 import os
+from collections.abc import Sequence
 
 from rich.console import Console
 
@@ -12,6 +13,7 @@ from tasks.provenance.ledger.figure import ledger_png
 from tasks.provenance.ledger.find import Phase, phases_behind
 from tasks.provenance.ledger.text import ledger_text
 from tasks.provenance.lineage.stage import workplace
+from tasks.rl.foresight import Foresight, foresee, foresight_table
 from tasks.store import location
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
@@ -33,12 +35,14 @@ def ledger(model: str, store: str, show: int) -> list[str]:
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     cache = workplace(StoreRef(uri=uri, id="ledger", tracking_uri=tracking))
     written: list[str] = []
-    for phase in phases_behind(model, tracking, uri, cache):
-        written += _show(phase, uri, show)
+    phases = phases_behind(model, tracking, uri, cache)
+    foreseen = foresee([phase.rows for phase in phases], phases[0].problems)
+    for phase, found in zip(phases, foreseen, strict=True):
+        written += _show(phase, found, uri, show)
     return written
 
 
-def _show(phase: Phase, store: str, show: int) -> list[str]:
+def _show(phase: Phase, foreseen: Sequence[Foresight], store: str, show: int) -> list[str]:
     account = settle(phase.rows, phase.costs, phase.grading)
     csv = to_csv(account.prompts)
     stem = f"{store}/ledgers/{phase.name.replace('/', '.')}-{sha256_bytes(csv)[:12]}"
@@ -47,5 +51,6 @@ def _show(phase: Phase, store: str, show: int) -> list[str]:
     deck_of_facts(f"ledger of {phase.name}", account.totals)
     console = Console(highlight=False)
     console.print(ledger_text(account, phase.name, show))
+    console.print(foresight_table(foreseen))
     console.print(f"\nall prompts  {stem}.csv\nfigure       {stem}.png\n", soft_wrap=True)
     return [f"{stem}.csv", f"{stem}.png"]

@@ -10,8 +10,10 @@ from scipy.special import expit, logit
 from scipy.stats import betabinom
 
 from tasks.algorithms.zero_variance import (
+    discounted_beta,
     moved_log_odds,
     noise_range,
+    ranking_quality,
     rl_zvp_advantages,
     shrunken_rate,
     zero_variance_expectation,
@@ -137,3 +139,25 @@ def test_noise_alone_exceeds_its_range_in_one_group_of_twenty(size, deviations):
 
     assert float(share) == pytest.approx(0.05, abs=0.006)
     assert noise_range(size, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("decay", ["1.0", "0.5"])
+def test_mopps_posterior_is_that_of_the_vector(decay):
+    vector = {
+        "1.0": [(3.0, 7.0), (7.0, 11.0), (15.0, 11.0)],
+        "0.5": [(3.0, 7.0), (6.0, 8.0), (11.5, 4.5)],
+    }
+    flat = {"1.0": 0.026183, "0.5": 0.118448}
+    believed, found = (1.0, 1.0), []
+    for solved in (2, 4, 8):
+        believed = discounted_beta(believed, solved, 8 - solved, float(decay))
+        found.append(believed)
+
+    assert vector[decay] == found
+    assert flat[decay] == pytest.approx(zero_variance_expectation(*believed, 8), abs=2e-6)
+
+
+def test_ranking_quality_is_the_share_of_pairs_in_order():
+    # Pairs: .9 above .2 and .5; .5 above .2 and tied with .5: 3.5 of 4.
+    assert 0.875 == ranking_quality([0.9, 0.5, 0.5, 0.2], [True, True, False, False])
+    assert ranking_quality([0.1, 0.2], [True, True]) is None

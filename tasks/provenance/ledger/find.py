@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from data_schemas.arrow import read_table
+from data_schemas.graded import PROBLEMS_FILE, GradedProblem
 from data_schemas.ledger import LedgerRow, PromptCost
 from data_schemas.reports import COSTS_FILE, LEDGER_FILE
 from tasks.errors import SettingsError
@@ -23,6 +24,8 @@ class Phase:
     costs: list[PromptCost]
     grading: int = 0
     """Tokens that graded its problems; of several phases, the first has them."""
+    problems: tuple[GradedProblem, ...] = ()
+    """Those that it draws from, as they were graded."""
 
 
 def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) -> list[Phase]:
@@ -55,6 +58,10 @@ def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) ->
         counted = statement.facts.get("engine_tokens")
         if counted is not None:
             check_conservation(phase.rows, int(counted))
+        graded = [item for item in statement.inputs if item.role == "graded"]
+        for item in graded[:1]:
+            table = localise(item.uri, item.digest, cache) / PROBLEMS_FILE
+            phase = replace(phase, problems=tuple(read_table(table, GradedProblem)))
         phases.append(phase)
     if not phases:
         raise SettingsError(f"no RL phase led to {model_uri}; there is no ledger to read")

@@ -1,0 +1,150 @@
+"""How well the zero-variance groups of recorded phases could be foreseen, by rule.
+
+A ledger is played again: before each draw, rules that know the draws before it predict which groups
+will have zero variance. Only what was rolled out is judged: where `skip_above` left out what the
+rule of today foresaw, no rule can show that it foresees it too.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rich.table import Table
+
+from data_schemas.graded import GradedProblem
+from data_schemas.ledger import AgentLedgerRow, GroupOutcome, LedgerRow
+from tasks.algorithms.zero_variance import (
+    discounted_beta,
+    ranking_quality,
+    zero_variance_expectation,
+)
+from tasks.rl.prompts import GRADED_WEIGHT, History, Neighbours
+
+FLAT = (
+    GroupOutcome.ZERO_VARIANCE_PARTIAL,
+    GroupOutcome.ZERO_VARIANCE_JUDGED,
+    GroupOutcome.ZERO_VARIANCE_TRAINED,
+    GroupOutcome.ZERO_VARIANCE_IDLE,
+)
+Group = tuple[LedgerRow, int]
+"""A group that was rolled out, and its responses with a verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foresight:
+    """How well one rule foresaw the zero-variance groups of a phase."""
+
+    rule: str
+    groups: int
+    ranking: float | None
+    """Area under the ROC curve; None where all groups or none had zero variance."""
+    brier: float
+    """Mean squared error of the probability; 0 without groups."""
+
+
+class Records:
+    """The rule of today: the records of a prompt and of its family, moved by what was learned."""
+
+    name = "records of prompt and family"
+
+    def __init__(self, problems: Sequence[GradedProblem]) -> None:
+        self._problems = {problem.id: problem for problem in problems}
+        self._history = History.graded(problems)
+
+    def predict(self, draw: Sequence[Group]) -> list[float]:
+        """Predict the groups of a draw, and learn from them."""
+        seen = Neighbours([*self._problems.values()], self._history)
+        found = []
+        for row, scored in draw:
+            problem = self._problems[row.problem_id]
+            found.append(seen.zero_variance_probability(problem, scored))
+            expected = seen.expected_pass_rate(problem)
+            self._history.remember(problem.id, row.solved, scored, [], expected)
+        return found
+
+
+class Posterior:
+    """MoPPS: the discounted Beta posterior of the prompt alone, grading as its first group."""
+
+    def __init__(self, problems: Sequence[GradedProblem], decay: float) -> None:
+        self.name, self._decay = f"MoPPS, decay {decay:g}", decay
+        self._believed = {problem.id: (1.0, 1.0) for problem in problems}
+        for problem in problems:
+            if problem.pass_rate is not None:
+                self._learn(problem.id, GRADED_WEIGHT * problem.pass_rate, GRADED_WEIGHT)
+
+    def predict(self, draw: Sequence[Group]) -> list[float]:
+        """Predict the groups of a draw, and learn from them."""
+        found = [
+            zero_variance_expectation(*self._believed[row.problem_id], scored)
+            for row, scored in draw
+        ]
+        for row, scored in draw:
+            self._learn(row.problem_id, row.solved, scored)
+        return found
+
+    def _learn(self, problem: str, solved: float, scored: float) -> None:
+        before = self._believed[problem]
+        self._believed[problem] = discounted_beta(before, solved, scored - solved, self._decay)
+
+
+Predict = Callable[[Sequence[Group]], list[float]]
+
+
+def foresee(
+    phases: Sequence[Sequence[LedgerRow]], problems: Sequence[GradedProblem]
+) -> list[list[Foresight]]:
+    """Judge every rule on every phase; what it knows of the first it has in the second.
+
+    Args:
+        phases: rows of their ledgers, in the order of training.
+        problems: that all phases draw from, as graded before the first.
+    """
+    records = Records(problems)
+    posteriors = [Posterior(problems, decay) for decay in (1.0, 0.5)]
+    rules: dict[str, Predict] = {rule.name: rule.predict for rule in (records, *posteriors)}
+    known = {problem.id for problem in problems}
+    return [_judge(rules, [*_draws(rows, known)]) for rows in phases]
+
+
+def foresight_table(found: Sequence[Foresight]) -> Table:
+    """Print a line per rule."""
+    title = "Zero-variance groups foreseen, of those that were rolled out"
+    table = Table(title=title, title_justify="left", box=None)
+    for head in ("rule", "groups", "AUC", "Brier score"):
+        table.add_column(head, justify="left" if head == "rule" else "right")
+    for one in found:
+        ranking = "" if one.ranking is None else f"{one.ranking:.3f}"
+        table.add_row(one.rule, f"{one.groups:,}", ranking, f"{one.brier:.3f}")
+    return table
+
+
+def _judge(rules: dict[str, Predict], draws: Sequence[Sequence[Group]]) -> list[Foresight]:
+    occurred = [_is_flat(row, scored) for draw in draws for row, scored in draw]
+    found = []
+    for name, predict in rules.items():
+        predicted = [chance for draw in draws for chance in predict(draw)]
+        errors = [(chance - hit) ** 2 for chance, hit in zip(predicted, occurred, strict=True)]
+        ranking = ranking_quality(predicted, occurred)
+        found.append(Foresight(name, len(occurred), ranking, sum(errors) / max(1, len(errors))))
+    return found
+
+
+def _draws(rows: Sequence[LedgerRow], known: set[str]) -> Iterator[list[Group]]:
+    """Yield the groups of prompts, each draw's together: those with two verdicts or more."""
+    ordered = sorted(rows, key=lambda row: (row.step, row.round))
+    for _, draw in groupby(ordered, key=lambda row: (row.step, row.round)):
+        groups = [(row, row.rollouts - row.abstained) for row in draw if _is_prompt(row)]
+        yield [(row, scored) for row, scored in groups if scored > 1 and row.problem_id in known]
+
+
+def _is_prompt(row: LedgerRow) -> bool:
+    """Whether a row is a group of the stream, and was finished."""
+    of_stream = not (isinstance(row, AgentLedgerRow) and row.parent)
+    return of_stream and row.outcome is not GroupOutcome.IN_FLIGHT
+
+
+def _is_flat(row: LedgerRow, scored: int) -> bool:
+    if row.outcome is GroupOutcome.SURPLUS:
+        return row.solved in (0, scored)
+    return row.outcome in FLAT
