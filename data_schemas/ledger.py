@@ -19,6 +19,8 @@ class GroupOutcome(StrEnum):
     """Elimination stage 1: its record predicts a zero-variance group; not rolled out."""
     SKIPPED_BAND = "skipped_band"
     """Elimination stage 1: its pass rate is outside the current curriculum band; not rolled out."""
+    SKIPPED_DOMAIN = "skipped_domain"
+    """Elimination stage 1: other domains are further behind (group DRO); not rolled out."""
     IN_FLIGHT = "in_flight"
     """Some responses reached the segment limit and continue in the next step."""
     UNSCORED = "unscored"
@@ -73,7 +75,11 @@ class TokenUse(StrEnum):
 
 TRAINED = (GroupOutcome.NON_ZERO_VARIANCE, GroupOutcome.ZERO_VARIANCE_TRAINED)
 """Changed weights."""
-SKIPPED = (GroupOutcome.SKIPPED_ZERO_VARIANCE, GroupOutcome.SKIPPED_BAND)
+SKIPPED = (
+    GroupOutcome.SKIPPED_ZERO_VARIANCE,
+    GroupOutcome.SKIPPED_BAND,
+    GroupOutcome.SKIPPED_DOMAIN,
+)
 """Never rolled out."""
 
 

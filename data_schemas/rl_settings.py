@@ -459,6 +459,13 @@ class RLSettings(Settings):
     )
     top_k: int = Field(default=0, ge=0, description="and from so many at most; 0 = all")
     learning_rate: float = Field(default=6e-5, gt=0.0, le=1.0, description="ESPO setup: 1e-6")
+    group_dro: float = Field(
+        default=0.0,
+        ge=0.0,
+        le=20.0,
+        description="eta: prompts of domains with a lower pass rate are drawn more often "
+        "(2601.19280); 0 = as `domains` weighs them",
+    )
     advantage: Named = Field(
         default="of_loss",
         min_length=1,
@@ -559,6 +566,17 @@ class RLSettings(Settings):
                 f"rewards.error_rates changes nothing with advantage '{self.advantage}': division "
                 "by the standard deviation of the group cancels it. Set advantage to 'centred' or "
                 "'rloo'"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _one_rule_moves_the_shares(self) -> Self:
+        if self.group_dro and len(self.domains) == 1:
+            raise ValueError("group_dro weighs domains against each other, and there is one; set 0")
+        if self.group_dro and self.zero_variance.skip_above < 1.0:
+            raise ValueError(
+                "group_dro and zero_variance.skip_above both move the shares of the domains; set "
+                "skip_above to 1, or group_dro to 0"
             )
         return self
 

@@ -228,6 +228,11 @@ def test_a_loss_alone_leaves_nothing_without_effect(kind):
     [
         ({"loss": {"kind": "gmpo"}}, r"rl_zvp_alpha 0\.1 gives tokens their own; set it to 0"),
         ({"advantage": "maxrl", "rewards": {"maths": "rule"}}, r"scores below 0; use 'value'"),
+        (
+            {"group_dro": 2.0, "domains": {"maths": 1, "code": 1}},
+            r"skip_above both move the shares",
+        ),
+        ({"group_dro": 2.0}, r"there is one; set 0"),
     ],
 )
 def test_a_loss_or_advantage_that_does_not_fit_is_refused_with_the_fix(changes, reason):

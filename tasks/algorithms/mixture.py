@@ -3,11 +3,38 @@
 RL draws its prompts from it, and a weighted epoch of fine-tuning its demonstrations.
 """
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 
 from data_schemas.prompts import Domain
+
+UNTILTED = 0.1
+"""Part of the shares that group DRO leaves as they were asked for [I]."""
+
+
+def robust_shares(
+    asked: Mapping[Domain, float], losses: Mapping[Domain, float], eta: float
+) -> dict[Domain, float]:
+    """Tilt the shares of domains towards those with a large loss (group DRO, arXiv 2601.19280).
+
+    q = 0.9 x (share x exp(eta x loss), normalised) + 0.1 x share. Equal losses change nothing.
+    Differs: the paper's loss is the clipped surrogate, whose mean over a normalised group is 0
+    before an update whatever its pass rate; here it is 1 - pass rate.
+
+    Args:
+        asked: share of every domain, in any unit.
+        losses: of every domain.
+        eta: temperature; 0 changes nothing.
+    """
+    whole = sum(asked.values())
+    tilted = {name: share * math.exp(eta * losses[name]) for name, share in asked.items()}
+    total = sum(tilted.values())
+    return {
+        name: (1.0 - UNTILTED) * tilted[name] / total + UNTILTED * share / whole
+        for name, share in asked.items()
+    }
 
 
 class MixtureStream:

@@ -23,6 +23,7 @@ _USES = {
         (GroupOutcome.IN_FLIGHT, TokenUse.IN_FLIGHT),
         (GroupOutcome.SKIPPED_ZERO_VARIANCE, TokenUse.DRAFT),  # without any token
         (GroupOutcome.SKIPPED_BAND, TokenUse.DRAFT),
+        (GroupOutcome.SKIPPED_DOMAIN, TokenUse.DRAFT),
     )
 }
 """Use of the tokens with an advantage, and of the others."""

@@ -21,11 +21,12 @@ from transformers import PreTrainedTokenizerBase
 from data_schemas.agent_turns import AgentTurn, account_of
 from data_schemas.ledger import GroupOutcome
 from data_schemas.machine_settings import Reuse
-from data_schemas.prompts import Problem
+from data_schemas.prompts import Domain, Problem
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
 from data_schemas.scoring import Finished, Scored
 from tasks.algorithms.kept_sets import check_kept
+from tasks.algorithms.mixture import robust_shares
 from tasks.algorithms.noisy_verdicts import corrected_pass_rate
 from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
 from tasks.algorithms.routing import check_trace
@@ -455,11 +456,23 @@ class Collector:
         chosen = self._settings.zero_variance
         if not in_band(problem, chosen.curriculum, self._stage):
             return GroupOutcome.SKIPPED_BAND
+        if self._settings.group_dro and self._thinned(problem.domain):
+            return GroupOutcome.SKIPPED_DOMAIN
         if chosen.skip_above == 1.0 or self._history.of(problem.id).skips >= MAX_SKIPS:
             return ""
         size = self._settings.group_size
         flat = self._neighbours.zero_variance_probability(problem, size)
         return GroupOutcome.SKIPPED_ZERO_VARIANCE if flat > chosen.skip_above else ""
+
+    def _thinned(self, domain: Domain) -> bool:
+        """Decide by the place in the stream whether group DRO passes over a prompt of a domain."""
+        asked = self._settings.domains
+        rates = self._neighbours.domain_rates()
+        losses = {name: 1.0 - rates[name] for name in asked}
+        shares = robust_shares(asked, losses, self._settings.group_dro)
+        raised = {name: shares[name] / weight for name, weight in asked.items()}
+        place = np.random.default_rng([self._settings.seed, self._stream.position])
+        return bool(place.random() >= raised[domain] / max(raised.values()))
 
     def _round(
         self, step: int, fresh: Sequence[OpenGroup], begun: Sequence[InFlight] = (), enough: int = 0

@@ -295,6 +295,11 @@ class Neighbours:
             for family, domain in families.items()
         }
 
+    def domain_rates(self) -> dict[Domain, float]:
+        """Pass rate of every domain by the records, drawn towards 1/2 where there are few."""
+        domains = dict.fromkeys(problem.domain for problem in self._problems)
+        return {name: shrunken_rate([self._totals[name]], FAMILY_WEIGHT) for name in domains}
+
     def recorded_rate(self, problem: Problem) -> tuple[float, float] | None:
         """Parameters (solved, failed) of the Beta distribution of the pass rate by the records.
 

@@ -14,7 +14,7 @@ from tasks.errors import DataError
 GROUP_SIZES = (4, 8, 16, 32)
 """Group sizes N in the printed table."""
 STAGES = {
-    "1 before rollout": (GroupOutcome.SKIPPED_ZERO_VARIANCE, GroupOutcome.SKIPPED_BAND),
+    "1 before rollout": SKIPPED,
     "2 at reward": (
         GroupOutcome.UNSCORED,
         GroupOutcome.ZERO_VARIANCE_PARTIAL,

@@ -1,10 +1,12 @@
 import dataclasses
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from data_schemas.graded import Band, GradedProblem
 from data_schemas.ledger import GroupOutcome
+from data_schemas.prompts import Domain
 from data_schemas.rl_settings import (
     EngineSettings,
     ErrorRates,
@@ -175,6 +177,34 @@ def test_the_engine_is_told_how_long_the_responses_of_a_prompt_were(collector, p
     collector(rows=graded(problems, [0.5] * 12), engine=Recording).collect(1)
 
     assert {5.0} == set(seen)
+
+
+def test_group_dro_draws_the_harder_domain_more_often_and_goes_on_from_its_state(
+    collector, problems
+):
+    code = [
+        one.model_copy(update={"domain": Domain.CODE, "id": f"code/{n}"})
+        for n, one in enumerate(problems)
+    ]
+    rows = graded([*problems, *code], [0.9] * 12 + [0.1] * 12)
+    robust = {
+        "domains": {Domain.MATHS: 1.0, Domain.CODE: 1.0},
+        "group_dro": 2.0,
+        "prompts_per_step": 12,
+        "group_size": 2,
+        "zero_variance": ZeroVarianceSettings(skip_above=1.0),
+    }
+    whole = collector(rows=rows, **robust)
+    first, second = whole.collect(1), whole.collect(2)
+
+    drawn = Counter(entry.group.problem.domain for entry in (*first.groups, *second.groups))
+    assert drawn[Domain.CODE] > 1.5 * drawn[Domain.MATHS]
+    skipped = {(entry.outcome, entry.problem.domain) for entry in first.skipped}
+    assert {(GroupOutcome.SKIPPED_DOMAIN, Domain.MATHS)} == skipped
+    half = collector(rows=rows, **robust)
+    half.collect(1)
+    again = collector(rows=rows, start=half.state(), **robust).collect(2)
+    assert [key_of(entry) for entry in second.groups] == [key_of(entry) for entry in again.groups]
 
 
 def test_the_curriculum_keeps_to_its_band(collector, problems):
