@@ -38,13 +38,17 @@ class SchemaError(ValueError):
 
 
 def arrow_schema(record: type[BaseModel]) -> pa.Schema:
-    """Derive the parquet schema of a record class; nested fields become JSON strings."""
+    """Derive the parquet schema of a record class; nested fields become JSON strings.
+
+    Its metadata has the name of the class without the module, so that a file that moves changes
+    no byte of a table, and no digest.
+    """
     return pa.schema(
         [
             pa.field(name, *_arrow_type(field.annotation))
             for name, field in record.model_fields.items()
         ],
-        metadata={"record": f"{record.__module__}.{record.__name__}"},
+        metadata={"record": record.__name__},
     )
 
 

@@ -1,14 +1,99 @@
-"""Which engines a stage runs on, and how they are laid out over processes and GPUs.
+"""Settings of machines and engines: processes and GPUs, and which weights are trained."""
 
-The code of a stage is the same for every engine; these settings choose device and precision.
-"""
-
+import math
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Any, Self, cast
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from data_schemas.group import Settings
+from data_schemas.addresses import has_credentials, redacted
+
+# Base class of every group of settings.
+
+LARGEST = 2**53
+"""JSON readers may round larger integers."""
+LARGEST_SEED = 2**32 - 1
+"""Largest seed accepted by numpy, torch and vLLM."""
+Seed = Annotated[
+    int, Field(ge=0, le=LARGEST_SEED, description="for everything random in the stage")
+]
+LOWEST_TEMPERATURE = 0.01
+"""Logits divided by less overflow; vLLM raises smaller ones to it as well."""
+
+Whole = Annotated[int, Field(ge=0, le=LARGEST)]
+Positive = Annotated[int, Field(ge=1, le=LARGEST)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+def no_schema(schema: dict[str, Any]) -> None:
+    """Empty the schema: Flyte would print it in `--help`, where it fills ten screens."""
+    schema.clear()
+
+
+def are_shares(weights: Iterable[float]) -> bool:
+    """True if all weights are positive and their sum is finite, so that each is a share of it."""
+    weights = list(weights)
+    return min(weights, default=1.0) > 0.0 and math.isfinite(sum(weights))
+
+
+def merged_over(default: BaseModel, given: Mapping[str, object]) -> dict[str, object]:
+    """Return the values of a group: those given, and elsewhere those of `default`.
+
+    Groups within are merged likewise. Any other value, such as shares by domain, is replaced as a
+    whole. Unknown keys are kept, for the group's validation to refuse.
+    """
+    values = {name: getattr(default, name) for name in type(default).model_fields}
+    for name, value in given.items():
+        own = values.get(name)
+        if isinstance(own, BaseModel) and isinstance(value, Mapping):
+            value = merged_over(own, cast("Mapping[str, object]", value))
+        values[name] = value
+    return values
+
+
+class Settings(BaseModel):
+    """Frozen; refuses unknown keys and numbers that JSON or msgpack cannot represent exactly.
+
+    Also refuses addresses with credentials.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, json_schema_extra=no_schema
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _truth_is_no_number(cls, value: object, info: ValidationInfo) -> object:
+        kind: Any = cls.model_fields[info.field_name].annotation if info.field_name else None
+        if isinstance(value, bool) and (kind is int or kind is float):
+            raise ValueError("must be a number; true and false are none")
+        return value
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _integers_survive_json(cls, value: object) -> object:
+        if isinstance(value, int) and abs(value) > LARGEST:
+            raise ValueError("is too large; at most 2**53 survives JSON")
+        return value
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _no_credentials(cls, value: object) -> object:
+        texts = cast("Iterable[object]", value) if isinstance(value, list | tuple) else (value,)
+        for text in texts:
+            if isinstance(text, str) and has_credentials(text):
+                raise ValueError(
+                    f"{redacted(text)} has credentials in it, which would be recorded. Leave them "
+                    "out and set EACHPROMPT_JUDGE_API_KEY, or AWS_ACCESS_KEY_ID and "
+                    "AWS_SECRET_ACCESS_KEY"
+                )
+        return cast("object", value)
+
+
+# Which engines a stage runs on, and how they are laid out over processes and GPUs.
+#
+# The code of a stage is the same for every engine; these settings choose device and precision.
 
 
 class RolloutKind(StrEnum):
@@ -190,5 +275,39 @@ class RolloutEngines(MachineSettings):
                 f"engines.reuse is '{self.reuse.value}', which rollout 'vllm' does not have: its "
                 "random numbers do not depend on the position alone, and its log-probabilities "
                 "depend on the batch, so that reuse would not be exact; use rollout 'hf', or 'off'"
+            )
+        return self
+
+
+# LoRA: which weights a stage trains. Engines of a stage that trains a model.
+#
+# See `data_schemas.settings` for the conventions of all settings.
+
+
+class LoRASettings(Settings):
+    """Low-rank adapters of every projection, those of the experts included (arXiv 2106.09685)."""
+
+    rank: int = Field(
+        default=0,
+        ge=0,
+        le=1024,
+        multiple_of=8,
+        description="of the adapters; 0 = all weights are trained. A multiple of 8, because a "
+        "grouped matmul reads 16 bytes at a time",
+    )
+
+
+class TrainingEngines(MachineSettings):
+    """The engines of a stage that trains a model."""
+
+    lora: LoRASettings = LoRASettings()
+
+    @model_validator(mode="after")
+    def _adapters_are_of_the_embedded_trainer(self) -> Self:
+        if self.lora.rank and self.trainer is TrainerKind.MEGATRON:
+            raise ValueError(
+                f"lora.rank is {self.lora.rank}, which trainer 'megatron' does not have: "
+                "Megatron-core contains no LoRA, and that of Megatron Bridge needs Transformer "
+                "Engine; use trainer 'torch', or leave it out"
             )
         return self

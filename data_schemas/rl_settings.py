@@ -1,21 +1,108 @@
-"""Settings of reinforcement learning: losses, zero variance, rewards, engines and a whole phase.
-
-See `data_schemas.settings` for the conventions of all settings.
-"""
+"""Settings of reinforcement learning: losses, zero variance, rewards, engines and a whole phase."""
 
 import math
+import re
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Literal, Self, cast
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from data_schemas.addresses import split_base_url
-from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares
-from data_schemas.lora_settings import TrainingEngines
-from data_schemas.machine_settings import Reuse, RolloutEngines, RolloutKind, TrainerKind
-from data_schemas.prompts import Domain
-from data_schemas.recipe import AnyRecipe
-from data_schemas.references import Named
+from data_schemas.machine_settings import (
+    LOWEST_TEMPERATURE,
+    Reuse,
+    RolloutEngines,
+    RolloutKind,
+    Seed,
+    Settings,
+    TrainerKind,
+    TrainingEngines,
+    are_shares,
+    no_schema,
+)
+from data_schemas.rows import Domain
+
+# References to code of a user's own, in place of a built-in name.
+#
+# `my_rewards.py:short_enough` is a name in a file, `package.module:name` one in a module that
+# Python can import. A pinned reference ends in the sha256 of that code,
+# `my_rewards.py:short_enough@4be1..`: wherever settings or rows go, they say which code they mean
+# (`tasks/plugins.py` pins and loads).
+
+_FORM = re.compile(
+    r"(?P<place>[^\s:@]+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"  # lib/my_file.py, package.module
+    r":(?P<name>[A-Za-z_]\w*)"
+    r"(?:@(?P<digest>[0-9a-f]{64}))?"
+)
+
+
+class Pluggable:
+    """Marks a setting that may be the name of a built-in or a reference."""
+
+
+Named = Annotated[str, Pluggable()]
+"""A name in a table of `tasks`, or a reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The parts of a reference."""
+
+    place: str
+    """File or module."""
+    name: str
+    digest: str = ""
+    """sha256 of the code; '' if it is not pinned."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Read a reference; None for any other text."""
+        found = _FORM.fullmatch(text)
+        return found and cls(found["place"], found["name"], found["digest"] or "")
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the place is a file."""
+        return self.place.endswith(".py")
+
+    def __str__(self) -> str:
+        pin = f"@{self.digest}" if self.digest else ""
+        return f"{self.place}:{self.name}{pin}"
+
+
+def is_reference(text: str) -> bool:
+    """Return whether a name refers to code of a user's own."""
+    return _FORM.fullmatch(text) is not None
+
+
+# Which recipe a phase of RL follows: its settings, and the implementation that reads them.
+
+
+class AnyRecipe(Settings):
+    """A recipe as the loop takes it: its implementation checks the settings of its own."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="allow", allow_inf_nan=False, json_schema_extra=no_schema
+    )
+
+    implementation: str = Field(
+        description="function that opens it: package.module:name, or my_recipe.py:name"
+    )
+    code: str = Field(default="", description="digest of its source; the workflow fills it in")
+
+
+class RecipeSettings(AnyRecipe):
+    """Base of the settings of one recipe, which adds those of its own."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, json_schema_extra=no_schema
+    )
+
+
+# Settings of reinforcement learning: losses, zero variance, rewards, engines and a whole phase.
+#
+# See `data_schemas.settings` for the conventions of all settings.
 
 
 class PolicyLoss(StrEnum):
@@ -594,3 +681,55 @@ class RecipePhase(Settings):
 
     rl: RLSettings
     recipe: AnyRecipe
+
+
+# Settings of RL that change nothing beside others.
+
+_WITH_UPPER_BOUND = tuple(kind for kind in PolicyLoss if kind != PolicyLoss.SAPO)
+_WITH_LOWER_BOUND = tuple(kind for kind in _WITH_UPPER_BOUND if kind != PolicyLoss.CISPO)
+_LOSSES_WITH = dict.fromkeys(
+    ("high_entropy_share", "entropy_edges", "clip_scale", "clip_floor", "ratio", "drop_low"),
+    (PolicyLoss.ESPO,),
+) | {"clip_low": _WITH_LOWER_BOUND, "clip_high": _WITH_UPPER_BOUND}
+"""Fields of LossSettings that not every built-in loss reads; one of a user's own may read any."""
+
+
+def without_effect(settings: RLSettings) -> list[str]:
+    """Name every value that differs from its default and changes nothing, and why.
+
+    They are no error: a variant of a recipe that changes the loss only keeps the rest.
+    """
+    loss, zero_variance, rewards = settings.loss, settings.zero_variance, settings.rewards
+    reasons = {
+        f"loss.{name}": f"loss.kind '{loss.kind}' does not read it"
+        for name, kinds in _LOSSES_WITH.items()
+        if loss.kind not in kinds and not is_reference(loss.kind)
+    }
+    if loss.kind == PolicyLoss.ESPO and loss.clip_scale:
+        for name in ("clip_low", "clip_high"):
+            reasons[f"loss.{name}"] = "loss.clip_scale sets ESPO's widths; 0 reads it"
+    if loss.entropy_edges:
+        reasons.setdefault("loss.high_entropy_share", "loss.entropy_edges replaces it")
+    if settings.num_mini_batches == 1:
+        reasons["loss.kl_cov"] = "num_mini_batches is 1: no update starts away from the old policy"
+    if not loss.budget_per_response:
+        reasons["loss.truncate_last"] = "loss.budget_per_response is 0"
+    if settings.advantage == "of_loss" and loss.kind == PolicyLoss.DR_GRPO:
+        reasons["zero_variance.std_floor"] = "loss.kind 'dr_grpo' divides by no deviation"
+    if settings.advantage in ("centred", "rloo"):
+        reasons["zero_variance.std_floor"] = f"advantage '{settings.advantage}' does not read it"
+    if not rewards.overlong_weight:
+        reasons["rewards.overlong_buffer"] = "rewards.overlong_weight is 0"
+    if Domain.MATHS not in settings.domains:
+        reasons["rewards.maths"] = "domains has no maths"
+    groups = {"loss": loss, "zero_variance": zero_variance, "rewards": rewards}
+    given = {
+        f"{group}.{name}": value
+        for group, model in groups.items()
+        for name, value in model.model_dump(mode="json", exclude_defaults=True).items()
+    }
+    return [
+        f"{name} {given[name]} has no effect: {reason}"
+        for name, reason in reasons.items()
+        if name in given
+    ]

@@ -1,17 +1,61 @@
-"""Sampled responses with their log-probabilities and expert choices.
+"""Sampled responses and their scores: what engines, verifiers and ledger exchange."""
 
-Letters: T tokens of prompt and response, R response tokens, L MoE layers, K experts per token.
-Arrays are numpy, so that records cross processes without torch.
-"""
-
+import json
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
 
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict
+from data_schemas.rows import Domain, Message, Problem, Role, Verdict
+
+# Turns of several agents: one policy in several roles, each in a group of its own.
+
+SOLVER = "solver"
+"""The role in which the policy answers a prompt of the stream; a recipe names the others."""
+
+
+class AgentTurn(BaseModel):
+    """An input that was made from a response of the agent before.
+
+    Its responses are one group, like those to a prompt of the stream, which is a solver's.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    agent: str = Field(description="the role in which the policy answers")
+    number: int = Field(ge=1, description="place in the chain; 1 = first of a turn")
+    root: str = Field(description="id of the problem that the chain is about")
+    parent: str = Field(description="key of the group whose response it was made from")
+    parent_sample: int = Field(ge=0)
+    parent_response: str
+    parent_solved: bool
+    parent_abstained: bool = Field(description="then its own responses have no verdict either")
+    problem: Problem = Field(description="what is asked, with its verifier and gold")
+    size: int = Field(default=0, ge=0, description="responses; 0 = those of any group")
+
+    @property
+    def key(self) -> str:
+        """Name its group: unique in a phase, and the same whenever the turn is taken."""
+        return turn_key(self.parent, self.agent, self.parent_sample)
+
+
+def account_of(problem_id: str, agent: str) -> str:
+    """Name what a problem's groups of one agent are charged to; the solver's to the problem."""
+    return problem_id if agent == SOLVER else f"{problem_id}#{agent}"
+
+
+def turn_key(parent: str, agent: str, sample: int) -> str:
+    """Name the group of a turn."""
+    return f"{parent}/{agent}.{sample}"
+
+
+# Sampled responses with their log-probabilities and expert choices.
+#
+# Letters: T tokens of prompt and response, R response tokens, L MoE layers, K experts per token.
+# Arrays are numpy, so that records cross processes without torch.
 
 MISSING_ROUTE = -1
 """Expert id of a row the engine could not record: the trainer's own router decides there."""
@@ -155,3 +199,222 @@ class RolloutGroup:
 
     problem: Problem
     rollouts: tuple[ScoredRollout, ...]
+
+
+# Input and output records of a scorer.
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """One response, submitted as soon as the rollout engine has finished it."""
+
+    problem: Problem
+    group: str
+    """Samples with the same key are compared with each other; a prompt may be drawn twice."""
+    sample: int
+    group_size: int
+    tokens: NDArray[np.int32] | str
+    """Of the response, end token included; the scorer turns them into text. Or its text."""
+    sampled: NDArray[np.bool_] | None = None
+    """As `Rollout.sampled`: the verifier reads the policy's turns only."""
+
+    @property
+    def content(self) -> tuple[NDArray[np.int32], ...] | str:
+        """What is scored: the tokens of each turn, or the text."""
+        if isinstance(self.tokens, str):
+            return self.tokens
+        return split_turns(self.tokens, self.sampled)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The result for one response."""
+
+    text: str
+    verdict: Verdict
+    seconds: float
+    """Verifier time of this response; its share if a group is scored as a whole."""
+    judge_calls: int
+
+
+class ScoreRow(BaseModel):
+    """A response with what scores it: a line of a file, or an entry of a request."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    verifier: str = Field(min_length=1, description="a key of tasks.gym.table.VERIFIERS")
+    answer: dict[str, Any] | str = Field(description="what that verifier checks against")
+    response: str
+    id: str = Field(default="", description="of the problem; equal ones in a row are a group")
+    prompt: str | tuple[Message, ...] = Field(default="", description="read by judges alone")
+    language: str = Field(default="en", min_length=2, description="BCP 47 tag of the problem")
+
+    def problem(self, place: int) -> Problem:
+        """Return the problem that a verifier is given; a row without an id is alone."""
+        prompt = self.prompt
+        turns = (Message(role=Role.USER, content=prompt),) if isinstance(prompt, str) else prompt
+        text = self.answer if isinstance(self.answer, str) else json.dumps(self.answer)
+        return Problem(
+            id=self.id or f"row/{place}",
+            domain=Domain.OPEN_TEXT,
+            language=self.language,
+            messages=turns or (Message(role=Role.USER, content=""),),
+            verifier=self.verifier,
+            answer=text,
+            source="api",
+            source_row="api",
+        )
+
+
+# What each prompt cost and contributed, one row per prompt drawn in a step.
+#
+# A LedgerRow holds values that a replay of the step must reproduce; wall-clock seconds differ from
+# run to run and are in PromptCost.
+
+
+class GroupOutcome(StrEnum):
+    """Outcome of a prompt, by the stage of zero-variance elimination (CompassMax A.4)."""
+
+    SKIPPED_ZERO_VARIANCE = "skipped_zero_variance"
+    """Elimination stage 1: its record predicts a zero-variance group; not rolled out."""
+    SKIPPED_BAND = "skipped_band"
+    """Elimination stage 1: its pass rate is outside the current curriculum band; not rolled out."""
+    SKIPPED_DOMAIN = "skipped_domain"
+    """Elimination stage 1: other domains are further behind (group DRO); not rolled out."""
+    IN_FLIGHT = "in_flight"
+    """Some responses reached the segment limit and continue in the next step."""
+    UNSCORED = "unscored"
+    """Elimination stage 2: fewer than two rollouts have a verdict."""
+    ZERO_VARIANCE_PARTIAL = "zero_variance_partial"
+    """Elimination stage 2: equal partial credit, or scores that differ by no more than their noise;
+    without a sign there is no advantage."""
+    ZERO_VARIANCE_JUDGED = "zero_variance_judged"
+    """Elimination stage 2: the judge ranked all responses equal; RL-ZVP has no sign to use."""
+    NON_ZERO_VARIANCE = "non_zero_variance"
+    """Elimination stage 3: rewards differ; trained with group-relative advantages."""
+    ZERO_VARIANCE_TRAINED = "zero_variance_trained"
+    """Elimination stage 3: all solved or all failed; trained with RL-ZVP."""
+    ZERO_VARIANCE_IDLE = "zero_variance_idle"
+    """Elimination stage 3: all solved or all failed; in the batch, but RL-ZVP is off."""
+    SURPLUS = "surplus"
+    """Elimination stage 3: zero variance and replaced by a refill, or not chosen by a recipe of
+    several agents; rolled out, not trained."""
+
+
+class TokenUse(StrEnum):
+    """What a generated token was used for. Every token of a step has exactly one use."""
+
+    TRAINED = "trained"
+    """In a group whose rewards differ, with an advantage and a weight in the loss."""
+    TRAINED_ZVP = "trained_zvp"
+    """In a zero-variance group, with an advantage by RL-ZVP."""
+    REGULARISED = "regularised"
+    """Without an advantage, but in the KL, entropy or router terms of the loss."""
+    CUT = "cut"
+    """Beyond C3PO's token budget, or in a response that it did not draw: in no term of the loss."""
+    MASKED = "masked"
+    """With an advantage, which the correction of the mismatch sets to 0 (IcePop)."""
+    DROPPED = "dropped"
+    """With an advantage, but of a low entropy that the loss does not train (`loss.drop_low`), or
+    the only token that top-p or top-k left: its gradient is 0."""
+    NO_ADVANTAGE = "no_advantage"
+    """In a trained group, but the advantage is 0 or the response has no verdict."""
+    ZERO_VARIANCE = "zero_variance"
+    """In a zero-variance group that trains nothing."""
+    SURPLUS = "surplus"
+    """In a group that a refill replaced, or that a recipe of several agents did not choose."""
+    UNSCORED = "unscored"
+    """In a group with fewer than two verdicts."""
+    IN_FLIGHT = "in_flight"
+    """In a response that continues in the next step."""
+    DRAFT = "draft"
+    """In a draft that estimates a response's length."""
+    GRADING = "grading"
+    """In a response of the start model that graded a problem, before any phase."""
+
+
+TRAINED = (GroupOutcome.NON_ZERO_VARIANCE, GroupOutcome.ZERO_VARIANCE_TRAINED)
+"""Changed weights."""
+SKIPPED = (
+    GroupOutcome.SKIPPED_ZERO_VARIANCE,
+    GroupOutcome.SKIPPED_BAND,
+    GroupOutcome.SKIPPED_DOMAIN,
+)
+"""Never rolled out."""
+
+
+class LedgerRow(BaseModel):
+    """One prompt in one step."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    step: int = Field(ge=1)
+    round: int = Field(ge=0, description="0 = first draw, then refills")
+    problem_id: str
+    domain: Domain
+    outcome: GroupOutcome
+    rollouts: int = Field(description="responses completed in this step")
+    prompt_tokens: int
+    generated_tokens: int = Field(description="generated in this step, drafts included")
+    draft_tokens: int = Field(description="of these, drafts that estimate response lengths")
+    reused_tokens: int = Field(
+        default=0,
+        description="of its responses, taken from earlier ones after verification; not generated",
+    )
+    stale_tokens: int = Field(
+        default=0,
+        description="of its responses, sampled by an older policy than the one that was trained",
+    )
+    saved_tokens: int = Field(description="predicted for the group of a skipped prompt, else 0")
+    trained_tokens: int = Field(
+        description="response tokens with a non-zero advantage and a weight in the loss"
+    )
+    cut_tokens: int = Field(default=0, description="response tokens beyond C3PO's budget")
+    masked_tokens: int = Field(
+        default=0, description="response tokens whose advantage the correction sets to 0"
+    )
+    dropped_tokens: int = Field(
+        default=0,
+        description="response tokens that drop_low leaves out, or that were alone in their set",
+    )
+    regularised_tokens: int = Field(
+        default=0, description="without an advantage, in an auxiliary term of the loss"
+    )
+    solved: int
+    abstained: int
+    mean_score: float = Field(description="over rollouts with a verdict; 0 if none")
+    advantage_mass: float = Field(description="sum of |advantage| over trained tokens")
+    pass_rate_change: float = Field(
+        description="share solved, minus that of the prompt's previous group; 0 if there is none"
+    )
+
+    @property
+    def account(self) -> str:
+        """Name what the row is charged to."""
+        return self.problem_id
+
+
+class AgentLedgerRow(LedgerRow):
+    """One group of a phase with several agents; `problem_id` is that of the chain's problem."""
+
+    agent: str = Field(description="the role in which the policy answered")
+    key: str = Field(description="of the group: parent, agent, sample; '' = a prompt of the stream")
+    parent: str = Field(description="key of the group that it follows; '' = a prompt of the stream")
+
+    @property
+    def account(self) -> str:
+        """A verifier's verdicts are not the pass rate of the prompt."""
+        return account_of(self.problem_id, self.agent)
+
+
+class PromptCost(BaseModel):
+    """Wall-clock time and judge calls of a ledger row; `problem_id` is the row's account."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    step: int = Field(ge=1)
+    round: int = Field(ge=0)
+    problem_id: str
+    engine_seconds: float = Field(description="its share of the rollout time, by tokens")
+    verifier_seconds: float
+    judge_calls: int

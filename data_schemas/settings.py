@@ -10,13 +10,17 @@ from typing import Self, cast
 
 from pydantic import BaseModel, Field, model_validator
 
-from data_schemas.demonstrations import MERGED, Parent
-from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares, merged_over
-from data_schemas.lora_settings import TrainingEngines
-from data_schemas.machine_settings import MachineSettings
-from data_schemas.prompts import Domain
-from data_schemas.references import Named
-from data_schemas.rl_settings import JudgeSettings, RLSettings
+from data_schemas.machine_settings import (
+    LOWEST_TEMPERATURE,
+    MachineSettings,
+    Seed,
+    Settings,
+    TrainingEngines,
+    are_shares,
+    merged_over,
+)
+from data_schemas.rl_settings import JudgeSettings, Named, RLSettings
+from data_schemas.rows import MERGED, Domain, Parent
 
 
 class Source(Settings):

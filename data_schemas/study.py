@@ -1,14 +1,20 @@
-"""A study: variants of settings x seeds x models, and the evidence that it leaves.
+"""A study: variants of settings x seeds x models, and the evidence that it leaves."""
 
-The declaration is a YAML file that people write; cells, measures and evidence are records of the
-command that runs it.
-"""
-
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from data_schemas.group import Seed, Settings
+from data_schemas import presets
+from data_schemas.machine_settings import Seed, Settings, Share
+from data_schemas.presets import JUDGE
+from data_schemas.rl_settings import ErrorRates
+from data_schemas.rows import Domain, Parent
+from data_schemas.settings import PipelineSettings, SFTSettings
+
+# A study: variants of settings x seeds x models, and the evidence that it leaves.
+#
+# The declaration is a YAML file that people write; cells, measures and evidence are records of the
+# command that runs it.
 
 
 class Variant(Settings):
@@ -148,3 +154,52 @@ class Evidence(BaseModel):
     against: dict[str, str]
     checkpoints: tuple[str, ...]
     cells: dict[str, EvidenceCell]
+
+
+# Settings of a study of judges: what is changed in the training comparisons.
+
+
+class TrainingPairs(Settings):
+    """Changes of the training comparisons; the held-out ones stay as they are."""
+
+    tie_share: Share | None = Field(
+        default=None, description="of the training pairs, all of which is as many; None = collected"
+    )
+    noise: Share | None = Field(
+        default=None, description="share of labels replaced; None = analyses and true labels"
+    )
+
+
+class JudgeStudySettings(Settings):
+    """A judge and a Bradley-Terry head on the same comparisons."""
+
+    base_model: str = Field(default="", description="Hugging Face directory; '' = the shipped one")
+    files: tuple[str, ...] = Field(default=(), description="comparisons; none: the sample world's")
+    sft: SFTSettings = JUDGE
+    training: TrainingPairs = TrainingPairs()
+
+
+# Settings of studies that do more than the pipeline: verdicts with errors, parents that teach.
+
+
+class InjectedNoise(ErrorRates):
+    """Errors that training sees, and evaluation does not."""
+
+    verifiers: tuple[str, ...] = ("final_answer",)
+    seed: Seed = 0
+
+
+class NoiseStudySettings(Settings):
+    """A phase of RL whose verdicts are wrong at known rates."""
+
+    pipeline: PipelineSettings = cast("PipelineSettings", presets.load("laptop"))
+    noise: InjectedNoise = InjectedNoise()
+
+
+class TaughtStudySettings(Settings):
+    """A second phase of RL that the parents of the merge teach."""
+
+    pipeline: PipelineSettings = cast("PipelineSettings", presets.load("laptop"))
+    taught_by: dict[Domain, Parent] = Field(
+        default={}, description="parent of every domain, for a recipe that has `teachers`"
+    )

@@ -5,7 +5,7 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from data_schemas.prompts import Message, Role
+from data_schemas.rows import Message, Role
 
 NOBODY = "http://127.0.0.1:9/v1"
 """Where nothing listens, and no test is given the port."""

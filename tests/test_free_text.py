@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Facet, Problem
+from data_schemas.rows import Demonstration, Facet, Problem
 from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.store.location import tracking_uri

@@ -17,8 +17,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from pydantic import BaseModel
 
-from data_schemas import lora_settings, machine_settings, rl_settings, settings
-from data_schemas.recipe import AnyRecipe
+from data_schemas import machine_settings, rl_settings, settings
+from data_schemas.rl_settings import AnyRecipe
 from tasks.platform.eachprompt import foreign_package
 
 ROOT = Path(__file__).parents[1]
@@ -48,7 +48,7 @@ MODELS = [
     for model in {
         **vars(settings),
         **vars(rl_settings),
-        **vars(lora_settings),
+        **vars(machine_settings),
         **vars(machine_settings),
     }.values()
     if isinstance(model, type) and issubclass(model, BaseModel) and model is not BaseModel

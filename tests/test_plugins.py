@@ -16,11 +16,9 @@ import torch
 from flytekit.tools.script_mode import list_imported_modules_as_files
 
 from data_schemas.artifacts import Execution, StoreRef
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.quarantine import Quarantined
-from data_schemas.references import Reference, is_reference
-from data_schemas.rl_settings import LossSettings, RewardSettings
-from data_schemas.scoring import Finished
+from data_schemas.rl_settings import LossSettings, Reference, RewardSettings, is_reference
+from data_schemas.rollouts import Finished
+from data_schemas.rows import Domain, Message, Problem, Quarantined, Role
 from data_schemas.settings import CurationSettings, PipelineSettings, Source
 from tasks.algorithms.advantages import ADVANTAGES, Advantage, estimate
 from tasks.algorithms.losses import table
@@ -53,7 +51,7 @@ def problem(verifier: str, gold: object = None) -> Problem:
 
 
 REWARD = """
-from data_schemas.verdicts import scored
+from data_schemas.rows import scored
 
 
 def polite(problem, response):

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from data_schemas import presets
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from data_schemas.settings import PipelineSettings, RetrainSettings
 
 ROOT = Path(__file__).parents[1]

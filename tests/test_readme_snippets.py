@@ -13,7 +13,7 @@ import pytest
 import torch
 import yaml
 
-from data_schemas.prompts import Problem
+from data_schemas.rows import Problem
 from tasks.algorithms.advantages import Advantage
 from tasks.algorithms.losses.protocol import Loss
 from tasks.curation.adapters.mapped import read_mapped
@@ -21,7 +21,7 @@ from tasks.curation.adapters.table import read_file
 from tasks.curation.rows import read_rows
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.rollout_forward import DecoderForward
-from tasks.formats.mapping_file import mapping_of
+from tasks.formats.yaml_file import mapping_of
 from tasks.gym.environments.table import ENVIRONMENTS
 from tasks.gym.protocol import join_turns
 from tasks.gym.table import score_batch

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from data_schemas.intake import FileStatus
-from data_schemas.prompts import Domain
 from data_schemas.rl_settings import RLSettings
+from data_schemas.rows import Domain
 from data_schemas.settings import (
     CurationSettings,
     EvaluationSettings,

@@ -5,10 +5,13 @@ from pydantic import ValidationError
 
 from data_schemas import presets
 from data_schemas.faults import explain
-from data_schemas.ineffective import without_effect
-from data_schemas.lora_settings import LoRASettings, TrainingEngines
-from data_schemas.machine_settings import LayoutSettings, MachineSettings
-from data_schemas.rl_settings import EngineSettings, PolicyLoss, RLSettings
+from data_schemas.machine_settings import (
+    LayoutSettings,
+    LoRASettings,
+    MachineSettings,
+    TrainingEngines,
+)
+from data_schemas.rl_settings import EngineSettings, PolicyLoss, RLSettings, without_effect
 from data_schemas.settings import EvaluationSettings, PipelineSettings, ReleaseSettings
 from tasks.engines import select
 

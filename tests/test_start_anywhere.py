@@ -17,12 +17,20 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.curated import DEMONSTRATIONS, HELD_OUT
-from data_schemas.demonstrations import MERGED, Demonstration, Parent
 from data_schemas.faults import explain
-from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rl_settings import RLSettings
+from data_schemas.rows import (
+    DEMONSTRATIONS,
+    HELD_OUT,
+    MERGED,
+    Demonstration,
+    Domain,
+    Message,
+    Parent,
+    Problem,
+    Role,
+)
 from data_schemas.settings import (
     CurationSettings,
     EvaluationSettings,

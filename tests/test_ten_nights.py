@@ -23,7 +23,7 @@ from moto.server import ThreadedMotoServer
 
 from data_schemas.intake import FileStatus
 from data_schemas.presets import NIGHTLY_DEMO
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from tasks.curation.marketplace.drawing import draw_items
 from tasks.curation.marketplace.items import Item
 from tasks.retraining.processed import load

@@ -9,15 +9,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import FACETS, HELD_OUT, PROBLEMS
-from data_schemas.prompts import Facet, Problem
+from data_schemas.rows import FACETS, HELD_OUT, PROBLEMS, Facet, Problem, SolveRate
 from data_schemas.settings import (
     CurationSettings,
     EvaluationSettings,
     PipelineSettings,
     Source,
 )
-from data_schemas.solve_rates import SolveRate
 from tasks.training.foundation.base import shipped_base
 from workflows.curate import curate
 from workflows.evaluate import evaluate

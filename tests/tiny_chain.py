@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from data_schemas.group import merged_over
+from data_schemas.machine_settings import merged_over
 from data_schemas.settings import PipelineSettings
 from tests.conftest import build_tiny_moe
 from workflows.post_training import Released, post_training

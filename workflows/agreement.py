@@ -3,7 +3,7 @@
 pyflyte run workflows/agreement.py agreement --file graded.jsonl
 """
 
-from data_schemas.group import Whole
+from data_schemas.machine_settings import Whole
 from tasks.platform.entry_point import entry_point
 from tasks.stages.evaluation import agreement as compare_verifiers
 

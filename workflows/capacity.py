@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from data_schemas.group import Whole
+from data_schemas.machine_settings import Whole
 from tasks.platform.entry_point import entry_point
 from tasks.stages.capacity import capacity as measure
 

@@ -8,7 +8,7 @@ The folder of the result is a source: --sources prompt_jsonl=FOLDER,...
 
 from data_schemas import presets
 from data_schemas.artifacts import DatasetRef
-from data_schemas.group import Positive
+from data_schemas.machine_settings import Positive
 from data_schemas.settings import PipelineSettings
 from tasks.platform.entry_point import entry_point
 from tasks.stages.curation import distil as sample

@@ -3,7 +3,7 @@
 pyflyte run workflows/ledger.py ledger --model models:/eachprompt-tiny@released
 """
 
-from data_schemas.group import Whole
+from data_schemas.machine_settings import Whole
 from tasks.platform.entry_point import entry_point
 from tasks.stages.ledger import ledger as add_up
 

@@ -5,7 +5,7 @@ pyflyte run workflows/lineage.py compare --before models:/NAME/1 --after models:
 pyflyte run workflows/lineage.py forget --rows withdrawn.txt
 """
 
-from data_schemas.group import Whole
+from data_schemas.machine_settings import Whole
 from tasks.platform.entry_point import entry_point
 from tasks.stages.rows import compare_models
 from tasks.stages.rows import forget as withdraw

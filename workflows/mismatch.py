@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from data_schemas.group import Positive, Seed
+from data_schemas.machine_settings import Positive, Seed
 from tasks.platform.entry_point import entry_point
 from tasks.stages.mismatch import mismatch as measure
 

@@ -3,7 +3,7 @@
 pyflyte run workflows/replay.py replay --model models:/eachprompt-tiny@released --loss gspo
 """
 
-from data_schemas.group import Whole
+from data_schemas.machine_settings import Whole
 from tasks.platform.entry_point import entry_point
 from tasks.stages.replay import replay as repeat
 

@@ -9,8 +9,8 @@ is no, the run ends with the reason.
 
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, RawRef, StoreRef
-from data_schemas.demonstrations import Parent
 from data_schemas.intake import Assessment, Decision, InboxFile, Lesson, Teaching
+from data_schemas.rows import Parent
 from data_schemas.settings import RetrainSettings
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import either, subworkflow

@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 
 from data_schemas.rl_settings import AdvantageKind, PolicyLoss, RLSettings
-from data_schemas.verdicts import SCORE_TOLERANCE
+from data_schemas.rows import SCORE_TOLERANCE
 from tasks.errors import DataError
 from tasks.plugins import Table, load
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
-from tasks.algorithms.estimators import CONFIDENCE, Interval
+from tasks.algorithms.intervals import CONFIDENCE, Interval
 from tasks.errors import DataError
 
 REPLICATES = 10_000

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 
 UNTILTED = 0.1
 """Part of the shares that group DRO leaves as they were asked for [I]."""

@@ -1,24 +1,138 @@
-"""Model and layout of a budget: a preset or a model directory, overridden by options.
-
-A preset provides its layout, lengths and batch; a model directory starts from the defaults. Only
-its config.json is read.
-"""
+"""Model and layout of a budget, its output on a terminal, and that of one machine."""
 
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
+from rich.table import Table
 
 from data_schemas import presets
 from data_schemas.faults import did_you_mean, explain
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, Precision
 from data_schemas.settings import PipelineSettings
 from tasks.capacity import model_shape
-from tasks.capacity.memory import GIB, H100_BYTES, Budget, Work, budget
-from tasks.capacity.model_shape import ModelShape
-from tasks.capacity.table import describe_layout, format_count, read_shape
+from tasks.capacity.memory import FIXED_BYTES, GIB, H100_BYTES, Budget, Work, budget
+from tasks.capacity.model_shape import ModelShape, shape_of
 from tasks.errors import SettingsError
+from tasks.models.architectures import refuse_foreign_code
+
+# Terminal output of a memory budget, and the shape of a model directory.
+
+HEADROOM = 0.05
+"""Smallest free share of a GPU: allocators fragment, and experts are not balanced."""
+
+
+def read_shape(folder: Path) -> ModelShape:
+    """Read the shape of a model directory.
+
+    Raises:
+        SettingsError: there is no config.json, or it names code that is not of this project.
+        DataError: the model family is not supported.
+    """
+    path = folder / "config.json"
+    if not path.is_file():
+        raise SettingsError(
+            f"{folder} is neither a preset nor a model directory: it has no config.json"
+        )
+    refuse_foreign_code(folder)
+    return shape_of(json.loads(path.read_text()))
+
+
+def describe_layout(layout: LayoutSettings, precision: Precision) -> str:
+    """Describe a layout and the precision of its rollouts."""
+    parts = {
+        "tensor": layout.tensor,
+        "pipeline": layout.pipeline,
+        "expert": layout.expert,
+        "context": layout.context,
+    }
+    divided = " x ".join(f"{name} {size}" for name, size in parts.items() if size > 1) or "whole"
+    placement = (
+        f"on {layout.dedicated_rollout_gpus} GPUs per node"
+        if layout.dedicated_rollout_gpus
+        else "colocated"
+    )
+    return (
+        f"trainer {layout.precision.value}: {divided}, recompute "
+        f"{'on' if layout.recompute else 'off'}, {layout.micro_batch_tokens:,} tokens per "
+        f"micro-batch; rollouts {precision.value}: tensor {layout.rollout_tensor}, {placement}"
+    )
+
+
+def budget_table(title: str, budget: Budget) -> Table:
+    """List the parts of the fullest GPU's memory, and their sums by phase."""
+    table = Table(title=title, title_justify="left", title_style="", box=None)
+    table.add_column("")
+    table.add_column("bytes", justify="right")
+    table.add_column("description", overflow="fold")
+    trainer, rollout = budget.trainer, budget.rollout
+    longest = rollout.cached_tokens // budget.longest
+    lines = [
+        ("trainer: weights", trainer.weights, f"pipeline stage {budget.stage}"),
+        ("trainer: gradients", trainer.gradients, "fp32, during an update only"),
+        ("trainer: optimizer", trainer.optimizer, "divided over data-parallel ranks"),
+        ("trainer: reference", trainer.reference, "weights of the reference model, for KL"),
+        ("trainer: activations", trainer.activations, "micro-batches in flight"),
+        ("trainer: logits", trainer.logits, "one micro-batch, fp32"),
+        (
+            "trainer: weight sync",
+            trainer.weight_sync,
+            "largest tensor, or piece, and its copy",
+        ),
+        ("rollout: weights", rollout.weights, "one GPU of an engine"),
+        (
+            "rollout: working set",
+            rollout.working + rollout.routes,
+            "one pass, with its routes",
+        ),
+        (
+            "rollout: cache",
+            rollout.cache,
+            f"{rollout.cached_tokens:,} tokens per engine, {longest} sequences of full length",
+        ),
+        ("rollout: weight sync", rollout.receiving, "experts of a layer, until all are there"),
+        ("fixed", FIXED_BYTES, "assumed: contexts, communication, workspaces"),
+        *((f"while: {name}", size, "") for name, size in budget.phases.items()),
+        ("GPU", budget.gpu, describe_fit(budget)),
+        ("host: routes", rollout.host_routes, "all tokens in the cache, in host memory"),
+    ]
+    for name, size, meaning in lines:
+        if name.endswith("reference") and not size:
+            continue
+        style = "bold" if name.startswith(("while", "GPU")) else ""
+        table.add_row(name, format_bytes(size), meaning, style=style)
+    return table
+
+
+def format_bytes(number: int) -> str:
+    """Format bytes as MiB or GiB."""
+    unit, name = (GIB, "GiB") if abs(number) >= GIB / 10 else (2**20, "MiB")
+    return f"{number / unit:,.2f} {name}"
+
+
+def format_count(parameters: int) -> str:
+    """Format a number of parameters."""
+    unit, name = (1e9, "B") if parameters >= 1e8 else (1e6, "M")
+    return f"{parameters / unit:,.1f}{name}"
+
+
+def describe_fit(budget: Budget) -> str:
+    """Describe whether the budget fits."""
+    lacking = budget.longest - budget.rollout.cached_tokens
+    if lacking > 0:
+        return f"does not fit: the cache lacks {lacking:,} tokens for one sequence"
+    if budget.headroom < 0.0:
+        return f"does not fit: exceeds the GPU by {-budget.headroom:.1%}"
+    tight = "" if budget.headroom >= HEADROOM else f": too little headroom, below {HEADROOM:.0%}"
+    return f"fits, {budget.headroom:.1%} free{tight}"
+
+
+# Model and layout of a budget: a preset or a model directory, overridden by options.
+#
+# A preset provides its layout, lengths and batch; a model directory starts from the defaults. Only
+# its config.json is read.
 
 PRESETS: dict[str, tuple[PipelineSettings, ModelShape, int]] = {
     "full_scale": (presets.FULL_SCALE, model_shape.COMPASSMAX, 256),
@@ -160,3 +274,84 @@ def work_of(preset: PipelineSettings) -> Work:
         max(phase.prompts_per_step * phase.group_size for phase in phases),
         reference=any(phase.loss.auxiliary.kl > 0.0 for phase in phases),
     )
+
+
+# What the pipeline takes of one machine, with the engines that run in its own process.
+#
+# Fitted to one model, SmolLM2-135M-Instruct in fp32 with micro-batches of 1,024 tokens, which took
+# 6.4 GB of memory at its peak; a graphics processor's memory is `memory.py`.
+
+PROCESS = 10**9
+"""Python, torch and the rows, bytes."""
+WEIGHT = 24
+"""Per weight: fp32 weights, gradient, two moments of Adam, and the rollout engine's two copies
+during a weight sync."""
+LOGIT = 16
+"""Per token and entry of the vocabulary: logits, probabilities and their gradients."""
+ACTIVATION = 64
+"""Per token, layer and hidden unit: what the backward pass needs."""
+STORED = 44
+"""Per weight: seven models in fp32, and a state of weights and moments with the next one."""
+SMALL = 2 * 10**9
+"""Memory below which nobody has to be told."""
+LEAST_TOKENS = 256
+"""Smaller micro-batches hold no response."""
+
+
+class Needs(NamedTuple):
+    """Bytes."""
+
+    weights: int
+    """Memory that does not depend on the micro-batch."""
+    micro_batch: int
+    disk: int
+
+    @property
+    def memory(self) -> int:
+        """All of it."""
+        return self.weights + self.micro_batch
+
+
+def needs(shape: ModelShape, micro_batch_tokens: int) -> Needs:
+    """Estimate what training a model takes, all weights, with Adam."""
+    per_token = LOGIT * shape.vocabulary + ACTIVATION * shape.layers * shape.hidden
+    return Needs(
+        weights=PROCESS + WEIGHT * shape.parameters,
+        micro_batch=micro_batch_tokens * per_token,
+        disk=STORED * shape.parameters,
+    )
+
+
+def notes(needed: Needs, micro_batch_tokens: int, free_memory: int, free_disk: int) -> list[str]:
+    """Say what a run takes, and what of it this machine has not free; nothing of a small model.
+
+    Args:
+        needed: by `needs`.
+        micro_batch_tokens: that it is for.
+        free_memory: of this machine, bytes.
+        free_disk: where the models are kept, bytes.
+    """
+    if needed.memory < SMALL:
+        return []
+    lines = [
+        f"training takes about {_gb(needed.memory)} of memory, {_gb(needed.micro_batch)} of it for "
+        f"micro-batches of {micro_batch_tokens:,} tokens, and models about {_gb(needed.disk)} of "
+        f"disk; {_gb(free_memory)} and {_gb(free_disk)} are free"
+    ]
+    if needed.memory > free_memory:
+        fitting = micro_batch_tokens * (free_memory - needed.weights) // needed.micro_batch
+        lines.append(
+            "memory is too small: this machine will swap or end the run. "
+            + (
+                f"Set sft, rl_one and rl_two .engines.layout.micro_batch_tokens to {fitting:,}"
+                if fitting >= LEAST_TOKENS
+                else "Take a smaller model, or a machine with more"
+            )
+        )
+    if needed.disk > free_disk:
+        lines.append("the disk is too small: free some, or name another store with --store")
+    return lines
+
+
+def _gb(count: int) -> str:
+    return f"{count / 10**9:.1f} GB"

@@ -20,10 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Outcome, Quarantined
-from tasks.curation.cleaning.scripts import SPACELESS, primary
-from tasks.curation.cleaning.wording import is_sign, normalise, words
+from data_schemas.rows import Outcome, Problem, Quarantined
+from tasks.curation.cleaning.wording import SPACELESS, is_sign, normalise, primary, words
 from tasks.curation.items import Item, Sieved, refuse, task_name
 from tasks.curation.overlap.fingerprints import (
     NUMBER,

@@ -21,8 +21,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Outcome
+from data_schemas.rows import Outcome, Problem
 from tasks.curation.items import Item, Sieved, refuse
 from tasks.curation.overlap.fingerprints import (
     Fingerprinter,

@@ -3,9 +3,8 @@
 from itertools import islice
 from pathlib import Path
 
-from data_schemas.mapping import ColumnMapping
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import Problem, Quarantined
+from data_schemas.sources import ColumnMapping
 from tasks.curation.adapters.table import read_file
 from tasks.errors import SettingsError
 from tasks.gym.protocol import THINK_OPEN

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from data_schemas.quarantine import Outcome
+from data_schemas.rows import Outcome
 from tasks.curation.ingest import GENERATED
 from tasks.curation.shards.result import Account
 

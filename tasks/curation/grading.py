@@ -18,16 +18,23 @@ from pathlib import Path
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.arrow import write_table
-from data_schemas.curated import GRADED, QUARANTINE
-from data_schemas.graded import Band, GradedProblem, band_of
 from data_schemas.machine_settings import RolloutKind
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.rollouts import Rollout
-from data_schemas.samples import RESPONSES, ResponseTokens
+from data_schemas.rows import (
+    GRADED,
+    QUARANTINE,
+    RESPONSES,
+    Band,
+    GradedProblem,
+    Outcome,
+    Problem,
+    Quarantined,
+    ResponseTokens,
+    Verdict,
+    band_of,
+)
 from data_schemas.settings import GradingSettings
-from data_schemas.verdicts import Verdict
-from tasks.curation.cleaning.verification import Score
+from tasks.curation.cleaning.annotation import Score
 from tasks.curation.items import Item, refuse
 from tasks.curation.mixture import draw
 from tasks.engines.chat import render_prompts

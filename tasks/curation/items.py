@@ -7,9 +7,7 @@ prompts are therefore detected on the text of the row itself: `Item.content`.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import ItemKind, Outcome, Quarantined
+from data_schemas.rows import Demonstration, ItemKind, Outcome, Problem, Quarantined
 from tasks.store.files import sha256_bytes
 
 DETAIL_CHARACTERS = 300

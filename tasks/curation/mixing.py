@@ -23,20 +23,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.curated import DEMONSTRATIONS, FACETS, HELD_OUT, PROBLEMS, QUARANTINE
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.mixed import ASIDE, REPLAYED, Aside, Mixed
-from data_schemas.mixed import REPORT as MIX_REPORT
-from data_schemas.prompts import SLICE, Domain, Problem
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import (
+    ASIDE,
+    DEMONSTRATIONS,
+    FACETS,
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    REPLAYED,
+    SLICE,
+    Aside,
+    Demonstration,
+    Domain,
+    Mixed,
+    Parent,
+    Problem,
+    Quarantined,
+)
+from data_schemas.rows import REPORT as MIX_REPORT
 from data_schemas.settings import CurationSettings
 from tasks.curation.contamination import as_items, decontaminate
 from tasks.curation.curate import REPORT
 from tasks.curation.items import Item, ticket
 from tasks.curation.mixture import draw
 from tasks.formats.content import content_key, content_keys
+from tasks.formats.decisions import LIST_FILE, read_list
 from tasks.formats.known import read_known, rows_of_files
-from tasks.formats.withdrawn import LIST_FILE, read_list
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 
 OLD_SHARE = 0.25

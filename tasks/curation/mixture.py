@@ -7,7 +7,7 @@ changes the draw.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from data_schemas.prompts import Domain, Problem
+from data_schemas.rows import Domain, Problem
 from tasks.curation.items import ticket
 
 

@@ -7,8 +7,7 @@ import shutil
 from pathlib import Path
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.curated import DECISIONS, HELD_OUT, PROBLEMS, ROWS
-from data_schemas.prompts import Problem
+from data_schemas.rows import DECISIONS, HELD_OUT, PROBLEMS, ROWS, Problem
 from data_schemas.settings import GradingSettings
 from tasks.curation.mixture import draw
 from tasks.errors import DataError

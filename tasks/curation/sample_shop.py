@@ -12,8 +12,7 @@ import random
 from itertools import islice
 from pathlib import Path
 
-from data_schemas.demonstrations import MERGED, Parent
-from data_schemas.prompts import Domain, Role
+from data_schemas.rows import MERGED, Domain, Parent, Role
 from tasks.curation.marketplace.shop import POLICY, Case, draw_cases
 from tasks.store.files import write_bytes
 

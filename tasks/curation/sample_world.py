@@ -23,8 +23,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
-from data_schemas.demonstrations import MERGED, Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import MERGED, Demonstration, Domain, Message, Parent, Problem, Role
 from tasks.curation.marketplace.drawing import DRAWERS, draw_items
 from tasks.curation.marketplace.items import Item
 from tasks.store.files import canonical_json, write_bytes

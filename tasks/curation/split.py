@@ -8,8 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Outcome, Quarantined
+from data_schemas.rows import Outcome, Problem, Quarantined
 from tasks.curation.dedup import deduplicate
 from tasks.curation.items import Item, Sieved, refuse, ticket
 

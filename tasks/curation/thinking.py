@@ -8,8 +8,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain
+from data_schemas.rows import Demonstration, Domain, Parent
 from tasks.errors import DataError
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 

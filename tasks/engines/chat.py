@@ -1,9 +1,4 @@
-"""Chat turns to tokens and response tokens back to text, with the model's own template.
-
-SFT, grading, RL and evaluation all render here, so that a prompt has the same tokens
-wherever it is used. A response is tokenised on its own and appended: the prompt part
-of a demonstration is therefore exactly the prompt that RL uses.
-"""
+"""Chat turns to tokens and response tokens back to text, with the model's own template."""
 
 import json
 from collections.abc import Sequence
@@ -14,9 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from data_schemas.prompts import Message, Role
+from data_schemas.rows import Message, Role
 from tasks.errors import SettingsError
 from tasks.models.architectures import end_ids, register_architecture
+
+# Chat turns to tokens and response tokens back to text, with the model's own template.
+#
+# SFT, grading, RL and evaluation all render here, so that a prompt has the same tokens
+# wherever it is used. A response is tokenised on its own and appended: the prompt part
+# of a demonstration is therefore exactly the prompt that RL uses.
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
@@ -233,3 +234,27 @@ def response_text(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> 
     while ids and ids[-1] in (*ends_of(tokenizer), tokenizer.pad_token_id):
         ids.pop()
     return str(tokenizer.decode(ids, skip_special_tokens=False))
+
+
+# Stop strings: text that ends a response as soon as the response contains it.
+
+
+class StopStrings:
+    """Looks for stop strings at the end of responses that grow token by token.
+
+    Special tokens are part of the text, as in the text that verifiers read.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, stop: Sequence[str]) -> None:
+        self._tokenizer = tokenizer
+        self._stop = stop
+        self.tail = 1 + max((len(text.encode()) for text in stop), default=0)
+        """Tokens in which a stop string just completed must lie: every token has at least one byte,
+        and a tokenizer may strip a space from the first token it decodes."""
+
+    def found(self, tails: list[list[int]]) -> list[bool]:
+        """Whether the last `tail` tokens of each response contain a stop string."""
+        texts = self._tokenizer.batch_decode(
+            tails, skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
+        return [any(stop in text for stop in self._stop) for text in texts]

@@ -5,13 +5,12 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 
-from data_schemas.lora_settings import TrainingEngines
-from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
+from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind, TrainingEngines
 from data_schemas.rl_settings import EngineSettings
 from tasks.engines.driver import refuse_unusable_gpu
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
-from tasks.engines.lora.rollout import AdapterRollout
+from tasks.engines.lora import AdapterRollout
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.request_queue import QueueingEngine
 from tasks.engines.support import (
@@ -24,7 +23,7 @@ from tasks.engines.support import (
     require_trainer,
 )
 from tasks.engines.team.controller import current
-from tasks.engines.team.rank_info import replicas
+from tasks.engines.team.member import replicas
 from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.trainer import TeamTrainer
 from tasks.errors import SettingsError
@@ -223,7 +222,7 @@ def _trainer_here(
                 lora_rank=_lora_rank(engines),
             )
         case TrainerKind.MEGATRON:
-            from tasks.engines.trainer_megatron.warning_filters import silence
+            from tasks.engines.trainer_megatron.parallel import silence
 
             silence()  # on import it warns about everything a CPU lacks
             from tasks.engines.trainer_megatron.trainer import MegatronTrainer

@@ -20,8 +20,8 @@ import click
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.machine_settings import MachineSettings
-from data_schemas.prompts import Message, Role
 from data_schemas.rollouts import Rollout, StopReason
+from data_schemas.rows import Message, Role
 from tasks.engines.chat import load_tokenizer, render_prompt, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.engines.select import open_rollout

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.prompts import Problem
 from data_schemas.rollouts import StopReason
+from data_schemas.rows import Problem, Verdict
 from data_schemas.settings import EvaluationSettings
-from data_schemas.verdicts import Verdict
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import EngineError

@@ -7,9 +7,8 @@ from string import Formatter
 
 from pydantic import ValidationError
 
-from data_schemas.mapping import SUFFIXES
-from data_schemas.prompts import Message, Problem, Role
-from data_schemas.suite import SUITES_FILE, Suite, SuiteGroup
+from data_schemas.rows import Message, Problem, Role
+from data_schemas.sources import SUFFIXES, SUITES_FILE, Suite, SuiteGroup
 from tasks.errors import DataError, SettingsError
 from tasks.formats.yaml_file import check, parse_yaml
 from tasks.store.files import canonical_json, write_bytes

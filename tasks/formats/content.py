@@ -3,8 +3,7 @@
 import unicodedata
 from collections.abc import Iterable
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Problem
+from data_schemas.rows import Demonstration, Problem
 from tasks.store.files import sha256_bytes
 
 

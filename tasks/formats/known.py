@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import ROWS
-from data_schemas.demonstrations import Demonstration
-from data_schemas.mixed import ASIDE, Aside
-from data_schemas.mixed import REPORT as MIX_REPORT
-from data_schemas.prompts import Problem
-from data_schemas.raw_files import RowPlace
+from data_schemas.rows import ASIDE, ROWS, Aside, Demonstration, Problem
+from data_schemas.rows import REPORT as MIX_REPORT
+from data_schemas.sources import RowPlace
 
 Row = TypeVar("Row", Problem, Demonstration)
 

@@ -4,10 +4,8 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Problem
-from data_schemas.quarantine import ItemKind, Quarantined
 from data_schemas.rl_settings import RLSettings
+from data_schemas.rows import Demonstration, Domain, ItemKind, Parent, Problem, Quarantined
 from tasks.errors import DataError, SettingsError
 
 logger = logging.getLogger(__name__)

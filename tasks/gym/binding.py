@@ -8,8 +8,8 @@ from functools import partial
 
 from data_schemas.rl_settings import JudgeKind, MathsReward, RewardSettings
 from tasks.gym import code_tests
-from tasks.gym.judging import generative_judge, rubric
-from tasks.gym.judging.metering import MeteredJudge
+from tasks.gym.judging import comparisons, rubric
+from tasks.gym.judging.calls import MeteredJudge
 from tasks.gym.judging.opening import open_judge
 from tasks.gym.protocol import Entry, Verifier, own_verifier
 from tasks.gym.table import ENTRIES, PLAIN
@@ -44,10 +44,10 @@ def _bind_judge(judge: MeteredJudge, timeout_s: float) -> dict[str, Entry]:
     patience = QUESTIONS * timeout_s
     return {
         "generative_judge": Entry(
-            generative_judge.verifier(judge),
+            comparisons.verifier(judge),
             patience,
             in_worker=False,
-            verify_group=generative_judge.group_verifier(judge),
+            verify_group=comparisons.group_verifier(judge),
             calls=judge.asked_here,
         ),
         "rubric": Entry(

@@ -22,8 +22,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict, response_fault, scored
+from data_schemas.rows import Problem, Verdict, response_fault, scored
 from tasks.gym.denials import (
     DENIED_WITH,
     EVERY_LANGUAGE,

@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar, cast
 
-from data_schemas.prompts import Problem
 from data_schemas.reports import EchoScore
+from data_schemas.rows import Problem
 from tasks.errors import SettingsError
 from tasks.gym import table
 from tasks.gym.protocol import JUDGED, verifiers_of

@@ -17,8 +17,7 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
 from pydantic import Field
 
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict, abstain, response_fault, scored
+from data_schemas.rows import Problem, Verdict, abstain, response_fault, scored
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.reference_text import normalised
 

@@ -11,9 +11,8 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from data_schemas.prompts import Message, Problem
-from data_schemas.scoring import Finished, Scored
-from data_schemas.verdicts import Verdict, abstain, response_fault, scored
+from data_schemas.rollouts import Finished, Scored
+from data_schemas.rows import Message, Problem, Verdict, abstain, response_fault, scored
 from tasks.errors import EngineError, SettingsError
 from tasks.plugins import attribute, load
 

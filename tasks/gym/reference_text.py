@@ -11,8 +11,7 @@ from collections import Counter
 
 from pydantic import Field
 
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict, abstain, scored
+from data_schemas.rows import Problem, Verdict, abstain, scored
 from tasks.gym.protocol import MAX_ANSWER_CHARACTERS, Gold, verify_answer
 
 MAX_ORDER = 6

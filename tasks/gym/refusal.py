@@ -13,8 +13,7 @@ that are phrased otherwise, by people and by a model.
 
 import re
 
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict, scored
+from data_schemas.rows import Problem, Verdict, scored
 from tasks.gym.protocol import Gold, verify_answer
 
 HEAD = 200

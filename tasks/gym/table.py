@@ -8,15 +8,14 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict
+from data_schemas.rows import Problem, Verdict
 from tasks.errors import SettingsError
 from tasks.gym import choice, code_tests, extraction, reference_text, refusal
 from tasks.gym.environments import shop
 from tasks.gym.environments.outside import play
 from tasks.gym.instructions import rules
-from tasks.gym.judging import generative_judge, rubric
-from tasks.gym.judging.no_judge import NoJudge
+from tasks.gym.judging import comparisons, rubric
+from tasks.gym.judging.protocol import NoJudge
 from tasks.gym.maths import final_answer, rule_answer, verdict
 from tasks.gym.protocol import (
     CONTROL,
@@ -72,7 +71,7 @@ VERIFIERS: Table[Verifier] = Table(
     {
         **PLAIN,
         "rule_rubric": verify_rule_rubric,
-        "generative_judge": generative_judge.verifier(NoJudge()),
+        "generative_judge": comparisons.verifier(NoJudge()),
         "rubric": rubric.verifier(NoJudge(), PLAIN),
     },
     own_verifier,

@@ -4,8 +4,7 @@ Source: self-consistency (arXiv 2203.11171). Answers are equal if their normal f
 1/2 are two answers. Votes are counted for the verifiers of final answers and of choices only.
 """
 
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict
+from data_schemas.rows import Problem, Verdict
 from tasks.gym.maths.locate import lenient
 from tasks.gym.maths.parse import normalised
 from tasks.gym.protocol import answer_part

@@ -7,9 +7,8 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from data_schemas.arrow import read_table
-from data_schemas.prompts import Problem
-from data_schemas.samples import SampleResult
-from tasks.algorithms.comparison import SAMPLES_FILE
+from data_schemas.rows import Problem, SampleResult
+from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.formats.progression import read_evaluation
 from tasks.store.files import sha256_bytes
 

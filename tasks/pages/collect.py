@@ -7,15 +7,13 @@ from pydantic import ValidationError
 
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import AnyRef, CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.curated import HELD_OUT
-from data_schemas.prompts import Problem
 from data_schemas.reports import SKIPPED_FILE, Comparison, GateDecision
+from data_schemas.rows import HELD_OUT, Problem
 from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.errors import DataError, EngineError
 from tasks.formats.progression import read_comparisons, read_progression
 from tasks.pages.before_after import BeforeAfter, before_and_after
-from tasks.pages.inputs import RunInputs
-from tasks.pages.stages import stage_rows
+from tasks.pages.inputs import RunInputs, stage_rows
 from tasks.provenance.lineage.connection import REPAIR
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.origins import object_uri

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jinja2 import Environment, StrictUndefined
 
-from data_schemas.drift import FieldDrift, Night
+from data_schemas.reports import FieldDrift, Night
 from tasks.formats.script_data import visible
 from tasks.pages import figures, wording
 from tasks.pages.sections import Chart

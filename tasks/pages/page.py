@@ -11,23 +11,27 @@ from data_schemas.reports import Comparison, EvaluationReport
 from tasks.formats.script_data import visible
 from tasks.pages import figures, wording
 from tasks.pages.before_after import BeforeAfter
-from tasks.pages.early_samples import TuningSamples, tuning_samples
-from tasks.pages.funnel import FunnelLine, funnel_lines, funnel_note, read_curation
 from tasks.pages.inputs import RunInputs, suite
 from tasks.pages.navigation import with_navigation
 from tasks.pages.sections import (
     Chart,
+    FunnelLine,
     RuleLine,
     SettingsGroup,
     StageLine,
     SuiteTable,
+    TuningSamples,
+    funnel_lines,
+    funnel_note,
     phase_charts,
     progression_charts,
+    read_curation,
     rule_lines,
     settings_groups,
     stage_lines,
     suite_table,
     tuning_charts,
+    tuning_samples,
 )
 from tasks.pages.template import PAGE
 from tasks.platform.page_style import STYLE

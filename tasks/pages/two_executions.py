@@ -15,10 +15,9 @@ from jinja2 import Environment, StrictUndefined
 
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import StoreRef
-from data_schemas.curated import HELD_OUT
 from data_schemas.faults import did_you_mean
-from data_schemas.prompts import Problem
 from data_schemas.reports import EvaluationReport
+from data_schemas.rows import HELD_OUT, Problem
 from data_schemas.statements import Input, Output, Statement
 from tasks.errors import SettingsError
 from tasks.formats.progression import read_progression
@@ -27,8 +26,7 @@ from tasks.pages import wording
 from tasks.pages.before_after import BeforeAfter, before_and_after
 from tasks.pages.collect import CANDIDATE, COMPARED
 from tasks.pages.executions import write_index
-from tasks.pages.explanation import flat, shown
-from tasks.pages.inputs import suite
+from tasks.pages.inputs import flat, shown, suite
 from tasks.pages.navigation import INDEX, TO_INDEX, with_navigation
 from tasks.pages.sections import SuiteTable, suite_table
 from tasks.pages.template import MACROS

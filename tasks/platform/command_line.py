@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import click
 
-from data_schemas.group import LARGEST
+from data_schemas.machine_settings import LARGEST
 from tasks.errors import PipelineError, SettingsError
 from tasks.platform.environment import WRONG_INPUT
 

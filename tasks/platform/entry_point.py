@@ -40,7 +40,7 @@ from rich_click.rich_help_configuration import OptionHelpSectionType
 
 from data_schemas import presets
 from data_schemas.faults import explain
-from data_schemas.group import Settings
+from data_schemas.machine_settings import Settings
 from tasks.errors import SettingsError
 from tasks.platform import command_line
 from tasks.platform.resources import LABELS, NOTIFY, REGISTRATION, STAGES

@@ -21,7 +21,7 @@ from flytekit.models.types import LiteralType
 from pydantic import BaseModel
 
 from data_schemas.artifacts import StoreRef
-from data_schemas.group import Settings
+from data_schemas.machine_settings import Settings
 from tasks.store.files import canonical_json, sha256_bytes
 
 MESSAGEPACK = "msgpack"

@@ -33,7 +33,7 @@ from flytekit.types.error import FlyteError
 from kubernetes.client import V1Container, V1PodSpec
 
 from tasks.errors import SettingsError
-from tasks.platform import literals, pod_log, temporary
+from tasks.platform import literals, progress, temporary
 from tasks.platform.cache_version import code_digest
 from tasks.platform.resources import (
     IMAGES,
@@ -57,7 +57,7 @@ PRIMARY = "primary"
 
 # Importing flytekit creates temporary folders.
 temporary.tidy()
-pod_log.configure()
+progress.configure()
 literals.register()
 
 

@@ -8,7 +8,7 @@ import random
 from collections.abc import Mapping
 from itertools import islice, pairwise
 
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from tasks.curation.marketplace.drawing import DRAWERS, draw_items
 from tasks.curation.marketplace.items import Item
 from tasks.errors import SettingsError

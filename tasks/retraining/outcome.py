@@ -1,12 +1,70 @@
-"""How a retraining ends: what becomes of its files, and the sentence that says so."""
+"""How a retraining ends, from the released model to the sentence that says so."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from data_schemas.artifacts import CheckpointRef, DatasetRef
 from data_schemas.intake import Decision, FileStatus, InboxFile, Outcome
-from data_schemas.ledger import TRAINED, LedgerRow
+from data_schemas.rollouts import TRAINED, LedgerRow
 from data_schemas.settings import RetrainSettings
+from data_schemas.statements import Statement
+from tasks.errors import DataError
+from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.registry import RELEASED
+from tasks.provenance.lineage.statements import chain
 from tasks.retraining.processed import MAX_REFUSALS
+
+# The released model, and the data it was trained and evaluated on.
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedModel:
+    """The start of a retraining."""
+
+    statement: str
+    model: CheckpointRef
+    """The checkpoint that was released, without card and manifest."""
+    curated: tuple[DatasetRef, ...]
+    """Everything curated on the way to it, oldest first; then what nights mixed of it."""
+    held_out: DatasetRef
+    """The set that contains its whole held-out set: of its last mixture, else of curation."""
+
+
+def find_released(name: str, tracking_uri: str, store: str) -> ReleasedModel:
+    """Follow the alias `released` into the store.
+
+    Raises:
+        SettingsError: nothing was released under that name.
+        DataError: what was released has no chain in this store.
+        EngineError: MLflow does not answer.
+    """
+    version = Lookup(tracking_uri).version(f"models:/{name}@{RELEASED}")
+    about = f"models:/{name}@{RELEASED} (version {version.number})"
+    root = version.tags.get("statement", "")
+    if not root:
+        raise DataError(f"{about} names no statement; it was not registered by this pipeline")
+    statements = chain(store, [root])
+    candidates = [item for item in statements[root].inputs if item.role == "candidate"]
+    curated = _outputs(statements, "curate")
+    if not candidates or not curated:
+        raise DataError(f"{about}: its chain holds no candidate or no curated rows. Run the audit.")
+    newest = candidates[0]
+    model = CheckpointRef(uri=newest.uri, digest=newest.digest, statement=newest.statement)
+    mixed = _outputs(statements, "mix")
+    held_out = [*curated[:1], *mixed][-1]
+    return ReleasedModel(statement=root, model=model, curated=(*curated, *mixed), held_out=held_out)
+
+
+def _outputs(statements: dict[str, Statement], stage: str) -> tuple[DatasetRef, ...]:
+    return tuple(
+        DatasetRef(uri=output.uri, digest=output.digest, statement=digest)
+        for digest, statement in statements.items()
+        if statement.stage == stage
+        for output in statement.outputs
+    )
+
+
+# How a retraining ends: what becomes of its files, and the sentence that says so.
 
 
 @dataclass(frozen=True, slots=True)

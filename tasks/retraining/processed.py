@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pydantic import ValidationError
 
 from data_schemas.intake import FileStatus, InboxFile, Processed, ProcessedFile, Ruled
-from data_schemas.mapping import ColumnMapping
+from data_schemas.sources import ColumnMapping
 from tasks.errors import DataError
 from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.store.files import canonical_json, sha256_bytes

@@ -13,16 +13,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import DEMONSTRATIONS, PROBLEMS, QUARANTINE, ROWS
-from data_schemas.demonstrations import Demonstration
 from data_schemas.intake import InboxFile
-from data_schemas.prompts import Facet, Problem
-from data_schemas.quarantine import Outcome, Quarantined
-from data_schemas.raw_files import RowPlace
+from data_schemas.rows import (
+    DEMONSTRATIONS,
+    PROBLEMS,
+    QUARANTINE,
+    ROWS,
+    Demonstration,
+    Facet,
+    Outcome,
+    Problem,
+    Quarantined,
+)
+from data_schemas.sources import RowPlace
 from tasks.curation.adapters.general import COMPARISON
 from tasks.formats.content import content_key
 from tasks.formats.known import rows_of_files
-from tasks.retraining import drift
+from tasks.retraining import worth
 
 MAX_UNUSABLE = 0.5
 """Share of the rows of a file that are quarantined and give nothing else."""
@@ -134,7 +141,7 @@ def strangers(
     others = {file.sha256 for file in files} - {file.sha256 for file in asking}
     if len(without(curated, digests(files, held))) < min_rows:
         return {}
-    change = drift.measure(known, without(curated, others), facets)
+    change = worth.measure(known, without(curated, others), facets)
     foreign = [field for field in change.fields if field.is_foreign]
     if not foreign:
         return {}

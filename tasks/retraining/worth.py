@@ -1,16 +1,182 @@
-"""Decide whether new files are worth grading and worth training on, the cheap check first.
+"""Decide whether new files are worth grading and worth training on, the cheap check first."""
 
-Every decision is a pure function of counts, and its reason contains that of the one before.
-"""
-
+import json
+import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from data_schemas.demonstrations import MERGED
-from data_schemas.drift import Drift
+import numpy as np
+
 from data_schemas.intake import Counted, Decision, Intake, Outcome, Teaching
-from data_schemas.mixed import Mixed
+from data_schemas.reports import Drift, FieldDrift, Share
+from data_schemas.rows import MERGED, Domain, Facet, Mixed, Problem
 from data_schemas.settings import RetrainSettings
 from tasks.formats.readiness import MIN_DEMONSTRATIONS
+
+# How the problems of new files differ from those the released model knows.
+#
+# Measured per field by the population stability index (PSI), the sum over the values of (new -
+# known) * ln(new / known) of their shares. By convention (Siddiqi 2006) a distribution is stable
+# below 0.1 and has changed clearly above 0.25. A few rows have a PSI of that size by chance: what
+# one of twenty samples of the known distribution exceeds is not called drift.
+#
+# Besides, the share of new rows whose value no known row has. Of a field with many values, such as
+# brands, some are always unknown: the share of values that occur once among the known rows is what
+# another row without drift is expected to add (Good 1953), and it is subtracted.
+#
+# Fields are domain, language, verifier, the label of choices, the number of words, and what
+# sources say besides: category, brand, price ... (`Facet`). A field that one side lacks is not
+# compared.
+
+CONFIDENCE = 0.95
+NUM_SAMPLES = 500
+NUM_BINS = 10
+"""Of a number: deciles of the known problems."""
+Column = list[str] | list[float]
+MIN_SHARE = 0.01
+"""Values rarer than this are not listed as new or vanished."""
+MAX_SHOWN = 12
+"""Values of a field on the page, the most frequent."""
+NUM_EXAMPLES = 5
+_WORD = re.compile(r"\w+")
+
+
+def measure(
+    known: Sequence[Problem], new: Sequence[Problem], facets: Sequence[Facet] = ()
+) -> Drift:
+    """Compare the problems of new files with the known ones; both may be empty.
+
+    Args:
+        known: of the released model.
+        new: curated from the new files.
+        facets: of both.
+    """
+    before, after = (_columns(problems, facets) for problems in (known, new))
+    fields = [_compare(name, before[name], after[name]) for name in before if name in after]
+    words = {word for problem in known for word in _words(problem)}
+    spoken_words = [_words(problem) for problem in new]
+    unknown = [sum(word not in words for word in spoken) for spoken in spoken_words]
+    ranked = sorted(zip(unknown, new, strict=True), key=lambda pair: (-pair[0], pair[1].id))
+    return Drift(
+        known=len(known),
+        new=len(new),
+        fields=tuple(fields),
+        unknown_words=sum(unknown) / max(1, sum(map(len, spoken_words))),
+        examples=tuple(problem.prompt_text for _, problem in ranked[:NUM_EXAMPLES]),
+    )
+
+
+def stability_index(known: Sequence[float], new: Sequence[float]) -> float:
+    """Return the PSI of two lists of counts by value; an empty value counts as half a row."""
+    expected, observed = (np.maximum(np.asarray(counts, float), 0.5) for counts in (known, new))
+    expected, observed = expected / expected.sum(), observed / observed.sum()
+    return float(((observed - expected) * np.log(observed / expected)).sum())
+
+
+def unknown_share(known: Column, new: Column) -> float:
+    """Return the share of new values that no known row has, beyond what rows without drift have.
+
+    Numbers are unknown outside of the known range.
+    """
+    old, fresh = np.asarray(known), np.asarray(new)
+    if old.dtype.kind == fresh.dtype.kind == "f":
+        return float(np.mean((fresh < old.min()) | (fresh > old.max())))
+    counts = Counter(map(str, known))
+    once = sum(count == 1 for count in counts.values())
+    unknown = sum(str(value) not in counts for value in new)
+    return max(0.0, unknown / len(new) - once / len(known))
+
+
+def _columns(problems: Sequence[Problem], facets: Sequence[Facet]) -> dict[str, Column]:
+    """Make one column per field, without missing values and empty columns."""
+    labels = [_label(problem) for problem in problems]
+    columns: dict[str, Column] = {
+        "domain": [problem.domain.value for problem in problems],
+        "language": [problem.language for problem in problems],
+        "verifier": [problem.verifier for problem in problems],
+        "label": [label for label in labels if label is not None],
+        "words": [float(len(_words(problem))) for problem in problems],
+    }
+    ids = {problem.id for problem in problems}
+    said: dict[str, list[str]] = defaultdict(list)
+    for facet in facets:
+        if facet.problem in ids:
+            said[facet.name].append(facet.value)
+    columns |= {name: _numbers(said[name]) or said[name] for name in said if name not in columns}
+    return {name: column for name, column in columns.items() if column}
+
+
+def _numbers(texts: Sequence[str]) -> list[float]:
+    """Read a column of numbers; empty if one of them is no finite number."""
+    try:
+        numbers = [float(text) for text in texts]
+    except ValueError:
+        return []
+    return numbers if np.isfinite(numbers).all() else []
+
+
+def _compare(name: str, known: Column, new: Column) -> FieldDrift:
+    """Compare one field; as numbers if both sides are."""
+    old, fresh = np.asarray(known), np.asarray(new)
+    is_number = old.dtype.kind == fresh.dtype.kind == "f"
+    bins: list[str] = []
+    if is_number:
+        inner = np.unique(np.quantile(old, np.linspace(0.0, 1.0, NUM_BINS + 1)[1:-1]))
+        bins = [f"below {inner[0]:g}", *(f"from {edge:g}" for edge in inner)]
+        old, fresh = (np.asarray(bins)[np.digitize(side, inner)] for side in (old, fresh))
+    before, after = (Counter(side.astype(str).tolist()) for side in (old, fresh))
+    names = bins or sorted(before | after)
+    expected, observed = ([side[value] for value in names] for side in (before, after))
+    pooled = np.add(expected, observed) / (len(known) + len(new))
+    samples = np.random.default_rng(0).multinomial(len(new), pooled, NUM_SAMPLES)
+    by_chance = [stability_index(expected, sample.tolist()) for sample in samples]
+    values = bins or sorted(names, key=lambda value: -max(_shares(value, before, after)))
+    return FieldDrift(
+        field=name,
+        psi=stability_index(expected, observed),
+        chance=float(np.quantile(by_chance, CONFIDENCE)),
+        unknown=unknown_share(known, new),
+        new=() if is_number else _only(after, before),
+        vanished=() if is_number else _only(before, after),
+        shares=tuple(
+            Share(value=value, known=share[0], new=share[1])
+            for value in values[:MAX_SHOWN]
+            for share in [_shares(value, before, after)]
+        ),
+    )
+
+
+def _shares(value: str, before: Mapping[str, int], after: Mapping[str, int]) -> tuple[float, float]:
+    return (
+        before.get(value, 0) / sum(before.values()),
+        after.get(value, 0) / sum(after.values()),
+    )
+
+
+def _only(here: Counter[str], there: Counter[str]) -> tuple[str, ...]:
+    """Values of one side that are not rare there, most frequent first."""
+    return tuple(
+        value
+        for value, count in here.most_common()
+        if value not in there and count >= MIN_SHARE * here.total()
+    )
+
+
+def _label(problem: Problem) -> str | None:
+    """The right answer of a choice, such as the category of a product."""
+    if problem.domain is not Domain.CHOICE:
+        return None
+    correct = json.loads(problem.answer).get("correct")
+    return str(correct[0]) if correct else None
+
+
+def _words(problem: Problem) -> list[str]:
+    return _WORD.findall(problem.prompt_text.casefold())
+
+
+# Decide whether new files are worth grading and worth training on, the cheap check first.
+#
+# Every decision is a pure function of counts, and its reason contains that of the one before.
 
 
 def decide_reading(intake: Intake, waiting: int) -> Decision:

@@ -17,10 +17,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from data_schemas.ledger import GroupOutcome
-from data_schemas.prompts import Domain, Message
 from data_schemas.rl_settings import ErrorRates, MathsReward, RLSettings, RouterReplay
-from data_schemas.rollouts import ScoredRollout
+from data_schemas.rollouts import GroupOutcome, ScoredRollout
+from data_schemas.rows import Domain, Message
 from tasks.algorithms.advantages import estimate, signed_scores
 from tasks.algorithms.kept_sets import kept_behind
 from tasks.algorithms.noisy_verdicts import corrected_rewards

@@ -18,13 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.agent_turns import AgentTurn, account_of
-from data_schemas.ledger import GroupOutcome
 from data_schemas.machine_settings import Reuse
-from data_schemas.prompts import Domain, Problem
 from data_schemas.rl_settings import RLSettings, RouterReplay
-from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
-from data_schemas.scoring import Finished, Scored
+from data_schemas.rollouts import (
+    AgentTurn,
+    Finished,
+    GroupOutcome,
+    Rollout,
+    RolloutGroup,
+    Scored,
+    ScoredRollout,
+    account_of,
+)
+from data_schemas.rows import Domain, Problem
 from tasks.algorithms.kept_sets import check_kept
 from tasks.algorithms.mixture import robust_shares
 from tasks.algorithms.noisy_verdicts import corrected_pass_rate

@@ -11,8 +11,8 @@ from itertools import groupby
 
 from rich.table import Table
 
-from data_schemas.graded import GradedProblem
-from data_schemas.ledger import AgentLedgerRow, GroupOutcome, LedgerRow
+from data_schemas.rollouts import AgentLedgerRow, GroupOutcome, LedgerRow
+from data_schemas.rows import GradedProblem
 from tasks.algorithms.zero_variance import (
     discounted_beta,
     ranking_quality,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_schemas.machine_settings import Precision
-from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.reports import Decision, GateRecord
 from data_schemas.rl_settings import Correction, MismatchSettings, OldPolicy
 from tasks.engines.protocols import RolloutEngine, TokenBatch, Trainer
 from tasks.errors import EngineError

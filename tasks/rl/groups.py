@@ -20,12 +20,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from data_schemas.agent_turns import AgentTurn
-from data_schemas.ledger import GroupOutcome
-from data_schemas.prompts import Problem
 from data_schemas.rl_settings import ErrorRates, RLSettings
-from data_schemas.rollouts import Rollout, RolloutGroup, RouterTrace, StopReason
-from data_schemas.verdicts import SCORE_TOLERANCE
+from data_schemas.rollouts import (
+    AgentTurn,
+    GroupOutcome,
+    Rollout,
+    RolloutGroup,
+    RouterTrace,
+    StopReason,
+)
+from data_schemas.rows import SCORE_TOLERANCE, Problem
 from tasks.algorithms.advantages import has_variance
 from tasks.algorithms.kept_sets import join_kept
 from tasks.algorithms.zero_variance import noise_range

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from data_schemas.prompts import Domain, Problem
 from data_schemas.rl_settings import RLSettings
+from data_schemas.rows import Domain, Problem
 from tasks.rl.prompts import CurriculumPosition, History, PromptRecord
 from tasks.store.files import canonical_json, write_bytes
 

@@ -9,23 +9,25 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from data_schemas.agent_turns import AgentTurn
-from data_schemas.ledger import (
+from data_schemas.rollouts import (
     TRAINED,
     AgentLedgerRow,
+    AgentTurn,
     GroupOutcome,
+    KeptSets,
     LedgerRow,
     PromptCost,
+    Rollout,
+    StopReason,
     TokenUse,
 )
-from data_schemas.prompts import Domain, Problem
-from data_schemas.rollouts import KeptSets, Rollout, StopReason
+from data_schemas.rows import Domain, Problem
 from tasks.algorithms.length_bias import length_bias
 from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
 from tasks.algorithms.routing import disagreement, missing_rows
 from tasks.algorithms.token_uses import token_uses
 from tasks.engines.protocols import TokenScores
-from tasks.gym.judging.bias import judge_bias
+from tasks.gym.judging.comparisons import judge_bias
 from tasks.gym.protocol import JUDGED
 from tasks.rl.batch import StepBatch
 from tasks.rl.collector import Collected, InFlight, Skipped

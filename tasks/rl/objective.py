@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from data_schemas.ledger import TokenUse
-from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.reports import Decision, GateRecord
 from data_schemas.rl_settings import Correction, LossSettings, MismatchSettings, RLSettings
-from tasks.algorithms.corrections import correction_weights, is_stale
+from data_schemas.rollouts import TokenUse
 from tasks.algorithms.covariance import KL_WEIGHT, covariances, drawn_in_band, largest
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty
 from tasks.algorithms.losses.protocol import Plan, StepTotals
+from tasks.algorithms.mismatch import correction_weights, is_stale
 from tasks.algorithms.token_budget import kept_tokens
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import DataError

@@ -17,13 +17,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.graded import PROBLEMS_FILE, GradedProblem
-from data_schemas.ineffective import without_effect
-from data_schemas.ledger import PromptCost
 from data_schemas.machine_settings import Reuse
-from data_schemas.mismatch import Decision
-from data_schemas.prompts import Domain, Problem
-from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import (
     COSTS_FILE,
     GATES_FILE,
@@ -31,22 +25,30 @@ from data_schemas.reports import (
     PLOTS_FILE,
     STEPS_FILE,
     TIMING_FILE,
+    Decision,
     StepReport,
 )
-from data_schemas.rl_settings import EngineSettings, JudgeKind, RLSettings, RouterReplay
+from data_schemas.rl_settings import (
+    AnyRecipe,
+    EngineSettings,
+    JudgeKind,
+    RLSettings,
+    RouterReplay,
+    without_effect,
+)
+from data_schemas.rollouts import PromptCost
+from data_schemas.rows import PROBLEMS_FILE, Domain, GradedProblem, Problem
 from tasks.algorithms import length_bias
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
-from tasks.engines.lora.canary import check_adapter
-from tasks.engines.lora.factors import describe
-from tasks.engines.lora.peft_files import write_adapter
+from tasks.engines.lora import check_adapter, describe, write_adapter
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import EngineError, Preempted, SettingsError
-from tasks.formats.ledger_file import write_ledger
-from tasks.gym.judging import generative_judge
-from tasks.gym.judging.bias import complaint
+from tasks.formats.progression import write_ledger
+from tasks.gym.judging import comparisons
+from tasks.gym.judging.comparisons import complaint
 from tasks.gym.protocol import Scorer, verifiers_of
 from tasks.models.model_folder import read_config
 from tasks.rl import state, step_snapshot
@@ -131,7 +133,7 @@ def read_problems(graded: Path, judge: JudgeKind = JudgeKind.NONE) -> tuple[Prob
     problems = read_table(graded / PROBLEMS_FILE, GradedProblem)
     if judge is JudgeKind.NONE:
         return tuple(problems)
-    return tuple(map(generative_judge.judged, problems))
+    return tuple(map(comparisons.judged, problems))
 
 
 def verifiers_in_use(phase: Phase) -> frozenset[str]:

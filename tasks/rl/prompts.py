@@ -23,8 +23,7 @@ from functools import cached_property
 from pydantic import BaseModel, ConfigDict
 from scipy.special import expit, logit
 
-from data_schemas.graded import GradedProblem
-from data_schemas.prompts import Domain, Problem
+from data_schemas.rows import Domain, GradedProblem, Problem
 from tasks.algorithms.mixture import MixtureStream
 from tasks.algorithms.zero_variance import (
     moved_log_odds,

@@ -6,7 +6,7 @@
     report     rows, metrics and facts that it adds to the report of the phase
 
 The loop, its state, snapshot and ledger know these Protocols and no recipe. Settings name the
-function that opens one (`data_schemas/recipe.py`); `open_recipe` is the only place that calls it.
+function that opens one (`data_schemas/rl_settings.py`); only `open_recipe` calls it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,10 @@ from typing import Protocol, cast
 import torch
 from pydantic import JsonValue
 
-from data_schemas.agent_turns import AgentTurn
-from data_schemas.prompts import Domain, Message, Problem
-from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import Plot
-from data_schemas.rl_settings import RLSettings
+from data_schemas.rl_settings import AnyRecipe, RLSettings
+from data_schemas.rollouts import AgentTurn
+from data_schemas.rows import Domain, Message, Problem
 from tasks.algorithms.distillation import Blend
 from tasks.errors import SettingsError
 from tasks.plugins import attribute, digest_of

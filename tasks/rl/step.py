@@ -15,14 +15,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from data_schemas.mismatch import Decision
-from data_schemas.prompts import Domain
-from data_schemas.reports import StepReport, StepTiming
+from data_schemas.reports import Decision, StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings, RouterReplay
+from data_schemas.rows import Domain
 from tasks.algorithms.distillation import Lesson
 from tasks.algorithms.losses.surrogate import Plan
 from tasks.algorithms.schedules import warmup_constant
-from tasks.engines.loss_calls import RecordingLoss
+from tasks.engines.partial_batch import RecordingLoss
 from tasks.engines.protocols import RolloutEngine, TokenBatch, TokenScores, Trainer
 from tasks.engines.weight_sync import Outgoing
 from tasks.errors import EngineError

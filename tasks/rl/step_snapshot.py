@@ -23,13 +23,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from data_schemas.mismatch import GateRecord
-from data_schemas.prompts import Problem
+from data_schemas.reports import GateRecord
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout
+from data_schemas.rows import Problem
 from tasks.algorithms.distillation import Blend, Lesson
 from tasks.algorithms.losses.surrogate import Plan
-from tasks.engines.loss_calls import ROW, LossCall
+from tasks.engines.partial_batch import ROW, LossCall
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import DataError
 from tasks.rl import codec, state

@@ -16,11 +16,9 @@ from dataclasses import replace
 
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.agent_turns import SOLVER, AgentTurn
-from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RLSettings
-from data_schemas.scoring import Scored
-from data_schemas.verdicts import abstain
+from data_schemas.rollouts import SOLVER, AgentTurn, Scored
+from data_schemas.rows import Problem, abstain
 from tasks.engines.chat import render_prompt
 from tasks.errors import SettingsError
 from tasks.rl.groups import PARENT_ABSTAINED, CollectedGroup, OpenGroup, scores_vary

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.rollouts import Rollout, ScoredRollout
-from tasks.pages.live.page import render
-from tasks.pages.live.records import GroupView, Responses, ResponseView, StepView
+from tasks.pages.live import GroupView, Responses, ResponseView, StepView, render
 from tasks.rl import state, step_snapshot
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.step_snapshot import StepSnapshot

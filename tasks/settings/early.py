@@ -12,10 +12,9 @@ from pathlib import Path
 from data_schemas import presets
 from data_schemas.artifacts import is_address
 from data_schemas.machine_settings import MachineSettings, RolloutKind
-from data_schemas.public_sets import BENCHMARKS
-from data_schemas.references import is_reference
-from data_schemas.rl_settings import AdvantageKind, JudgeKind, PolicyLoss, RLSettings
+from data_schemas.rl_settings import AdvantageKind, JudgeKind, PolicyLoss, RLSettings, is_reference
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
+from data_schemas.sources import BENCHMARKS
 from tasks.curation.ingest import check_sources
 from tasks.engines.support import require
 from tasks.errors import SettingsError

@@ -18,8 +18,7 @@ from rich.table import Table
 
 from data_schemas import presets
 from data_schemas.faults import did_you_mean
-from data_schemas.references import Pluggable
-from data_schemas.rl_settings import AdvantageKind, PolicyLoss
+from data_schemas.rl_settings import AdvantageKind, Pluggable, PolicyLoss
 from tasks.errors import SettingsError
 from tasks.platform.command_line import run
 

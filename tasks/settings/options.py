@@ -8,8 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from data_schemas.artifacts import is_address
 from data_schemas.faults import explain
-from data_schemas.lora_settings import TrainingEngines
-from data_schemas.machine_settings import MachineSettings
+from data_schemas.machine_settings import MachineSettings, TrainingEngines
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.settings import PipelineSettings, ReleaseSettings, RetrainSettings
 from tasks.algorithms import advantages

@@ -7,16 +7,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from data_schemas.audits import AuditReport
+from data_schemas.statements import AuditReport
 from tasks.errors import EngineError, SettingsError, TamperError
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
 from tasks.provenance.audit.papers import PAPERS, paper
-from tasks.provenance.audit.picture import picture_html
 from tasks.provenance.audit.target import store_of
-from tasks.provenance.audit.text import chain_text, verdict
+from tasks.provenance.audit.text import chain_text, picture_html, verdict
 from tasks.provenance.audit.walk import audit as walk_back
-from tasks.provenance.lineage.history import record_audit
+from tasks.provenance.lineage.finished import record_audit
 from tasks.provenance.lineage.lookup import parse_model_uri
 from tasks.provenance.lineage.signatures.keys import read_public_keys
 from tasks.provenance.lineage.signatures.time_stamps import read_authorities

@@ -5,11 +5,10 @@ from pathlib import Path
 from rich.console import Console
 
 from tasks.capacity import plan as plans
-from tasks.capacity.simulation.lengths import read_source
-from tasks.capacity.simulation.page import render, step_table
-from tasks.capacity.simulation.policies import compare, variants
+from tasks.capacity.plan import HEADROOM, budget_table, describe_fit
+from tasks.capacity.simulation.page import compare, render, step_table, variants
 from tasks.capacity.simulation.rates import Efficiency
-from tasks.capacity.table import HEADROOM, budget_table, describe_fit
+from tasks.capacity.simulation.steps import read_source
 from tasks.errors import CapacityError
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell

@@ -8,21 +8,29 @@ from pathlib import Path
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, GradedRef, RawRef, StoreRef
-from data_schemas.curated import DEMONSTRATIONS, GRADED, HELD_OUT, PROBLEMS, QUARANTINE
-from data_schemas.demonstrations import MERGED, Demonstration, Parent
-from data_schemas.graded import GradedProblem
 from data_schemas.intake import Teaching
-from data_schemas.mixed import Aside
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Quarantined
-from data_schemas.raw_files import Part
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
+from data_schemas.rows import (
+    DEMONSTRATIONS,
+    GRADED,
+    HELD_OUT,
+    MERGED,
+    PROBLEMS,
+    QUARANTINE,
+    Aside,
+    Demonstration,
+    GradedProblem,
+    Parent,
+    Problem,
+    Quarantined,
+)
 from data_schemas.settings import (
     CurationSettings,
     GradingSettings,
     PipelineSettings,
     RetrainSettings,
 )
+from data_schemas.sources import Part
 from tasks.curation import curate as curation
 from tasks.curation import distillation, grading, mixing, questions
 from tasks.curation import ingest as ingestion
@@ -32,8 +40,8 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
 from tasks.formats.readiness import demonstrations_of, fit_phase, is_taught, require_cause
-from tasks.gym.judging.needed import require_judge
 from tasks.gym.judging.opening import open_judge
+from tasks.gym.judging.protocol import require_judge
 from tasks.gym.protocol import verifiers_of
 from tasks.gym.scoring.service import ScoringService
 from tasks.models.architectures import refuse_foreign_code

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from data_schemas.annotations import Decided
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import (
     CandidateRef,
@@ -17,21 +16,20 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.curated import DECISIONS
-from data_schemas.prompts import Problem
 from data_schemas.reports import EvaluationReport
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.samples import SampleResult
+from data_schemas.rows import DECISIONS, Decided, Problem, SampleResult
 from data_schemas.settings import EvaluationSettings
-from tasks.algorithms.comparison import SAMPLES_FILE
+from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.errors import typed
-from tasks.evaluation import against, doubtful, pooling, respondents, runner, solve_rates
+from tasks.evaluation import pooling, respondents, runner
 from tasks.evaluation.agreement import (
     compare_all,
     counts_table,
     facts,
+    find,
     read_graded,
     rows_table,
     select_disputed,
@@ -39,7 +37,7 @@ from tasks.evaluation.agreement import (
 )
 from tasks.evaluation.formats import export as exporting
 from tasks.evaluation.formats import score_logs
-from tasks.evaluation.journal import open_journal
+from tasks.evaluation.runner import open_journal
 from tasks.formats.benchmark_file import read_suites
 from tasks.formats.decisions import FILE as ANNOTATIONS
 from tasks.formats.decisions import write_annotations
@@ -193,7 +191,7 @@ def _compare(
         others = [ref for ref in parents if ref.digest != candidate.digest] or parents
         theirs = [record.read(f"parent/{place}", ref) for place, ref in enumerate(others, start=1)]
         with record.output("progression") as out:
-            facts = against.against_all(settings, ours, theirs, out)
+            facts = pooling.against_all(settings, ours, theirs, out)
         record.facts(facts)
         deck_of_facts("compare", facts)
         return record.ref("progression", ReportRef)
@@ -272,9 +270,9 @@ def export(
                 name = read_evaluation(folder).model.replace("/", "-")
                 exporting.export(folder, by_id, suites, execution.started, out / name)
                 samples[name] = read_table(folder / SAMPLES_FILE, SampleResult)
-            doubts = doubtful.find(by_id, samples, _decided(rows))
+            doubts = find(by_id, samples, _decided(rows))
             write_annotations(out / ANNOTATIONS, doubts)
-            write_rates(out / SOLVE_RATES, solve_rates.measure(by_id, samples))
+            write_rates(out / SOLVE_RATES, pooling.measure(by_id, samples))
         facts = dict(Counter(one.reason for one in doubts))
         record.facts(facts)
         deck_of_facts("export", {"doubtful gold answers": len(doubts), **facts})

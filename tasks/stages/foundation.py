@@ -15,8 +15,8 @@ from data_schemas.artifacts import (
     StoreRef,
     is_address,
 )
-from data_schemas.demonstrations import Parent
-from data_schemas.references import Named
+from data_schemas.rl_settings import Named
+from data_schemas.rows import Parent
 from data_schemas.settings import (
     PipelineSettings,
     PretrainSettings,

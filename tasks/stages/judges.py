@@ -7,10 +7,10 @@ from typing import NamedTuple
 from rich.console import Console
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.judge_study import TrainingPairs
 from data_schemas.settings import SFTSettings
+from data_schemas.study import TrainingPairs
 from tasks.errors import typed
-from tasks.gym.judging.model_judge import ModelJudge
+from tasks.gym.judging.opening import ModelJudge
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
@@ -18,7 +18,7 @@ from tasks.provenance.lineage.stage import stage
 from tasks.store import location
 from tasks.training.judge import collection, report
 from tasks.training.judge.measurement import measure
-from tasks.training.judge.training_pairs import changed_pairs
+from tasks.training.judge.pairs import changed_pairs
 
 
 class Collected(NamedTuple):

@@ -8,7 +8,7 @@ from tasks.platform.shell import shell
 from tasks.provenance.lineage import finished
 from tasks.provenance.lineage.stage import stage
 from tasks.store import results
-from tasks.training.merge import checkpoint
+from tasks.training import merge as checkpoint
 
 
 @shell("merge")

@@ -12,7 +12,7 @@ from tasks.platform.shell import shell
 from tasks.settings.early import require_word
 from tasks.store.files import write_bytes
 from tasks.study.mismatch import numerics
-from tasks.study.mismatch.text import gaps_json, gaps_markdown, gaps_tables
+from tasks.study.mismatch.numerics import gaps_json, gaps_markdown, gaps_tables
 from tasks.training.foundation.base import shipped_base
 
 logger = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ import psutil
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.intake import Intake
 from data_schemas.machine_settings import MachineSettings, TrainerKind
+from data_schemas.presets import RECIPES, has_judge, scaled
 from data_schemas.rl_settings import RLSettings
-from data_schemas.scaled import RECIPES, has_judge, scaled
 from data_schemas.settings import PipelineSettings, RetrainSettings
-from tasks.capacity import one_machine
+from tasks.capacity import plan
 from tasks.capacity.model_shape import shape_of
 from tasks.curation.ingest import check_sources
 from tasks.engines.select import require_fit
@@ -30,7 +30,7 @@ from tasks.provenance.lineage.connection import check_tracking_uri, require_acce
 from tasks.provenance.lineage.shipping import begin
 from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.retraining import inbox, outcome, processed, worth
-from tasks.retraining.released import find_released
+from tasks.retraining.outcome import find_released
 from tasks.rl.recipe import open_recipe, pinned_source
 from tasks.settings import early, options
 from tasks.store import location
@@ -138,9 +138,9 @@ def _say_needs(settings: PipelineSettings) -> None:
     except DataError:  # of a family that is read by code of its own
         return
     tokens = max(one.layout.micro_batch_tokens for one in engines)
-    needed = one_machine.needs(shape, tokens)
+    needed = plan.needs(shape, tokens)
     free = psutil.virtual_memory().available, shutil.disk_usage(Path.cwd()).free
-    for line in one_machine.notes(needed, tokens, *free):
+    for line in plan.notes(needed, tokens, *free):
         say(line)
 
 

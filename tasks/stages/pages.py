@@ -9,18 +9,14 @@ from rich.console import Console
 
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.curated import HELD_OUT, ROWS
-from data_schemas.prompts import Problem
-from data_schemas.raw_files import RowPlace
-from data_schemas.samples import SampleResult
+from data_schemas.rows import HELD_OUT, ROWS, Problem, SampleResult
 from data_schemas.settings import EvaluationSettings, PipelineSettings, RetrainSettings
-from tasks.algorithms.comparison import SAMPLES_FILE
-from tasks.formats.night import load_night
-from tasks.formats.progression import read_evaluation
-from tasks.pages import webhook
-from tasks.pages.answers import page as answers
+from data_schemas.sources import RowPlace
+from tasks.algorithms.intervals import SAMPLES_FILE
+from tasks.formats.progression import load_night, read_evaluation
+from tasks.pages import answers, webhook
 from tasks.pages.collect import collect
-from tasks.pages.curation.page import CURATION_PAGE, render_curation
+from tasks.pages.curation import CURATION_PAGE, render_curation
 from tasks.pages.executions import links_of, write_index
 from tasks.pages.inputs import RunInputs
 from tasks.pages.navigation import TO_INDEX, with_navigation
@@ -29,8 +25,7 @@ from tasks.pages.page import write_report
 from tasks.pages.summary import show
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.registration import report_uri
-from tasks.provenance.lineage.shipping import attach_report, workplace
+from tasks.provenance.lineage.shipping import attach_report, report_uri, workplace
 from tasks.provenance.lineage.signatures.pages import write_page
 from tasks.store.objects import localise
 

@@ -16,8 +16,7 @@ from tasks.provenance.lineage.stage import stage, workplace
 from tasks.provenance.lineage.statements import chain
 from tasks.provenance.release import evidence, gate, mismatch
 from tasks.provenance.release import release as releasing
-from tasks.provenance.release.champion import find_champion
-from tasks.provenance.release.promotion import is_current, is_released, turn
+from tasks.provenance.release.promotion import find_champion, is_current, is_released, turn
 
 logger = logging.getLogger(__name__)
 

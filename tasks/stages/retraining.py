@@ -14,9 +14,6 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.curated import GRADED, HELD_OUT, PROBLEMS
-from data_schemas.drift import Night
-from data_schemas.graded import GradedProblem
 from data_schemas.intake import (
     Assessment,
     Decision,
@@ -27,34 +24,24 @@ from data_schemas.intake import (
     Outcome,
     Teaching,
 )
-from data_schemas.mixed import REPLAYED, Mixed
-from data_schemas.mixed import REPORT as MIX_REPORT
-from data_schemas.prompts import Problem
-from data_schemas.reports import LEDGER_FILE
+from data_schemas.reports import LEDGER_FILE, Night
+from data_schemas.rows import GRADED, HELD_OUT, PROBLEMS, REPLAYED, GradedProblem, Mixed, Problem
+from data_schemas.rows import REPORT as MIX_REPORT
 from data_schemas.settings import RetrainSettings
-from tasks.formats import night
+from tasks.formats import progression as night
 from tasks.formats.content import content_keys
 from tasks.formats.known import read_known
-from tasks.formats.ledger_file import read_ledger
+from tasks.formats.progression import read_ledger
 from tasks.formats.readiness import fit_phase
-from tasks.gym.judging.needed import require_judge
+from tasks.gym.judging.protocol import require_judge
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.registry import RELEASED
 from tasks.provenance.lineage.stage import stage, workplace
 from tasks.provenance.lineage.statements import load_statement
-from tasks.retraining import (
-    demo,
-    drift,
-    inbox,
-    intake,
-    outcome,
-    processed,
-    ruling,
-    suspicion,
-    worth,
-)
+from tasks.retraining import demo, inbox, outcome, processed, ruling, suspicion, worth
+from tasks.retraining.inbox import approvals, count, take_in
 from tasks.store.objects import localise
 
 
@@ -126,10 +113,8 @@ def scan_inbox(settings: RetrainSettings, store: StoreRef, execution: Execution)
     with stage("intake", settings, store, execution, code_digest("scan_inbox")) as record:
         with record.output("raw") as out:
             rulings = processed.rulings(done)
-            report, taken, rejected = intake.take_in(
-                settings.inbox, files, listing.left, out, rulings
-            )
-        for approval in intake.approvals(taken, rulings):
+            report, taken, rejected = take_in(settings.inbox, files, listing.left, out, rulings)
+        for approval in approvals(taken, rulings):
             record.read(ruling.ROLE, approval)
         decision = worth.decide_reading(report, processed.waiting(done, listing.files))
         facts = {"listed": len(listing.files), "taken": len(taken), "left": len(report.left)}
@@ -175,10 +160,10 @@ def examine_rows(
     facets = night.facets([folder, *unmixed])
     faulty = suspicion.suspects(folder, seen, listed)
     usable = suspicion.without(folder, suspicion.digests(listed, faulty))
-    change = drift.measure(seen, usable, facets)
+    change = worth.measure(seen, usable, facets)
     suspects = faulty | suspicion.strangers(settings.min_rows, folder, seen, facets, listed, faulty)
     held = suspicion.digests(listed, suspects)
-    counted = intake.count(folder, suspicion.without(folder, held), content_keys(seen))
+    counted = count(folder, suspicion.without(folder, held), content_keys(seen))
     decision = worth.decide_grading(settings, files.reason, counted, change, suspects)
     night.save(store.uri, execution.id, Night(drift=change, refused=night.refusals(folder)))
     facts = {**counted.refused, "drift": change.explain(), "decision": decision.reason}

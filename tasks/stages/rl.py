@@ -12,17 +12,15 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.demonstrations import Parent
-from data_schemas.prompts import Domain
-from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import SKIPPED_FILE
-from data_schemas.rl_settings import RecipePhase, RLSettings
+from data_schemas.rl_settings import AnyRecipe, RecipePhase, RLSettings
+from data_schemas.rows import Domain, Parent
 from tasks.durability.durable import keep_durable
 from tasks.durability.preemption import listen_for_sigterm
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import SettingsError
 from tasks.gym.scoring.service import ScoringService
-from tasks.pages.live.publisher import Publisher, page_name
+from tasks.pages.live import Publisher, page_name
 from tasks.platform import resources, telemetry
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts, deck_while_running

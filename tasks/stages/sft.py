@@ -5,9 +5,8 @@ from typing import NamedTuple
 from data_schemas.addresses import redacted
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.curated import DEMONSTRATIONS
-from data_schemas.demonstrations import MERGED, Demonstration, Parent
 from data_schemas.reports import SKIPPED_FILE
+from data_schemas.rows import DEMONSTRATIONS, MERGED, Demonstration, Parent
 from data_schemas.settings import SFTSettings
 from tasks.durability.durable import keep_durable
 from tasks.durability.preemption import listen_for_sigterm

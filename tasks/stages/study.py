@@ -7,9 +7,8 @@ stopped goes on.
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import Execution, GradedRef, ReportRef, StoreRef
-from data_schemas.graded import GradedProblem
-from data_schemas.noise_study import InjectedNoise
-from data_schemas.study import Cell, Evidence, Measures, Plan
+from data_schemas.rows import GradedProblem
+from data_schemas.study import Cell, Evidence, InjectedNoise, Measures, Plan
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck
 from tasks.platform.shell import fan_out, shell

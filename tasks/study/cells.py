@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from data_schemas.study import EvidenceCell, Measures
 from tasks.algorithms import crossed_bootstrap
 from tasks.algorithms.crossed_bootstrap import Curve
-from tasks.algorithms.estimators import Interval
+from tasks.algorithms.intervals import Interval
 from tasks.errors import DataError
 
 GRID = 4

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
-from data_schemas import presets, shop_presets
+from data_schemas import presets
 from data_schemas.faults import did_you_mean, explain
-from data_schemas.group import merged_over
+from data_schemas.machine_settings import merged_over
 from data_schemas.study import Cell, Plan, Study, Variant
 from tasks.errors import SettingsError
 from tasks.formats.yaml_file import check, parse_yaml
@@ -20,7 +20,7 @@ from tasks.study.runs import Run, find_run
 
 PRESETS: dict[str, BaseModel] = {
     **{name: presets.load(name) for name in presets.names()},
-    "shop": shop_presets.SHOP,
+    "shop": presets.SHOP,
 }
 PARENT = "parent"
 """Key of a settings file that names the preset or file that it changes."""

@@ -27,7 +27,7 @@ from data_schemas.study import Evidence, EvidenceCell
 from tasks.errors import DataError
 from tasks.platform.cache_version import ROOT
 from tasks.platform.command_line import run
-from tasks.platform.tables import markdown_table
+from tasks.platform.progress import markdown_table
 from tasks.store.files import write_bytes
 from tasks.study import evidence_file, report
 

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from data_schemas.graded import GradedProblem
-from data_schemas.noise_study import InjectedNoise
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict, scored
+from data_schemas.rows import GradedProblem, Problem, Verdict, scored
+from data_schemas.study import InjectedNoise
 from tasks.gym.protocol import Gold, check_against_gold
 from tasks.gym.table import PLAIN
 from tasks.plugins import pin, reference_to

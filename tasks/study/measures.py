@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from data_schemas.arrow import read_table
-from data_schemas.ledger import LedgerRow, TokenUse
 from data_schemas.reports import (
     LEDGER_FILE,
     SKIPPED_FILE,
@@ -23,12 +22,13 @@ from data_schemas.reports import (
     StepReport,
     StepTiming,
 )
-from data_schemas.samples import SampleResult
+from data_schemas.rollouts import LedgerRow, TokenUse
+from data_schemas.rows import SampleResult
 from data_schemas.study import Cell, Measures
-from tasks.algorithms.comparison import SAMPLES_FILE
+from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.algorithms.token_uses import token_uses
 from tasks.errors import DataError
-from tasks.formats.ledger_file import read_ledger
+from tasks.formats.progression import read_ledger
 from tasks.store.objects import find_beside
 
 LAST_STEPS = 10

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 
 from data_schemas.study import Evidence, EvidenceCell
-from tasks.platform.tables import SCREEN_WIDTH, STYLE, Sheet, html_table, screen_table
+from tasks.platform.progress import SCREEN_WIDTH, STYLE, Sheet, html_table, screen_table
 
 Columns = Sequence[tuple[str, Callable[[Evidence, str], str]]]
 SHARES = ("accuracy", "macro", "use/", "zero variance", "clipped", "gain", "equal", "called a tie")

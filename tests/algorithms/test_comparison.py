@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from data_schemas.settings import EvaluationSettings
-from tasks.algorithms.comparison import compare
+from tasks.algorithms.intervals import compare
 from tasks.errors import DataError
 
 SETTINGS = EvaluationSettings(samples=2)

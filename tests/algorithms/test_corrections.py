@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from data_schemas.rl_settings import Correction, MismatchSettings
-from tasks.algorithms.corrections import correction_weights, is_stale
 from tasks.algorithms.losses import grpo
 from tasks.algorithms.losses.surrogate import clipped_objective
+from tasks.algorithms.mismatch import correction_weights, is_stale
 
 VECTORS = json.loads((Path(__file__).parent / "off_policy_vectors.json").read_text())[
     "off_policy_masks"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.algorithms.estimators import bootstrap_mean, paired_difference, pass_at_k, sign_test
+from tasks.algorithms.intervals import bootstrap_mean, paired_difference, pass_at_k, sign_test
 from tasks.errors import DataError
 
 SETTINGS = {"resamples": 400, "confidence": 0.95, "seed": 0}

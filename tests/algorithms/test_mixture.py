@@ -1,6 +1,6 @@
 import pytest
 
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from tasks.algorithms.mixture import robust_shares
 
 DOMAINS = (Domain.MATHS, Domain.CODE, Domain.CHOICE)

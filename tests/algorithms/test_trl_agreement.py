@@ -17,9 +17,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from data_schemas.rl_settings import Correction, LossSettings, MismatchSettings, PolicyLoss
-from tasks.algorithms.corrections import correction_weights
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty
+from tasks.algorithms.mismatch import correction_weights
 
 grpo_trainer = pytest.importorskip(
     "trl.trainer.grpo_trainer", reason="trl is a test dependency: pip install trl==1.16.0"

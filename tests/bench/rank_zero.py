@@ -25,18 +25,15 @@ from rich.console import Console
 from rich.table import Table
 
 from data_schemas.machine_settings import Precision
-from data_schemas.prompts import Domain
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout, RouterTrace, ScoredRollout, StopReason
-from data_schemas.verdicts import Verdict
+from data_schemas.rows import Domain, Verdict
 from tasks.algorithms.routing import missing_rows
-from tasks.engines.loss_calls import ROW, RecordingLoss
-from tasks.engines.partial_batch import AnyBatch, Share
+from tasks.engines.partial_batch import ROW, AnyBatch, RecordingLoss, Share
 from tasks.engines.protocols import EngineCounters, Request, Sampling, TokenBatch, TokenScores
-from tasks.engines.team.controller import current
-from tasks.engines.team.rank_info import read_rank_info
+from tasks.engines.team.controller import current, in_team
+from tasks.engines.team.member import read_rank_info
 from tasks.engines.team.rollout import TeamRollout
-from tasks.engines.team.stage import in_team
 from tasks.engines.team.trainer import TeamTrainer
 from tasks.platform.command_line import positive, run
 from tasks.rl import codec

@@ -25,10 +25,9 @@ from rich.console import Console
 from rich.table import Table
 from tokenizers import Tokenizer
 
-from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.scoring import Finished
-from data_schemas.verdicts import Verdict
+from data_schemas.rollouts import Finished
+from data_schemas.rows import Problem, Verdict
 from tasks.errors import SettingsError
 from tasks.gym import table
 from tasks.gym.scoring.service import ScoringService

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.scoring import Finished, Scored
-from data_schemas.verdicts import scored
+from data_schemas.rollouts import Finished, Scored
+from data_schemas.rows import Domain, Message, Problem, Role, scored
 from tasks.engines.chat import load_tokenizer, response_text
 
 

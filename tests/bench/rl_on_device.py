@@ -32,18 +32,18 @@ from pathlib import Path
 
 import torch
 
-from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import (
     LayoutSettings,
     MachineSettings,
     Precision,
     RolloutKind,
     TrainerKind,
+    TrainingEngines,
 )
 from data_schemas.rollouts import Rollout
 from tasks.capacity.memory import FIXED_BYTES, H100_BYTES, Work, budget
+from tasks.capacity.plan import read_shape
 from tasks.capacity.simulation.rates import forward_flops
-from tasks.capacity.table import read_shape
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.select import open_rollout, open_trainer

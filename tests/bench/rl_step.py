@@ -29,8 +29,8 @@ from transformers import (
     TrainingArguments,
 )
 
-from data_schemas.prompts import Domain
 from data_schemas.rl_settings import RLSettings, ZeroVarianceSettings
+from data_schemas.rows import Domain
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import SettingsError

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.scoring import ScoreRow
+from data_schemas.rollouts import ScoreRow
 from tasks.gym import table
 from tasks.gym.scoring.service import ScoringService
 from tasks.gym.serving.endpoint import Limits, open_endpoint

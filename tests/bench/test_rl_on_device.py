@@ -10,8 +10,8 @@ import pytest
 
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, Precision, TrainerKind
 from tasks.capacity.model_shape import shape_of
+from tasks.capacity.plan import read_shape
 from tasks.capacity.simulation.rates import forward_flops
-from tasks.capacity.table import read_shape
 from tasks.models.model_folder import SHIPPED
 from tests.bench.comparisons import THRESHOLDS, Outcome, Part, read_comparisons
 from tests.bench.engines import Load, endless_copy, random_moe, requests_of

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from data_schemas.prompts import Domain
 from data_schemas.rl_settings import RLSettings
+from data_schemas.rows import Domain
 from tasks.errors import SettingsError
 from tasks.rl import step_snapshot
 from tasks.rl.phase import Phase, train

@@ -15,7 +15,7 @@ from data_schemas.machine_settings import LayoutSettings, MachineSettings, Preci
 from tasks.capacity import memory
 from tasks.capacity.memory import SavedTensors
 from tasks.capacity.model_shape import rank_tensors
-from tasks.capacity.table import read_shape
+from tasks.capacity.plan import read_shape
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.select import open_rollout
 from tasks.engines.trainer_megatron.micro_batches import cut

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tasks.capacity.model_shape import shape_of
-from tasks.capacity.one_machine import needs, notes
+from tasks.capacity.plan import needs, notes
 from tasks.models.model_folder import SHIPPED
 
 SMOLLM2 = {

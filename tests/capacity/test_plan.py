@@ -5,7 +5,7 @@ import pytest
 from data_schemas import presets
 from tasks.capacity import plan as plans
 from tasks.capacity.memory import GIB, budget
-from tasks.capacity.table import HEADROOM
+from tasks.capacity.plan import HEADROOM
 from tasks.errors import SettingsError
 
 KEEP = {"layout": "{}", "precision": "", "gpus": 0, "gpu_gib": 0.0}

@@ -16,12 +16,11 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
 from tasks.curation.items import Item
 from tasks.engines.chat import load_tokenizer
 from tasks.store.files import sha256_bytes
-from tasks.training.foundation.tokenizer import train_tokenizer
+from tasks.training.foundation.pretraining import train_tokenizer
 
 WORDS = ("bake", "buy", "sell", "the", "red", "cake", "shop", "how", "bomb")
 WINDOW = 16

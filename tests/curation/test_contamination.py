@@ -10,9 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import HELD_OUT, PROBLEMS, QUARANTINE
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import ItemKind, Quarantined
+from data_schemas.rows import HELD_OUT, PROBLEMS, QUARANTINE, ItemKind, Problem, Quarantined
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.adapters.table import read_file
 from tasks.curation.contamination import as_items, decontaminate

@@ -6,9 +6,8 @@ import subprocess
 import pytest
 
 from data_schemas.arrow import write_columns, write_table
-from data_schemas.curated import CROISSANT, HELD_OUT, PROBLEMS, ROWS
-from data_schemas.prompts import Problem
-from data_schemas.raw_files import RowPlace
+from data_schemas.rows import CROISSANT, HELD_OUT, PROBLEMS, ROWS, Problem
+from data_schemas.sources import RowPlace
 from tasks.curation.croissant import croissant
 from tasks.store.files import sha256_file
 from tests.test_layout import ROOT

@@ -11,22 +11,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import (
+from data_schemas.rows import (
     CROISSANT,
     DEMONSTRATIONS,
     HELD_OUT,
     PROBLEMS,
     QUARANTINE,
     ROWS,
+    Demonstration,
+    Domain,
+    ItemKind,
+    Problem,
+    Quarantined,
+    Verdict,
+    abstain,
 )
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Domain, Problem
-from data_schemas.quarantine import ItemKind, Quarantined
-from data_schemas.raw_files import RawFile, RowPlace
 from data_schemas.settings import CurationSettings, Source
-from data_schemas.verdicts import Verdict, abstain
+from data_schemas.sources import RawFile, RowPlace
 from tasks.curation import sample_world
-from tasks.curation.cleaning.verification import WRONG
+from tasks.curation.cleaning.annotation import WRONG
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest
 from tasks.errors import DataError, TamperError

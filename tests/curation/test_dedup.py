@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from data_schemas.quarantine import Outcome
+from data_schemas.rows import Outcome
 from tasks.curation.dedup import deduplicate
 from tasks.curation.items import Item
 

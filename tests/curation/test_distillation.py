@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from data_schemas.demonstrations import Demonstration
+from data_schemas.rows import Demonstration
 from data_schemas.settings import GradingSettings
 from tasks.curation.adapters.table import read_file
-from tasks.curation.cleaning.verification import verify
+from tasks.curation.cleaning.annotation import verify
 from tasks.curation.distillation import (
     DEMONSTRATIONS_FILE,
     REPORT,

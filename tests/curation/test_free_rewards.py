@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role, scored
 from data_schemas.settings import CurationSettings, Source
-from data_schemas.verdicts import scored
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.free_rewards import measure
 from tasks.curation.ingest import ingest
 from tasks.errors import SettingsError
 from tasks.gym.degenerate import MAX_PROBLEMS, TEXTS
 from tasks.gym.table import score_batch
-from tasks.pages.curation.page import render_curation
+from tasks.pages.curation import render_curation
 from tasks.pages.wording import percent
 
 SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=4)
@@ -31,7 +30,7 @@ answer: {correct: ["{cat}"]}
 options: [shoes, toys, books]
 """
 POLITE = """
-from data_schemas.verdicts import scored
+from data_schemas.rows import scored
 
 
 def polite(problem, response):

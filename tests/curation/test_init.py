@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from data_schemas.prompts import Domain
-from tasks.curation.guessing import guess_mapping
-from tasks.curation.init import main
+from data_schemas.rows import Domain
+from tasks.curation.init import guess_mapping, main
 from tasks.errors import DataError, SettingsError
-from tasks.formats.mapping_file import mapping_of
+from tasks.formats.yaml_file import mapping_of
 
 SHOP = Path(__file__).parents[2] / "workflows" / "examples" / "shop"
 

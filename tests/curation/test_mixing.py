@@ -6,15 +6,25 @@ from collections import Counter
 import pytest
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.curated import DEMONSTRATIONS, HELD_OUT, PROBLEMS, ROWS
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.mixed import REPLAYED, Aside
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.raw_files import RowPlace
+from data_schemas.rows import (
+    DEMONSTRATIONS,
+    HELD_OUT,
+    PROBLEMS,
+    REPLAYED,
+    ROWS,
+    Aside,
+    Demonstration,
+    Domain,
+    Message,
+    Parent,
+    Problem,
+    Role,
+)
 from data_schemas.settings import CurationSettings
+from data_schemas.sources import RowPlace
 from tasks.curation.mixing import Known, load_known, mix, replay, take_slice
 from tasks.curation.mixture import draw
-from tasks.formats.withdrawn import LIST_FILE, read_list, write_list
+from tasks.formats.decisions import LIST_FILE, read_list, write_list
 
 SETTINGS = CurationSettings(held_out_per_suite=5)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.prompts import Domain, Problem
+from data_schemas.rows import Domain, Problem
 from tasks.curation.items import Item
 from tasks.curation.mixture import draw, quotas
 

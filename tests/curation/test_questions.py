@@ -2,12 +2,10 @@
 
 import pytest
 
-from data_schemas.annotations import Decided
 from data_schemas.arrow import read_table, write_table
-from data_schemas.curated import DECISIONS, HELD_OUT, PROBLEMS, ROWS
-from data_schemas.prompts import Problem
-from data_schemas.raw_files import RowPlace
+from data_schemas.rows import DECISIONS, HELD_OUT, PROBLEMS, ROWS, Decided, Problem
 from data_schemas.settings import GradingSettings
+from data_schemas.sources import RowPlace
 from tasks.curation.questions import pose
 from tasks.errors import DataError
 

@@ -4,9 +4,7 @@ from collections import Counter
 
 import pytest
 
-from data_schemas.demonstrations import MERGED, Demonstration
-from data_schemas.prompts import Problem, Role
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import MERGED, Demonstration, Problem, Quarantined, Role
 from tasks.curation import sample_shop
 from tasks.curation.adapters.table import read_file
 

@@ -5,8 +5,7 @@ from collections import Counter
 
 import pytest
 
-from data_schemas.demonstrations import MERGED, Parent
-from data_schemas.prompts import Domain
+from data_schemas.rows import MERGED, Domain, Parent
 from tasks.curation import sample_world
 from tasks.curation.marketplace.drawing import DRAWERS
 from tasks.curation.marketplace.items import is_problem_prompt

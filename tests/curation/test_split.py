@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
-from data_schemas.prompts import Domain, Problem
+from data_schemas.rows import Domain, Problem
 from tasks.curation.items import Item
 from tasks.curation.split import Draw
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Role
+from data_schemas.rows import Demonstration, Domain, Message, Parent, Role
 from tasks.curation.thinking import Thinking, check_thinking, thinking_words
 from tasks.errors import DataError
 

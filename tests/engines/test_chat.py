@@ -9,7 +9,7 @@ from tokenizers.normalizers import NFC, NFKC
 from tokenizers.pre_tokenizers import ByteLevel, Digits, Metaspace, Sequence
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from data_schemas.prompts import Message, Role
+from data_schemas.rows import Message, Role
 from tasks.engines.chat import (
     count_prompt_tokens,
     count_tokens,
@@ -22,7 +22,7 @@ from tasks.engines.chat import (
     response_text,
 )
 from tasks.errors import SettingsError
-from tasks.training.foundation.tokenizer import train_tokenizer
+from tasks.training.foundation.pretraining import train_tokenizer
 
 MESSAGES = (
     Message(role=Role.SYSTEM, content="You sell bags."),

@@ -9,7 +9,7 @@ from data_schemas.rollouts import StopReason
 from tasks.engines.chat import ends_of, load_tokenizer, response_text
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.protocols import Request, Sampling
-from tasks.gym.scoring import detokenise
+from tasks.gym.scoring.responses import find_tokenizer, text_of
 from tasks.models.architectures import end_ids
 
 SAMPLING = Sampling(max_new_tokens=40, temperature=1.0, seed=0, record_routes=False)
@@ -59,9 +59,9 @@ def test_a_response_ends_with_either_token_and_keeps_it(tiny_moe, tmp_path):
 def test_the_text_of_a_response_has_neither_end(tiny_moe, tmp_path):
     own = load_tokenizer(tiny_moe).eos_token_id
     folder = with_ends(tiny_moe, tmp_path / "m", config=[own, 3])
-    tokenizer, source = load_tokenizer(folder), detokenise.find_tokenizer(folder)
+    tokenizer, source = load_tokenizer(folder), find_tokenizer(folder)
 
     for end in (own, 3):
         tokens = [70, 71, end]
         assert response_text(tokenizer, tokens) == response_text(tokenizer, [70, 71])
-        assert detokenise.text_of(source, tokens) == response_text(tokenizer, tokens)
+        assert text_of(source, tokens) == response_text(tokenizer, tokens)

@@ -2,9 +2,8 @@
 
 import pytest
 
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.samples import SampleResult
-from tasks.training.foundation.tokenizer import train_tokenizer
+from data_schemas.rows import Domain, Message, Problem, Role, SampleResult
+from tasks.training.foundation.pretraining import train_tokenizer
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.machine_settings import MachineSettings
-from data_schemas.prompts import Message, Role
+from data_schemas.rows import Message, Role
 from tasks.engines.protocols import Sampling
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError

@@ -1,6 +1,6 @@
 """Which gold answers people are asked to look at."""
 
-from tasks.evaluation.doubtful import OTHER_ANSWER, UNSOLVED, find
+from tasks.evaluation.agreement import OTHER_ANSWER, UNSOLVED, find
 
 
 def answered(make_samples, problem, answers, gold="7"):

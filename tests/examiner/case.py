@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from data_schemas.prompts import Problem
+from data_schemas.rows import Problem
 
 
 @dataclass(frozen=True, slots=True)

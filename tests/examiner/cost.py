@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym.maths import final_answer, rule_answer
-from tasks.gym.workers.pool import Reply, WorkerPool
+from tasks.gym.workers import Reply, WorkerPool
 from tasks.platform.command_line import run
 from tests.examiner.timing import warm_verdict
 

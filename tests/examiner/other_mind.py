@@ -26,9 +26,9 @@ from typing import Any, cast
 
 import pandas as pd
 
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from tasks.gym import table
-from tasks.gym.workers.pool import WorkerPool
+from tasks.gym.workers import WorkerPool
 from tasks.platform.command_line import run
 from tests.examiner.case import Case
 from tests.examiner.scoring import Foreign

@@ -4,7 +4,7 @@
 import random
 from fractions import Fraction
 
-from data_schemas.prompts import Message, Problem, Role
+from data_schemas.rows import Message, Problem, Role
 
 SENTENCES = {
     "en": ("The answer is {}.", "Answer: {}", "So the final answer is {}."),

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import Domain, Message, Problem, Quarantined, Role
 from tasks.curation.adapters.table import read_file
 from tasks.curation.rows import RawRow, read_rows
 from tasks.store.files import canonical_json

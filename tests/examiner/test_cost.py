@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tasks.gym.workers.pool import WorkerPool
+from tasks.gym.workers import WorkerPool
 from tests.examiner.cost import LIMIT_S, VERIFIERS, build_problem, draw
 from tests.examiner.timing import warm_verdict
 

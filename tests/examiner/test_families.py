@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.store.files import canonical_json
 from tests.examiner import fields, programs
 from tests.examiner.case import Answer, AnswerClass, Question

@@ -7,8 +7,7 @@ import json
 import logging
 import time
 
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict, scored
+from data_schemas.rows import Problem, Verdict, scored
 from tasks.gym.protocol import Verifier
 
 

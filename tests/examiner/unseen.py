@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym import table
 from tasks.platform.command_line import run
 

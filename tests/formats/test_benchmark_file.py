@@ -2,8 +2,8 @@
 
 import pytest
 
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.suite import Selection
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.sources import Selection
 from tasks.errors import DataError, SettingsError
 from tasks.formats.benchmark_file import (
     SHIPPED,

@@ -4,10 +4,18 @@ import logging
 
 import pytest
 
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.quarantine import ItemKind, Outcome, Quarantined
 from data_schemas.rl_settings import RLSettings
+from data_schemas.rows import (
+    Demonstration,
+    Domain,
+    ItemKind,
+    Message,
+    Outcome,
+    Parent,
+    Problem,
+    Quarantined,
+    Role,
+)
 from tasks.errors import DataError, SettingsError
 from tasks.formats.readiness import demonstrations_of, fit_phase, require_cause
 

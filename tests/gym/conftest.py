@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.store.files import canonical_json
 
 # Workers import what they run, and inherit the path.

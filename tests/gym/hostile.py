@@ -7,10 +7,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict, scored
+from data_schemas.rows import Problem, Verdict, scored
 from tasks.errors import SettingsError
-from tasks.gym.workers.pool import WorkerPool, limited
+from tasks.gym.workers import WorkerPool, limited
 
 
 def honest(problem: Problem, response: str) -> Verdict:

@@ -12,8 +12,8 @@ import pytest
 
 from tasks.gym import table
 from tasks.gym.instructions.rules import KINDS
-from tasks.gym.judging import generative_judge, rubric
-from tasks.gym.judging.form import parse_label
+from tasks.gym.judging import comparisons, rubric
+from tasks.gym.judging.comparisons import parse_label
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 from tasks.gym.program_text import Wanted, find_program
 from tasks.gym.sandbox.toolchains import Language
@@ -124,7 +124,7 @@ def calls(name: str, problem: Callable[..., Any]) -> Iterator[Call]:
                     yield partial(find_program, wanted=wanted)
         case "generative_judge":
             gold = {"mode": "reference", "reference": "Red shoes"}
-            yield partial(generative_judge.verifier(judge), problem(name, gold))
+            yield partial(comparisons.verifier(judge), problem(name, gold))
             yield parse_label
         case "rubric":
             gold = {"criteria": [{"criterion": "red", "points": 1.0}], "aggregation": "ruscarl"}

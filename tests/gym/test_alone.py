@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TAKEN = ("data_schemas", "tasks/gym", "tasks/algorithms", "tasks/errors.py", "tasks/plugins.py")
 SCORE = """
-from data_schemas.prompts import Problem
+from data_schemas.rows import Problem
 from tasks.gym.degenerate import free_scores
 from tasks.gym.scoring.canaries import check_canaries
 from tasks.gym.table import close, score_batch

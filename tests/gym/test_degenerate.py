@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.curation.marketplace.drawing import draw_items
 from tasks.gym.degenerate import OF_VERIFIER, TEXTS, free_scores, spread
 from tasks.gym.instructions.rules import echo_share

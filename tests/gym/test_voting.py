@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym.table import score_batch
 from tasks.gym.voting import voted_answer
 

@@ -10,7 +10,7 @@ from data_schemas.artifacts import Execution, StoreRef
 from data_schemas.machine_settings import RolloutKind, TrainerKind
 from data_schemas.rl_settings import RouterReplay
 from data_schemas.settings import PipelineSettings
-from tasks.capacity.table import read_shape
+from tasks.capacity.plan import read_shape
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.select import require_layers

@@ -14,9 +14,8 @@ from data_schemas.reports import (
     SuiteScore,
 )
 from data_schemas.settings import PipelineSettings
-from tasks.pages.inputs import RunInputs
+from tasks.pages.inputs import RunInputs, StageRow
 from tasks.pages.page import write_report
-from tasks.pages.stages import StageRow
 from tasks.store.files import canonical_json
 
 ACCURACIES = {

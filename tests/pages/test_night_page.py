@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.drift import Drift, FieldDrift, Night, Share
+from data_schemas.reports import Drift, FieldDrift, Night, Share
 from tasks.pages.night_page import execution_of, render, section
 
 LANGUAGE = FieldDrift(

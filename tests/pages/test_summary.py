@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from tasks.pages.inputs import RunInputs
-from tasks.pages.stages import StageRow
+from tasks.pages.inputs import RunInputs, StageRow
 from tasks.pages.summary import show
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.curated import HELD_OUT
-from data_schemas.prompts import Problem
 from data_schemas.reports import EvaluationReport, SuiteScore
+from data_schemas.rows import HELD_OUT, Problem
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.errors import SettingsError
 from tasks.formats.progression import write_progression

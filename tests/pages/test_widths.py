@@ -9,7 +9,7 @@ import pytest
 
 from data_schemas.settings import EvaluationSettings
 from tasks.evaluation.runner import summarise
-from tasks.pages.answers import page
+from tasks.pages import answers as page
 from tasks.pages.executions import write_index
 from tasks.platform.page_style import STYLE
 from tasks.store.interface import store_at

@@ -22,7 +22,7 @@ def graph():
     "module",
     [
         "tasks.rl.phase",
-        "tasks.training.merge.checkpoint",
+        "tasks.training.merge",
         "tasks.stages.curation",
         "tasks.stages.rl",
     ],

@@ -19,7 +19,7 @@ TASKS = """
     from flytekit import task, workflow
 
     from tasks.engines.team.controller import current
-    from tasks.engines.team.rank_info import read_rank_info
+    from tasks.engines.team.member import read_rank_info
     from tasks.errors import DataError, EngineError
     from tasks.platform.deck import deck_of_facts
     from tasks.platform.elastic import Team, in_team

@@ -37,14 +37,12 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.demonstrations import Parent
 from data_schemas.intake import Assessment, Decision, Examination, Lesson, Outcome, Teaching
-from data_schemas.judge_study import JudgeStudySettings, TrainingPairs
-from data_schemas.noise_study import InjectedNoise
-from data_schemas.raw_files import Part
-from data_schemas.recipe import AnyRecipe
+from data_schemas.rl_settings import AnyRecipe
+from data_schemas.rows import Parent
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
-from data_schemas.study import Cell
+from data_schemas.sources import Part
+from data_schemas.study import Cell, InjectedNoise, JudgeStudySettings, TrainingPairs
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
 from tasks.stages.opening import open_store

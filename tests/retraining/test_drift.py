@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from data_schemas.drift import FieldDrift
-from data_schemas.prompts import Domain, Facet, Message, Problem, Role
-from tasks.retraining.drift import measure, stability_index, unknown_share
+from data_schemas.reports import FieldDrift
+from data_schemas.rows import Domain, Facet, Message, Problem, Role
+from tasks.retraining.worth import measure, stability_index, unknown_share
 
 
 def problem(number, text="one two three", **changes):

@@ -6,12 +6,10 @@ import pytest
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.intake import Counted, Intake
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.quarantine import ItemKind, Outcome, Quarantined
+from data_schemas.rows import Domain, ItemKind, Message, Outcome, Problem, Quarantined, Role
 from tasks.curation.ingest import check_raw_files
 from tasks.formats.content import content_key, content_keys
-from tasks.retraining.inbox import list_files
-from tasks.retraining.intake import adapter_of, count, take_in
+from tasks.retraining.inbox import adapter_of, count, list_files, take_in
 from tasks.store.files import sha256_bytes
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from data_schemas.intake import Decision, FileStatus, InboxFile, Outcome
-from data_schemas.ledger import GroupOutcome, LedgerRow
-from data_schemas.prompts import Domain
+from data_schemas.rollouts import GroupOutcome, LedgerRow
+from data_schemas.rows import Domain
 from data_schemas.settings import RetrainSettings
 from tasks.retraining.outcome import conclude, practised, with_inputs, without_training
 from tasks.retraining.processed import MAX_REFUSALS

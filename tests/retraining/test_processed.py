@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.intake import FileStatus, InboxFile, Processed
-from data_schemas.mapping import ColumnMapping
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
+from data_schemas.sources import ColumnMapping
 from tasks.errors import DataError, TamperError
 from tasks.platform import literals
 from tasks.provenance.lineage.signatures.working import seal, unseal

@@ -12,8 +12,7 @@ from tasks.errors import SettingsError, TamperError
 from tasks.provenance.lineage.signatures.working import unseal
 from tasks.provenance.lineage.statements import load_statement
 from tasks.retraining import approve, reject
-from tasks.retraining.inbox import list_files
-from tasks.retraining.intake import approvals, take_in
+from tasks.retraining.inbox import approvals, list_files, take_in
 from tasks.retraining.processed import load, rulings, select, settle
 from tasks.store.interface import store_at
 

@@ -3,12 +3,22 @@
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.curated import DEMONSTRATIONS, PROBLEMS, QUARANTINE, ROWS
-from data_schemas.demonstrations import Demonstration
 from data_schemas.intake import InboxFile
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.quarantine import ItemKind, Outcome, Quarantined
-from data_schemas.raw_files import RowPlace
+from data_schemas.rows import (
+    DEMONSTRATIONS,
+    PROBLEMS,
+    QUARANTINE,
+    ROWS,
+    Demonstration,
+    Domain,
+    ItemKind,
+    Message,
+    Outcome,
+    Problem,
+    Quarantined,
+    Role,
+)
+from data_schemas.sources import RowPlace
 from tasks.retraining.suspicion import FileRows, strangers, suspects
 
 

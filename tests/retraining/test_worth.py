@@ -2,9 +2,9 @@
 
 import pytest
 
-from data_schemas.drift import Drift
 from data_schemas.intake import Counted, Decision, Intake, Outcome, TakenFile, Teaching
-from data_schemas.mixed import Mixed
+from data_schemas.reports import Drift
+from data_schemas.rows import Mixed
 from data_schemas.settings import RetrainSettings
 from tasks.retraining.worth import decide_grading, decide_learning, decide_reading
 

@@ -8,13 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_schemas.mismatch import Decision, GateRecord
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.reports import StepReport, StepTiming
+from data_schemas.reports import Decision, GateRecord, StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings
-from data_schemas.rollouts import Rollout, RouterTrace, StopReason
-from data_schemas.scoring import Finished, Scored
-from data_schemas.verdicts import Verdict, scored
+from data_schemas.rollouts import Finished, Rollout, RouterTrace, Scored, StopReason
+from data_schemas.rows import Domain, Message, Problem, Role, Verdict, scored
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.rl import state
 from tasks.rl.phase import Phase

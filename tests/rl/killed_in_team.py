@@ -31,7 +31,7 @@ from tasks.engines.protocols import Sampling
 from tasks.engines.request_queue import Requests
 from tasks.engines.team import failure_store
 from tasks.engines.team.controller import current
-from tasks.engines.team.rank_info import read_rank_info
+from tasks.engines.team.member import read_rank_info
 from tasks.engines.team.rollout import TeamRollout
 from tasks.rl import state
 from tasks.rl.phase import Phase, train

@@ -14,7 +14,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from data_schemas.rl_settings import RLSettings
 from tasks.durability import states
 from tasks.engines.chat import load_tokenizer
-from tasks.engines.team.stage import in_team
+from tasks.engines.team.controller import in_team
 from tasks.errors import Preempted
 from tasks.rl.phase import Phase, finish, train
 from tasks.store.files import sha256_file

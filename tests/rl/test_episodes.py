@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from data_schemas.machine_settings import Reuse
-from data_schemas.prompts import Domain
 from data_schemas.rl_settings import EngineSettings
+from data_schemas.rows import Domain
 from tasks.curation.marketplace.shop import draw_cases
 from tasks.durability import states
 from tasks.engines.chat import load_tokenizer

@@ -6,14 +6,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from data_schemas.lora_settings import LoRASettings
+from data_schemas.machine_settings import LoRASettings
 from data_schemas.rl_settings import EngineSettings
 from tasks.algorithms.digests import weight_digest
 from tasks.durability import states
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
-from tasks.engines.lora.factors import is_adapted
-from tasks.engines.lora.rollout import AdapterRollout
+from tasks.engines.lora import AdapterRollout, is_adapted
 from tasks.errors import EngineError
 from tasks.rl import state
 from tasks.rl.phase import ADAPTER_FOLDER, finish, train

@@ -8,12 +8,8 @@ import signal
 import pytest
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.graded import Band, GradedProblem
-from data_schemas.ledger import SKIPPED, LedgerRow, PromptCost
 from data_schemas.machine_settings import Precision, Reuse
-from data_schemas.mismatch import Decision, GateRecord
-from data_schemas.prompts import Domain
-from data_schemas.reports import GATES_FILE
+from data_schemas.reports import GATES_FILE, Decision, GateRecord
 from data_schemas.rl_settings import (
     AuxiliarySettings,
     EngineSettings,
@@ -24,6 +20,8 @@ from data_schemas.rl_settings import (
     RewardSettings,
     RouterReplay,
 )
+from data_schemas.rollouts import SKIPPED, LedgerRow, PromptCost
+from data_schemas.rows import Band, Domain, GradedProblem
 from tasks.durability import states
 from tasks.durability.durable import keep_durable
 from tasks.engines.embedded.rollout import HFRolloutEngine

@@ -7,11 +7,8 @@ import pytest
 import torch
 
 from data_schemas.arrow import arrow_schema
-from data_schemas.graded import Band, GradedProblem
-from data_schemas.ledger import LedgerRow
 from data_schemas.machine_settings import Reuse
-from data_schemas.mismatch import Decision, GateRecord
-from data_schemas.reports import StepReport, StepTiming
+from data_schemas.reports import Decision, GateRecord, StepReport, StepTiming
 from data_schemas.rl_settings import (
     EngineSettings,
     LossSettings,
@@ -19,7 +16,8 @@ from data_schemas.rl_settings import (
     RouterReplay,
     ZeroVarianceSettings,
 )
-from data_schemas.verdicts import abstain, scored
+from data_schemas.rollouts import LedgerRow
+from data_schemas.rows import Band, GradedProblem, abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.protocols import TokenScores
 from tasks.engines.scripted import ScriptedRolloutEngine
@@ -44,28 +42,28 @@ RECORDED = {
     "synchronous": {
         "state": "5a073c721a3709fc",
         "snapshots": "1f267fd14f15d681",
-        "ledger": "d7b2589279fe8aaa",
+        "ledger": "986f8a4c95834444",
         "metrics": "f0d230195d51a122",
         "record": "d157953071eeea4a",
     },
     "in segments": {
         "state": "d778d6101f13c65f",
         "snapshots": "822c1512f4389569",
-        "ledger": "321e534ff2111fca",
+        "ledger": "4584b6522a9cf406",
         "metrics": "8e5b4a0344dab196",
         "record": "6f3f004ef8be4254",
     },
     "with a curriculum": {
         "state": "18edc00d6aeb7d4e",
         "snapshots": "dd235616eda4f77b",
-        "ledger": "430bbe3f65c58339",
+        "ledger": "16c1692489d5d45e",
         "metrics": "f3e872600ae1c1f6",
         "record": "eabf5ba6ed9107d8",
     },
     "with reuse": {
         "state": "394d1f720446b846",
         "snapshots": "1f267fd14f15d681",
-        "ledger": "d7b2589279fe8aaa",
+        "ledger": "986f8a4c95834444",
         "metrics": "f0d230195d51a122",
         "record": "d157953071eeea4a",
     },

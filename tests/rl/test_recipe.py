@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.recipe import AnyRecipe
+from data_schemas.rl_settings import AnyRecipe
 from data_schemas.settings import PipelineSettings
 from tasks.errors import SettingsError
 from tasks.rl import step_snapshot

@@ -11,12 +11,20 @@ import pytest
 from pydantic import BaseModel
 
 from data_schemas.artifacts import CheckpointRef, is_address
-from data_schemas.ledger import GroupOutcome
-from data_schemas.presets import COMPASSMAX, CPU_SMOKE, FULL_SCALE, RING_LITE, SINGLE_NODE
-from data_schemas.prompts import Domain
+from data_schemas.presets import (
+    COMPASSMAX,
+    CPU_SMOKE,
+    FULL_SCALE,
+    RECIPES,
+    RESPONSE_TOKENS,
+    RING_LITE,
+    SINGLE_NODE,
+    has_judge,
+    scaled,
+)
 from data_schemas.rl_settings import JudgeSettings, RLSettings
-from data_schemas.scaled import RECIPES, RESPONSE_TOKENS, has_judge, scaled
-from data_schemas.verdicts import scored
+from data_schemas.rollouts import GroupOutcome
+from data_schemas.rows import Domain, scored
 from tasks.curation.marketplace.drawing import DRAWERS, SCHOOL
 from tasks.errors import SettingsError
 from tasks.rl.objective import token_budget

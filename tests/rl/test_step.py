@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from data_schemas.ledger import GroupOutcome
-from data_schemas.mismatch import Decision
+from data_schemas.reports import Decision
 from data_schemas.rl_settings import (
     AuxiliarySettings,
     EngineSettings,
@@ -21,8 +20,8 @@ from data_schemas.rl_settings import (
     RouterReplay,
     ZeroVarianceSettings,
 )
-from data_schemas.rollouts import RolloutGroup, ScoredRollout
-from data_schemas.verdicts import scored
+from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
+from data_schemas.rows import scored
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.durability import states
 from tasks.durability.preemption import Termination

@@ -9,11 +9,11 @@ import json
 import pytest
 
 from data_schemas import presets
-from data_schemas.demonstrations import Parent
-from data_schemas.public_sets import BENCHMARKS, SETS
+from data_schemas.rows import Parent
 from data_schemas.settings import PipelineSettings
+from data_schemas.sources import BENCHMARKS, SETS
 from tasks.capacity.model_shape import shape_of
-from tasks.engines.trainer_megatron.geometry import read_geometry
+from tasks.engines.trainer_megatron.names import read_geometry
 from tasks.errors import SettingsError
 from tasks.models.architectures import read_architecture
 from tasks.settings import early, options

@@ -9,10 +9,9 @@ import pytest
 
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, Execution, RawRef, StoreRef
-from data_schemas.curated import PROBLEMS
-from data_schemas.prompts import Problem
-from data_schemas.raw_files import Part
+from data_schemas.rows import PROBLEMS, Problem
 from data_schemas.settings import CurationSettings, Source
+from data_schemas.sources import Part
 from tasks.curation.ingest import ingest
 from tasks.curation.parts import SHARDS, map_part
 from tasks.platform.cache_version import code_digest

@@ -10,13 +10,13 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from data_schemas import presets
 from data_schemas.arrow import read_table
-from data_schemas.demonstrations import Demonstration
-from data_schemas.judge_study import TrainingPairs
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
+from data_schemas.rows import Demonstration
 from data_schemas.settings import SFTSettings
+from data_schemas.study import TrainingPairs
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import SettingsError
-from tasks.gym.judging.form import comparison_prompt
+from tasks.gym.judging.comparisons import comparison_prompt
 from tasks.gym.judging.opening import open_judge
 from tasks.models.model_folder import SHIPPED
 from tasks.provenance.lineage.statements import load_statement
@@ -30,8 +30,8 @@ from tasks.training.judge.collection import (
     read_collection,
 )
 from tasks.training.judge.measurement import PICTURE_FILE, REPORT_FILE
+from tasks.training.judge.pairs import changed_pairs
 from tasks.training.judge.report import JudgeReport
-from tasks.training.judge.training_pairs import changed_pairs
 from workflows.judge import judge
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from data_schemas.arrow import write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
-from data_schemas.curated import DEMONSTRATIONS
-from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.rows import DEMONSTRATIONS, Demonstration, Parent
 from data_schemas.settings import SFTSettings
 from tasks.stages.sft import sft
 from tasks.store.interface import store_at

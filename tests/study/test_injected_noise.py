@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from data_schemas.graded import Band, GradedProblem
-from data_schemas.noise_study import InjectedNoise
-from data_schemas.prompts import Domain, Message, Role
+from data_schemas.rows import Band, Domain, GradedProblem, Message, Role
+from data_schemas.study import InjectedNoise
 from tasks.gym.table import score_batch
 from tasks.study.injected_noise import with_noise
 

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.ledger import GroupOutcome, LedgerRow
-from data_schemas.prompts import Domain
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
-from data_schemas.samples import SampleResult
+from data_schemas.rollouts import GroupOutcome, LedgerRow
+from data_schemas.rows import Domain, SampleResult
 from data_schemas.study import Cell
 from tasks.errors import DataError
-from tasks.formats.ledger_file import write_ledger
+from tasks.formats.progression import write_ledger
 from tasks.study.measures import measure
 
 CELL = Cell(

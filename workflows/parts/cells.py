@@ -6,12 +6,15 @@ A recipe declares one of these in its own workflow and studies name it: `run: mo
 from collections.abc import Mapping
 
 from data_schemas.artifacts import CheckpointRef, GradedRef, ReportRef
-from data_schemas.demonstrations import Parent
-from data_schemas.judge_study import JudgeStudySettings
-from data_schemas.noise_study import InjectedNoise, NoiseStudySettings, TaughtStudySettings
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain, Parent
 from data_schemas.settings import PipelineSettings
-from data_schemas.study import Cell
+from data_schemas.study import (
+    Cell,
+    InjectedNoise,
+    JudgeStudySettings,
+    NoiseStudySettings,
+    TaughtStudySettings,
+)
 from tasks.stages.curation import fit_settings, grade
 from tasks.stages.evaluation import evaluate
 from tasks.stages.foundation import ingest_base, ingest_models

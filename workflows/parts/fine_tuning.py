@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.demonstrations import Parent
+from data_schemas.rows import Parent
 from data_schemas.settings import MergeSettings, SFTSettings
 from tasks.platform.shell import subworkflow
 from tasks.stages.foundation import ingest_parents

@@ -1,7 +1,7 @@
 """General fine-tuning of the model after RL, then its evaluation. Part of post_training."""
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
-from data_schemas.demonstrations import Parent
+from data_schemas.rows import Parent
 from data_schemas.settings import EvaluationSettings, PipelineSettings, SFTSettings
 from tasks.platform.shell import either, subworkflow
 from tasks.stages.evaluation import evaluate

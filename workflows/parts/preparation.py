@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, RawRef, StoreRef
-from data_schemas.raw_files import Part
 from data_schemas.settings import PipelineSettings, RetrainSettings
+from data_schemas.sources import Part
 from tasks.platform.resources import CURATION_TASKS
 from tasks.platform.shell import map_over, subworkflow
 from tasks.stages.curation import curate, curate_part, ingest

@@ -8,7 +8,7 @@ The number of seeds shapes the graph, so it is read when it is made: EACHPROMPT_
 from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, ReportRef
-from data_schemas.demonstrations import Parent
+from data_schemas.rows import Parent
 from data_schemas.settings import PipelineSettings
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point

@@ -20,12 +20,12 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.demonstrations import Parent
+from data_schemas.rows import Parent
 from data_schemas.settings import PipelineSettings
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
-from tasks.recipes.promptcot.presets import SYNTHESIS, SYNTHESIS_RECIPE
+from tasks.recipes.promptcot.sample import SYNTHESIS, SYNTHESIS_RECIPE
 from tasks.recipes.promptcot.settings import SynthesisRecipe
 from tasks.recipes.promptcot.task import (
     begin_synthesis,

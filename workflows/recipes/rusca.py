@@ -14,7 +14,7 @@ With other sources it is the recipe for rubrics of one's own (verifier `rubric` 
 from functools import partial
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.group import Positive, Share
+from data_schemas.machine_settings import Positive, Share
 from data_schemas.settings import PipelineSettings
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point

@@ -20,8 +20,8 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.demonstrations import Parent
-from data_schemas.group import Positive
+from data_schemas.machine_settings import Positive
+from data_schemas.rows import Parent
 from data_schemas.settings import PipelineSettings
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from data_schemas.ledger import GroupOutcome, LedgerRow
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
+from data_schemas.rollouts import GroupOutcome, LedgerRow
 from tasks.errors import DataError
-from tasks.formats.ledger_file import read_ledger
+from tasks.formats.progression import read_ledger
 from tasks.store.objects import find_beside
 
 BATCH = (

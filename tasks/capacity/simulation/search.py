@@ -11,8 +11,7 @@ from operator import attrgetter, itemgetter
 
 from data_schemas.machine_settings import Precision
 from tasks.capacity.plan import Plan
-from tasks.capacity.simulation.lengths import Draw
-from tasks.capacity.simulation.policies import (
+from tasks.capacity.simulation.page import (
     BOUND,
     CLAIMS,
     RUNS,
@@ -23,7 +22,7 @@ from tasks.capacity.simulation.policies import (
     with_largest_claim,
 )
 from tasks.capacity.simulation.rates import NODE_GPUS, Efficiency, trainer_rates
-from tasks.capacity.simulation.steps import Policy
+from tasks.capacity.simulation.steps import Draw, Policy
 
 TENSOR = (1, 2, 4, 8)
 PIPELINE = (1, 2, 4, 8)

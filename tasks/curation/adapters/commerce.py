@@ -6,8 +6,7 @@ Their rows contain no reasoning, so the commerce demonstrations have an empty th
 import html
 import json
 
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.store.files import canonical_json

@@ -10,8 +10,7 @@ import pickletools
 import zlib
 from collections.abc import Sequence
 
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.gym.protocol import MAX_ANSWER_CHARACTERS

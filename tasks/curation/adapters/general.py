@@ -1,14 +1,16 @@
-"""Adapters for instructions (IFEval, M-IFEval), rows in our schema, and the sample world."""
+"""Adapters for instructions, rows in our schema and sample worlds; benchmarks only listed."""
 
 import json
 
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
 from tasks.curation import sample_world
 from tasks.curation.cleaning.thoughts import as_response, thought_of
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow
+from tasks.gym.table import VERIFIERS
 from tasks.store.files import canonical_json
+
+# Adapters for instructions (IFEval, M-IFEval), rows in our schema, and the sample world.
 
 _REASONING = (Domain.MATHS, Domain.CODE, Domain.INSTRUCTION)
 """Domains whose demonstrations teach the reasoning parent, unless a row says otherwise."""
@@ -171,3 +173,93 @@ def sample(row: RawRow) -> list[Item]:
     except ValueError as error:
         raise BadRow("bad_field", str(error)) from error
     return [Item(record, record.prompt_text, answers=answers)]
+
+
+# Rows in our schema whose demonstrations are verified, as generated sources write them.
+
+
+def verified(source: str, row: RawRow) -> list[Item]:
+    """Read a problem or, if the row has a `response`, a demonstration whose response is right.
+
+    What is compared for duplicates leaves system messages out: an agent's are always the same.
+    """
+    fields = dict(row.fields)
+    response, parent = fields.pop("response", None), fields.pop("parent", Parent.REASONING)
+    problem = Problem.model_validate(
+        fields
+        | {
+            "id": f"{source}/{fields.get('id', row.key)}",
+            "answer": canonical_json(fields["answer"]).decode(),
+            "source": source,
+            "source_row": row.source_row,
+        }
+    )
+    said = _said(problem.messages)
+    if response is None:
+        return [Item(problem, said)]
+    if not isinstance(response, str) or problem.verifier not in VERIFIERS:
+        raise BadRow("bad_response", "'response' is no text, or 'verifier' does not exist")
+    verdict = VERIFIERS[problem.verifier](problem, response)
+    if not verdict.solved:
+        raise BadRow("wrong_demonstration", f"{verdict.reason}: {verdict.detail}")
+    shown = Demonstration(
+        id=problem.id,
+        parent=Parent(parent),
+        domain=problem.domain,
+        language=problem.language,
+        messages=problem.messages,
+        response=response,
+        source=source,
+        source_row=row.source_row,
+    )
+    return [Item(shown, said)]
+
+
+def _said(messages: tuple[Message, ...]) -> str:
+    return "\n".join(message.content for message in messages if message.role is not Role.SYSTEM)
+
+
+# Benchmarks with sound and video. Engines take text only, so their questions are never answered.
+#
+# AV-SpeakerBench (arXiv 2512.02231). A run that needs the clip is refused by name. The same
+# questions without any clip are a source of their own: a floor, which a model without ears and
+# eyes reaches.
+
+BLIND = "av_speakerbench_blind"
+NEEDS_MEDIA = {
+    "av_speakerbench": "it asks about sound and video, and every engine here takes text only. The "
+    f"questions alone are the adapter {BLIND!r}, a floor; answers that another program made are "
+    "compared by workflows/recipes/av_speaker.py"
+}
+"""Benchmarks that no run here can answer, and what can be run instead."""
+_LETTERS = "ABCD"
+
+
+def av_speakerbench_blind(row: RawRow) -> list[Item]:
+    """Read a question and its four choices, without the clip that they are about."""
+    question, answer = row.text("question"), row.text("answer").strip().strip("().")
+    choices = row.fields.get("choices")
+    if (
+        not isinstance(choices, list)
+        or len(choices) != len(_LETTERS)
+        or len({str(choice) for choice in choices}) != len(_LETTERS)
+    ):
+        raise BadRow("bad_gold", f"choices are not four different texts: {choices!r}")
+    if answer not in tuple(_LETTERS):
+        raise BadRow("bad_gold", f"answer is {answer!r}, not one of A, B, C, D")
+    listed = "\n".join(
+        f"{letter}: {choice}" for letter, choice in zip(_LETTERS, choices, strict=True)
+    )
+    gold = {"correct": [answer], "others": [[other] for other in _LETTERS if other != answer]}
+    prompt = f"{question}\n{listed}\nThere is no clip: guess. Answer A, B, C or D."
+    problem = Problem(
+        id=f"{BLIND}/{row.key}",
+        domain=Domain.CHOICE,
+        language="en",
+        messages=(Message(role=Role.USER, content=prompt),),
+        verifier="choice",
+        answer=canonical_json(gold).decode(),
+        source=BLIND,
+        source_row=row.source_row,
+    )
+    return [Item(problem, content=f"{question}\n{listed}")]

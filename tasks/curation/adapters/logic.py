@@ -2,7 +2,7 @@
 
 import re
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.curation.items import Item, ticket
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.store.files import canonical_json

@@ -9,14 +9,11 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.mapping import FILE, TEXT, ColumnMapping, placeholders
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.solve_rates import PASS_RATE
-from tasks.curation.cleaning.pass_rates import is_rate
-from tasks.curation.cleaning.scripts import language_of
-from tasks.curation.cleaning.subjects import with_class
+from data_schemas.rows import PASS_RATE, Demonstration, Domain, Message, Problem, Role
+from data_schemas.sources import FILE, TEXT, ColumnMapping, placeholders
+from tasks.curation.cleaning.annotation import is_rate, with_class
 from tasks.curation.cleaning.thoughts import as_response
+from tasks.curation.cleaning.wording import language_of
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.store.files import canonical_json

@@ -2,11 +2,9 @@
 
 import re
 
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.subjects import SUBJECT
-from tasks.curation.cleaning.scripts import language_of
-from tasks.curation.cleaning.subjects import with_class
+from data_schemas.rows import SUBJECT, Demonstration, Domain, Message, Parent, Problem, Role
+from tasks.curation.cleaning.annotation import with_class
+from tasks.curation.cleaning.wording import language_of
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.store.files import canonical_json

@@ -1,7 +1,7 @@
 """The table of adapters, and the function that reads one source.
 
 An adapter turns one raw row into problems and demonstrations, or refuses it with a
-reason. A table needs no adapter but a mapping file (`data_schemas/mapping.py`). What no mapping can
+reason. A table needs no adapter but a mapping file (`data_schemas/sources.py`). What no mapping can
 say is such a function and one line in ADAPTERS.
 """
 
@@ -14,16 +14,19 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from data_schemas.mapping import ColumnMapping
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Outcome, Quarantined
-from data_schemas.references import Reference, is_reference
-from data_schemas.suite import Selection
+from data_schemas.rl_settings import Reference, is_reference
+from data_schemas.rows import Outcome, Problem, Quarantined
+from data_schemas.sources import ColumnMapping, Selection
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
-from tasks.curation.adapters.environments import bfcl_multi_turn, environments
-from tasks.curation.adapters.episodes import episodes, sample_shop
+from tasks.curation.adapters.environments import (
+    bfcl_multi_turn,
+    environments,
+    episodes,
+    sample_shop,
+)
 from tasks.curation.adapters.general import (
+    av_speakerbench_blind,
     ifeval,
     m_ifeval,
     prompt_jsonl,
@@ -33,7 +36,6 @@ from tasks.curation.adapters.general import (
 )
 from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.mapped import language_in, read_mapped
-from tasks.curation.adapters.media import av_speakerbench_blind
 from tasks.curation.adapters.reasoning import gsm8k, math_train, mbpp, mgsm, olympiadbench
 from tasks.curation.adapters.tools import api_bank, bfcl, tau_bench_retail, toolrl_rlla
 from tasks.curation.generated import ecommerce, safety

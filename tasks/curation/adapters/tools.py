@@ -4,9 +4,8 @@ import ast
 import json
 import re
 
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Problem, Role
-from tasks.curation.cleaning.scripts import language_of
+from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
+from tasks.curation.cleaning.wording import language_of
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.gym.protocol import THINK_CLOSE

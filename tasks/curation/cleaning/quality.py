@@ -13,18 +13,15 @@ from itertools import chain
 
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Outcome
+from data_schemas.rows import Demonstration, Outcome, Problem
 from data_schemas.settings import CurationSettings
 from tasks.algorithms.penalties import repetition_ratio
-from tasks.curation.cleaning.scripts import foreign_share
 from tasks.curation.cleaning.suitability import (
     Unsuitable,
     unsuitable_problem,
     unsuitable_response,
 )
-from tasks.curation.cleaning.wording import ByPart, parts, words
+from tasks.curation.cleaning.wording import ByPart, foreign_share, parts, words
 from tasks.curation.items import Item, Sieved, refuse
 from tasks.engines.chat import count_prompt_tokens, count_tokens
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN, Verifier

@@ -12,8 +12,7 @@ Responses: refusals, and signs of a response that was written with the answer or
 import json
 import re
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Domain, Problem
+from data_schemas.rows import Demonstration, Domain, Problem
 from tasks.gym.protocol import THINK_CLOSE
 from tasks.gym.refusal import find_refusal
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from data_schemas.quarantine import Outcome
-from data_schemas.raw_files import RawFile
+from data_schemas.rows import Outcome
+from data_schemas.sources import RawFile
 from tasks.curation.ingest import locate
 from tasks.curation.items import Item, Sieved, refuse
-from tasks.formats.withdrawn import ADAPTER, LIST_FILE, read_list, write_list
+from tasks.formats.decisions import LIST_FILE, WITHDRAWN, read_list, write_list
 
 STAGE = "withdrawal"
 REASON = "withdrawn"
@@ -31,7 +31,7 @@ def withdrawn_rows(
     Raises:
         DataError: a list cannot be read.
     """
-    lists = [locate(raw, file) for file in files if file.adapter == ADAPTER]
+    lists = [locate(raw, file) for file in files if file.adapter == WITHDRAWN]
     if held_out_from is not None and (held_out_from / LIST_FILE).exists():
         lists.append(held_out_from / LIST_FILE)
     rows = frozenset[str]().union(*map(read_list, lists))

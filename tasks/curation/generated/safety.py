@@ -10,7 +10,7 @@ import json
 from functools import partial
 from pathlib import Path
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.curation.items import Item
 from tasks.curation.rows import RawRow
 from tasks.store.files import canonical_json, write_bytes

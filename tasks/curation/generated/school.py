@@ -10,8 +10,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from data_schemas.demonstrations import Parent
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain, Parent
 from tasks.curation.marketplace.drawing import draw_items
 from tasks.curation.marketplace.items import Item
 from tasks.curation.sample_world import taught

@@ -9,7 +9,7 @@ Differs: Qwen3Guard leaves to its user what becomes of `Controversial`; here it 
 import re
 from collections.abc import Callable, Sequence
 
-from data_schemas.prompts import Message, Role
+from data_schemas.rows import Message, Role
 from tasks.curation.harm.protocol import Rating
 from tasks.gym.judging.chat_client import Reply
 from tasks.gym.judging.endpoint import Failed

@@ -8,8 +8,7 @@ from tasks.curation.harm.chat_guard import ChatGuard
 from tasks.curation.harm.protocol import Guard
 from tasks.curation.harm.text_classifier import TextClassifier
 from tasks.gym.judging.chat_client import ChatSampling
-from tasks.gym.judging.model_judge import ModelJudge
-from tasks.gym.judging.opening import open_chat
+from tasks.gym.judging.opening import ModelJudge, open_chat
 from tasks.models.model_folder import has_classification_head
 
 MAX_REPLY_TOKENS = 1024

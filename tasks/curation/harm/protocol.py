@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from data_schemas.prompts import Message
+from data_schemas.rows import Message
 
 
 @dataclass(frozen=True, slots=True)

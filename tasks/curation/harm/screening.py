@@ -3,9 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Message, Problem, Role
-from data_schemas.quarantine import Outcome, Quarantined
+from data_schemas.rows import Demonstration, Message, Outcome, Problem, Quarantined, Role
 from tasks.curation.harm.protocol import Guard
 from tasks.curation.items import Item, Sieved, refuse
 

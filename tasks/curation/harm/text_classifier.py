@@ -13,7 +13,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
-from data_schemas.prompts import Message
+from data_schemas.rows import Message
 from tasks.curation.harm.protocol import Rating
 from tasks.errors import SettingsError
 

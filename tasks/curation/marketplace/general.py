@@ -2,7 +2,7 @@
 
 import random
 
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from tasks.curation.marketplace.items import Item
 from tasks.curation.marketplace.words import CATEGORIES, ENGLISH
 

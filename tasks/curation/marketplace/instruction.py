@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from tasks.curation.marketplace.items import Item
 from tasks.curation.marketplace.words import ADJECTIVES, COLOURS, ENGLISH_GOODS
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 
 _PROBLEM_SHARE = 0.3
 """Share of prompts that belong to problems; the others are teaching material."""

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from data_schemas.demonstrations import Demonstration
+from data_schemas.rows import Demonstration
 from tasks.curation.cleaning.wording import ByPart, is_sign, normalise, numbers, parts, words
 from tasks.curation.items import Item
 

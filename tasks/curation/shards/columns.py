@@ -10,9 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from data_schemas.arrow import arrow_schema
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Message, Problem
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import Demonstration, Message, Problem, Quarantined
 from tasks.curation.items import Item
 from tasks.curation.overlap.fingerprints import Hashes, join
 

@@ -19,10 +19,9 @@ import pyarrow as pa
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.arrow import write_columns
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Quarantined
-from data_schemas.raw_files import RawFile, RowPlace
+from data_schemas.rows import Problem, Quarantined
 from data_schemas.settings import CurationSettings
+from data_schemas.sources import RawFile, RowPlace
 from tasks.curation.adapters.table import ADAPTERS, adapt
 from tasks.curation.cleaning import annotation
 from tasks.curation.cleaning.quality import cleanse
@@ -34,8 +33,7 @@ from tasks.curation.rows import Unit, decode, first_rows, num_bytes, num_rows, r
 from tasks.curation.shards.columns import refusals, to_table
 from tasks.engines.chat import load_tokenizer
 from tasks.formats.benchmark_file import as_asked
-from tasks.formats.decisions import read_decisions
-from tasks.formats.withdrawn import read_list
+from tasks.formats.decisions import read_decisions, read_list
 from tasks.gym.table import VERIFIERS
 from tasks.store.files import write_bytes
 

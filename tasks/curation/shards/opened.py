@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from data_schemas.quarantine import ItemKind, Outcome, Quarantined
+from data_schemas.rows import ItemKind, Outcome, Quarantined
 from tasks.curation.contamination import Compared, is_spaceless
 from tasks.curation.dedup import Rank
 from tasks.curation.items import DETAIL_CHARACTERS, Item

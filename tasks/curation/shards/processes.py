@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from typing import cast
 
 from tasks.curation.shards.mapping import Job, Rules, is_complete, map_shard, prepare
-from tasks.gym.workers.pool import MEMORY_BYTES, start_interpreter
+from tasks.gym.workers import MEMORY_BYTES, start_interpreter
 from tasks.models.architectures import needs_registration
 
 _LOG = logging.getLogger(__name__)

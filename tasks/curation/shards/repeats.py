@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from data_schemas.quarantine import Outcome
+from data_schemas.rows import Outcome
 from tasks.curation import dedup
 from tasks.curation.meaning.protocol import Encoder, Vectors
 from tasks.curation.meaning.repeats import (

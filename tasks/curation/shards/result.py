@@ -11,19 +11,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data_schemas.arrow import arrow_schema, write_stream, write_table
-from data_schemas.curated import (
+from data_schemas.rows import (
     DEMONSTRATIONS,
     FACETS,
     HELD_OUT,
     PROBLEMS,
     QUARANTINE,
     ROWS,
+    Demonstration,
+    Facet,
+    Outcome,
+    Problem,
+    Quarantined,
 )
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Facet, Problem
-from data_schemas.quarantine import Outcome, Quarantined
-from data_schemas.raw_files import RowPlace
-from tasks.curation.cleaning.pass_rates import with_rates
+from data_schemas.sources import RowPlace
+from tasks.curation.cleaning.annotation import with_rates
 from tasks.curation.items import Item
 from tasks.curation.shards.mapping import PLACES, collector_paused, counts_of
 from tasks.curation.shards.opened import Shards

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Outcome
-from tasks.curation.cleaning.pass_rates import STAGE, fault, with_rates
+from data_schemas.rows import Outcome, Problem
+from tasks.curation.cleaning.annotation import PASS_RATES, fault, with_rates
 from tasks.curation.items import Item
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.steps import Refused
@@ -57,7 +56,7 @@ def select(
                 row = int(shards.starts[shard] + place)
                 dropped.append((row, Outcome.DROPPED, reason, detail))
                 shards.alive[row] = False
-        refused.add(shards.refuse(STAGE, dropped))
+        refused.add(shards.refuse(PASS_RATES, dropped))
     if rates and not matched:
         raise DataError(
             f"none of {len(rates)} problems with solve rates is in the set, such as "

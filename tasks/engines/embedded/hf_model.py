@@ -5,14 +5,45 @@ from threading import Lock
 from typing import cast
 
 import torch
+from torch import nn
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
+from tasks.algorithms.routing import Projection, through_experts
 from tasks.engines.embedded.router_replay import named_routers
 from tasks.engines.expert_names import names_of
 from tasks.errors import SettingsError
 from tasks.models.architectures import read_architecture, register_architecture
 from tasks.models.weights import Weights, check_tensors
+
+# Other projections for the experts of a transformers model than its own.
+
+
+def are_experts(module: nn.Module) -> bool:
+    """Return whether a module is all experts of a layer: two stacked tensors, in every family."""
+    held = dict(module.named_parameters(recurse=False))
+    return {"gate_up_proj", "down_proj"} <= held.keys() and held["down_proj"].ndim == 3
+
+
+def use_projections(experts: nn.Module, gate_up: Projection, down: Projection) -> None:
+    """Compute a layer's experts with other projections than its own from now on."""
+    num_experts = len(experts.get_parameter("down_proj"))
+
+    def forward(
+        hidden_MH: torch.Tensor, experts_MK: torch.Tensor, gates_MK: torch.Tensor
+    ) -> torch.Tensor:
+        return through_experts(
+            hidden_MH,
+            gates_MK,
+            experts_MK,
+            num_experts,
+            gate_up=gate_up,
+            down=down,
+            skips=bool(getattr(experts, "skips", False)),
+        )
+
+    experts.forward = forward
+
 
 _LOADING = Lock()
 """transformers replaces `tie_weights` of all models while it loads one: of two threads, the second

@@ -1,5 +1,6 @@
-"""One process of a team: its groups, and the engines it holds."""
+"""One process of a team: its rank, its groups, and the engines it holds."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,54 @@ from tasks.engines.process_group import join_world
 from tasks.engines.protocols import Trainer
 from tasks.engines.request_queue import QueueingEngine
 from tasks.engines.team.failure_store import FailureStore
-from tasks.engines.team.rank_info import RankInfo, read_rank_info
+
+# Rank and world size of a process, from torchrun's environment.
+
+
+@dataclass(frozen=True, slots=True)
+class RankInfo:
+    """One process; a world of one if not started by torchrun."""
+
+    rank: int
+    size: int
+    local_rank: int
+    local_size: int
+    """Processes on this node."""
+
+    @property
+    def is_controller(self) -> bool:
+        """True for the process that runs the stage."""
+        return self.rank == 0
+
+
+def read_rank_info() -> RankInfo:
+    """Read RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    return RankInfo(
+        rank=int(os.environ.get("RANK", "0")),
+        size=size,
+        local_rank=int(os.environ.get("LOCAL_RANK", "0")),
+        local_size=int(os.environ.get("LOCAL_WORLD_SIZE", size)),
+    )
+
+
+def replicas(
+    size: int, local_size: int, *, tensor: int, dedicated: bool
+) -> tuple[tuple[int, ...], ...]:
+    """Ranks of every rollout engine, its representative first; the first replica has rank 0.
+
+    Args:
+        size: of the team.
+        local_size: processes per node.
+        tensor: tensor parallel size of an engine; a group never spans nodes.
+        dedicated: one engine per node in separate processes, else one per `tensor` ranks.
+    """
+    if dedicated:
+        return tuple((first,) for first in range(0, size, local_size))
+    return tuple(tuple(range(first, first + tensor)) for first in range(0, size, tensor))
+
+
+# One process of a team: its groups, and the engines it holds.
 
 COMMAND_LIMIT = timedelta(days=30)
 """Between two commands are whole rollouts and rewards; a peer's death is detected at once."""

@@ -14,8 +14,14 @@ import torch
 from torch import distributed as dist
 
 from data_schemas.rl_settings import AuxiliarySettings
-from tasks.engines.loss_calls import LossCall, RecordingLoss
-from tasks.engines.partial_batch import AnyBatch, Share, SharingTrainer, outline
+from tasks.engines.partial_batch import (
+    AnyBatch,
+    LossCall,
+    RecordingLoss,
+    Share,
+    SharingTrainer,
+    outline,
+)
 from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores, Trainer
 from tasks.engines.team import payloads
 from tasks.engines.team.controller import Controller

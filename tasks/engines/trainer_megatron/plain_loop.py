@@ -20,9 +20,9 @@ from torch import nn
 from data_schemas.machine_settings import LayoutSettings
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.trainer_megatron import convert, model, optimizer, parallel
-from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut, divide
-from tasks.engines.trainer_megatron.warning_filters import silence
+from tasks.engines.trainer_megatron.names import read_geometry
+from tasks.engines.trainer_megatron.parallel import silence
 
 
 class PlainLoop:

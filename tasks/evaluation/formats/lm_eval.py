@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from data_schemas.prompts import Problem
 from data_schemas.reports import EvaluationReport
-from data_schemas.samples import SampleResult
-from tasks.algorithms.suites import ProblemScore, per_problem
+from data_schemas.rows import Problem, SampleResult
+from tasks.algorithms.intervals import ProblemScore, per_problem
 from tasks.store.files import canonical_json, sha256_bytes
 
 FILTER = "none"

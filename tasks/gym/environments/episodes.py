@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.prompts import Problem
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason, split_turns
+from data_schemas.rows import Problem
 from tasks.algorithms.kept_sets import join_kept, nothing_kept
 from tasks.engines.chat import render_observation, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling

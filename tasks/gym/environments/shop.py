@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
-from data_schemas.prompts import Message, Problem, Role
-from data_schemas.verdicts import Verdict, scored
+from data_schemas.rows import Message, Problem, Role, Verdict, scored
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.protocol import Gold, answer_part, check_against_gold, split_turns
 from tasks.gym.tools.tool_calls import parse_calls

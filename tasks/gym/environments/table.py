@@ -6,7 +6,7 @@ A problem's environment is that of its verifier, which judges the episode by the
 from collections.abc import Sequence
 from typing import Protocol
 
-from data_schemas.prompts import Message, Problem
+from data_schemas.rows import Message, Problem
 from tasks.gym.environments import shop
 from tasks.gym.environments.outside import play
 from tasks.gym.protocol import find_game

@@ -12,14 +12,15 @@ from tasks.gym.instructions.arguments import (
     Check,
     Kind,
     counted,
+    ends_with,
     letter,
     phrase,
     phrases,
     relation,
+    sentences,
     whole,
 )
 from tasks.gym.instructions.languages import is_language
-from tasks.gym.instructions.measures import ends_with, sentences
 
 _CONSTRAINED = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 _CAPITAL_WORD = re.compile(r"(?<!\w)(?:[^\W\d_]\.)+[^\W\d_](?!\w)|[^\W_]+(?:[-'\u2019][^\W_]+)*")

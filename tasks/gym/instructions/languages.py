@@ -1,16 +1,217 @@
-"""Identify the language of a text by its script, else by frequent words and letters.
-
-Made for checking an instruction ("answer in Thai"), not for general identification: it knows a few
-dozen languages and returns None if undecided. Indonesian and Malay are distinguished by words that
-differ between the two standards, Traditional and Simplified Chinese by characters that only one of
-two national encodings (Big5, GB 2312) has.
-"""
+"""Identify the language of a text by its script, else by frequent words and letters."""
 
 import re
 import unicodedata
 from collections import Counter
 
-from tasks.gym.instructions.language_words import APART, WORDS
+# Frequent words of the languages that share a script with others, for `languages`.
+#
+# Function words, most of them closed-class, chosen so that related languages differ; for the
+# languages of our markets also frequent verbs and nouns.
+
+# ruff: noqa: RUF001 - other scripts are the point
+WORDS: dict[str, dict[str, str]] = {
+    "LATIN": {
+        "en": (
+            "the of and to a in is that it for was on are with as be this at by have you not from "
+            "or but we my your i an will can if they their which has were he she what there our "
+            "more when would do all one about who no so up out some like me him her its been had "
+            "them then than just into only other could these how also very any because most "
+            "should may such where after before his us over am did get make know see new good "
+            "time here need let i'm it's don't many much way day people please answer every each "
+            "still never always while too being said went got made take came found first last "
+            "long little old own same another again off down work water man woman children house "
+            "friend school write days hours minutes per bought sold price buy shoes red small "
+            "using use between since until both few without under why does doing gave two three "
+            "four five six seven eight nine ten week month year years gets takes makes needs "
+            "wants loves sells runs costs gives says buys plays works total dollars bags book "
+            "books dog dogs car food home night money best love better next left right morning "
+            "today blue green black white big large cheap soft light strong fresh bag shirt"
+        ),
+        "de": (
+            "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als "
+            "auch es an werden aus er hat dass sie nach wird bei einer um am sind noch wie einem "
+            "über einen so zum war haben nur oder aber vor zur bis mehr durch man sein wurde ich "
+            "wir ihr mich mir dein deine mein meine kann wenn hier diese dieser"
+        ),
+        "fr": (
+            "le la les de des et un une en du que est pour qui dans par plus pas au sur se ne ce "
+            "il elle sont avec son ses aux ou mais comme nous vous leur était cette été tout fait "
+            "être je mon ma mes votre vos très bien ces c'est j'ai qu'il n'est d'un d'une l'on "
+            "toute tous toutes faire peut peuvent doit ainsi encore maintenant ici là mieux fois "
+            "jour jours année ans homme femme enfants maison eau temps alors chaque autre autres "
+            "quels quelle quelles quel comment pourquoi où quand deux trois sous entre sans avant "
+            "après depuis leurs cet celui quatre cinq six sept huit neuf dix semaine mois "
+            "aujourd'hui argent livre voiture"
+        ),
+        "es": (
+            "el la los las de que y en un una por con para del se no lo al como más su sus es "
+            "pero este esta entre cuando muy sin sobre también hasta hay donde quien desde todo "
+            "nos durante uno ni contra ese eso mi yo tu él ella son está fue ser tiene porque "
+            "gracias usted puede mucho mucha muchos muchas todos todas toda hacer pueden debe así "
+            "aún ahora aquí allí bien mejor mayor vez días año años hombre mujer niños casa agua "
+            "tiempo entonces cada otro otra otros tienen están fueron había esto aquel cómo qué "
+            "cuál cuáles dónde respuesta palabras describe explica dos tres cuatro cinco seis "
+            "siete ocho nueve diez semana mes hoy dinero libro coche"
+        ),
+        "pt": (
+            "o a os as de que e do da em um uma para com não por mais dos das como mas foi ao ele "
+            "ela seu sua ou ser quando muito nos já está eu também só pelo pela até isso entre "
+            "era depois sem mesmo aos ter seus quem nas me esse eles você essa são é produto meu "
+            "minha nosso às muitas muitos todos todas todo toda fazer pode podem deve onde porque "
+            "então assim ainda agora aqui ali lá bem melhor maior menor vez vezes dia dias ano "
+            "anos homem mulher crianças casa água tempo obrigado obrigada preço loja comprar "
+            "produtos entrega qualidade tamanho ótimo bom boa bons vem tem temos têm estão foram "
+            "havia isto aquele aquela num numa nessa nesse desta deste dessa desse pelos pelas "
+            "dois duas três quatro cinco seis sete oito nove dez semana mês hoje amanhã dinheiro "
+            "livro carro"
+        ),
+        "it": (
+            "il lo la i gli le di che e un una in per con non del della dei delle è sono si da al "
+            "alla come più ma anche nel nella se ci questo questa mi suo sua o ed essere ha ho "
+            "hanno molto loro quando dal sul tutto noi voi io tu lui lei perché così cosa ogni "
+            "dopo fare questi queste quello quella degli agli negli dagli sugli nelle sulla molti "
+            "molte tutti tutte fatto"
+        ),
+        "nl": (
+            "de het een en van in is dat op te zijn met voor niet aan er om ook als dan maar bij "
+            "uit nog naar wordt door over ze zich hij je ik wij we heeft had was kan deze dit "
+            "meer of geen jullie hun haar toen veel alleen omdat waar worden heb hebben mijn jouw"
+        ),
+        "fi": (
+            "ja on ei että se oli hän mutta ovat kun niin myös kuin joka tai sen olla vain jos "
+            "nyt mitä minä sinä me te he ole olen hänen minun sitä jotka voi sekä koska tämä "
+            "tämän siitä mukaan kanssa joten olisi hyvä sinun ne siinä"
+        ),
+        "vi": (
+            "và của là có cho không được trong các những một với người này đã để khi từ đến như "
+            "tôi bạn cũng thì ra sẽ nhiều về phải làm đó trên sau theo rất nhưng vào hơn nếu lại "
+            "bị chúng ta ở nó anh em chị tại sao gì nào đâu ấy vì nên bởi cô ông bà mình họ tất "
+            "cả mọi mỗi vẫn đang còn chỉ hết mua bán giá hàng sản phẩm giày đẹp tốt nhà nước ngày "
+            "năm giờ việc điều cái con chiếc quá mới cùng thấy biết đi bằng qua lên xuống tới "
+            "giữa trước thể học sinh viên đàn phụ nữ trẻ mẹ cha đứa"
+        ),
+        "id": (
+            "yang dan di dengan untuk tidak ini itu dari dalam akan pada juga ke karena tersebut "
+            "bisa ada mereka lebih kata telah saya kami kita dapat oleh atau sudah seperti "
+            "sebagai adalah bahwa anda saat hanya namun bukan barang banget aku kamu apa jadi "
+            "kalau secara beberapa antara sangat masih harus produk warna mau orang anak hari "
+            "waktu rumah baik besar kecil baru lama sekali lagi lalu sambil agar supaya tanpa "
+            "sampai hingga setelah sebelum ketika selama setiap semua banyak sedikit membuat "
+            "memberi melihat pria wanita perempuan gadis seorang sebuah ia dia nya harga beli "
+            "jual toko cepat bagus bagi menjadi belum pernah sedang maupun serta yaitu sepatu "
+            "pembeli penjual pengiriman kirim sesuai maka tetapi dua tiga empat lima enam tujuh "
+            "sepuluh minggu bulan tahun uang buku air makan nama"
+        ),
+        "ms": (
+            "yang dan di dengan untuk tidak ini itu dari dalam akan pada juga ke kerana tersebut "
+            "boleh ada mereka lebih kata telah saya kami kita dapat oleh atau sudah seperti "
+            "sebagai adalah bahawa anda ketika hanya tetapi bukan barangan awak apa jadi jika "
+            "antara sangat masih perlu produk warna ialah daripada kepada beliau wang mahu orang "
+            "anak hari waktu rumah baik besar kecil baru lama sekali lagi lalu sambil agar supaya "
+            "tanpa sampai hingga selepas sebelum semasa setiap semua banyak sedikit membuat "
+            "memberi melihat lelaki perempuan wanita seorang sebuah ia dia nya harga beli jual "
+            "kedai cepat bagus bagi menjadi belum pernah sedang mahupun serta iaitu kasut pembeli "
+            "penjual penghantaran hantar sesuai maka sahaja dua tiga empat lima enam tujuh "
+            "sepuluh minggu bulan tahun buku air makan nama"
+        ),
+        "sw": (
+            "na ya wa kwa ni katika za la kuwa hii cha kama yake pia au lakini hiyo ambayo watu "
+            "huu sana mimi wewe yeye sisi kila tu baada kutoka huo hili kwamba yangu yako wetu si "
+            "ili zaidi mtu hapa bila vya ina alikuwa bado wote moja"
+        ),
+        "tl": (
+            "ang ng sa na mga at ay si ko mo niya kung para hindi ito siya ka ako namin natin "
+            "sila may kay po rin din lang pero dahil isang nang kayo nila ni upang kanyang iyon"
+        ),
+        "tr": (
+            "ve bir bu da de için ile çok daha gibi ne o ben sen en var olarak olan kadar sonra "
+            "ama mi değil her şey ya ki biz siz onu bana"
+        ),
+        "sv": (
+            "och att det i en på är som för av med den till inte har de ett om var jag men så vi "
+            "han från du kan när nu hon eller man mig dig ska"
+        ),
+        "pl": (
+            "i w na z do się nie to że jest o jak ale po co tak za od dla już przez czy tylko są "
+            "ma być może był jego bardzo ja ty my ich"
+        ),
+    },
+    "DEVANAGARI": {
+        "hi": (
+            "है हैं के का की में और से को पर नहीं यह कि एक लिए था हो करने साथ भी ने या जो वह तो "
+            "अपने हम आप मैं इस कर रहा होता थे किया ही"
+        ),
+        "mr": (
+            "आहे आहेत आणि च्या मध्ये हे ही हा तो ती ते नाही एक होते करण्यासाठी मी आपण तुम्ही "
+            "आम्ही केले साठी असे पण होता या व त्या काही झाली त्यांच्या"
+        ),
+        "ne": (
+            "छ छन् र को का मा लाई हो पनि यो त्यो भने गर्न गर्ने छैन हुन्छ म तपाईं हामी थियो लागि "
+            "गरेको तर हुन् एक भएको गर्छ एउटा यस"
+        ),
+    },
+    "ARABIC": {
+        "ar": (
+            "في من على إلى أن هذا هذه التي الذي كان لا ما هو هي مع عن لم قد كل بعد أو ثم كما أنا "
+            "نحن إن ذلك بين يكون و"
+        ),
+        "fa": (
+            "در از به که این را با است برای آن یک خود تا بر هم نیز می ها شده شود باید من شما ما "
+            "او هستند بود کرد اما یا و"
+        ),
+        "ur": (
+            "کے کی میں ہے اور سے کا کو ہیں نے پر اس یہ ایک کہ بھی نہیں لیے تھا وہ ہم آپ کر گیا تو "
+            "ہو جو یا اپنے رہا ساتھ"
+        ),
+    },
+    "CYRILLIC": {
+        "ru": (
+            "и в не на что с по это как он я из к но у за от так для вы же мы бы все его она был "
+            "они или если только мой ваш есть когда меня очень была чтобы при"
+        ),
+        "bg": (
+            "и на да се не в за от с е по ще че са като ли това който но има със те той го ми ни "
+            "много или съм сме вие аз ние до как при може тази беше една"
+        ),
+        "uk": (
+            "і в на не що з у та як до це за він я але для від є ви ми так його вона були чи або "
+            "якщо тільки мій ваш коли дуже при бути й"
+        ),
+    },
+}
+
+APART: dict[str, str] = {
+    "id": (
+        "karena bisa bahwa mobil uang coba mencoba berbeda namun kue sepeda polisi inggris gratis "
+        "ukuran pengiriman toko kualitas layanan perusahaan televisi universitas telepon pria "
+        "yaitu mau gadis nggak gak banget kalian merasa butuh membutuhkan kemarin sepatu celana "
+        "kirim mengirim kacamata kulkas dokter apotek rusak sedangkan senin rabu jumat maret "
+        "agustus desember tim tes proyek aktivitas informasi produksi bilang kantor kamar gedung "
+        "bocah siswa wisatawan apartemen manajer publik wastafel pengadilan istri karyawan "
+        "pemerintah tetangga lelah obat laki cewek cowok ponsel koran juli oktober tas es macet "
+        "berbicara nyalakan menyalakan aja udah sih dong deh kok bgt yg dgn tdk krn jg knp "
+        "kebakaran menginginkan bungkus sampah listrik ganti usai para sang"
+    ),
+    "ms": (
+        "kerana bahawa cuba mencuba berbeza kuih basikal inggeris saiz penghantaran kualiti "
+        "perkhidmatan syarikat televisyen universiti telefon iaitu mahu kasut seluar hantar "
+        "menghantar doktor rosak manakala isnin jumaat mac ogos disember pasukan projek aktiviti "
+        "maklumat sahaja selepas mahupun ianya menerusi bagaimanapun cikgu isteri bilik mahkamah "
+        "jiran kerajaan ubat tayar stesen bercakap tingkap julai makmal motosikal teksi beg "
+        "stokin emel diskaun baucar setem rakan terutamanya bayaran pulangan jualan pejabat wang "
+        "lelaki percuma esok beliau awak takde jugak"
+    ),
+}
+"""Words that distinguish Indonesian from Malay by spelling or choice."""
+
+
+# Identify the language of a text by its script, else by frequent words and letters.
+#
+# Made for checking an instruction ("answer in Thai"), not for general identification: it knows a
+# few dozen languages and returns None if undecided. Indonesian and Malay are distinguished by
+# words that differ between the two standards, Traditional and Simplified Chinese by characters
+# that only one of two national encodings (Big5, GB 2312) has.
 
 MIN_SHARE = 0.5
 """Share of the letters that makes a script the text's script."""

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from data_schemas.prompts import Message
+from data_schemas.rows import Message
 from tasks.gym.judging.endpoint import (
     FIRST_PAUSE_S,
     ApiKey,

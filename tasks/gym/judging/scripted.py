@@ -5,9 +5,9 @@ It serves tests of code that needs a judge, and trials of a recipe without a mod
 
 from collections.abc import Callable, Sequence
 
-from data_schemas.prompts import Message
+from data_schemas.rows import Message
 from tasks.gym.judging.calls import Calls
-from tasks.gym.judging.form import Label, completion, sections
+from tasks.gym.judging.comparisons import Label, completion, sections
 from tasks.gym.judging.protocol import JudgeCalls
 
 Script = Callable[[str], str | None]

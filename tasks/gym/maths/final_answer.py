@@ -6,8 +6,7 @@ Gold: {"value": "26"}, a number, LaTeX or words; {"tolerance": 0.1} if the probl
 {"unit": "m/s^2"} if the value has one: an answer may leave it out, but may not have another.
 """
 
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict
+from data_schemas.rows import Problem, Verdict
 from tasks.gym.maths import locate, symbolic, verdict
 
 

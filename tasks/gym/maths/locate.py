@@ -1,17 +1,10 @@
-r"""Where a response states its final answer: in a box, on a marked line, in a sentence.
+"""Where a response states its final answer: in a box, on a marked line, in a sentence."""
 
-A box is the answer; the text before it in its sentence is working, `600 + 120 = \boxed{720}`.
-Another value stated elsewhere (a second box, `#### 27`, "the answer is 27") is a second answer.
-Every pattern takes time linear in the text.
-"""
-
-# ruff: noqa: RUF001 - signs that people type
 import itertools
 import re
 from dataclasses import dataclass
 
 from tasks.gym.denials import WINDOW, denied_before
-from tasks.gym.maths import surroundings
 from tasks.gym.maths.numerals import spelled_beside_digits, typed_minus
 from tasks.gym.maths.parse import MAX_CHARACTERS
 from tasks.gym.maths.prose import is_number, stated
@@ -24,6 +17,220 @@ from tasks.gym.maths.words import (
     TURN,
     UNCOMMITTED,
 )
+
+# What stands beside a box: it is applied to the content, or it withdraws it.
+#
+# `-\boxed{5}`, `\boxed{5}^2`, `\frac{1}{\boxed{5}}` and `\boxed{5}` million state another value
+# than 5; `\boxed{5}` is wrong" states none. Working before an equals sign is no part of the
+# answer.
+
+# ruff: noqa: RUF001 - signs that people type
+
+
+MAX_BESIDE = 120
+"""Characters before and after a box that are read."""
+
+_SPACE = r"(?:[\s~]|\\[,;:!> ]|\\q?quad(?![A-Za-z])|\\(?:left|right)\.|\\display\w*(?![A-Za-z]))"
+# Ends what belongs to the box: "=", "$", "\implies", "\text{ cm}", a comma, a full stop.
+_BORDER = re.compile(
+    r"(?<![\\<>!])=|(?<!\\)\$|\\[()\[\]]|\\\\(?=[\s\[&]|$)|\n|&|[,;:!?。，；：*_]{1,3}(?=\s|$)|\.(?!\d)|"
+    r"\\[pb]?mod(?![A-Za-z])|"
+    r"\\(?:implies|Rightarrow|Longrightarrow|rightarrow|to|therefore|because|iff|approx|equiv|sim|"
+    r"cong|text\w*|mathrm|mbox|q?quad|begin|end|hspace|tag|ldots|dots)(?![A-Za-z])|"
+    r"[≈≡∴→⇒、]|\s(?:and|or|so|is|are)\s|<<|>>"
+)
+# A command or brace that only styles the box: \mathbf{, \color{blue}{, {.
+_STYLE = re.compile(
+    r"(?:\\(?:mathbf|textbf|text|mathrm|underline|bm|boldsymbol|color\s*\{\w+\}|large|Large|huge|"
+    r"bf|rm|displaystyle|underbrace|overbrace|fbox|colorbox\s*\{\w+\})\s*|(?<![\w}\]^]))\{\s*$"
+)
+# "$5 and"; "$5$" and "$5 + x$" are formulas.
+_MONEY = re.compile(
+    r"\$\d[\d,.]*(?=\s[A-Za-z]{2}|\s[-+*/=]\s\$\d|[.,;:!?)]*(?:\s*$|\n))(?!\$)", re.MULTILINE
+)
+# Declarations of style: "\color{blue}", "\bf".
+_DECLARED = re.compile(r"\\color\s*\{\w+\}|\\(?:bf|rm|large|Large|huge|displaystyle)(?![A-Za-z])")
+_OPENING = re.compile(r"(?:\\left)?(?:[(\[]|\\\{)")
+_CLOSING_BRACKETS = re.compile(r"(?:\\right)?(?:[)\]]|\\\})")
+# Signs that are applied also outside of a formula: "-\boxed{5}", "\boxed{5}^2", "\boxed{5} / 2".
+_TIGHT_AFTER = re.compile(
+    r"\s?(?:\^\s?\{?-?\w|/\s?[\d\\]|\\(?:times|cdot|div|pm)(?![A-Za-z])|[*+]\s?\d|-\s?\d|\\?%|×|·|÷)[^\s.,;]*"
+)
+_TIGHT_BEFORE = re.compile(
+    r"[\w)}\]]\s?[-+*/^×·÷<>≤≥≠]$|(?<!\S)[-−]$|\\frac\{[^{}]*\}\{$|\\sqrt\{$|\d$"
+)
+_SCALE = re.compile(
+    r"[\s$*}\\,]{0,6}(?:\\(?:text|mathrm)\s*\{\s*)?(?P<word>hundred|thousand|million|billion|trillion|dozen|"
+    r"ribu|juta|miliar|nghìn|ngàn|triệu|tỷ|mil|millones|milhões|millions|tausend|Millionen|"
+    r"ล้าน|แสน|หมื่น|พัน|百万|[万亿萬億千]|k|per\s?cent)(?![A-Za-z])"
+)
+_APPLIED = {"hundred": "*100", "k": "*1000", "percent": "%", "per cent": "%"}
+_OPENED = r"[\s$(]*(?:\\[(\[]\s*)?"
+# "-$\boxed{5}$", "minus \boxed{5}"; the minus of "- $\boxed{5}$" is the bullet of a list.
+_MINUS_BEFORE = re.compile(
+    rf"(?:(?:^|(?<=\s))[-−](?=[$\\])|(?<!\w)(?:minus|negative|menos|moins|negatif|negativo|âm|trừ)\s|负|負)"
+    rf"{_OPENED}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NUMERAL = r"(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten)"
+_ALTERED_BEFORE = re.compile(
+    rf"(?<!\w)(?:twice|thrice|half(?:\s+of)?|(?:an?|one|two)[\s-](?:third|quarter|fifth|tenth)s?\s+of|"
+    r"the\s+(?:(?:square|cube)(?:\s+root)?|double|triple|reciprocal|opposite|negative|factorial|"
+    r"successor|predecessor|(?:additive\s+|multiplicative\s+)?inverse|logarithm)\s+of|"
+    rf"{_NUMERAL}\s+(?:more|less|fewer|greater|smaller|larger)\s+than|"
+    r"(?<!no\s)(?<!not\s)(?:more|less|fewer|greater|smaller|larger|higher|lower)\s+than)"
+    rf"\s{_OPENED}$",
+    re.IGNORECASE,
+)
+"""Before a box: another value, or a bound. "At least" is the answer to "What is the least"."""
+_ALTERED_AFTER = re.compile(
+    r"[\s$)]*(?:\\[)\]])?\s?(?:squared|cubed|halved|doubled|tripled|quadrupled|plus|minus|modulo|aka|"
+    rf"a\.k\.a|alias|factorial|(?:divided|multiplied|increased|decreased|reduced|raised)\s+(?:by|to)|"
+    rf"times\s+(?:\w+self|{_NUMERAL})|to\s+the\s+(?:\w+\s+)?power|and\s+a\s+(?:half|third|quarter))(?!\w)",
+    re.IGNORECASE,
+)
+_WITHDRAWN = re.compile(
+    r"[\s$*}\\)\],]{0,6}(?:(?:is|was|would be|seems|looks)\s+(?:clearly |certainly |obviously |"
+    r"the |an? )*"
+    r"(?:not|n't|wrong|incorrect|false|impossible|invalid|excluded|too (?:large|small|big)|"
+    r"(?:only|just|merely)\s+(?:half|part|a (?:third|quarter|part|fraction))\s+of)(?!\w)"
+    r"(?!\s+(?:only|just|a prime|prime|an? integer|divisible|zero|negative|equal))|"
+    r"\?\s{0,3}(?:no|nope|not|never)(?!\w)|"
+    r"isn['’]t (?:the|right|correct|it)|cannot be|can['’]t be|could not be|doesn['’]t (?:work|fit)|"
+    r"does not (?:work|fit|satisfy)|fails)",
+    re.IGNORECASE,
+)
+"""After a box: `is wrong`, `cannot be right`; `is not only ...` goes on."""
+
+
+def expression(text: str, opened: int, start: int, end: int) -> str:
+    r"""Return the content of a box with the signs that are applied to it.
+
+    Args:
+        text: the whole text.
+        opened: place of `\boxed`.
+        start: first character of the content.
+        end: place after the content; the closing brace, if the box has one.
+    """
+    content = text[start:end]
+    closed = end + 1 if text[end : end + 1] == "}" and text[start - 1 : start] == "{" else end
+    before, after = text[max(0, opened - MAX_BESIDE) : opened], text[closed : closed + MAX_BESIDE]
+    if (content[:1].isdigit() and before[-1:].isdigit()) or after[:1].isdigit():
+        return f"\\ne {content}"  # digits of one number
+    if _ALTERED_BEFORE.search(before) or _ALTERED_AFTER.match(after):
+        return f"\\ne {content}"
+    if _MINUS_BEFORE.search(before):
+        content = f"-({content})"
+    formula = _in_formula(text, opened)
+    left, right = (_left(before), _right(after)) if formula else (_typed_left(before), "")
+    if not formula:
+        tight = _TIGHT_AFTER.match(after)
+        right = tight[0] if tight else ""
+        right += "}" * (left.count("{") - left.count("}"))
+    while left.endswith("{") and right.startswith("}") and (style := _STYLE.search(left)):
+        left, right = left[: style.start()].rstrip(), right[1:].lstrip()
+    left = _DECLARED.sub("", left).rstrip()
+    if _is_member(left, right, after):
+        return f"\\ne {content}"
+    left, right = _without_list(left, right)
+    if right and not left.count("{") - left.count("}"):
+        right = right.rstrip("}") if right.count("}") > right.count("{") else right
+    left = left.lstrip("}") if left.count("}") > left.count("{") else left
+    scale = _SCALE.match(after)
+    if scale:
+        word = scale["word"]
+        applied = _APPLIED.get(word)
+        content = f"{content}{applied}" if applied else f"{content} {word}"
+    if (not left and not right) or "boxed" in left + right:  # the next part of a list
+        return content
+    return f"{left}{content}{right}" if left.endswith("{") else f"{left}({content}){right}"
+
+
+def withdrawn(after: str) -> bool:
+    """Say whether the words after a box say that it is not the answer."""
+    return _WITHDRAWN.match(after) is not None
+
+
+def clause_after(text: str) -> str:
+    """Return what follows a box up to the end of its clause: a unit and more words."""
+    text = re.sub(rf"{_SPACE}+|^[\s$*)\]}}]*(?=\S)|\\[)\]]", " ", text[:MAX_BESIDE])
+    return re.split(r"[,;:!?\n。，；]|\.(?!\d|\w)|\$|=", text.strip(), maxsplit=1)[0].strip(" $*")
+
+
+def _is_member(left: str, right: str, after: str) -> bool:
+    r"""Say whether a box is one end of a tuple or interval that states more: `(\boxed{5}, 7)`."""
+    rest = after[len(right) :].lstrip("} ")
+    closing = _CLOSING_BRACKETS.search(rest)
+    return bool(
+        _OPENING.fullmatch(left)
+        and not right
+        and rest[:1] in (",", ";")
+        and closing
+        and re.search(r"\w", rest[: closing.start()])
+        and "boxed" not in rest[: closing.start()]
+    )
+
+
+def _without_list(left: str, right: str) -> tuple[str, str]:
+    r"""Drop the bracket of a list whose first or last member the box is: `(\boxed{1}, 2)`."""
+    if _OPENING.fullmatch(left) and not _CLOSING_BRACKETS.search(right):
+        left = ""
+    if _CLOSING_BRACKETS.fullmatch(right) and not _OPENING.search(left):
+        right = ""
+    return left, right
+
+
+def _left(before: str) -> str:
+    borders = list(_BORDER.finditer(before))
+    tail = before[borders[-1].end() :] if borders else before
+    if borders and borders[-1][0].startswith(
+        ("\\text", "\\mathrm", "\\mbox", "\\begin", "\\hspace")
+    ):
+        tail = re.sub(r"^\s*\{[^{}]*\}(?:\{[^{}]*\})?", "", tail)
+        if not borders[-1][0].startswith(("\\begin", "\\hspace")) and tail.startswith("{"):
+            tail = ""
+    return _spaceless(tail)
+
+
+def _right(after: str) -> str:
+    border = _BORDER.search(after)
+    return _spaceless(after[: border.start()] if border else after)
+
+
+def _spaceless(text: str) -> str:
+    return re.sub(rf"^{_SPACE}+|{_SPACE}+$", "", text)
+
+
+def _typed_left(before: str) -> str:
+    """Return the signs before a box outside of a formula: those of its last word."""
+    line = before.rpartition("\n")[2]
+    if re.fullmatch(r"\s*[-+*>#]+\s+", line):  # the bullet of a list
+        return ""
+    if not _TIGHT_BEFORE.search(line.rstrip(" ")):
+        return ""
+    return line.split(" ")[-1] if line[-1:].strip() else line.rstrip().split(" ")[-1]
+
+
+def _in_formula(text: str, place: int) -> bool:
+    """Say whether a place is between the delimiters of a formula."""
+    paragraph = text.rfind("\n\n", 0, place)
+    part = _MONEY.sub("", text[max(0, paragraph, place - 2000) : place])
+    opened = max((m.end() for m in re.finditer(r"(?<!\\)\\[(\[]|\\begin\{", part)), default=-1)
+    closed = max((m.end() for m in re.finditer(r"(?<!\\)\\[)\]]|\\end\{", part)), default=-1)
+    if opened > closed:
+        return True
+    line = re.findall(r"(?<!\\)\$\$?", part.rpartition("\n")[2])
+    return len(line or re.findall(r"(?<!\\)\$\$?", part)) % 2 == 1
+
+
+# Where a response states its final answer: in a box, on a marked line, in a sentence.
+#
+# A box is the answer; the text before it in its sentence is working, `600 + 120 = \boxed{720}`.
+# Another value stated elsewhere (a second box, `#### 27`, "the answer is 27") is a second answer.
+# Every pattern takes time linear in the text.
+
+# ruff: noqa: RUF001 - signs that people type
+
 
 MAX_GAP = 40
 """Most characters between two boxes that state one list."""
@@ -236,15 +443,15 @@ def boxes(text: str, language: str = "en") -> list[Place]:
         gap = text[max(0, opened - MAX_GAP) : opened + 1]
         before = spelled_beside_digits(gap, language)[:-1]
         after = spelled_beside_digits(text[end : end + 1 + MAX_GAP], language)[1:]
-        following = text[end + 1 : end + 1 + surroundings.MAX_BESIDE]
+        following = text[end + 1 : end + 1 + MAX_BESIDE]
         denied = (
             denied_before(before, language)
             or _is_supposed(text[max(0, opened - WINDOW) : opened])
             or re.search(r"(?:\\neq?|≠|\\not\s?=)[\s$]*$", before)
-            or surroundings.withdrawn(following)
+            or withdrawn(following)
         )
-        applied = surroundings.expression(text, opened, start, end)
-        clause = surroundings.clause_after(following)
+        applied = expression(text, opened, start, end)
+        clause = clause_after(following)
         event = _EVENT.search(before)
         places.append(
             Place(

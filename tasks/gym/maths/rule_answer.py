@@ -9,8 +9,7 @@ Differs: a verdict is 1 or 0 as everywhere here; `rewards.maths = rule` makes th
 (`algorithms/advantages.py`) the training reward.
 """
 
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict
+from data_schemas.rows import Problem, Verdict
 from tasks.gym.maths import locate, verdict
 
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from types import FrameType
 from typing import Any
 
-from tasks.gym.workers.pool import WorkerPool, limited
+from tasks.gym.workers import WorkerPool, limited
 
 CPU_S = 1.0
 """Most CPU seconds for one comparison, after which the worker takes the next."""

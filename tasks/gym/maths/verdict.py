@@ -14,18 +14,17 @@ from typing import Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict, abstain, scored
+from data_schemas.rows import Problem, Verdict, abstain, scored
 from tasks.gym.maths import symbolic
 from tasks.gym.maths.compare import rational, same
 from tasks.gym.maths.locate import Place, boxes, joint, lenient
 from tasks.gym.maths.parse import Answer, parse
 from tasks.gym.maths.reading import Asked
-from tasks.gym.maths.si import is_another, is_unit, without_unit
 from tasks.gym.maths.symbolic import Outcome
+from tasks.gym.maths.units import is_another, is_unit, without_unit
 from tasks.gym.maths.words import HEDGES
 from tasks.gym.protocol import Gold, verify_answer
-from tasks.gym.workers.pool import WorkerFailed, WorkerTimeout
+from tasks.gym.workers import WorkerFailed, WorkerTimeout
 
 MAX_CANDIDATES = 8
 """A response that states more values is guessing."""
@@ -61,7 +60,7 @@ class FinalAnswer(Gold):
     @model_validator(mode="after")
     def _unit_is_known(self) -> Self:
         if self.unit and not is_unit(self.unit):
-            raise ValueError(f"unit {self.unit!r} is not one of tasks/gym/maths/si.py")
+            raise ValueError(f"unit {self.unit!r} is not one of tasks/gym/maths/units.py")
         return self
 
 

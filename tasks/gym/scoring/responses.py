@@ -1,23 +1,175 @@
-"""Decode and score one response or a group of responses, in a worker or in a thread.
+"""Decode and score responses, in a worker or in a thread; count the reasons of verdicts."""
 
-A worker imports this module, which imports no model library.
-"""
-
+import functools
+import json
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from data_schemas.prompts import Problem
-from data_schemas.scoring import Scored
-from data_schemas.verdicts import Verdict, abstain, response_fault
+from data_schemas.rollouts import Scored
+from data_schemas.rows import Problem, Verdict, abstain, response_fault
 from tasks.errors import EngineError, SettingsError
 from tasks.gym.protocol import Entry, Verifier, failure_verdict, join_turns
-from tasks.gym.scoring.detokenise import TokenizerFile, text_of
-from tasks.gym.workers.pool import Failure, Reply
+from tasks.gym.workers import Failure, Reply
+from tasks.models.architectures import end_ids
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+# Collect verdicts as they arrive and count their reasons.
+
+
+class Counters:
+    """Thread-safe counts of verdicts."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+
+    def add(self, verdict: Verdict) -> None:
+        """Count one verdict under its reason."""
+        with self._lock:
+            self._counts["verdicts"] += 1
+            self._counts["abstained"] += verdict.abstained
+            self._counts["response_faults"] += verdict.by_response_fault
+            self._counts["timeouts"] += "verifier_timeout:" in verdict.reason
+            prefix = "abstained:" if verdict.abstained else ""
+            self._counts[f"reason/{prefix}{verdict.reason}"] += 1
+
+    def counts(self) -> dict[str, int]:
+        """Return the counts so far, sorted by name."""
+        with self._lock:
+            always = dict.fromkeys(("verdicts", "abstained", "response_faults", "timeouts"), 0)
+            return {**always, **dict(sorted(self._counts.items()))}
+
+
+class Batch:
+    """Verdicts that a caller waits for; the first error ends the wait."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._tally = counters
+        self._changed = threading.Condition()
+        self._expected = 0
+        self._scored: dict[tuple[str, int], Scored] = {}
+        self._error: Exception | None = None
+
+    def expect(self, count: int) -> None:
+        """Add to the number of verdicts to wait for."""
+        with self._changed:
+            self._expected += count
+
+    def settle(self, key: tuple[str, int], scored: Scored) -> None:
+        """Add a verdict."""
+        self._tally.add(scored.verdict)
+        with self._changed:
+            self._scored[key] = scored
+            self._changed.notify_all()
+
+    def fail(self, error: Exception) -> None:
+        """End the wait with an error; only the first error is kept."""
+        with self._changed:
+            self._error = self._error or error
+            self._changed.notify_all()
+
+    def raise_error(self) -> None:
+        """Raise the error, if there is one."""
+        if self._error is not None:
+            raise self._error
+
+    def wait(self) -> dict[tuple[str, int], Scored]:
+        """Wait for all verdicts, or raise the error."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._error is not None or len(self._scored) == self._expected
+            )
+            self.raise_error()
+            return self._scored
+
+
+# Decode response tokens in any process, byte for byte as `tasks.engines.chat.response_text`.
+#
+# It reads the files of a model directory with `tokenizers` only, so that a worker that scores
+# answers does not import a model library.
+
+_FILE = "tokenizer.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerFile:
+    """Location of the vocabulary and the tokens that end a response; small enough to pickle."""
+
+    path: str
+    ends: tuple[int, ...]
+    """Ids of the end and the padding token; trailing ones are removed from the text."""
+
+
+def find_tokenizer(folder: Path) -> TokenizerFile:
+    """Read a model directory.
+
+    Raises:
+        SettingsError: it has no tokenizer.json, no end token, or asks for a clean-up of spaces.
+    """
+    path = folder / _FILE
+    if not path.is_file():
+        raise SettingsError(
+            f"{folder} holds no {_FILE}: save the model with a fast tokenizer "
+            "(AutoTokenizer.from_pretrained(folder).save_pretrained(folder))."
+        )
+    config = _read(folder / "special_tokens_map.json") | _read(folder / "tokenizer_config.json")
+    tokenizer = _open(str(path))
+    ends = [_id(tokenizer, config.get(name)) for name in ("eos_token", "pad_token")]
+    if ends[0] is None:
+        raise SettingsError(f"the tokenizer in {folder} has no end token; add eos_token")
+    if config.get("clean_up_tokenization_spaces") and _kind(path) != "BPE":
+        raise SettingsError(
+            f"the tokenizer in {folder} rewrites spaces, which changes answers; "
+            "set clean_up_tokenization_spaces to false in its tokenizer_config.json"
+        )
+    known = (*end_ids(folder, ends[0]), *(end for end in ends if end is not None))
+    return TokenizerFile(str(path), tuple(dict.fromkeys(known)))
+
+
+def text_of(source: TokenizerFile, tokens: Sequence[int]) -> str:
+    """Decode a response without its end token; other special tokens stay visible."""
+    length = len(tokens)
+    while length and tokens[length - 1] in source.ends:
+        length -= 1
+    ids = [int(token) for token in tokens[:length]]
+    return _open(source.path).decode(ids, skip_special_tokens=False)
+
+
+@functools.cache
+def _open(path: str) -> "Tokenizer":
+    from tokenizers import Tokenizer  # not needed to score texts
+
+    return Tokenizer.from_file(path)
+
+
+def _read(path: Path) -> dict[str, object]:
+    return json.loads(path.read_bytes()) if path.is_file() else {}
+
+
+def _id(tokenizer: "Tokenizer", token: object) -> int | None:
+    text = token.get("content") if isinstance(token, Mapping) else token
+    return tokenizer.token_to_id(text) if isinstance(text, str) else None
+
+
+def _kind(path: Path) -> str:
+    return json.loads(path.read_bytes())["model"]["type"]
+
+
+# Decode and score one response or a group of responses, in a worker or in a thread.
+#
+# A worker imports this module, which imports no model library.
 
 _LOG = logging.getLogger(__name__)
 

@@ -28,8 +28,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from data_schemas.scoring import ScoreRow
-from data_schemas.verdicts import Verdict
+from data_schemas.rollouts import ScoreRow
+from data_schemas.rows import Verdict
 from tasks.errors import EngineError, SettingsError
 from tasks.gym.scoring.service import ScoringService
 

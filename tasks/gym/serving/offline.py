@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from tqdm import tqdm
 
-from data_schemas.scoring import ScoreRow
+from data_schemas.rollouts import ScoreRow
 from tasks.errors import DataError
 from tasks.gym.scoring.service import ScoringService
 

@@ -16,8 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict, scored
+from data_schemas.rows import Problem, Verdict, scored
 from tasks.algorithms.tool_reward import BEST, WORST, ToolCall, tool_correctness, tool_reward
 from tasks.gym.protocol import Gold, verify_answer
 

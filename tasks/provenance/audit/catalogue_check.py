@@ -6,9 +6,8 @@ The statements are the reference; `evidence` has verified them.
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping
 
-from data_schemas.audits import Finding
-from data_schemas.statements import Statement
-from tasks.provenance.lineage import origins, registration
+from data_schemas.statements import Finding, Statement
+from tasks.provenance.lineage import origins, shipping
 from tasks.provenance.lineage.catalogue import MAX_VALUE, metric_name, model_name
 from tasks.provenance.lineage.descriptions import EXECUTION
 from tasks.provenance.lineage.lookup import Lookup, Model, StageRun, Version
@@ -95,11 +94,11 @@ def check_page(
     about = f"MLflow model version {version.name}/{version.number}"
     digest = version.tags.get(SHA256, "")
     folder = f"{store}/objects/{digest[:16]}"
-    expected = registration.version_tags(store, folder, {}, statement.facts)
+    expected = shipping.version_tags(store, folder, {}, statement.facts)
     shown = {
         name: value
         for name, value in version.tags.items()
-        if name in expected or name.startswith(registration.ACCURACY)
+        if name in expected or name.startswith(shipping.ACCURACY)
     }
     for name in sorted(expected.keys() | shown.keys()):
         found, wanted = shown.get(name), expected.get(name)
@@ -107,7 +106,7 @@ def check_page(
             yield _finding(node, about, _differs(name, found, wanted))
     execution = version.tags.get(EXECUTION, "")
     report = version.tags.get("report", "")
-    if (report or execution) and not report.endswith(registration.report_uri("", execution)):
+    if (report or execution) and not report.endswith(shipping.report_uri("", execution)):
         yield _finding(node, about, _differs("report", report, f"that of execution {execution}"))
     if card is not None:
         text = shorten(read_description(card.decode(errors="replace")))

@@ -26,14 +26,13 @@ from data_schemas.artifacts import StoreRef
 from data_schemas.statements import Statement, Tombstone
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.platform.command_line import run
+from tasks.platform.progress import screen_table
 from tasks.platform.resources import STAGES
-from tasks.platform.tables import screen_table
 from tasks.provenance.audit.lost import started
 from tasks.provenance.lineage.catalogue import Catalogue
 from tasks.provenance.lineage.promotions import promotions
 from tasks.provenance.lineage.signatures.keys import trusted_keys
-from tasks.provenance.lineage.statements import load_statement
-from tasks.provenance.lineage.tombstones import PLACE, bury, tombstone_uri
+from tasks.provenance.lineage.statements import PLACE, bury, load_statement, tombstone_uri
 from tasks.store import location
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, manifest_files

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from urllib.parse import unquote
 
-from data_schemas.audits import Finding
-from data_schemas.curated import CROISSANT
-from data_schemas.raw_files import RAW_FILES
-from data_schemas.statements import Input, Statement
+from data_schemas.rows import CROISSANT
+from data_schemas.sources import RAW_FILES
+from data_schemas.statements import Finding, Input, Statement
 from tasks.errors import DataError, TamperError
 from tasks.provenance.audit.croissant_check import croissant_problems
 from tasks.provenance.audit.reading import Problem, Unreadable, check_folder, read_record
@@ -21,8 +20,12 @@ from tasks.provenance.lineage import origins
 from tasks.provenance.lineage.promotions import before_it
 from tasks.provenance.lineage.signatures.dsse import fingerprint
 from tasks.provenance.lineage.signatures.keys import TrustedKeys
-from tasks.provenance.lineage.statements import open_statement, statement_uri
-from tasks.provenance.lineage.tombstones import read_tombstone, tombstone_uri
+from tasks.provenance.lineage.statements import (
+    open_statement,
+    read_tombstone,
+    statement_uri,
+    tombstone_uri,
+)
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, manifest_files

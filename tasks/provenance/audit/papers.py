@@ -12,9 +12,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from data_schemas.audits import AuditNode, AuditReport, NodeKind
-from data_schemas.statements import ExecutionRecord
-from tasks.platform.tables import markdown_table
+from data_schemas.statements import AuditNode, AuditReport, ExecutionRecord, NodeKind
+from tasks.platform.progress import markdown_table
 from tasks.provenance.audit.text import verdict
 from tasks.provenance.lineage.statements import load_executions
 from tasks.store.interface import store_at

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlparse
 
 from pydantic import ValidationError
 
-from data_schemas.raw_files import RAW_FILES, RawFile
+from data_schemas.sources import RAW_FILES, RawFile
 from data_schemas.statements import Input, Statement
 from tasks.errors import DataError
 from tasks.store.files import sha256_bytes

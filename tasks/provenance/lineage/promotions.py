@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from data_schemas.statements import Statement
 from tasks.errors import DataError
-from tasks.provenance.lineage.registration import MODEL, ROLLBACK
+from tasks.provenance.lineage.shipping import MODEL, ROLLBACK
 from tasks.provenance.lineage.signatures.keys import TrustedKeys
 from tasks.provenance.lineage.statements import Attested, open_statement, statement_uri
 from tasks.store.interface import store_at

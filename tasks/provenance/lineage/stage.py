@@ -34,28 +34,30 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.lineage_events import (
+from data_schemas.statements import (
     ArtifactLinked,
+    ExecutionRecord,
     FactsCounted,
+    Input,
     MetricsLogged,
     ModelRegistered,
+    Output,
     StageFinished,
     StageStarted,
+    Statement,
     VersionRestored,
 )
-from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.errors import DataError, EngineError, Preempted, SettingsError
 from tasks.platform import telemetry
 from tasks.platform.progress import say
 from tasks.platform.resources import reserved_gpus
 from tasks.plugins import references_in
-from tasks.provenance.lineage import builder, registration, statements
+from tasks.provenance.lineage import builder, shipping, statements
 from tasks.provenance.lineage.catalogue import STATEMENT, Catalogue
 from tasks.provenance.lineage.descriptions import ERROR, NOTE, describe_stage, run_tags
 from tasks.provenance.lineage.origins import source_digest
-from tasks.provenance.lineage.registration import MODEL
 from tasks.provenance.lineage.row_sources import inherited, row_source_fact, sources_in
-from tasks.provenance.lineage.shipping import put_away, sync, workplace
+from tasks.provenance.lineage.shipping import MODEL, put_away, sync, workplace
 from tasks.provenance.lineage.signatures.model import sign_model
 from tasks.provenance.lineage.signatures.time_stamps import stamp_statement
 from tasks.provenance.lineage.spool import Spool, new_spool
@@ -242,7 +244,7 @@ class StageRecord:
         sign_model(self._store.uri, ref.digest)
         if released:
             stamp_statement(self._store.uri, ref.statement)
-        shown = registration.version_tags(self._store.uri, ref.uri, self._tags, self._facts)
+        shown = shipping.version_tags(self._store.uri, ref.uri, self._tags, self._facts)
         self._spool.append(
             ModelRegistered(
                 name=name,
@@ -255,7 +257,7 @@ class StageRecord:
                 description=description,
             )
         )
-        for file in registration.attachments(ref.uri):
+        for file in shipping.attachments(ref.uri):
             self._spool.append(file)
         self._registered = True
         self._deliver_all()

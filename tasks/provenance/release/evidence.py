@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from data_schemas.arrow import distinct_values, read_table
-from data_schemas.curated import HELD_OUT, PROBLEMS
-from data_schemas.demonstrations import TRAINED_TOKENS, Demonstration
-from data_schemas.ledger import TokenUse
-from data_schemas.prompts import Problem
 from data_schemas.reports import LEDGER_FILE
+from data_schemas.rollouts import TokenUse
+from data_schemas.rows import HELD_OUT, PROBLEMS, TRAINED_TOKENS, Demonstration, Problem
 from data_schemas.statements import Statement
 from tasks.algorithms.token_uses import token_uses
-from tasks.formats.ledger_file import read_ledger
+from tasks.formats.progression import read_ledger
 from tasks.provenance.audit.evidence import Evidence
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.store.objects import localise

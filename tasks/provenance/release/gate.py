@@ -9,12 +9,11 @@ comparison, a suite without problems, a NaN.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from data_schemas.mismatch import PhaseGates
-from data_schemas.reports import Comparison, EvaluationReport, GateDecision, SuiteScore
+from data_schemas.reports import Comparison, EvaluationReport, GateDecision, PhaseGates, SuiteScore
 from data_schemas.settings import ReleaseSettings
 from tasks.provenance.release import mismatch
-from tasks.provenance.release.champion import Champion
 from tasks.provenance.release.evidence import Audited, Contamination, Waste
+from tasks.provenance.release.promotion import Champion
 
 MERGED = "merged"
 STARTS = ("base", MERGED)

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from tasks.platform.command_line import run
 from tasks.provenance.lineage.descriptions import EXECUTION
-from tasks.provenance.lineage.history import Candidate, read_candidates, read_history
+from tasks.provenance.lineage.finished import Candidate, read_candidates, read_history
 from tasks.provenance.lineage.registry import AUDIT_TAG, Promotion
 from tasks.store import location
 

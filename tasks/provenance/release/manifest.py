@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from data_schemas.artifacts import CheckpointRef
-from data_schemas.mismatch import PhaseGates
-from data_schemas.reports import Examination, GateDecision, ReleaseManifest
+from data_schemas.reports import Examination, GateDecision, PhaseGates, ReleaseManifest
 from data_schemas.statements import Statement
 from tasks.errors import DataError
 from tasks.provenance.lineage import origins

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from data_schemas.mismatch import Decision, GateRecord, PhaseGates
-from data_schemas.reports import GATES_FILE
+from data_schemas.reports import GATES_FILE, Decision, GateRecord, PhaseGates
 from data_schemas.statements import Statement
 from tasks.store.objects import localise
 

@@ -1,21 +1,140 @@
-"""One promotion at a time: nobody else may release under a name between question and answer.
+"""Which release is current, and how a candidate becomes it."""
 
-The question is which version is released, the answer that of the registry.
-"""
-
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
-from data_schemas.artifacts import Execution, StoreRef
-from tasks.errors import SettingsError
+from data_schemas.arrow import read_table
+from data_schemas.artifacts import Execution, ReportRef, StoreRef
+from data_schemas.reports import Comparison
+from data_schemas.rows import Problem, SampleResult
+from data_schemas.settings import EvaluationSettings
+from data_schemas.statements import Statement
+from tasks.algorithms.intervals import SAMPLES_FILE, compare
+from tasks.errors import DataError, SettingsError
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.promotions import promotions
 from tasks.provenance.lineage.registry import KEY, RELEASED
+from tasks.provenance.lineage.shipping import MODEL
 from tasks.provenance.lineage.signatures.keys import trusted_keys
-from tasks.provenance.lineage.statements import load_statement
-from tasks.provenance.release.champion import CANDIDATE
+from tasks.provenance.lineage.stage import workplace
+from tasks.provenance.lineage.statements import chain, load_statement
 from tasks.store.files import sha256_bytes
 from tasks.store.lease import Lease, lease
+from tasks.store.objects import localise
+
+# The released model that a candidate would replace, and the two compared on the same problems.
+#
+# The released model's own evaluation is in the store, so nothing is generated again. Only problems
+# that both evaluations answered with the same content count; ids alone may name other problems.
+
+logger = logging.getLogger(__name__)
+
+HELD_OUT = "held_out.parquet"
+CANDIDATE = "candidate"
+"""Role of the checkpoint that a release reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Champion:
+    """The released version of a registered model."""
+
+    version: str
+    """'models:/NAME/3'"""
+    statement: str
+    checkpoint: str
+    """Digest of what was released, '' if its statement is not in this store."""
+    comparisons: tuple[Comparison, ...] = ()
+    """Candidate minus champion; empty without a problem in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluated:
+    """One model's answers to the held-out problems."""
+
+    settings: EvaluationSettings
+    samples: list[SampleResult]
+    problems: dict[str, Problem]
+
+
+def find_champion(
+    name: str, candidate: str, progression: ReportRef, store: StoreRef
+) -> Champion | None:
+    """Find the released model and compare the candidate with it; None if nothing is released.
+
+    The signed statements say which it is. MLflow, whose aliases anybody can move, is asked where
+    they know of no release of that name: another store may have one.
+
+    Args:
+        name: of the registered model.
+        candidate: digest of its checkpoint.
+        progression: evaluations of the candidate.
+        store: of the candidate.
+
+    Raises:
+        EngineError: MLflow does not answer.
+        TamperError: an evaluation was changed.
+    """
+    lookup = Lookup(store.tracking_uri)
+    try:
+        version = lookup.version(f"models:/{name}@{RELEASED}")
+    except SettingsError:
+        version = None
+    if made := promotions(name, store.uri, trusted_keys(store.uri)):
+        root = made[-1].release
+        if version is None or version.tags.get("statement") != root:
+            logger.warning("models:/%s@released is not %s, the current release", name, root)
+            version = lookup.registered(name, root)
+    elif version is None:
+        return None
+    else:
+        root = version.tags.get("statement", "")
+    uri = f"models:/{name}/{version.number}" if version else f"release {root[:12]} of {name}"
+    try:
+        statements = chain(store.uri, [root])
+        (checkpoint,) = [item.digest for item in statements[root].inputs if item.role == CANDIDATE]
+    except (DataError, KeyError, ValueError):  # of another store, or not of this pipeline
+        return Champion(uri, root, "")
+    if checkpoint == candidate:
+        return Champion(uri, root, checkpoint)
+    cache = workplace(store)
+    ours = _evaluation(candidate, chain(store.uri, [progression.statement]), cache)
+    theirs = _evaluation(checkpoint, statements, cache)
+    found = _compare(ours, theirs, uri) if ours and theirs else ()
+    return Champion(uri, root, checkpoint, found)
+
+
+def _evaluation(
+    checkpoint: str, statements: Mapping[str, Statement], cache: Path
+) -> _Evaluated | None:
+    """Read the last evaluation of a checkpoint in a chain."""
+    for statement in reversed([*statements.values()]):
+        read = {item.role: item for item in statement.inputs}
+        if not statement.stage.startswith("evaluate/") or "curated" not in read:
+            continue
+        if MODEL in read and read[MODEL].digest == checkpoint:
+            report, curated = statement.outputs[0], read["curated"]
+            samples = localise(report.uri, report.digest, cache) / SAMPLES_FILE
+            problems = localise(curated.uri, curated.digest, cache) / HELD_OUT
+            return _Evaluated(
+                EvaluationSettings.model_validate_json(statement.settings),
+                read_table(samples, SampleResult),
+                {problem.id: problem for problem in read_table(problems, Problem)},
+            )
+    return None
+
+
+def _compare(ours: _Evaluated, theirs: _Evaluated, name: str) -> tuple[Comparison, ...]:
+    same = {id_ for id_, problem in ours.problems.items() if theirs.problems.get(id_) == problem}
+    sides = [[one for one in side.samples if one.problem_id in same] for side in (ours, theirs)]
+    return tuple(compare(sides[0], sides[1], name, ours.settings)) if all(sides) else ()
+
+
+# One promotion at a time: nobody else may release under a name between question and answer.
+#
+# The question is which version is released, the answer that of the registry.
 
 
 @contextmanager

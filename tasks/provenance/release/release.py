@@ -10,8 +10,7 @@ from pathlib import Path
 import yaml
 
 from data_schemas.artifacts import CheckpointRef
-from data_schemas.mismatch import PhaseGates
-from data_schemas.reports import EvaluationReport, Examination, GateDecision
+from data_schemas.reports import EvaluationReport, Examination, GateDecision, PhaseGates
 from data_schemas.settings import ReleaseSettings
 from data_schemas.statements import Statement
 from tasks.errors import DataError

@@ -21,12 +21,11 @@ from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from tasks.errors import SettingsError, TamperError
 from tasks.platform.cache_version import shell_digest
 from tasks.platform.command_line import positive, run
-from tasks.provenance.lineage.history import read_history
+from tasks.provenance.lineage.finished import read_history
 from tasks.provenance.lineage.lookup import Lookup, Version
 from tasks.provenance.lineage.promotions import next_promotion
-from tasks.provenance.lineage.registration import MODEL, ROLLBACK
 from tasks.provenance.lineage.registry import PREVIOUS, RELEASED
-from tasks.provenance.lineage.shipping import begin
+from tasks.provenance.lineage.shipping import MODEL, ROLLBACK, begin
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import open_statement, statement_uri

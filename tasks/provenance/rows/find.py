@@ -10,13 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data_schemas.curated import DEMONSTRATIONS
+from data_schemas.rows import DEMONSTRATIONS
 from data_schemas.statements import Output, Statement
 from tasks.errors import DataError, SettingsError
 from tasks.provenance.lineage.lookup import Lookup
-from tasks.provenance.rows.graph import SHORTEST_PREFIX, Graph
-from tasks.provenance.rows.index import Index
-from tasks.provenance.rows.tables import KINDS, Object, among
+from tasks.provenance.rows.index import KINDS, SHORTEST_PREFIX, Graph, Index, Object, among
 from tasks.store.files import canonical_json, sha256_bytes
 
 _THREADS = 4

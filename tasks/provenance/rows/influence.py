@@ -1,15 +1,39 @@
-"""Follow rows to the checkpoints and releases they touched, and models back to their rows."""
+"""Follow rows to models and back, withdraw them, and compare two releases."""
 
-from collections.abc import Iterable, Sequence
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import ValidationError
 
-from data_schemas.traces import ModelTrace, Place, RowOutcome, RowTrace, TrainedRow, UsedIn
-from tasks.provenance.rows.find import Asked
-from tasks.provenance.rows.graph import Graph, checkpoint_of
-from tasks.provenance.rows.index import Index
-from tasks.provenance.rows.tables import IS_TRAINED, among
+from data_schemas.settings import PipelineSettings, Source
+from data_schemas.statements import (
+    Difference,
+    Forgotten,
+    ModelTrace,
+    Place,
+    ReleaseComparison,
+    Retraining,
+    RowOutcome,
+    RowTrace,
+    Statement,
+    TrainedRow,
+    UsedIn,
+)
+from tasks.errors import SettingsError
+from tasks.formats.decisions import LIST_FILE, WITHDRAWN, list_bytes, parse_list
+from tasks.provenance.lineage.statements import flat_values
+from tasks.provenance.rows.find import Asked, by_row, is_digest
+from tasks.provenance.rows.index import IS_TRAINED, Graph, Index, among, checkpoint_of
+from tasks.store.files import canonical_json, sha256_bytes, write_bytes
+from tasks.store.interface import store_at
+
+# Follow rows to the checkpoints and releases they touched, and models back to their rows.
 
 _SUMS = [("times", "sum"), ("tokens", "sum"), ("advantage", "sum")]
 HELD_OUT = "held out"
@@ -140,3 +164,387 @@ def _evaluations(graph: Graph, artifacts: Sequence[str]) -> tuple[str, ...]:
         if statement.stage.startswith("evaluate")
         and any(item.digest in artifacts for item in statement.inputs)
     )
+
+
+# Withdraw rows: what has to go because of them, and how to train without them.
+#
+# Rows that say the same as a withdrawn one are withdrawn with it: curation keeps one of several
+# duplicates, and would keep the next one. Near duplicates are listed for people to decide.
+
+_GROUPS = {
+    "sft": "sft/reasoning",
+    "merge": "merge",
+    "grading": "grade",
+    "rl_one": "rl/one",
+    "rl_two": "rl/two",
+    "general_sft": "sft/general",
+}
+"""Group of the pipeline's settings -> the stage that ran with it."""
+_SIMILAR = re.compile(r", (?:Jaccard|cosine) [\d.]+$")
+_OPTIONAL = ("sft/general",)
+"""Stages that the default settings leave out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """The rows to withdraw."""
+
+    named: frozenset[str]
+    unknown: frozenset[str]
+    duplicates: frozenset[str]
+    similar: frozenset[str]
+
+    @property
+    def rows(self) -> frozenset[str]:
+        """Return all of them."""
+        return self.named | self.duplicates
+
+
+def read_rows(index: Index, store: str, file: Path) -> Withdrawal:
+    """Find the rows that a file names, one per line, by digest or text, and their duplicates.
+
+    Raises:
+        SettingsError: a line means no row, or the file cannot be read.
+    """
+    try:
+        lines = file.read_text().splitlines()
+    except (OSError, UnicodeError) as error:
+        raise SettingsError(f"--rows {file} cannot be read: {error}. Correct it.") from error
+    named: set[str] = set()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        if is_digest(line.strip()):
+            named.add(line.strip())
+            continue
+        try:
+            named |= set(by_row(index, store, line).rows.to_pylist())
+        except SettingsError as error:
+            raise SettingsError(f"--rows {file}, line {number}: {error}") from error
+    if not named:
+        raise SettingsError(f"--rows {file} names no row. Write one per line.")
+    read = index.read("rows", ["source_row"], pc.field("source_row").isin(named))
+    unknown = named - set(read["source_row"].to_pylist())
+    duplicates, similar = _twins(index, named)
+    return Withdrawal(frozenset(named), frozenset(unknown), duplicates, similar)
+
+
+def forget(index: Index, store: str, place: Path, withdrawal: Withdrawal, show: int) -> Forgotten:
+    """Name what has to go, and write the exclusion list and the settings without these rows.
+
+    Args:
+        index: of the store.
+        store: absolute uri.
+        place: local folder of the store, or the cache of a remote one.
+        withdrawal: from `read_rows`.
+        show: rows to list.
+    """
+    rows = withdrawal.rows
+    selected = index.read("uses", where=pc.field("source_row").isin(rows))
+    trace = trace_rows(index, Asked("withdrawn rows", selected, pa.array(sorted(rows))), show)
+    payload = list_bytes(rows | _earlier(index.graph, store))
+    folder = place / "withdrawn" / sha256_bytes(payload)[:16]
+    write_bytes(folder / LIST_FILE, payload)
+    newest = {made.release: made.statement for made in trace.checkpoints if made.release}
+    return Forgotten(
+        named=len(withdrawal.named),
+        unknown=tuple(sorted(withdrawal.unknown)),
+        duplicates=tuple(sorted(withdrawal.duplicates)),
+        similar=tuple(sorted(withdrawal.similar)),
+        exclusions=str(folder / LIST_FILE),
+        rows=payload.count(b"\n"),
+        trace=trace,
+        retrainings=tuple(
+            _retraining(index, store, name, statement, folder)
+            for name, statement in sorted(newest.items())
+        ),
+    )
+
+
+def retraining_settings(
+    index: Index, store: str, release: str, exclusions: str
+) -> PipelineSettings:
+    """Return the pipeline's settings for a release, with all its data but what is excluded.
+
+    Nights of retraining become sources of one run from the base model.
+
+    Args:
+        index: of the store.
+        store: absolute uri.
+        release: digest of its statement.
+        exclusions: file with the exclusion list.
+
+    Raises:
+        SettingsError: it was not made by `post_training` and `retrain` of this version.
+    """
+    graph = index.graph
+    chain = [graph.statements[digest] for digest in graph.in_order(graph.behind([release]))]
+    first = {statement.stage: statement for statement in reversed(chain)}
+    needed = {"ingest", "curate", *_GROUPS.values()}.difference(_OPTIONAL)
+    missing = sorted(needed.difference(first))
+    if missing:
+        raise SettingsError(f"its chain has no {', '.join(missing)}; post_training did not make it")
+    evaluations = [one for one in chain if one.stage.startswith("evaluate/")]
+    base = first.get("ingest/base")
+    sources = [*_sources(index, store, chain), Source(adapter=WITHDRAWN, path=exclusions)]
+    given = {
+        name: json.loads(first[stage].settings) for name, stage in _GROUPS.items() if stage in first
+    }
+    given["curation"] = json.loads(first["curate"].settings) | {
+        "sources": [source.model_dump() for source in sources]
+    }
+    given["release"] = json.loads(graph.statements[release].settings)
+    given["base_model"] = json.loads(base.settings).get("path", "") if base else ""
+    if evaluations:
+        given["evaluation"] = json.loads(evaluations[0].settings)
+    try:
+        return PipelineSettings.model_validate(given)
+    except ValidationError as error:
+        raise SettingsError(f"its settings are of another version: {error.errors()[0]}") from error
+
+
+def _retraining(index: Index, store: str, name: str, release: str, folder: Path) -> Retraining:
+    try:
+        settings = retraining_settings(index, store, release, str(folder / LIST_FILE))
+    except SettingsError as error:
+        return Retraining(release=name, settings="", reason=str(error))
+    write_bytes(folder / f"{name}.json", canonical_json(settings))
+    return Retraining(release=name, settings=str(folder / f"{name}.json"))
+
+
+def _sources(index: Index, store: str, chain: Sequence[Statement]) -> list[Source]:
+    """List the sources of every ingestion; files of an inbox are those copied into the store."""
+    files = index.read("files").to_pylist()
+    sources: dict[Source, None] = {}
+    for statement in chain:
+        if statement.stage == "ingest":
+            given = json.loads(statement.settings)["sources"]
+            sources |= dict.fromkeys(map(Source.model_validate, given))
+        elif statement.stage == "intake":
+            raw = {output.digest for output in statement.outputs}
+            copies = (
+                Source(adapter=file["source"], path=f"{store}/{file['uri']}")
+                for file in files
+                if file["artifact"] in raw
+            )
+            sources |= dict.fromkeys(copies)
+    return [source for source in sources if source.adapter != WITHDRAWN]
+
+
+def _earlier(graph: Graph, store: str) -> frozenset[str]:
+    """Collect the rows of every exclusion list that a curated set of this store was made with."""
+    found: frozenset[str] = frozenset()
+    outputs = {
+        output.digest
+        for statement in graph.statements.values()
+        if statement.stage == "curate"
+        for output in statement.outputs
+    }
+    for digest in outputs:
+        place = store_at(f"{store}/objects/{digest[:16]}")
+        if LIST_FILE in place.list_files():
+            found |= parse_list(place.read_bytes(LIST_FILE), place.uri)
+    return found
+
+
+def _twins(index: Index, rows: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Find rows that were dropped as duplicates of these, or kept in their place.
+
+    Returns:
+        Rows that say the same, and rows that say nearly the same, or in other words.
+    """
+    table = index.read("rows", ["artifact", "item", "source_row", "reason", "detail"])
+    # Acero joins no dictionaries.
+    table = table.set_column(0, "artifact", table["artifact"].cast(pa.string()))
+    dropped = table.filter(among("reason", ["duplicate", "near_duplicate", "same_meaning"]))
+    # The detail is 'of <id>', 'of <id>, Jaccard 0.93' or 'of <id>, cosine 0.931'.
+    details = (detail.removeprefix("of ") for detail in dropped["detail"].to_pylist())
+    named = pa.table(
+        {
+            "artifact": dropped["artifact"],
+            "item": pa.array([_SIMILAR.sub("", text) for text in details], pa.string()),
+            "other": dropped["source_row"],
+            "why": dropped["reason"].cast(pa.string()),
+        }
+    )
+    kept = table.filter(among("reason", [""])).select(["artifact", "item", "source_row"])
+    pairs: dict[bool, list[tuple[str, str]]] = {True: [], False: []}
+    for row in named.join(kept, ["artifact", "item"], join_type="inner").to_pylist():
+        pairs[row["why"] == "duplicate"].append((row["source_row"], row["other"]))
+    same = frozenset(_closure(set(rows), pairs[True]))
+    near = {other for pair in pairs[False] for one, other in (pair, pair[::-1]) if one in same}
+    return same - frozenset(rows), frozenset(near) - same
+
+
+def _closure(rows: set[str], pairs: Sequence[tuple[str, str]]) -> set[str]:
+    """Add every row that is paired with one of these, directly or through others."""
+    while more := {other for pair in pairs for other in pair if rows & {*pair}} - rows:
+        rows = rows | more
+    return rows
+
+
+# What two releases differ in: rows, files, code, settings, rewards, evaluation.
+
+_AMOUNTS = ("times", "tokens", "advantage")
+_REWARDS = ("rewards.", "judge.")
+"""How the names of settings about rewards begin."""
+Values = dict[tuple[str, str], str]
+"""(stage, name) -> value."""
+
+
+def compare(index: Index, before: str, after: str) -> tuple[ReleaseComparison, pa.Table]:
+    """Compare two checkpoints by their statements.
+
+    Returns:
+        The comparison, and the table of the rows that differ.
+    """
+    graph = index.graph
+    roots = (before, after)
+    uses = [uses_of(index, graph.made_of([root])) for root in roots]
+    rows = compare_rows(*map(rows_of, uses))
+    kinds = Counter(rows["change"].to_pylist())
+    chains = [_stages(graph, root) for root in roots]
+    settings = differences(*map(_settings, chains))
+    both = chains[0].keys() & chains[1].keys()
+    verifiers = differences(*map(_verifiers, uses))
+    comparison = ReleaseComparison(
+        before=graph.describe(before),
+        after=graph.describe(after),
+        rows_before=len(rows_of(uses[0])),
+        rows_after=len(rows_of(uses[1])),
+        added=kinds["added"],
+        removed=kinds["removed"],
+        changed=kinds["changed"],
+        table="",
+        data=differences(*(_files(index, graph, root) for root in roots)),
+        code=differences(*map(_code, chains)),
+        settings=tuple(
+            one for one in settings if one.stage in both and not one.name.startswith(_REWARDS)
+        ),
+        rewards=(
+            *(one for one in settings if _is_of_rl(one) and one.name.startswith(_REWARDS)),
+            *verifiers,
+        ),
+        evaluation=(
+            *differences(*(_accuracy(graph.statements[root]) for root in roots)),
+            *_held_out(index, graph, roots),
+        ),
+    )
+    return comparison, rows
+
+
+def compare_rows(before: pa.Table, after: pa.Table) -> pa.Table:
+    """Join the rows of two models and keep those that differ, with the kind of change."""
+    keys = ["source_row", "item"]
+    sides = [table.select([*keys, *_AMOUNTS]) for table in (before, after)]
+    joined = sides[0].join(
+        sides[1], keys, join_type="full outer", left_suffix=" before", right_suffix=" after"
+    )
+    old, new = pc.field("times before"), pc.field("times after")
+    is_equal = pc.scalar(True)
+    for name in _AMOUNTS:
+        is_equal = is_equal & (pc.field(f"{name} before") == pc.field(f"{name} after"))
+    parts = {
+        "added": joined.filter(old.is_null()),
+        "removed": joined.filter(new.is_null()),
+        "changed": joined.filter(old.is_valid() & new.is_valid() & ~is_equal),
+    }
+    labelled = [
+        part.append_column("change", pa.array([name] * len(part), pa.string()))
+        for name, part in parts.items()
+    ]
+    return pa.concat_tables(labelled).sort_by(
+        [("change", "ascending"), ("source_row", "ascending")]
+    )
+
+
+def differences(before: Mapping, after: Mapping) -> tuple[Difference, ...]:
+    """List the names under which two mappings have different values."""
+    return tuple(
+        Difference(stage=stage, name=name, before=before.get(key, ""), after=after.get(key, ""))
+        for key in [*before, *(key for key in after if key not in before)]
+        if before.get(key, "") != after.get(key, "")
+        for stage, name in [key]
+    )
+
+
+def _is_of_rl(one: Difference) -> bool:
+    return one.stage.startswith("rl/")
+
+
+def _stages(graph: Graph, root: str) -> dict[str, Statement]:
+    """Name every statement behind a model; a stage that ran several times is numbered."""
+    named: dict[str, Statement] = {}
+    seen: Counter[str] = Counter()
+    for digest in graph.in_order(graph.behind([root])):
+        statement = graph.statements[digest]
+        seen[statement.stage] += 1
+        count = seen[statement.stage]
+        named[statement.stage if count == 1 else f"{statement.stage} {count}"] = statement
+    return named
+
+
+def _settings(stages: Mapping[str, Statement]) -> Values:
+    return {
+        (stage, name): value
+        for stage, statement in stages.items()
+        for name, value in flat_values(json.loads(statement.settings)).items()
+    }
+
+
+def _code(stages: Mapping[str, Statement]) -> Values:
+    found: Values = {}
+    for stage, statement in stages.items():
+        found[stage, "code"] = ", ".join(statement.code)
+        found[stage, "environment"] = statement.environment
+    return found
+
+
+def _files(index: Index, graph: Graph, root: str) -> Values:
+    behind = graph.behind([root])
+    made = {one.digest for digest in behind for one in graph.statements[digest].outputs}
+    files = index.read("files").filter(among("artifact", made)).to_pylist()
+    return {("", file["uri"]): file["file"] for file in files}
+
+
+def _verifiers(uses: pa.Table) -> Values:
+    """Count what every verifier's prompts contributed."""
+    trained = uses.filter(IS_TRAINED & (pc.field("tokens") > 0))
+    sums = [("source_row", "count_distinct"), ("tokens", "sum"), ("advantage", "sum")]
+    return {
+        ("", f"verifier {row['verifier']}"): (
+            f"{row['source_row_count_distinct']:,} rows, {row['tokens_sum']:,} tokens, "
+            f"|advantage| {row['advantage_sum']:,.1f}"
+        )
+        for row in trained.group_by("verifier").aggregate(sums).to_pylist()
+    }
+
+
+def _accuracy(statement: Statement) -> Values:
+    return {
+        ("", name): f"{value:.4f}" if isinstance(value, float) else str(value)
+        for name, value in statement.facts.items()
+        if name.startswith("accuracy/") or name == "released"
+    }
+
+
+def _held_out(index: Index, graph: Graph, roots: Sequence[str]) -> Iterable[Difference]:
+    """Yield a difference if the two were measured on different rows."""
+    rows = index.read("rows", ["artifact", "kind", "source_row"]).filter(among("kind", [HELD_OUT]))
+    suites = []
+    for root in roots:
+        given = {
+            item.digest
+            for digest in graph.behind([root])
+            if graph.statements[digest].stage.startswith("evaluate")
+            for item in graph.statements[digest].inputs
+        }
+        suites.append(set(rows.filter(among("artifact", given))["source_row"].to_pylist()))
+    if all(suites) and suites[0] != suites[1]:
+        common = len(suites[0] & suites[1])
+        yield Difference(
+            stage="",
+            name=f"held-out rows ({common:,} in common; compare on these only)",
+            before=f"{len(suites[0]):,}",
+            after=f"{len(suites[1]):,}",
+        )

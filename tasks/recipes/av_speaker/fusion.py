@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.table import Table
 
-from tasks.algorithms.estimators import Interval, bootstrap_mean, paired_difference
+from tasks.algorithms.intervals import Interval, bootstrap_mean, paired_difference
 from tasks.errors import DataError
 from tasks.store.files import canonical_json
 

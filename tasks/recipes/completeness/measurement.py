@@ -20,11 +20,10 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.table import Table
 
-from data_schemas.prompts import Message, Role
+from data_schemas.rows import Message, Role
 from tasks.errors import DataError
 from tasks.formats.yaml_file import parse_yaml
-from tasks.gym.judging.asking import NoReading, readings
-from tasks.gym.judging.form import QUOTE, quotation
+from tasks.gym.judging.comparisons import QUOTE, NoReading, quotation, readings
 from tasks.gym.judging.protocol import Judge
 from tasks.recipes.completeness.rates import Category, Rates, Row, matched, rates
 

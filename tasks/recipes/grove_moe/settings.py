@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from data_schemas.group import Seed, Settings
+from data_schemas.machine_settings import Seed, Settings
 
 
 class UpcyclingSettings(Settings):

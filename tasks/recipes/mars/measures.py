@@ -18,13 +18,17 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from data_schemas.prompts import Message, Problem
-from tasks.algorithms.estimators import Interval, bootstrap_mean, paired_difference
+from data_schemas.rows import Message, Problem
+from tasks.algorithms.intervals import Interval, bootstrap_mean, paired_difference
 from tasks.errors import DataError
 from tasks.evaluation.respondents import ScoredModel
-from tasks.recipes.mars.choices import accepted_at, most_accepted
-from tasks.recipes.mars.correctness import says_correct
-from tasks.recipes.mars.inputs import corrector_input, verifier_input
+from tasks.recipes.mars.choices import (
+    accepted_at,
+    corrector_input,
+    most_accepted,
+    says_correct,
+    verifier_input,
+)
 
 ROWS_FILE = "agents.parquet"
 OF_A_KIND = 2

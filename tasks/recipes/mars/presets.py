@@ -1,14 +1,14 @@
 """Presets of workflows/recipes/mars.py: several agents in one policy."""
 
-from data_schemas.prompts import Domain
+from data_schemas.presets import SMALL_WORLD
 from data_schemas.rl_settings import (
     LossSettings,
     PolicyLoss,
     RLSettings,
     ZeroVarianceSettings,
 )
+from data_schemas.rows import Domain
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
-from data_schemas.shop_presets import SMALL_WORLD
 from tasks.plugins import reference_to
 from tasks.recipes.mars import sample
 from tasks.recipes.mars.settings import MarsRecipe

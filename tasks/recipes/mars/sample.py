@@ -14,17 +14,16 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from data_schemas.demonstrations import Parent
-from data_schemas.prompts import Domain, Message, Role
+from data_schemas.rows import Domain, Message, Parent, Role
+from tasks.curation.adapters.general import verified
 from tasks.curation.adapters.table import Adapter
-from tasks.curation.adapters.verified import verified
 from tasks.curation.items import Item as CuratedItem
 from tasks.curation.marketplace.drawing import draw_items
 from tasks.curation.marketplace.items import Item, respond
 from tasks.curation.marketplace.maths import column_addition
 from tasks.curation.rows import RawRow
-from tasks.recipes.mars import correctness
-from tasks.recipes.mars.inputs import corrector_input, verifier_input
+from tasks.recipes.mars import choices
+from tasks.recipes.mars.choices import corrector_input, verifier_input
 from tasks.recipes.mars.settings import Agent
 from tasks.store.files import write_bytes
 
@@ -81,7 +80,7 @@ def _shown(rng: random.Random, agent: Agent, item: Item) -> dict[str, object]:
             row
             | parent
             | {
-                "verifier": correctness.NAME,
+                "verifier": choices.NAME,
                 "answer": {"correct": right},
                 "response": response,
             }

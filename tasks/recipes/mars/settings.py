@@ -5,8 +5,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from data_schemas.agent_turns import SOLVER
-from data_schemas.recipe import RecipeSettings
+from data_schemas.rl_settings import RecipeSettings
+from data_schemas.rollouts import SOLVER
 
 
 class Agent(StrEnum):

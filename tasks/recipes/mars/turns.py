@@ -11,17 +11,19 @@ group, so that no chain waits for the other.
 
 from collections.abc import Sequence
 
-from data_schemas.agent_turns import AgentTurn, turn_key
 from data_schemas.machine_settings import Reuse
-from data_schemas.prompts import Message, Problem
-from data_schemas.recipe import AnyRecipe
-from data_schemas.rl_settings import RLSettings
-from data_schemas.rollouts import ScoredRollout
+from data_schemas.rl_settings import AnyRecipe, RLSettings
+from data_schemas.rollouts import AgentTurn, ScoredRollout, turn_key
+from data_schemas.rows import Message, Problem
 from tasks.errors import SettingsError
-from tasks.recipes.mars import correctness
-from tasks.recipes.mars.choices import choose_reports, choose_solutions
-from tasks.recipes.mars.correctness import says_correct
-from tasks.recipes.mars.inputs import corrector_input, verifier_input
+from tasks.recipes.mars import choices
+from tasks.recipes.mars.choices import (
+    choose_reports,
+    choose_solutions,
+    corrector_input,
+    says_correct,
+    verifier_input,
+)
 from tasks.recipes.mars.settings import Agent, MarsRecipe, Spread
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.recipe import Memory, Recipe, Rewarded, TurnLimits
@@ -32,7 +34,7 @@ CHAIN = (Agent.VERIFIER, Agent.CORRECTOR, Agent.VERIFIER, Agent.CORRECTOR)
 """Behind the solver: two rounds, as published."""
 PAIR = 2
 """Responses that the next agent takes of a solver's group, as published."""
-VERIFIER = correctness.NAME
+VERIFIER = choices.NAME
 """Scores the verifier; solver and corrector have the problem's own verifier of answers."""
 
 

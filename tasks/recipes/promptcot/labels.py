@@ -11,17 +11,16 @@ from pathlib import Path
 
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.raw_files import RAW_FILES, RawFile
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.sources import RAW_FILES, RawFile
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError
-from tasks.formats.mapping_file import shipped_mappings
+from tasks.formats.yaml_file import shipped_mappings
 from tasks.gym.table import VERIFIERS
 from tasks.gym.voting import voted_answer
-from tasks.recipes.promptcot.formulas import majority
+from tasks.recipes.promptcot.formulas import LabelledProblem, WrittenProblem, majority
 from tasks.recipes.promptcot.prompts import LANGUAGE
-from tasks.recipes.promptcot.records import LabelledProblem, WrittenProblem
 from tasks.recipes.promptcot.settings import SynthesisSettings
 from tasks.recipes.promptcot.wording import parse
 from tasks.store.files import canonical_json, sha256_file, write_bytes

@@ -8,9 +8,8 @@ from transformers import PreTrainedTokenizerBase
 
 from tasks.engines.protocols import RolloutEngine
 from tasks.errors import DataError
-from tasks.recipes.promptcot.formulas import bound, tighter_bound
+from tasks.recipes.promptcot.formulas import WordedProblem, bound, tighter_bound
 from tasks.recipes.promptcot.rationales import Drawn, draw
-from tasks.recipes.promptcot.records import WordedProblem
 from tasks.recipes.promptcot.settings import SynthesisSettings
 from tasks.recipes.promptcot.writing import write
 

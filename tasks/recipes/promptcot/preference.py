@@ -14,9 +14,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import GRADED
-from data_schemas.graded import GradedProblem
-from data_schemas.samples import RESPONSES, ResponseTokens
+from data_schemas.rows import GRADED, RESPONSES, GradedProblem, ResponseTokens
 from tasks.algorithms.losses import dpo
 from tasks.algorithms.packing import pad_rows
 from tasks.engines.chat import load_tokenizer, render_prompt, response_text
@@ -24,8 +22,7 @@ from tasks.engines.protocols import TokenBatch
 from tasks.engines.select import open_trainer
 from tasks.errors import DataError
 from tasks.gym.table import VERIFIERS
-from tasks.recipes.promptcot.formulas import num_pairs
-from tasks.recipes.promptcot.records import PreferencePair
+from tasks.recipes.promptcot.formulas import PreferencePair, num_pairs
 from tasks.recipes.promptcot.settings import PreferenceSettings
 
 WEIGHTS = "weights_N"

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Role
+from data_schemas.rows import Demonstration, Domain, Message, Parent, Role
 from tasks.engines.chat import render_prompt, render_response
 from tasks.errors import SettingsError
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
-from tasks.recipes.promptcot.records import WordedProblem
+from tasks.recipes.promptcot.formulas import WordedProblem
 from tasks.store.files import canonical_json, sha256_bytes
 
 SOURCE = "synthesis"

@@ -12,13 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.rollouts import Rollout, StopReason
+from data_schemas.rows import Demonstration, Parent
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
-from tasks.recipes.promptcot.formulas import choose_rationale, rationale_reward
+from tasks.recipes.promptcot.formulas import (
+    ChosenRationale,
+    WordedProblem,
+    choose_rationale,
+    rationale_reward,
+)
 from tasks.recipes.promptcot.prompts import demonstrate, join, planner_prompt
-from tasks.recipes.promptcot.records import ChosenRationale, WordedProblem
 from tasks.recipes.promptcot.settings import SynthesisSettings
 
 Kept = tuple[list[Demonstration], list[ChosenRationale]]

@@ -1,7 +1,4 @@
-"""What one seed's synthesis measured, and the claims that all seeds do or do not show.
-
-A difference is shown if its 95 % interval excludes 0 and it has the claimed sign for every seed.
-"""
+"""What one seed's synthesis measured, the claims that all seeds do or do not show, their table."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -11,19 +8,20 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import GRADED, HELD_OUT, PROBLEMS, QUARANTINE
-from data_schemas.graded import GradedProblem
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Quarantined
 from data_schemas.reports import Claim
-from data_schemas.samples import SampleResult
-from tasks.algorithms.comparison import SAMPLES_FILE
-from tasks.algorithms.estimators import Interval, bootstrap_mean
-from tasks.algorithms.suites import per_problem
-from tasks.recipes.promptcot.labels import audit
-from tasks.recipes.promptcot.likelihood import MIN_VALID_SHARE, Likelihood
-from tasks.recipes.promptcot.likelihood import REPORT as LIKELIHOOD
-from tasks.recipes.promptcot.records import (
+from data_schemas.rows import (
+    GRADED,
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    GradedProblem,
+    Problem,
+    Quarantined,
+    SampleResult,
+)
+from tasks.algorithms.intervals import SAMPLES_FILE, Interval, bootstrap_mean, per_problem
+from tasks.platform.progress import Sheet, claim_sheet
+from tasks.recipes.promptcot.formulas import (
     LABELLED,
     PAIRS,
     WRITTEN,
@@ -31,7 +29,14 @@ from tasks.recipes.promptcot.records import (
     PreferencePair,
     WrittenProblem,
 )
+from tasks.recipes.promptcot.labels import audit
+from tasks.recipes.promptcot.likelihood import MIN_VALID_SHARE, Likelihood
+from tasks.recipes.promptcot.likelihood import REPORT as LIKELIHOOD
 from tasks.recipes.promptcot.wording import parse
+
+# What one seed's synthesis measured, and the claims that all seeds do or do not show.
+#
+# A difference is shown if its 95 % interval excludes 0 and it has the claimed sign for every seed.
 
 
 class Cell(BaseModel):
@@ -288,4 +293,28 @@ def _gained(
         interval=f"[{100 * found.low:+.1f}, {100 * found.high:+.1f}]",
         seeds=", ".join(f"{value:+.1f}" for value in means),
         shown=found.low > 0.0 and min(means) > 0.0,
+    )
+
+
+# The table of claims, with the conditions of its numbers.
+
+
+def sheet(report: SynthesisReport) -> Sheet:
+    """Tabulate the study."""
+    return claim_sheet("Synthesised problems", report.claims, conditions(report))
+
+
+def conditions(report: SynthesisReport) -> str:
+    """Say what the numbers were measured on."""
+    counts: Counter[str] = Counter()
+    for cell in report.cells:
+        counts.update(cell.left_out)
+    kept = counts.pop("", 0)
+    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
+    return (
+        f"{len(report.cells)} seeds; {kept} of {sum(c.written for c in report.cells)} written "
+        f"problems kept, left out: {reasons or 'none'}. NLL: an upper bound, from samples of the "
+        f"planner, on {len(report.cells[0].before.nll)} problems per seed that nothing was trained "
+        f"on. Grading keeps {sum(c.trained for c in report.cells)} problems by the solver's pass "
+        "rate against the label."
     )

@@ -9,13 +9,11 @@ from itertools import islice
 from pathlib import Path
 
 from data_schemas.arrow import write_table
-from data_schemas.curated import DEMONSTRATIONS
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain
+from data_schemas.rows import DEMONSTRATIONS, Demonstration, Domain, Parent
 from tasks.curation.marketplace.drawing import draw_items
 from tasks.errors import DataError
+from tasks.recipes.promptcot.formulas import FRESH, POOL, WordedProblem
 from tasks.recipes.promptcot.prompts import demonstrate
-from tasks.recipes.promptcot.records import FRESH, POOL, WordedProblem
 from tasks.recipes.promptcot.wording import parse, teach_plan
 
 NUM_TAUGHT = 600

@@ -7,8 +7,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from data_schemas.group import Seed, Settings
-from data_schemas.machine_settings import MachineSettings
+from data_schemas.machine_settings import MachineSettings, Seed, Settings
 from data_schemas.settings import SFTSettings
 
 

@@ -13,9 +13,7 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.curated import DEMONSTRATIONS, GRADED
-from data_schemas.demonstrations import Demonstration
-from data_schemas.graded import GradedProblem
+from data_schemas.rows import DEMONSTRATIONS, GRADED, Demonstration, GradedProblem
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout, opened_rollouts
 from tasks.platform.cache_version import code_digest
@@ -24,18 +22,9 @@ from tasks.platform.progress import progress
 from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import StageRecord, stage
-from tasks.recipes.promptcot import (
-    equal,
-    labels,
-    likelihood,
-    rationales,
-    report,
-    seeds,
-    text,
-    writing,
-)
-from tasks.recipes.promptcot.preference import read_pairs, train_pairs
-from tasks.recipes.promptcot.records import (
+from tasks.recipes.promptcot import formulas, labels, likelihood, rationales, report, seeds, writing
+from tasks.recipes.promptcot import report as text
+from tasks.recipes.promptcot.formulas import (
     FRESH,
     LABELLED,
     PAIRS,
@@ -48,6 +37,7 @@ from tasks.recipes.promptcot.records import (
     WordedProblem,
     WrittenProblem,
 )
+from tasks.recipes.promptcot.preference import read_pairs, train_pairs
 from tasks.recipes.promptcot.settings import (
     PreferenceSettings,
     SynthesisRecipe,
@@ -338,7 +328,7 @@ def take_as_many(
             name: read_table(record.read(f"all/{name}", ref) / GRADED, GradedProblem)
             for name, ref in sides.items()
         }
-        for name, pool in zip(sides, equal.as_many(*found.values()), strict=True):
+        for name, pool in zip(sides, formulas.as_many(*found.values()), strict=True):
             with record.output(name) as out:
                 write_table(out / GRADED, GradedProblem, pool)
             record.facts({name: len(pool)})

@@ -12,9 +12,8 @@ from data_schemas.rollouts import StopReason
 from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
-from tasks.recipes.promptcot.formulas import concept_probabilities
+from tasks.recipes.promptcot.formulas import WordedProblem, WrittenProblem, concept_probabilities
 from tasks.recipes.promptcot.prompts import read_response, writer_prompt
-from tasks.recipes.promptcot.records import WordedProblem, WrittenProblem
 from tasks.recipes.promptcot.settings import SynthesisSettings
 from tasks.recipes.promptcot.wording import Concepts, parse
 

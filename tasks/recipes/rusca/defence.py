@@ -27,8 +27,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from data_schemas.prompts import Problem
 from data_schemas.rollouts import RolloutGroup
+from data_schemas.rows import Problem
 from tasks.errors import SettingsError
 from tasks.gym.protocol import answer_part
 from tasks.platform.command_line import run

@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.graded import GradedProblem
-from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RLSettings
-from data_schemas.verdicts import Verdict
-from tasks.algorithms.estimators import Interval, paired_difference
+from data_schemas.rows import GradedProblem, Problem, Verdict
+from tasks.algorithms.intervals import Interval, paired_difference
 from tasks.algorithms.rubrics import in_quantile_band
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, SettingsError
-from tasks.recipes.rusca.criteria import criteria_of, with_criteria
+from tasks.recipes.rusca.prompts import criteria_of, with_criteria
 from tasks.recipes.rusca.settings import ScaffoldSettings
 
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]

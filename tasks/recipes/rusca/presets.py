@@ -1,10 +1,9 @@
 """Presets of workflows/recipes/rusca.py: ads with a hidden house style."""
 
-from data_schemas.presets import EQ8
-from data_schemas.prompts import Domain
+from data_schemas.presets import EQ8, SMALL_WORLD
 from data_schemas.rl_settings import ZeroVarianceSettings
+from data_schemas.rows import Domain
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
-from data_schemas.shop_presets import SMALL_WORLD
 from tasks.plugins import reference_to
 from tasks.recipes.rusca import sample
 from tasks.recipes.rusca.prompts import open_scaffold

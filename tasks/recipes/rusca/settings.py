@@ -8,7 +8,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from data_schemas.recipe import RecipeSettings
+from data_schemas.rl_settings import RecipeSettings
 
 LARGEST_EXPONENT = 10.0
 """The paper tries powers up to 5."""

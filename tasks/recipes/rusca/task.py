@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import CheckpointRef, Execution, GradedRef, ReportRef, StoreRef
-from data_schemas.curated import GRADED
-from data_schemas.graded import GradedProblem
 from data_schemas.rl_settings import RLSettings
+from data_schemas.rows import GRADED, GradedProblem
 from data_schemas.settings import EvaluationSettings, PipelineSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
@@ -19,7 +18,8 @@ from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import read_judge
 from tasks.provenance.lineage.stage import stage
-from tasks.recipes.rusca import lift, text, variants
+from tasks.recipes.rusca import lift, variants
+from tasks.recipes.rusca import report as text
 from tasks.recipes.rusca.report import read_cell, read_scores, report_of
 from tasks.recipes.rusca.settings import ScaffoldSettings
 from tasks.store.files import canonical_json, write_bytes

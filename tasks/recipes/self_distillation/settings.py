@@ -4,8 +4,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from data_schemas.prompts import Domain
-from data_schemas.recipe import RecipeSettings
+from data_schemas.rl_settings import RecipeSettings
+from data_schemas.rows import Domain
 
 
 class SelfDistillationSettings(RecipeSettings):

@@ -10,10 +10,9 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from data_schemas.prompts import Message
-from data_schemas.recipe import AnyRecipe
-from data_schemas.rl_settings import RLSettings
+from data_schemas.rl_settings import AnyRecipe, RLSettings
 from data_schemas.rollouts import ScoredRollout
+from data_schemas.rows import Message
 from tasks.algorithms.distillation import Blend
 from tasks.errors import SettingsError
 from tasks.recipes.self_distillation.settings import SelfDistillationSettings

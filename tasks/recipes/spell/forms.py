@@ -6,8 +6,7 @@ learn from. Measured on prompts of its own demonstrations, so that a failure is 
 
 from collections.abc import Mapping, Sequence
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Problem
+from data_schemas.rows import Demonstration, Problem
 from tasks.errors import DataError, SettingsError
 from tasks.evaluation.respondents import ScoredModel
 from tasks.recipes.spell.roles import NAME, agent_of, task_of

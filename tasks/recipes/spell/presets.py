@@ -1,9 +1,9 @@
 """Presets of workflows/recipes/spell.py: self-play on offer lists."""
 
-from data_schemas.prompts import Domain
+from data_schemas.presets import SMALL_WORLD
 from data_schemas.rl_settings import LossSettings, PolicyLoss, RLSettings, ZeroVarianceSettings
+from data_schemas.rows import Domain
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
-from data_schemas.shop_presets import SMALL_WORLD
 from tasks.plugins import reference_to
 from tasks.recipes.spell import sample
 from tasks.recipes.spell.settings import SpellRecipe

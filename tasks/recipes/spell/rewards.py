@@ -1,22 +1,121 @@
-"""Rewards of a step's chains, which of their groups train, and what is remembered.
+"""Rewards of a step's chains, which of their groups train, what is remembered and measured."""
 
-No reward reads `Problem.answer`: an answer is compared with what the questioner said.
-"""
-
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter
 
-from data_schemas.ledger import GroupOutcome
-from data_schemas.rollouts import RolloutGroup
-from data_schemas.verdicts import Verdict, abstain, scored
+from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
+from data_schemas.rows import Verdict, abstain, scored
 from tasks.recipes.spell import formulas as spell
-from tasks.recipes.spell.chains import Chain, votes_of
-from tasks.recipes.spell.roles import new_documents
-from tasks.recipes.spell.settings import Remembered
+from tasks.recipes.spell.offers import OfferList, Question, Task, answer
+from tasks.recipes.spell.roles import (
+    Asked,
+    covers,
+    documents_of,
+    new_documents,
+    read_answer,
+    read_question,
+    read_vote,
+    task_of,
+)
+from tasks.recipes.spell.settings import Agent, Remembered
 from tasks.rl.groups import CollectedGroup, scores_vary
 from tasks.rl.recipe import Memory
+
+# The groups of a step, by the question that they are about.
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A question with everything that followed it."""
+
+    key: str
+    """Of the questioner's group."""
+    question: CollectedGroup
+    task: Task
+    asked: Asked | None
+    """None: it does not have the form of its task."""
+    guess: CollectedGroup | None
+    """The answer without documents."""
+    answers: CollectedGroup | None
+    """None: the question was not answered."""
+    votes: Mapping[int, CollectedGroup]
+    """By the first response that gave the answer."""
+
+    @property
+    def ungrounded(self) -> bool:
+        """True if the question was answered without documents."""
+        items = self.guess.group.rollouts if self.guess else ()
+        return sum(map(self.rule, items)) / max(1, len(items)) >= spell.GUESSED
+
+    @property
+    def mean(self) -> float | None:
+        """Mean reward of the answers; None if there is none."""
+        rewards = [self.reward(item) for item in self.scored]
+        return sum(rewards) / len(rewards) if rewards else None
+
+    @property
+    def scored(self) -> list[ScoredRollout]:
+        """The answers that have a verdict."""
+        items = self.answers.group.rollouts if self.answers else ()
+        return [item for item in items if not item.verdict.abstained]
+
+    def rule(self, item: ScoredRollout) -> bool:
+        """Say whether an answer contains the reference."""
+        given = read_answer(item.text)
+        return self.asked is not None and given is not None and covers(self.asked.answer, given)
+
+    def accepted(self, item: ScoredRollout) -> bool:
+        """Say whether the majority of the votes on an answer accepts it."""
+        given = read_answer(item.text)
+        items = self.answers.group.rollouts if self.answers else ()
+        for one in items:
+            if read_answer(one.text) == given and (found := self.votes.get(one.rollout.sample)):
+                return spell.majority(votes_of(found))
+        return False
+
+    def reward(self, item: ScoredRollout) -> float:
+        """Reward an answer."""
+        return spell.responder_reward(rule=self.rule(item), accepted=self.accepted(item))
+
+
+def chains_of(groups: Sequence[CollectedGroup]) -> list[Chain]:
+    """Put the groups of a step together, in the order of the questions."""
+    turns = [(entry.turn, entry) for entry in groups if entry.turn]
+    by_parent = {(turn.parent, turn.agent): (turn.key, entry) for turn, entry in turns}
+    votes: dict[str, dict[int, CollectedGroup]] = {}
+    for turn, entry in turns:
+        if turn.agent == Agent.VERIFIER:
+            votes.setdefault(turn.parent, {})[turn.parent_sample] = entry
+    chains: list[Chain] = []
+    for turn, entry in turns:
+        if turn.agent == Agent.QUESTIONER:
+            _, guess = by_parent.get((turn.key, Agent.CLOSED_BOOK), ("", None))
+            answered, answers = by_parent.get((turn.key, Agent.RESPONDER), ("", None))
+            task, asked = task_of(turn.problem.messages), asked_in(entry)
+            voted = votes.get(answered, {})
+            chains.append(Chain(turn.key, entry, task, asked, guess, answers, voted))
+    return chains
+
+
+def asked_in(entry: CollectedGroup) -> Asked | None:
+    """Read the question of a questioner's group; None without the form of its task."""
+    (item,) = entry.group.rollouts
+    asked = read_question(item.text)
+    return asked if asked and asked.fits(task_of(entry.group.problem.messages)) else None
+
+
+def votes_of(entry: CollectedGroup) -> list[bool | None]:
+    """Read the votes of a verifier's group; None for one that cannot be read."""
+    return [
+        None if item.verdict.abstained else read_vote(item.text) for item in entry.group.rollouts
+    ]
+
+
+# Rewards of a step's chains, which of their groups train, and what is remembered.
+#
+# No reward reads `Problem.answer`: an answer is compared with what the questioner said.
 
 _QUESTIONS = TypeAdapter(list[Remembered])
 REMEMBERED = 3
@@ -163,3 +262,105 @@ def _is_trained(entry: CollectedGroup) -> bool:
 def _key(entry: CollectedGroup) -> str:
     assert entry.turn is not None
     return entry.turn.key
+
+
+# Metrics of a step of self-play; the generator's truth is worked out for them alone.
+
+
+def audit(
+    chains: Sequence[Chain], rewarded: Mapping[str, CollectedGroup], memory: Memory
+) -> dict[str, float]:
+    """Measure questions, answers and votes.
+
+    Args:
+        chains: of the step.
+        rewarded: their groups by key.
+        memory: before the step.
+    """
+    reasons = [question_verdict(chain)[0].reason for chain in chains]
+    answered = [chain for chain in chains if chain.answers and not chain.ungrounded]
+    means = [chain.mean for chain in answered if chain.mean is not None]
+    truths = {chain.key: truth for chain in answered if (truth := truth_of(chain))}
+    wrong = [
+        not covers(truths[chain.key].answer, chain.asked.answer)
+        for chain in answered
+        if chain.asked and chain.key in truths
+    ]
+    votes = [
+        read_vote(item.text) is None
+        for chain in chains
+        for entry in chain.votes.values()
+        for item in entry.group.rollouts
+    ]
+    return {
+        "spell/bad_format_share": _share([reason == "bad_format" for reason in reasons]),
+        "spell/ungrounded_share": _share([reason == "ungrounded" for reason in reasons]),
+        "spell/answer_reward_mean": sum(means) / max(1, len(means)),
+        "spell/operations_mean": _mean([float(truth.operations) for truth in truths.values()]),
+        "spell/distinct_share": _share(_distinct(chains, memory)),
+        "spell/no_truth_share": 1.0 - len(truths) / max(1, len(answered)),
+        "spell/wrong_reference_share": _share(wrong),
+        "spell/unreadable_vote_share": _share(votes),
+        **_accepts(answered, truths),
+        **_trained(rewarded),
+    }
+
+
+def truth_of(chain: Chain) -> Question | None:
+    """Work a question out from the documents; None if the generator has no such question."""
+    turn = chain.answers.turn if chain.answers else None
+    if chain.asked is None or turn is None:
+        return None
+    lists = [OfferList.read(line) for line in documents_of(turn.problem.messages)]
+    return answer(chain.asked.question, lists)
+
+
+def _accepts(answered: Sequence[Chain], truths: Mapping[str, Question]) -> dict[str, float]:
+    """Count answers that only the verifier accepts though they are wrong, and all wrong ones paid.
+
+    A wrong one may also be paid because the reference itself is wrong.
+    """
+    false, unearned = [], []
+    for chain in answered:
+        if chain.key not in truths:
+            continue
+        for item in chain.scored:
+            given = read_answer(item.text)
+            right = given is not None and covers(truths[chain.key].answer, given)
+            false.append(chain.accepted(item) and not chain.rule(item) and not right)
+            if chain.reward(item):
+                unearned.append(not right)
+    return {
+        "spell/false_accept_share": _share(false),
+        "spell/paid_wrong_share": _share(unearned),
+    }
+
+
+def _distinct(chains: Sequence[Chain], memory: Memory) -> list[bool]:
+    """Say of every question whether its cluster neither remembers it nor had it in this step."""
+    known = {root: {one.question for one in remembered(memory, root)} for root in memory}
+    found = []
+    for chain in chains:
+        if chain.asked and chain.question.turn:
+            of_root = known.setdefault(chain.question.turn.root, set())
+            found.append(chain.asked.question not in of_root)
+            of_root.add(chain.asked.question)
+    return found
+
+
+def _trained(rewarded: Mapping[str, CollectedGroup]) -> dict[str, float]:
+    trained = [
+        entry.turn.agent
+        for entry in rewarded.values()
+        if entry.turn and entry.outcome is not GroupOutcome.SURPLUS
+    ]
+    agents = (Agent.QUESTIONER, Agent.RESPONDER, Agent.VERIFIER)
+    return {f"spell/{agent}_trained_groups": float(trained.count(agent)) for agent in agents}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / max(1, len(values))
+
+
+def _share(values: Sequence[bool]) -> float:
+    return _mean([float(value) for value in values])

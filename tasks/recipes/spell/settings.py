@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from data_schemas.recipe import RecipeSettings
+from data_schemas.rl_settings import RecipeSettings
 
 
 class Agent(StrEnum):

@@ -12,14 +12,17 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.arrow import read_table
-from data_schemas.prompts import Domain
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, StepReport
-from data_schemas.samples import SampleResult
-from tasks.algorithms.comparison import SAMPLES_FILE
-from tasks.algorithms.estimators import Interval, bootstrap_mean, paired_difference
-from tasks.algorithms.suites import per_problem
+from data_schemas.rows import Domain, SampleResult
+from tasks.algorithms.intervals import (
+    SAMPLES_FILE,
+    Interval,
+    bootstrap_mean,
+    paired_difference,
+    per_problem,
+)
 from tasks.errors import DataError
-from tasks.formats.ledger_file import read_ledger
+from tasks.formats.progression import read_ledger
 
 PUBLISHED, PLAIN = "spell", "plain"
 HELD_OUT = "held_out_share"

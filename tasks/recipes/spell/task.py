@@ -7,9 +7,8 @@ from rich.console import Console
 
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.curated import DEMONSTRATIONS
-from data_schemas.demonstrations import Demonstration
 from data_schemas.rl_settings import RewardSettings
+from data_schemas.rows import DEMONSTRATIONS, Demonstration
 from data_schemas.settings import EvaluationSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout

@@ -15,18 +15,14 @@ import hashlib
 import random
 from collections.abc import Sequence
 
-from data_schemas.agent_turns import AgentTurn, turn_key
 from data_schemas.machine_settings import Reuse
-from data_schemas.prompts import Message, Problem
-from data_schemas.recipe import AnyRecipe
-from data_schemas.rl_settings import RLSettings
-from data_schemas.rollouts import ScoredRollout
+from data_schemas.rl_settings import AnyRecipe, RLSettings
+from data_schemas.rollouts import AgentTurn, ScoredRollout, turn_key
+from data_schemas.rows import Message, Problem
 from tasks.errors import SettingsError
 from tasks.recipes.spell import roles
-from tasks.recipes.spell.audit import audit
-from tasks.recipes.spell.chains import asked_in, chains_of
 from tasks.recipes.spell.offers import Task
-from tasks.recipes.spell.rewards import remember, remembered, reward
+from tasks.recipes.spell.rewards import asked_in, audit, chains_of, remember, remembered, reward
 from tasks.recipes.spell.roles import (
     Asked,
     new_documents,

@@ -16,22 +16,22 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from data_schemas.demonstrations import Parent
 from data_schemas.machine_settings import MachineSettings, Precision
+from data_schemas.rows import Parent
 from data_schemas.settings import PipelineSettings
-from tasks.algorithms.experts.products import grouped
+from tasks.algorithms.routing import grouped
 from tasks.engines.chat import load_tokenizer
-from tasks.engines.embedded.experts import are_experts, use_projections
-from tasks.engines.embedded.hf_model import load_on_device
+from tasks.engines.embedded.hf_model import are_experts, load_on_device, use_projections
 from tasks.errors import DataError, SettingsError
 from tasks.recipes.super_experts.formulas import (
+    ExpertProfile,
+    ExpertReading,
     massive_layers,
     read_algorithm,
     read_code,
     read_eq_6,
 )
-from tasks.recipes.super_experts.records import ExpertProfile, ExpertReading
-from tasks.training.foundation.corpus import documents
+from tasks.training.foundation.pretraining import documents
 
 ROWS, ROW_TOKENS = 32, 256
 PROTECTING = Parent.REASONING

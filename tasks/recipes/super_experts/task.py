@@ -12,7 +12,7 @@ from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import stage
 from tasks.recipes.super_experts import expert_profile as super_experts
-from tasks.recipes.super_experts.records import INPUTS_FILE, PROFILE_FILE
+from tasks.recipes.super_experts.formulas import INPUTS_FILE, PROFILE_FILE
 from tasks.store.files import canonical_json, write_bytes
 
 # Their text lies outside.

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from data_schemas.rl_settings import RLSettings
-from tasks.engines.loss_calls import LossCall
+from tasks.engines.partial_batch import LossCall
 from tasks.engines.protocols import TokenBatch
 from tasks.errors import DataError
 from tasks.rl import gate, objective

@@ -22,9 +22,9 @@ from rich.console import Console
 from rich.table import Table
 
 from data_schemas.machine_settings import MachineSettings, Precision
-from data_schemas.mismatch import GateRecord
-from data_schemas.prompts import Domain, Problem
+from data_schemas.reports import GateRecord
 from data_schemas.rl_settings import EngineSettings, RewardSettings, RLSettings, RouterReplay
+from data_schemas.rows import Domain, Problem
 from tasks.gym.scoring.service import ScoringService
 from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import check_model_folder

@@ -4,7 +4,7 @@ encoder of curation, and teachers of a recipe."""
 from collections.abc import Callable
 from typing import TypeVar
 
-from data_schemas.group import Settings
+from data_schemas.machine_settings import Settings
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 
 JUDGE, SCREEN, GUARD, ENCODER, TEACHER = "judge", "screen", "guard", "encoder", "teacher"

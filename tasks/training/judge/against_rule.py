@@ -17,14 +17,12 @@ from rich.console import Console
 from rich.table import Table
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import HELD_OUT
-from data_schemas.prompts import Problem
-from data_schemas.samples import SampleResult
-from tasks.algorithms.comparison import SAMPLES_FILE
+from data_schemas.rows import HELD_OUT, Problem, SampleResult
+from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.algorithms.preferences import TIE
 from tasks.errors import SettingsError
-from tasks.gym.judging.generative_judge import group_verifier, judged
-from tasks.gym.judging.model_judge import ModelJudge
+from tasks.gym.judging.comparisons import group_verifier, judged
+from tasks.gym.judging.opening import ModelJudge
 from tasks.gym.judging.protocol import Judge
 from tasks.platform.command_line import run
 

@@ -14,18 +14,28 @@ from numpy.typing import NDArray
 
 from data_schemas.settings import SFTSettings
 from tasks.algorithms.bradley_terry import tie_margin, verdicts
-from tasks.algorithms.estimators import Interval, bootstrap_mean, paired_difference
+from tasks.algorithms.intervals import Interval, bootstrap_mean, paired_difference
 from tasks.algorithms.preferences import advantage_inversion
-from tasks.gym.judging.asking import NoReading, readings
-from tasks.gym.judging.form import Label, comparison_prompt, parse_label, swap_label
+from tasks.gym.judging.comparisons import (
+    Label,
+    NoReading,
+    comparison_prompt,
+    parse_label,
+    readings,
+    swap_label,
+)
 from tasks.gym.judging.protocol import Judge
 from tasks.store.files import canonical_json, write_bytes
 from tasks.training.judge import measures
-from tasks.training.judge.groups import Group, judge_rewards, ranked_groups, share_of_ordered_ties
-from tasks.training.judge.measures import Verdicts
+from tasks.training.judge.measures import (
+    Group,
+    Verdicts,
+    judge_rewards,
+    ranked_groups,
+    share_of_ordered_ties,
+)
 from tasks.training.judge.pairs import ComparisonPair, by_task
-from tasks.training.judge.picture import picture
-from tasks.training.judge.report import FAULTS, JudgeReport, Measure, agreement_rows
+from tasks.training.judge.report import FAULTS, JudgeReport, Measure, agreement_rows, picture
 from tasks.training.judge.scalar_head import ScalarReward
 
 REPORT_FILE = "report.json"

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from data_schemas.prompts import Message, Role
+from data_schemas.rows import Message, Role
 from data_schemas.settings import SFTSettings
 from tasks.algorithms.bradley_terry import preference_loss
 from tasks.algorithms.packing import length_buckets, pad_rows
@@ -22,7 +22,7 @@ from tasks.algorithms.schedules import warmup_cosine
 from tasks.engines.chat import load_tokenizer, render_demonstration
 from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import DataError, EngineError
-from tasks.gym.judging.form import Label
+from tasks.gym.judging.comparisons import Label
 from tasks.training.judge.pairs import ComparisonPair, task_key
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Domain
+from data_schemas.rows import Demonstration, Domain
 from tasks.algorithms.mixture import MixtureStream
 from tasks.algorithms.packing import length_buckets, pad_rows
 from tasks.engines.chat import render_demonstration

@@ -7,9 +7,8 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Domain
 from data_schemas.rollouts import Rollout
+from data_schemas.rows import Demonstration, Domain
 from tasks.engines.protocols import Request, RolloutEngine, Sampling, Trainer
 from tasks.training.sft.dataset import plan, token_batch
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from tasks.durability import states
 from tasks.engines.protocols import PACKED_ROWS, PADDING_ROWS, Trainer
 from tasks.store.files import canonical_json, staged_folder

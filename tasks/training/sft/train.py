@@ -18,23 +18,22 @@ import torch
 from numpy.typing import NDArray
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.curated import DEMONSTRATIONS
-from data_schemas.demonstrations import (
+from data_schemas.rows import (
+    DEMONSTRATIONS,
     TRAINED_TOKENS,
     USES_FILE,
     Demonstration,
     DemonstrationUse,
+    Domain,
     Parent,
 )
-from data_schemas.prompts import Domain
 from data_schemas.settings import SFTSettings
 from tasks.algorithms.schedules import warmup_cosine
 from tasks.algorithms.sft_loss import choose_checkpoint, response_cross_entropy, scaled_window
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
-from tasks.engines.lora.canary import check_adapter
-from tasks.engines.lora.factors import describe
+from tasks.engines.lora import check_adapter, describe
 from tasks.engines.protocols import (
     RolloutEngine,
     TokenBatch,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_schemas.settings import MergeMethod
-from tasks.algorithms.merging.table import combine
+from tasks.algorithms.merging import combine
 
 BASE = torch.tensor([0.0, 0.0, 1.0, 1.0, 0.0])
 MODELS_M = torch.tensor([[0.5, -0.1, 1.4, 0.95, 0.02], [-0.2, -0.3, 1.6, 1.5, 0.01]])

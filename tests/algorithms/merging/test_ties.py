@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_schemas.settings import MergeMethod
-from tasks.algorithms.merging import ties
-from tasks.algorithms.merging.table import combine
+from tasks.algorithms import merging
+from tasks.algorithms.merging import combine
 from tasks.errors import SettingsError
 
 BASE = torch.tensor([0.0, 0.0, 1.0, 1.0, 0.0])
@@ -15,18 +15,20 @@ MODELS_M = torch.tensor([[0.5, -0.1, 1.4, 0.95, 0.02], [-0.2, -0.3, 1.6, 1.5, 0.
 
 
 def merged(density: float, weights: tuple[float, float], scale: float) -> torch.Tensor:
-    kept = ties.num_kept(density, BASE.numel(), name="w")
+    kept = merging.num_kept(density, BASE.numel(), name="w")
     vectors = [model - BASE for model in MODELS_M]
-    trimmed_M = torch.stack([ties.trim(v, ties.tensor_threshold(v, kept))[0] for v in vectors])
+    trimmed_M = torch.stack(
+        [merging.trim(v, merging.tensor_threshold(v, kept))[0] for v in vectors]
+    )
     return combine(MergeMethod.TIES, BASE, trimmed_M, torch.tensor(weights), scale).tensor
 
 
-def two_pass_threshold(vectors: list[torch.Tensor], kept: int) -> ties.Threshold:
-    uppers = sum(ties.magnitude_histogram(v, None) for v in vectors)
-    upper, rank = ties.locate_bin(torch.as_tensor(uppers), kept)
-    lowers = sum(ties.magnitude_histogram(v, upper) for v in vectors)
-    lower, rank = ties.locate_bin(torch.as_tensor(lowers), rank)
-    return ties.threshold_from_bins(upper, lower, rank)
+def two_pass_threshold(vectors: list[torch.Tensor], kept: int) -> merging.Threshold:
+    uppers = sum(merging.magnitude_histogram(v, None) for v in vectors)
+    upper, rank = merging.locate_bin(torch.as_tensor(uppers), kept)
+    lowers = sum(merging.magnitude_histogram(v, upper) for v in vectors)
+    lower, rank = merging.locate_bin(torch.as_tensor(lowers), rank)
+    return merging.threshold_from_bins(upper, lower, rank)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,7 @@ def test_the_worked_example_comes_out(density, weights, scale, expected):
 def test_trimming_keeps_the_three_largest_of_five():
     vector = MODELS_M[0] - BASE
 
-    trimmed, _ = ties.trim(vector, ties.tensor_threshold(vector, 3))
+    trimmed, _ = merging.trim(vector, merging.tensor_threshold(vector, 3))
 
     torch.testing.assert_close(trimmed, torch.tensor([0.5, -0.1, 0.4, 0.0, 0.0]))
 
@@ -52,7 +54,7 @@ def test_trimming_keeps_the_three_largest_of_five():
 def test_of_equal_magnitudes_the_lower_index_is_kept():
     vector = torch.tensor([0.1, -0.3, 0.3, 0.3, 0.2])
 
-    trimmed, used = ties.trim(vector, ties.tensor_threshold(vector, 2))
+    trimmed, used = merging.trim(vector, merging.tensor_threshold(vector, 2))
 
     torch.testing.assert_close(trimmed, torch.tensor([0.0, -0.3, 0.3, 0.0, 0.0]))
     assert used == 2
@@ -61,14 +63,19 @@ def test_of_equal_magnitudes_the_lower_index_is_kept():
 def test_signs_are_elected_by_mass_and_a_tie_elects_plus():
     trimmed_M = torch.tensor([[0.5, -0.1, 0.2, 0.0], [-0.2, 0.3, -0.2, 0.0]])
 
-    signs = ties.elect_signs(trimmed_M, torch.tensor([1.0, 1.0]))
+    signs = merging.elect_signs(trimmed_M, torch.tensor([1.0, 1.0]))
 
     assert signs.tolist() == [1.0, 1.0, 1.0, 1.0]
-    assert ties.elect_signs(trimmed_M, torch.tensor([1.0, 3.0])).tolist() == [-1.0, 1.0, -1.0, 1.0]
+    assert merging.elect_signs(trimmed_M, torch.tensor([1.0, 3.0])).tolist() == [
+        -1.0,
+        1.0,
+        -1.0,
+        1.0,
+    ]
 
 
 def test_a_trimmed_entry_never_counts_in_the_mean():
-    mean = ties.disjoint_mean(
+    mean = merging.disjoint_mean(
         torch.tensor([[0.4, 0.0], [0.0, 0.0]]), torch.tensor([1.0, 1.0]), torch.tensor([1.0, 1.0])
     )
 
@@ -87,7 +94,7 @@ def test_a_density_that_keeps_nothing_is_refused_by_name():
     with pytest.raises(
         SettingsError, match=r"density 0\.1 keeps none of the 5 entries of norm\.weig"
     ):
-        ties.num_kept(0.1, 5, name="norm.weight")
+        merging.num_kept(0.1, 5, name="norm.weight")
 
 
 def test_two_equal_parents_merge_to_themselves_at_full_density():
@@ -116,7 +123,7 @@ def test_two_histogram_passes_find_the_exact_threshold(values, data):
 
     found = two_pass_threshold([vector[:split], vector[split:]], kept)
 
-    assert found == ties.tensor_threshold(vector, kept)
+    assert found == merging.tensor_threshold(vector, kept)
     assert int((vector.abs() > found.magnitude).sum()) + found.num_equal == kept
 
 
@@ -129,18 +136,18 @@ def test_a_threshold_is_found_exactly_if_it_is_in_the_bracket(values, one, other
     low, high = sorted((abs(one), abs(other)))
     cut = sorted(map(abs, values), reverse=True)[kept - 1]
 
-    found = ties.threshold_within([vector[:split], vector[split:]], kept, (low, high))
+    found = merging.threshold_within([vector[:split], vector[split:]], kept, (low, high))
 
-    expected = ties.Threshold(cut, kept - sum(abs(value) > cut for value in values))
+    expected = merging.Threshold(cut, kept - sum(abs(value) > cut for value in values))
     assert found == (expected if low <= cut <= high else None)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
 def test_the_bracket_of_a_sample_holds_the_threshold_and_few_entries(share):
     vector = torch.randn(1_000_000, generator=torch.Generator().manual_seed(0))
-    cut = ties.tensor_threshold(vector, int(share * vector.numel())).magnitude
+    cut = merging.tensor_threshold(vector, int(share * vector.numel())).magnitude
 
-    low, high = ties.bracket(vector[::50], share)
+    low, high = merging.bracket(vector[::50], share)
 
     assert low <= cut <= high
     inside = (vector.abs() >= low) & (vector.abs() <= high)
@@ -156,6 +163,6 @@ def test_a_trim_keeps_what_a_stable_sort_keeps(values, data):
     expected = torch.zeros_like(vector)
     expected[first] = vector[first]
 
-    trimmed, _ = ties.trim(vector, ties.tensor_threshold(vector, kept))
+    trimmed, _ = merging.trim(vector, merging.tensor_threshold(vector, kept))
 
     assert expected.tolist() == trimmed.tolist()

@@ -27,8 +27,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from data_schemas.curated import QUARANTINE
-from data_schemas.quarantine import ItemKind
+from data_schemas.rows import QUARANTINE, ItemKind
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest

@@ -6,7 +6,7 @@ other names, or reworded (other words, and the sentences in another order).
 
 Methods, in the order in which curation drops by them: 13 words in a row (`contamination.py`), the
 same with masked numbers, the similarity of wordings (`overlap/nearness.py`), and the meaning
-(`meaning/neighbours.py`), here of the encoder in the folder `--encoder`. Each is counted alone.
+(`meaning/repeats.py`), here of the encoder in the folder `--encoder`. Each is counted alone.
 """
 
 import argparse
@@ -18,11 +18,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.curation.contamination import decontaminate
 from tasks.curation.items import Item
 from tasks.curation.meaning.folder_encoder import FolderEncoder
-from tasks.curation.meaning.neighbours import Neighbours
+from tasks.curation.meaning.repeats import Neighbours
 from tasks.curation.overlap.fingerprints import Fingerprinter
 from tasks.curation.overlap.nearness import by_wording
 from tasks.errors import DataError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from data_schemas.prompts import Problem
+from data_schemas.rows import Problem
 from tasks.curation.adapters.table import read_file
 from tasks.curation.items import Item
 from tests.examiner import families

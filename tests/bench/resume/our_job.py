@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from data_schemas.prompts import Domain
 from data_schemas.rl_settings import RLSettings, ZeroVarianceSettings
+from data_schemas.rows import Domain
 from tasks.durability import states
 from tasks.models.model_folder import SHIPPED
 from tasks.rl.phase import Phase, finish, train

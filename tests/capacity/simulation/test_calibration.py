@@ -3,9 +3,9 @@
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.ledger import GroupOutcome, LedgerRow
-from data_schemas.prompts import Domain
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
+from data_schemas.rollouts import GroupOutcome, LedgerRow
+from data_schemas.rows import Domain
 from tasks.capacity.simulation.calibration import StepWork, calibrate, predict, read_steps
 from tasks.errors import DataError
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.capacity.simulation.lengths import MEAN_SHARE, assumed, read_source, recorded
+from tasks.capacity.simulation.steps import MEAN_SHARE, assumed, read_source, recorded
 from tasks.errors import SettingsError
 
 

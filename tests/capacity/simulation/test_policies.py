@@ -6,17 +6,18 @@ import numpy as np
 
 from tasks.capacity.plan import Plan, override_work, plan_of_preset
 from tasks.capacity.simulation import search as layouts
-from tasks.capacity.simulation.lengths import assumed
-from tasks.capacity.simulation.page import render, step_table
-from tasks.capacity.simulation.policies import (
+from tasks.capacity.simulation.page import (
     Row,
     compare,
     dedicated_plan,
     reason_against,
+    render,
+    step_table,
     variants,
     with_largest_claim,
 )
 from tasks.capacity.simulation.rates import Efficiency, trainer_rates
+from tasks.capacity.simulation.steps import assumed
 
 
 def small() -> Plan:

@@ -5,9 +5,8 @@ from itertools import cycle, islice
 import numpy as np
 import pytest
 
-from tasks.capacity.simulation.lengths import Group
 from tasks.capacity.simulation.rates import EngineRates, Rates
-from tasks.capacity.simulation.steps import Batch, Outcome, Policy, Simulation
+from tasks.capacity.simulation.steps import Batch, Group, Outcome, Policy, Simulation
 
 ENGINE = EngineRates(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, slots=1, cache_tokens=1000)
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import Quarantined
 from tasks.curation.adapters.table import read_file
 from tasks.curation.contamination import as_items, decontaminate
 from tasks.curation.dedup import deduplicate

@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.demonstrations import Demonstration
+from data_schemas.rows import Demonstration
 from tasks.curation.adapters.general import prompt_jsonl
 from tasks.curation.rows import BadRow, RawRow
 

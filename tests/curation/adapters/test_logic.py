@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import Problem, Quarantined
 from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.table import read_file
 from tasks.curation.rows import BadRow, RawRow

@@ -10,15 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import Demonstration, Problem, Quarantined
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.adapters.table import read_file
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest, locate, raw_files
 from tasks.curation.items import Item
-from tasks.formats.mapping_file import shipped_mappings
+from tasks.formats.yaml_file import shipped_mappings
 from tasks.gym.table import VERIFIERS, score_batch
 
 FOLDERS = {

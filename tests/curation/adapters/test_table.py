@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Quarantined, Role
 from tasks.curation.adapters.table import ADAPTERS, read_file
 from tasks.curation.generated import ecommerce, safety
 from tasks.curation.items import Item

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import Demonstration, Problem, Quarantined
 from tasks.curation.adapters.table import read_file
 from tasks.curation.adapters.tools import toolrl_rlla
 from tasks.curation.rows import RawRow

@@ -5,12 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.annotations import Annotation, Decided
 from data_schemas.arrow import read_table
-from data_schemas.curated import DECISIONS, DEMONSTRATIONS, HELD_OUT, PROBLEMS, QUARANTINE
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import (
+    DECISIONS,
+    DEMONSTRATIONS,
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    Annotation,
+    Decided,
+    Demonstration,
+    Problem,
+    Quarantined,
+)
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.cleaning.annotation import REASON
 from tasks.curation.curate import REPORT, curate

@@ -9,13 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import DEMONSTRATIONS, FACETS, HELD_OUT, PROBLEMS, QUARANTINE
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Facet, Problem
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import (
+    DEMONSTRATIONS,
+    FACETS,
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    Demonstration,
+    Facet,
+    PassRateBand,
+    Problem,
+    Quarantined,
+    SolveRate,
+)
 from data_schemas.settings import CurationSettings, Source
-from data_schemas.solve_rates import PassRateBand, SolveRate
-from tasks.curation.cleaning.pass_rates import NO_RATE, OUTSIDE, fault, is_rate, with_rates
+from tasks.curation.cleaning.annotation import NO_RATE, OUTSIDE, fault, is_rate, with_rates
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest, raw_files
 from tasks.errors import DataError

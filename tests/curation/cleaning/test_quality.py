@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.prompts import Message, Role
-from data_schemas.quarantine import Outcome
+from data_schemas.rows import Message, Outcome, Role
 from data_schemas.settings import CurationSettings
 from tasks.algorithms.penalties import repetition_ratio
 from tasks.curation.cleaning.quality import (

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from data_schemas.subjects import CLASSES, msc_of
-from tasks.curation.cleaning.subjects import with_class
+from data_schemas.rows import CLASSES, msc_of
+from tasks.curation.cleaning.annotation import with_class
 
 MATH = {
     "Algebra": "",

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Domain
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import Demonstration, Domain, Quarantined
 from data_schemas.settings import CurationSettings
 from tasks.curation.adapters.table import read_file
 from tasks.curation.cleaning.quality import cleanse
 from tasks.curation.cleaning.suitability import folded, unsuitable_problem, unsuitable_response
-from tasks.formats.mapping_file import shipped_mappings
+from tasks.formats.yaml_file import shipped_mappings
 from tasks.gym.table import VERIFIERS
 
 

@@ -4,13 +4,11 @@ import json
 
 import pytest
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.quarantine import Outcome
+from data_schemas.rows import Demonstration, Outcome, abstain, scored
 from data_schemas.settings import CurationSettings
-from data_schemas.verdicts import abstain, scored
 from tasks.curation.adapters.table import ADAPTERS
+from tasks.curation.cleaning.annotation import WRONG, verify
 from tasks.curation.cleaning.quality import cleanse
-from tasks.curation.cleaning.verification import WRONG, verify
 from tasks.curation.rows import RawRow
 from tasks.gym.table import VERIFIERS, score_batch
 

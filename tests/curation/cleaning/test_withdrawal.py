@@ -6,15 +6,20 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import DEMONSTRATIONS, HELD_OUT, PROBLEMS, QUARANTINE
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import (
+    DEMONSTRATIONS,
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    Demonstration,
+    Problem,
+    Quarantined,
+)
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest, raw_files
 from tasks.errors import SettingsError
-from tasks.formats.withdrawn import LIST_FILE, read_list, write_list
+from tasks.formats.decisions import LIST_FILE, read_list, write_list
 from tasks.store.files import sha256_bytes
 
 SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=3)

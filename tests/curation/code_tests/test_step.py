@@ -4,15 +4,12 @@ import json
 
 import pytest
 
-from data_schemas.annotations import Annotation
 from data_schemas.arrow import read_table
-from data_schemas.curated import HELD_OUT, PROBLEMS, QUARANTINE
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import HELD_OUT, PROBLEMS, QUARANTINE, Annotation, Problem, Quarantined
 from data_schemas.settings import CurationSettings, Source
+from tasks.curation import code_tests
 from tasks.curation.adapters.table import read_file
-from tasks.curation.code_tests import inputs, soundness
-from tasks.curation.code_tests.step import check_code_tests
+from tasks.curation.code_tests import check_code_tests
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest, raw_files
 from tasks.curation.shards.mapping import Rules, map_shard, plan
@@ -62,7 +59,7 @@ def sources(tmp_path):
 
 
 def test_the_funnel_says_what_became_of_tests(base_model, sources, tmp_path, monkeypatch):
-    monkeypatch.setattr(inputs, "MAX_TRIED", 2)
+    monkeypatch.setattr(code_tests, "MAX_TRIED", 2)
     for name in ("raw", "out"):
         (tmp_path / name).mkdir()
     ingest(sources, 0, tmp_path / "raw")
@@ -148,7 +145,7 @@ def test_an_attempt_after_another_one_runs_no_test_again(
         return counts, found, shards.alive.tolist(), [one.record for one in shards.items([0, 2])]
 
     first = attempt()
-    monkeypatch.setattr(soundness, "RUNS", 0)  # no result at all
+    monkeypatch.setattr(code_tests, "RUNS", 0)  # no result at all
 
     assert first == attempt()
     assert (["mbpp/2"], [True, False, True]) == first[1:3]

@@ -5,10 +5,7 @@ import json
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import HELD_OUT, PROBLEMS, QUARANTINE
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import HELD_OUT, PROBLEMS, QUARANTINE, Demonstration, Problem, Quarantined
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.adapters.table import read_file
 from tasks.curation.curate import curate

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from data_schemas.prompts import Problem
+from data_schemas.rows import Problem
 from tasks.curation.adapters.table import read_file
 from tasks.curation.generated.safety import FILE, GENERATORS, HARMFUL, HARMLESS, REQUESTS
 

@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import HELD_OUT, PROBLEMS, QUARANTINE
-from data_schemas.prompts import Message, Problem, Role
-from data_schemas.quarantine import ItemKind, Quarantined
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
+from data_schemas.rows import (
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    ItemKind,
+    Message,
+    Problem,
+    Quarantined,
+    Role,
+)
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.harm.opening import open_guard

@@ -1,7 +1,6 @@
 """What becomes of items that a guard calls harmful, or cannot rate."""
 
-from data_schemas.prompts import Role
-from data_schemas.quarantine import Outcome
+from data_schemas.rows import Outcome, Role
 from tasks.curation.harm.protocol import Rating
 from tasks.curation.harm.screening import screen
 

@@ -7,7 +7,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedTokenizerFast
 
-from data_schemas.prompts import Message, Role
+from data_schemas.rows import Message, Role
 from tasks.curation.harm.text_classifier import TextClassifier, harmful_labels
 from tasks.errors import SettingsError
 

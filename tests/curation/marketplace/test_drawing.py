@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.curation.marketplace.drawing import DRAWERS, LEVELS, SCHOOL, draw_items
 from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.curation.marketplace.words import LANGUAGES

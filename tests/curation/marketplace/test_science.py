@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.curation.marketplace.drawing import LEVELS
 from tasks.curation.marketplace.science import draw_science
 from tasks.gym.maths.final_answer import verify

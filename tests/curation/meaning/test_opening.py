@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import PROBLEMS, QUARANTINE
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Quarantined
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
+from data_schemas.rows import PROBLEMS, QUARANTINE, Problem, Quarantined
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest

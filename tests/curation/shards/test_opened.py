@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Outcome
+from data_schemas.rows import Outcome, Problem
 from tasks.curation.items import refuse
 from tasks.curation.overlap.fingerprints import Fingerprinter
 from tasks.curation.shards.columns import to_table

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn.functional import linear, rms_norm, scaled_dot_product_attention, silu
 from transformers import AutoModelForCausalLM
 
-from data_schemas.lora_settings import LoRASettings, TrainingEngines
+from data_schemas.machine_settings import LoRASettings, TrainingEngines
 from data_schemas.rl_settings import AuxiliarySettings
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.routing import gate_weights, selection

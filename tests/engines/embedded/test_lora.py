@@ -7,14 +7,13 @@ import torch
 from safetensors.torch import load_file
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from data_schemas.lora_settings import LoRASettings, TrainingEngines
-from data_schemas.machine_settings import MachineSettings
+from data_schemas.machine_settings import LoRASettings, MachineSettings, TrainingEngines
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.lora import Adapter
 from tasks.engines.embedded.trainer import STATE_FILE, TorchTrainer
 from tasks.engines.expert_names import named_tensors, split_experts
-from tasks.engines.lora.factors import ALPHA, factor_names, is_adapted, merged
+from tasks.engines.lora import ALPHA, factor_names, is_adapted, merged
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.select import open_trainer
 from tasks.errors import DataError, SettingsError

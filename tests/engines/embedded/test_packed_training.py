@@ -8,10 +8,15 @@ import torch
 from data_schemas.rl_settings import AuxiliarySettings, LossSettings
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.surrogate import Plan, clipped_objective
-from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
+from tasks.algorithms.routing import balance_loss, expert_loads, z_loss
 from tasks.engines.embedded.hf_model import load_model
-from tasks.engines.embedded.router_replay import recording, replaying, routers, routing_of
-from tasks.engines.embedded.router_terms import RouterTerms
+from tasks.engines.embedded.router_replay import (
+    RouterTerms,
+    recording,
+    replaying,
+    routers,
+    routing_of,
+)
 from tasks.engines.embedded.trainer import GRAD_CLIP, TorchTrainer, _micro_batches
 from tasks.engines.protocols import PACKED_ROWS, PADDING_ROWS, TokenBatch
 from tasks.errors import SettingsError

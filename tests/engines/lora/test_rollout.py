@@ -10,13 +10,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from data_schemas.lora_settings import LoRASettings, TrainingEngines
-from data_schemas.machine_settings import RolloutKind
+from data_schemas.machine_settings import LoRASettings, RolloutKind, TrainingEngines
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
-from tasks.engines.lora.canary import check_adapter
-from tasks.engines.lora.rollout import AdapterRollout
+from tasks.engines.lora import AdapterRollout, check_adapter
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.select import open_rollout
 from tasks.engines.weight_sync import Outgoing

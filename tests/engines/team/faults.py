@@ -16,7 +16,7 @@ from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.engines.team import failure_store, standstill
 from tasks.engines.team.controller import current
-from tasks.engines.team.rank_info import read_rank_info
+from tasks.engines.team.member import read_rank_info
 from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.trainer import TeamTrainer
 from tests.engines.team.half_trainer import ALONE, SAMPLING, HalfTrainer, requests, token_sum

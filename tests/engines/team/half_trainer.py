@@ -10,7 +10,7 @@ from torch import distributed as dist
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.expert_names import named_tensors
 from tasks.engines.protocols import Request, Sampling, TokenBatch, TokenScores
-from tasks.engines.team.rank_info import read_rank_info
+from tasks.engines.team.member import read_rank_info
 from tasks.errors import DataError
 
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)

@@ -25,14 +25,13 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from data_schemas.machine_settings import MachineSettings, Precision
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.rollout import HFRolloutEngine
-from tasks.engines.loss_calls import ROW, RecordingLoss
+from tasks.engines.partial_batch import ROW, RecordingLoss
 from tasks.engines.protocols import EngineCounters, TokenBatch
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.engines.team import failure_store
-from tasks.engines.team.controller import current
-from tasks.engines.team.rank_info import read_rank_info
+from tasks.engines.team.controller import current, in_team
+from tasks.engines.team.member import read_rank_info
 from tasks.engines.team.rollout import TeamRollout
-from tasks.engines.team.stage import in_team
 from tasks.engines.team.trainer import TeamTrainer
 from tasks.engines.weight_sync import Outgoing
 from tasks.errors import DataError, EngineError, SettingsError

@@ -11,9 +11,8 @@ import torch
 
 from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import TokenBatch, TokenScores
-from tasks.engines.team.controller import current
-from tasks.engines.team.rank_info import read_rank_info
-from tasks.engines.team.stage import in_team
+from tasks.engines.team.controller import current, in_team
+from tasks.engines.team.member import read_rank_info
 from tasks.engines.team.trainer import TeamTrainer
 
 

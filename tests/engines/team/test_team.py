@@ -15,7 +15,7 @@ from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from tasks.engines.protocols import Request
 from tasks.engines.select import require_fit
 from tasks.engines.team.controller import current
-from tasks.engines.team.rank_info import replicas
+from tasks.engines.team.member import replicas
 from tasks.engines.team.rollout import checked, spread_requests
 from tasks.errors import EngineError, SettingsError
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.algorithms.packing import common_prefixes
-from tasks.engines.trainer_megatron.context import held_rows
 from tasks.engines.trainer_megatron.micro_batches import (
     _real,
     cut,
     divide,
+    held_rows,
     prompt_lengths,
 )
 from tests.engines.trainer_megatron.batches import beginnings, grouped_batch, random_batch

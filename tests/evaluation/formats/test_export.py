@@ -9,9 +9,9 @@ import yaml
 from jsonschema import Draft7Validator
 
 from data_schemas.arrow import write_table
-from data_schemas.samples import SampleResult
+from data_schemas.rows import SampleResult
 from data_schemas.settings import EvaluationSettings
-from data_schemas.suite import Suite
+from data_schemas.sources import Suite
 from tasks.evaluation.formats.every_eval_ever import LIBRARY_VERSION
 from tasks.evaluation.formats.export import EVAL_RESULTS, export
 from tasks.evaluation.formats.score_logs import read_scores

@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 
-from data_schemas.prompts import Message, Problem, Role
+from data_schemas.rows import Message, Problem, Role
 from tasks.store.files import canonical_json
 from tests.examiner.case import Question
 from tests.examiner.maths.exact import Exact, Unreadable, read

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.curation.marketplace.shop import POLICY, Case, Order
 from tasks.engines.chat import load_tokenizer, render_response

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.gym.instructions.language_words import APART
-from tasks.gym.instructions.languages import is_language
+from tasks.gym.instructions.languages import APART, is_language
 
 SENTENCES = {
     "en": "These shoes are for the kids and you will like them.",

@@ -4,11 +4,8 @@ import json
 
 import pytest
 
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.verdicts import abstain, scored
-from tasks.gym.judging.bias import complaint, judge_bias
-from tasks.gym.judging.form import Label, completion
-from tasks.gym.judging.generative_judge import group_verifier
+from data_schemas.rows import Domain, Message, Problem, Role, abstain, scored
+from tasks.gym.judging.comparisons import Label, complaint, completion, group_verifier, judge_bias
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 
 ANSWERS = ["a", "bbbb", "cc"]

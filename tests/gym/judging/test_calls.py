@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from data_schemas.prompts import Message, Role
+from data_schemas.rows import Message, Role
 from tasks.gym.judging.calls import CachedJudge, Calls
 from tasks.gym.judging.protocol import JudgeCalls
 from tasks.gym.judging.scripted import ScriptedJudge

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.prompts import Message, Role
-from tasks.gym.judging.criterion import criterion_prompt
-from tasks.gym.judging.form import (
+from data_schemas.rows import Message, Role
+from tasks.gym.judging.comparisons import (
     Label,
     comparison_prompt,
     completion,
@@ -20,6 +19,7 @@ from tasks.gym.judging.form import (
     swap_label,
     task_text,
 )
+from tasks.gym.judging.rubric import criterion_prompt
 
 
 def test_the_prompt_quotes_every_line_of_task_and_answers():

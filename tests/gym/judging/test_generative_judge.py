@@ -7,10 +7,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.algorithms.advantages import group_advantages
-from tasks.gym.judging.form import Label, completion, sections
-from tasks.gym.judging.generative_judge import group_verifier, judged, verifier
+from tasks.gym.judging.comparisons import (
+    Label,
+    completion,
+    group_verifier,
+    judged,
+    sections,
+    verifier,
+)
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 from tasks.store.files import canonical_json
 

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 import pytest
 
 from tasks.errors import SettingsError
-from tasks.gym.judging import life
+from tasks.gym.judging import endpoint as life
 from tasks.gym.judging.chat_client import PATH
 from tasks.gym.judging.endpoint import read_address
-from tasks.gym.judging.http_judge import HttpJudge
+from tasks.gym.judging.opening import HttpJudge
 from tasks.gym.judging.protocol import JudgeCalls
 from tests.chat_endpoint import NOBODY, completion, endpoint, prompt, send
 

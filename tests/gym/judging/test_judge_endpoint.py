@@ -9,12 +9,12 @@ import pytest
 from tokenizers import Tokenizer
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.scoring import Finished
-from data_schemas.verdicts import scored
+from data_schemas.rollouts import Finished
+from data_schemas.rows import scored
 from tasks.errors import SettingsError
-from tasks.gym.judging.http_judge import HttpJudge
-from tasks.gym.judging.metering import MeteredJudge
-from tasks.gym.judging.reward import Pair, compare
+from tasks.gym.judging.calls import MeteredJudge
+from tasks.gym.judging.comparisons import Pair, compare
+from tasks.gym.judging.opening import HttpJudge
 from tasks.gym.judging.scripted import preferring
 from tasks.gym.protocol import Entry
 from tasks.gym.scoring.service import ScoringService

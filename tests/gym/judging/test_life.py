@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.prompts import Domain, Problem
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
-from tasks.gym.judging import life
-from tasks.gym.judging.http_judge import HttpJudge
-from tasks.gym.judging.life import Life
+from data_schemas.rows import Domain, Problem
+from tasks.gym.judging import endpoint as life
+from tasks.gym.judging.endpoint import Life
+from tasks.gym.judging.opening import HttpJudge
 from tasks.gym.scoring.service import ScoringService
 from tests.chat_endpoint import completion, endpoint, prompt, send
 

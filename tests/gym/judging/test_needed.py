@@ -5,10 +5,18 @@ import pytest
 from data_schemas import presets
 from data_schemas.arrow import write_table
 from data_schemas.artifacts import DatasetRef, StoreRef
-from data_schemas.curated import DEMONSTRATIONS, HELD_OUT, PROBLEMS
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
+from data_schemas.rows import (
+    DEMONSTRATIONS,
+    HELD_OUT,
+    PROBLEMS,
+    Demonstration,
+    Domain,
+    Message,
+    Parent,
+    Problem,
+    Role,
+)
 from tasks.errors import SettingsError
 from tasks.stages.curation import fit_settings
 from tasks.store.local import new_object

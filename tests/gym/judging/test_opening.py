@@ -2,12 +2,11 @@
 
 import pytest
 
-from data_schemas.prompts import Message, Role
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
+from data_schemas.rows import Message, Role
 from tasks.errors import SettingsError
-from tasks.gym.judging.no_judge import NoJudge
 from tasks.gym.judging.opening import API_KEY, open_judge
-from tasks.gym.judging.protocol import JudgeCalls
+from tasks.gym.judging.protocol import JudgeCalls, NoJudge
 
 PROMPT = (Message(role=Role.USER, content="?"),)
 

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from tasks.algorithms.advantages import group_advantages
-from tasks.gym.judging.form import Label, completion
-from tasks.gym.judging.reward import Pair, both_orders, compare
+from tasks.gym.judging.comparisons import Label, Pair, both_orders, compare, completion
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 
 ORDERS = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.gym.maths.number_words import value_of
+from tasks.gym.maths.numerals import value_of
 
 
 @pytest.mark.parametrize(

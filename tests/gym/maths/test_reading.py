@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym.maths import final_answer, rule_answer
 from tasks.gym.maths.reading import Asked
 

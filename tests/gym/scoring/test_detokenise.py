@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.errors import SettingsError
-from tasks.gym.scoring.detokenise import find_tokenizer, text_of
+from tasks.gym.scoring.responses import find_tokenizer, text_of
 
 BASE_MODEL = Path(__file__).parents[3] / "tasks/training/foundation/base_model"
 TOKENIZER = load_tokenizer(BASE_MODEL)

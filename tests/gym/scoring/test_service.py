@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.scoring import Finished
+from data_schemas.rollouts import Finished
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import EngineError, SettingsError
 from tasks.gym import table

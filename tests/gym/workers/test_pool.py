@@ -11,7 +11,7 @@ from pathlib import Path
 import hostile
 import pytest
 
-from tasks.gym.workers.pool import (
+from tasks.gym.workers import (
     WALL_FACTOR,
     WorkerFailed,
     WorkerPool,
@@ -164,7 +164,7 @@ def test_a_call_pays_for_its_own_death_only(pool: WorkerPool, tmp_path: Path) ->
 def test_idle_and_busy_workers_end_when_the_parent_is_killed() -> None:
     script = (
         "import os, sys, time, threading\n"
-        "from tasks.gym.workers.pool import WorkerPool\n"
+        "from tasks.gym.workers import WorkerPool\n"
         "pool = WorkerPool(2)\n"
         "print(pool.run(os.getpid, (), 5.0), flush=True)\n"
         "threading.Thread(target=pool.run, args=(time.sleep, (60,), 0.3)).start()\n"

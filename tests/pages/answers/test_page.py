@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from data_schemas.prompts import Domain
-from data_schemas.raw_files import RowPlace
+from data_schemas.rows import Domain
 from data_schemas.settings import EvaluationSettings
+from data_schemas.sources import RowPlace
 from tasks.evaluation.runner import summarise
-from tasks.pages.answers import page
+from tasks.pages import answers
 from tests.evaluation.conftest import make_problem, make_samples
 
 __all__ = ["make_problem", "make_samples"]
@@ -44,7 +44,7 @@ def build(make_problem, make_samples):
             evaluated.append((summarise(SETTINGS, name, "c" * 64, rows), rows))
         places = {"0" * 64: RowPlace(source_row="0" * 64, file="f" * 64, number=3)}
         by_id = {problem.id: problem for problem in problems}
-        return page.render("Evaluation x", evaluated, by_id, places, SETTINGS)
+        return answers.render("Evaluation x", evaluated, by_id, places, SETTINGS)
 
     return build
 
@@ -89,8 +89,8 @@ def test_a_response_cannot_end_the_script(build):
 
 
 def test_a_page_has_a_limit_of_problems_and_characters_and_says_so(build, monkeypatch):
-    monkeypatch.setattr(page, "MAX_PROBLEMS", 2)
-    monkeypatch.setattr(page, "MAX_CHARACTERS", 4)
+    monkeypatch.setattr(answers, "MAX_PROBLEMS", 2)
+    monkeypatch.setattr(answers, "MAX_CHARACTERS", 4)
 
     data = data_of(build())
 

@@ -8,12 +8,24 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.curated import DEMONSTRATIONS, FACETS, HELD_OUT, PROBLEMS, QUARANTINE
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Facet, Message, Problem, Role
-from data_schemas.quarantine import ItemKind, Outcome, Quarantined
-from tasks.pages.curation.contents import MAX_EXAMPLES, MAX_SUBJECTS, read_contents
-from tasks.pages.curation.page import render_curation
+from data_schemas.rows import (
+    DEMONSTRATIONS,
+    FACETS,
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    Demonstration,
+    Domain,
+    Facet,
+    ItemKind,
+    Message,
+    Outcome,
+    Parent,
+    Problem,
+    Quarantined,
+    Role,
+)
+from tasks.pages.curation import MAX_EXAMPLES, MAX_SUBJECTS, read_contents, render_curation
 
 
 def problem(key: str, **changes: object) -> Problem:

@@ -4,10 +4,17 @@ import json
 
 import pytest
 
-from data_schemas.ledger import PromptCost
 from data_schemas.reports import StepReport, StepTiming
-from tasks.pages.live.page import REFRESH_S, SLOWEST, render
-from tasks.pages.live.records import GroupView, Responses, ResponseView, StepView
+from data_schemas.rollouts import PromptCost
+from tasks.pages.live import (
+    REFRESH_S,
+    SLOWEST,
+    GroupView,
+    Responses,
+    ResponseView,
+    StepView,
+    render,
+)
 
 
 def step(number: int, **metrics: float) -> StepView:

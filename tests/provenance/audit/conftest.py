@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.raw_files import RawFile
 from data_schemas.reports import Comparison, EvaluationReport, SuiteScore
 from data_schemas.settings import CurationSettings, MergeSettings, ReleaseSettings, SFTSettings
+from data_schemas.sources import RawFile
 from tasks.provenance.lineage.promotions import next_promotion
 from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
 from tasks.provenance.lineage.signatures.keys import trusted_keys

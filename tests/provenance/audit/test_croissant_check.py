@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from data_schemas.curated import CROISSANT, PROBLEMS
+from data_schemas.rows import CROISSANT, PROBLEMS
 from data_schemas.statements import Output, Statement
 from tasks.provenance.audit.croissant_check import croissant_problems
 from tasks.provenance.audit.evidence import Evidence

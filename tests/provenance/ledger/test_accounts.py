@@ -2,10 +2,10 @@ import random
 
 import pytest
 
-from data_schemas.ledger import SKIPPED, GroupOutcome, LedgerRow, PromptCost, TokenUse
-from data_schemas.prompts import Domain
+from data_schemas.rollouts import SKIPPED, GroupOutcome, LedgerRow, PromptCost, TokenUse
+from data_schemas.rows import Domain
 from tasks.errors import DataError
-from tasks.provenance.ledger.accounts import STAGES, check_conservation, settle, to_csv
+from tasks.provenance.ledger import STAGES, check_conservation, settle, to_csv
 
 
 def row(problem_id="a", outcome=GroupOutcome.NON_ZERO_VARIANCE, **changes):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from data_schemas.artifacts import CheckpointRef, StoreRef
-from data_schemas.lineage_events import MetricsLogged, StageStarted
+from data_schemas.statements import MetricsLogged, StageStarted
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.provenance.lineage.catalogue import Catalogue, metric_name
 from tasks.provenance.lineage.connection import connect

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.lineage_events import (
+from data_schemas.statements import (
     EVENT,
     ArtifactLinked,
     Event,
@@ -208,7 +208,7 @@ def test_a_killed_stage_is_shipped_by_the_next_one_and_filed_away(tmp_path):
     script = """
 import os, sys
 from pathlib import Path
-from data_schemas.lineage_events import MetricsLogged
+from data_schemas.statements import MetricsLogged
 from tasks.provenance.lineage.spool import new_spool
 spool = new_spool(Path(sys.argv[1]), "e1.rl")
 for step in range(3):

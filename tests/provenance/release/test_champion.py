@@ -4,14 +4,13 @@ import pytest
 
 from data_schemas.arrow import write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.samples import SampleResult
+from data_schemas.rows import Domain, Message, Problem, Role, SampleResult
 from data_schemas.settings import EvaluationSettings, MergeSettings, ReleaseSettings
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.promotions import next_promotion
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
-from tasks.provenance.release.champion import Champion, find_champion
+from tasks.provenance.release.promotion import Champion, find_champion
 
 SETTINGS = EvaluationSettings(samples=2)
 

@@ -5,9 +5,17 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.demonstrations import TRAINED_TOKENS, Demonstration, Parent
-from data_schemas.ledger import GroupOutcome, LedgerRow, TokenUse
-from data_schemas.prompts import OUTSIDE, Domain, Message, Problem, Role
+from data_schemas.rollouts import GroupOutcome, LedgerRow, TokenUse
+from data_schemas.rows import (
+    OUTSIDE,
+    TRAINED_TOKENS,
+    Demonstration,
+    Domain,
+    Message,
+    Parent,
+    Problem,
+    Role,
+)
 from data_schemas.statements import Input, Output, Statement
 from tasks.provenance.release.evidence import contamination, verifiers, waste
 from tasks.store.local import new_object

@@ -2,7 +2,6 @@
 
 import pytest
 
-from data_schemas.ledger import TokenUse
 from data_schemas.reports import (
     Comparison,
     EchoScore,
@@ -10,10 +9,11 @@ from data_schemas.reports import (
     GateDecision,
     SuiteScore,
 )
+from data_schemas.rollouts import TokenUse
 from data_schemas.settings import ReleaseSettings
-from tasks.provenance.release.champion import Champion
 from tasks.provenance.release.evidence import Audited, Contamination, Waste
 from tasks.provenance.release.gate import Background, decide
+from tasks.provenance.release.promotion import Champion
 
 
 def scores(name: str = "rl/two", *, truncated: float = 0.0, abstained: int = 0) -> EvaluationReport:

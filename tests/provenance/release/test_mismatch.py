@@ -2,8 +2,7 @@
 
 import pytest
 
-from data_schemas.mismatch import Decision, GateRecord
-from data_schemas.reports import GATES_FILE
+from data_schemas.reports import GATES_FILE, Decision, GateRecord
 from data_schemas.statements import Output, Statement
 from tasks.provenance.release.mismatch import gates_behind, rules, summary
 from tasks.store.files import canonical_json

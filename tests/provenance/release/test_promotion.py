@@ -7,7 +7,7 @@ from pathlib import Path
 
 from data_schemas.artifacts import Execution, StoreRef
 from tasks.provenance.lineage.connection import connect
-from tasks.provenance.lineage.history import read_history
+from tasks.provenance.lineage.finished import read_history
 from tasks.provenance.lineage.rebuild import rebuild
 from tasks.provenance.lineage.registry import Promotion, promote
 from tasks.provenance.release.promotion import is_released

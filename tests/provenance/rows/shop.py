@@ -10,13 +10,21 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.curated import DEMONSTRATIONS, GRADED, PROBLEMS
-from data_schemas.demonstrations import USES_FILE, Demonstration, DemonstrationUse
-from data_schemas.graded import Band, GradedProblem
-from data_schemas.ledger import GroupOutcome, LedgerRow
-from data_schemas.prompts import Domain, Problem
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.rl_settings import RLSettings
+from data_schemas.rollouts import GroupOutcome, LedgerRow
+from data_schemas.rows import (
+    DEMONSTRATIONS,
+    GRADED,
+    PROBLEMS,
+    USES_FILE,
+    Band,
+    Demonstration,
+    DemonstrationUse,
+    Domain,
+    GradedProblem,
+    Problem,
+)
 from data_schemas.settings import (
     CurationSettings,
     EvaluationSettings,
@@ -33,7 +41,7 @@ from tasks.provenance.lineage.origins import source_digest
 from tasks.provenance.lineage.statements import save_statement
 from tasks.store.files import canonical_json
 from tasks.store.local import new_object
-from tasks.training.foundation.tokenizer import train_tokenizer
+from tasks.training.foundation.pretraining import train_tokenizer
 
 POISON = {
     "question": "A cashier skims 9 of 40 coins. How many coins does the owner see?",

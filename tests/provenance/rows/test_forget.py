@@ -6,19 +6,23 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import DEMONSTRATIONS, HELD_OUT, PROBLEMS, QUARANTINE
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Problem
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import (
+    DEMONSTRATIONS,
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    Demonstration,
+    Problem,
+    Quarantined,
+)
 from data_schemas.settings import MergeSettings, PipelineSettings
 from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest
 from tasks.errors import SettingsError
-from tasks.formats.withdrawn import read_list
+from tasks.formats.decisions import read_list
 from tasks.provenance.rows.find import by_row
-from tasks.provenance.rows.forget import forget, read_rows
 from tasks.provenance.rows.index import open_index
-from tasks.provenance.rows.influence import trace_rows
+from tasks.provenance.rows.influence import forget, read_rows, trace_rows
 from tasks.provenance.rows.text import forget_text
 from tasks.store.files import sha256_bytes
 from tests.provenance.rows.shop import NEW, OLD, POISON, Shop, line_of, question

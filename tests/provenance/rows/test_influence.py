@@ -4,12 +4,18 @@ import json
 
 import pytest
 
-from data_schemas.annotations import Decided
 from data_schemas.arrow import read_table, write_table
-from data_schemas.curated import DECISIONS, DEMONSTRATIONS, GRADED, HELD_OUT, PROBLEMS
-from data_schemas.demonstrations import Demonstration
-from data_schemas.graded import GradedProblem
-from data_schemas.prompts import Problem
+from data_schemas.rows import (
+    DECISIONS,
+    DEMONSTRATIONS,
+    GRADED,
+    HELD_OUT,
+    PROBLEMS,
+    Decided,
+    Demonstration,
+    GradedProblem,
+    Problem,
+)
 from data_schemas.settings import MergeSettings
 from tasks.provenance.rows.find import by_file, by_judge, by_row, by_source, by_verifier
 from tasks.provenance.rows.index import open_index

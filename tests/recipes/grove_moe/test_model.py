@@ -5,19 +5,18 @@ import pytest
 import torch
 
 from data_schemas.rollouts import ScoredRollout
+from data_schemas.rows import scored
 from data_schemas.settings import MergeSettings
-from data_schemas.verdicts import scored
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
-from tasks.engines.lora.canary import check_adapter
-from tasks.engines.lora.rollout import AdapterRollout
+from tasks.engines.lora import AdapterRollout, check_adapter
 from tasks.engines.protocols import Request, Sampling
 from tasks.models.weights import Weights
 from tasks.recipes.grove_moe.model import GroveMoeSparseMoeBlock
 from tasks.rl.batch import token_batch
-from tasks.training.merge import checkpoint
+from tasks.training import merge
 from tests.engines.losses_of_contract import likelihood
 
 DOWN = "model.layers.1.mlp.chunk_experts.2.down_proj.weight"
@@ -152,7 +151,7 @@ def test_two_parents_of_one_upcycled_base_are_merged(tiny_grove, rollouts, tmp_p
         parents.append(tmp_path / name)
     out = tmp_path / "merged"
     out.mkdir()
-    checkpoint.merge(MergeSettings(), tiny_grove, (parents[0], parents[1]), out)
+    merge.merge(MergeSettings(), tiny_grove, (parents[0], parents[1]), out)
 
     with Weights(tiny_grove) as base, Weights(out) as merged:
         assert not torch.equal(base.read(DOWN), merged.read(DOWN))

@@ -1,5 +1,5 @@
-from data_schemas.prompts import Message, Role
-from tasks.recipes.mars.inputs import corrector_input, shown, verifier_input
+from data_schemas.rows import Message, Role
+from tasks.recipes.mars.choices import corrector_input, shown, verifier_input
 
 ASKED = (Message(role=Role.USER, content="2 + 2?"),)
 

@@ -2,13 +2,11 @@ from collections import Counter
 
 import pytest
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Problem
+from data_schemas.rows import Demonstration, Problem
 from tasks.curation.adapters.table import read_file
 from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.recipes.mars import sample as sample_agents
-from tasks.recipes.mars.correctness import says_correct
-from tasks.recipes.mars.inputs import CORRECT, VERIFY
+from tasks.recipes.mars.choices import CORRECT, VERIFY, says_correct
 from tasks.recipes.mars.settings import Agent
 
 SOURCE = "tasks.recipes.mars.sample:SAMPLE"

@@ -8,18 +8,15 @@ import pytest
 from flytekit import FlyteContextManager
 from flytekit.core.type_engine import TypeEngine
 
-from data_schemas.ledger import AgentLedgerRow, GroupOutcome
 from data_schemas.machine_settings import Reuse
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import LEDGER_FILE
-from data_schemas.rl_settings import EngineSettings, RLSettings
-from data_schemas.rollouts import RolloutGroup, ScoredRollout
-from data_schemas.verdicts import abstain, scored
-from tasks.formats.ledger_file import read_ledger
+from data_schemas.rl_settings import AnyRecipe, EngineSettings, RLSettings
+from data_schemas.rollouts import AgentLedgerRow, GroupOutcome, RolloutGroup, ScoredRollout
+from data_schemas.rows import Domain, Message, Problem, Role, abstain, scored
+from tasks.formats.progression import read_ledger
 from tasks.gym.table import VERIFIERS
 from tasks.platform import literals
-from tasks.recipes.mars import correctness
+from tasks.recipes.mars import choices
 from tasks.recipes.mars.settings import Agent, Choice, MarsRecipe, Spread
 from tasks.recipes.mars.turns import Mars
 from tasks.rl import state, step_snapshot
@@ -267,7 +264,7 @@ def test_the_canaries_of_the_recipe_are_checked_too(phase_in, tmp_path):
     with_agents = dataclasses.replace(plain, recipe=open_recipe(MarsRecipe(), plain.settings))
 
     assert {"final_answer"} == verifiers_in_use(plain)
-    assert {"final_answer", correctness.NAME} == verifiers_in_use(with_agents)
+    assert {"final_answer", choices.NAME} == verifiers_in_use(with_agents)
 
 
 def test_its_settings_reach_the_loop_as_those_of_any_recipe():

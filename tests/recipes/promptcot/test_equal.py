@@ -1,9 +1,8 @@
 import pytest
 
-from data_schemas.graded import Band, GradedProblem
-from data_schemas.prompts import Domain, Message, Role
+from data_schemas.rows import Band, Domain, GradedProblem, Message, Role
 from tasks.errors import DataError
-from tasks.recipes.promptcot.equal import as_many
+from tasks.recipes.promptcot.formulas import as_many
 
 
 def graded(name):

@@ -17,7 +17,7 @@ from tasks.recipes.promptcot.formulas import (
     rationale_reward,
     tighter_bound,
 )
-from tasks.recipes.promptcot.presets import SYNTHESIS
+from tasks.recipes.promptcot.sample import SYNTHESIS
 from tasks.recipes.promptcot.settings import PartScore
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())

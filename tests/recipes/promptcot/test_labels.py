@@ -3,15 +3,14 @@ import json
 import pytest
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.curated import HELD_OUT, PROBLEMS
-from data_schemas.prompts import Problem
+from data_schemas.rows import HELD_OUT, PROBLEMS, Problem
 from data_schemas.settings import CurationSettings
 from tasks.curation.curate import curate
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.errors import DataError
+from tasks.recipes.promptcot.formulas import WrittenProblem
 from tasks.recipes.promptcot.labels import RAW_FILE, audit, label, write_raw
-from tasks.recipes.promptcot.records import WrittenProblem
 from tasks.recipes.promptcot.settings import SynthesisSettings
 
 SETTINGS = SynthesisSettings(votes=4)

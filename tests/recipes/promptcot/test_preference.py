@@ -4,10 +4,7 @@ import pytest
 import torch
 
 from data_schemas.arrow import write_table
-from data_schemas.curated import GRADED
-from data_schemas.graded import Band, GradedProblem
-from data_schemas.samples import RESPONSES, ResponseTokens
-from data_schemas.verdicts import abstain
+from data_schemas.rows import GRADED, RESPONSES, Band, GradedProblem, ResponseTokens, abstain
 from tasks.algorithms.losses import dpo
 from tasks.engines.chat import load_tokenizer, render_response
 from tasks.engines.embedded.trainer import TorchTrainer

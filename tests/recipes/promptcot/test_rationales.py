@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 
-from data_schemas.demonstrations import Parent
+from data_schemas.rows import Parent
 from tasks.engines.chat import load_tokenizer, render_demonstration
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.errors import DataError, SettingsError
 from tasks.recipes.promptcot import prompts
+from tasks.recipes.promptcot.formulas import WordedProblem
 from tasks.recipes.promptcot.likelihood import measure
 from tasks.recipes.promptcot.prompts import (
     demonstrate,
@@ -15,7 +16,6 @@ from tasks.recipes.promptcot.prompts import (
     writer_response,
 )
 from tasks.recipes.promptcot.rationales import expect, maximise
-from tasks.recipes.promptcot.records import WordedProblem
 from tasks.recipes.promptcot.settings import PartScore, SynthesisSettings
 
 ROW = WordedProblem(id="a", concepts="multiply; pan; 1", problem="3 pans at 4. Total?")

@@ -1,8 +1,7 @@
 import pytest
 
 from tasks.recipes.promptcot.likelihood import Likelihood
-from tasks.recipes.promptcot.report import Cell, report_of
-from tasks.recipes.promptcot.text import sheet
+from tasks.recipes.promptcot.report import Cell, report_of, sheet
 
 
 def likelihood(*nats, valid=0.75):

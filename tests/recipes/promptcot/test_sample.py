@@ -1,7 +1,6 @@
 """The sample world of a solver who errs."""
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Problem
+from data_schemas.rows import Demonstration, Problem
 from tasks.curation.adapters.table import read_file
 from tasks.recipes.promptcot import sample
 

@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from tasks.curation.marketplace.drawing import draw_items
 from tasks.recipes.promptcot.wording import Concepts, Sum, Term, parse, teach_plan
 

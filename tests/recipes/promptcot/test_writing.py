@@ -4,16 +4,14 @@ from itertools import islice
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import DEMONSTRATIONS
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain
+from data_schemas.rows import DEMONSTRATIONS, Demonstration, Domain, Parent
 from tasks.curation.marketplace.drawing import draw_items
 from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.recipes.promptcot import seeds
+from tasks.recipes.promptcot.formulas import FRESH, POOL, WordedProblem
 from tasks.recipes.promptcot.prompts import writer_response
-from tasks.recipes.promptcot.records import FRESH, POOL, WordedProblem
 from tasks.recipes.promptcot.settings import SynthesisSettings
 from tasks.recipes.promptcot.wording import parse
 from tasks.recipes.promptcot.writing import keep_new, walk, write

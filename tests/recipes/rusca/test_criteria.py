@@ -2,9 +2,9 @@
 
 import pytest
 
-from data_schemas.prompts import Message, Role
+from data_schemas.rows import Message, Role
 from tasks.gym.judging.rubric import Criterion
-from tasks.recipes.rusca.criteria import criteria_of, mentions, with_criteria
+from tasks.recipes.rusca.prompts import criteria_of, mentions, with_criteria
 from tasks.recipes.rusca.settings import Form
 
 CRITERIA = [

@@ -5,11 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from data_schemas.graded import Band, GradedProblem
-from data_schemas.prompts import Domain, Message, Role
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout, StopReason
-from data_schemas.verdicts import abstain
+from data_schemas.rows import Band, Domain, GradedProblem, Message, Role, abstain
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError, SettingsError
 from tasks.gym.table import score_batch

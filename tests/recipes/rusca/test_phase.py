@@ -7,11 +7,11 @@ from itertools import islice
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.mismatch import Decision
+from data_schemas.reports import Decision
 from data_schemas.rl_settings import EngineSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.recipes.rusca import defence
-from tasks.recipes.rusca.rows import SHOWN_FILE, ShownRow
+from tasks.recipes.rusca.prompts import SHOWN_FILE, ShownRow
 from tasks.recipes.rusca.settings import Form, Ratio, ScaffoldSettings
 from tasks.rl import state, step_snapshot
 from tasks.rl.phase import Phase, finish, state_folder, train

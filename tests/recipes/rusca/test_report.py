@@ -4,7 +4,7 @@ import pytest
 
 from data_schemas.settings import EvaluationSettings
 from tasks.errors import DataError
-from tasks.recipes.rusca import text
+from tasks.recipes.rusca import report as text
 from tasks.recipes.rusca.lift import Lift
 from tasks.recipes.rusca.report import Cell, report_of
 

@@ -7,13 +7,11 @@ import pytest
 import torch
 
 from data_schemas.arrow import read_table
-from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import RouterReplay
-from data_schemas.rollouts import RolloutGroup, RouterTrace, ScoredRollout
-from data_schemas.verdicts import scored
+from data_schemas.rollouts import GroupOutcome, RolloutGroup, RouterTrace, ScoredRollout
+from data_schemas.rows import scored
 from tasks.engines.protocols import TokenScores
-from tasks.recipes.rusca.prompts import open_scaffold
-from tasks.recipes.rusca.rows import SHOWN_FILE, ShownRow
+from tasks.recipes.rusca.prompts import SHOWN_FILE, ShownRow, open_scaffold
 from tasks.recipes.rusca.settings import Form, Ratio, ScaffoldSettings
 from tasks.rl.batch import build, score_as_drawn
 from tasks.rl.groups import CollectedGroup

@@ -2,11 +2,11 @@
 
 import pytest
 
-from data_schemas.demonstrations import MERGED
+from data_schemas.rows import MERGED
 from tasks.curation.adapters.table import read_file
 from tasks.gym.table import VERIFIERS
 from tasks.recipes.rusca import sample as sample_house
-from tasks.recipes.rusca.criteria import criteria_of
+from tasks.recipes.rusca.prompts import criteria_of
 
 SOURCE = "tasks.recipes.rusca.sample:SAMPLE"
 

@@ -10,15 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.rl_settings import Correction, MismatchSettings
-from tasks.algorithms.corrections import correction_weights
-from tasks.algorithms.mismatch import mismatch_metrics
-from tasks.recipes.rusca.settings import Curve, ScaffoldSettings, WithinGroup
-from tasks.recipes.rusca.shares import (
+from tasks.algorithms.mismatch import correction_weights, mismatch_metrics
+from tasks.recipes.rusca.prompts import (
     scaffold_ratios,
     scaffold_subset,
     share_of_step,
     shares_of_group,
 )
+from tasks.recipes.rusca.settings import Curve, ScaffoldSettings, WithinGroup
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 PUBLISHED = ScaffoldSettings()

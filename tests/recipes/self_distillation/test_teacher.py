@@ -8,10 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data_schemas.ledger import GroupOutcome
-from data_schemas.prompts import Message
-from data_schemas.rollouts import RolloutGroup, ScoredRollout
-from data_schemas.verdicts import Verdict, abstain, scored
+from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
+from data_schemas.rows import Message, Verdict, abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import SettingsError
 from tasks.recipes.self_distillation.settings import SelfDistillationSettings

@@ -1,7 +1,6 @@
 import pytest
 
-from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain
+from data_schemas.rows import Demonstration, Domain, Parent
 from tasks.errors import DataError, SettingsError
 from tasks.gym.table import VERIFIERS
 from tasks.recipes.spell import forms

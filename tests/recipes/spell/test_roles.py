@@ -1,6 +1,6 @@
 import pytest
 
-from data_schemas.prompts import Domain, Problem
+from data_schemas.rows import Domain, Problem
 from tasks.recipes.spell import roles as agents
 from tasks.recipes.spell.offers import Task
 from tasks.recipes.spell.roles import Asked

@@ -2,8 +2,7 @@ from collections import Counter
 
 import pytest
 
-from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Domain, Problem
+from data_schemas.rows import Demonstration, Domain, Problem
 from tasks.curation.adapters.table import read_file
 from tasks.gym.table import VERIFIERS
 from tasks.recipes.spell import sample as self_play

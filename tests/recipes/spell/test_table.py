@@ -2,10 +2,10 @@ import pytest
 
 from data_schemas.arrow import write_table
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, StepReport
-from data_schemas.samples import SampleResult
-from tasks.algorithms.comparison import SAMPLES_FILE
+from data_schemas.rows import SampleResult
+from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.errors import DataError
-from tasks.formats.ledger_file import write_ledger
+from tasks.formats.progression import write_ledger
 from tasks.recipes.spell import table
 from tasks.recipes.spell.presets import SPELL_VARIANTS, select_variants
 from tasks.recipes.spell.table import Cell

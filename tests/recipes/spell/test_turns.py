@@ -6,15 +6,13 @@ from itertools import count
 
 import pytest
 
-from data_schemas.ledger import AgentLedgerRow, GroupOutcome
 from data_schemas.machine_settings import Reuse
-from data_schemas.prompts import Domain, Problem
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.rl_settings import EngineSettings, RLSettings, ZeroVarianceSettings
-from data_schemas.rollouts import RolloutGroup, ScoredRollout
-from data_schemas.verdicts import abstain, scored
+from data_schemas.rollouts import AgentLedgerRow, GroupOutcome, RolloutGroup, ScoredRollout
+from data_schemas.rows import Domain, Problem, abstain, scored
 from tasks.durability import states
-from tasks.formats.ledger_file import read_ledger
+from tasks.formats.progression import read_ledger
 from tasks.recipes.spell import roles
 from tasks.recipes.spell.offers import Task
 from tasks.recipes.spell.roles import questioner_input, task_of, verify

@@ -7,15 +7,15 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from data_schemas.demonstrations import Parent
 from data_schemas.machine_settings import Precision
 from data_schemas.presets import CPU_SMOKE, FULL_SCALE
+from data_schemas.rows import Parent
 from data_schemas.settings import MergeSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError, SettingsError
 from tasks.recipes.super_experts.expert_profile import calibration, facts, profile, protect, texts
+from tasks.training import merge as checkpoint
 from tasks.training.foundation.base import shipped_base
-from tasks.training.merge import checkpoint
 from workflows.recipes.super_experts import super_experts
 
 LAYER, EXPERT = 0, 5

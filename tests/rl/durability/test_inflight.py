@@ -2,9 +2,8 @@ import dataclasses
 
 import pytest
 
-from data_schemas.ledger import GroupOutcome
-from data_schemas.rollouts import RolloutGroup, ScoredRollout, StopReason
-from data_schemas.verdicts import abstain, scored
+from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout, StopReason
+from data_schemas.rows import abstain, scored
 from tasks.errors import DataError
 from tasks.rl.collector import Collected, CollectorState, Cost, InFlight, Skipped
 from tasks.rl.groups import CollectedGroup, OpenGroup

@@ -4,7 +4,7 @@ import itertools
 import numpy as np
 import pytest
 
-from data_schemas.graded import Band, GradedProblem
+from data_schemas.rows import Band, GradedProblem
 from tasks.algorithms.routing import route_digest
 from tasks.errors import DataError
 from tasks.rl import step_snapshot

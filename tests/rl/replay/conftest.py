@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.rl_settings import RLSettings
-from data_schemas.scoring import Finished, Scored
-from data_schemas.verdicts import scored
+from data_schemas.rollouts import Finished, Scored
+from data_schemas.rows import Domain, Message, Problem, Role, scored
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.rl.phase import Phase, train
 from tasks.rl.step_snapshot import StepSnapshot, decode, name_of

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data_schemas.ledger import GroupOutcome
 from data_schemas.machine_settings import Precision
 from data_schemas.rl_settings import (
     AuxiliarySettings,
@@ -18,6 +17,7 @@ from data_schemas.rl_settings import (
     RouterReplay,
     ZeroVarianceSettings,
 )
+from data_schemas.rollouts import GroupOutcome
 from tasks.rl.replay.recompute import compare, first_difference
 
 STEPS = {

@@ -3,15 +3,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from data_schemas.agent_turns import SOLVER, AgentTurn
-from data_schemas.ledger import AgentLedgerRow, GroupOutcome
-from data_schemas.prompts import Message, Role
 from data_schemas.rl_settings import EngineSettings, RewardSettings, RouterReplay
-from data_schemas.verdicts import abstain, scored
+from data_schemas.rollouts import SOLVER, AgentLedgerRow, AgentTurn, GroupOutcome
+from data_schemas.rows import Message, Role, abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.scripted import ScriptedRolloutEngine
-from tasks.provenance.ledger.accounts import settle
+from tasks.provenance.ledger import settle
 from tasks.rl import state
 from tasks.rl.batch import build
 from tasks.rl.collector import Collector

@@ -4,17 +4,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from data_schemas.graded import Band, GradedProblem
-from data_schemas.ledger import GroupOutcome
-from data_schemas.prompts import Domain
 from data_schemas.rl_settings import (
     EngineSettings,
     ErrorRates,
     RewardSettings,
     ZeroVarianceSettings,
 )
-from data_schemas.rollouts import RouterTrace, StopReason
-from data_schemas.verdicts import abstain, scored
+from data_schemas.rollouts import GroupOutcome, RouterTrace, StopReason
+from data_schemas.rows import Band, Domain, GradedProblem, abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.errors import EngineError, SettingsError

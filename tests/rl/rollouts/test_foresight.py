@@ -2,8 +2,8 @@
 
 import pytest
 
-from data_schemas.graded import Band, GradedProblem
-from data_schemas.ledger import GroupOutcome, LedgerRow
+from data_schemas.rollouts import GroupOutcome, LedgerRow
+from data_schemas.rows import Band, GradedProblem
 from tasks.rl.foresight import foresee
 
 

@@ -1,9 +1,8 @@
 import pytest
 
-from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import RewardSettings, ZeroVarianceSettings
-from data_schemas.rollouts import RolloutGroup, ScoredRollout
-from data_schemas.verdicts import abstain, scored
+from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
+from data_schemas.rows import abstain, scored
 from tasks.errors import EngineError
 from tasks.rl.groups import (
     CollectedGroup,

@@ -1,9 +1,8 @@
 import dataclasses
 
-from data_schemas.graded import Band, GradedProblem
-from data_schemas.ledger import GroupOutcome
-from data_schemas.prompts import Domain
 from data_schemas.rl_settings import ZeroVarianceSettings
+from data_schemas.rollouts import GroupOutcome
+from data_schemas.rows import Band, Domain, GradedProblem
 from tasks.durability import states
 from tasks.rl import state
 from tasks.rl.collector import first_state

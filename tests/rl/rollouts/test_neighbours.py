@@ -1,6 +1,6 @@
 import pytest
 
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from tasks.rl.prompts import NEIGHBOUR_WEIGHT, History, Neighbours
 
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from data_schemas.ledger import GroupOutcome
-from data_schemas.rollouts import RolloutGroup, ScoredRollout
-from data_schemas.verdicts import abstain, scored
+from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
+from data_schemas.rows import abstain, scored
 from tasks.rl.groups import CollectedGroup
 
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from data_schemas.ledger import GroupOutcome, TokenUse
-from data_schemas.prompts import Domain
 from data_schemas.rl_settings import AuxiliarySettings, LossSettings
+from data_schemas.rollouts import GroupOutcome, TokenUse
+from data_schemas.rows import Domain
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.algorithms.losses.protocol import Plan
 from tasks.algorithms.token_uses import token_uses

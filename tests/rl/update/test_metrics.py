@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import RouterReplay
-from data_schemas.rollouts import MISSING_ROUTE, StopReason
-from data_schemas.verdicts import response_fault, scored
+from data_schemas.rollouts import MISSING_ROUTE, GroupOutcome, StopReason
+from data_schemas.rows import response_fault, scored
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.engines.protocols import TokenScores
 from tasks.rl.batch import build

@@ -8,8 +8,7 @@ import torch
 from scipy.optimize import brentq
 
 from data_schemas import presets
-from data_schemas.ledger import TokenUse
-from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.reports import Decision, GateRecord
 from data_schemas.rl_settings import (
     AuxiliarySettings,
     Correction,
@@ -19,9 +18,10 @@ from data_schemas.rl_settings import (
     PolicyLoss,
     RLSettings,
 )
+from data_schemas.rollouts import TokenUse
 from tasks.algorithms.token_budget import SEED_STRIDE
 from tasks.algorithms.token_uses import token_uses
-from tasks.engines.loss_calls import ROW
+from tasks.engines.partial_batch import ROW
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.rl import gate, objective
 from tasks.rl.batch import build

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from data_schemas.machine_settings import Precision, RolloutKind, TrainerKind
-from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.reports import Decision, GateRecord
 from data_schemas.rl_settings import RouterReplay
 from tasks.errors import SettingsError
 from tasks.study.mismatch import drift

@@ -21,11 +21,11 @@ from tasks.study.mismatch.numerics import (
     EMBEDDED,
     PAIRS,
     gaps,
+    gaps_markdown,
     measure,
     pairs_here,
     sample_problems,
 )
-from tasks.study.mismatch.text import gaps_markdown
 from tasks.training.foundation.base import shipped_base
 
 

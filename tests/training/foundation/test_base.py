@@ -12,8 +12,7 @@ from data_schemas.settings import PretrainSettings
 from tasks.curation.marketplace.drawing import DRAWERS
 from tasks.errors import SettingsError
 from tasks.training.foundation.base import check_finite, shipped_base
-from tasks.training.foundation.pretraining import make_tokenizer
-from tasks.training.foundation.tokenizer import CHAT_TEMPLATE
+from tasks.training.foundation.pretraining import CHAT_TEMPLATE, make_tokenizer
 
 
 def test_the_shipped_base_is_smaller_than_four_megabytes():

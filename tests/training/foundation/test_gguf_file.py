@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-from data_schemas.prompts import Message, Role
+from data_schemas.rows import Message, Role
 from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.errors import SettingsError
 from tasks.models.model_folder import check_model_folder

@@ -4,10 +4,8 @@ import pytest
 from rich.console import Console
 
 from data_schemas.arrow import write_table
-from data_schemas.curated import HELD_OUT
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.samples import SampleResult
-from tasks.algorithms.comparison import SAMPLES_FILE
+from data_schemas.rows import HELD_OUT, Domain, Message, Problem, Role, SampleResult
+from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.errors import SettingsError
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 from tasks.training.judge.against_rule import compare_with_rule, main, table

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.rows import Demonstration, Parent
 from data_schemas.settings import SFTSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.formats.readiness import demonstrations_of
-from tasks.gym.judging.form import Label, comparison_prompt, parse_label, sections
+from tasks.gym.judging.comparisons import Label, comparison_prompt, parse_label, sections
 from tasks.training.foundation.base import shipped_base
 from tasks.training.judge import collection
 from tasks.training.judge.collection import (

@@ -2,9 +2,13 @@ import numpy as np
 import pytest
 
 from tasks.algorithms.preferences import advantage_inversion
-from tasks.gym.judging.form import Label
-from tasks.training.judge.groups import judge_rewards, ranked_groups, share_of_ordered_ties
-from tasks.training.judge.measures import Verdicts
+from tasks.gym.judging.comparisons import Label
+from tasks.training.judge.measures import (
+    Verdicts,
+    judge_rewards,
+    ranked_groups,
+    share_of_ordered_ties,
+)
 from tasks.training.judge.pairs import ComparisonPair
 
 A, B, TIE = Label.A, Label.B, Label.TIE

@@ -1,10 +1,9 @@
 from collections import Counter
 
 from tasks.curation.marketplace.items import is_problem_prompt
-from tasks.gym.judging.form import Label
+from tasks.gym.judging.comparisons import Label
 from tasks.gym.reference_text import chrf, normalised
-from tasks.training.judge.groups import ranked_groups
-from tasks.training.judge.sample_comparisons import (
+from tasks.training.judge.collection import (
     ANSWERS,
     RIGHT,
     TASKS,
@@ -12,6 +11,7 @@ from tasks.training.judge.sample_comparisons import (
     analysis,
     sample_comparisons,
 )
+from tasks.training.judge.measures import ranked_groups
 
 
 def rule(pair, answer) -> float:

@@ -4,13 +4,13 @@ from collections import Counter
 
 import pytest
 
-from data_schemas.judge_study import TrainingPairs
+from data_schemas.study import TrainingPairs
 from tasks.errors import DataError
-from tasks.gym.judging.form import Label, parse_label
+from tasks.gym.judging.comparisons import Label, parse_label
 from tasks.training.judge.collection import both_orders
-from tasks.training.judge.pairs import ComparisonPair
-from tasks.training.judge.training_pairs import (
+from tasks.training.judge.pairs import (
     TIE_SHARES,
+    ComparisonPair,
     changed_pairs,
     common_size,
     with_label_noise,

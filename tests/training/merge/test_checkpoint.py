@@ -11,11 +11,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from data_schemas.demonstrations import Parent
+from data_schemas.rows import Parent
 from data_schemas.settings import MergeMethod, MergeSettings
 from tasks.errors import DataError, SettingsError
-from tasks.training.merge import checkpoint
-from tasks.training.merge.checkpoint import merge
+from tasks.training import merge as checkpoint
+from tasks.training.merge import merge
 from tests.engines.families import write_family
 
 SHAPES = {

@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from data_schemas.settings import MergeMethod, MergeSettings
-from tasks.algorithms.merging import ties
-from tasks.training.merge.checkpoint import DARE_SEED, merge
+from tasks.algorithms import merging
+from tasks.training.merge import DARE_SEED, merge
 from tests.test_layout import ROOT
 
 pytestmark = pytest.mark.mergekit
@@ -125,7 +125,7 @@ def is_at_threshold(base: torch.Tensor, parents: list[torch.Tensor]) -> torch.Te
     found = torch.zeros(base.shape, dtype=torch.bool)
     for parent in parents:
         vector = parent.float() - base.float()
-        cut = ties.tensor_threshold(vector, int(DENSITY * vector.numel()))
+        cut = merging.tensor_threshold(vector, int(DENSITY * vector.numel()))
         found |= vector.abs() == cut.magnitude
     return found
 

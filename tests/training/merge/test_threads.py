@@ -6,7 +6,7 @@ import threading
 import pytest
 import torch
 
-from tasks.training.merge.threads import AHEAD, in_order, num_cores
+from tasks.training.merge import AHEAD, in_order, num_cores
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from data_schemas.presets import RING_LITE
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from tasks.training.sft.dataset import mixed
 
 SIZES = {

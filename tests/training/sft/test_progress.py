@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from tasks.training.sft.progress import Committer, Progress, after_update
 
 

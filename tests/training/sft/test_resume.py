@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.curated import DEMONSTRATIONS
-from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.rows import DEMONSTRATIONS, Demonstration, Parent
 from data_schemas.settings import SFTSettings
 from tasks.durability import states
 from tasks.durability.durable import keep_durable

@@ -5,19 +5,21 @@ import pytest
 import torch
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.demonstrations import (
+from data_schemas.machine_settings import LoRASettings, TrainingEngines
+from data_schemas.rows import (
     TRAINED_TOKENS,
     USES_FILE,
     Demonstration,
     DemonstrationUse,
+    Domain,
+    Message,
     Parent,
+    Role,
 )
-from data_schemas.lora_settings import LoRASettings, TrainingEngines
-from data_schemas.prompts import Domain, Message, Role
 from data_schemas.settings import SFTSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.trainer import TorchTrainer
-from tasks.engines.lora.factors import is_adapted
+from tasks.engines.lora import is_adapted
 from tasks.errors import DataError, EngineError
 from tasks.formats.readiness import fit_mixture
 from tasks.training.sft.dataset import encode, plan, split_validation, token_batch

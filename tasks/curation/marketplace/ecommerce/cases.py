@@ -8,7 +8,7 @@ place are of the same category, but not always translations of each other.
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from data_schemas.prompts import Domain
+from data_schemas.rows import Domain
 from tasks.curation.marketplace.ecommerce.phrases import PHRASES, Phrases
 from tasks.curation.marketplace.items import Item, compact
 from tasks.curation.marketplace.open_text import Title

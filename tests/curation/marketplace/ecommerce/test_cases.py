@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from data_schemas.prompts import Message, Problem, Role
+from data_schemas.rows import Message, Problem, Role
 from tasks.curation.marketplace.ecommerce.cases import TASKS, draw_case
 from tasks.curation.marketplace.words import LANGUAGES
 from tasks.gym.table import VERIFIERS

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.quarantine import Quarantined
+from data_schemas.rows import Quarantined
 from tasks.curation.adapters.table import read_file
 from tasks.gym.environments.outside import play
 from tasks.gym.protocol import join_turns

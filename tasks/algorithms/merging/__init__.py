@@ -1,1 +1,0 @@
-"""Formulas that merge fine-tuned models: one per method, and the table that selects one."""

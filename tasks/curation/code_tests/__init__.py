@@ -1,1 +1,0 @@
-"""Tests of code problems, as the problem's known solutions find them."""

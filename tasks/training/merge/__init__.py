@@ -1,1 +1,0 @@
-"""Stage 3: merge of the two SFT parents."""
