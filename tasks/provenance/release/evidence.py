@@ -86,10 +86,10 @@ def audited(store: str, roots: Iterable[str]) -> Audited:
 def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamination | None:
     """Look for held-out problems among all rows that a chain may have trained on.
 
-    Those that curation let through; of a curated set that a night mixed, those of the mixture,
-    which lacks the slice that it held out. A row repeats a problem if it is the same raw row or
-    asks the same. A row that names an environment has many tasks, which count one by one. None
-    without a curation in the chain.
+    Those that curation let through; of a curated set that only a night's mixture read, those of
+    the mixture, which lacks the slice that it held out. A row repeats a problem if it is the same
+    raw row or asks the same. A row that names an environment has many tasks, which count one by
+    one. None without a curation in the chain.
     """
     sets = {
         output.digest: localise(output.uri, output.digest, cache)
@@ -99,13 +99,13 @@ def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamina
     }
     if not sets:
         return None
-    mixed = {
-        one.digest
-        for statement in statements.values()
-        if statement.stage == "mix"
-        for one in statement.inputs
-        if one.role == "curated"
-    }
+    mixed, read_as_it_is = set[str](), set[str]()
+    for statement in statements.values():
+        for one in statement.inputs:
+            if statement.stage != "mix":
+                read_as_it_is.add(one.digest)
+            elif one.role == "curated":
+                mixed.add(one.digest)
     folders = list(sets.values())
     held_out = {
         problem.id: problem
@@ -114,7 +114,7 @@ def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamina
         for problem in read_table(folder / HELD_OUT, Problem)
     }
     rows, asked, num_rows = set[str](), set[str](), 0
-    for row in _training_rows([sets[digest] for digest in sets.keys() - mixed]):
+    for row in _training_rows([sets[key] for key in sets.keys() - (mixed - read_as_it_is)]):
         if not (isinstance(row, Problem) and row.is_outside):
             rows.add(row.source_row)
         asked.add(row.asked)

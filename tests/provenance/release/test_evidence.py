@@ -129,6 +129,12 @@ def test_what_a_night_holds_out_of_its_rows_is_no_training_row_of_the_next(tmp_p
     assert found is not None
     assert ("slice=2026-11/new",) == found.repeated
 
+    # The set itself was trained on beside its mixture.
+    past = statement(tmp_path, "sft/commerce", {}).model_copy(update={"inputs": (read,)})
+    found = contamination({"1": first, "2": mixed, "3": second, "4": past}, tmp_path)
+    assert found is not None
+    assert ("slice=2026-11/new",) == found.repeated
+
 
 def test_tasks_of_an_environment_repeat_each_other_only_if_they_are_the_same(tmp_path):
     first, second, again = (
