@@ -114,7 +114,8 @@ def test_the_words_that_are_known_before_a_library_is_loaded_are_those_of_the_ta
     assert set(early.IN_CODE) == {*declaration.PRESETS, declaration.DEFAULTS} - {*presets.names()}
 
 
-def test_the_console_knows_the_papers_that_the_audit_writes():
+def test_the_console_knows_the_papers_that_the_audit_writes(monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://mlflow.example:5000")
     assert tuple(papers.PAPERS) == early.PAPERS
     early.check("audit", {"format": "annex-iv", "store": "s3://bucket/x"}, None)
     with pytest.raises(SettingsError, match="--format 'annex-iv' is neither text nor json"):
