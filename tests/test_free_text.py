@@ -194,7 +194,7 @@ class Elements(HTMLParser):
 
 
 def pages(home: Path) -> list[Path]:
-    return sorted((home / "runs").rglob("*.html"))
+    return sorted(path for path in (home / "runs").rglob("*.html") if path.is_file())
 
 
 def test_no_page_has_an_element_of_a_row(home):

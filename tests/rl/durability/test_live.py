@@ -93,7 +93,9 @@ def test_the_first_step_is_on_the_page_and_the_deck_within_ten_seconds_of_its_co
         {
             "commit": lambda: bool(list(tmp_path.rglob("committed/000001"))),
             "page": page,
-            "deck": lambda: any(f">{LIVE}<" in path.read_text() for path in in_pod.rglob("*.html")),
+            "deck": lambda: any(
+                f">{LIVE}<" in path.read_text() for path in in_pod.rglob("*.html") if path.is_file()
+            ),
         }
     )
     watch.start()
