@@ -186,6 +186,7 @@ def test_ten_nights_of_a_shop_in_five_languages(shop):
 
     files = {file.key: file.status for file in load(shop.store, shop.inbox).files}
     assert FileStatus.HELD is files.pop("friday.jsonl")
+    assert files.pop("monday-2.jsonl") in (FileStatus.TRAINED, FileStatus.REFUSED)
     assert {FileStatus.TRAINED} == set(files.values())
     lines = [f"| {title} | {said.partition('. ')[0]} | {s:.0f} |" for title, said, s in shop.nights]
     head = ["| night | how it ended | CPU s, with its audit |", "|---|---|---|"]
@@ -267,7 +268,8 @@ def killed(shop: Shop) -> None:
     running.wait()
     running.stdout.close()
     again = shop.night("killed in the middle, started again", shop.command(shop.inbox))
-    assert again.startswith("Promoted")
+    # Whether a model of few rows is better than the last one is for the gate to say.
+    assert again.startswith(("Promoted", "Refused by the release gate"))
     assert "monday-2.jsonl" in again
 
     nothing = shop.night("nothing new", shop.command(shop.inbox))

@@ -17,6 +17,7 @@ from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 from tests.engines.trainer_megatron.batches import random_batch
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import configs, write_model
+from tests.engines.trainer_megatron.trainings_of_world import without_rows
 
 pytestmark = pytest.mark.engines
 
@@ -49,4 +50,4 @@ def test_loss_and_gradient_are_those_of_an_update_without_replay(name, tiny_moe,
 
     assert ours[1]["loss"] < ours[0]["loss"]
     for expected, found in zip(ours, own, strict=True):
-        assert pytest.approx(expected, rel=1e-5) == found
+        assert pytest.approx(without_rows(expected), rel=1e-5) == found
