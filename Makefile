@@ -150,7 +150,7 @@ test-environments: $(STAMP) $(ENVIRONMENTS_STAMP) ## unmodified environments of 
 	$(BIN)/python -m pytest -m environments $(ARGS)
 
 story: $(STAMP) $(TOOLS_STAMP) ## release, retrain, refuse, forget, tamper: each audited, as one page in runs/story.html
-	$(BIN)/python -m pytest -m story tests/test_story.py tests/test_retrain_demo.py $(ARGS)
+	$(BIN)/python -m pytest -m story tests/test_story.py tests/test_retrain_demo.py tests/test_ten_nights.py $(ARGS)
 	@echo "Page: runs/story.html"
 
 attack: $(STAMP) ## every forgery, tampering and kill of the suite, and a table of what held
