@@ -51,7 +51,9 @@ def _problem(evidence: Evidence, name: str) -> str:
         if any(signer in (evidence.keys or {}) for signer in signers):
             return ""
     who = ", ".join(fingerprint(signer)[:16] for signer in signers)
-    return f"is signed by key {who}, not by --key" if who else "is not a page that was signed"
+    if who:
+        return f"is signed by key {who}, not by --key"
+    return "is not a page that was signed; one of an earlier version may be moved out of the store"
 
 
 def _present(store: str) -> Iterator[str]:
