@@ -21,12 +21,18 @@ BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or ""
 PROBE = """<script>addEventListener("load", () => {
 const wide = [...document.querySelectorAll(".card, main, body")].filter(
   e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText.slice(0, 60));
+for (const head of document.querySelectorAll("tbody th")) {
+  const text = document.createRange();
+  text.selectNodeContents(head);
+  const lines = new Set([...text.getClientRects()].map(line => Math.round(line.top)));
+  if (head.innerText.trim().length < 12 && lines.size > 1) wide.push("broken: " + head.innerText);
+}
 document.body.textContent = "WIDE[" + wide.join(" | ") + "]"; });</script>"""
 pytestmark = pytest.mark.skipif(not BROWSER, reason="needs Chromium")
 
 
 def cut_off(path: Path, width: int = 1280) -> str:
-    """The beginnings of what is wider than its place."""
+    """The beginnings of what is wider than its place, and short heads of rows in two lines."""
     probed = path.with_suffix(".probe.html")
     probed.write_text(path.read_text() + PROBE)
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900"]
@@ -65,13 +71,16 @@ def test_the_front_page_has_no_cut_column(tmp_path: Path):
     assert "" == cut_off(tmp_path / "runs" / "index.html")
 
 
-def test_a_long_name_fits_a_narrow_page(tmp_path: Path):
+def test_names_fit_a_narrow_page_and_short_ones_are_not_broken(tmp_path: Path):
+    cells = "<td class=n>sft/reasoning</td>" * 8
     name = "my_rows.py:words@" + "c0ffee" * 11
     page = tmp_path / "page.html"
     page.write_text(
         f"<meta name=viewport content='width=device-width'><style>{STYLE}</style><main>"
         f"<details class=card><summary>{name}</summary></details><div class='card scroll'><table>"
-        f"<tbody><tr><th>{name}</th><td class=n>40</td></tr></tbody></table></div></main>"
+        f"<tbody><tr><th>{name}</th><td class=n>40</td></tr></tbody></table></div>"
+        f"<div class=scroll style='overflow:auto'><table><tbody><tr><th>instruction</th>{cells}"
+        "</tr></tbody></table></div></main>"
     )
 
     assert "" == cut_off(page, width=500)
