@@ -285,10 +285,10 @@ trace: $(STAMP) ## every row that trained the released model, or what a row touc
 	$(BIN)/pyflyte run workflows/lineage.py trace $(ARGS)
 
 history: $(STAMP) ## promotions and refused candidates of the registered model
-	$(BIN)/python -m tasks.provenance.release.history $(ARGS)
+	$(BIN)/eachprompt history $(ARGS)
 
 rollback: $(STAMP) ## release the previous version again: make rollback ARGS="--to 3"
-	$(BIN)/python -m tasks.provenance.release.rollback $(ARGS)
+	$(BIN)/eachprompt rollback $(ARGS)
 
 # make budget TARGET=single_node, or a model directory: make budget TARGET=my/model ARGS="--gpus 8"
 TARGET ?= full_scale
@@ -313,7 +313,7 @@ gpu: $(STAMP) ## the first hour on a GPU, resumable, in slices of 8 minutes, as 
 gpu-environment: $(GPU_STAMP) ## vLLM, Megatron-core and Transformer Engine for CUDA (never run on a GPU yet)
 
 data: $(STAMP) ## every adapter and mapping of raw rows, with the columns each needs
-	$(BIN)/python -m tasks.curation.listing
+	$(BIN)/eachprompt data
 
 settings: $(STAMP) ## settings with value, limits, unit and source; PRESET=single_node GROUP=rl_one FIND=rate
 	$(BIN)/python -m tasks.settings.listing $(PRESET) $(if $(GROUP),--group $(GROUP)) $(if $(FIND),--find '$(FIND)')

@@ -26,7 +26,7 @@ PAGES = sorted(
 COMMAND = re.compile(
     r"(?:^    |`)((?:make [a-z]|pyflyte run |eachprompt [a-z]|python -m )[^`\n]*)", re.MULTILINE
 )
-IN_MAKE = re.compile(r"\S*bin/(pyflyte run .*|python -m .*)")
+IN_MAKE = re.compile(r"\S*bin/(pyflyte run .*|eachprompt .*|python -m .*)")
 YAML = re.compile(r"(?!workflows/)\S+\.yaml")
 CHEAP = ("make help", "make settings", "make budget")
 
@@ -67,7 +67,10 @@ def resolve(command: str, *, in_full: bool = False) -> None:
         done = CliRunner().invoke(main, [*words[1:], *rest])
         assert 0 == done.exit_code, done.output
     elif words[0] == "eachprompt" and words[1] in console.MODULES:
-        resolve(f"python -m {console.MODULES[words[1]][0]} {shlex.join(words[2:])}")
+        module, _, function = console.MODULES[words[1]][0].partition(":")
+        with pytest.raises(SystemExit) as ended:
+            run(getattr(import_module(module), function), [*words[2:], *rest])
+        assert ended.value.code in (0, None)
     elif words[0] == "eachprompt":
         command = console.read_command(words[1], console.command_places())
         # Files of the reader's own are not there.

@@ -182,7 +182,7 @@ def refused(story: Story) -> None:
     demo.drop(demo.DRIFT, story.inbox)
     made = story.retrain(STRICT)
     released, candidate = story.audit("@released"), story.audit("/3")
-    history = story.say("python", "-m", "tasks.provenance.release.history")
+    history = story.say("eachprompt", "history")
 
     assert [0] * 4 == [one.code for one in (made, released, candidate, history)], made.answer
     assert "Refused by the release gate" in made.answer
@@ -201,7 +201,7 @@ def poisoned(story: Story) -> None:
     lineage = ("pyflyte", "run", "workflows/lineage.py")
     traced = story.say(*lineage, "trace", "--row", POISON)
     forgotten = story.say(*lineage, "forget", "--rows", str(withdrawn))
-    back = story.say("python", "-m", "tasks.provenance.release.rollback")
+    back = story.say("eachprompt", "rollback")
     proved = story.audit("@released")
 
     assert [0] * 4 == [one.code for one in (traced, forgotten, back, proved)], forgotten.answer

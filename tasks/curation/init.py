@@ -1,6 +1,5 @@
 """Draft the mappings of your tables, show what they make of the first rows, and write the YAML."""
 
-import argparse
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,6 @@ from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.first_rows import check_first_rows
 from tasks.curation.rows import RawRow, check_readable, read_rows
 from tasks.errors import DataError, SettingsError
-from tasks.platform.command_line import run
 
 # Guess a mapping from the header and the rows of a table: a draft that a person corrects.
 
@@ -184,10 +182,6 @@ RELEASED = """\
 # Released is what beats the base for certain. With rl_has_to_gain: true, RL has to beat imitation,
 # too: where imitation alone solves what is held out, nothing is released then.
 """
-EXAMPLES = """examples:
-  eachprompt init products.csv
-  eachprompt init products.csv reviews.csv dialogues.jsonl --settings shop.yaml
-"""
 
 
 def draft(path: Path) -> tuple[ColumnMapping, list[RawRow]]:
@@ -252,22 +246,19 @@ def settings_text(
     return note + yaml.dump(given, sort_keys=False, allow_unicode=True, width=100)
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Draft, show and write; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="eachprompt init",
-        description=__doc__.splitlines()[0] if __doc__ else "",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("tables", nargs="+", type=Path, help="CSV, JSON lines or Parquet")
-    parser.add_argument(
-        "--settings", type=Path, default=Path("my_settings.yaml"), help="file to write"
-    )
-    given = parser.parse_args(arguments)
-    tables: list[Path] = given.tables
+def write_drafts(tables: Sequence[Path], settings: Path) -> None:
+    """Draft the mappings of tables and settings that read them, show their rows, and write both.
+
+    Args:
+        tables: CSV, JSON lines or Parquet.
+        settings: file to write; the mappings lie beside their tables.
+
+    Raises:
+        SettingsError: a file is there already.
+        DataError: a table has no column that could be an answer.
+    """
     places = [(table.with_name(f"{_name(table)}.yaml"), table) for table in tables]
-    for file in [*(mapping for mapping, _ in places), given.settings]:
+    for file in [*(mapping for mapping, _ in places), settings]:
         if file.exists():
             raise SettingsError(f"{file} is there already; remove it to draft it anew")
     drafts = [draft(table) for table in tables]
@@ -277,9 +268,9 @@ def main(arguments: Sequence[str]) -> None:
         file.write_text(mapping_text(mapping, table))
     domains = list(dict.fromkeys(one.domain for one, _ in drafts if one.verifier))
     counted = [(*place, len(rows)) for place, (_, rows) in zip(places, drafts, strict=True)]
-    text = settings_text(counted, domains, given.settings.stem.replace("_", "-"))
-    given.settings.write_text(text)
-    written = ", ".join(str(file) for file in [*(mapping for mapping, _ in places), given.settings])
+    text = settings_text(counted, domains, settings.stem.replace("_", "-"))
+    settings.write_text(text)
+    written = ", ".join(str(file) for file in [*(mapping for mapping, _ in places), settings])
     console.print(f"Wrote {written}. Correct what is guessed wrongly, then:", markup=False)
     if max(len(rows) for _, rows in drafts) > FIRST_ROWS:
         console.print(f"The first run reads {FIRST_ROWS:,} rows of a long table.", markup=False)
@@ -289,8 +280,8 @@ def main(arguments: Sequence[str]) -> None:
             "(evaluation: true), to measure a release with.",
             markup=False,
         )
-    console.print(f"\n    eachprompt curate --settings {given.settings}", markup=False)
-    console.print(f"    eachprompt run --settings {given.settings}", markup=False)
+    console.print(f"\n    eachprompt curate --settings {settings}", markup=False)
+    console.print(f"    eachprompt run --settings {settings}", markup=False)
 
 
 def _shown(table: Path, mapping: ColumnMapping, rows: Sequence[RawRow]) -> list[str]:
@@ -326,7 +317,3 @@ def _represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Blocks.add_representer(str, _represent)
-
-
-if __name__ == "__main__":
-    run(main)

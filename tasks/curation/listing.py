@@ -5,9 +5,7 @@ Each with what it needs: the columns of a row, or the `answer` of a mapping file
 eachprompt data
 """
 
-import argparse
 import inspect
-from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -19,7 +17,6 @@ from tasks.formats.benchmark_file import shipped_groups, shipped_suites
 from tasks.formats.yaml_file import SHIPPED, shipped_mappings
 from tasks.gym.scoring.canaries import example_answer
 from tasks.gym.table import VERIFIERS
-from tasks.platform.command_line import run
 
 NARROWEST = 110
 """Smallest width in columns at which the columns are readable."""
@@ -58,16 +55,7 @@ def table() -> Table:
     return listed
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the table; see --help."""
-    argparse.ArgumentParser(
-        prog="eachprompt data",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    ).parse_args(arguments)
+def show() -> None:
+    """Print the table."""
     console = Console(highlight=False)
     Console(highlight=False, width=max(console.width, NARROWEST)).print(table())
-
-
-if __name__ == "__main__":
-    run(main)

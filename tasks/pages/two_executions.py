@@ -3,14 +3,11 @@
 eachprompt compare-runs BEFORE AFTER
 """
 
-import argparse
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 from jinja2 import Environment, StrictUndefined
 
 from data_schemas.arrow import read_table
@@ -30,19 +27,14 @@ from tasks.pages.inputs import flat, shown, suite
 from tasks.pages.navigation import INDEX, TO_INDEX, with_navigation
 from tasks.pages.sections import SuiteTable, suite_table
 from tasks.pages.template import MACROS
-from tasks.platform.command_line import run
 from tasks.platform.page_style import STYLE
 from tasks.provenance.lineage.origins import object_uri
 from tasks.provenance.lineage.signatures import pages as signatures
 from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.lineage.statements import chain, load_executions
 from tasks.store.interface import store_at
-from tasks.store.location import existing_store
 from tasks.store.objects import localise
 
-EXAMPLES = """examples:
-  eachprompt compare-runs 20261126-020424-58036c 20261126-101500-1f0a2b --store runs
-"""
 BEFORE, AFTER = "before", "after"
 TOKENS = {
     "generated_tokens": "generated",
@@ -276,22 +268,6 @@ def _answers(before: Side, after: Side) -> tuple[BeforeAfter, ...]:
     return before_and_after(before.last, after.last, after.problems, (BEFORE, AFTER))
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Write the page; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="eachprompt compare-runs",
-        description=(__doc__ or "").splitlines()[0],
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("before", help="execution, as runs/index.html names it")
-    parser.add_argument("after", help="execution")
-    parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
-    given = parser.parse_args(arguments)
-    store = existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
-    before, after = (read_side(store, name) for name in (given.before, given.after))
-    click.echo(f"Page: {write_page(store, before, after)}")
-
-
-if __name__ == "__main__":
-    run(main)
+def compare(before: str, after: str, store: StoreRef) -> str:
+    """Write the page of two executions of a store and return its place."""
+    return write_page(store, *(read_side(store, name) for name in (before, after)))

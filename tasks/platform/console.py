@@ -13,7 +13,6 @@ import importlib
 import json
 import os
 import re
-import runpy
 import shutil
 import sys
 import textwrap
@@ -28,6 +27,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from tasks.errors import SettingsError
+from tasks.platform.command_line import run
 from tasks.platform.environment import WRONG_INPUT
 from tasks.platform.settings_option import field_lines, is_settings, read_settings
 
@@ -48,43 +48,52 @@ COMMANDS = {
 """Commands whose names differ from their workflow's, or that the list shows first."""
 MODULES = {
     "init": (
-        "tasks.curation.init",
+        "tasks.curation.commands:init",
         "Guess the mappings of your tables, show prompts with their answers, write the YAML.",
     ),
     "chat": (
-        "tasks.evaluation.chat_command",
+        "tasks.evaluation.chat_command:main",
         "Talk to a model, or serve it to programs (--serve).",
     ),
     "compare-runs": (
-        "tasks.pages.two_executions",
+        "tasks.pages.commands:compare_runs",
         "Compare two executions on one page: settings, models, families, tokens, answers.",
     ),
     "settings": (
-        "tasks.settings.listing",
+        "tasks.settings.listing:main",
         "Print every setting with its value, limits and source.",
     ),
     "dumps": (
-        "tasks.evaluation.dumps",
+        "tasks.evaluation.dumps:main",
         "Print signal, mismatch and doubtful verdicts of rollouts that another trainer wrote.",
     ),
-    "data": ("tasks.curation.listing", "Print every adapter and mapping that reads raw rows."),
+    "data": (
+        "tasks.curation.commands:data",
+        "Print every adapter and mapping that reads raw rows.",
+    ),
     "history": (
-        "tasks.provenance.release.history",
+        "tasks.provenance.release.commands:history",
         "Print promotions and refused candidates of a model.",
     ),
-    "approve": ("tasks.retraining.approve", "Say yes to files that a night held."),
-    "reject": ("tasks.retraining.reject", "Say no to files that a night held, for good."),
+    "approve": ("tasks.retraining.approve:approve", "Say yes to files that a night held."),
+    "reject": (
+        "tasks.retraining.approve:reject",
+        "Say no to files that a night held, for good.",
+    ),
     "publish": (
-        "tasks.provenance.release.publish",
+        "tasks.provenance.release.commands:publish",
         "Copy a release into a folder as the Hugging Face hub lays models out.",
     ),
     "gc": (
-        "tasks.provenance.audit.collection",
+        "tasks.provenance.audit.collection:main",
         "Delete models that nothing needs any more; the audit accepts the notes they leave.",
     ),
-    "rollback": ("tasks.provenance.release.rollback", "Release the previous version again."),
+    "rollback": (
+        "tasks.provenance.release.commands:rollback",
+        "Release the previous version again.",
+    ),
 }
-"""Commands that are no workflow: `python -m` modules with help of their own."""
+"""Commands that are no workflow: functions of the arguments, with help of their own."""
 EARLY = "tasks.settings.early"
 """Module that looks at places before a library is loaded; it lies above this one."""
 NUMBERS = {"int": int, "float": float}
@@ -163,7 +172,8 @@ def run_module(name: str, arguments: Sequence[str]) -> int:
             importlib.import_module(EARLY).check_model(arguments)
     except SettingsError as error:
         return refuse(error)
-    start_module(MODULES[name][0], arguments, f"eachprompt {name}")
+    module, _, function = MODULES[name][0].partition(":")
+    run(getattr(importlib.import_module(module), function), arguments)
     return 0
 
 
@@ -484,12 +494,6 @@ def likely(word: str, known: Sequence[str]) -> str:
     """Suggest the word that was meant, or list what there is."""
     close = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean {close[0]}?" if close else f"; choose from {', '.join(known)}"
-
-
-def start_module(module: str, arguments: Sequence[str], program: str) -> None:
-    """Run a `python -m` module in this process; it ends the process."""
-    sys.argv = [program, *arguments]
-    runpy.run_module(module, run_name="__main__")
 
 
 def start_workflow(command: Command, arguments: Sequence[str]) -> None:

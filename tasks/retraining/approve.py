@@ -1,16 +1,58 @@
-"""Say yes to files that a night held: `eachprompt approve`."""
+"""What people decide about files that a night held: yes or no, by whom and why, signed.
 
+    eachprompt approve drop.csv --by ann --because "the shop renamed its columns"
+    eachprompt reject drop.csv --by ann --because "a test export"
+
+An approved file is read again in the next night, whatever it was held for; a rejected one never.
+"""
+
+import argparse
+import importlib
+import os
 from collections.abc import Sequence
 
+from rich.console import Console
+
 from data_schemas.intake import FileStatus
-from tasks.platform.command_line import run
-from tasks.retraining.ruling import command
+from data_schemas.settings import RetrainSettings
+
+RULING = "tasks.retraining.ruling"
+LOCATION = "tasks.store.location"
+"""Load pyarrow: not before the arguments are known to be right."""
+ENDS = {
+    FileStatus.APPROVED: "read again in the next night",
+    FileStatus.REJECTED: "never read again",
+}
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Record it; see --help."""
-    command(FileStatus.APPROVED, arguments)
+def approve(arguments: Sequence[str]) -> None:
+    """Say yes; see --help."""
+    decide("approve", FileStatus.APPROVED, arguments)
 
 
-if __name__ == "__main__":
-    run(main)
+def reject(arguments: Sequence[str]) -> None:
+    """Say no; see --help."""
+    decide("reject", FileStatus.REJECTED, arguments)
+
+
+def decide(command: str, status: FileStatus, arguments: Sequence[str]) -> None:
+    """Record what somebody decided about held files, and say what follows."""
+    parser = argparse.ArgumentParser(
+        prog=f"eachprompt {command}",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    default = RetrainSettings().inbox
+    parser.add_argument("file", nargs="+", help="name in the inbox, as the night names it")
+    parser.add_argument("--by", required=True, help="who decides it")
+    parser.add_argument("--because", required=True, help="why; part of the statement")
+    parser.add_argument("--inbox", default=default, help=f"folder or s3:// prefix [{default}]")
+    parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
+    given = parser.parse_args(arguments)
+    location, ruling = importlib.import_module(LOCATION), importlib.import_module(RULING)
+    store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    ruled = ruling.rule(store, given.inbox, given.file, status, by=given.by, because=given.because)
+    Console(soft_wrap=True, highlight=False).print(
+        f"{status.capitalize()} by {ruled.by}: {', '.join(ruled.files)}; {ENDS[status]}.",
+        markup=False,
+    )

@@ -9,24 +9,18 @@ name, keeps its ruling. The ruling is a stage with a statement, from which the r
 file descend.
 """
 
-import argparse
-import os
 import shlex
 import time
 import uuid
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from data_schemas.artifacts import DatasetRef, Execution, StoreRef
 from data_schemas.intake import FileStatus, Processed, Ruled, Ruling
-from data_schemas.settings import RetrainSettings
 from tasks.errors import SettingsError
 from tasks.platform.cache_version import shell_digest
 from tasks.provenance.lineage.shipping import begin
 from tasks.provenance.lineage.stage import stage
 from tasks.retraining import processed
-from tasks.store import location
 from tasks.store.files import canonical_json, write_bytes
 
 ROLE = "ruling"
@@ -35,10 +29,6 @@ _FILE = "ruling.json"
 _OPEN = (FileStatus.HELD, FileStatus.APPROVED, FileStatus.REJECTED)
 """What may be decided, and decided again before the file is read."""
 _WORDS = {FileStatus.APPROVED: "approve", FileStatus.REJECTED: "reject"}
-_ENDS = {
-    FileStatus.APPROVED: "read again in the next night",
-    FileStatus.REJECTED: "never read again",
-}
 
 
 def rule(
@@ -101,26 +91,4 @@ def question(keys: Sequence[str], inbox: str, store: str) -> str:
     return (
         f' Say yes or no: eachprompt approve {named} --by NAME --because "...", or eachprompt '
         "reject with the same options."
-    )
-
-
-def command(status: FileStatus, arguments: Sequence[str]) -> None:
-    """Run `approve` or `reject`; see --help."""
-    parser = argparse.ArgumentParser(
-        prog=f"eachprompt {_WORDS[status]}",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    default = RetrainSettings().inbox
-    parser.add_argument("file", nargs="+", help="name in the inbox, as the night names it")
-    parser.add_argument("--by", required=True, help="who decides it")
-    parser.add_argument("--because", required=True, help="why; part of the statement")
-    parser.add_argument("--inbox", default=default, help=f"folder or s3:// prefix [{default}]")
-    parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
-    given = parser.parse_args(arguments)
-    store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
-    ruling = rule(store, given.inbox, given.file, status, by=given.by, because=given.because)
-    Console(soft_wrap=True, highlight=False).print(
-        f"{status.capitalize()} by {ruling.by}: {', '.join(ruling.files)}; {_ENDS[status]}.",
-        markup=False,
     )

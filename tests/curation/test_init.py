@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from data_schemas.rows import Domain
-from tasks.curation.init import guess_mapping, main
+from tasks.curation.commands import init
+from tasks.curation.init import guess_mapping
 from tasks.errors import DataError, SettingsError
 from tasks.formats.yaml_file import mapping_of
 
@@ -26,7 +27,7 @@ def test_three_tables_become_three_mappings_and_settings_and_are_shown(
         (tmp_path / name).write_bytes((SHOP / name).read_bytes())
     monkeypatch.chdir(tmp_path)
 
-    main([*tables, "--settings", "shop.yaml"])
+    init([*tables, "--settings", "shop.yaml"])
 
     shown = capsys.readouterr().out
     for text in (
@@ -54,7 +55,7 @@ def test_a_first_run_on_a_long_table_is_short_and_says_so(
     (tmp_path / "rows.csv").write_text("\n".join(["title,label", *lines]))
     monkeypatch.chdir(tmp_path)
 
-    main(["rows.csv"])
+    init(["rows.csv"])
 
     settings = drafted(tmp_path, "my_settings.yaml")
     assert 4000 == settings["curation"]["sources"][0]["limit"]
@@ -65,10 +66,10 @@ def test_a_first_run_on_a_long_table_is_short_and_says_so(
 def test_what_is_written_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "reviews.csv").write_bytes((SHOP / "reviews.csv").read_bytes())
     monkeypatch.chdir(tmp_path)
-    main(["reviews.csv"])
+    init(["reviews.csv"])
 
     with pytest.raises(SettingsError, match=r"reviews\.yaml is there already"):
-        main(["reviews.csv"])
+        init(["reviews.csv"])
 
 
 def test_a_question_with_a_number_is_a_problem_of_maths():
@@ -111,6 +112,6 @@ def test_a_table_without_an_answer_is_refused_with_its_columns(tmp_path: Path):
         guess_mapping("t", rows)
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(SettingsError, match="none of them is an answer"):
-        main([str(tmp_path / "rows.jsonl")])
+        init([str(tmp_path / "rows.jsonl")])
     with pytest.raises(SettingsError, match="there is no file"):
-        main([str(tmp_path / "none.csv")])
+        init([str(tmp_path / "none.csv")])

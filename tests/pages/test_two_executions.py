@@ -12,7 +12,7 @@ from data_schemas.rows import HELD_OUT, Problem
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.errors import SettingsError
 from tasks.formats.progression import write_progression
-from tasks.pages.two_executions import main
+from tasks.pages.commands import compare_runs
 from tasks.provenance.lineage.signatures.pages import signers_of
 from tasks.provenance.lineage.statements import save_execution, save_statement
 from tasks.store.files import sha256_bytes, write_bytes
@@ -109,7 +109,7 @@ def store(tmp_path: Path) -> Path:
 def test_two_executions_stand_side_by_side_and_the_index_links_the_page(
     store: Path, capsys: pytest.CaptureFixture[str]
 ):
-    main(["first", "second", "--store", str(store)])
+    compare_runs(["first", "second", "--store", str(store)])
 
     place = store / "reports" / "second-against-first.html"
     assert f"Page: {place}" in capsys.readouterr().out
@@ -135,4 +135,4 @@ def test_two_executions_stand_side_by_side_and_the_index_links_the_page(
 
 def test_an_execution_that_is_not_there_is_named_with_the_one_that_was_meant(store: Path):
     with pytest.raises(SettingsError, match=r"has no execution 'secnd'; did you mean `second`\?"):
-        main(["first", "secnd", "--store", str(store)])
+        compare_runs(["first", "secnd", "--store", str(store)])

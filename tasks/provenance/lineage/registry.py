@@ -42,8 +42,8 @@ BOM_FILE = "bom.cdx.json"
 _PROMOTION = "promotion."
 _DESCRIPTION = (
     "Every candidate of a release is a version; `released` is the one that passed its gate last, "
-    "`previous` the one to go back to: `python -m tasks.provenance.release.rollback`. "
-    "`python -m tasks.provenance.release.history` lists all promotions."
+    "`previous` the one to go back to: `eachprompt rollback`. "
+    "`eachprompt history` lists all promotions."
 )
 _MAX_DESCRIPTION = 5000
 """Characters, of the column in an SQL registry."""

@@ -3,8 +3,6 @@
 eachprompt history --store runs --model eachprompt-tiny
 """
 
-import argparse
-import os
 import time
 from collections.abc import Sequence
 
@@ -12,11 +10,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tasks.platform.command_line import run
+from data_schemas.artifacts import StoreRef
 from tasks.provenance.lineage.descriptions import EXECUTION
 from tasks.provenance.lineage.finished import Candidate, read_candidates, read_history
 from tasks.provenance.lineage.registry import AUDIT_TAG, Promotion
-from tasks.store import location
 
 _COLUMNS = ("when (UTC)", "version", "by", "accuracy", "audit", "execution", "aliases")
 
@@ -48,25 +45,12 @@ def _row(moment: float, candidate: Candidate | None, number: str, by: str) -> tu
     )
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the history; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="eachprompt history",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
-    parser.add_argument("--model", default="eachprompt-tiny", help="[eachprompt-tiny]")
-    given = parser.parse_args(arguments)
-    store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
-    promotions = read_history(given.model, store.tracking_uri)
+def show(name: str, store: StoreRef) -> None:
+    """Print the promotions and the refused candidates of a model."""
+    promotions = read_history(name, store.tracking_uri)
     table = Table(*_COLUMNS, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for row in rows(read_candidates(given.model, store.tracking_uri), promotions):
+    for row in rows(read_candidates(name, store.tracking_uri), promotions):
         table.add_row(*row)
     console = Console(highlight=False)
     console.width = max(console.width, _WIDTH)
     console.print(table)
-
-
-if __name__ == "__main__":
-    run(main)

@@ -4,25 +4,26 @@ eachprompt publish models:/eachprompt-tiny@released --out my-model
 eachprompt publish models:/eachprompt-tiny@released --out my-model --push MY_NAME/my-model
 """
 
-import argparse
-import os
-from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
+from data_schemas.artifacts import StoreRef
 from data_schemas.reports import GateDecision
 from tasks.errors import SettingsError
-from tasks.platform.command_line import run
 from tasks.provenance.lineage.base_model import find_base
 from tasks.provenance.lineage.lookup import parse_model_uri
 from tasks.provenance.lineage.registry import GATE_FILE
 from tasks.store.files import copy_file
-from tasks.store.hub import push_model
-from tasks.store.location import existing_store
+from tasks.store.hub import push_model as push_model
 from tasks.store.manifest import MANIFEST
 
 READABLE = 0o644
+
+
+def publish_release(model: str, store: StoreRef, out: Path) -> str:
+    """Copy a registered release into a new folder and return its name; see `publish`."""
+    name, _, _ = parse_model_uri(model)
+    publish(find_base(model, store).folder, out)
+    return name
 
 
 def publish(release: Path, out: Path) -> None:
@@ -50,33 +51,3 @@ def publish(release: Path, out: Path) -> None:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         copy_file(file, out / name)
         (out / name).chmod(READABLE)
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Copy and say how to push; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="eachprompt publish",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("model", help="models:/NAME@released or models:/NAME/3")
-    parser.add_argument("--out", type=Path, required=True, help="a new folder")
-    parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
-    parser.add_argument("--push", metavar="OWNER/NAME", help="upload it there, with your token")
-    given = parser.parse_args(arguments)
-    name, _, _ = parse_model_uri(given.model)
-    store = existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
-    publish(find_base(given.model, store).folder, given.out)
-    console = Console(soft_wrap=True, highlight=False)
-    if given.push:
-        console.print(f"Wrote {given.out}, pushed to {push_model(given.out, given.push)}")
-        return
-    console.print(
-        f"Wrote {given.out}. With a network and a token:\n\n"
-        f"    hf upload YOUR_NAME/{name} {given.out}",
-        markup=False,
-    )
-
-
-if __name__ == "__main__":
-    run(main)

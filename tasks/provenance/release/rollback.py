@@ -7,20 +7,15 @@ passed its gate and whose files are what was recorded is released again. The rol
 its own: it writes a statement, and the history of the model names it.
 """
 
-import argparse
 import json
-import os
 import time
 import uuid
-from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
-from rich.console import Console
 
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from tasks.errors import SettingsError, TamperError
 from tasks.platform.cache_version import shell_digest
-from tasks.platform.command_line import positive, run
 from tasks.provenance.lineage.finished import read_history
 from tasks.provenance.lineage.lookup import Lookup, Version
 from tasks.provenance.lineage.promotions import next_promotion
@@ -30,11 +25,7 @@ from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import open_statement, statement_uri
 from tasks.provenance.release.promotion import turn
-from tasks.store import location
 from tasks.store.interface import store_at
-
-_MODULE = "tasks.provenance.release.rollback"
-"""This module, which is called `__main__` where it runs as a command."""
 
 
 class Rollback(BaseModel):
@@ -70,7 +61,7 @@ def roll_back(name: str, number: str, store: StoreRef, by: str = "", reason: str
         wanted, current = _choose(name, number, store.tracking_uri)
         begin(store, execution)
         settings = Rollback(name=name, version=wanted.number, replaces=current.number)
-        code = shell_digest(_MODULE, roll_back.__name__)
+        code = shell_digest(__name__, roll_back.__name__)
         with stage(ROLLBACK, settings, store, execution, code) as record:
             restored = _release(wanted, store)
             record.read(MODEL, restored)
@@ -93,7 +84,7 @@ def _choose(name: str, number: str, tracking_uri: str) -> tuple[Version, Version
     if wanted.number not in {entry.version for entry in read_history(name, tracking_uri)}:
         raise SettingsError(
             f"models:/{name}/{wanted.number} was never released; choose one from the history: "
-            f"python -m tasks.provenance.release.history --model {name}"
+            f"eachprompt history --model {name}"
         )
     return wanted, current
 
@@ -119,27 +110,3 @@ def _release(version: Version, store: StoreRef) -> CheckpointRef:
             "Run the audit."
         )
     return CheckpointRef(uri=made[digest].uri, digest=digest, statement=statement)
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Roll back; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="eachprompt rollback",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
-    parser.add_argument("--model", default="eachprompt-tiny", help="[eachprompt-tiny]")
-    parser.add_argument("--to", type=positive, help="version [the alias 'previous']")
-    parser.add_argument("--by", default="", help="who decided it [the user of this process]")
-    parser.add_argument("--reason", default="", help="why; part of the statement")
-    given = parser.parse_args(arguments)
-    store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
-    version = roll_back(given.model, str(given.to or ""), store, given.by, given.reason)
-    Console(soft_wrap=True, highlight=False).print(
-        f"models:/{given.model}@{RELEASED} is version {version.number} again.", markup=False
-    )
-
-
-if __name__ == "__main__":
-    run(main)

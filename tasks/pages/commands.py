@@ -1,0 +1,32 @@
+"""The command `compare-runs`: its options, before any library is loaded."""
+
+import argparse
+import importlib
+import os
+from collections.abc import Sequence
+
+import click
+
+LOCATION = "tasks.store.location"
+PAGE = "tasks.pages.two_executions"
+"""Load pyarrow: not before the arguments are known to be right."""
+EXAMPLES = """examples:
+  eachprompt compare-runs 20261126-020424-58036c 20261126-101500-1f0a2b --store runs
+"""
+
+
+def compare_runs(arguments: Sequence[str]) -> None:
+    """Compare two executions on one page: settings, models, families, tokens, answers."""
+    parser = argparse.ArgumentParser(
+        prog="eachprompt compare-runs",
+        description=compare_runs.__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("before", help="execution, as runs/index.html names it")
+    parser.add_argument("after", help="execution")
+    parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
+    given = parser.parse_args(arguments)
+    location, page = importlib.import_module(LOCATION), importlib.import_module(PAGE)
+    store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    click.echo(f"Page: {page.compare(given.before, given.after, store)}")

@@ -1,0 +1,90 @@
+"""The commands `history`, `publish` and `rollback`: their options, before any library is loaded."""
+
+import argparse
+import importlib
+import inspect
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from tasks.platform.command_line import positive
+
+LOCATION = "tasks.store.location"
+HISTORY = "tasks.provenance.release.history"
+PUBLISH = "tasks.provenance.release.publish"
+ROLLBACK = "tasks.provenance.release.rollback"
+"""Load MLflow and pyarrow: not before the arguments are known to be right."""
+
+
+def history(arguments: Sequence[str]) -> None:
+    """Print what was released under a name, when and by what, and which candidates were refused.
+
+    eachprompt history --store runs --model eachprompt-tiny
+    """
+    parser = options("history", history.__doc__)
+    parser.add_argument("--model", default="eachprompt-tiny", help="[eachprompt-tiny]")
+    given = parser.parse_args(arguments)
+    location, module = importlib.import_module(LOCATION), importlib.import_module(HISTORY)
+    module.show(given.model, location.existing_store(given.store, tracking_uri()))
+
+
+def publish(arguments: Sequence[str]) -> None:
+    """Copy a release into a folder as the Hugging Face hub lays models out; push it if asked to.
+
+    eachprompt publish models:/eachprompt-tiny@released --out my-model
+    eachprompt publish models:/eachprompt-tiny@released --out my-model --push MY_NAME/my-model
+    """
+    parser = options("publish", publish.__doc__)
+    parser.add_argument("model", help="models:/NAME@released or models:/NAME/3")
+    parser.add_argument("--out", type=Path, required=True, help="a new folder")
+    parser.add_argument("--push", metavar="OWNER/NAME", help="upload it there, with your token")
+    given = parser.parse_args(arguments)
+    location, module = importlib.import_module(LOCATION), importlib.import_module(PUBLISH)
+    store = location.existing_store(given.store, tracking_uri())
+    name = module.publish_release(given.model, store, given.out)
+    console = Console(soft_wrap=True, highlight=False)
+    if given.push:
+        console.print(f"Wrote {given.out}, pushed to {module.push_model(given.out, given.push)}")
+        return
+    console.print(
+        f"Wrote {given.out}. With a network and a token:\n\n"
+        f"    hf upload YOUR_NAME/{name} {given.out}",
+        markup=False,
+    )
+
+
+def rollback(arguments: Sequence[str]) -> None:
+    """Make an earlier version of a registered model the released one again.
+
+    eachprompt rollback --store runs --model eachprompt-tiny
+    """
+    parser = options("rollback", rollback.__doc__)
+    parser.add_argument("--model", default="eachprompt-tiny", help="[eachprompt-tiny]")
+    parser.add_argument("--to", type=positive, help="version [the alias 'previous']")
+    parser.add_argument("--by", default="", help="who decided it [the user of this process]")
+    parser.add_argument("--reason", default="", help="why; part of the statement")
+    given = parser.parse_args(arguments)
+    location, module = importlib.import_module(LOCATION), importlib.import_module(ROLLBACK)
+    store = location.existing_store(given.store, tracking_uri())
+    version = module.roll_back(given.model, str(given.to or ""), store, given.by, given.reason)
+    Console(soft_wrap=True, highlight=False).print(
+        f"models:/{given.model}@{module.RELEASED} is version {version.number} again.", markup=False
+    )
+
+
+def options(command: str, about: str | None) -> argparse.ArgumentParser:
+    """Begin the options of a command with its store."""
+    parser = argparse.ArgumentParser(
+        prog=f"eachprompt {command}",
+        description=inspect.cleandoc(about or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
+    return parser
+
+
+def tracking_uri() -> str:
+    """Return the tracking server of the environment; '' = that of the store."""
+    return os.environ.get("MLFLOW_TRACKING_URI", "")
