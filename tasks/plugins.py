@@ -24,7 +24,7 @@ import os
 import re
 import sys
 from collections import UserDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, cast
@@ -233,18 +233,18 @@ def _pinned_value(value: object, pluggable: bool, where: str) -> object:
             return value
 
 
-def references_in(settings: BaseModel) -> Iterator[Reference]:
-    """Yield every reference in settings."""
+def references_in(settings: BaseModel, where: str = "") -> Iterator[tuple[str, Reference]]:
+    """Yield every reference in settings behind the dotted name of its setting."""
     for name, field in type(settings).model_fields.items():
         value: object = getattr(settings, name)
         parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
         for part in parts:
             if isinstance(part, BaseModel):
-                yield from references_in(part)
+                yield from references_in(part, f"{where}{name}.")
             elif any(isinstance(one, Pluggable) for one in field.metadata):
                 reference = Reference.parse(str(part))
                 if reference:
-                    yield reference
+                    yield f"{where}{name}", reference
 
 
 def path_of(parts: Reference) -> Path:
@@ -276,17 +276,40 @@ def path_of(parts: Reference) -> Path:
     return Path(spec.origin).resolve()
 
 
-def require_name(parts: Reference) -> None:
-    """Refuse a reference to a name that its file does not mention, without running the file.
+def require_name(parts: Reference, form: str = "", methods: Sequence[str] = ()) -> None:
+    """Refuse what a file cannot have under a name, without running the file.
+
+    Args:
+        parts: of the reference.
+        form: name of the Protocol that is asked for.
+        methods: of it; a class with bases may inherit them, and is not looked into.
 
     Raises:
-        SettingsError: names the one that was meant.
+        SettingsError: names the one that was meant, or the method that is missing.
     """
     path = path_of(parts)
     text = path.read_text(errors="replace")
     may_hide = path.suffix != ".py" or "import *" in text or "globals()" in text
     if not may_hide and not re.search(rf"\b{parts.name}\b", text):
         raise _nameless(parts, _DEFINED.findall(text))
+    if not methods or path.suffix != ".py":
+        return
+    for node in _parsed(path).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == parts.name:
+            missing = [name for name in methods if name not in _members(node, methods)]
+            if missing:
+                raise _unfit(parts, form, f"it has no method {missing[0]} ({GUIDE})")
+
+
+def _members(node: ast.ClassDef | ast.FunctionDef, methods: Sequence[str]) -> Collection[str]:
+    """Names that an instance of a class has for sure; `methods` where its text does not tell."""
+    if isinstance(node, ast.FunctionDef):
+        return methods if node.decorator_list else ()
+    if node.bases or node.keywords or node.decorator_list:
+        return methods
+    return {item.name for item in node.body if isinstance(item, ast.FunctionDef)} | {
+        name.id for item in node.body for name in ast.walk(item) if isinstance(name, ast.Name)
+    }
 
 
 def _nameless(parts: Reference, known: Sequence[str]) -> SettingsError:
@@ -445,10 +468,12 @@ def _plainly(error: TypeError) -> str:
 
 def _refuse(reference: str, form: type[object], reason: str) -> None:
     parts = cast("Reference", Reference.parse(reference))
-    raise SettingsError(
-        f"{parts.place}:{parts.name} is no {form.__name__}: {reason}. Example: "
-        f"{_example(form, parts.name)} ({GUIDE})"
-    )
+    example = _example(form, parts.name)
+    raise _unfit(parts, form.__name__, f"{reason}. Example: {example} ({GUIDE})")
+
+
+def _unfit(parts: Reference, form: str, reason: str) -> SettingsError:
+    return SettingsError(f"{parts.place}:{parts.name} is no {form}: {reason}")
 
 
 def _methods(form: type[object]) -> dict[str, Callable[..., object]]:

@@ -64,6 +64,8 @@ PAPERS = ("annex-iv", "training-summary")
 """Formats of `audit` beside these."""
 ENGINES = ("embedded", "real")
 """Pairs of engines that `mismatch` compares."""
+LOSS = "Loss", ("plan", "objective")
+"""The form of a loss; its Protocol cannot be asked without torch."""
 IN_CODE = ("shop", "defaults")
 """What a study may name as a preset that is no file."""
 
@@ -192,8 +194,12 @@ def _check_own_code(settings: PipelineSettings | RetrainSettings) -> None:
             ):
                 if value not in set(known) and not is_reference(value):
                     raise unknown(value, list(known), f"{name}.{field}")
-    for reference in references_in(settings):
-        require_name(reference)
+    for name, reference in references_in(settings):
+        form, methods = LOSS if name.endswith("loss.kind") else ("", ())
+        try:
+            require_name(reference, form, methods)
+        except SettingsError as error:
+            raise SettingsError(f"{name}: {error}") from error
 
 
 def _check_stages(settings: PipelineSettings) -> None:

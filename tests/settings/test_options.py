@@ -9,6 +9,7 @@ from data_schemas.rl_settings import (
     RouterReplay,
 )
 from tasks.algorithms.advantages import ADVANTAGES
+from tasks.algorithms.losses.protocol import Loss
 from tasks.algorithms.losses.table import LOSSES
 from tasks.errors import SettingsError
 from tasks.provenance.audit import papers
@@ -111,6 +112,8 @@ def test_the_words_that_are_known_before_a_library_is_loaded_are_those_of_the_ta
     assert list(PolicyLoss) == list(LOSSES)
     assert list(AdvantageKind) == ["of_loss", *ADVANTAGES]
     assert tuple(PAIRS) == early.ENGINES
+    form, methods = early.LOSS
+    assert (Loss.__name__, {*methods}) == (form, {name for name in vars(Loss) if name[0] != "_"})
     assert set(early.IN_CODE) == {*declaration.PRESETS, declaration.DEFAULTS} - {*presets.names()}
 
 

@@ -466,7 +466,7 @@ def stage(
 
 def _own_code(name: str, settings: BaseModel) -> Iterator[str]:
     """Yield the digests of a user's own code that settings name."""
-    for reference in references_in(settings):
+    for _, reference in references_in(settings):
         if not reference.digest:
             raise SettingsError(
                 f"{name}: {reference} is not pinned, so no statement could say which code ran. "
