@@ -32,6 +32,8 @@ _MOST_OPTIONS = 30
 _LEAST_ROWS_PER_OPTION = 3
 _LONG_OPTION = 40
 """Characters above which a value is no label."""
+_MOSTLY = 0.95
+"""Share of rows that have a value in a column which is used; curation counts the others."""
 _USER = ("user", "human")
 _SYSTEM = "system"
 
@@ -92,12 +94,12 @@ def _chat(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _texts(rows: Sequence[Row]) -> list[str]:
-    """Name the columns of scalars that are in every row."""
+    """Name the columns of scalars, which hardly any row is without."""
     scalars = (str, int, float)
     return [
         name
-        for name in rows[0]
-        if all(isinstance(row.get(name), scalars) for row in rows)
+        for name in dict.fromkeys(name for row in rows for name in row)
+        if sum(isinstance(row.get(name), scalars) for row in rows) >= _MOSTLY * len(rows)
         and not set(name) & set("{}.[]:!")
     ]
 
@@ -113,20 +115,20 @@ def _label(rows: Sequence[Row], texts: Sequence[str]) -> str:
     """Name the column of labels: by its name, or else the last one of few values; '' if none."""
     fits: list[str] = []
     for name in texts:
-        counts = Counter(_text(row, name) for row in rows)
+        counts = Counter(filter(None, (_text(row, name) for row in rows)))
         is_identity = _IDENTITY.search(name.lower()) or name.lower() in _LANGUAGE
         if (
             not is_identity
             and 2 <= len(counts) <= _MOST_OPTIONS
-            and len(rows) >= _LEAST_ROWS_PER_OPTION * len(counts)
-            and all(value and len(value) <= _LONG_OPTION for value in counts)
+            and counts.total() >= max(_MOSTLY * len(rows), _LEAST_ROWS_PER_OPTION * len(counts))
+            and all(len(value) <= _LONG_OPTION for value in counts)
         ):
             fits.append(name)
     return _named(fits, _LABEL) or (fits[-1] if fits else "")
 
 
 def _choice(rows: Sequence[Row], texts: Sequence[str], label: str) -> dict[str, object]:
-    options = sorted({_text(row, label) for row in rows})
+    options = sorted({_text(row, label) for row in rows} - {""})
     shown: list[str] = []
     facets: dict[str, str] = {}
     for name in texts:
@@ -264,7 +266,7 @@ def write_drafts(tables: Sequence[Path], settings: Path) -> None:
     drafts = [draft(table) for table in tables]
     console = Console(soft_wrap=True, highlight=False)
     for (file, table), (mapping, rows) in zip(places, drafts, strict=True):
-        console.print("\n".join(_shown(table, mapping, rows[:SHOWN])), markup=False)
+        console.print("\n".join(_shown(table, mapping, rows)), markup=False)
         file.write_text(mapping_text(mapping, table))
     domains = list(dict.fromkeys(one.domain for one, _ in drafts if one.verifier))
     counted = [(*place, len(rows)) for place, (_, rows) in zip(places, drafts, strict=True)]
@@ -285,9 +287,12 @@ def write_drafts(tables: Sequence[Path], settings: Path) -> None:
 
 
 def _shown(table: Path, mapping: ColumnMapping, rows: Sequence[RawRow]) -> list[str]:
-    """Render the first rows as prompts with their answers."""
+    """Render the first rows as prompts with their answers, and count those without an answer."""
     lines = [f"{table}: {mapping.domain.value}, source {mapping.name}", ""]
-    for row in rows:
+    label = mapping.response.strip("{}") if mapping.options else ""
+    if empty := sum(not _text(row.fields, label) for row in rows if label):
+        lines += [f"    {label} is empty in {empty:,} of {len(rows):,} rows; they are left out", ""]
+    for row in islice((row for row in rows if not label or _text(row.fields, label)), SHOWN):
         for item in read_mapped(mapping, row, language_in(table)):
             record = item.record
             if isinstance(record, Demonstration) and mapping.verifier:

@@ -63,6 +63,19 @@ def test_a_first_run_on_a_long_table_is_short_and_says_so(
     assert "reads 4,000 rows of a long table" in capsys.readouterr().out
 
 
+def test_a_label_that_a_few_rows_lack_is_a_label_and_they_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    lines = [f"shoe {n},{'ab'[n % 2] if n else ''}" for n in range(100)]
+    (tmp_path / "rows.csv").write_text("\n".join(["title,label", *lines]))
+    monkeypatch.chdir(tmp_path)
+
+    init(["rows.csv"])
+
+    assert ("a", "b") == mapping_of("rows.yaml").options
+    assert "label is empty in 1 of 100 rows; they are left out" in capsys.readouterr().out
+
+
 def test_what_is_written_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "reviews.csv").write_bytes((SHOP / "reviews.csv").read_bytes())
     monkeypatch.chdir(tmp_path)
