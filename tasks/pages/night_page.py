@@ -32,7 +32,12 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font:12.5px/1.5 var(--m
 <main>
 {% for night in nights %}
 <section><h2>{{ night.title }} <span class="pill {{ night.kind }}">{{ night.verdict }}</span></h2>
-<p class="lede">{{ night.message }}</p>
+{% set said, _, ask = night.message.partition(" Say yes or no: ") %}\
+{% set command, _, otherwise = ask.partition(", or ") %}\
+<p class="lede">{{ said }}</p>
+{% if command %}
+<div class="card"><p>Say yes, or {{ otherwise }}</p><pre>{{ command }}</pre></div>
+{% endif %}
 {% if night.charts %}
 <p class="key"><span><i style="background:{{ neutral }}"></i>known problems</span>\
 <span><i style="background:{{ tuned }}"></i>new problems, with their share</span></p>

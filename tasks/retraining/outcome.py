@@ -13,6 +13,7 @@ from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.registry import RELEASED
 from tasks.provenance.lineage.statements import chain
 from tasks.retraining.processed import MAX_REFUSALS
+from tasks.retraining.worth import files_of
 
 # The released model, and the data it was trained and evaluated on.
 
@@ -126,7 +127,7 @@ def conclude(facts: Mapping[str, float | int | str], files: Sequence[InboxFile])
         facts: of the release's statement.
         files: that the candidate was trained on.
     """
-    named = f"{len(files)} files ({', '.join(file.key for file in files)})"
+    named = f"{files_of(len(files))} ({', '.join(file.key for file in files)})"
     if facts["released"]:
         return End(FileStatus.TRAINED, f"Promoted: version {facts['version']}, trained on {named}.")
     if facts["stale"]:

@@ -179,6 +179,11 @@ def _words(problem: Problem) -> list[str]:
 # Every decision is a pure function of counts, and its reason contains that of the one before.
 
 
+def files_of(count: int) -> str:
+    """Write a number of files."""
+    return "1 file" if count == 1 else f"{count} files"
+
+
 def decide_reading(intake: Intake, waiting: int) -> Decision:
     """Decide from the files alone, before any row is read.
 
@@ -190,9 +195,9 @@ def decide_reading(intake: Intake, waiting: int) -> Decision:
     if intake.files:
         again = sum(file.refusals > 0 for file in intake.files)
         with_ = f", {again} of them used again after a refused model" if again else ""
-        return Decision(outcome=Outcome.LEARN, reason=f"{len(intake.files)} files{with_}{left}")
+        return Decision(outcome=Outcome.LEARN, reason=f"{files_of(len(intake.files))}{with_}{left}")
     kept = (
-        f"; {waiting} files of refused models are kept and used with the next new one"
+        f"; {files_of(waiting)} of refused models are kept and used with the next new one"
         if waiting
         else ""
     )

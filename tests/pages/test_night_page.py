@@ -4,6 +4,7 @@ import pytest
 
 from data_schemas.reports import Drift, FieldDrift, Night, Share
 from tasks.pages.night_page import execution_of, render, section
+from tasks.retraining.ruling import question
 
 LANGUAGE = FieldDrift(
     field="language",
@@ -38,6 +39,17 @@ def test_a_night_shows_decision_shares_pass_rates_and_examples():
     ):
         assert shown in html
     assert "<script" not in html
+
+
+def test_what_people_may_answer_stands_on_a_line_that_can_be_copied():
+    message = f"Not retrained; needs people: a.csv.{question(('a.csv',), 'inbox', 'runs')}"
+    html = render("Retraining", [section("Monday", message, NIGHT)]).decode()
+
+    command = (
+        "eachprompt approve a.csv --inbox inbox --store runs --by NAME --because &#34;...&#34;"
+    )
+    assert f"<pre>{command}</pre>" in html
+    assert "Say yes, or eachprompt reject with the same options." in html
 
 
 @pytest.mark.parametrize(

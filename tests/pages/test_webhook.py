@@ -15,8 +15,8 @@ from tasks.stages.pages import night_page
 from tasks.store.interface import store_at
 
 ENDS = {
-    "promoted": "Promoted: version 2, trained on 1 files (a.jsonl).",
-    "refused by the gate": "Refused by the release gate: a model trained on 1 files (a.jsonl).",
+    "promoted": "Promoted: version 2, trained on 1 file (a.jsonl).",
+    "refused by the gate": "Refused by the release gate: a model trained on 1 file (a.jsonl).",
     "not promoted": "Not promoted: another model was released while this one was trained.",
     "needs people": "Not retrained: 3 rows; needs people: a.csv",
     "nothing trained": "Not retrained: nothing new in inbox.",

@@ -55,7 +55,7 @@ def test_the_poisoned_night_contradicts_known_rows_and_needs_people(tmp_path):
     counted = Counted(rows=len(found), problems=0, fresh=0, refused={})
 
     decision = worth.decide_grading(
-        NIGHTLY_DEMO, "1 files", counted, STABLE, {"wednesday.jsonl": fault}
+        NIGHTLY_DEMO, "1 file", counted, STABLE, {"wednesday.jsonl": fault}
     )
 
     assert contradicted > 0.9 * len(found)

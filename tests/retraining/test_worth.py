@@ -52,7 +52,7 @@ def rows(reason="rows"):
             "nothing new in s3://drop/in; 2 files of refused models are kept and used with the "
             "next new one; left for a later run: a.part it has the name of a partial upload",
         ),
-        (_intake(_taken()), 0, Outcome.LEARN, "1 files"),
+        (_intake(_taken()), 0, Outcome.LEARN, "1 file"),
         (
             _intake(_taken(), _taken(1)),
             1,
@@ -71,29 +71,29 @@ def test_without_a_new_file_nothing_is_read(intake, waiting, outcome, reason):
         (
             (12, 9, 9, {"not_json": 2, "schema": 1}),
             Outcome.WAIT,
-            "12 rows in 1 files; not usable: not_json 2, schema 1; 9 problems are left; "
+            "12 rows in 1 file; not usable: not_json 2, schema 1; 9 problems are left; "
             "min_rows asks for 10",
         ),
         (
             (12, 12, 0, {}),
             Outcome.SKIP,
-            "12 rows in 1 files; all 12 problems are duplicates of what the released model "
+            "12 rows in 1 file; all 12 problems are duplicates of what the released model "
             "was trained or evaluated on",
         ),
         (
             (12, 12, 9, {}),
             Outcome.WAIT,
-            "12 rows in 1 files; 9 problems are not known to the released model yet; "
+            "12 rows in 1 file; 9 problems are not known to the released model yet; "
             "min_rows asks for 10",
         ),
-        ((12, 12, 10, {}), Outcome.LEARN, "12 rows in 1 files; 10 fresh problems"),
+        ((12, 12, 10, {}), Outcome.LEARN, "12 rows in 1 file; 10 fresh problems"),
     ],
 )
 def test_counts_alone_can_stop_it(counts, outcome, reason):
     rows, problems, fresh, refused = counts
     counted = Counted(rows=rows, problems=problems, fresh=fresh, refused=refused)
 
-    decision = decide_grading(SETTINGS, "1 files", counted, STABLE)
+    decision = decide_grading(SETTINGS, "1 file", counted, STABLE)
 
     assert Decision(outcome=outcome, reason=f"{reason}. Drift: {STABLE.explain()}") == decision
 
