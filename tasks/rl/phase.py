@@ -48,7 +48,7 @@ from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import EngineError, Preempted, SettingsError
 from tasks.formats.progression import write_ledger
 from tasks.gym.judging import comparisons
-from tasks.gym.judging.comparisons import complaint
+from tasks.gym.judging.comparisons import complaints
 from tasks.gym.protocol import Scorer, verifiers_of
 from tasks.models.model_folder import read_config
 from tasks.rl import state, step_snapshot
@@ -67,6 +67,8 @@ ADAPTER_FOLDER = "adapter"
 """In the report of a phase with LoRA: its factors, for PEFT."""
 NUM_CANARIES = 4
 """Prompts on which rollout engine and trainer are compared after every weight sync."""
+LAST_PART = 4
+"""What a judge taught shows in the last quarter of the steps."""
 logger = logging.getLogger(__name__)
 
 
@@ -351,7 +353,8 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     differences, chances = (
         [one.metrics[f"length_bias/responses{end}"] for one in reports] for end in ("", "_chance")
     )
-    for line in filter(None, (complaint(bias), length_bias.complaint(differences, chances))):
+    of_judge = complaints(bias, _judge_bias(reports[-(len(reports) // LAST_PART or 1) :]))
+    for line in filter(None, (*of_judge, length_bias.complaint(differences, chances))):
         logger.warning("%s", line)
     rows = [row for record in records for row in record.ledger]
     write_ledger(report_out / LEDGER_FILE, rows)
@@ -393,11 +396,11 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
 def _judge_bias(reports: Sequence[StepReport]) -> dict[str, float]:
     """Mean bias of the judge over the steps in which it compared answers; {} without a judge."""
     judged = [one.metrics for one in reports if one.metrics.get("judge/comparisons")]
-    names = ("swap_consistency", "first_preference", "length_correlation", "tied_groups")
+    names = [name for name in judged[0] if name.startswith("judge/")] if judged else []
     return {
-        f"judge/{name}": _mean([metrics[f"judge/{name}"] for metrics in judged])
+        name: _mean([metrics[name] for metrics in judged])
         for name in names
-        if judged
+        if name != "judge/comparisons"
     }
 
 

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
@@ -469,11 +470,13 @@ _BY_MODE: Mapping[Mode, Callable[[Judge, _Field], list[Verdict]]] = {
 #     judge/length_correlation   of a response's reward and its characters, within problems
 #     (Pearson)
 #     judge/tied_groups          share of the problems whose judged responses all have one reward
+#     judge/over_reference       of the comparisons with a reference, those won minus those lost
 #
-# The last two are of comparisons and of rubrics, the others of comparisons alone.
+# Ties and lengths are of comparisons and of rubrics, the others of comparisons alone.
 
 _LABELS = re.compile(r"as A: (A|B|TIE), as B: (A|B|TIE)")
 MOSTLY_TIED = 0.9
+MOST_OVER = 0.1
 Judged = tuple[str, Verdict]
 """A response with its verdict."""
 
@@ -502,30 +505,43 @@ def judge_bias(groups: Sequence[Sequence[Judged]]) -> dict[str, float]:
     first = shown.count(Label.A)
     several = [group for group in given if len(group) > 1]
     tied = [group for group in several if np.ptp(_rewards(group)) <= SCORE_TOLERANCE]
+    reasons = Counter(verdict.reason for group in given for _, verdict in group)
     return {
         "judge/comparisons": float(len(labels)),
         "judge/swap_consistency": agreed / max(1, len(labels)),
         "judge/first_preference": (2 * first - len(shown)) / max(1, len(shown)),
         "judge/length_correlation": _length_correlation(several),
         "judge/tied_groups": len(tied) / max(1, len(several)),
+        "judge/over_reference": (reasons["wins"] - reasons["loses"]) / max(1, len(labels)),
     }
 
 
-def complaint(bias: Mapping[str, float]) -> str:
-    """Say that a judge trained little or nothing, and why; '' if it did.
+def complaints(bias: Mapping[str, float], last: Mapping[str, float]) -> Iterator[str]:
+    """Say that a judge trained little or nothing, and that it taught what references are not.
 
     Where the label follows the place, the orders disagree, and a wrong answer gets the half that a
     right one gets for being like the reference: every group is tied.
+
+    Args:
+        bias: of all steps.
+        last: of the last ones, as `judge_bias` names them; {} if nothing was judged.
     """
-    tied = bias.get("judge/tied_groups", 0.0)
-    if tied < MOSTLY_TIED:
-        return ""
-    return (
-        f"the judge gave {100 * tied:.0f} % of the groups one reward, which trains nothing; it "
-        f"says the same in both orders in {100 * bias['judge/swap_consistency']:.0f} % of its "
-        f"comparisons and prefers the first answer by {100 * bias['judge/first_preference']:+.0f} "
-        "points. Teach it more comparisons, or use another one"
-    )
+    tied, over = bias.get("judge/tied_groups", 0.0), last.get("judge/over_reference", 0.0)
+    if tied >= MOSTLY_TIED:
+        yield (
+            f"the judge gave {100 * tied:.0f} % of the groups one reward, which trains nothing; it "
+            f"says the same in both orders in {100 * bias['judge/swap_consistency']:.0f} % of its "
+            "comparisons and prefers the first answer by "
+            f"{100 * bias['judge/first_preference']:+.0f} points. Teach it more comparisons, or "
+            "use another one"
+        )
+    if over > MOST_OVER:
+        yield (
+            "at the end the judge prefers answers to their references: "
+            f"{100 * over:+.0f} points of its comparisons. Either the references are poor, or the "
+            "policy has learned what the judge does not see: read such answers on the live page, "
+            "and trust a score that the judge does not give"
+        )
 
 
 def _rewards(group: Sequence[Judged]) -> list[float]:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from data_schemas.rows import Domain, Message, Problem, Role, abstain, scored
-from tasks.gym.judging.comparisons import Label, complaint, completion, group_verifier, judge_bias
+from tasks.gym.judging.comparisons import Label, complaints, completion, group_verifier, judge_bias
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 
 ANSWERS = ["a", "bbbb", "cc"]
@@ -86,9 +86,20 @@ def test_a_judge_by_place_ties_right_and_wrong_answers_and_is_complained_about()
     found = judge_bias([group])
 
     assert [0.5, 0.5, 0.5] == [verdict.score for _, verdict in group]  # "cc" is the reference
-    assert complaint(found).startswith(
+    (line,) = complaints(found, found)
+    assert line.startswith(
         "the judge gave 100 % of the groups one reward, which trains nothing; it says the same in "
         "both orders in 0 % of its comparisons and prefers the first answer by -100 points"
     )
-    assert "" == complaint(judge_bias([judged(preferring(len), {"reference": "cc"})]))
-    assert "" == complaint({})
+    fair = judge_bias([judged(preferring(len), {"reference": "cc"})])
+    assert [] == [*complaints(fair, fair)] == [*complaints({}, {})]
+
+
+def test_a_judge_that_likes_answers_better_than_their_references_is_complained_about():
+    long, short = ({"reference": text} for text in ("dddd", "x"))
+    first, last = (judge_bias([judged(preferring(len), gold)]) for gold in (long, short))
+
+    assert -2 / 3 == pytest.approx(first["judge/over_reference"])  # "bbbb" is as long
+    assert [] == [*complaints(first, first)]
+    (line,) = complaints(first, last)
+    assert "at the end the judge prefers answers to their references: +67 points" in line

@@ -81,10 +81,11 @@ def test_a_step_says_what_its_judge_prefers_besides_the_answer(entry):
         "judge/swap_consistency": 0.5,
         "judge/first_preference": 0.5,
         "judge/tied_groups": 0.0,
+        "judge/over_reference": 0.5,
     } == part(
         metrics,
         *("judge/comparisons", "judge/swap_consistency", "judge/first_preference"),
-        "judge/tied_groups",
+        *("judge/tied_groups", "judge/over_reference"),
     )
     assert 1.0 == pytest.approx(metrics["judge/length_correlation"])
     assert not [name for name in collect_metrics(Collected(1, 0, [group])) if "judge" in name]
