@@ -3,6 +3,7 @@
 import os
 import shutil
 import socket
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,10 @@ from containers.stack import Stack
 from tasks.provenance.lineage.connection import connect
 from tests.buckets import empty_bucket
 from tests.tracking_servers import TrackingServer, tracking_server
+
+# Tests start Python some 500 times, and each start would compile the project anew: 5 CPU seconds.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # How long an example takes says something about the machine, not about the code. The suite draws
 # the same examples every time, so that its verdict is the commit's; `make laws` draws new ones.
