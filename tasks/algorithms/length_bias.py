@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 EXACT_UP_TO = 10_000
 """Arrangements that are counted one by one; of more, `DRAWS` are drawn."""
@@ -94,7 +94,7 @@ def complaint(differences: Sequence[float], chances: Sequence[float]) -> str:
     """
     tested = [(gap, chance) for gap, chance in zip(differences, chances, strict=True) if chance < 1]
     found = sum(chance < LEVEL for _, chance in tested)
-    if not found or binom.sf(found - 1, len(tested), LEVEL) >= FALSE_ALARM:
+    if not found or bdtrc(found - 1, len(tested), LEVEL) >= FALSE_ALARM:
         return ""
     mean = math.fsum(gap for gap, _ in tested) / len(tested)
     if abs(mean) <= LITTLE:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from scipy.special import expit, logit
-from scipy.stats import rankdata
 
 
 def zero_variance_probability(pass_rate: float, group_size: int) -> float:
@@ -58,11 +57,13 @@ def ranking_quality(predicted: Sequence[float], occurred: Sequence[bool]) -> flo
 
     Ties count half; None where all or none occurred.
     """
-    ranks, hits = rankdata(predicted), np.array(occurred, dtype=bool)
-    positive, negative = int(hits.sum()), int((~hits).sum())
-    if not positive or not negative:
+    values, hits = np.array(predicted, dtype=float), np.array(occurred, dtype=bool)
+    positive_P1, negative_N = values[hits, None], values[~hits]
+    pairs = positive_P1.size * negative_N.size
+    if not pairs:
         return None
-    return float((ranks[hits].sum() - positive * (positive + 1) / 2) / (positive * negative))
+    above, equal = (positive_P1 > negative_N).sum(), (positive_P1 == negative_N).sum()
+    return float((above + 0.5 * equal) / pairs)
 
 
 def noise_range(group_size: int, deviation: float) -> float:

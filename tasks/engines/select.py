@@ -8,8 +8,6 @@ from pathlib import Path
 from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind, TrainingEngines
 from data_schemas.rl_settings import EngineSettings
 from tasks.engines.driver import refuse_unusable_gpu
-from tasks.engines.embedded.rollout import HFRolloutEngine
-from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.lora import AdapterRollout
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.request_queue import QueueingEngine
@@ -190,6 +188,9 @@ def _rollout_here(engines: MachineSettings, find_model: Callable[[], Path]) -> Q
 def _plain_rollout(engines: MachineSettings, folder: Path) -> QueueingEngine:
     match engines.rollout:
         case RolloutKind.HF:
+            # Imported here: whoever opens no engine does not wait for transformers' model code.
+            from tasks.engines.embedded.rollout import HFRolloutEngine
+
             return HFRolloutEngine(
                 folder, precision=engines.precision, fp32_router=engines.fp32_router
             )
@@ -215,6 +216,8 @@ def _trainer_here(
     folder = find_model()
     match engines.trainer:
         case TrainerKind.TORCH:
+            from tasks.engines.embedded.trainer import TorchTrainer
+
             return TorchTrainer(
                 folder,
                 weight_decay=weight_decay,

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from data_schemas.rows import Message
 from tasks.engines.chat import load_tokenizer, render_prompts, response_text
-from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.protocols import Request, Sampling
 from tasks.errors import SettingsError
 from tasks.gym.judging.calls import CachedJudge, Calls
@@ -94,6 +93,9 @@ class ModelJudge:
         self._reply_tokens = min(MAX_REPLY_TOKENS, context // REPLY_SHARE)
         self._prompt_tokens = context - self._reply_tokens
         self._tokenizer = load_tokenizer(folder)
+        # Imported here: a judge behind an endpoint does not wait for transformers' model code.
+        from tasks.engines.embedded.rollout import HFRolloutEngine
+
         self._engine = HFRolloutEngine(folder)
         self._name = f"{folder.name} in this process"
         self._lock = threading.Lock()

@@ -10,12 +10,7 @@ from pathlib import Path
 
 import torch
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import (
-    GenerationConfig,
-    PreTrainedTokenizerFast,
-    Qwen3MoeConfig,
-    Qwen3MoeForCausalLM,
-)
+from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen3MoeConfig
 
 from data_schemas.rows import Domain
 from data_schemas.settings import PretrainSettings
@@ -255,6 +250,9 @@ def pretrain_as(
     out: Path,
 ) -> dict[str, float | int | str]:
     """Train a model of this config from scratch and write it with its tokenizer; see `pretrain`."""
+    # Imported here: transformers' model code takes seconds, and every stage imports this module.
+    from transformers import Qwen3MoeForCausalLM
+
     torch.manual_seed(settings.seed)
     pad_id, end_id = token_id(tokenizer, PAD), token_id(tokenizer, TURN_END)
     config.router_aux_loss_coef = LOAD_BALANCE
@@ -284,7 +282,7 @@ def make_tokenizer(settings: PretrainSettings) -> PreTrainedTokenizerFast:
 
 
 def _train(
-    model: Qwen3MoeForCausalLM, tokenizer: PreTrainedTokenizerFast, settings: PretrainSettings
+    model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, settings: PretrainSettings
 ) -> Iterator[float]:
     """Yield the loss of every step, including the load-balancing term."""
     optimizer = torch.optim.AdamW(
@@ -338,7 +336,7 @@ def rate_share(step: int, settings: PretrainSettings) -> float:
     return 0.1 + 0.9 * 0.5 * (1.0 + math.cos(math.pi * done))
 
 
-def _parameter_groups(model: Qwen3MoeForCausalLM, weight_decay: float) -> list[dict[str, object]]:
+def _parameter_groups(model: torch.nn.Module, weight_decay: float) -> list[dict[str, object]]:
     """Apply weight decay to matrices, but not to norms."""
     matrices = [parameter for parameter in model.parameters() if parameter.ndim >= 2]
     vectors = [parameter for parameter in model.parameters() if parameter.ndim < 2]
