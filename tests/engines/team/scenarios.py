@@ -311,8 +311,6 @@ SCENARIOS: dict[str, Callable] = {
     "worker_is_stopped": partial(failing, "stopped"),
     "worker_has_bad_data": partial(failing, "data"),
     "worker_fails_on_dedicated_gpus": partial(failing, "dedicated"),
-    "worker_hangs_in_update": partial(faulty, "hangs", "update", 1),
-    "worker_computes_in_update": partial(faulty, "computes", "update", 1),
     "controller_fails": controller_fails,
     "controller_fails_during_rollout": controller_fails_during_rollout,
 }

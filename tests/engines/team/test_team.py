@@ -166,8 +166,10 @@ def test_a_stopped_rank_is_killed_and_named(found):
     assert one["message"]["message"].startswith(expected)
 
 
-def test_a_rank_that_hangs_ends_the_team_and_every_rank_says_where_it_is(found):
-    one = found["worker_hangs_in_update"]
+@pytest.mark.slow
+def test_a_rank_that_hangs_ends_the_team_and_every_rank_says_where_it_is(tiny_moe, tmp_path):
+    name = "worker_hangs_in_update"
+    one = run_scenarios(tiny_moe, tmp_path, name)[name]
 
     assert one["controller"].startswith(
         "EngineError: no rank has computed anything for 10 s: rank 0 is in all_reduce"
@@ -175,8 +177,10 @@ def test_a_rank_that_hangs_ends_the_team_and_every_rank_says_where_it_is(found):
     assert "; rank 1 is in wait (threading.py" in one["controller"]
 
 
-def test_a_rank_that_computes_and_takes_no_step_ends_the_team_by_name(found):
-    one = found["worker_computes_in_update"]
+@pytest.mark.slow
+def test_a_rank_that_computes_and_takes_no_step_ends_the_team_by_name(tiny_moe, tmp_path):
+    name = "worker_computes_in_update"
+    one = run_scenarios(tiny_moe, tmp_path, name)[name]
 
     assert one["controller"].startswith(
         "EngineError: ranks compute, but none has taken a step for 15 s: rank 0 is in all_reduce"
