@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+from click.testing import CliRunner
+from flytekit.clis.sdk_in_container.pyflyte import main
 from google.protobuf.json_format import MessageToDict
 
 from tests.admin import Registered, recording_admin
@@ -67,17 +70,19 @@ def pod(task: Any) -> dict[str, Any]:
     }
 
 
-def run_remotely(
-    folder: Path, command: Sequence[str], variables: Mapping[str, str], platform: Platform
-) -> Registered:
-    """Run `pyflyte run --remote` against an admin that compiles and records."""
+def run_remotely(folder: Path, command: Sequence[str], platform: Platform) -> Registered:
+    """Run `pyflyte run --remote` in this process against an admin that compiles and records."""
     (folder / "registered").mkdir()
     with recording_admin(folder / "registered", platform) as registered:
         config = folder / "flyte.yaml"
         config.write_text(f"admin:\n  endpoint: {registered.endpoint}\n  insecure: true\n")
         options = ["--remote", "--project", PROJECT, "--domain", DOMAIN]
         options += ["--image", "registry.example/cpu:1"]
-        _pyflyte(["--config", config, "run", *options, *command], folder, variables)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HOME", str(folder))
+            patch.chdir(folder)
+            done = CliRunner().invoke(main, ["--config", str(config), "run", *options, *command])
+    assert done.exit_code == 0, done.output[-3000:]
     return registered
 
 

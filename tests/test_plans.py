@@ -56,7 +56,7 @@ large = plan("large", probe, {"settings": presets.RING_LITE, "store": "s3://buck
 def started_remotely(folder, plan, *options):
     path = str(ROOT / "workflows" / "launch_plans.py")
     command = [path, plan, *options]
-    (request,) = run_remotely(folder, command, {}, Platform()).started
+    (request,) = run_remotely(folder, command, Platform()).started
     return request.inputs.literals
 
 

@@ -90,7 +90,7 @@ def signal_after(delay_s: float, number: int, choose: Callable[[], set[int]]) ->
     threading.Timer(delay_s, send).start()
 
 
-@pytest.mark.parametrize("mode", ["asserts", "stdio"])
+@pytest.mark.parametrize("mode", ["asserts", pytest.param("stdio", marks=pytest.mark.slow)])
 def test_a_right_program_on_a_loaded_machine_is_right(sandbox, burners: None, mode: str) -> None:
     one = sandbox(cpu_s=1, run_cpu_s=1, idle_s=0.3, total_s=1.5)
     started = time.monotonic()
@@ -157,17 +157,20 @@ RAISES_LATE = (
 
 
 @pytest.mark.parametrize("interval_s", INTERVALS_S)
-@pytest.mark.parametrize("mode", ["asserts", "function", "stdio"])
 @pytest.mark.parametrize(
-    ("source", "seconds", "outcome"),
+    ("mode", "source", "seconds", "outcome"),
     [
-        (COMPUTES, [0.1], (1.0, "correct")),
-        (COMPUTES, [0.6], (0.0, "timeout")),
-        (COMPUTES, [0.1, 0.6], (1 / 2, "timeout")),
-        (COMPUTES, [0.1, 0.6, 0.01], (1 / 3, "timeout")),
-        (COMPUTES, [0.15] * 9, (2 / 9, "timeout")),
-        (FAILS_LATE, [0.1, 0.6], (1 / 2, "timeout")),
-        (RAISES_LATE, [0.1], (0.0, "timeout")),
+        ("asserts", COMPUTES, [0.1], (1.0, "correct")),
+        ("function", COMPUTES, [0.6], (0.0, "timeout")),
+        ("asserts", COMPUTES, [0.1, 0.6], (1 / 2, "timeout")),
+        ("function", COMPUTES, [0.1, 0.6], (1 / 2, "timeout")),
+        ("stdio", COMPUTES, [0.1, 0.6, 0.01], (1 / 3, "timeout")),
+        ("function", COMPUTES, [0.15] * 9, (2 / 9, "timeout")),
+        ("stdio", COMPUTES, [0.15] * 9, (2 / 9, "timeout")),
+        ("asserts", FAILS_LATE, [0.1, 0.6], (1 / 2, "timeout")),
+        ("stdio", FAILS_LATE, [0.1, 0.6], (1 / 2, "timeout")),
+        ("asserts", RAISES_LATE, [0.1], (0.0, "timeout")),
+        ("function", RAISES_LATE, [0.1], (0.0, "timeout")),
     ],
 )
 def test_a_verdict_does_not_depend_on_when_the_program_is_sampled(
