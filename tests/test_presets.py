@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
+from flytekit.clis.sdk_in_container.pyflyte import main
 
 from data_schemas import presets
 from data_schemas.rows import Domain
@@ -155,11 +157,30 @@ def test_a_run_takes_a_file_with_a_parent_and_says_what_differs_from_it(tmp_path
             json.dumps({"rl_one": {"loss": {"kind": "absent.py:x"}}}),
             "--settings: rl_one.loss.kind: absent.py is in neither",
         ),
+    ],
+)
+def test_settings_that_cannot_be_read_are_refused_in_one_line(
+    tmp_path, monkeypatch, given, message
+):
+    (tmp_path / "shown.py").write_text(SHOW)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    done = CliRunner().invoke(main, ["run", "shown.py", "shown", "--settings", given])
+
+    assert 2 == done.exit_code
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith(f"SettingsError: {message}")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
         ("absent.yaml", "--settings: there is no file absent.yaml"),
         ("broken.yaml", "--settings: broken.yaml is not YAML"),
     ],
 )
-def test_settings_that_cannot_be_read_are_refused_in_one_line(tmp_path, given, message):
+def test_a_settings_file_that_cannot_be_read_is_refused_in_one_line(tmp_path, given, message):
     (tmp_path / "broken.yaml").write_text("[1, 2")
 
     done = run(tmp_path, given)
