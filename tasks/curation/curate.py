@@ -56,7 +56,7 @@ from tasks.curation.shards.selection import select
 from tasks.curation.shards.steps import Refused
 from tasks.curation.split import separate_benchmarks
 from tasks.errors import DataError
-from tasks.formats import decisions as annotated
+from tasks.formats import decisions as decision_tables
 from tasks.formats import solve_rates
 from tasks.formats.benchmark_file import write_suites
 from tasks.formats.decisions import LIST_FILE
@@ -126,7 +126,7 @@ def curate(
     files = check_raw_files(raw)
     listed = [file for file in files if file.adapter not in LISTS]
     gone = withdrawn_rows(raw, files, held_out_from, out)
-    lists = (annotated.ADAPTER, solve_rates.ADAPTER, solve_rates.BANDS)
+    lists = (decision_tables.ADAPTER, solve_rates.ADAPTER, solve_rates.BANDS)
     of_people, of_models, asked = (_files_of(name, raw, files) for name in lists)
     rates, bands = solve_rates.read_rates(of_models), solve_rates.read_bands(asked)
     rules = Rules(settings, base_model, out / LIST_FILE if gone else None, of_people)
@@ -218,7 +218,7 @@ def _carried_out(shards: Shards, paths: tuple[Path, ...], out: Path) -> dict[str
     """
     if not paths:
         return {}
-    decisions = annotated.read_decisions(paths)
+    decisions = decision_tables.read_decisions(paths)
     matched: dict[str, str] = {}
     for shard in range(len(shards)):
         matched |= counts_of(shards.folder(shard)).decided

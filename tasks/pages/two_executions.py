@@ -29,7 +29,7 @@ from tasks.pages.sections import SuiteTable, suite_table
 from tasks.pages.template import MACROS
 from tasks.platform.page_style import STYLE
 from tasks.provenance.lineage.origins import object_uri
-from tasks.provenance.lineage.signatures import pages as signatures
+from tasks.provenance.lineage.signatures import pages
 from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.lineage.statements import chain, load_executions
 from tasks.store.interface import store_at
@@ -181,7 +181,7 @@ def write_page(store: StoreRef, before: Side, after: Side) -> str:
     reports = {f"report of {side.execution}": f"{side.execution}.html" for side in sides}
     kept = {text: name for text, name in reports.items() if _is_there(store, name)}
     name = f"reports/{after.execution}-against-{before.execution}.html"
-    place = signatures.write_page(store.uri, name, with_navigation(page, TO_INDEX | kept))
+    place = pages.write_page(store.uri, name, with_navigation(page, TO_INDEX | kept))
     write_index(store.uri)
     return place
 

@@ -35,7 +35,7 @@ from tasks.evaluation.agreement import (
     select_disputed,
     to_csv,
 )
-from tasks.evaluation.formats import export as exporting
+from tasks.evaluation.formats import export as export_formats
 from tasks.evaluation.formats import score_logs
 from tasks.evaluation.runner import open_journal
 from tasks.formats.benchmark_file import read_suites
@@ -259,7 +259,7 @@ def export(
     model solved each problem, for curation.
     """
     code = code_digest("export")
-    with stage("export", exporting.Formats(), store, execution, code) as record:
+    with stage("export", export_formats.Formats(), store, execution, code) as record:
         rows = record.read("curated", curated)
         problems, suites = read_table(rows / HELD_OUT, Problem), read_suites(rows)
         by_id = {problem.id: problem for problem in problems}
@@ -268,7 +268,7 @@ def export(
             samples = {}
             for folder in folders:
                 name = read_evaluation(folder).model.replace("/", "-")
-                exporting.export(folder, by_id, suites, execution.started, out / name)
+                export_formats.export(folder, by_id, suites, execution.started, out / name)
                 samples[name] = read_table(folder / SAMPLES_FILE, SampleResult)
             doubts = find(by_id, samples, _decided(rows))
             write_annotations(out / ANNOTATIONS, doubts)

@@ -8,7 +8,7 @@ from tasks.platform.shell import shell
 from tasks.provenance.lineage import finished
 from tasks.provenance.lineage.stage import stage
 from tasks.store import results
-from tasks.training import merge as checkpoint
+from tasks.training.merge import merge as merge_checkpoints
 
 
 @shell("merge")
@@ -44,7 +44,7 @@ def merge(
                 record.facts({"skipped": "a parent is the base: the other one is passed on"})
                 return tuned[0]
             with record.output("model") as out:
-                facts = checkpoint.merge(settings, base_folder, parents, out)
+                facts = merge_checkpoints(settings, base_folder, parents, out)
             record.facts(facts)
             deck_of_facts("merge", facts)
             merged = record.ref("model", CheckpointRef)

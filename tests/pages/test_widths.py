@@ -9,7 +9,7 @@ import pytest
 
 from data_schemas.settings import EvaluationSettings
 from tasks.evaluation.runner import summarise
-from tasks.pages import answers as page
+from tasks.pages import answers
 from tasks.pages.executions import write_index
 from tasks.platform.page_style import STYLE
 from tasks.store.interface import store_at
@@ -48,7 +48,7 @@ def test_the_page_of_answers_has_no_cut_column(tmp_path: Path, make_problem, mak
         (summarise(settings, name, "c" * 64, rows), rows)
         for name, rows in ((name, make_samples("a", [0.0, 1.0])) for name in names)
     ]
-    html = page.render("Evaluation", evaluated, {"a": make_problem("a")}, {}, settings)
+    html = answers.render("Evaluation", evaluated, {"a": make_problem("a")}, {}, settings)
     (tmp_path / "answers.html").write_bytes(html)
 
     assert "" == cut_off(tmp_path / "answers.html")

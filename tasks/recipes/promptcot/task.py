@@ -23,7 +23,6 @@ from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import StageRecord, stage
 from tasks.recipes.promptcot import formulas, labels, likelihood, rationales, report, seeds, writing
-from tasks.recipes.promptcot import report as text
 from tasks.recipes.promptcot.formulas import (
     FRESH,
     LABELLED,
@@ -406,7 +405,7 @@ def tabulate_synthesis(
             for place, ref in enumerate(cells)
         ]
         table = report.report_of(found, settings.seed)
-        sheet = text.sheet(table)
+        sheet = report.sheet(table)
         with record.output("report") as out:
             write_bytes(out / REPORT_FILE, canonical_json(table))
             write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())

@@ -19,7 +19,7 @@ from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import read_judge
 from tasks.provenance.lineage.stage import stage
 from tasks.recipes.rusca import lift, variants
-from tasks.recipes.rusca import report as text
+from tasks.recipes.rusca import report as scaffold_report
 from tasks.recipes.rusca.report import read_cell, read_scores, report_of
 from tasks.recipes.rusca.settings import ScaffoldSettings
 from tasks.store.files import canonical_json, write_bytes
@@ -152,7 +152,7 @@ def tabulate_scaffold(
         gate = (record.read("lift", lift_of_start) / LIFT_FILE).read_bytes()
         found = lift.Lift.model_validate_json(gate)
         report = report_of(settings, cells, start, found, max_tokens)
-        sheet = text.sheet(report)
+        sheet = scaffold_report.sheet(report)
         with record.output("report") as out:
             write_bytes(out / REPORT_FILE, canonical_json(report))
             write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())

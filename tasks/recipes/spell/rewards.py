@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
 from data_schemas.rows import Verdict, abstain, scored
-from tasks.recipes.spell import formulas as spell
+from tasks.recipes.spell import formulas
 from tasks.recipes.spell.offers import OfferList, Question, Task, answer
 from tasks.recipes.spell.roles import (
     Asked,
@@ -47,7 +47,7 @@ class Chain:
     def ungrounded(self) -> bool:
         """True if the question was answered without documents."""
         items = self.guess.group.rollouts if self.guess else ()
-        return sum(map(self.rule, items)) / max(1, len(items)) >= spell.GUESSED
+        return sum(map(self.rule, items)) / max(1, len(items)) >= formulas.GUESSED
 
     @property
     def mean(self) -> float | None:
@@ -72,12 +72,12 @@ class Chain:
         items = self.answers.group.rollouts if self.answers else ()
         for one in items:
             if read_answer(one.text) == given and (found := self.votes.get(one.rollout.sample)):
-                return spell.majority(votes_of(found))
+                return formulas.majority(votes_of(found))
         return False
 
     def reward(self, item: ScoredRollout) -> float:
         """Reward an answer."""
-        return spell.responder_reward(rule=self.rule(item), accepted=self.accepted(item))
+        return formulas.responder_reward(rule=self.rule(item), accepted=self.accepted(item))
 
 
 def chains_of(groups: Sequence[CollectedGroup]) -> list[Chain]:
@@ -127,7 +127,7 @@ Groups = dict[str, CollectedGroup]
 def reward(chains: Sequence[Chain], *, train_questioner: bool) -> Groups:
     """Return every group of the chains with its rewards and its outcome."""
     answers = _answers(chains)
-    quota = spell.verifier_quota(sum(map(_is_trained, answers.values())))
+    quota = formulas.verifier_quota(sum(map(_is_trained, answers.values())))
     guesses = [chain.guess for chain in chains if chain.guess]
     idle = {_key(entry): replace(entry, outcome=GroupOutcome.SURPLUS) for entry in guesses}
     return idle | answers | _votes(chains, quota) | _questions(chains, answers, train_questioner)
@@ -139,15 +139,15 @@ def question_verdict(chain: Chain) -> tuple[Verdict, float]:
     if item.verdict.abstained:
         return item.verdict, 0.0
     if chain.asked is None:
-        return scored(0.0, "bad_format"), spell.BAD_FORMAT
+        return scored(0.0, "bad_format"), formulas.BAD_FORMAT
     if not chain.asked.usable:
         return abstain("unusable_question", chain.asked.answer[:80]), 0.0
     if chain.ungrounded:
-        return scored(0.0, "ungrounded", chain.asked.question), spell.UNGROUNDED
+        return scored(0.0, "ungrounded", chain.asked.question), formulas.UNGROUNDED
     if chain.mean is None:
         return abstain("not_answered", chain.asked.question), 0.0
     reason = {0.0: "unsolved", 1.0: "always_solved"}.get(chain.mean, "solvable")
-    return scored(spell.question_reward(chain.mean), reason, chain.asked.question), 0.0
+    return scored(formulas.question_reward(chain.mean), reason, chain.asked.question), 0.0
 
 
 def remember(chains: Sequence[Chain], memory: Memory) -> Memory:
@@ -155,7 +155,7 @@ def remember(chains: Sequence[Chain], memory: Memory) -> Memory:
     found = {root: remembered(memory, root) for root in memory}
     for chain in chains:
         turn, mean = chain.question.turn, chain.mean
-        solvable = mean is not None and spell.is_remembered(mean) and not chain.ungrounded
+        solvable = mean is not None and formulas.is_remembered(mean) and not chain.ungrounded
         if solvable and chain.asked and turn:
             one = Remembered(
                 documents=new_documents(turn.problem.messages),
@@ -205,7 +205,7 @@ def _votes(chains: Sequence[Chain], quota: int) -> Groups:
             if entry is None:
                 continue
             votes = votes_of(entry)
-            paid = zip(entry.group.rollouts, spell.vote_rewards(votes), strict=True)
+            paid = zip(entry.group.rollouts, formulas.vote_rewards(votes), strict=True)
             verdicts = [
                 one.verdict
                 if one.verdict.abstained
@@ -213,9 +213,9 @@ def _votes(chains: Sequence[Chain], quota: int) -> Groups:
                 for one, score in paid
             ]
             found[_key(entry)] = _settled(entry, verdicts, trains=False)
-            if spell.trains_verifier(votes, chain.rule(item)) and not chain.ungrounded:
+            if formulas.trains_verifier(votes, chain.rule(item)) and not chain.ungrounded:
                 eligible.append((_key(entry), chain.task))
-    for place in spell.balanced([task for _, task in eligible], quota):
+    for place in formulas.balanced([task for _, task in eligible], quota):
         key = eligible[place][0]
         found[key] = replace(found[key], outcome=GroupOutcome.NON_ZERO_VARIANCE)
     return found
@@ -232,8 +232,8 @@ def _questions(chains: Sequence[Chain], answers: Groups, train: bool) -> Groups:
         (entry := chains[place].answers) is not None and _is_trained(answers[_key(entry)])
         for place in known
     ]
-    chosen = spell.choose_questions(rewards, tasks, contrast) if train else []
-    advantages = spell.task_advantages(
+    chosen = formulas.choose_questions(rewards, tasks, contrast) if train else []
+    advantages = formulas.task_advantages(
         [rewards[place] for place in chosen], [tasks[place] for place in chosen]
     )
     given = {known[place]: one for place, one in zip(chosen, advantages, strict=True)}

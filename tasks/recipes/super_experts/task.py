@@ -11,7 +11,7 @@ from tasks.platform.deck import deck_of_facts
 from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import stage
-from tasks.recipes.super_experts import expert_profile as super_experts
+from tasks.recipes.super_experts import expert_profile
 from tasks.recipes.super_experts.formulas import INPUTS_FILE, PROFILE_FILE
 from tasks.store.files import canonical_json, write_bytes
 
@@ -42,7 +42,7 @@ def check_text(text: str, model: str) -> str:
         text: file, or ''.
         model: to profile.
     """
-    next(super_experts.texts(text), "")
+    next(expert_profile.texts(text), "")
     return model
 
 
@@ -68,12 +68,12 @@ def profile_experts(
         folder = record.read("model", model)
         if text:
             record.source("text", Path(text))
-        found = super_experts.profile(folder, super_experts.texts(text))
+        found = expert_profile.profile(folder, expert_profile.texts(text))
         with record.output("report") as out:
             write_bytes(out / PROFILE_FILE, canonical_json(found))
-            protected = super_experts.protect(settings, found).model_dump(mode="json")
+            protected = expert_profile.protect(settings, found).model_dump(mode="json")
             write_bytes(out / INPUTS_FILE, canonical_json({"settings": protected}))
-        facts = super_experts.facts(found)
+        facts = expert_profile.facts(found)
         record.facts(facts)
         deck_of_facts("profile_experts", facts)
         return record.ref("report", ReportRef)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.capacity.plan import Plan, override_work, plan_of_preset
-from tasks.capacity.simulation import search as layouts
+from tasks.capacity.simulation import search
 from tasks.capacity.simulation.page import (
     Row,
     compare,
@@ -56,9 +56,9 @@ def test_half_of_a_node_is_dedicated():
 
 def test_the_search_finds_nothing_slower_than_the_preset_and_all_of_it_fits(monkeypatch):
     for name, sizes in (("TENSOR", (4,)), ("PIPELINE", (1,)), ("EXPERT", (8,))):
-        monkeypatch.setattr(layouts, name, sizes)
+        monkeypatch.setattr(search, name, sizes)
     plan = small()
-    found = layouts.search(plan, assumed(256), Efficiency(), 64.0)
+    found = search.search(plan, assumed(256), Efficiency(), 64.0)
 
     assert found[0].tokens_s >= rows(plan)["shared queue"].tokens_s
     assert {""} == {reason_against(row.variant.plan) for row in found}
@@ -68,7 +68,7 @@ def test_the_search_finds_nothing_slower_than_the_preset_and_all_of_it_fits(monk
 
 def test_slower_trainers_are_searched_only_if_they_leave_engines_more_memory():
     plan = plan_of_preset("full_scale")
-    found = list(layouts._best_trainers(plan, Efficiency(), 8192.0))
+    found = list(search._best_trainers(plan, Efficiency(), 8192.0))
     claims = [one.layout.rollout_memory for one in found]
     seconds = [sum(trainer_rates(one, Efficiency(), 9216.0)) for one in found]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.curation.meaning import repeats as module
+from tasks.curation.meaning import repeats as repeats_module
 from tasks.curation.meaning.protocol import unit
 from tasks.curation.meaning.repeats import (
     MOST_PAIRS,
@@ -54,11 +54,11 @@ def test_a_row_is_left_out_for_the_first_kept_row_that_it_is_near_to():
 @given(degrees=st.lists(st.integers(0, 90), max_size=12))
 def test_blocks_of_any_size_find_what_the_definition_says(block, degrees):
     limit = float(np.cos(np.radians(10.5)))
-    before, module.ROWS = module.ROWS, block
+    before, repeats_module.ROWS = repeats_module.ROWS, block
     try:
         assert plainly(degrees, limit) == found(degrees, limit)
     finally:
-        module.ROWS = before
+        repeats_module.ROWS = before
 
 
 def test_of_two_limits_the_higher_one_holds():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.recipes.promptcot import formulas as promptcot
+from tasks.recipes.promptcot import formulas
 from tasks.recipes.promptcot.formulas import (
     Majority,
     choose_rationale,
@@ -31,7 +31,7 @@ shares = st.lists(st.floats(0.01, 1.0), min_size=3, max_size=3).map(
 def bound(q, prior, likelihood):
     used = q > 0.0
     q, prior, likelihood = q[used], prior[used], likelihood[used]
-    return promptcot.bound(q, np.log(q), np.log(prior), np.log(likelihood))
+    return formulas.bound(q, np.log(q), np.log(prior), np.log(likelihood))
 
 
 def posterior(prior, likelihood):
@@ -87,7 +87,7 @@ def test_no_q_has_a_larger_value_of_the_bound_in_print_than_its_maximiser(q):
 def sampled_bounds(q, drawn):
     share = np.full(len(drawn), 1 / len(drawn))
     logs = (np.log(q[drawn]), np.log(PRIOR[drawn]), np.log(LIKELIHOOD[drawn]))
-    return promptcot.bound(share, *logs), tighter_bound(*logs, samples=len(drawn))
+    return formulas.bound(share, *logs), tighter_bound(*logs, samples=len(drawn))
 
 
 def test_both_bounds_are_exact_for_any_samples_of_the_posterior():

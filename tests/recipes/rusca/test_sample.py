@@ -5,7 +5,7 @@ import pytest
 from data_schemas.rows import MERGED
 from tasks.curation.adapters.table import read_file
 from tasks.gym.table import VERIFIERS
-from tasks.recipes.rusca import sample as sample_house
+from tasks.recipes.rusca import sample
 from tasks.recipes.rusca.prompts import criteria_of
 
 SOURCE = "tasks.recipes.rusca.sample:SAMPLE"
@@ -14,7 +14,7 @@ SOURCE = "tasks.recipes.rusca.sample:SAMPLE"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("house")
-    sample_house.generate(0, folder)
+    sample.generate(0, folder)
     return folder
 
 
@@ -23,14 +23,14 @@ def records(folder, name):
 
 
 def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
-    sample_house.generate(0, tmp_path)
+    sample.generate(0, tmp_path)
 
-    for name in (sample_house.PROBLEMS, sample_house.DEMONSTRATIONS):
+    for name in (sample.PROBLEMS, sample.DEMONSTRATIONS):
         assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
 def test_no_problem_says_a_word_of_its_rules_and_each_has_three(folder):
-    found = records(folder, sample_house.PROBLEMS)
+    found = records(folder, sample.PROBLEMS)
 
     assert len(found) == len({one.prompt_text for one in found})
     for one in found:
@@ -40,16 +40,16 @@ def test_no_problem_says_a_word_of_its_rules_and_each_has_three(folder):
 
 
 def test_demonstrations_are_no_problems_and_share_no_prompt_with_them(folder):
-    asked = {one.prompt_text for one in records(folder, sample_house.PROBLEMS)}
-    shown = records(folder, sample_house.DEMONSTRATIONS)
+    asked = {one.prompt_text for one in records(folder, sample.PROBLEMS)}
+    shown = records(folder, sample.DEMONSTRATIONS)
 
-    assert sample_house.DEMONSTRATIONS_PER_PARENT * len(MERGED) == len(shown)
+    assert sample.DEMONSTRATIONS_PER_PARENT * len(MERGED) == len(shown)
     assert set(MERGED) == {one.parent for one in shown}
     assert not asked & {one.prompt_text for one in shown}
 
 
 def test_no_ad_has_the_style_of_every_category(folder):
-    found = records(folder, sample_house.PROBLEMS)
+    found = records(folder, sample.PROBLEMS)
     ads = [
         '"new light soft strong cheap fresh. thank you."',
         "A new kite. Thank you.",

@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.errors import SettingsError
-from tasks.recipes.rusca import presets as house_presets
+from tasks.recipes.rusca import presets
 from tasks.recipes.rusca.settings import Curve, Form, Ratio, ScaffoldSettings
 from tasks.recipes.rusca.variants import MORE, VARIANTS, phase_of, scaffold_for, select_variants
 
@@ -31,6 +31,6 @@ def test_variants_are_selected_by_name_with_the_published_one_first():
 
 
 def test_all_variants_of_a_seed_have_the_same_phase():
-    phase = phase_of(house_presets.HOUSE_STYLE, 2)
+    phase = phase_of(presets.HOUSE_STYLE, 2)
 
-    assert house_presets.HOUSE_STYLE.rl_one.model_copy(update={"seed": 2}) == phase
+    assert presets.HOUSE_STYLE.rl_one.model_copy(update={"seed": 2}) == phase

@@ -1,7 +1,7 @@
 import pytest
 
 from data_schemas.rows import Domain, Problem
-from tasks.recipes.spell import roles as agents
+from tasks.recipes.spell import roles
 from tasks.recipes.spell.offers import Task
 from tasks.recipes.spell.roles import Asked
 from tasks.recipes.spell.settings import Remembered
@@ -24,7 +24,7 @@ def sealed(messages):
         domain=Domain.GENERAL,
         language="en",
         messages=messages,
-        verifier=agents.NAME,
+        verifier=roles.NAME,
         answer="{}",
         source="s",
         source_row="0",
@@ -52,9 +52,9 @@ def sealed(messages):
     ],
 )
 def test_a_question_is_json_in_the_form_of_its_task(task, response, fits):
-    problem = sealed(agents.questioner_input(task, (), LINES))
+    problem = sealed(roles.questioner_input(task, (), LINES))
 
-    assert fits is agents.verify(problem, response).solved
+    assert fits is roles.verify(problem, response).solved
 
 
 @pytest.mark.parametrize(
@@ -68,10 +68,10 @@ def test_a_question_is_json_in_the_form_of_its_task(task, response, fits):
     ],
 )
 def test_a_vote_is_the_last_line_of_two(response, vote):
-    problem = sealed(agents.verifier_input("Nara", "12", "It is 12"))
+    problem = sealed(roles.verifier_input("Nara", "12", "It is 12"))
 
-    assert vote is agents.read_vote(response)
-    assert (vote is not None) is agents.verify(problem, response).solved
+    assert vote is roles.read_vote(response)
+    assert (vote is not None) is roles.verify(problem, response).solved
 
 
 @pytest.mark.parametrize(
@@ -88,14 +88,14 @@ def test_a_vote_is_the_last_line_of_two(response, vote):
     ],
 )
 def test_an_answer_covers_the_reference_word_by_word(reference, given, covered):
-    assert covered is agents.covers(reference, given)
+    assert covered is roles.covers(reference, given)
 
 
 def test_an_answer_is_one_line_and_short():
-    assert "It is 12" == agents.read_answer("<think>x</think>It is\n12")
-    assert agents.read_answer("<think>12") is None
-    assert agents.read_answer("12 " * 21) is None
-    assert agents.verify(sealed(agents.responder_input((), "Nara")), "12").solved
+    assert "It is 12" == roles.read_answer("<think>x</think>It is\n12")
+    assert roles.read_answer("<think>12") is None
+    assert roles.read_answer("12 " * 21) is None
+    assert roles.verify(sealed(roles.responder_input((), "Nara")), "12").solved
 
 
 def test_an_answer_of_zero_is_passed_over_as_in_the_published_code():
@@ -106,13 +106,13 @@ def test_an_answer_of_zero_is_passed_over_as_in_the_published_code():
 def test_the_questioner_is_shown_its_memory_and_then_the_new_documents():
     old = Remembered(documents=LINES[:1], question="Nara", answer="12")
 
-    messages = agents.questioner_input(Task.FREE, [old], LINES[1:])
+    messages = roles.questioner_input(Task.FREE, [old], LINES[1:])
 
     assert f"{LINES[0]}\nQ: Nara = 12\nNew:\n{LINES[1]}" == messages[-1].content
-    assert LINES[1:] == agents.new_documents(messages)
-    assert Task.FREE is agents.task_of(messages)
+    assert LINES[1:] == roles.new_documents(messages)
+    assert Task.FREE is roles.task_of(messages)
 
 
 def test_the_documents_of_the_responder_are_all_but_its_question():
-    assert LINES == agents.documents_of(agents.responder_input(LINES, "Nara"))
-    assert () == agents.documents_of(agents.responder_input((), "Nara"))
+    assert LINES == roles.documents_of(roles.responder_input(LINES, "Nara"))
+    assert () == roles.documents_of(roles.responder_input((), "Nara"))

@@ -5,7 +5,7 @@ import pytest
 from data_schemas.rows import Demonstration, Domain, Problem
 from tasks.curation.adapters.table import read_file
 from tasks.gym.table import VERIFIERS
-from tasks.recipes.spell import sample as self_play
+from tasks.recipes.spell import sample
 from tasks.recipes.spell.offers import OfferList, answer
 from tasks.recipes.spell.roles import (
     agent_of,
@@ -24,7 +24,7 @@ SOURCE = "tasks.recipes.spell.sample:SAMPLE"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("self_play")
-    self_play.generate(0, folder)
+    sample.generate(0, folder)
     return folder
 
 
@@ -35,12 +35,12 @@ def records(folder, name):
 
 @pytest.fixture(scope="module")
 def problems(folder):
-    return records(folder, self_play.PROBLEMS)
+    return records(folder, sample.PROBLEMS)
 
 
 @pytest.fixture(scope="module")
 def shown(folder):
-    return records(folder, self_play.DEMONSTRATIONS)
+    return records(folder, sample.DEMONSTRATIONS)
 
 
 def lines_of(one):
@@ -51,15 +51,15 @@ def lines_of(one):
 
 
 def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
-    self_play.generate(0, tmp_path)
+    sample.generate(0, tmp_path)
 
-    for name in (self_play.PROBLEMS, self_play.DEMONSTRATIONS):
+    for name in (sample.PROBLEMS, sample.DEMONSTRATIONS):
         assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
 def test_every_row_is_read_and_every_shown_response_has_its_form(problems, shown):
-    assert self_play.NUM_CLUSTERS + self_play.NUM_QUESTIONS == len(problems)
-    assert self_play.SHOWN == Counter(agent_of(one.messages) for one in shown)
+    assert sample.NUM_CLUSTERS + sample.NUM_QUESTIONS == len(problems)
+    assert sample.SHOWN == Counter(agent_of(one.messages) for one in shown)
     assert {Problem} == {type(one) for one in problems}
     assert {Demonstration} == {type(one) for one in shown}
 
@@ -95,7 +95,7 @@ def test_taught_questions_are_right_different_and_not_easier_than_the_memory(sho
         ]
         assert said.answer == found.answer
         assert said.question not in remembered
-        assert self_play.NEW_LISTS == len(new_documents(one.messages))
+        assert sample.NEW_LISTS == len(new_documents(one.messages))
     assert {0, 1, 2, 3} == {one.messages[-1].content.count("Q: ") for one in asked}
 
 

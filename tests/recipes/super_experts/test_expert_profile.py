@@ -14,8 +14,8 @@ from data_schemas.settings import MergeSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError, SettingsError
 from tasks.recipes.super_experts.expert_profile import calibration, facts, profile, protect, texts
-from tasks.training import merge as checkpoint
 from tasks.training.foundation.base import shipped_base
+from tasks.training.merge import merge as merge_checkpoints
 from workflows.recipes.super_experts import super_experts
 
 LAYER, EXPERT = 0, 5
@@ -92,7 +92,7 @@ def test_the_merge_keeps_a_planted_expert_bit_for_bit(planted, planted_model, tm
     merged = {}
     for name, merge in (("spared", protect(settings, planted).merge), ("plain", settings.merge)):
         (tmp_path / name).mkdir()
-        checkpoint.merge(merge, planted_model, (reasoning, commerce), tmp_path / name)
+        merge_checkpoints(merge, planted_model, (reasoning, commerce), tmp_path / name)
         merged[name] = load_file(tmp_path / name / "model.safetensors")
     parent = load_file(reasoning / "model.safetensors")
 

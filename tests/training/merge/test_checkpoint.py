@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from data_schemas.rows import Parent
 from data_schemas.settings import MergeMethod, MergeSettings
 from tasks.errors import DataError, SettingsError
-from tasks.training import merge as checkpoint
+from tasks.training import merge as merge_module
 from tasks.training.merge import merge
 from tests.engines.families import write_family
 
@@ -310,7 +310,7 @@ def test_the_parts_of_a_tensor_are_merged_as_the_whole(tmp_path, monkeypatch, me
     base, one, two = (write_model(tmp_path / str(i), m, shards=2) for i, m in enumerate(models))
     found = []
     for part in (1 << 20, 7):
-        monkeypatch.setattr(checkpoint, "PART", part)
+        monkeypatch.setattr(merge_module, "PART", part)
         out = tmp_path / f"out-{part}"
         out.mkdir()
         facts = merge(MergeSettings(method=method, density=0.5), base, (one, two), out)
