@@ -69,12 +69,12 @@ def new_inputs(gold: CodeTests, key: str) -> list[str]:
     draw = random.Random(key)
     known = list(_known(gold))
     texts = {_written(gold, one) for one in known}
-    found: dict[str, None] = {}
+    results: dict[str, None] = {}
     for _ in range(4 * MAX_TRIED if known else 0):
         text = _written(gold, _mutated(draw.choice(known), draw))
-        if text not in texts and len(text) <= MAX_CHARACTERS and len(found) < MAX_TRIED:
-            found[text] = None
-    return list(found)
+        if text not in texts and len(text) <= MAX_CHARACTERS and len(results) < MAX_TRIED:
+            results[text] = None
+    return list(results)
 
 
 def new_tests(
@@ -241,11 +241,11 @@ def run(gold: CodeTests, source: str) -> list[bool] | None:
 
 def outputs(gold: CodeTests, source: str, inputs: Sequence[str]) -> list[str | None]:
     """Return what a program prints for each input; None where it fails."""
-    found: list[str | None] = [None] * len(inputs)
+    results: list[str | None] = [None] * len(inputs)
 
     def keep(place: int, ended: Run) -> str:
         if ended.end == "done" and ended.code == 0:
-            found[place] = ended.output
+            results[place] = ended.output
         return ""
 
     sandbox = shared_sandbox()
@@ -254,7 +254,7 @@ def outputs(gold: CodeTests, source: str, inputs: Sequence[str]) -> list[str | N
         sandbox.execute(built, inputs, keep)
     except (JudgeError, EngineError):
         return [None] * len(inputs)
-    return found
+    return results
 
 
 # Remove the tests of a code problem that no known solution passes; add tests on which they agree.
@@ -304,12 +304,12 @@ def check_tests(
         return Checked(problem.answer)
     programs = list(dict.fromkeys(one.strip() for one in (gold.reference, *solutions)))
     passed = [_results(gold, program, run) for program in programs]
-    found = [one for one in passed if one is not None]
-    if len(found) < len(passed):
+    results = [one for one in passed if one is not None]
+    if len(results) < len(passed):
         return Checked(problem.answer, counts=Counter(problems_not_run=1))
     places = range(len(gold.tests or gold.cases))
-    flaky = {place for place in places if any(None is each[place] for each in found)}
-    failed = {place for place in places if not any(each[place] for each in found)} - flaky
+    flaky = {place for place in places if any(None is each[place] for each in results)}
+    failed = {place for place in places if not any(each[place] for each in results)} - flaky
     removed = flaky | failed
     counts = Counter(problems=1, flaky_tests=len(flaky), failed_tests=len(failed))
     left = [place for place in places if place not in removed]
@@ -323,7 +323,7 @@ def check_tests(
     answer = _with_tests(problem.answer, left, [])
     sound = [
         program
-        for program, each in zip(programs, found, strict=True)
+        for program, each in zip(programs, results, strict=True)
         if all(each[place] for place in left)
     ]
     if len(sound) < 2:
@@ -405,11 +405,11 @@ def _check_shard(shards: Shards, shard: int, rows: NDArray[np.int64], responses:
         return check_tests(problem, programs, run, outputs)
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        found = list(threads.map(check, range(len(items))))
+        results = list(threads.map(check, range(len(items))))
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for item, one in zip(items, found, strict=True):
+    for item, one in zip(items, results, strict=True):
         counts[item.record.source].update(+one.counts)
-    bad = [(int(row), one.fault) for row, one in zip(rows, found, strict=True) if one.fault]
+    bad = [(int(row), one.fault) for row, one in zip(rows, results, strict=True) if one.fault]
     left_out = [(row, Outcome.QUARANTINED, UNSOUND, fault) for row, fault in bad]
     folder = shards.folder(shard)
     write_arrow(folder / FOUND, refusals(shards.refuse(STAGE, left_out)))
@@ -417,7 +417,7 @@ def _check_shard(shards: Shards, shard: int, rows: NDArray[np.int64], responses:
     write_bytes(folder / COUNTS, json.dumps(counts).encode())
     places = rows - shards.starts[shard]
     shards.replace_answers(
-        shard, dict(zip(places.tolist(), (one.answer for one in found), strict=True))
+        shard, dict(zip(places.tolist(), (one.answer for one in results), strict=True))
     )
 
 
@@ -437,10 +437,10 @@ def _responses(shards: Shards, chosen: Mapping[int, NDArray[np.int64]]) -> Respo
     prompts = shards.keys[np.concatenate(list(chosen.values())), Key.PROMPT, 0]
     is_shown = ~shards.is_problem & shards.is_verified & shards.alive
     rows = np.flatnonzero(is_shown & np.isin(shards.keys[:, Key.PROMPT, 0], prompts))
-    found: dict[tuple[int, int], list[str]] = defaultdict(list)
+    results: dict[tuple[int, int], list[str]] = defaultdict(list)
     for row, item in zip(rows, shards.items(rows), strict=True):
-        found[tuple(shards.keys[row, Key.PROMPT].tolist())].append(item.response)
-    return found
+        results[tuple(shards.keys[row, Key.PROMPT].tolist())].append(item.response)
+    return results
 
 
 def _programs(problem: Problem, responses: Sequence[str]) -> Iterator[str]:

@@ -82,14 +82,14 @@ class Suites:
         self._read = masked if any_numbers else _as_is
         self._any_numbers = any_numbers
         self._names = [item.record.id for item in held_out]
-        found = Fingerprinter().of(held_out)
+        result = Fingerprinter().of(held_out)
         self._texts: dict[bytes, int] = {}
-        for place, keys in enumerate(found.keys):
+        for place, keys in enumerate(result.keys):
             for key in (Key.CONTENT, Key.WORDING):
                 self._texts.setdefault(keys[key].tobytes(), place)
         self._plain = [_plain_words(item) for item in held_out]
         self._sizes = [ngram * _unit(item.record.language) for item in held_out]
-        texts = [self._read(hashes[hashes & SIGN == 0]) for hashes in found.words]
+        texts = [self._read(hashes[hashes & SIGN == 0]) for hashes in result.words]
         hashes, ends = join(map(runs, texts, self._sizes))
         wordy = np.concatenate([[], *map(_is_wordy, texts, self._sizes)]).astype(np.bool_)
         self._places = np.flatnonzero(wordy) if any_numbers else np.arange(len(hashes))
@@ -114,7 +114,7 @@ class Suites:
     def hits(self, batch: Compared) -> Hits:
         """Return every run that an item of a batch shares with a suite."""
         items: list[NDArray[np.int64]] = []
-        found: list[NDArray[np.int64]] = []
+        results: list[NDArray[np.int64]] = []
         for is_spaceless, unit in ((False, 1), (True, CHARACTERS_PER_WORD)):
             chosen = np.flatnonzero(batch.is_spaceless == is_spaceless)
             flat, ends = join([batch.words[place] for place in chosen.tolist()])
@@ -129,9 +129,9 @@ class Suites:
             places[places == len(self._runs)] = 0
             same = self._runs[places] == hashes if len(hashes) else maybe[:0]
             items.append(mine[same])
-            found.append(places[same])
+            results.append(places[same])
         count = max(1, len(self._runs))
-        pairs = np.unique(np.concatenate(items) * count + np.concatenate(found))
+        pairs = np.unique(np.concatenate(items) * count + np.concatenate(results))
         return Hits(pairs // count, pairs % count)
 
     def phrases(self, common: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -145,9 +145,9 @@ class Suites:
         for order in (slice(None), slice(None, None, -1)):
             places, owners = self._places[order], self._owner_of[order]
             nearest = np.maximum.accumulate(np.where(is_common[order], np.arange(len(places)), -1))
-            found = (nearest >= 0) & (owners[nearest] == owners)
+            result = (nearest >= 0) & (owners[nearest] == owners)
             shared = sizes[order] - abs(places - places[nearest])
-            inside[order] += np.where(found, np.maximum(0, shared), 0)
+            inside[order] += np.where(result, np.maximum(0, shared), 0)
         is_new = np.zeros(len(self._runs), np.bool_)
         is_new[self._inverse[2 * inside <= sizes]] = True
         return np.flatnonzero(~is_new)
@@ -214,8 +214,8 @@ def decontaminate(
         any_numbers: see `Suites`.
     """
     suites = Suites(held_out, ngram, any_numbers=any_numbers)
-    found = Fingerprinter().of(training)
-    batch = Compared(found.keys, found.words, is_spaceless([i.record.language for i in training]))
+    result = Fingerprinter().of(training)
+    batch = Compared(result.keys, result.words, is_spaceless([i.record.language for i in training]))
     hits, common = suites.hits(batch), CommonRuns()
     common.add(batch, hits)
     phrases = suites.phrases(common.found())

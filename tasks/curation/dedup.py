@@ -116,8 +116,8 @@ class Refusal:
 def named(rows: Rows, refusals: Iterable[Refusal]) -> dict[int, str]:
     """Return the ids of all rows that refusals name."""
     others = {row for one in refusals for row in (one.twin, one.rival) if row >= 0}
-    found = np.array(sorted(others), np.int64)
-    return {row: key for row, (_, key, _) in zip(found.tolist(), rows.ranks(found), strict=True)}
+    result = np.array(sorted(others), np.int64)
+    return {row: key for row, (_, key, _) in zip(result.tolist(), rows.ranks(result), strict=True)}
 
 
 def deduplicate(items: Sequence[Item], threshold: float) -> Sieved:
@@ -128,8 +128,8 @@ def deduplicate(items: Sequence[Item], threshold: float) -> Sieved:
         threshold: smallest Jaccard similarity of near duplicates; 1 = exact duplicates only.
     """
     rows = _ItemRows(items)
-    found = find_duplicates(rows, np.ones(len(items), np.bool_), threshold)
-    refused = {one.row: one for one in found}
+    duplicates = find_duplicates(rows, np.ones(len(items), np.bool_), threshold)
+    refused = {one.row: one for one in duplicates}
     ids = named(rows, refused.values())
     kept = [item for row, item in enumerate(items) if row not in refused]
     return kept, [
@@ -236,8 +236,8 @@ def _shingles_of(rows: Rows, first: Positions) -> Callable[[int], Hashes]:
 
     @lru_cache(maxsize=_REMEMBERED)
     def read(row: int) -> Hashes:
-        found = ahead.pop(row, None)
-        return shingles(rows.words(np.array([row]))[0], NGRAM) if found is None else found
+        result = ahead.pop(row, None)
+        return shingles(rows.words(np.array([row]))[0], NGRAM) if result is None else result
 
     return read
 
@@ -259,8 +259,8 @@ def _sketch(rows: Rows, members: Positions, threshold: float) -> Hashes:
 def _ranked(rows: Rows, groups: Iterable[Positions]) -> Iterator[list[int]]:
     """Yield the rows of each group by their ranks."""
     for some in _batches(groups, _RANKED):
-        found = np.concatenate(some)
-        ranks = dict(zip(found.tolist(), rows.ranks(found), strict=True))
+        result = np.concatenate(some)
+        ranks = dict(zip(result.tolist(), rows.ranks(result), strict=True))
         for group in some:
             yield sorted(group.tolist(), key=ranks.__getitem__)
 

@@ -41,13 +41,13 @@ def measure(problems: Path, score: Score) -> Free:
     """
     chosen = [problem for problem in _chosen(problems) if is_scored(problem)]
     places = {f"{one.source}\n{one.verifier}": (one.source, one.verifier) for one in chosen}
-    found = echo_scores(
+    result = echo_scores(
         chosen,
         lambda asked, texts: [verdict.score for verdict in score(asked, texts)],
         lambda problem: f"{problem.source}\n{problem.verifier}",
     )
     free: Free = defaultdict(dict)
-    for one in found:
+    for one in result:
         source, verifier = places[one.suite]
         free[source][verifier] = one.model_copy(update={"suite": source})
     _tell(free)

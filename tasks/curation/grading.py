@@ -83,7 +83,9 @@ def grade(
     chosen = [problem for problem in chosen if problem.id not in mastered]
     rollouts = answer(settings, chosen, engine, tokenizer, "grading")
     graded = _measure(chosen, rollouts, tokenizer, score)
-    unfit = [found for problem in graded if (found := _check_bounds(settings, problem)) is not None]
+    unfit = [
+        bounds for problem in graded if (bounds := _check_bounds(settings, problem)) is not None
+    ]
     refused = [*screened, *unfit]
     lost = {refusal.key for refusal in refused}
     kept = [problem for problem in graded if problem.id not in lost]
@@ -216,10 +218,10 @@ def answer(
     for rollout in progress(stream, title, total):
         answers[rollout.problem_id].append(rollout)
     for problem in problems:
-        found = sorted(rollout.sample for rollout in answers[problem.id])
-        if found != list(range(settings.samples)):
+        results = sorted(rollout.sample for rollout in answers[problem.id])
+        if results != list(range(settings.samples)):
             raise EngineError(
-                f"{problem.id}: requested {settings.samples} samples, the engine returned {found}"
+                f"{problem.id}: requested {settings.samples} samples, the engine returned {results}"
             )
         answers[problem.id].sort(key=lambda rollout: rollout.sample)
     return answers

@@ -95,12 +95,12 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
             generator = _generator(source.adapter)
             assert generator is not None, f"{source.adapter} has no files outside"
             generator(seed, out / source.adapter)
-    found = [
+    results = [
         file
         for position, files in enumerate(outside)
         for file in (_list_generated(position, sources[position], out) if files is None else files)
     ]
-    found = [_keep(file, out) if file.adapter in LISTS else file for file in found]
+    results = [_keep(file, out) if file.adapter in LISTS else file for file in results]
     entries = [
         RawFile(
             adapter=file.adapter,
@@ -113,7 +113,7 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
             suite=file.suite,
             evaluation=True if sources[file.source].evaluation else None,
         )
-        for file in progress(found, "hashing raw files")
+        for file in progress(results, "hashing raw files")
     ]
     write_bytes(out / RAW_FILES, canonical_json(dump(entries)))
     return {
@@ -243,21 +243,21 @@ def _files_in(folder: Path, patterns: Sequence[str], field: str, adapter: str) -
     Raises:
         SettingsError: none does.
     """
-    found = sorted({file for pattern in patterns for file in folder.glob(pattern)})
-    if not found:
+    results = sorted({file for pattern in patterns for file in folder.glob(pattern)})
+    if not results:
         folders = sorted(one.name for one in folder.iterdir() if one.is_dir())
         inside = f" Files in its folders are not read: {', '.join(folders[:5])}." if folders else ""
         raise SettingsError(
             f"{field}: {folder} has no file that adapter {adapter!r} reads "
             f"({' or '.join(patterns)}).{inside} Correct the path."
         )
-    left = [one.name for one in sorted(folder.iterdir()) if one not in found and _is_table(one)]
+    left = [one.name for one in sorted(folder.iterdir()) if one not in results and _is_table(one)]
     if left:
         _LOG.warning(
             "%s: adapter %s does not read %d files of the folder: %s",
             *(field, adapter, len(left), ", ".join(left[:5])),
         )
-    return found
+    return results
 
 
 def _is_table(path: Path) -> bool:
@@ -338,14 +338,14 @@ def _check_bands(sources: Sequence[Source], outside: Sequence[list[_FoundFile] |
     Raises:
         SettingsError: one is not, or two files contradict each other.
     """
-    found = [file for files in outside for file in files or ()]
-    paths = {name: [one.path for one in found if one.adapter == name] for name in LISTS}
+    results = [file for files in outside for file in files or ()]
+    paths = {name: [one.path for one in results if one.adapter == name] for name in LISTS}
     models: dict[str, set[str]] = {
         source.adapter: set()
         for source, files in zip(sources, outside, strict=True)
         if files is None and not source.evaluation
     }
-    for file in found:
+    for file in results:
         if file.adapter not in LISTS and not sources[file.source].evaluation:
             facets = file.mapping.facets if file.mapping else {}
             models.setdefault(file.adapter, set()).update(

@@ -31,14 +31,14 @@ class Thinking:
 
     def report(self) -> dict[str, dict[str, dict[str, float]]]:
         """Return per source and domain: demonstrations, those with empty thinking, median words."""
-        found: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
+        results: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
         for (source, domain), words in sorted(self._words.items()):
-            found[source][domain] = {
+            results[source][domain] = {
                 "demonstrations": len(words),
                 "empty": words.count(0),
                 "median_words": statistics.median(words),
             }
-        return dict(found)
+        return dict(results)
 
 
 def check_thinking(

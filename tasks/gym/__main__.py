@@ -43,10 +43,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--port", default=8787, type=int, help="serve: default 8787; 0 for any")
     parser.add_argument("--settings", default="{}", help="RewardSettings as JSON: a judge, ...")
     parser.add_argument("--workers", default=0, type=int, help="default: all cores but one")
-    found = parser.parse_args(arguments)
-    if found.command == "score" and not (found.file and found.out):
+    args = parser.parse_args(arguments)
+    if args.command == "score" and not (args.file and args.out):
         parser.error("score needs a file and --out")
-    return found
+    return args
 
 
 def run(arguments: Sequence[str], console: Console) -> None:

@@ -345,13 +345,13 @@ def _regions(gold: Choice, answer: str) -> list[str]:
     text = _LETTER_ALONE.sub(r"\1 | ", _STYLE.sub("", plain(answer)).replace("c'est", "est"))
     options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
     names = set[str]().union(*options)
-    found = sorted((*_announced(text), *_announced_backwards(text, names)))[-MAX_MARKERS:]
+    result = sorted((*_announced(text), *_announced_backwards(text, names)))[-MAX_MARKERS:]
     regions = [clauses(_opening(text, names))]
-    for place, (start, end, option) in enumerate(found):
+    for place, (start, end, option) in enumerate(result):
         lead = clauses(_SENTENCE.split(text[max(0, start - WINDOW) : start])[-1])
         taken_back = EVERY_LANGUAGE.before.search(lead) or HEDGED_BEFORE.search(lead)
-        last = place + 1 == len(found)
-        following = text[end:] if last else _sentence(text, end, found[place + 1][0])
+        last = place + 1 == len(result)
+        following = text[end:] if last else _sentence(text, end, result[place + 1][0])
         region = clauses(" ".join((lead if taken_back else "", option, following)))
         if option or any(_pattern(name).search(_BORDER.sub(" ", region)) for name in names):
             regions.append(region)
@@ -413,18 +413,18 @@ def _sentence(text: str, start: int, end: int) -> str:
 
 def _mentions(aliases: Sequence[str], text: str, *, right: bool) -> list[_Span]:
     """Find an option. A single letter that is right counts only where a clause names it."""
-    found: list[_Span] = []
+    results: list[_Span] = []
     for alias in aliases:
         folded = fold(alias)
         if right and len(folded) == 1 and folded.isascii():
             names = (match.span("name") for match in _NAMING.finditer(text))
             named = (span for span in names if text[slice(*span)] == folded)
-            found += islice(named, MAX_MENTIONS + 1)
+            results += islice(named, MAX_MENTIONS + 1)
             continue
-        found += [
+        results += [
             match.span() for match in islice(_pattern(alias).finditer(text), MAX_MENTIONS + 1)
         ]
-    return found
+    return results
 
 
 def _is_letter(text: str, span: _Span) -> bool:

@@ -83,8 +83,8 @@ def _numbers(problem: Problem) -> list[str]:
 def _formula(problem: Problem) -> str:
     """Return the longest formula of the prompt, or its longest run of numbers and signs."""
     prompt = _prompt(problem)
-    found = [dollars or displayed for dollars, displayed in _FORMULA.findall(prompt)]
-    runs = found or re.findall(r"[-+*/^().\d ]{3,}", prompt) or ["0"]
+    results = [dollars or displayed for dollars, displayed in _FORMULA.findall(prompt)]
+    runs = results or re.findall(r"[-+*/^().\d ]{3,}", prompt) or ["0"]
     return max(runs, key=len).strip(" .?=\n")
 
 
@@ -172,8 +172,8 @@ ECHOES: dict[str, Text] = {
 
 def _tool(problem: Problem) -> str:
     text = "\n".join(message.content for message in problem.messages)
-    found = _NAME.search(text)
-    return found[1] if found else "f"
+    match = _NAME.search(text)
+    return match[1] if match else "f"
 
 
 def _constant(text: str) -> Text:
@@ -298,13 +298,13 @@ def _best(
         texts = {name: TEXTS[name] for name in OF_VERIFIER[PROGRAMS]}
     for verifier in sorted(verifiers_of(members)):
         texts |= texts_of(verifier)
-    found = score(
+    result = score(
         [one for _ in texts for one in members],
         [text(one) for text in texts.values() for one in members],
     )
     best: EchoScore | None = None
     for place, name in enumerate(texts):
-        own = found[place * len(members) : (place + 1) * len(members)]
+        own = result[place * len(members) : (place + 1) * len(members)]
         scores = [one for one in own if one is not None]
         mean = sum(scores) / max(1, len(scores))
         if scores and (best is None or mean > best.score):

@@ -170,11 +170,11 @@ def denied_before(text: str, language: str = "en") -> bool:
     if last.isascii() and not last.isalpha():
         return False  # no word stands before the answer
     words = _signed(f"{_COMMAND.sub(' ', text[-WINDOW:])} 0")[:-1]
-    found = denials(language).before.search(words)
-    if found is None:
+    match = denials(language).before.search(words)
+    if match is None:
         return False
-    clause = words[: found.start()].rpartition("|")[2]
-    return not (_EXCEPTION.match(found[0]) and _NONE.search(clause))
+    clause = words[: match.start()].rpartition("|")[2]
+    return not (_EXCEPTION.match(match[0]) and _NONE.search(clause))
 
 
 def denied_after(text: str, language: str = "en") -> bool:

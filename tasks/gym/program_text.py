@@ -90,7 +90,7 @@ def _blocks(text: str, reader: MarkdownIt, language: Language, depth: int = 0) -
         return []
     tokens: list[Token] = []
     reader.block.parse(text, reader, {}, tokens)
-    found: list[_Block] = []
+    results: list[_Block] = []
     for token in tokens:
         if token.type != "fence":
             continue
@@ -99,8 +99,8 @@ def _blocks(text: str, reader: MarkdownIt, language: Language, depth: int = 0) -
         inner = word in _MARKDOWN and depth < _MAX_DEPTH
         nested = _blocks(token.content, reader, language, depth + 1) if inner else []
         is_foreign = bool(word) and _LABELS.get(word) is not language
-        found += nested or [_Block(token.content, is_foreign)]
-    return found
+        results += nested or [_Block(token.content, is_foreign)]
+    return results
 
 
 def _indented(text: str) -> list[_Block]:
@@ -146,9 +146,9 @@ def _declares(code: str, name: str) -> bool:
 
 def _defined(tree: ast.Module) -> Iterator[str]:
     """Yield the names that a module binds at its top level."""
-    found: list[ast.AST] = [tree]
-    while found:
-        match found.pop():
+    results: list[ast.AST] = [tree]
+    while results:
+        match results.pop():
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield name
             case ast.ClassDef(name=name):
@@ -158,4 +158,4 @@ def _defined(tree: ast.Module) -> Iterator[str]:
             case ast.alias(name=name, asname=asname):
                 yield asname or name.partition(".")[0]
             case node:
-                found += ast.iter_child_nodes(node)
+                results += ast.iter_child_nodes(node)

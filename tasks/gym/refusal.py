@@ -44,8 +44,8 @@ class Refusal(Gold):
 
 def find_refusal(answer: str) -> str:
     """Return the phrase with which an answer refuses; '' if it does not begin with one."""
-    found = _REFUSAL.search(answer[:HEAD].replace("\u2019", "'"))
-    return found[0] if found else ""
+    match = _REFUSAL.search(answer[:HEAD].replace("\u2019", "'"))
+    return match[0] if match else ""
 
 
 def verify(problem: Problem, response: str) -> Verdict:

@@ -290,8 +290,8 @@ class _Worker:
     def _ended(self) -> int | None:
         """Return exit status or signal, None while it runs; not reaped, to keep its group id."""
         options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        found = os.waitid(os.P_PID, self._process.pid, options)
-        return None if found is None else found.si_status
+        result = os.waitid(os.P_PID, self._process.pid, options)
+        return None if result is None else result.si_status
 
 
 def main() -> None:

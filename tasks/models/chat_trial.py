@@ -48,10 +48,10 @@ def template_of(folder: Path) -> str:
     if own.exists():
         return own.read_text(encoding="utf-8")
     settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-    found = settings.get("chat_template") or ""
-    if isinstance(found, list):
-        found = {one["name"]: one["template"] for one in found}
-    return found.get("default", "") if isinstance(found, dict) else found
+    results = settings.get("chat_template") or ""
+    if isinstance(results, list):
+        results = {one["name"]: one["template"] for one in results}
+    return results.get("default", "") if isinstance(results, dict) else results
 
 
 def render(template: str, settings: dict[str, Any]) -> str:

@@ -72,11 +72,11 @@ def read_object(file: Path, advice: str, largest: int = CONFIG_BYTES) -> dict[st
             deeply, or has a key twice.
     """
     try:
-        found = file.stat()
-        if not stat.S_ISREG(found.st_mode):
+        result = file.stat()
+        if not stat.S_ISREG(result.st_mode):
             raise SettingsError(f"{file} is no regular file. {advice}")
-        if found.st_size > largest:
-            raise SettingsError(f"{file} has {found.st_size} bytes, more than {largest}. {advice}")
+        if result.st_size > largest:
+            raise SettingsError(f"{file} has {result.st_size} bytes, more than {largest}. {advice}")
         loaded = json.loads(file.read_bytes(), object_pairs_hook=_each_key_once)
     except SettingsError:
         raise
@@ -150,8 +150,8 @@ def _contradiction(given: Mapping[str, object]) -> str:
 
 
 def _object(config: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = config.get(name)
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    entry = config.get(name)
+    return cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
 
 
 def _is_positive(value: object) -> bool:
@@ -165,9 +165,9 @@ def _shown(value: object) -> str:
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    results = dict(pairs)
+    if len(results) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the key {twice!r} is given twice")
-    return found
+    return results

@@ -253,12 +253,12 @@ def _check_regular(path: Path) -> None:
     Raises:
         DataError: names it.
     """
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
+    result = path.stat()
+    if not stat.S_ISREG(result.st_mode):
         raise DataError(f"{path} is no regular file. Complete the download.")
-    if found.st_size > _SPARSE_BYTES and found.st_blocks * 512 < found.st_size // 100:
+    if result.st_size > _SPARSE_BYTES and result.st_blocks * 512 < result.st_size // 100:
         raise DataError(
-            f"{path} has {found.st_size} bytes, of which less than a hundredth was ever written. "
+            f"{path} has {result.st_size} bytes, of which less than a hundredth was ever written. "
             "Download it again."
         )
 

@@ -100,12 +100,12 @@ def write_index(store: str) -> str:
 
 def links_of(store: str, execution: str) -> dict[str, str]:
     """Return the pages of an execution, by what they are, as addresses below the store."""
-    found: dict[str, str] = {"report": ""}
+    results: dict[str, str] = {"report": ""}
     for folder in FOLDERS:
         for name in sorted(store_at(f"{store}/{folder}").list_files()):
             if name.startswith(execution) and name.endswith(".html"):
-                found[_text(folder, name, execution)] = f"{folder}/{name}"
-    return {text: place for text, place in found.items() if place}
+                results[_text(folder, name, execution)] = f"{folder}/{name}"
+    return {text: place for text, place in results.items() if place}
 
 
 def _lines(store: str) -> Iterator[Line]:

@@ -137,10 +137,10 @@ def read_side(store: StoreRef, execution: str) -> Side:
         names = {name.split("/")[0] for name in store_at(f"{store.uri}/executions").list_files()}
         hint = did_you_mean(execution, sorted(names)) or f"{store.uri}/{INDEX} lists them"
         raise SettingsError(f"{store.uri} has no execution {execution!r}; {hint}")
-    found = chain(store.uri, [record.statement for record in records])
+    result = chain(store.uri, [record.statement for record in records])
     # Of a model that was retrained there are several of a stage: the latest counts.
-    stages = {one.stage: one for one in found.values()}
-    stages |= {record.stage: found[record.statement] for record in records}
+    stages = {one.stage: one for one in result.values()}
+    stages |= {record.stage: result[record.statement] for record in records}
     compared, curated = stages.get(COMPARED), stages.get("curate")
     candidates = [one for one in compared.inputs if one.role == CANDIDATE] if compared else []
     return Side(
@@ -207,11 +207,11 @@ def _headline(before: Side, after: Side) -> str:
 
 def _settings(before: Side, after: Side) -> list[tuple[str, str, str, str]]:
     """List what differs: the stages, the setting, both values."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    results: dict[tuple[str, str, str], list[str]] = {}
     for stage in [*before.statements, *(after.statements.keys() - before.statements.keys())]:
         for change in _changes(stage, before, after):
-            found.setdefault(change, []).append(stage)
-    return [(", ".join(stages), *change) for change, stages in found.items()]
+            results.setdefault(change, []).append(stage)
+    return [(", ".join(stages), *change) for change, stages in results.items()]
 
 
 def _changes(stage: str, before: Side, after: Side) -> Iterator[tuple[str, str, str]]:
@@ -253,12 +253,12 @@ def _families(sides: Sequence[Side]) -> SuiteTable | None:
 def _tokens(before: Side, after: Side) -> Iterator[tuple[str, str, str, str]]:
     for stage in dict.fromkeys([*before.statements, *after.statements]):
         for fact, text in TOKENS.items():
-            found = [
+            results = [
                 side.statements[stage].facts.get(fact) if stage in side.statements else None
                 for side in (before, after)
             ]
-            if any(found):
-                cells = [wording.count(int(one)) if one is not None else NONE for one in found]
+            if any(results):
+                cells = [wording.count(int(one)) if one is not None else NONE for one in results]
                 yield stage, text, cells[0], cells[1]
 
 

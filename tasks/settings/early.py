@@ -315,8 +315,8 @@ def require_positions(settings: PipelineSettings) -> None:
 
 def positions_of(base: Path) -> int | None:
     """Return how many tokens a model was made for; None if its configuration does not say."""
-    found = read_config(base).get("max_position_embeddings")
-    return found if isinstance(found, int) else None
+    entry = read_config(base).get("max_position_embeddings")
+    return entry if isinstance(entry, int) else None
 
 
 def require_places(settings: PipelineSettings | RetrainSettings) -> None:

@@ -68,8 +68,8 @@ def code_contests(row: RawRow) -> list[Item]:
             outputs += [str(one) for one in tests.get("output") or []]
     if not inputs or len(inputs) != len(outputs):
         raise BadRow("no_gold", f"{len(inputs)} inputs with {len(outputs)} outputs")
-    found = row.fields.get("solutions")
-    given = found if isinstance(found, dict) else {}
+    entry = row.fields.get("solutions")
+    given = entry if isinstance(entry, dict) else {}
     pairs = zip(given.get("language") or [], given.get("solution") or [], strict=True)
     solutions = [str(text) for language, text in pairs if language == _PYTHON3]
     gold = _stdio(inputs, outputs)
@@ -187,14 +187,14 @@ def _tests(row: RawRow, name: str) -> list[dict[str, object]]:
     text = row.text(name)
     try:
         if text.startswith("["):
-            found = json.loads(text)
+            result = json.loads(text)
         else:
-            found = json.loads(_pickled_text(_unpacked(base64.b64decode(text, validate=True))))
+            result = json.loads(_pickled_text(_unpacked(base64.b64decode(text, validate=True))))
     except (ValueError, zlib.error, RecursionError) as bad:
         raise BadRow("bad_gold", f"{name!r} holds no tests: {bad}") from bad
-    if not isinstance(found, list) or not all(isinstance(test, dict) for test in found):
+    if not isinstance(result, list) or not all(isinstance(test, dict) for test in result):
         raise BadRow("bad_gold", f"{name!r} is not a list of tests")
-    return found
+    return result
 
 
 def _unpacked(packed: bytes) -> bytes:
@@ -208,15 +208,15 @@ def _unpacked(packed: bytes) -> bytes:
 
 def _pickled_text(pickled: bytes) -> str:
     """Return the one text of a pickle, which is read and not executed."""
-    found: list[str] = []
+    results: list[str] = []
     for opcode, value, _ in pickletools.genops(pickled):
         if opcode.name in _TEXT:
-            found.append(str(value))
+            results.append(str(value))
         elif opcode.name not in _AROUND_TEXT:
             raise ValueError(f"it is a pickle with {opcode.name}; only text is read")
-    if len(found) != 1:
-        raise ValueError(f"it is a pickle of {len(found)} texts")
-    return found[0]
+    if len(results) != 1:
+        raise ValueError(f"it is a pickle of {len(results)} texts")
+    return results[0]
 
 
 def _arguments(text: object) -> list[object]:

@@ -113,16 +113,16 @@ def _cell(mapping: ColumnMapping, row: RawRow, column: str) -> JsonValue:
 
 def _look_up(fields: Mapping[str, object], column: str) -> JsonValue:
     """Find a column by its name, or by a dotted path into objects and lists."""
-    found: object = fields
+    result: object = fields
     for part in [column] if column in fields else column.split("."):
-        if isinstance(found, list) and part.isdecimal() and int(part) < len(found):
-            found = cast("list[object]", found)[int(part)]
-        elif isinstance(found, Mapping) and part in found:
-            found = found[part]
+        if isinstance(result, list) and part.isdecimal() and int(part) < len(result):
+            result = cast("list[object]", result)[int(part)]
+        elif isinstance(result, Mapping) and part in result:
+            result = result[part]
         else:
             raise BadRow("missing_column", f"{column!r} is not among {', '.join(sorted(fields))}")
     # Cells come from JSON, CSV or parquet, and the adapter's rows are canonical JSON.
-    return cast("JsonValue", found)
+    return cast("JsonValue", result)
 
 
 def _check_not_blank(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> None:

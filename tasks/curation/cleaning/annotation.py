@@ -45,13 +45,13 @@ def match(items: Sequence[Item], decisions: Decisions) -> dict[str, str]:
         items: as their adapters read them.
         decisions: of people.
     """
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for item in items:
         one = decisions.get(item.record.id) if isinstance(item.record, Problem) else None
         if one is not None and isinstance(item.record, Problem):
             same = one.source_row == item.record.source_row and _same_gold(one.gold, item.record)
-            found[one.problem] = "" if same else STALE
-    return found
+            results[one.problem] = "" if same else STALE
+    return results
 
 
 def _same_gold(shown: str, problem: Problem) -> bool:
@@ -204,11 +204,11 @@ def verify(items: Sequence[Item], score: Score) -> Sieved:
         if item.answers is not None and item.answers.verifier not in JUDGED
     ]
     verdicts = score([problem for _, problem, _ in asked], [response for *_, response in asked])
-    found = {place: verdict for (place, *_), verdict in zip(asked, verdicts, strict=True)}
+    results = {place: verdict for (place, *_), verdict in zip(asked, verdicts, strict=True)}
     kept: list[Item] = []
     refused: list[Quarantined] = []
     for place, item in enumerate(items):
-        verdict = found.get(place)
+        verdict = results.get(place)
         if verdict is None or verdict.abstained:
             kept.append(replace(item, answers=None))
         elif verdict.solved:
@@ -228,5 +228,5 @@ def with_class(facets: Mapping[str, str]) -> dict[str, str]:
     A class that a source gives itself stays. A subject without a class gets none: nothing is
     guessed from the text of a problem.
     """
-    found = msc_of(facets.get(SUBJECT, ""))
-    return {**facets, MSC: found} if found and not facets.get(MSC) else dict(facets)
+    result = msc_of(facets.get(SUBJECT, ""))
+    return {**facets, MSC: result} if result and not facets.get(MSC) else dict(facets)

@@ -74,11 +74,11 @@ def cleanse(
         sound = [item for item, fault in zip(batch, faults, strict=True) if fault is None]
         lengths = iter(_length_faults(sound, tokenizer, settings))
         for item, fault in zip(batch, faults, strict=True):
-            found = fault or next(lengths)
-            if found is None:
+            result = fault or next(lengths)
+            if result is None:
                 kept[0].append(item)
             else:
-                kept[1].append(refuse(item, STAGE, *found))
+                kept[1].append(refuse(item, STAGE, *result))
     return kept
 
 
@@ -169,8 +169,8 @@ def _response_fault(demonstration: Demonstration) -> Fault | None:
         )
     if not answer.strip():
         return Outcome.QUARANTINED, "empty_answer", "nothing follows </think>"
-    found = parts(_MARKUP.sub(" ", demonstration.response))
-    return repetition_fault(list(chain.from_iterable(map(_words().__getitem__, found))))
+    result = parts(_MARKUP.sub(" ", demonstration.response))
+    return repetition_fault(list(chain.from_iterable(map(_words().__getitem__, result))))
 
 
 def repetition_fault(spelled: Sequence[str]) -> Fault | None:

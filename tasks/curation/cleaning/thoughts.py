@@ -29,11 +29,11 @@ def as_response(text: str) -> str:
     """
     if THINK_OPEN in text or THINK_CLOSE in text:
         return tidy(text)
-    found = next((found for layout in _LAYOUTS if (found := layout.fullmatch(text))), None)
-    if found is None:
+    match = next((match for layout in _LAYOUTS if (match := layout.fullmatch(text))), None)
+    if match is None:
         return f"{THINK_OPEN}{THINK_CLOSE}{tidy(text)}"
-    answer = found["rest"] if found["answer"] is None else found["answer"]
-    return f"{THINK_OPEN}{tidy(found['thought'])}{THINK_CLOSE}{tidy(answer)}"
+    answer = match["rest"] if match["answer"] is None else match["answer"]
+    return f"{THINK_OPEN}{tidy(match['thought'])}{THINK_CLOSE}{tidy(answer)}"
 
 
 def thought_of(reasoning: object, answer: str) -> str:

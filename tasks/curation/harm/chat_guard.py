@@ -57,7 +57,7 @@ def _rating(reply: Reply | Failed | str | None) -> Rating:
     text = reply if isinstance(reply, str) else reply.text
     said = " ".join(text.rpartition(THINK_CLOSE)[2].split())[:_SHOWN]
     lines = text.rpartition(THINK_CLOSE)[2].strip().splitlines()
-    found = _FIRST_LINE.fullmatch(lines[0].strip()) if lines else None
-    if found is None:
+    match = _FIRST_LINE.fullmatch(lines[0].strip()) if lines else None
+    if match is None:
         return Rating(None, f"the guard model says neither safe nor unsafe: {said!r}")
-    return Rating(found[1].lower() != "safe", said)
+    return Rating(match[1].lower() != "safe", said)

@@ -93,14 +93,14 @@ class TextClassifier:
         ]
 
     def _windows(self, text: str) -> list[list[int]]:
-        found = self._tokenizer(
+        result = self._tokenizer(
             text,
             truncation=True,
             max_length=self._window,
             stride=min(OVERLAP, self._window // 4),
             return_overflowing_tokens=True,
         )
-        return list(found["input_ids"])
+        return list(result["input_ids"])
 
     @torch.inference_mode()
     def _scores(self, windows: Sequence[list[int]]) -> list[tuple[float, str]]:

@@ -59,11 +59,11 @@ class Neighbours:
     def sieve(self, items: Sequence[Item]) -> Sieved:
         """Keep the items that are near to no question; a problem's responses have its text."""
         texts = sorted({item.content for item in items if has_text(item)})
-        found = dict(zip(texts, self._nearness.leaks(texts), strict=True))
+        results = dict(zip(texts, self._nearness.leaks(texts), strict=True))
         kept: list[Item] = []
         refused: list[Quarantined] = []
         for item in items:
-            if detail := found.get(item.content, "") if has_text(item) else "":
+            if detail := results.get(item.content, "") if has_text(item) else "":
                 refused.append(drop(item, detail))
             else:
                 kept.append(item)
@@ -122,8 +122,8 @@ def key_of(item: Item) -> bytes:
     parent, answer = "", item.answer_key
     if isinstance(item.record, Demonstration):
         parent, answer = item.record.parent, item.answers.answer if item.answers else ""
-    found = " ".join(sorted(numbers(normalise(item.content))))
-    said = f"{item.kind}\n{parent}\n{found}\n{answer}"
+    result = " ".join(sorted(numbers(normalise(item.content))))
+    said = f"{item.kind}\n{parent}\n{result}\n{answer}"
     return blake2b(said.encode(errors="surrogatepass"), digest_size=16).digest()
 
 

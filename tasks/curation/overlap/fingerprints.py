@@ -155,12 +155,12 @@ def every_shingle(texts: Sequence[Hashes], size: int) -> tuple[Hashes, NDArray[n
     ends = np.concatenate([[0], np.cumsum(counts)])
     # Of the runs of all words after each other, those within one text.
     places = np.arange(ends[-1]) + np.repeat(begins[:-1] - ends[:-1], counts)
-    found = np.zeros(ends[-1], np.uint64)
+    result = np.zeros(ends[-1], np.uint64)
     is_long = np.repeat(lengths >= size, counts)
-    found[is_long] = runs(words, size)[places[is_long]]
+    result[is_long] = runs(words, size)[places[is_long]]
     for text in np.flatnonzero(lengths < size).tolist():
-        found[ends[text]] = shingles(texts[text], size)[0]
-    return found, ends
+        result[ends[text]] = shingles(texts[text], size)[0]
+    return result, ends
 
 
 def distinct_shingles(texts: Sequence[Hashes], size: int) -> tuple[Hashes, NDArray[np.int64]]:
@@ -204,8 +204,8 @@ def _text_digests(texts: Sequence[Hashes]) -> list[bytes]:
     is_kept = hashes & (SIGN | ARITHMETIC) != SIGN
     kept = split(hashes[is_kept], _count_before(is_kept)[ends])
     digests = [_digest(text.tobytes()) for text in kept]
-    found = dict(zip(distinct, digests, strict=True))
-    return [found[id(text)] for text in texts]
+    results = dict(zip(distinct, digests, strict=True))
+    return [results[id(text)] for text in texts]
 
 
 def _count_before(chosen: NDArray[np.bool_]) -> NDArray[np.int64]:

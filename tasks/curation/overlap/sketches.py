@@ -39,15 +39,15 @@ def bands(shingles: Hashes, ends: NDArray[np.int64], threshold: float) -> Hashes
         [texts, bands].
     """
     texts, rows = len(ends) - 1, rows_per_band(threshold)
-    found = np.zeros((PERMUTATIONS // rows, texts), np.uint64)
+    result = np.zeros((PERMUTATIONS // rows, texts), np.uint64)
     begin = 0
     while begin < texts:
         end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + _AT_ONCE, "right")) - 1)
         values, starts = shingles[ends[begin] : ends[end]], ends[begin:end] - ends[begin]
-        for place in range(len(found) * rows):
+        for place in range(len(result) * rows):
             smallest = np.minimum.reduceat((values * _FACTORS[place]) >> np.uint64(32), starts)
-            band = found[place // rows, begin:end]
+            band = result[place // rows, begin:end]
             band *= np.uint64(0x100000001B3)
             band ^= (smallest + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
         begin = end
-    return found.T
+    return result.T

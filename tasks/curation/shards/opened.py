@@ -132,15 +132,15 @@ class Shards:
 
     def words(self, rows: NDArray[np.int64]) -> list[Hashes]:
         """Return the words of contents, and of the responses of demonstrations."""
-        found: list[Hashes] = [np.empty(0, np.uint64)] * len(rows)
+        results: list[Hashes] = [np.empty(0, np.uint64)] * len(rows)
         for shard, places, chosen in self._by_shard(rows):
             batch = self.batch(shard)
             responses = batch.column("response").take(pa.array(chosen)).to_pylist()
             contents = _lists(batch, chosen)
             for place, content, response in zip(places, contents, responses, strict=True):
                 said = [] if response is None else [self._fingerprinter.words(response)]
-                found[place] = np.concatenate([content, *said])
-        return found
+                results[place] = np.concatenate([content, *said])
+        return results
 
     def compared(self, shard: int, chosen: NDArray[np.int64]) -> Compared:
         """Return items of a shard as they are compared with the suites."""

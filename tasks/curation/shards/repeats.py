@@ -55,19 +55,19 @@ def drop_repeats(shards: Shards, refused: Refused, encoder: Encoder) -> None:
     of_row = np.full(len(shards.alive), np.inf, np.float32)
     for group, rows in groups.items():
         of_row[rows] = limits[group]
-    found: list[Repeat] = []
+    results: list[Repeat] = []
     for rows in equal(keys, compared):
         ranks = dict(zip(rows.tolist(), shards.ranks(rows), strict=True))
         ranked = np.array(sorted(ranks, key=ranks.__getitem__))
-        found += repeats(ranked, vectors, of_row)
-    found.sort(key=lambda one: one.row)
-    twins = shards.ranks(np.array([one.twin for one in found], np.int64))
+        results += repeats(ranked, vectors, of_row)
+    results.sort(key=lambda one: one.row)
+    twins = shards.ranks(np.array([one.twin for one in results], np.int64))
     left_out = [
         (one.row, Outcome.DROPPED, REASON, f"of {twin}, cosine {one.similarity:.3f}")
-        for one, (_, twin, _) in zip(found, twins, strict=True)
+        for one, (_, twin, _) in zip(results, twins, strict=True)
     ]
     refused.add(shards.refuse(dedup.STAGE, left_out))
-    shards.alive[[one.row for one in found]] = False
+    shards.alive[[one.row for one in results]] = False
 
 
 def _groups(shards: Shards, keys: Hashes) -> dict[Group, Positions]:
@@ -95,12 +95,12 @@ def _encode(shards: Shards, rows: Positions, encoder: Encoder) -> Vectors:
     vectors: Vectors | None = None
     for start in progress(range(0, len(rows), _ENCODED), "meaning: encoding"):
         some = rows[start : start + _ENCODED]
-        found = encoder.encode([text_of(item) for item in shards.items(some)])
+        result = encoder.encode([text_of(item) for item in shards.items(some)])
         if vectors is None:
-            size = found.shape[1]
+            size = result.shape[1]
             room = shards.scratch((len(shards.alive), (size + 1) // 2))
             vectors = room.view(np.float32)[:, :size]
-        vectors[some] = found
+        vectors[some] = result
     if vectors is None:
         raise ValueError("no row to encode")
     return vectors

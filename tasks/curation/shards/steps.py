@@ -116,11 +116,11 @@ def _verify(
 @collector_paused()
 def deduplicate(shards: Shards, refused: Refused, threshold: float) -> None:
     """Drop contradictions, duplicates and near duplicates; quarantine reused ids."""
-    found = _Found(shards.scratch((len(shards.alive), 4)))
+    result = _Found(shards.scratch((len(shards.alive), 4)))
     for one in dedup.find_duplicates(shards, shards.alive, threshold):
-        found.put(one)
+        result.put(one)
     for shard in range(len(shards)):
-        some = list(found.rows(shards.starts[shard], shards.starts[shard + 1]))
+        some = list(result.rows(shards.starts[shard], shards.starts[shard + 1]))
         ids = dedup.named(shards, some)
         left_out = [(one.row, one.outcome, one.reason, one.detail(ids)) for one in some]
         refused.add(shards.refuse(dedup.STAGE, left_out))

@@ -75,7 +75,7 @@ def sentences(text: str) -> list[str]:
 
     Abbreviations, initials, decimals and the numbers of a list end none.
     """
-    found: list[str] = []
+    results: list[str] = []
     for paragraph in re.split(r"\n\s*\n", _LIST_MARK.sub("\n\n", text)):
         start = 0
         for match in _SENTENCE_END.finditer(paragraph):
@@ -83,10 +83,10 @@ def sentences(text: str) -> list[str]:
                 continue
             number = _NUMBER.fullmatch(paragraph, start, match.end())
             if not number or not paragraph[match.end() :].strip():
-                found.append(paragraph[start : match.end()])
+                results.append(paragraph[start : match.end()])
             start = match.end()
-        found.append(paragraph[start:])
-    return [piece.strip() for piece in found if re.search(r"\w", piece)]
+        results.append(paragraph[start:])
+    return [piece.strip() for piece in results if re.search(r"\w", piece)]
 
 
 def _goes_on(paragraph: str, end: re.Match[str]) -> bool:
@@ -274,13 +274,13 @@ class Kind:
         unknown = sorted(present.keys() - self.arguments.keys())
         if unknown:
             raise DataError(f"takes no argument {', '.join(unknown)}")
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for name, read in self.arguments.items():
             try:
-                found[name] = read(present.get(name))
+                results[name] = read(present.get(name))
             except DataError as error:
                 raise DataError(f"{name} is {present.get(name)!r}, needs {error}") from error
-        return found
+        return results
 
 
 def whole(value: object) -> int:

@@ -102,16 +102,16 @@ def _plain(text: str) -> str:
 
 
 def _restored(text: str, arguments: Arguments) -> bool:
-    found = {word.lower() for word in re.findall(r"\w+", unicodedata.normalize("NFC", text))}
+    results = {word.lower() for word in re.findall(r"\w+", unicodedata.normalize("NFC", text))}
     stems: dict[str, str] = {}
     for bare, accented in arguments["word_to_accentuate"].items():
         word = unicodedata.normalize("NFC", accented).lower()
         forms = [word + ending for ending in _INFLECTIONS[: None if len(word) > 2 else 1]]
         stem = word.rstrip(string.ascii_lowercase)
         stems |= {bare.lower(): stem} | {_plain(form): stem for form in forms}
-        if found.isdisjoint(forms):
+        if results.isdisjoint(forms):
             return False
-    return all(word.startswith(stems.get(_plain(word), "")) for word in found)
+    return all(word.startswith(stems.get(_plain(word), "")) for word in results)
 
 
 def _french_quoted(text: str, arguments: Arguments) -> bool:

@@ -69,13 +69,13 @@ def _nominal(text: str, arguments: Arguments) -> bool | None:
 
 def _unified(text: str, arguments: Arguments) -> bool:
     parts = re.split(r"[。！？!?]", QUOTED.sub("", text))
-    found = [part.strip() for part in parts if re.search(r"\w", part)]
-    return bool(found) and all(part.endswith(arguments["ending"].strip("。")) for part in found)
+    results = [part.strip() for part in parts if re.search(r"\w", part)]
+    return bool(results) and all(part.endswith(arguments["ending"].strip("。")) for part in results)
 
 
 def _only(letters: str, text: str) -> bool:
-    found = [char for char in text if unicodedata.category(char).startswith("L") and char != "ー"]
-    return bool(found) and all(re.match(f"[{letters}]", char) for char in found)
+    results = [char for char in text if unicodedata.category(char).startswith("L") and char != "ー"]
+    return bool(results) and all(re.match(f"[{letters}]", char) for char in results)
 
 
 def _letter_frequency(text: str, arguments: Arguments) -> bool:
@@ -104,8 +104,8 @@ def _first_word(text: str, arguments: Arguments) -> bool:
 
 def _sections(text: str, arguments: Arguments) -> bool:
     marker = re.escape(arguments["section_spliter"].strip())
-    found = re.findall(rf"第\s?[\d一二三四五六七八九十]+\s?{marker}", text)
-    return len(found) >= arguments["num_sections"]
+    matches = re.findall(rf"第\s?[\d一二三四五六七八九十]+\s?{marker}", text)
+    return len(matches) >= arguments["num_sections"]
 
 
 def _quoted(text: str, arguments: Arguments) -> bool:

@@ -273,8 +273,8 @@ KNOWN = frozenset(
 
 
 def _encoded(codec: str) -> frozenset[str]:
-    found = (chr(point) for point in range(0x4E00, 0xA000))
-    return frozenset(char for char in found if char.encode(codec, "ignore"))
+    results = (chr(point) for point in range(0x4E00, 0xA000))
+    return frozenset(char for char in results if char.encode(codec, "ignore"))
 
 
 _BIG5, _GB2312 = _encoded("big5"), _encoded("gb2312")

@@ -137,9 +137,9 @@ def _check(gold: Instructions, answer: str) -> Verdict:
         language = asked[-1][2].get("language")
         if language is not None and not is_known(language):
             return abstain("unknown_language", f"{name} {language}")
-    found = [(name, kind, kind.check(answer, arguments)) for name, kind, arguments in asked]
-    broken = [name for name, _, followed in found if followed is False]
-    undecided = [(name, kind) for name, kind, followed in found if followed is None]
+    results = [(name, kind, kind.check(answer, arguments)) for name, kind, arguments in asked]
+    broken = [name for name, _, followed in results if followed is False]
+    undecided = [(name, kind) for name, kind, followed in results if followed is None]
     if undecided and not broken:
         name, kind = undecided[0]
         return abstain(kind.undecided, name)

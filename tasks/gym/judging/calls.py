@@ -74,10 +74,10 @@ class CachedJudge:
 
     def _remembered(self, keys: Sequence[tuple[Message, ...]]) -> dict[tuple[Message, ...], str]:
         with self._lock:
-            found = {key: self._replies[key] for key in keys if key in self._replies}
-            for key in found:
+            results = {key: self._replies[key] for key in keys if key in self._replies}
+            for key in results:
                 self._replies.move_to_end(key)
-        return found
+        return results
 
     def _remember(self, said: dict[tuple[Message, ...], str | None]) -> None:
         with self._lock:

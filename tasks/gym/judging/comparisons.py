@@ -106,14 +106,14 @@ def quotation(text: str) -> str:
 
 def sections(prompt: str) -> dict[str, str]:
     """Return the quoted texts of a prompt by section title."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     title = ""
     for line in prompt.splitlines():
         if line.startswith(QUOTE):
-            found.setdefault(title, []).append(line.removeprefix(QUOTE))
+            results.setdefault(title, []).append(line.removeprefix(QUOTE))
         else:
             title = line
-    return {title: "\n".join(lines) for title, lines in found.items()}
+    return {title: "\n".join(lines) for title, lines in results.items()}
 
 
 def retry_prompt(prompt: Sequence[Message]) -> tuple[Message, ...]:
@@ -223,13 +223,13 @@ def readings(
 
     A prompt without any reply is not repeated here: the judge has already retried it.
     """
-    found = _ask(judge, prompts, read)
-    unread = [place for place, value in enumerate(found) if value is NoReading.UNPARSABLE]
+    result = _ask(judge, prompts, read)
+    unread = [place for place, value in enumerate(result) if value is NoReading.UNPARSABLE]
     if unread:
         second = _ask(judge, [retry_prompt(prompts[place]) for place in unread], read)
         for place, value in zip(unread, second, strict=True):
-            found[place] = value
-    return found
+            result[place] = value
+    return result
 
 
 def _ask(
@@ -237,12 +237,12 @@ def _ask(
     prompts: Sequence[Sequence[Message]],
     read: Callable[[str], ReadT | None],
 ) -> list[ReadT | NoReading]:
-    found: list[ReadT | NoReading] = []
+    results: list[ReadT | NoReading] = []
     for _, reply in zip(prompts, judge.ask(prompts), strict=True):
         value = None if reply is None else read(reply)
         missing = NoReading.UNAVAILABLE if reply is None else NoReading.UNPARSABLE
-        found.append(missing if value is None else value)
-    return found
+        results.append(missing if value is None else value)
+    return results
 
 
 # Rewards of labels, and comparisons in both presentation orders (CompassMax A.7).
@@ -369,13 +369,13 @@ def group_verifier(judge: Judge) -> GroupVerifier:
     def verify(problem: Problem, responses: Sequence[str]) -> list[Verdict]:
         read = [_read(problem, response) for response in responses]
         entrants = {place: one for place, one in enumerate(read) if isinstance(one, tuple)}
-        found: dict[int, Verdict] = {}
+        results: dict[int, Verdict] = {}
         if entrants:
             gold = next(iter(entrants.values()))[0]
             answers = [answer for _, answer in entrants.values()]
             field = _Field(problem, gold, answers, len(responses))
-            found = dict(zip(entrants, _BY_MODE[gold.mode](judge, field), strict=True))
-        return [found[i] if isinstance(one, tuple) else one for i, one in enumerate(read)]
+            results = dict(zip(entrants, _BY_MODE[gold.mode](judge, field), strict=True))
+        return [results[i] if isinstance(one, tuple) else one for i, one in enumerate(read)]
 
     return verify
 
@@ -427,15 +427,15 @@ def _against_each_other(judge: Judge, field: _Field) -> list[Verdict]:
         return [_abstain_alone()]
     num_answers = len(field.answers)
     places = list(combinations(range(num_answers), 2))
-    found = compare(judge, [field.pair(field.answers[i], field.answers[j]) for i, j in places])
+    result = compare(judge, [field.pair(field.answers[i], field.answers[j]) for i, j in places])
     wins_GG = np.zeros((field.group_size, field.group_size))
     wins_GG[:num_answers, num_answers:] = 1.0  # an answer beats a response that has none
     labels: list[list[str]] = [[] for _ in range(num_answers)]
-    for (i, j), verdict in zip(places, found, strict=True):
+    for (i, j), verdict in zip(places, result, strict=True):
         labels[i].append(verdict.detail)  # of the first answer alone: a comparison counts once
         won = np.nan if verdict.score is None else verdict.score
         wins_GG[i, j], wins_GG[j, i] = won, 1.0 - won
-    silences = [v for v in found if v.abstained]
+    silences = [v for v in result if v.abstained]
     num_others = field.group_size - 1
     return [
         abstain(silences[0].reason, f"most of {num_others} comparisons have no verdict")

@@ -191,7 +191,7 @@ def _score_by_judge(
     judge: Judge, task: str, answer: str, criteria: Sequence[Criterion]
 ) -> dict[int, float | NoReading]:
     """Ask about every criterion without a verifier, those with as many tiers together."""
-    found: dict[int, float | NoReading] = {}
+    results: dict[int, float | NoReading] = {}
     asked = {number: item for number, item in enumerate(criteria) if not item.verifier}
     for count in sorted({len(item.tiers) for item in asked.values()}):
         alike = {number: item for number, item in asked.items() if len(item.tiers) == count}
@@ -201,8 +201,8 @@ def _score_by_judge(
         else:
             prompts = [criterion_prompt(task, answer, i.criterion) for i in alike.values()]
             replies = readings(judge, prompts, parse_met)
-        found |= zip(alike, replies, strict=True)
-    return found
+        results |= zip(alike, replies, strict=True)
+    return results
 
 
 def _score_by_verifier(

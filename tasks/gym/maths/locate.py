@@ -421,10 +421,10 @@ def _is_supposed(before: str) -> bool:
 
 def _afterthoughts(text: str, start: int, language: str) -> list[Place]:
     """Find the sentences after an answer that consist of another one."""
-    found = (m["value"].strip(" \t$*_") for m in _AFTERTHOUGHT.finditer(text, start))
+    results = (m["value"].strip(" \t$*_") for m in _AFTERTHOUGHT.finditer(text, start))
     return [
         Place(value, "afterthought")
-        for value in found
+        for value in results
         if value.count(" ") <= MAX_GAPS and is_number(value, language)
     ]
 
@@ -521,8 +521,8 @@ def _beside_box(phrase: str, how: str, language: str) -> list[Place]:
     own = _CLAUSE_END.split(working, maxsplit=1)[0]
     texts = (own,) if is_number(own, language) else ()
     if not box and not texts:
-        found = stated(phrase, language, leading=True)
-        texts = tuple(text for text in found if _is_near(phrase, text))
+        result = stated(phrase, language, leading=True)
+        texts = tuple(text for text in result if _is_near(phrase, text))
     return [Place(text, how) for text in texts if is_number(text, language)]
 
 

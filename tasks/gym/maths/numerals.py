@@ -372,15 +372,15 @@ def spelled_out(text: str, language: str = "en") -> str:
     words = words.strip(" .!*_\"'“”‘’$。")
     if not words or len(text) >= MAX_SPELLED:
         return text
-    found = _SPELLED.fullmatch(words)
-    if found is None and language.startswith(("zh", "ja")) and _HAN.fullmatch(words):
+    match = _SPELLED.fullmatch(words)
+    if match is None and language.startswith(("zh", "ja")) and _HAN.fullmatch(words):
         return str(_chinese(words))
-    if found is None:
+    if match is None:
         value = value_of(words, language)
         return text if value is None else str(value)
-    groups = [_below_1000(found[name] or "") for name in ("millions", "thousands", "rest")]
+    groups = [_below_1000(match[name] or "") for name in ("millions", "thousands", "rest")]
     value = groups[0] * 10**6 + groups[1] * 1000 + groups[2]
-    return f"{'-' if found['minus'] else ''}{value}{found['noun'] or ''}"
+    return f"{'-' if match['minus'] else ''}{value}{match['noun'] or ''}"
 
 
 def spelled_beside_digits(text: str, language: str = "en") -> str:

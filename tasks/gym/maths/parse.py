@@ -222,11 +222,11 @@ def _answer(text: str, depth: int) -> Answer:
 
 def _marked_unit(text: str) -> str:
     r"""Take a final unit out of \text and mark where it begins."""
-    found = _WRITTEN_UNIT.search(text)
-    if not found:
+    match = _WRITTEN_UNIT.search(text)
+    if not match:
         return text
-    unit = _TEXT.sub(r" \1 ", found[1]).strip()
-    return f"{text[: found.start()].rstrip()}{_UNIT_FOLLOWS}{unit}"
+    unit = _TEXT.sub(r" \1 ", match[1]).strip()
+    return f"{text[: match.start()].rstrip()}{_UNIT_FOLLOWS}{unit}"
 
 
 def _inner(match: re.Match[str]) -> str:
@@ -350,11 +350,11 @@ def _without_unit(text: str) -> tuple[str, str]:
     value, written, after = text.partition(_UNIT_FOLLOWS)
     if written:
         return value.strip("+ "), f"{before} {after}".strip()
-    found = _PLAIN_UNIT.search(text)
-    angle = found and found["unit"][0] == "°" and _ANGLE.search(text)
-    if not found or angle or _FUNCTION.match(found["unit"]) or not _may_be_unit(found):
+    match = _PLAIN_UNIT.search(text)
+    angle = match and match["unit"][0] == "°" and _ANGLE.search(text)
+    if not match or angle or _FUNCTION.match(match["unit"]) or not _may_be_unit(match):
         return text.strip("+ "), before
-    return text[: found.start()].strip("+ "), f"{before} {found['unit']}".strip()
+    return text[: match.start()].strip("+ "), f"{before} {match['unit']}".strip()
 
 
 def _may_be_unit(found: re.Match[str]) -> bool:

@@ -186,18 +186,18 @@ _UNSCALED = {
 
 def _known_forms() -> dict[str, str]:
     """Map every symbol and name, with every prefix, to one name of its unit."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for name, forms in (_SCALED | _UNSCALED).items():
-        found |= dict.fromkeys(forms.split(), name)
+        results |= dict.fromkeys(forms.split(), name)
     for name, forms in _SCALED.items():
         for form in forms.split():
             # A symbol has the symbol of a prefix; a name, which is longer, has its name.
             symbol = len(form) <= 2 or form in {"mol", "rad", "bar", "cal"}
             for short, long in _PREFIXES.items():
-                found.setdefault(f"{short if symbol else long}{form}", f"{long}{name}")
+                results.setdefault(f"{short if symbol else long}{form}", f"{long}{name}")
                 if symbol and len(form) > 2:
-                    found.setdefault(f"{long}{form}", f"{long}{name}")
-    return found
+                    results.setdefault(f"{long}{form}", f"{long}{name}")
+    return results
 
 
 _KNOWN = _known_forms()
@@ -248,10 +248,10 @@ def without_unit(text: str, unit: str) -> str | None:
 
     An unknown word after a number is another unit: 12 furlongs.
     """
-    found = _QUANTITY.fullmatch(_plain(text).strip().rstrip("."))
-    if found is None:
+    match = _QUANTITY.fullmatch(_plain(text).strip().rstrip("."))
+    if match is None:
         return text
-    return found["number"] if _exponents(found["unit"]) == _exponents(unit) else None
+    return match["number"] if _exponents(match["unit"]) == _exponents(unit) else None
 
 
 def is_another(clause: str, unit: str) -> bool:

@@ -136,14 +136,14 @@ class UsageMonitor:
 
 def _threads(root: int) -> Iterator[_Thread]:
     """Read every thread of a process and of its descendants."""
-    found = [root]
-    while found:
-        for task in _listed(Path(f"/proc/{found.pop()}/task")):
+    results = [root]
+    while results:
+        for task in _listed(Path(f"/proc/{results.pop()}/task")):
             try:
                 # The program chooses the name before the bracket.
                 state = (task / "stat").read_text().rpartition(")")[2].split()[0]
                 cpu, delayed, _ = map(int, (task / "schedstat").read_text().split())
-                found += map(int, (task / "children").read_text().split())
+                results += map(int, (task / "children").read_text().split())
             except OSError:
                 continue
             yield _Thread(int(task.name), state, cpu * _NANOSECOND, delayed * _NANOSECOND)

@@ -312,23 +312,23 @@ def _score_within(
     timeout_s: float, entry: Entry, problem: Problem, texts: Sequence[str]
 ) -> tuple[list[Verdict], int]:
     """Score in a separate thread; a thread that takes too long is abandoned."""
-    found: list[tuple[list[Verdict], int] | SettingsError] = []
+    results: list[tuple[list[Verdict], int] | SettingsError] = []
 
     def run() -> None:
         try:
-            found.append(_score(entry, problem, texts))
+            results.append(_score(entry, problem, texts))
         except SettingsError as error:
-            found.append(error)
+            results.append(error)
 
     thread = threading.Thread(target=run, name=f"verifier {problem.verifier}", daemon=True)
     thread.start()
     thread.join(timeout_s)
-    if not found:
+    if not results:
         late = timeout_verdict(problem.verifier, f"no verdict in {timeout_s} s")
         return [late] * len(texts), 0
-    if isinstance(found[0], SettingsError):
-        raise found[0]
-    return found[0]
+    if isinstance(results[0], SettingsError):
+        raise results[0]
+    return results[0]
 
 
 def _score(entry: Entry, problem: Problem, texts: Sequence[str]) -> tuple[list[Verdict], int]:

@@ -336,16 +336,16 @@ class ScoringService:
 
     def _settle(self, job: _Job, reply: Reply, *, by_response: bool = False) -> None:
         name, content = job.problem.verifier, job.contents[0]
-        found = outcome(name, self._tokenizer, content, reply, by_response=by_response)
-        job.batch.settle(job.keys[0], found)
+        result = outcome(name, self._tokenizer, content, reply, by_response=by_response)
+        job.batch.settle(job.keys[0], result)
 
     def _wait(self, jobs: Sequence[_Job]) -> None:
         """Score in this process, in a thread that is abandoned when it takes too long."""
         for job in jobs:
             try:
-                found = score_in_thread(job.entry, job.problem, self._tokenizer, job.contents)
+                result = score_in_thread(job.entry, job.problem, self._tokenizer, job.contents)
             except Exception as error:  # noqa: BLE001 - raised again in `gather` or `score`
                 job.batch.fail(error)
             else:
-                for key, one in zip(job.keys, found, strict=True):
+                for key, one in zip(job.keys, result, strict=True):
                     job.batch.settle(key, one)

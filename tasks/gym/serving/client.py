@@ -93,8 +93,8 @@ async def custom_rm(args: Any, samples: Any, **kwargs: Any) -> Any:
         }
         for sample in group
     ]
-    found = await asyncio.to_thread(score, rows)
-    for sample, value in zip(group, found, strict=True):
+    result = await asyncio.to_thread(score, rows)
+    for sample, value in zip(group, result, strict=True):
         sample.remove_sample = sample.remove_sample or value is None
-    rewards = [value or 0.0 for value in found]
+    rewards = [value or 0.0 for value in result]
     return rewards if isinstance(samples, list) else rewards[0]

@@ -117,10 +117,10 @@ def _keywords_as_names(text: str) -> str:
     if len(text) > MAX_RESERVED:
         raise SyntaxError("too long to search for keywords")
     try:
-        found = list(tokenize.generate_tokens(io.StringIO(text).readline))
+        results = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except tokenize.TokenError as error:
         raise SyntaxError(str(error)) from error
-    tokens = [token for token in found if token.type not in (tokenize.NL, tokenize.COMMENT)]
+    tokens = [token for token in results if token.type not in (tokenize.NL, tokenize.COMMENT)]
     lines = io.StringIO(text).readlines()
     for before, token, after in reversed(list(zip(tokens, tokens[1:], tokens[2:], strict=False))):
         names_argument = before.string in ("(", ",") and after.string == "="

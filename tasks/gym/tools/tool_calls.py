@@ -107,8 +107,8 @@ def _objects(text: str) -> list[ToolCall] | None:
 
 
 def _end_of_blank(text: str, position: int) -> int:
-    found = _BLANK.match(text, position)
-    return found.end() if found else position
+    match = _BLANK.match(text, position)
+    return match.end() if match else position
 
 
 def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -60,8 +60,8 @@ def check_version(
     if runs and version.run_id not in {run.id for run in runs}:
         yield _finding(node, about, f"its source run {version.run_id or 'missing'} is no release's")
     executions = [run.tags.get(EXECUTION, "") for run in runs]
-    if runs and (found := version.tags.get(EXECUTION, "")) not in executions:
-        yield _finding(node, about, _differs(EXECUTION, found, " or ".join(executions)))
+    if runs and (entry := version.tags.get(EXECUTION, "")) not in executions:
+        yield _finding(node, about, _differs(EXECUTION, entry, " or ".join(executions)))
     if version.tags.get("statement") != root:
         yield _finding(node, about, _differs("statement", version.tags.get("statement"), root))
     if statement is None:
@@ -133,7 +133,7 @@ def _values(digest: str, statement: Statement, run: StageRun, lookup: Lookup) ->
         **words,
         **{f"parameter {name}": value[:MAX_VALUE] for name, value in settings.items()},
     }
-    found = {
+    results = {
         "name": run.name,
         "status": run.status,
         **{
@@ -144,9 +144,9 @@ def _values(digest: str, statement: Statement, run: StageRun, lookup: Lookup) ->
         **{name: value for name, value in run.tags.items() if name.startswith("fact.")},
         **{f"parameter {name}": value for name, value in run.params.items()},
     }
-    for name in sorted(expected.keys() | found.keys()):
-        if not _is_same(found.get(name), expected.get(name)):
-            yield _finding(digest, about, _differs(name, found.get(name), expected.get(name)))
+    for name in sorted(expected.keys() | results.keys()):
+        if not _is_same(results.get(name), expected.get(name)):
+            yield _finding(digest, about, _differs(name, results.get(name), expected.get(name)))
     for fact, value in facts:
         name = metric_name(fact)
         if isinstance(value, str) or run.metrics.get(name) == value:
@@ -179,8 +179,8 @@ def _models_out(
                 digest, about, _differs("statement", model.tags.get("statement"), digest)
             )
         if model.tags.get("parents") != json.dumps(parents):
-            found = model.tags.get("parents")
-            yield _finding(digest, about, _differs("parents", found, json.dumps(parents)))
+            entry = model.tags.get("parents")
+            yield _finding(digest, about, _differs("parents", entry, json.dumps(parents)))
 
 
 def _links(

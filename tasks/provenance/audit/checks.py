@@ -286,17 +286,17 @@ def _check_current(version: Version, target: Target, manifest: str, evidence: Ev
         name = json.loads(statement.settings).get("name")
         if name != version.name:
             evidence.add(MODEL, about, f"is a copy of a release of {name} under another name")
-    found = promotions(version.name, evidence.store, evidence.keys)
-    for made, problem in promotion_problems(found):
+    result = promotions(version.name, evidence.store, evidence.keys)
+    for made, problem in promotion_problems(result):
         evidence.add(MODEL, statement_uri(evidence.store, made), problem)
-    if not found:
+    if not result:
         return  # released by a version that counted no promotions
-    is_current = target.digest == found[-1].checkpoint
+    is_current = target.digest == result[-1].checkpoint
     if RELEASED in version.aliases and not is_current:
-        problem = f"the last promotion, {found[-1].number}, is of {found[-1].release}"
+        problem = f"the last promotion, {result[-1].number}, is of {result[-1].release}"
         evidence.add(MODEL, about, f"has the alias {RELEASED!r}, but {problem}")
     if is_current and not target.lost and RELEASED not in version.aliases:
-        problem = f"promotion {found[-1].number}, the last one, gave it that alias"
+        problem = f"promotion {result[-1].number}, the last one, gave it that alias"
         evidence.add(MODEL, about, f"lacks the alias {RELEASED!r}, although {problem}")
 
 

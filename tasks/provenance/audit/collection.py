@@ -107,7 +107,7 @@ def collect(store: str, keep: Keep, now: float) -> list[Tombstone]:
         if statement.stage.split("/")[0] == _INGESTED
         for output in statement.outputs
     }
-    found = []
+    results = []
     for digest, (name, statement) in made.items():
         is_named = any(digest.startswith(one) for one in keep.digests)
         if digest in kept | ingested or is_named or now - used[digest] < keep.days * _DAY_S:
@@ -124,8 +124,8 @@ def collect(store: str, keep: Keep, now: float) -> list[Tombstone]:
                 deleted=now,
                 kept=keep.text,
             )
-            found.append(note)
-    return sorted(found, key=lambda one: (one.used, one.digest))
+            results.append(note)
+    return sorted(results, key=lambda one: (one.used, one.digest))
 
 
 def delete(store: StoreRef, notes: Sequence[Tombstone]) -> None:
@@ -141,14 +141,14 @@ def delete(store: StoreRef, notes: Sequence[Tombstone]) -> None:
 
 
 def _statements(store: str) -> dict[str, Statement]:
-    found = {}
+    results = {}
     for file in sorted(store_at(f"{store}/statements").list_files()):
         digest = file.removesuffix(".json")
         try:
-            found[digest] = load_statement(store, digest)
+            results[digest] = load_statement(store, digest)
         except DataError as error:
             raise TamperError(f"nothing is deleted: {error}. Run the audit.") from error
-    return found
+    return results
 
 
 def _last_use(
@@ -208,9 +208,9 @@ def main(arguments: Sequence[str]) -> None:
     given = parser.parse_args(arguments)
     keep = read_keep(given.keep)
     store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
-    found = collect(store.uri, keep, time.time())
+    result = collect(store.uri, keep, time.time())
     if not given.dry_run:
-        delete(store, found)
+        delete(store, result)
     header = ["model", "stage", "last used (UTC)", "GiB"]
     rows = [
         [
@@ -219,14 +219,14 @@ def main(arguments: Sequence[str]) -> None:
             time.strftime("%Y-%m-%d", time.gmtime(note.used)),
             f"{note.bytes / 2**30:.3f}",
         ]
-        for note in found
+        for note in result
     ]
     console = Console(soft_wrap=True, highlight=False)
     if rows:
         console.print(screen_table(header, rows), markup=False)
-    total = sum(note.bytes for note in found) / 2**30
+    total = sum(note.bytes for note in result) / 2**30
     word = "would be deleted" if given.dry_run else "deleted"
-    console.print(f"{len(found)} models of {total:.3f} GiB {word}.", markup=False)
+    console.print(f"{len(result)} models of {total:.3f} GiB {word}.", markup=False)
 
 
 if __name__ == "__main__":

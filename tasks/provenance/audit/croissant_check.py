@@ -15,7 +15,7 @@ def croissant_problems(metadata: bytes, listed: Mapping[str, str]) -> Iterator[s
         for file in json.loads(metadata)["distribution"]:
             name, claimed = file["contentUrl"], file["sha256"]
             if listed.get(name) != claimed:
-                found = listed.get(name, "unknown: there is no such file")
-                yield f"{name} has sha256 {claimed}, its object's manifest {found}"
+                entry = listed.get(name, "unknown: there is no such file")
+                yield f"{name} has sha256 {claimed}, its object's manifest {entry}"
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         yield f"is no Croissant metadata of this version: {error!r:.200}"

@@ -202,16 +202,16 @@ class Evidence:
 
     def _led_to(self, last: str) -> frozenset[str]:
         """List a statement, its ancestors, and those of the promotions before it."""
-        found: set[str] = set()
+        results: set[str] = set()
         waiting = [last]
         while waiting:
             current = waiting.pop()
-            if not current or current in found:
+            if not current or current in results:
                 continue
-            found.add(current)
+            results.add(current)
             if statement := self.peek(current):
                 waiting += before_it(statement)
-        return frozenset(found)
+        return frozenset(results)
 
     def _check(self, digest: str, statement: Statement) -> None:
         self.statements[digest] = statement
@@ -259,17 +259,17 @@ class Evidence:
         if not self._outside:
             return
         try:
-            found = f"sha256 is {origins.present_digest(item)}"
+            result = f"sha256 is {origins.present_digest(item)}"
         except DataError as error:
             # A store that was copied has its own copy of a base model; a folder of the same files
             # has the same digest.
             if not list(check_folder(f"{self.store}/objects/{item.digest[:16]}", item.digest)):
                 return
-            found = str(error)
+            result = str(error)
         except OSError as error:
-            found = f"cannot be read: {error.strerror}"
-        if found != f"sha256 is {item.digest}":
-            self.add(origin_id(node), item.uri, f"{found}, recorded {item.digest}")
+            result = f"cannot be read: {error.strerror}"
+        if result != f"sha256 is {item.digest}":
+            self.add(origin_id(node), item.uri, f"{result}, recorded {item.digest}")
 
     def _check_croissant(self, node: str, where: str, listed: Mapping[str, str]) -> None:
         """What a curated set says of its tables is what was hashed."""
@@ -294,17 +294,17 @@ class Evidence:
             name = origins.raw_name(digest, raw)
             self.origins[node].append((name, raw.sha256))
             if origins.is_inside(raw):
-                found = listed.get(raw.uri, "not among the files of its object")
+                entry = listed.get(raw.uri, "not among the files of its object")
             elif not self._outside:
                 continue
             else:
                 try:
-                    found = store_at(raw.uri).sha256()
+                    entry = store_at(raw.uri).sha256()
                     self.rehashed_bytes += raw.bytes
                 except (DataError, OSError) as error:
-                    found = f"unknown, it cannot be read ({error})"
-            if found != raw.sha256:
-                self.add(origin_id(node), name, f"sha256 is {found}, recorded {raw.sha256}")
+                    entry = f"unknown, it cannot be read ({error})"
+            if entry != raw.sha256:
+                self.add(origin_id(node), name, f"sha256 is {entry}, recorded {raw.sha256}")
 
 
 def _check_object(uri: str, digest: str) -> tuple[list[Problem], int]:

@@ -19,12 +19,14 @@ def newest_release(name: str, evidence: Evidence) -> Version | None:
     A release that passed its gate comes before a newer one that did not. The order is that of
     the execution records, which are no evidence.
     """
-    found = dict(_releases(name, evidence))
-    if not found:
+    results = dict(_releases(name, evidence))
+    if not results:
         return None
     times = started(evidence.store)
-    digest = max(found, key=lambda one: (bool(found[one].facts["released"]), times.get(one, 0.0)))
-    release = found[digest]
+    digest = max(
+        results, key=lambda one: (bool(results[one].facts["released"]), times.get(one, 0.0))
+    )
+    release = results[digest]
     tags = {
         "statement": digest,
         "sha256": release.outputs[0].digest,

@@ -208,9 +208,13 @@ def _changes(chain: Chain) -> str:
 def _languages(chain: Chain) -> str:
     kind = "accuracy/language:"
     return _cited(
-        (node, f"of its held-out rows: {', '.join(found)}")
+        (node, f"of its held-out rows: {', '.join(results)}")
         for node in chain.named("release")
-        if (found := [name.removeprefix(kind) for name, _ in node.details if name.startswith(kind)])
+        if (
+            results := [
+                name.removeprefix(kind) for name, _ in node.details if name.startswith(kind)
+            ]
+        )
     )
 
 
@@ -224,25 +228,25 @@ def _acquired(chain: Chain) -> str:
 
 
 def _public(chain: Chain) -> str:
-    found = _cited(
+    result = _cited(
         (node, f"{match[1]} of the Hugging Face hub at {match[2]}, sha256 `{sha256}`")
         for node, uri, sha256 in _files(chain)
         if not _is_model(node) and (match := _HUB_COPY.search(uri))
     )
-    return NONE if found == BLANK else found
+    return NONE if result == BLANK else result
 
 
 def _rest(chain: Chain) -> str:
-    found = _cited(
+    result = _cited(
         (node, f"`{uri}`, sha256 `{sha256}`")
         for node, uri, sha256 in _files(chain)
         if not _is_model(node)
         and not _HUB_COPY.search(uri)
         and not any(f"/{adapter}/" in uri for adapter in _generated(node))
     )
-    if found == BLANK:
+    if result == BLANK:
         return NONE
-    return f"{found}\n\nOf which kind each is: {BLANK}"
+    return f"{result}\n\nOf which kind each is: {BLANK}"
 
 
 def _synthetic(chain: Chain) -> str:
@@ -253,8 +257,8 @@ def _synthetic(chain: Chain) -> str:
         for adapter in _generated(node)
     ]
     written = [(node, "text that a model wrote") for node in chain.named(*_WRITTEN)]
-    found = _cited([*drawn, *written])
-    return NONE if found == BLANK else found
+    result = _cited([*drawn, *written])
+    return NONE if result == BLANK else result
 
 
 def _screened(chain: Chain) -> str:
@@ -279,7 +283,7 @@ def _cited(found: Iterable[tuple[AuditNode, str]]) -> str:
 
 def _facts(nodes: Sequence[AuditNode], names: Sequence[str] = ()) -> str:
     """Write facts of statements: all, or those of a name, or that begin like one with a slash."""
-    found = []
+    results = []
     for node in nodes:
         known = [name for name, _ in node.details]
         facts = node.details[known.index("settings") + 1 :] if "settings" in known else ()
@@ -289,8 +293,8 @@ def _facts(nodes: Sequence[AuditNode], names: Sequence[str] = ()) -> str:
             if not names or name in names or f"{name.split('/')[0]}/" in names
         ]
         if shown:
-            found.append((node, ", ".join(shown)))
-    return _cited(found)
+            results.append((node, ", ".join(shown)))
+    return _cited(results)
 
 
 def _files(chain: Chain) -> Iterator[tuple[AuditNode, str, str]]:

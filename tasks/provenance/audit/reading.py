@@ -97,8 +97,8 @@ def check_folder(uri: str, digest: str) -> Iterator[Problem]:
         gone = str(error) == "gone"
         yield (str(folder), "gone") if gone else (str(folder / MANIFEST), str(error))
         return
-    if (found := sha256_bytes(manifest)) != digest:
-        yield str(folder / MANIFEST), f"sha256 is {found}, recorded {digest}"
+    if (result := sha256_bytes(manifest)) != digest:
+        yield str(folder / MANIFEST), f"sha256 is {result}, recorded {digest}"
         return  # its list is no longer evidence
     try:
         listed = manifest_files(manifest, str(folder / MANIFEST))

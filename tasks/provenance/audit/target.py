@@ -76,21 +76,21 @@ def find_target(model: str, tracking_uri: str, evidence: Evidence) -> Target:
             "that has one; or use models:/NAME@released, models:/NAME/3, or a digest."
         ) from error
     try:
-        found = _named(sha256_bytes(manifest), evidence)
+        result = _named(sha256_bytes(manifest), evidence)
     except SettingsError as error:
         raise TamperError(
             f"{uri}/{MANIFEST}: no statement of {evidence.store} made this artifact. It was "
             "changed, or its statements are elsewhere; name their store in --store."
         ) from error
-    return Target(found.statement, found.digest, copy=uri)
+    return Target(result.statement, result.digest, copy=uri)
 
 
 def _named(prefix: str, evidence: Evidence) -> Target:
     """Find the statement of a digest, or the newest that made an artifact of it."""
     where = f"{evidence.store}/statements"
     names = [file.removesuffix(".json") for file in store_at(where).list_files()]
-    found = {name: evidence.peek(name) for name in names}
-    sound = {name: statement for name, statement in found.items() if statement is not None}
+    results = {name: evidence.peek(name) for name in names}
+    sound = {name: statement for name, statement in results.items() if statement is not None}
     targets = [
         Target(name, statement.outputs[0].digest if statement.outputs else "")
         for name, statement in sound.items()

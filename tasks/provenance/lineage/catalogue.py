@@ -198,10 +198,10 @@ class Catalogue:
         return self._client.get_run(self._run(run)).data.tags.get(PARENT, "")
 
     def _find_run(self, run: str) -> str | None:
-        found = self._client.search_runs(
+        runs = self._client.search_runs(
             [self._experiment], f"tags.`{KEY}` = '{run}'", max_results=1
         )
-        return found[0].info.run_id if found else None
+        return runs[0].info.run_id if runs else None
 
     def _run(self, run: str) -> str:
         if run not in self._runs:
@@ -316,20 +316,22 @@ class Catalogue:
         return self._client.finalize_logged_model(model.model_id, "READY")
 
     def _find_model(self, digest: str, statement: str) -> "LoggedModel | None":
-        found = self._client.search_logged_models([self._experiment], f"tags.{SHA256} = '{digest}'")
-        return next((one for one in found if one.tags.get("statement") == statement), None)
+        result = self._client.search_logged_models(
+            [self._experiment], f"tags.{SHA256} = '{digest}'"
+        )
+        return next((one for one in result if one.tags.get("statement") == statement), None)
 
     def _known_model(self, digest: str, statement: str) -> str | None:
-        found = self._find_model(digest, statement) if digest else None
-        return found.model_id if found else None
+        model = self._find_model(digest, statement) if digest else None
+        return model.model_id if model else None
 
     def _finish(self, run: str, event: StageFinished) -> None:
         run_id = self._run(run)
         for name, value in event.tags.items():
             self._client.set_tag(run_id, name, value)
         self._client.set_terminated(run_id, event.status, end_time=_milliseconds(event))
-        found = self._client.get_run(run_id)
-        if (found.info.run_id, found.info.status) != (run_id, event.status):
+        result = self._client.get_run(run_id)
+        if (result.info.run_id, result.info.status) != (run_id, event.status):
             raise NotKeptError(_NO_MLFLOW)
         self._executions.settle(self._parent(run))
 
@@ -364,12 +366,12 @@ class Catalogue:
         self._executions.show_model(self._parent(run), model, released=released)
 
     def _restore(self, run: str, event: VersionRestored) -> None:
-        found = self._client.search_model_versions(
+        result = self._client.search_model_versions(
             f"name = '{event.name}' and tags.statement = '{event.statement}'"
         )
-        if not found:
+        if not result:
             raise DataError(f"MLflow has no version of {event.name} with {event.statement}")
-        version = max(found, key=lambda one: int(one.version))
+        version = max(result, key=lambda one: int(one.version))
         new = Promotion(
             version=str(version.version),
             sha256=version.tags.get(SHA256, ""),

@@ -283,7 +283,9 @@ def find_fault(path: Path) -> str:
     try:
         address = f"{path.as_uri()}?mode={mode}"
         with closing(sqlite3.connect(address, uri=True, timeout=20)) as database:
-            found = [row[0] for row in database.execute("SELECT version_num FROM alembic_version")]
+            results = [
+                row[0] for row in database.execute("SELECT version_num FROM alembic_version")
+            ]
     except sqlite3.OperationalError as error:
         if "no such table" in str(error):
             return str(error)
@@ -295,7 +297,7 @@ def find_fault(path: Path) -> str:
         raise EngineError(f"{path}: {error}") from error
     except sqlite3.DatabaseError as error:
         return str(error)
-    return "" if found == [_schema()] else f"its schema is {', '.join(found)}, not {_schema()}"
+    return "" if results == [_schema()] else f"its schema is {', '.join(results)}, not {_schema()}"
 
 
 def journal_of(path: Path) -> Path:

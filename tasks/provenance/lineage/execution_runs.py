@@ -80,11 +80,11 @@ class ExecutionRuns:
         Flyte knows of failures that no stage saw, such as a pod that could not be made. A stage
         that runs again, as Recover makes it do, resumes them.
         """
-        found = self._client.search_runs(
+        runs = self._client.search_runs(
             [self._experiment], f"tags.`{FLYTE_EXECUTION}` = '{flyte_execution}'", max_results=_PAGE
         )
         # A recovered execution is named by the runs of its own stages only.
-        for parent in sorted({run.data.tags.get(PARENT, run.info.run_id) for run in found}):
+        for parent in sorted({run.data.tags.get(PARENT, run.info.run_id) for run in runs}):
             tags = self._client.get_run(parent).data.tags
             self._client.set_tag(parent, ERROR, reason)
             self._client.set_tag(parent, NOTE, f"Failed: {reason}\n\n{tags.get(NOTE, '')}")
@@ -99,10 +99,10 @@ class ExecutionRuns:
             self._client.set_tag(parent, NOTE, note)
 
     def _find(self, execution: str) -> str:
-        found = self._client.search_runs(
+        runs = self._client.search_runs(
             [self._experiment], f"tags.`{KEY}` = '{execution}'", max_results=1
         )
-        return found[0].info.run_id if found else ""
+        return runs[0].info.run_id if runs else ""
 
     def _make(self, execution: str, tags: Mapping[str, str]) -> str:
         started = float(tags.get(STARTED, 0.0))

@@ -171,7 +171,7 @@ def read_candidates(name: str, tracking_uri: str) -> Sequence[Candidate]:
     """
     client = connect(tracking_uri)
     with boundary():
-        found = client.search_model_versions(f"name = '{name}'")
+        result = client.search_model_versions(f"name = '{name}'")
         aliases = client.get_registered_model(name).aliases
     held = [(str(number), alias) for alias, number in aliases.items()]
     return sorted(
@@ -182,7 +182,7 @@ def read_candidates(name: str, tracking_uri: str) -> Sequence[Candidate]:
                 tags=dict(version.tags),
                 created=version.creation_timestamp / 1000,
             )
-            for version in found
+            for version in result
         ),
         key=lambda one: int(one.number),
     )

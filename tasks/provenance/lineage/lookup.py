@@ -165,7 +165,7 @@ class Lookup:
                 if not number:
                     aliased = self._client.get_model_version_by_alias(name, alias)
                     number = str(aliased.version)
-                found = self._client.get_model_version(name, number)
+                result = self._client.get_model_version(name, number)
             except MlflowException as error:
                 if error.error_code not in {"RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"}:
                     raise
@@ -174,24 +174,24 @@ class Lookup:
                     "Nothing was released under that name, or MLFLOW_TRACKING_URI names another "
                     f"MLflow. If this one was lost, rebuild it from the statements: {REPAIR} STORE"
                 ) from error
-            source = found.source or ""
+            source = result.source or ""
             return Version(
                 name=name,
                 number=number,
-                aliases=tuple(found.aliases),
-                tags=dict(found.tags),
+                aliases=tuple(result.aliases),
+                tags=dict(result.tags),
                 model=self._model(source.removeprefix("models:/")),
-                description=found.description or "",
-                run_id=found.run_id or "",
+                description=result.description or "",
+                run_id=result.run_id or "",
             )
 
     def registered(self, name: str, statement: str) -> Version | None:
         """Find the newest version of a model that carries a statement; None if there is none."""
         with boundary():
-            found = self._client.search_model_versions(
+            result = self._client.search_model_versions(
                 f"name = '{name}' and tags.statement = '{statement}'"
             )
-        numbers = [int(version.version) for version in found]
+        numbers = [int(version.version) for version in result]
         return self.version(f"models:/{name}/{max(numbers)}") if numbers else None
 
     def has_versions(self, name: str) -> bool:
@@ -216,11 +216,11 @@ class Lookup:
             experiment = self._client.get_experiment_by_name(EXPERIMENT)
             if experiment is None:
                 return []
-            found = self._client.search_runs(
+            runs = self._client.search_runs(
                 [experiment.experiment_id], f"tags.`{STATEMENT}` = '{statement}'"
             )
             # What search_runs returns lacks the model inputs.
-            return [self._stage_run(self._client.get_run(run.info.run_id)) for run in found]
+            return [self._stage_run(self._client.get_run(run.info.run_id)) for run in runs]
 
     def is_shared(self, dataset: Dataset, runs: Container[str]) -> bool:
         """True if a run that is none of these is linked to a dataset as well.
@@ -262,8 +262,8 @@ class Lookup:
 
         if model_id not in self._models:
             try:
-                found = self._client.get_logged_model(model_id)
-                self._models[model_id] = Model(model_id, found.name, dict(found.tags))
+                result = self._client.get_logged_model(model_id)
+                self._models[model_id] = Model(model_id, result.name, dict(result.tags))
             except MlflowException as error:
                 if error.error_code != "RESOURCE_DOES_NOT_EXIST":
                     raise

@@ -78,14 +78,14 @@ def all_raw_files(store: str, statements: Iterable[Statement]) -> dict[str, str]
     Raises:
         DataError: a raw_files.json cannot be read.
     """
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for statement in statements:
-        found |= {item.uri: item.digest for item in statement.inputs if is_source(item)}
+        results |= {item.uri: item.digest for item in statement.inputs if is_source(item)}
         for output in statement.outputs:
             uri = object_uri(store, output.uri, output.digest)
             for raw in read_raw_files(uri):
-                found[raw_name(output.digest, raw)] = raw.sha256
-    return dict(sorted(found.items()))
+                results[raw_name(output.digest, raw)] = raw.sha256
+    return dict(sorted(results.items()))
 
 
 def raw_name(digest: str, raw: RawFile) -> str:

@@ -65,26 +65,26 @@ def promotions(name: str, store: str, keys: TrustedKeys | None) -> list[Promotio
             continue
     limits = {key.last for key in (keys or {}).values() if key.last is not None}
     before = {last: _led_to(last, sound) for last in limits}
-    found = []
+    results = []
     for digest, attested in sound.items():
         trusted = [keys[signer].last for signer in attested.signers if keys and signer in keys]
         if keys and not any(last is None or digest in before[last] for last in trusted):
             continue
         if promotion := _promotion(name, digest, attested.statement):
-            found.append(promotion)
-    return sorted(found, key=lambda one: (one.number, one.statement))
+            results.append(promotion)
+    return sorted(results, key=lambda one: (one.number, one.statement))
 
 
 def _led_to(last: str, sound: Mapping[str, Attested]) -> set[str]:
     """List a statement, its ancestors, and those of the promotions before it."""
-    found: set[str] = set()
+    results: set[str] = set()
     waiting = [last]
     while waiting:
         current = waiting.pop()
-        if current in sound and current not in found:
-            found.add(current)
+        if current in sound and current not in results:
+            results.add(current)
             waiting += before_it(sound[current].statement)
-    return found
+    return results
 
 
 def before_it(statement: Statement) -> list[str]:
@@ -104,10 +104,10 @@ def next_promotion(name: str, store: str, keys: TrustedKeys, checkpoint: str) ->
         keys: of this run.
         checkpoint: digest of the folder of the release.
     """
-    found = promotions(name, store, keys)
-    if not found:
+    result = promotions(name, store, keys)
+    if not result:
         return _facts(1, "")
-    current = found[-1]
+    current = result[-1]
     if current.checkpoint == checkpoint:
         return current.facts
     return _facts(current.number + 1, current.statement)

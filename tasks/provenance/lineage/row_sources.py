@@ -18,15 +18,15 @@ _COLUMN = "source"
 
 def sources_in(folder: Path) -> set[str]:
     """Read the sources of all tables directly in a folder; what is no table has none."""
-    found: set[str] = set()
+    results: set[str] = set()
     for path in folder.glob("*.parquet"):
         try:
             if _COLUMN in pq.read_schema(path).names:
                 column = pq.read_table(path, columns=[_COLUMN])[_COLUMN]
-                found |= {str(name) for name in column.unique().to_pylist() if name}
+                results |= {str(name) for name in column.unique().to_pylist() if name}
         except pa.ArrowInvalid:
             continue
-    return found
+    return results
 
 
 def inherited(statement: Statement) -> set[str]:

@@ -179,8 +179,8 @@ def workplace(store: StoreRef) -> Path:
     cache = Path(tempfile.gettempdir()) / f"eachprompt-{os.getuid()}-{store.id}"
     with suppress(FileExistsError):
         cache.mkdir(mode=0o700, parents=True)
-    found = cache.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+    result = cache.lstat()
+    if not stat.S_ISDIR(result.st_mode) or result.st_uid != os.getuid() or result.st_mode & 0o022:
         raise SettingsError(
             f"{cache}, the local copy of {store.uri}, is not a folder of this user that only it "
             "may write. Somebody else made it: delete it, or set TMPDIR to a folder of your own."

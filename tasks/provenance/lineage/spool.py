@@ -185,11 +185,14 @@ def ship_left_over(folder: Path, receiver: Receiver) -> LeftOver:
 
 def read_spools(paths: Iterable[Path]) -> dict[Path, tuple[str, list[Event]]]:
     """Read spools, (run, events) by file; one that another process files away is left out."""
-    found: dict[Path, tuple[str, list[Event]]] = {}
+    results: dict[Path, tuple[str, list[Event]]] = {}
     for path in paths:
         with suppress(FileNotFoundError):
-            found[path] = run_of(path), [event for _, events in _batches(path) for event in events]
-    return found
+            results[path] = (
+                run_of(path),
+                [event for _, events in _batches(path) for event in events],
+            )
+    return results
 
 
 def run_of(path: Path) -> str:

@@ -118,8 +118,8 @@ def _envelope(content: bytes) -> dsse.Envelope | None:
 
 
 def _check_digest(payload: bytes, digest: str, uri: str) -> None:
-    if (found := sha256_bytes(payload)) != digest:
-        raise TamperError(f"{uri}: sha256 is {found}, recorded {digest}")
+    if (result := sha256_bytes(payload)) != digest:
+        raise TamperError(f"{uri}: sha256 is {result}, recorded {digest}")
 
 
 def chain(store: str, roots: Iterable[str]) -> dict[str, Statement]:
@@ -129,21 +129,21 @@ def chain(store: str, roots: Iterable[str]) -> dict[str, Statement]:
         DataError: one of them is gone.
         TamperError: one of them was changed.
     """
-    found: dict[str, Statement] = {}
+    results: dict[str, Statement] = {}
     opened: dict[str, Statement] = {}
     # Not recursive: a model that was retrained every night has a very long chain.
     waiting = list(roots)
     while waiting:
         current = waiting.pop()
-        if current in found or not current:
+        if current in results or not current:
             continue
         if current in opened:
-            found[current] = opened[current]
+            results[current] = opened[current]
             continue
         opened[current] = load_statement(store, current)
         waiting.append(current)
         waiting += [item.statement for item in opened[current].inputs]
-    return found
+    return results
 
 
 def save_execution(store: str, record: ExecutionRecord) -> None:

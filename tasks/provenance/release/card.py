@@ -161,8 +161,8 @@ def _differences(manifest: ReleaseManifest) -> str:
 
 def _datasets(manifest: ReleaseManifest) -> list[str]:
     """Return the data sets of the hub among the raw files; the card lists all files below."""
-    found = (_HUB_COPY.search(uri) for uri in manifest.raw_files)
-    return sorted({match[1] for match in found if match})
+    results = (_HUB_COPY.search(uri) for uri in manifest.raw_files)
+    return sorted({match[1] for match in results if match})
 
 
 def usage(name: str) -> str:
@@ -257,19 +257,19 @@ def stated_rate(rate: MeasuredRate | None) -> str:
 
 def _verifiers(manifest: ReleaseManifest) -> str:
     """Error rates of the verifiers of the problems."""
-    found = manifest.verifiers
-    if not found.rates:
+    result = manifest.verifiers
+    if not result.rates:
         return "Its problems and their verifiers are not part of its provenance."
     lines = ["| verifier | wrong, but accepted | right, but rejected |", "| --- | --- | --- |"]
     lines += [
         f"| {_code(one.verifier)} | {stated_rate(one.false_positive)} "
         f"| {stated_rate(one.false_negative)} |"
-        for one in found.rates
+        for one in result.rates
     ]
     return "\n".join(lines) + (
         "\n\nWith 95 % intervals, on forms of answers that were made to deceive and to which no "
-        f"reader was tuned, not on responses of this model. Evidence: {_code(found.evidence)}, "
-        f"sha256 `{found.sha256}`."
+        f"reader was tuned, not on responses of this model. Evidence: {_code(result.evidence)}, "
+        f"sha256 `{result.sha256}`."
     )
 
 

@@ -43,13 +43,13 @@ def summary(stage: str, records: list[GateRecord]) -> PhaseGates:
 def rules(gates: tuple[PhaseGates, ...]) -> Iterator[tuple[bool, str]]:
     """Refuse a candidate if a phase of its RL was paused or has no gate records."""
     for phase in gates:
-        found = (
+        result = (
             f"{phase.proceeded} steps proceeded, {phase.corrected} were corrected, {phase.paused} "
             f"paused; k3 up to {phase.max_k3:.1e}"
         )
         yield (
             phase.steps > 0 and phase.paused == 0,
-            f"mismatch in {phase.stage}: {found if phase.steps else 'no gate records'}",
+            f"mismatch in {phase.stage}: {result if phase.steps else 'no gate records'}",
         )
 
 

@@ -102,8 +102,8 @@ def find_champion(
     cache = workplace(store)
     ours = _evaluation(candidate, chain(store.uri, [progression.statement]), cache)
     theirs = _evaluation(checkpoint, statements, cache)
-    found = _compare(ours, theirs, uri) if ours and theirs else ()
-    return Champion(uri, root, checkpoint, found)
+    result = _compare(ours, theirs, uri) if ours and theirs else ()
+    return Champion(uri, root, checkpoint, result)
 
 
 def _evaluation(
@@ -156,12 +156,12 @@ def is_current(name: str, statement: str, candidate: str, store: str) -> bool:
         candidate: digest of the checkpoint that is to follow.
         store: uri. One without any promotion of the name contradicts nothing.
     """
-    found = promotions(name, store, trusted_keys(store))
-    if not found or statement == found[-1].release:
+    result = promotions(name, store, trusted_keys(store))
+    if not result or statement == result[-1].release:
         return True
-    followed = {one.statement: one.release for one in found}
-    made = load_statement(store, found[-1].release)
-    return followed.get(found[-1].before) == statement and any(
+    followed = {one.statement: one.release for one in result}
+    made = load_statement(store, result[-1].release)
+    return followed.get(result[-1].before) == statement and any(
         item.role == CANDIDATE and item.digest == candidate for item in made.inputs
     )
 

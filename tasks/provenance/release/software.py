@@ -50,9 +50,9 @@ def _libraries(lock: str) -> Iterator[Json]:
         if len(versions) != 1:
             raise ValueError(f"{text!r} is no pin")
         name = canonicalize_name(pin.name)
-        found = {"type": "library", "name": name, "version": versions[0]}
-        found |= {"scope": "optional"} if pin.marker else {}
-        yield found | {"purl": f"pkg:pypi/{name}@{versions[0].replace('+', '%2B')}"}
+        results = {"type": "library", "name": name, "version": versions[0]}
+        results |= {"scope": "optional"} if pin.marker else {}
+        yield results | {"purl": f"pkg:pypi/{name}@{versions[0].replace('+', '%2B')}"}
 
 
 def file_component(name: str, digest: str, lock: bytes | None) -> Json:
@@ -63,13 +63,13 @@ def file_component(name: str, digest: str, lock: bytes | None) -> Json:
         digest: its sha256.
         lock: content; None if this version of the project does not have it.
     """
-    found: Json = {
+    results: Json = {
         "type": "file",
         "bom-ref": f"lock:{digest}",
         "name": name,
         "hashes": [{"alg": "SHA-256", "content": digest}],
     }
-    return found if lock is None else found | {"components": libraries(lock)}
+    return results if lock is None else results | {"components": libraries(lock)}
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -81,8 +81,8 @@ def find_text(index: Index, store: str, text: str) -> pa.Array:
     curated = index.read("rows", ["artifact", "kind"]).filter(among("kind", KINDS.values()))
     names = curated["artifact"].unique().to_pylist()
     with ThreadPoolExecutor(_THREADS) as pool:
-        found = list(pool.map(lambda name: _saying(store, name, said), names))
-    return pa.chunked_array([*found, pa.array([], pa.string())]).unique()
+        results = list(pool.map(lambda name: _saying(store, name, said), names))
+    return pa.chunked_array([*results, pa.array([], pa.string())]).unique()
 
 
 def by_file(index: Index, name: str) -> Asked:
@@ -200,8 +200,10 @@ def _of_rows(index: Index, title: str, rows: pa.Array) -> Asked:
 
 
 def _rows_where(index: Index, where: pc.Expression) -> pa.Array:
-    found = [index.read(name, ["source_row"], where)["source_row"] for name in ("rows", "places")]
-    return pa.chunked_array([chunk for one in found for chunk in one.chunks], pa.string()).unique()
+    results = [index.read(name, ["source_row"], where)["source_row"] for name in ("rows", "places")]
+    return pa.chunked_array(
+        [chunk for one in results for chunk in one.chunks], pa.string()
+    ).unique()
 
 
 def _digests_of(text: str) -> list[str]:
@@ -218,7 +220,7 @@ def _saying(store: str, artifact: str, text: str) -> pa.Array:
     uri = f"{store}/objects/{artifact[:16]}"
     opened = Object(store, Output(role="curated", uri=uri, digest=artifact))
     quoted = json.dumps(text, ensure_ascii=False)[1:-1]
-    found: list[str] = []
+    results: list[str] = []
     for file in KINDS:
         if file not in opened:
             continue
@@ -227,8 +229,8 @@ def _saying(store: str, artifact: str, text: str) -> pa.Array:
         for column, said in (("messages", quoted), ("response", text))[: len(columns) - 1]:
             options = pc.MatchSubstringOptions(said)
             mask = pc.call_function("match_substring", [table[column]], options)
-            found += table.filter(mask)["source_row"].to_pylist()
-    return pa.array(found, pa.string())
+            results += table.filter(mask)["source_row"].to_pylist()
+    return pa.array(results, pa.string())
 
 
 def _is_unplaced(index: Index, files: pa.Table, wanted: Iterable[str]) -> bool:

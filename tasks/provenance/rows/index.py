@@ -180,22 +180,22 @@ def tables_of(store: str, digest: str, statement: Statement, known: Set[str]) ->
         TamperError: one of them was changed.
     """
     made = list(_made(store, statement))
-    found: Tables = {name: [] for name in SCHEMAS}
+    results: Tables = {name: [] for name in SCHEMAS}
     for artifact in made:
         if artifact.digest in known:
             continue
-        found["rows"] += _rows(artifact)
+        results["rows"] += _rows(artifact)
         if ROWS in artifact:
             table = artifact.read(ROWS, ["source_row", "file", "number"])
-            found["places"].append(fill("places", table))
+            results["places"].append(fill("places", table))
         if RAW_FILES in artifact:
-            found["files"].append(artifact.raw_files())
+            results["files"].append(artifact.raw_files())
     for report in made:
         if LEDGER_FILE in report:
-            found["uses"].append(_prompts(store, digest, statement, report))
+            results["uses"].append(_prompts(store, digest, statement, report))
     if statement.stage.startswith("sft/"):
-        found["uses"].append(_demonstrations(store, digest, statement, made))
-    return found
+        results["uses"].append(_demonstrations(store, digest, statement, made))
+    return results
 
 
 def _made(store: str, statement: Statement) -> Iterator[Object]:
@@ -381,17 +381,17 @@ class Graph:
             for name, statement in self.statements.items()
             if (checkpoint := checkpoint_of(statement))
         }
-        found = [name for name in made if _begins(digest, name, made[name])]
-        if not found:
+        results = [name for name in made if _begins(digest, name, made[name])]
+        if not results:
             raise SettingsError(
                 f"--model {digest!r} is no checkpoint of this store. Use models:/NAME@released, or "
                 f"at least {SHORTEST_PREFIX} characters of the digest of a checkpoint."
             )
-        if len({made[name] for name in found}) > 1:
+        if len({made[name] for name in results}) > 1:
             raise SettingsError(
-                f"--model {digest!r} begins the digests of {len(found)} checkpoints; type more"
+                f"--model {digest!r} begins the digests of {len(results)} checkpoints; type more"
             )
-        return found
+        return results
 
     def describe(self, digest: str) -> Made:
         """Describe the checkpoint of a statement."""
@@ -412,14 +412,14 @@ class Graph:
 
     def _reach(self, roots: Iterable[str], edges: Mapping[str, list[str]]) -> list[str]:
         # Not recursive: a model that was retrained every night has a very long chain.
-        found: dict[str, None] = {}
+        results: dict[str, None] = {}
         waiting = [root for root in roots if root in self.statements]
         while waiting:
             current = waiting.pop()
-            if current not in found and current in self.statements:
-                found[current] = None
+            if current not in results and current in self.statements:
+                results[current] = None
                 waiting += edges.get(current, [])
-        return self.in_order(found)
+        return self.in_order(results)
 
     def in_order(self, digests: Iterable[str]) -> list[str]:
         """Sort statements, each after those that it follows from."""
@@ -582,8 +582,8 @@ def _newest(parent: Path, digests: set[str]) -> Index | None:
 
 
 def _newest_first(parent: Path) -> list[Path]:
-    found = parent.glob("[0-9a-f]*")
-    return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
+    result = parent.glob("[0-9a-f]*")
+    return sorted(result, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
 def _known(index: Index) -> list[str]:

@@ -115,7 +115,7 @@ def rows_of(uses: pa.Table) -> pa.Table:
 def summarise(graph: Graph, uses: pa.Table) -> tuple[UsedIn, ...]:
     """Sum uses per stage and outcome, stages in order."""
     wanted = [*_SUMS, ("source_row", "count_distinct"), ("step", "distinct")]
-    found = [
+    results = [
         _used_in(graph, row, trained=trained)
         for trained, part in ((True, IS_TRAINED), (False, ~IS_TRAINED))
         for row in uses.filter(part)
@@ -123,9 +123,9 @@ def summarise(graph: Graph, uses: pa.Table) -> tuple[UsedIn, ...]:
         .aggregate(wanted)
         .to_pylist()
     ]
-    place = {name: n for n, name in enumerate(graph.in_order({use.statement for use in found}))}
+    place = {name: n for n, name in enumerate(graph.in_order({use.statement for use in results}))}
     return tuple(
-        sorted(found, key=lambda use: (place[use.statement], not use.trained, use.outcome))
+        sorted(results, key=lambda use: (place[use.statement], not use.trained, use.outcome))
     )
 
 
@@ -147,12 +147,12 @@ def _used_in(graph: Graph, row: dict, *, trained: bool) -> UsedIn:
 
 
 def _places(index: Index, where: pc.Expression, show: int) -> tuple[Place, ...]:
-    found = index.read("places", where=where).slice(0, show).to_pylist()
+    result = index.read("places", where=where).slice(0, show).to_pylist()
     files = index.read("files")
     uris = dict(zip(files["file"].to_pylist(), files["uri"].to_pylist(), strict=True))
     return tuple(
         Place(uri=uris[place["file"]], file=place["file"], number=place["number"])
-        for place in found
+        for place in result
     )
 
 
@@ -333,7 +333,7 @@ def _sources(index: Index, store: str, chain: Sequence[Statement]) -> list[Sourc
 
 def _earlier(graph: Graph, store: str) -> frozenset[str]:
     """Collect the rows of every exclusion list that a curated set of this store was made with."""
-    found: frozenset[str] = frozenset()
+    results: frozenset[str] = frozenset()
     outputs = {
         output.digest
         for statement in graph.statements.values()
@@ -343,8 +343,8 @@ def _earlier(graph: Graph, store: str) -> frozenset[str]:
     for digest in outputs:
         place = store_at(f"{store}/objects/{digest[:16]}")
         if LIST_FILE in place.list_files():
-            found |= parse_list(place.read_bytes(LIST_FILE), place.uri)
-    return found
+            results |= parse_list(place.read_bytes(LIST_FILE), place.uri)
+    return results
 
 
 def _twins(index: Index, rows: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
@@ -493,11 +493,11 @@ def _settings(stages: Mapping[str, Statement]) -> Values:
 
 
 def _code(stages: Mapping[str, Statement]) -> Values:
-    found: Values = {}
+    results: Values = {}
     for stage, statement in stages.items():
-        found[stage, "code"] = ", ".join(statement.code)
-        found[stage, "environment"] = statement.environment
-    return found
+        results[stage, "code"] = ", ".join(statement.code)
+        results[stage, "environment"] = statement.environment
+    return results
 
 
 def _files(index: Index, graph: Graph, root: str) -> Values:

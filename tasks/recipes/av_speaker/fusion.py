@@ -68,8 +68,8 @@ class Fusion:
 def strict_letter(response: str | None) -> str | None:
     """Return the letter A to D that the last line names; None if it names none."""
     lines = [line.strip() for line in (response or "").splitlines() if line.strip()]
-    found = (_ALONE.fullmatch(lines[-1]) or _ANNOUNCED.fullmatch(lines[-1])) if lines else None
-    return found[1] if found else None
+    result = (_ALONE.fullmatch(lines[-1]) or _ANNOUNCED.fullmatch(lines[-1])) if lines else None
+    return result[1] if result else None
 
 
 def read_answers(text: str, where: str) -> dict[str, Answer]:
@@ -78,7 +78,7 @@ def read_answers(text: str, where: str) -> dict[str, Answer]:
     Raises:
         DataError: names the line.
     """
-    found: dict[str, Answer] = {}
+    results: dict[str, Answer] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -88,12 +88,12 @@ def read_answers(text: str, where: str) -> dict[str, Answer]:
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"]))
             raise DataError(f"{where}, line {number}: {field}: {first['msg']}") from error
-        if row.id in found:
+        if row.id in results:
             raise DataError(f"{where}, line {number}: question {row.id!r} is answered twice")
-        found[row.id] = row
-    if not found:
+        results[row.id] = row
+    if not results:
         raise DataError(f"{where} has no answers")
-    return found
+    return results
 
 
 def fusion(both: Mapping[str, Answer], others: Mapping[str, Mapping[str, Answer]]) -> Fusion:

@@ -23,8 +23,8 @@ def fusion_gain(both: str, video: str, audio: str, out: str) -> str:
             with typed(f"--{name}"):
                 source = location.existing_file(file, f"--{name}")
                 runs[name] = fusion.read_answers(store_at(source).read_bytes().decode(), file)
-    found = fusion.fusion(runs.pop("both"), runs)
+    result = fusion.fusion(runs.pop("both"), runs)
     target = location.absolute_store(out, "--out")
-    store_at(target).write_bytes(fusion.as_json(found))
-    Console(highlight=False).print(fusion.as_table(found))
+    store_at(target).write_bytes(fusion.as_json(result))
+    Console(highlight=False).print(fusion.as_table(result))
     return target

@@ -84,7 +84,7 @@ def read_explanations(text: str, where: str) -> list[Explanation]:
     """
     senses = parse_yaml(WORDS.read_bytes(), str(WORDS))
     assert isinstance(senses, dict)
-    found = []
+    results = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -98,10 +98,10 @@ def read_explanations(text: str, where: str) -> list[Explanation]:
                 f"{where}, line {number}: {row.word!r} is not in {WORDS.name}; give the row at "
                 "least two 'senses'"
             )
-        found.append(row.model_copy(update={"senses": known}))
-    if not found:
+        results.append(row.model_copy(update={"senses": known}))
+    if not results:
         raise DataError(f"{where} has no explanation")
-    return found
+    return results
 
 
 def judge_rows(
@@ -182,9 +182,9 @@ def _prompts(question: str, explanations: Sequence[Explanation]) -> list[tuple[M
 
 def _reader(kind: type[ReplyT]) -> Callable[[str], ReplyT | None]:
     def read(reply: str) -> ReplyT | None:
-        found = re.search(r"\{.*\}", reply, re.DOTALL)
+        match = re.search(r"\{.*\}", reply, re.DOTALL)
         try:
-            return kind.model_validate(json.loads(found[0])) if found else None
+            return kind.model_validate(json.loads(match[0])) if match else None
         except (ValueError, RecursionError):
             return None
 

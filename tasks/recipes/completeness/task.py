@@ -46,12 +46,12 @@ def measure_completeness(
         with typed("--file"):
             explanations = measurement.read_explanations(path.read_text(encoding="utf-8"), file)
         rows = measurement.judge_rows(open_judge(judge), explanations)
-        found = measurement.rates_by_style(explanations, rows)
+        result = measurement.rates_by_style(explanations, rows)
         with record.output("report") as out:
-            write_bytes(out / "rates.json", canonical_json(found))
-        facts = measurement.facts(found)
+            write_bytes(out / "rates.json", canonical_json(result))
+        facts = measurement.facts(result)
         record.facts(facts)
-        record.rows(len(rows), sum(one.judged for one in found.values()))
+        record.rows(len(rows), sum(one.judged for one in result.values()))
         deck_of_facts("measure_completeness", facts)
-        Console().print(measurement.table(found))
+        Console().print(measurement.table(result))
         return record.ref("report", ReportRef)

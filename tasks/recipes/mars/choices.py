@@ -128,8 +128,8 @@ class Truth(Gold):
 
 def says_correct(response: str) -> bool | None:
     """Read a verdict: True for 'Correct', False for 'Wrong', None for neither."""
-    found = LINES.findall(answer_part(response) or "")
-    return found[-1] == "Correct" if found else None
+    matches = LINES.findall(answer_part(response) or "")
+    return matches[-1] == "Correct" if matches else None
 
 
 def verify(problem: Problem, response: str) -> Verdict:
@@ -165,8 +165,8 @@ def corrector_input(
     problem: Sequence[Message], solution: str, findings: str
 ) -> tuple[Message, ...]:
     """Ask for a better solution; the verdict's own line is left out of the findings."""
-    found = LINES.sub("", shown(findings)).strip()
-    told = f"Solution: {shown(solution)}\nFindings: {found}"
+    result = LINES.sub("", shown(findings)).strip()
+    told = f"Solution: {shown(solution)}\nFindings: {result}"
     return (*_system(CORRECT), *problem, _said(told))
 
 

@@ -240,14 +240,14 @@ def _rows(
     by_problem: dict[str, list[Chain]] = {name: [] for name in problems}
     for chain in _play(model, problems, solutions):
         by_problem[chain.problem].append(chain)
-    found: list[AgentRow] = []
+    results: list[AgentRow] = []
     for name, chains in by_problem.items():
         texts = sorted({text for chain in chains for text in chain.solutions})
         right = dict(zip(texts, model.right(problems[name], texts), strict=True))
         was = [right[chain.solutions[0]] for chain in chains]
         now = [right[chain.answer] for chain in chains]
         kept = [after for before, after in zip(was, now, strict=True) if before]
-        found.append(
+        results.append(
             AgentRow(
                 problem_id=name,
                 trained=trained,
@@ -258,7 +258,7 @@ def _rows(
                 misattributed=_mean([chain.misattributed(right) for chain in chains]),
             )
         )
-    return found
+    return results
 
 
 def _play(

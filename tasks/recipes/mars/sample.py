@@ -85,8 +85,8 @@ def _shown(rng: random.Random, agent: Agent, item: Item) -> dict[str, object]:
                 "response": response,
             }
         )
-    found = item.solution if rng.random() < 0.5 else item.blunder
-    messages = corrector_input(_asked(item), solution, respond(work, f"It is {found}."))
+    result = item.solution if rng.random() < 0.5 else item.blunder
+    messages = corrector_input(_asked(item), solution, respond(work, f"It is {result}."))
     return _row(item, messages) | parent | {"response": respond(work, item.solution)}
 
 

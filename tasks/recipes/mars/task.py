@@ -69,11 +69,11 @@ def tabulate_agents(
     with stage("tabulate_agents", settings, store, execution, code) as record:
         folders = [record.read(f"part/{place}", ref) for place, ref in enumerate(parts, start=1)]
         tables = [read_table(folder / measures.ROWS_FILE, measures.AgentRow) for folder in folders]
-        found = measures.claims(tables, settings.seed)
+        result = measures.claims(tables, settings.seed)
         with record.output("report") as out:
-            write_bytes(out / "agents.json", canonical_json([c.model_dump() for c in found]))
-            write_bytes(out / "agents.md", measures.markdown(found).encode())
-        record.facts({claim.claim: claim.mean for claim in found})
-        deck_of_facts("tabulate_agents", {claim.claim: claim.mean for claim in found})
-        Console(soft_wrap=True, highlight=False).print(measures.markdown(found), markup=False)
+            write_bytes(out / "agents.json", canonical_json([c.model_dump() for c in result]))
+            write_bytes(out / "agents.md", measures.markdown(result).encode())
+        record.facts({claim.claim: claim.mean for claim in result})
+        deck_of_facts("tabulate_agents", {claim.claim: claim.mean for claim in result})
+        Console(soft_wrap=True, highlight=False).print(measures.markdown(result), markup=False)
         return record.ref("report", ReportRef)

@@ -79,16 +79,16 @@ def _problem(name: str, text: str, answer: str = "0") -> Problem:
 def _vote(problem: Problem, responses: Sequence[str]) -> LabelledProblem:
     verify = VERIFIERS[problem.verifier]
     answers = [voted_answer(problem, text, verify(problem, text)) or None for text in responses]
-    found = majority(answers)
+    result = majority(answers)
     truth = parse(problem.prompt_text)
     if truth is None:
         raise DataError(f"{problem.prompt_text!r} was kept, but the parser does not read it")
     return LabelledProblem(
         id=problem.id,
         problem=problem.prompt_text,
-        label=None if found.tied else found.answer,
-        votes=found.votes,
-        of=found.of,
+        label=None if result.tied else result.answer,
+        votes=result.votes,
+        of=result.of,
         truth=str(truth.answer),
     )
 

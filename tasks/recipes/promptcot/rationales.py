@@ -125,13 +125,13 @@ def draw(
         join(tokenizer, rows[place], rollout.response_tokens[:-1]) for place, rollout in ended
     ]
     scores = writer.score_logprobs([one.tokens for one in joined])
-    found: list[list[Drawn]] = [[] for _ in rows]
+    results: list[list[Drawn]] = [[] for _ in rows]
     for (place, rollout), one, logprobs in zip(ended, joined, scores, strict=True):
         rationale, problem = one.parts(logprobs)
         text = response_text(tokenizer, rollout.response_tokens.tolist())
         planned = rollout.logprobs.astype(np.float64)
-        found[place].append(Drawn(text, planned, rationale, problem))
-    return found
+        results[place].append(Drawn(text, planned, rationale, problem))
+    return results
 
 
 def _sample(

@@ -205,15 +205,15 @@ def _lower(
         ]
         for cell in cells
     ]
-    found = bootstrap_mean([value for part in parts for value in part], seed=seed)
+    result = bootstrap_mean([value for part in parts for value in part], seed=seed)
     means = [float(np.mean(part)) for part in parts]
     start = float(np.mean([value for cell in cells for value in cell.before.nll.values()]))
     return Claim(
         claim=f"NLL of an unseen problem given its concepts, {when}, minus cold start",
-        number=f"{found.mean:+.2f} nats (of {start:.2f})",
-        interval=f"[{found.low:+.2f}, {found.high:+.2f}]",
+        number=f"{result.mean:+.2f} nats (of {start:.2f})",
+        interval=f"[{result.low:+.2f}, {result.high:+.2f}]",
         seeds=", ".join(f"{value:+.2f}" for value in means),
-        shown=found.high < 0.0 and max(means) < 0.0,
+        shown=result.high < 0.0 and max(means) < 0.0,
     )
 
 
@@ -285,14 +285,14 @@ def _gained(
         [later[name] - score for name, score in earlier.items()]
         for earlier, later in map(sides, cells)
     ]
-    found = bootstrap_mean([value for part in parts for value in part], seed=seed)
+    result = bootstrap_mean([value for part in parts for value in part], seed=seed)
     means = [100 * float(np.mean(part)) for part in parts]
     return Claim(
         claim=f"held-out score after {what}",
-        number=f"{100 * found.mean:+.1f} points",
-        interval=f"[{100 * found.low:+.1f}, {100 * found.high:+.1f}]",
+        number=f"{100 * result.mean:+.1f} points",
+        interval=f"[{100 * result.low:+.1f}, {100 * result.high:+.1f}]",
         seeds=", ".join(f"{value:+.1f}" for value in means),
-        shown=found.low > 0.0 and min(means) > 0.0,
+        shown=result.low > 0.0 and min(means) > 0.0,
     )
 
 

@@ -34,13 +34,13 @@ def begin(seed: int, out: Path) -> dict[str, float | int | str]:
     drawn = islice(draw_items(rng, Domain.MATHS, problems=False), NUM_TAUGHT + NUM_POOL + NUM_FRESH)
     rows, taught = [], []
     for number, item in enumerate(drawn):
-        found = parse(item.prompt)
-        if found is None:
+        result = parse(item.prompt)
+        if result is None:
             raise DataError(f"{item.prompt!r} is not in the wording that wording.parse reads")
-        row = WordedProblem(id=f"s{number:05d}", concepts=found.concepts.text, problem=item.prompt)
+        row = WordedProblem(id=f"s{number:05d}", concepts=result.concepts.text, problem=item.prompt)
         rows.append(row)
         if number < NUM_TAUGHT:
-            plan = teach_plan(rng, found)
+            plan = teach_plan(rng, result)
             taught += [demonstrate(row, plan, parent) for parent in (Parent.WRITER, Parent.PLANNER)]
     pool, fresh = rows[NUM_TAUGHT:-NUM_FRESH], rows[-NUM_FRESH:]
     write_table(out / DEMONSTRATIONS, Demonstration, taught)

@@ -136,16 +136,16 @@ def measure_writer(
         rows = read_table(record.read("seeds", seeds_of_run) / FRESH, WordedProblem)
         with opened_rollouts(settings.engines, (plans, writes)) as (planning, wording):
             tokenizer = load_tokenizer(writes)
-            found = likelihood.measure(settings, rows, planning, wording, tokenizer)
+            result = likelihood.measure(settings, rows, planning, wording, tokenizer)
         with record.output("report") as out:
-            write_bytes(out / likelihood.REPORT, canonical_json(found))
+            write_bytes(out / likelihood.REPORT, canonical_json(result))
         facts = {
-            "valid_share": found.valid_share,
-            "nll": sum(found.nll.values()) / len(found.nll),
-            "unended": found.unended,
+            "valid_share": result.valid_share,
+            "nll": sum(result.nll.values()) / len(result.nll),
+            "unended": result.unended,
         }
         record.facts(facts)
-        record.rows(len(rows), len(found.nll))
+        record.rows(len(rows), len(result.nll))
         deck_of_facts(f"synthesis/{name}", facts)
         return record.ref("report", ReportRef)
 
@@ -323,15 +323,15 @@ def take_as_many(
     code = code_digest("take_as_many")
     with stage("synthesis/as_many", settings, store, execution, code) as record:
         sides = {"synthesised": synthesised, "drawn": drawn}
-        found = {
+        results = {
             name: read_table(record.read(f"all/{name}", ref) / GRADED, GradedProblem)
             for name, ref in sides.items()
         }
-        for name, pool in zip(sides, formulas.as_many(*found.values()), strict=True):
+        for name, pool in zip(sides, formulas.as_many(*results.values()), strict=True):
             with record.output(name) as out:
                 write_table(out / GRADED, GradedProblem, pool)
             record.facts({name: len(pool)})
-        record.rows(sum(map(len, found.values())), 2 * min(map(len, found.values())))
+        record.rows(sum(map(len, results.values())), 2 * min(map(len, results.values())))
         return Equal(*(record.ref(name, GradedRef) for name in sides))
 
 
@@ -398,13 +398,13 @@ def tabulate_synthesis(
     """Print and store the table of claims."""
     code = code_digest("tabulate_synthesis")
     with stage("synthesis", settings, store, execution, code) as record:
-        found = [
+        results = [
             report.Cell.model_validate_json(
                 (record.read(f"cell/{place}", ref) / CELL_FILE).read_bytes()
             )
             for place, ref in enumerate(cells)
         ]
-        table = report.report_of(found, settings.seed)
+        table = report.report_of(results, settings.seed)
         sheet = report.sheet(table)
         with record.output("report") as out:
             write_bytes(out / REPORT_FILE, canonical_json(table))

@@ -102,10 +102,10 @@ def parse(problem: str) -> Sum | None:
         return None
     bare = [_bare(part) for part in asked[1].split(", ")]
     terms = bare if None not in bare else [_term(part) for part in asked[1].split(" and ")]
-    found = tuple(term for term in terms if term is not None)
-    single = len(found) == 1 and not found[0].count
-    repeated = len({term.good for term in found}) < len(found)
-    return None if len(found) < len(terms) or single or repeated else Sum(found, 0)
+    results = tuple(term for term in terms if term is not None)
+    single = len(results) == 1 and not results[0].count
+    repeated = len({term.good for term in results}) < len(results)
+    return None if len(results) < len(terms) or single or repeated else Sum(results, 0)
 
 
 def _term(text: str) -> Term | None:
@@ -118,8 +118,8 @@ def _term(text: str) -> Term | None:
 
 
 def _bare(text: str) -> Term | None:
-    found = _BARE.fullmatch(text)
-    return Term(0, found[1], int(found[2])) if found and found[1] in _SINGULAR else None
+    match = _BARE.fullmatch(text)
+    return Term(0, match[1], int(match[2])) if match and match[1] in _SINGULAR else None
 
 
 def teach_plan(rng: random.Random, problem: Sum) -> str:

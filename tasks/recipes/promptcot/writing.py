@@ -53,15 +53,15 @@ def write(
 
 def _check(name: str, concepts: str, response: str, *, ended: bool) -> WrittenProblem:
     read = read_response(response) if ended else None
-    found = parse(read[1]) if read else None
+    result = parse(read[1]) if read else None
     reason = ""
     if not ended:
         reason = UNENDED
     elif read is None:
         reason = FORM
-    elif found is None:
+    elif result is None:
         reason = NO_PROBLEM
-    elif found.concepts.text != concepts:
+    elif result.concepts.text != concepts:
         reason = OTHER_CONCEPTS
     problem = read[1] if read and not reason else ""
     return WrittenProblem(
@@ -100,7 +100,7 @@ def walk(rows: Sequence[WordedProblem], count: int, seed: int) -> list[str]:
         seed: of the draw.
     """
     rng = random.Random(f"concepts/{seed}")
-    known = [found.concepts for row in rows if (found := parse(row.problem)) is not None]
+    known = [result.concepts for row in rows if (result := parse(row.problem)) is not None]
     goods = sorted({good for one in known for good in one.goods})
     steps = _steps(known, goods)
     drawn = []

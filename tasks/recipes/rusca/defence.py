@@ -94,8 +94,10 @@ def mine(groups: Iterable[RolloutGroup]) -> list[Pattern]:
     kinds |= dict.fromkeys(PRAISE, "praise")
     kinds = {phrase: kind for phrase, kind in kinds.items() if phrase not in known}
     kinds |= {text: "criterion" for text in criteria if len(text.split()) >= MIN_CRITERION_WORDS}
-    found = [_count(phrase, kind, said) for phrase, kind in sorted(kinds.items())]
-    kept = [one for one in found if one.problems >= MIN_PROBLEMS and one.high >= ENRICHED * one.low]
+    results = [_count(phrase, kind, said) for phrase, kind in sorted(kinds.items())]
+    kept = [
+        one for one in results if one.problems >= MIN_PROBLEMS and one.high >= ENRICHED * one.low
+    ]
     return sorted(kept, key=lambda one: (-one.high, one.phrase))
 
 

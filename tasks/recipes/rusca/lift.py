@@ -140,13 +140,13 @@ def _mean_scores(
         top_k=settings.top_k,
     )
     by_id = {problem.id: problem for problem in problems}
-    found = sorted(
+    results = sorted(
         engine.generate(requests, sampling), key=lambda one: (one.problem_id, one.sample)
     )
-    texts = [response_text(tokenizer, one.response_tokens.tolist()) for one in found]
-    verdicts = score([by_id[one.problem_id] for one in found], texts)
+    texts = [response_text(tokenizer, one.response_tokens.tolist()) for one in results]
+    verdicts = score([by_id[one.problem_id] for one in results], texts)
     scores: dict[str, list[float]] = {}
-    for rollout, verdict in zip(found, verdicts, strict=True):
+    for rollout, verdict in zip(results, verdicts, strict=True):
         if verdict.score is not None:
             scores.setdefault(rollout.problem_id, []).append(verdict.score)
     return {name: sum(values) / len(values) for name, values in scores.items()}

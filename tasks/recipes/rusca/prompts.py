@@ -130,9 +130,9 @@ def mentions(text: str, criteria: Sequence[Criterion]) -> bool:
 def _system_text(criteria: Sequence[Criterion]) -> str:
     lines: list[str] = []
     for title, wanted in ((_INCLUDE, True), (_AVOID, False)):
-        found = [item for item in criteria if (item.points >= 0) == wanted]
-        if found:
-            lines += [title, *(f"- ({item.points:g}) {item.criterion}" for item in found)]
+        results = [item for item in criteria if (item.points >= 0) == wanted]
+        if results:
+            lines += [title, *(f"- ({item.points:g}) {item.criterion}" for item in results)]
     return "\n".join([*lines, _BAN])
 
 

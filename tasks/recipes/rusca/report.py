@@ -187,10 +187,12 @@ def _better(
         by_seed.append(float(np.mean([one.scores[key] - two.scores[key] for key in shared])))
     mine, other = _over_seeds(ours), _over_seeds(theirs)
     shared = [key for key in mine if key in other]
-    found = paired_difference(
+    result = paired_difference(
         [mine[key] for key in shared], [other[key] for key in shared], seed=settings.seed
     )
-    return _difference(f"held-out score under bare prompts, minus that of '{name}'", found, by_seed)
+    return _difference(
+        f"held-out score under bare prompts, minus that of '{name}'", result, by_seed
+    )
 
 
 def _difference(claim: str, found: Interval, by_seed: Sequence[float]) -> Claim:
@@ -228,11 +230,11 @@ def _pauses(cells: Sequence[Cell]) -> Claim:
 
 def _over_seeds(cells: Sequence[Cell]) -> dict[str, float]:
     """Mean score of every problem over the seeds that have one for it."""
-    found: dict[str, list[float]] = {}
+    results: dict[str, list[float]] = {}
     for cell in cells:
         for name, score in cell.scores.items():
-            found.setdefault(name, []).append(score)
-    return {name: sum(values) / len(values) for name, values in found.items()}
+            results.setdefault(name, []).append(score)
+    return {name: sum(values) / len(values) for name, values in results.items()}
 
 
 # The table of claims, with the conditions of its numbers.

@@ -63,9 +63,9 @@ class HouseStyle:
 def draw_requests(rng: random.Random) -> Iterator[HouseStyle]:
     """Yield every request once, in random order."""
     goods = [(good, place) for place, row in enumerate(ENGLISH.goods) for good in row]
-    found = list(product(COLOURS, MATERIALS, goods))
-    rng.shuffle(found)
-    for colour, material, (good, category) in found:
+    results = list(product(COLOURS, MATERIALS, goods))
+    rng.shuffle(results)
+    for colour, material, (good, category) in results:
         yield HouseStyle(f"Ad for a {colour} {material} {good}.", category)
 
 

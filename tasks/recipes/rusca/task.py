@@ -150,8 +150,8 @@ def tabulate_scaffold(
             )
             cells.append(read_cell(variant, int(seed), *folders))
         gate = (record.read("lift", lift_of_start) / LIFT_FILE).read_bytes()
-        found = lift.Lift.model_validate_json(gate)
-        report = report_of(settings, cells, start, found, max_tokens)
+        result = lift.Lift.model_validate_json(gate)
+        report = report_of(settings, cells, start, result, max_tokens)
         sheet = scaffold_report.sheet(report)
         with record.output("report") as out:
             write_bytes(out / REPORT_FILE, canonical_json(report))

@@ -25,22 +25,22 @@ def taught_prompts(demonstrations: Sequence[Demonstration]) -> dict[str, list[Pr
     Raises:
         DataError: a role was not taught.
     """
-    found: dict[str, list[Problem]] = {}
+    results: dict[str, list[Problem]] = {}
     for shown in demonstrations:
         agent = agent_of(shown.messages)
         if agent is None:
             continue
         task = f"/{task_of(shown.messages)}" if agent == Agent.QUESTIONER else ""
-        of_form = found.setdefault(f"{agent}{task}", [])
+        of_form = results.setdefault(f"{agent}{task}", [])
         if len(of_form) < PER_FORM:
             of_form.append(_problem(shown))
-    missing = [role for role in ROLES if not any(_is_of(form, role) for form in found)]
+    missing = [role for role in ROLES if not any(_is_of(form, role) for form in results)]
     if missing:
         raise DataError(
             f"no demonstration teaches the {missing[0]}; self-play needs those of all three roles, "
             "as the source tasks.recipes.spell.sample:SAMPLE has them"
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(results.items()))
 
 
 def valid_shares(model: ScoredModel, prompts: Mapping[str, Sequence[Problem]]) -> dict[str, float]:

@@ -78,13 +78,13 @@ def standardised(rewards: Sequence[float]) -> list[float]:
 
 def task_advantages(rewards: Sequence[float], tasks: Sequence[Hashable]) -> list[float]:
     """Standardise the rewards of every task's questions on their own."""
-    found = [0.0] * len(rewards)
+    results = [0.0] * len(rewards)
     for task in dict.fromkeys(tasks):
         places = [place for place, one in enumerate(tasks) if one == task]
         of_task = standardised([rewards[place] for place in places])
         for place, advantage in zip(places, of_task, strict=True):
-            found[place] = advantage
-    return found
+            results[place] = advantage
+    return results
 
 
 def balanced(tasks: Sequence[Hashable], count: int) -> list[int]:

@@ -48,8 +48,8 @@ class OfferList:
     def read(cls, line: str) -> Self:
         """Read a line that `text` wrote."""
         shop, _, offers = line.partition(": ")
-        found = map(_OFFER.fullmatch, offers.split(", "))
-        return cls(shop, tuple((offer[1], int(offer[2])) for offer in found if offer))
+        result = map(_OFFER.fullmatch, offers.split(", "))
+        return cls(shop, tuple((offer[1], int(offer[2])) for offer in result if offer))
 
     @property
     def text(self) -> str:
@@ -99,9 +99,9 @@ def draw_question(
         case Task.CHOICE:
             count = min(max(2, operations), len(brands))
             text = f"{extreme}: {', '.join(rng.sample(brands, count))}"
-    found = answer(text, lists)
-    assert found is not None
-    return found
+    result = answer(text, lists)
+    assert result is not None
+    return result
 
 
 def answer(text: str, lists: Sequence[OfferList]) -> Question | None:

@@ -71,8 +71,8 @@ class Chain:
         given = read_answer(item.text)
         items = self.answers.group.rollouts if self.answers else ()
         for one in items:
-            if read_answer(one.text) == given and (found := self.votes.get(one.rollout.sample)):
-                return formulas.majority(votes_of(found))
+            if read_answer(one.text) == given and (entry := self.votes.get(one.rollout.sample)):
+                return formulas.majority(votes_of(entry))
         return False
 
     def reward(self, item: ScoredRollout) -> float:
@@ -152,7 +152,7 @@ def question_verdict(chain: Chain) -> tuple[Verdict, float]:
 
 def remember(chains: Sequence[Chain], memory: Memory) -> Memory:
     """Add the solvable questions to their clusters, and forget the oldest ones."""
-    found = {root: remembered(memory, root) for root in memory}
+    results = {root: remembered(memory, root) for root in memory}
     for chain in chains:
         turn, mean = chain.question.turn, chain.mean
         solvable = mean is not None and formulas.is_remembered(mean) and not chain.ungrounded
@@ -162,8 +162,8 @@ def remember(chains: Sequence[Chain], memory: Memory) -> Memory:
                 question=chain.asked.question,
                 answer=chain.asked.answer,
             )
-            found[turn.root] = (*found.get(turn.root, ()), one)[-REMEMBERED:]
-    return {root: [one.model_dump(mode="json") for one in kept] for root, kept in found.items()}
+            results[turn.root] = (*results.get(turn.root, ()), one)[-REMEMBERED:]
+    return {root: [one.model_dump(mode="json") for one in kept] for root, kept in results.items()}
 
 
 def remembered(memory: Memory, root: str) -> tuple[Remembered, ...]:
@@ -173,7 +173,7 @@ def remembered(memory: Memory, root: str) -> tuple[Remembered, ...]:
 
 def _answers(chains: Sequence[Chain]) -> Groups:
     """Groups with contrast train if their question is grounded."""
-    found: Groups = {}
+    results: Groups = {}
     for chain in chains:
         if chain.answers is None:
             continue
@@ -184,10 +184,10 @@ def _answers(chains: Sequence[Chain]) -> Groups:
             for item in chain.answers.group.rollouts
         ]
         varies = scores_vary([one.score for one in verdicts if one.score is not None])
-        found[_key(chain.answers)] = _settled(
+        results[_key(chain.answers)] = _settled(
             chain.answers, verdicts, trains=varies and not chain.ungrounded
         )
-    return found
+    return results
 
 
 def _reason(*, rule: bool, paid: float) -> str:
@@ -196,7 +196,7 @@ def _reason(*, rule: bool, paid: float) -> str:
 
 def _votes(chains: Sequence[Chain], quota: int) -> Groups:
     """Groups whose majority is the rule's score train, up to the quota, balanced over tasks."""
-    found: Groups = {}
+    results: Groups = {}
     eligible: list[tuple[str, str]] = []
     for chain in chains:
         items = chain.answers.group.rollouts if chain.answers else ()
@@ -212,13 +212,13 @@ def _votes(chains: Sequence[Chain], quota: int) -> Groups:
                 else scored(score, "majority" if score else "minority")
                 for one, score in paid
             ]
-            found[_key(entry)] = _settled(entry, verdicts, trains=False)
+            results[_key(entry)] = _settled(entry, verdicts, trains=False)
             if formulas.trains_verifier(votes, chain.rule(item)) and not chain.ungrounded:
                 eligible.append((_key(entry), chain.task))
     for place in formulas.balanced([task for _, task in eligible], quota):
         key = eligible[place][0]
-        found[key] = replace(found[key], outcome=GroupOutcome.NON_ZERO_VARIANCE)
-    return found
+        results[key] = replace(results[key], outcome=GroupOutcome.NON_ZERO_VARIANCE)
+    return results
 
 
 def _questions(chains: Sequence[Chain], answers: Groups, train: bool) -> Groups:
@@ -237,11 +237,11 @@ def _questions(chains: Sequence[Chain], answers: Groups, train: bool) -> Groups:
         [rewards[place] for place in chosen], [tasks[place] for place in chosen]
     )
     given = {known[place]: one for place, one in zip(chosen, advantages, strict=True)}
-    found: Groups = {}
+    results: Groups = {}
     for place, (chain, (verdict, penalty)) in enumerate(zip(chains, told, strict=True)):
         entry = _settled(chain.question, [verdict], trains=place in given, penalty=penalty)
-        found[chain.key] = replace(entry, advantages=(given.get(place, 0.0),))
-    return found
+        results[chain.key] = replace(entry, advantages=(given.get(place, 0.0),))
+    return results
 
 
 def _settled(
@@ -339,13 +339,13 @@ def _accepts(answered: Sequence[Chain], truths: Mapping[str, Question]) -> dict[
 def _distinct(chains: Sequence[Chain], memory: Memory) -> list[bool]:
     """Say of every question whether its cluster neither remembers it nor had it in this step."""
     known = {root: {one.question for one in remembered(memory, root)} for root in memory}
-    found = []
+    results = []
     for chain in chains:
         if chain.asked and chain.question.turn:
             of_root = known.setdefault(chain.question.turn.root, set())
-            found.append(chain.asked.question not in of_root)
+            results.append(chain.asked.question not in of_root)
             of_root.add(chain.asked.question)
-    return found
+    return results
 
 
 def _trained(rewarded: Mapping[str, CollectedGroup]) -> dict[str, float]:

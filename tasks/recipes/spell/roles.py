@@ -104,12 +104,12 @@ def task_of(messages: Sequence[Message]) -> Task:
 def read_question(response: str) -> Asked | None:
     """Read a question and its answer, of any task; None if they are not there."""
     try:
-        found = json.loads(answer_part(response) or "")
+        result = json.loads(answer_part(response) or "")
     except ValueError:
         return None
-    if not isinstance(found, dict) or set(found) != {"q", "a"}:
+    if not isinstance(result, dict) or set(result) != {"q", "a"}:
         return None
-    question, answer = (_one_line(found[name]) for name in ("q", "a"))
+    question, answer = (_one_line(result[name]) for name in ("q", "a"))
     return Asked(question, answer) if question and answer else None
 
 
@@ -121,8 +121,8 @@ def read_answer(response: str) -> str | None:
 
 def read_vote(response: str) -> bool | None:
     """Read a vote: True for the same meaning, None if there is no vote."""
-    found = _VOTE.findall(answer_part(response) or "")
-    return found[-1] == "YES" if found else None
+    matches = _VOTE.findall(answer_part(response) or "")
+    return matches[-1] == "YES" if matches else None
 
 
 def covers(reference: str, given: str) -> bool:
@@ -133,9 +133,9 @@ def covers(reference: str, given: str) -> bool:
     """
     wanted, words = (_WORD.findall(text.casefold()) for text in (reference, given))
     places = range(len(words) - len(wanted) + 1)
-    found = bool(wanted) and any(words[at : at + len(wanted)] == wanted for at in places)
+    result = bool(wanted) and any(words[at : at + len(wanted)] == wanted for at in places)
     numbers = {word for word in words if _NUMBER.fullmatch(word)}
-    return found and numbers <= set(wanted)
+    return result and numbers <= set(wanted)
 
 
 def verify(problem: Problem, response: str) -> Verdict:

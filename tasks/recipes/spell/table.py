@@ -124,15 +124,15 @@ def lines_of(
     by_variant: dict[str, list[Cell]] = {}
     for cell in cells:
         by_variant.setdefault(cell.variant, []).append(cell)
-    found: list[Line] = []
+    results: list[Line] = []
     for variant, mine in by_variant.items():
         for name in [name for name in MEASURES if all(name in cell.early for cell in mine)]:
             ends = ([cell.early[name] for cell in mine], [cell.late[name] for cell in mine])
             claimed = variant == PUBLISHED and name in CLAIMED
-            found.append(_line(variant, name, ends, seed, claimed=claimed))
+            results.append(_line(variant, name, ends, seed, claimed=claimed))
         before = [starts[cell.seed] for cell in mine]
-        found.append(_held_out(variant, before, [cell.scores for cell in mine], seed))
-    return [*found, *_against(by_variant, seed)]
+        results.append(_held_out(variant, before, [cell.scores for cell in mine], seed))
+    return [*results, *_against(by_variant, seed)]
 
 
 def markdown(lines: Sequence[Line]) -> str:
@@ -183,22 +183,22 @@ def _line(variant: str, name: str, ends: Ends, seed: int, *, claimed: bool) -> L
 def _against(by_variant: Mapping[str, Sequence[Cell]], seed: int) -> list[Line]:
     """Compare the ends of the published variant with those of every other one."""
     ours = by_variant.get(PUBLISHED, ())
-    found: list[Line] = []
+    results: list[Line] = []
     for other, cells in by_variant.items():
         if other == PUBLISHED or len(cells) != len(ours):
             continue
         title = f"{PUBLISHED} against {other}"
         if other == PLAIN:
             before, after = ([cell.scores for cell in side] for side in (cells, ours))
-            found.append(_held_out(title, before, after, seed))
+            results.append(_held_out(title, before, after, seed))
         for name in LOST.get(other, ()):
             if all(name in cell.late for cell in (*ours, *cells)):
                 count = min(len(cell.late[name]) for cell in (*ours, *cells))
                 theirs, mine = (
                     [cell.late[name][-count:] for cell in side] for side in (cells, ours)
                 )
-                found.append(_line(title, name, (theirs, mine), seed, claimed=True))
-    return found
+                results.append(_line(title, name, (theirs, mine), seed, claimed=True))
+    return results
 
 
 def _held_out(

@@ -83,11 +83,11 @@ class Spell:
     def reward(self, groups: Sequence[CollectedGroup], memory: Memory) -> Rewarded:
         """Reward votes, answers and questions; choose what trains; remember what is solvable."""
         chains = chains_of(groups)
-        found = reward(chains, train_questioner=self._settings.train_questioner)
+        result = reward(chains, train_questioner=self._settings.train_questioner)
         return Rewarded(
-            [found[entry.turn.key] if entry.turn else entry for entry in groups],
+            [result[entry.turn.key] if entry.turn else entry for entry in groups],
             remember(chains, memory),
-            audit(chains, found, memory),
+            audit(chains, result, memory),
         )
 
 

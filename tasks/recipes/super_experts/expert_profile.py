@@ -81,10 +81,10 @@ def calibration(tokenizer: PreTrainedTokenizerBase, texts: Iterable[str]) -> NDA
     """Cut text into rows of tokens, whatever documents they are from."""
     wanted = ROWS * ROW_TOKENS
     tokens = itertools.chain.from_iterable(tokenizer.encode(text) for text in texts)
-    found = np.array(list(itertools.islice(tokens, wanted)), dtype=np.int32)
-    if len(found) < wanted:
-        raise DataError(f"the calibration text has {len(found)} tokens; {wanted} are needed")
-    return found.reshape(ROWS, ROW_TOKENS)
+    result = np.array(list(itertools.islice(tokens, wanted)), dtype=np.int32)
+    if len(result) < wanted:
+        raise DataError(f"the calibration text has {len(result)} tokens; {wanted} are needed")
+    return result.reshape(ROWS, ROW_TOKENS)
 
 
 class Peaks:

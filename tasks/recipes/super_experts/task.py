@@ -68,12 +68,12 @@ def profile_experts(
         folder = record.read("model", model)
         if text:
             record.source("text", Path(text))
-        found = expert_profile.profile(folder, expert_profile.texts(text))
+        result = expert_profile.profile(folder, expert_profile.texts(text))
         with record.output("report") as out:
-            write_bytes(out / PROFILE_FILE, canonical_json(found))
-            protected = expert_profile.protect(settings, found).model_dump(mode="json")
+            write_bytes(out / PROFILE_FILE, canonical_json(result))
+            protected = expert_profile.protect(settings, result).model_dump(mode="json")
             write_bytes(out / INPUTS_FILE, canonical_json({"settings": protected}))
-        facts = expert_profile.facts(found)
+        facts = expert_profile.facts(result)
         record.facts(facts)
         deck_of_facts("profile_experts", facts)
         return record.ref("report", ReportRef)

@@ -24,11 +24,11 @@ def find_gguf(path: Path) -> Path:
     Raises:
         SettingsError: there is none, or there are several.
     """
-    found = [path] if path.is_file() else sorted(path.rglob("*.gguf"))
-    if len(found) != 1:
-        names = ", ".join(one.name for one in found) or "none"
+    results = [path] if path.is_file() else sorted(path.rglob("*.gguf"))
+    if len(results) != 1:
+        names = ", ".join(one.name for one in results) or "none"
         raise SettingsError(f"{path} has to hold one *.gguf file, found {names}; name the file")
-    return found[0]
+    return results[0]
 
 
 def convert(source: Path, out: Path) -> None:

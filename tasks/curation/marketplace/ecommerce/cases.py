@@ -125,8 +125,8 @@ def _attributes(rng: random.Random) -> Ask:
         parts = (brand, _item(language, good, colour), f"x{pack}")
         title = " ".join(parts[place] for place in order)
         colours = language.colours
-        found = (brand, colours[colour], _name(language, good), f"x{pack}")
-        fields: dict[str, str] = dict(zip(_KEYS, found, strict=True))
+        result = (brand, colours[colour], _name(language, good), f"x{pack}")
+        fields: dict[str, str] = dict(zip(_KEYS, result, strict=True))
         prompt = phrases.attributes.format(keys=", ".join(_KEYS), title=title)
         return _fields(language, prompt, fields, {"color": colours[other]})
 

@@ -87,7 +87,7 @@ class BfclHost:
         """Let BFCL's checker execute the calls and the solution, and compare their states."""
         player = f"check{next(self._numbers)}"
         category = task["id"].rsplit("_", 1)[0]
-        found = self._checker.multi_turn_checker(
+        result = self._checker.multi_turn_checker(
             [[list(step) for step in turn] for turn in turns],
             task["ground_truth"],
             dict(task),
@@ -95,7 +95,7 @@ class BfclHost:
             player,
         )
         self.forget(player)
-        return bool(found["valid"])
+        return bool(result["valid"])
 
     def forget(self, player: str) -> None:
         """Drop the simulators of a player, which BFCL keeps as globals of a module."""

@@ -42,17 +42,17 @@ class OpenEnvHost:
 
     def offer(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
         """List seeds with what the environment shows first."""
-        found = []
+        results = []
         for seed in range(request["limit"]):
             episode = _Session(self, {"seed": seed})
             task = {"seed": seed, "opening": episode.opening}
             form = {"name": self._name, "action": self._fields}
             messages = [{"role": "user", "content": episode.opening}]
-            found.append(
+            results.append(
                 {"task": task, "messages": messages, "tools": [] if self._text_field else [form]}
             )
             episode.close()
-        return found
+        return results
 
     def begin(self, task: Mapping[str, Any]) -> "_Session":
         """Open a session and reset it to a seed."""
@@ -100,13 +100,13 @@ class _Session:
         action = self._host.action(turn)
         if action is None:
             return Step(done=True, reward=self._reward)
-        found = self._ask("step", action)
-        if "refused" in found:
-            return Step([{"role": "tool", "content": f"error: {found['refused']}"}])
-        self._reward += float(found.get("reward") or 0.0)
-        if found.get("done"):
+        result = self._ask("step", action)
+        if "refused" in result:
+            return Step([{"role": "tool", "content": f"error: {result['refused']}"}])
+        self._reward += float(result.get("reward") or 0.0)
+        if result.get("done"):
             return Step(done=True, reward=self._reward)
-        return Step([{"role": "tool", "content": _text(found["observation"])}])
+        return Step([{"role": "tool", "content": _text(result["observation"])}])
 
     def close(self) -> None:
         self._socket.close()

@@ -99,12 +99,12 @@ class Host:
                         detail = "other answers to the same turns"
                         self.known[keys[-1]] = EnvironmentFailed("not_deterministic", detail)
                         break
-            found = self.known[keys[-1]]
+            result = self.known[keys[-1]]
             while len(self.known) > MAX_KNOWN:
                 self.known.popitem(last=False)
-        if isinstance(found, EnvironmentFailed):
-            raise found
-        return found
+        if isinstance(result, EnvironmentFailed):
+            raise result
+        return result
 
     def _ask(self, gold: OutsideTask, said: Sequence[Mapping[str, Any]]) -> list[Answer]:
         request = {"version": gold.version, "task": gold.task, "turns": said}

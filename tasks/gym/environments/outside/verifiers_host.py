@@ -40,13 +40,13 @@ class VerifiersHost:
     def offer(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
         """List rows of the environment's data set with the prompt that the policy is shown."""
         rows = [dict(row) for row in self._env.get_dataset(request["limit"])]
-        found = []
+        results = []
         for row in rows:
             task = json.loads(json.dumps(row, default=str))
             episode = _Episode(self._env, self._loop, task)
-            found.append({"task": task, "messages": episode.prompt, "tools": episode.tools})
+            results.append({"task": task, "messages": episode.prompt, "tools": episode.tools})
             episode.close()
-        return found
+        return results
 
     def begin(self, task: Mapping[str, Any]) -> "_Episode":
         """Open an episode of a row."""

@@ -34,12 +34,12 @@ def find_key(address: str) -> Signer:
         SettingsError: the address is none, or the key is not there, not allowed or of another kind.
         EngineError: the service does not answer.
     """
-    if not (found := _ADDRESS.fullmatch(address)):
+    if not (match := _ADDRESS.fullmatch(address)):
         raise SettingsError(
             f"{address!r} is no key of AWS KMS. Write {FORM}; an endpoint is set by "
             "AWS_ENDPOINT_URL_KMS."
         )
-    name = found["key"]
+    name = match["key"]
     with _service(address) as service:
         answer = service.get_public_key(KeyId=name)
     if (answer["KeySpec"], answer["KeyUsage"]) != ("ECC_NIST_P256", "SIGN_VERIFY"):

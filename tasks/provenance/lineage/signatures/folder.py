@@ -91,8 +91,8 @@ def _is_signed(part: Path, signed: dict[str, str]) -> bool:
         return False
     start = f"{part.name}/"
     expected = {name: digest for name, digest in signed.items() if name.startswith(start)}
-    found = {name: sha256_file(path) for name, path in _files(part)}
-    return found == expected
+    results = {name: sha256_file(path) for name, path in _files(part)}
+    return results == expected
 
 
 def _sign(folder: Path, seen: _Seen) -> None:

@@ -160,7 +160,7 @@ def read_public_keys(path: Path, option: str = "--key") -> dict[str, PublicKey]:
             f"{option} {path} is a private key; give the public one, {path}{_PUBLIC}"
         )
     text = _CERTIFICATE.sub("", text)
-    found: dict[str, PublicKey] = {}
+    results: dict[str, PublicKey] = {}
     start = 0
     for block in re.finditer(
         r"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", text, re.DOTALL
@@ -174,13 +174,13 @@ def read_public_keys(path: Path, option: str = "--key") -> dict[str, PublicKey]:
                 f"{option} {path} must hold public keys of P-256 in PEM, and nothing else"
             )
         last = _limit(text[start : block.start()], f"{option} {path}")
-        found[keyid_of(key)] = PublicKey(fingerprint(keyid_of(key)), last)
+        results[keyid_of(key)] = PublicKey(fingerprint(keyid_of(key)), last)
         start = block.end()
-    if not found or "-----BEGIN" in text[start:]:
+    if not results or "-----BEGIN" in text[start:]:
         raise SettingsError(
             f"{option} {path} must hold public keys of P-256 in PEM, and nothing else"
         )
-    return found
+    return results
 
 
 def _limit(lines: str, where: str) -> str | None:

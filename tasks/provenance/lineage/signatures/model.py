@@ -52,8 +52,8 @@ def sign_model(store: str, digest: str) -> str:
         return ""
     uri = f"{store}/objects/{digest[:16]}/{MANIFEST}"
     manifest = store_at(uri).read_bytes()
-    if (found := sha256_bytes(manifest)) != digest:
-        raise TamperError(f"{uri}: sha256 is {found}, recorded {digest}")
+    if (result := sha256_bytes(manifest)) != digest:
+        raise TamperError(f"{uri}: sha256 is {result}, recorded {digest}")
     payload = to_payload(digest, manifest_files(manifest, uri))
     place = store_at(signature_uri(store, digest))
     place.write_bytes(bundle_of(dsse.seal(payload, [signer.sign(payload)])))

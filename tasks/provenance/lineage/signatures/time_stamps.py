@@ -140,12 +140,12 @@ def read_authorities(path: Path, option: str = "--key") -> tuple[x509.Certificat
     """
     try:
         content = path.expanduser().read_bytes()
-        found = x509.load_pem_x509_certificates(content) if b"BEGIN CERTIFICATE" in content else []
+        result = x509.load_pem_x509_certificates(content) if b"BEGIN CERTIFICATE" in content else []
     except OSError as error:
         raise SettingsError(f"{option} {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise SettingsError(f"{option} {path} has no certificate in PEM: {error}") from error
-    for one in found:
+    for one in result:
         with suppress(x509.ExtensionNotFound):
             usage = one.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
             if ExtendedKeyUsageOID.TIME_STAMPING in usage:
@@ -154,7 +154,7 @@ def read_authorities(path: Path, option: str = "--key") -> tuple[x509.Certificat
             f"{option} {path}: {one.subject.rfc4514_string()} is no certificate of a time stamp "
             "service (extended key usage timeStamping). Give the one that signs the stamps."
         )
-    return tuple(found)
+    return tuple(result)
 
 
 @asn1.sequence
