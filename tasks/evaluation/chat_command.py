@@ -36,17 +36,17 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--serve", type=int, metavar="PORT", help="answer programs at 127.0.0.1:PORT, not a person"
     )
-    given = parser.parse_args(arguments)
-    if given.temperature < 0:
-        raise SettingsError(f"--temperature is {given.temperature}; give 0 or more")
+    args = parser.parse_args(arguments)
+    if args.temperature < 0:
+        raise SettingsError(f"--temperature is {args.temperature}; give 0 or more")
     chat = importlib.import_module(CHAT)
     sampling = chat.Sampling(
-        max_new_tokens=given.max_new_tokens,
-        temperature=given.temperature,
-        seed=given.seed,
+        max_new_tokens=args.max_new_tokens,
+        temperature=args.temperature,
+        seed=args.seed,
         record_routes=False,
     )
-    chat.talk(given.model, given.store, sampling, given.serve)
+    chat.talk(args.model, args.store, sampling, args.serve)
 
 
 if __name__ == "__main__":

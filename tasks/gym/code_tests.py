@@ -246,14 +246,14 @@ def _run_tests(
     cases = [case.model_dump() for case in gold.cases]
     num_tests = len(gold.tests or cases)
     while len(passed) < num_tests and not budget.is_spent:
-        done = len(passed)
+        count = len(passed)
         if gold.mode == "asserts":
             outcome = sandbox.run(
-                source, gold.tests[done:], gold.setup, budget=budget, fail_fast=fail_fast
+                source, gold.tests[count:], gold.setup, budget=budget, fail_fast=fail_fast
             )
         else:
             outcome = sandbox.call(
-                source, gold.function, cases[done:], budget=budget, fail_fast=fail_fast
+                source, gold.function, cases[count:], budget=budget, fail_fast=fail_fast
             )
         passed += outcome.passed
         whys.append(outcome.why)

@@ -226,8 +226,8 @@ def texts_of(verifier: str) -> dict[str, Text]:
     Raises:
         SettingsError: its code is missing, or what it names are no texts.
     """
-    given: object = vars(module_of(verifier)).get(OWN, {}) if is_reference(verifier) else {}
-    named = cast("dict[str, object]", given) if isinstance(given, dict) else {OWN: given}
+    entry: object = vars(module_of(verifier)).get(OWN, {}) if is_reference(verifier) else {}
+    named = cast("dict[str, object]", entry) if isinstance(entry, dict) else {OWN: entry}
     for name, text in named.items():
         if not (isinstance(text, str) or callable(text)):
             raise SettingsError(

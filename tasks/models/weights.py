@@ -142,8 +142,8 @@ class Weights:
         """Names of the tensors of multi-token prediction, which are kept but not trained."""
         if not is_known(config_in(self.folder)):
             return set()
-        known = read_architecture(self.folder)
-        return {name for name in self.file_of if known.is_mtp(name)}
+        architecture = read_architecture(self.folder)
+        return {name for name in self.file_of if architecture.is_mtp(name)}
 
     def _open(self, name: str) -> safe_open:
         path = self.folder / name

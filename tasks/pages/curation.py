@@ -497,15 +497,15 @@ def _tiles(curation: Curation) -> list[tuple[str, str, str]]:
 def _source_line(
     name: str, counts: SourceCounts, contents: Contents, free: Mapping[str, EchoScore]
 ) -> SourceLine:
-    kept = sum(counts.kept.values())
+    count = sum(counts.kept.values())
     dropped, broken = sum(counts.dropped.values()), sum(counts.quarantined.values())
     whole = max(counts.items, 1)
-    bars = [("good", kept), ("", dropped), ("bad", broken)]
+    bars = [("good", count), ("", dropped), ("bad", broken)]
     return SourceLine(
         name=name,
         rows=wording.count(counts.rows),
         items=wording.count(counts.items),
-        kept=wording.count(kept),
+        kept=wording.count(count),
         left_out=wording.count(dropped + broken),
         bars=[(kind, round(100 * number / whole, 2)) for kind, number in bars if number],
         decisions=_listed(counts.decisions),

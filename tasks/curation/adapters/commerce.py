@@ -82,8 +82,8 @@ def prdect_id(row: RawRow) -> list[Item]:
         source_row=row.source_row,
     )
     facets = {"category": category, "price": str(row.fields.get("Price", ""))}
-    shown = Item(_imitate(problem, category), name, answers=problem)
-    return [Item(problem, name, facets=facets), shown]
+    item = Item(_imitate(problem, category), name, answers=problem)
+    return [Item(problem, name, facets=facets), item]
 
 
 def _attributes(source: str, row: RawRow) -> list[Item]:

@@ -183,7 +183,7 @@ def _demonstrate(problem: Problem, turns: list[str], parent: Parent) -> list[Ite
     said = list(problem.messages)
     items: list[Item] = []
     for place, turn in enumerate(turns):
-        shown = Demonstration(
+        demonstration = Demonstration(
             id=f"{problem.id}/{place}",
             parent=parent,
             domain=problem.domain,
@@ -193,7 +193,7 @@ def _demonstrate(problem: Problem, turns: list[str], parent: Parent) -> list[Ite
             source=problem.source,
             source_row=problem.source_row,
         )
-        items.append(Item(shown, _said_by(said)))
+        items.append(Item(demonstration, _said_by(said)))
         answer = environment(problem, turns[: place + 1])
         if answer is None and place + 1 < len(turns):
             raise BadRow("bad_turns", f"the episode ends with turn {place + 1} of {len(turns)}")

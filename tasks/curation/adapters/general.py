@@ -202,7 +202,7 @@ def verified(source: str, row: RawRow) -> list[Item]:
     verdict = VERIFIERS[problem.verifier](problem, response)
     if not verdict.solved:
         raise BadRow("wrong_demonstration", f"{verdict.reason}: {verdict.detail}")
-    shown = Demonstration(
+    demonstration = Demonstration(
         id=problem.id,
         parent=Parent(parent),
         domain=problem.domain,
@@ -212,7 +212,7 @@ def verified(source: str, row: RawRow) -> list[Item]:
         source=source,
         source_row=row.source_row,
     )
-    return [Item(shown, said)]
+    return [Item(demonstration, said)]
 
 
 def _said(messages: tuple[Message, ...]) -> str:

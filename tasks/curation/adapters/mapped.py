@@ -52,12 +52,12 @@ def read_mapped(mapping: ColumnMapping, row: RawRow, language: str = UNDETERMINE
     _check_not_blank(mapping, cells)
     content = "\n".join(_text(cells[column]) for column in placeholders(mapping.prompt))
     system = [Message(role=Role.SYSTEM, content=_fill(mapping.system, cells))]
-    asked = Message(role=Role.USER, content=_fill(mapping.prompt, cells))
+    message = Message(role=Role.USER, content=_fill(mapping.prompt, cells))
     shared = {
         "id": f"{mapping.name}/{_fill(mapping.id, cells) or row.key}",
         "domain": mapping.domain,
         "language": _language(mapping, cells, content, language),
-        "messages": (*(system if mapping.system else []), asked),
+        "messages": (*(system if mapping.system else []), message),
         "source": mapping.name,
         "source_row": row.source_row,
     }

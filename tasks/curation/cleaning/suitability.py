@@ -113,8 +113,8 @@ def unsuitable_response(demonstration: Demonstration) -> Unsuitable | None:
     A request that no tool can serve is rightly declined, so refusals of tool use stay.
     """
     answer = demonstration.response.rpartition(THINK_CLOSE)[2].strip()
-    if demonstration.domain is not Domain.TOOL_USE and (said := find_refusal(answer)):
-        return "refusal", said
+    if demonstration.domain is not Domain.TOOL_USE and (refusal := find_refusal(answer)):
+        return "refusal", refusal
     if leaked := _search(_LEAKED, demonstration.response, folded(demonstration.response)):
         return "reward_hacking", f"mentions {leaked[0]!r}"
     if demonstration.domain is Domain.CODE and (rigged := _RIGGED.search(answer)):

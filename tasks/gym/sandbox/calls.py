@@ -122,10 +122,10 @@ class CallFilter:
 
     def __init__(self, calls: Calls) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
-        known = _ARCHITECTURES.get(platform.machine())
-        self.works = self._libc is not None and known is not None
-        if known is not None:
-            instructions = _instructions(calls, *known)
+        entry = _ARCHITECTURES.get(platform.machine())
+        self.works = self._libc is not None and entry is not None
+        if entry is not None:
+            instructions = _instructions(calls, *entry)
             self._array = (_Instruction * len(instructions))(*instructions)
             self._filter = _Filter(len(instructions), self._array)
 

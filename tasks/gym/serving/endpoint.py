@@ -172,8 +172,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def authorise(self, token: str) -> None:
         """Refuse a request without the token."""
-        given = self.headers.get("Authorization", "")
-        if token and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        entry = self.headers.get("Authorization", "")
+        if token and not hmac.compare_digest(entry.encode(), f"Bearer {token}".encode()):
             raise Refusal(HTTPStatus.UNAUTHORIZED, "unauthorized", "bearer token missing or wrong")
 
     def body(self, limit: int, limit_s: float) -> bytes:

@@ -205,11 +205,11 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
     parser.add_argument("--keep", required=True, help="released,previous,30d and digests")
     parser.add_argument("--dry-run", action="store_true", help="print only what would go")
-    given = parser.parse_args(arguments)
-    keep = read_keep(given.keep)
-    store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    args = parser.parse_args(arguments)
+    keep = read_keep(args.keep)
+    store = location.existing_store(args.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
     result = collect(store.uri, keep, time.time())
-    if not given.dry_run:
+    if not args.dry_run:
         delete(store, result)
     header = ["model", "stage", "last used (UTC)", "GiB"]
     rows = [
@@ -225,7 +225,7 @@ def main(arguments: Sequence[str]) -> None:
     if rows:
         console.print(screen_table(header, rows), markup=False)
     total = sum(note.bytes for note in result) / 2**30
-    word = "would be deleted" if given.dry_run else "deleted"
+    word = "would be deleted" if args.dry_run else "deleted"
     console.print(f"{len(result)} models of {total:.3f} GiB {word}.", markup=False)
 
 

@@ -145,18 +145,18 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
     parser.add_argument("--out", default="openlineage.jsonl", help="file [openlineage.jsonl]")
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     # Nothing of MLflow is needed; only a remote store asks for its address.
-    store = location.existing_store(given.store, "http://unused.invalid")
+    store = location.existing_store(args.store, "http://unused.invalid")
     events = list(run_events(store))
     if url := os.environ.get(URL_VARIABLE, ""):
         send(events, url, os.environ.get(KEY_VARIABLE, ""))
         place = f"sent to {redacted(url)}"
     else:
         write_bytes(
-            Path(given.out).absolute(), b"".join(canonical_json(one) + b"\n" for one in events)
+            Path(args.out).absolute(), b"".join(canonical_json(one) + b"\n" for one in events)
         )
-        place = f"written to {given.out}"
+        place = f"written to {args.out}"
     console = Console(soft_wrap=True, highlight=False)
     console.print(f"{len(events)} events of {store.uri} {place}.", markup=False)
 

@@ -317,8 +317,8 @@ class StageRecord:
 
     def _place(self) -> str:
         """Say which of how many stages it is; '' in workflows whose stages are not known before."""
-        known = STAGES.get(self._execution.workflow, ())
-        return f"{known.index(self._name) + 1:2}/{len(known)} " if self._name in known else ""
+        entry = STAGES.get(self._execution.workflow, ())
+        return f"{entry.index(self._name) + 1:2}/{len(entry)} " if self._name in entry else ""
 
     def _rows_text(self) -> str:
         """Say what became of the rows; '' for a stage that has none."""

@@ -34,8 +34,8 @@ def release_manifest(
     Raises:
         DataError: the chain does not contain the candidate.
     """
-    made = chain.get(candidate.statement)
-    if made is None or candidate.digest not in {output.digest for output in made.outputs}:
+    entry = chain.get(candidate.statement)
+    if entry is None or candidate.digest not in {output.digest for output in entry.outputs}:
         raise DataError(
             f"checkpoint {candidate.digest} is not in its own chain: statement "
             f"{candidate.statement or '(none)'} does not name it. Release what a stage has made."

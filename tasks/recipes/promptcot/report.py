@@ -126,20 +126,20 @@ def read_written(folder: Path) -> Counter[str]:
 
 def _read_hard(folder: Path) -> tuple[float, ...]:
     """Say for every problem with a pass rate whether it is within the bounds of grading."""
-    kept = read_table(folder / GRADED, GradedProblem)
+    table = read_table(folder / GRADED, GradedProblem)
     refused = read_table(folder / QUARANTINE, Quarantined)
-    rated = [one for one in kept if one.pass_rate is not None]
+    rated = [one for one in table if one.pass_rate is not None]
     return (1.0,) * len(rated) + (0.0,) * len(refused)
 
 
 def _read_trained(folder: Path) -> tuple[int, int]:
     """Count the problems within the bounds, and those whose label the parser contradicts."""
-    kept = read_table(folder / GRADED, GradedProblem)
+    table = read_table(folder / GRADED, GradedProblem)
     wrong = 0
-    for problem in kept:
+    for problem in table:
         truth = parse(problem.prompt_text)
         wrong += truth is None or f'"{truth.answer}"' not in problem.answer
-    return len(kept), wrong
+    return len(table), wrong
 
 
 def _count_reproduced(synthesised: Path, held_out: Path) -> int:

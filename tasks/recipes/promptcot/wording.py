@@ -97,11 +97,11 @@ def parse(problem: str) -> Sum | None:
         good, price, paid = change.groups()
         fits = good in _SINGULAR and int(price) < int(paid)
         return Sum((Term(0, good, int(price)),), int(paid)) if fits else None
-    asked = _TOTAL.fullmatch(problem)
-    if asked is None:
+    match = _TOTAL.fullmatch(problem)
+    if match is None:
         return None
-    bare = [_bare(part) for part in asked[1].split(", ")]
-    terms = bare if None not in bare else [_term(part) for part in asked[1].split(" and ")]
+    bare = [_bare(part) for part in match[1].split(", ")]
+    terms = bare if None not in bare else [_term(part) for part in match[1].split(" and ")]
     results = tuple(term for term in terms if term is not None)
     single = len(results) == 1 and not results[0].count
     repeated = len({term.good for term in results}) < len(results)

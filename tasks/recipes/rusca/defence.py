@@ -154,12 +154,12 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("report", type=Path, help="report folder of a finished phase")
     parser.add_argument("rows", type=Path, help="file for the problems with vetoes")
-    given = parser.parse_args(arguments)
-    groups = read_groups(given.report)
+    args = parser.parse_args(arguments)
+    groups = read_groups(args.report)
     patterns = mine(groups)
     problems = {one.problem.id: one.problem for one in groups if one.problem.verifier in _RUBRICS}
     rows = [row for one in problems.values() if (row := defended(one, patterns)) is not None]
-    write_bytes(given.rows, b"".join(canonical_json(row) + b"\n" for row in rows))
+    write_bytes(args.rows, b"".join(canonical_json(row) + b"\n" for row in rows))
     table = Table("pattern", "kind", "problems", "high", "others", box=box.SIMPLE_HEAD)
     for one in patterns:
         table.add_row(one.phrase, one.kind, str(one.problems), f"{one.high:.0%}", f"{one.low:.0%}")

@@ -107,11 +107,11 @@ def draw_question(
 def answer(text: str, lists: Sequence[OfferList]) -> Question | None:
     """Work a question out; None if it is no question about these lists."""
     prices = {brand: price for one in lists for brand, price in one.offers}
-    asked = _EXTREME.fullmatch(text)
-    if asked is None:
+    match = _EXTREME.fullmatch(text)
+    if match is None:
         terms = text.split(" + ")
         return _sum(text, [(one, prices[one]) for one in terms]) if {*terms} <= {*prices} else None
-    shops, brands = ((part or "").split(", ") if part else [] for part in (asked[2], asked[3]))
+    shops, brands = ((part or "").split(", ") if part else [] for part in (match[2], match[3]))
     by_shop = {one.shop: one.offers for one in lists}
     if len({*shops, *brands}) < len(shops) + len(brands):
         return None
@@ -119,7 +119,7 @@ def answer(text: str, lists: Sequence[OfferList]) -> Question | None:
         return None
     offers = [offer for shop in shops for offer in by_shop[shop]]
     offers += [(brand, prices[brand]) for brand in brands]
-    pick = min if asked[1] == "Cheapest" else max
+    pick = min if match[1] == "Cheapest" else max
     best = pick(offers, key=lambda offer: offer[1])
     steps = f"{' '.join(map(_said, offers))}; {_said(best)}"
     return Question(text, best[0], steps, len(shops) + len(brands))

@@ -63,15 +63,15 @@ class Chain:
 
     def rule(self, item: ScoredRollout) -> bool:
         """Say whether an answer contains the reference."""
-        given = read_answer(item.text)
-        return self.asked is not None and given is not None and covers(self.asked.answer, given)
+        answer = read_answer(item.text)
+        return self.asked is not None and answer is not None and covers(self.asked.answer, answer)
 
     def accepted(self, item: ScoredRollout) -> bool:
         """Say whether the majority of the votes on an answer accepts it."""
-        given = read_answer(item.text)
+        answer = read_answer(item.text)
         items = self.answers.group.rollouts if self.answers else ()
         for one in items:
-            if read_answer(one.text) == given and (entry := self.votes.get(one.rollout.sample)):
+            if read_answer(one.text) == answer and (entry := self.votes.get(one.rollout.sample)):
                 return formulas.majority(votes_of(entry))
         return False
 
@@ -102,8 +102,8 @@ def chains_of(groups: Sequence[CollectedGroup]) -> list[Chain]:
 def asked_in(entry: CollectedGroup) -> Asked | None:
     """Read the question of a questioner's group; None without the form of its task."""
     (item,) = entry.group.rollouts
-    asked = read_question(item.text)
-    return asked if asked and asked.fits(task_of(entry.group.problem.messages)) else None
+    question = read_question(item.text)
+    return question if question and question.fits(task_of(entry.group.problem.messages)) else None
 
 
 def votes_of(entry: CollectedGroup) -> list[bool | None]:
@@ -325,8 +325,8 @@ def _accepts(answered: Sequence[Chain], truths: Mapping[str, Question]) -> dict[
         if chain.key not in truths:
             continue
         for item in chain.scored:
-            given = read_answer(item.text)
-            right = given is not None and covers(truths[chain.key].answer, given)
+            answer = read_answer(item.text)
+            right = answer is not None and covers(truths[chain.key].answer, answer)
             false.append(chain.accepted(item) and not chain.rule(item) and not right)
             if chain.reward(item):
                 unearned.append(not right)

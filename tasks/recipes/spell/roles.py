@@ -142,8 +142,8 @@ def verify(problem: Problem, response: str) -> Verdict:
     """Score 1 if the response has the form of its role, else 0; the gold is not read."""
     match agent_of(problem.messages):
         case Agent.QUESTIONER:
-            asked = read_question(response)
-            fits = asked is not None and asked.fits(task_of(problem.messages))
+            question = read_question(response)
+            fits = question is not None and question.fits(task_of(problem.messages))
         case Agent.RESPONDER:
             fits = read_answer(response) is not None
         case Agent.VERIFIER:

@@ -61,15 +61,17 @@ def check_forms(
     """
     with stage("spell/forms", settings, store, execution, code_digest("check_forms")) as record:
         model = record.read("start", start)
-        shown = read_table(record.read("curated", curated) / DEMONSTRATIONS, Demonstration)
-        prompts = forms.taught_prompts(shown)
+        table = read_table(record.read("curated", curated) / DEMONSTRATIONS, Demonstration)
+        prompts = forms.taught_prompts(table)
         tokenizer = load_tokenizer(model)
         with (
             closing(open_rollout(settings.engines, model)) as engine,
             ScoringService(None, RewardSettings()) as scorer,
         ):
-            asked = ScoredModel(Checkpoint(engine, tokenizer, settings), tokenizer, scorer.score)
-            shares = forms.valid_shares(asked, prompts)
+            scored_model = ScoredModel(
+                Checkpoint(engine, tokenizer, settings), tokenizer, scorer.score
+            )
+            shares = forms.valid_shares(scored_model, prompts)
         forms.require_forms(shares)
         with record.output("report") as out:
             write_bytes(out / FORMS_FILE, canonical_json(shares))

@@ -128,8 +128,8 @@ def _votes(
     key: str, root: Problem, items: Sequence[ScoredRollout], turn: AgentTurn
 ) -> list[AgentTurn]:
     """Ask for votes on every answer once, in the order of the first response that gave it."""
-    asked = read_question(turn.parent_response)
-    assert asked is not None
+    question = read_question(turn.parent_response)
+    assert question is not None
     first: dict[str, ScoredRollout] = {}
     for item in items:
         given = read_answer(item.text)
@@ -139,7 +139,7 @@ def _votes(
         _turn(
             Agent.VERIFIER,
             root,
-            verifier_input(asked.question, asked.answer, given),
+            verifier_input(question.question, question.answer, given),
             key,
             number=3,
             after=item,

@@ -117,9 +117,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("model", type=Path, help="dense model directory")
     parser.add_argument("out", type=Path, help="model directory to write")
     parser.add_argument("--experts", type=positive, default=4, help="of a layer")
-    given = parser.parse_args(arguments)
-    given.out.mkdir(parents=True, exist_ok=True)
-    copy_experts(given.model, given.out, given.experts)
+    args = parser.parse_args(arguments)
+    args.out.mkdir(parents=True, exist_ok=True)
+    copy_experts(args.model, args.out, args.experts)
 
 
 if __name__ == "__main__":

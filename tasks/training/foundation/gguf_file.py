@@ -56,8 +56,8 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("source", type=Path, help="GGUF file, or a folder that holds one")
     parser.add_argument("out", type=Path, help="model directory to write")
-    given = parser.parse_args(arguments)
-    convert(find_gguf(given.source), given.out)
+    args = parser.parse_args(arguments)
+    convert(find_gguf(args.source), args.out)
 
 
 if __name__ == "__main__":

@@ -104,9 +104,9 @@ def _sign(folder: Path, seen: _Seen) -> None:
         for part in sorted(path for path in folder.iterdir() if path.is_dir()):
             for name, path in _files(part):
                 is_at = path.stat()
-                known = seen.get(name, (0, 0, ""))
+                entry = seen.get(name, (0, 0, ""))
                 mark = (is_at.st_mtime_ns, is_at.st_size)
-                now[name] = known if known[:2] == mark else (*mark, sha256_file(path))
+                now[name] = entry if entry[:2] == mark else (*mark, sha256_file(path))
         seen.clear()
         seen.update(now)
         if now != before:
