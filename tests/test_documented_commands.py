@@ -28,7 +28,7 @@ COMMAND = re.compile(
 )
 IN_MAKE = re.compile(r"\S*bin/(pyflyte run .*|eachprompt .*|python -m .*)")
 YAML = re.compile(r"(?!workflows/)\S+\.yaml")
-CHEAP = ("make help", "make settings", "make budget")
+CHEAP = ("make help", "make settings", pytest.param("make budget", marks=pytest.mark.slow))
 
 
 def commands() -> list[str]:

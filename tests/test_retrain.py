@@ -179,6 +179,7 @@ def test_new_rows_end_in_a_promoted_model_or_in_a_reason(released, monkeypatch):
     assert version == released_version(store)
 
 
+@pytest.mark.slow
 def test_rows_of_a_refused_model_are_kept_for_the_next_new_file(released):
     folder, store, _ = released
     inbox = folder / "strict"

@@ -119,6 +119,7 @@ def test_the_rates_of_two_models_select_the_problems_that_one_has_not_mastered(s
     assert all(f'<tr><th scope="row">{model}</th>' in page for model in of)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_model_called_base_stands_beside_the_base_model(store, caplog):
     small = settings().model_copy(update={"evaluation": EvaluationSettings(**SMALL)})

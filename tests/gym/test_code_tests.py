@@ -113,17 +113,19 @@ def f(cpu_s):
 
 
 @pytest.mark.parametrize(
-    ("response", "reference", "outcome"),
+    ("mode", "response", "reference", "outcome"),
     [
-        (BUSY, "", (0.0, "timeout")),
-        (BUSY, BUSY, (1.0, "correct")),
-        (BUSY.replace("return 1", "while True: pass"), BUSY, (0.0, "timeout")),
-        (BUSY, "def f(cpu_s): return 2", (None, "bad_gold")),
-        ("def f(cpu_s): return 1", "def f(cpu_s): return 2", (1.0, "correct")),
+        ("asserts", BUSY, "", (0.0, "timeout")),
+        ("stdio", BUSY, "", (0.0, "timeout")),
+        ("asserts", BUSY, BUSY, (1.0, "correct")),
+        ("function", BUSY, BUSY, (1.0, "correct")),
+        ("stdio", BUSY, BUSY, (1.0, "correct")),
+        ("function", BUSY.replace("return 1", "while True: pass"), BUSY, (0.0, "timeout")),
+        ("stdio", BUSY, "def f(cpu_s): return 2", (None, "bad_gold")),
+        ("asserts", "def f(cpu_s): return 1", "def f(cpu_s): return 2", (1.0, "correct")),
     ],
 )
-@pytest.mark.parametrize("mode", ["asserts", "function", "stdio"])
-def test_the_time_limit_follows_the_reference(response, reference, outcome, mode) -> None:
+def test_the_time_limit_follows_the_reference(mode, response, reference, outcome) -> None:
     gold = {
         "asserts": {"tests": ("assert f(0.5) == 1",)},
         "function": {"function": "f", "cases": ({"args": [0.5], "expected": 1},)},

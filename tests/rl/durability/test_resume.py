@@ -137,7 +137,7 @@ def test_a_process_that_runs_out_of_memory_ends_in_the_same_bytes(phase_in, scor
         child = multiprocessing.get_context("fork")
         process = child.Process(target=run_starved, args=(phase, scorer(starved_after(verdicts))))
         process.start()
-        process.join(10)
+        process.join(5)
         process.kill()  # Python may wait for ever for a thread that it could not start
         process.join()
         assert process.exitcode
