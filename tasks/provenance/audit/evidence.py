@@ -4,9 +4,10 @@ MLflow is not used here. Every difference from the record becomes a finding on i
 walk continues, so that one damaged statement does not hide another.
 """
 
+import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from urllib.parse import unquote
 
@@ -14,7 +15,6 @@ from data_schemas.rows import CROISSANT
 from data_schemas.sources import RAW_FILES
 from data_schemas.statements import Finding, Input, Statement
 from tasks.errors import DataError, TamperError
-from tasks.provenance.audit.croissant_check import croissant_problems
 from tasks.provenance.audit.reading import Problem, Unreadable, check_folder, read_record
 from tasks.provenance.lineage import origins
 from tasks.provenance.lineage.promotions import before_it
@@ -29,6 +29,31 @@ from tasks.provenance.lineage.statements import (
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, manifest_files
+
+# Comparison of a data set's Croissant metadata with the manifest of its object.
+
+
+def croissant_problems(metadata: bytes, listed: Mapping[str, str]) -> Iterator[str]:
+    """Yield every digest in the metadata that is not the file's.
+
+    Args:
+        metadata: the file's content.
+        listed: files of the same object, with the sha256 that its manifest has.
+    """
+    try:
+        for file in json.loads(metadata)["distribution"]:
+            name, claimed = file["contentUrl"], file["sha256"]
+            if listed.get(name) != claimed:
+                entry = listed.get(name, "unknown: there is no such file")
+                yield f"{name} has sha256 {claimed}, its object's manifest {entry}"
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        yield f"is no Croissant metadata of this version: {error!r:.200}"
+
+
+# Re-hash the chain: every statement, object and external file.
+#
+# MLflow is not used here. Every difference from the record becomes a finding on its node, and the
+# walk continues, so that one damaged statement does not hide another.
 
 MODEL = "model"
 """Id of the node of the registered version."""

@@ -15,12 +15,14 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, TypeVar
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import BaseModel
 
 from data_schemas.artifacts import (
@@ -54,9 +56,8 @@ from tasks.platform.resources import reserved_gpus
 from tasks.plugins import references_in
 from tasks.provenance.lineage import builder, shipping, statements
 from tasks.provenance.lineage.catalogue import STATEMENT, Catalogue
-from tasks.provenance.lineage.descriptions import ERROR, NOTE, describe_stage, run_tags
+from tasks.provenance.lineage.descriptions import ERROR, NOTE, ROW_SOURCE, describe_stage, run_tags
 from tasks.provenance.lineage.origins import source_digest
-from tasks.provenance.lineage.row_sources import inherited, row_source_fact, sources_in
 from tasks.provenance.lineage.shipping import MODEL, put_away, sync, workplace
 from tasks.provenance.lineage.signatures.model import sign_model
 from tasks.provenance.lineage.signatures.time_stamps import stamp_statement
@@ -64,6 +65,50 @@ from tasks.provenance.lineage.spool import Spool, new_spool
 from tasks.store.files import canonical_json
 from tasks.store.local import new_object
 from tasks.store.objects import keep_beside, localise, publish
+
+# Which adapters' rows an artifact consists of: a fact of the statements that lead to a model.
+#
+# Tables of rows have a column `source`, the name of the adapter that read the row. A stage
+# inherits the sources of everything it reads, so that a checkpoint names those of all its
+# ancestors.
+
+_COLUMN = "source"
+
+
+def sources_in(folder: Path) -> set[str]:
+    """Read the sources of all tables directly in a folder; what is no table has none."""
+    results: set[str] = set()
+    for path in folder.glob("*.parquet"):
+        try:
+            if _COLUMN in pq.read_schema(path).names:
+                column = pq.read_table(path, columns=[_COLUMN])[_COLUMN]
+                results |= {str(name) for name in column.unique().to_pylist() if name}
+        except pa.ArrowInvalid:
+            continue
+    return results
+
+
+def inherited(statement: Statement) -> set[str]:
+    """Return the sources that a statement names."""
+    return {name for name in str(statement.facts.get(ROW_SOURCE, "")).split(",") if name}
+
+
+def row_source_fact(names: Iterable[str]) -> dict[str, float | int | str]:
+    """Return the fact that names sources; empty without any."""
+    named = ",".join(sorted(names))
+    return {ROW_SOURCE: named} if named else {}
+
+
+# Record of one stage: its inputs, outputs, facts and metrics.
+#
+#     with stage("curate", settings, store, execution, code) as record:
+#         with record.output("curated") as out:
+#             record.facts(curate(settings, record.read("raw", raw), out))
+#         return record.ref("curated", DatasetRef)
+#
+# The first `ref` closes the statement: a reference carries the statement's digest, so the
+# statement must be complete by then. Metrics, rows and `register` may still follow. An outage of
+# MLflow stops no stage but the release, and loses no event (see `spool`).
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,13 @@ from pathlib import Path
 import yaml
 
 from data_schemas.artifacts import CheckpointRef
-from data_schemas.reports import EvaluationReport, Examination, GateDecision, PhaseGates
+from data_schemas.reports import (
+    EvaluationReport,
+    Examination,
+    GateDecision,
+    PhaseGates,
+    ReleaseManifest,
+)
 from data_schemas.settings import ReleaseSettings
 from data_schemas.statements import Statement
 from tasks.errors import DataError
@@ -19,10 +25,59 @@ from tasks.provenance.lineage.registry import BOM_FILE, CARD_FILE, GATE_FILE, MA
 from tasks.provenance.lineage.statements import chain
 from tasks.provenance.release.bom import bill_of_materials
 from tasks.provenance.release.card import eval_results, limits, model_card, stated_rate
-from tasks.provenance.release.manifest import release_manifest
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST
+
+# Everything a release was made from, by digest, collected from the chain of statements.
+
+
+def release_manifest(
+    name: str,
+    candidate: CheckpointRef,
+    chain: Mapping[str, Statement],
+    store: str,
+    decision: GateDecision,
+    gates: tuple[PhaseGates, ...] = (),
+    verifiers: Examination | None = None,
+) -> ReleaseManifest:
+    """Collect the manifest of a candidate from the statements that led to it.
+
+    The version is derived from the checkpoint's content, so a model has only one version.
+
+    Args:
+        name: of the registered model.
+        candidate: the checkpoint.
+        chain: from `tasks.provenance.lineage.statements.chain`, by digest.
+        store: location of the chain's objects.
+        decision: of the gate.
+        gates: of the mismatch gate in every RL phase of the chain.
+        verifiers: error rates of those of its problems.
+
+    Raises:
+        DataError: the chain does not contain the candidate.
+    """
+    entry = chain.get(candidate.statement)
+    if entry is None or candidate.digest not in {output.digest for output in entry.outputs}:
+        raise DataError(
+            f"checkpoint {candidate.digest} is not in its own chain: statement "
+            f"{candidate.statement or '(none)'} does not name it. Release what a stage has made."
+        )
+    items = [item for statement in chain.values() for item in statement.inputs]
+    objects = {item.digest for item in items if not origins.is_source(item)}
+    objects |= {output.digest for statement in chain.values() for output in statement.outputs}
+    return ReleaseManifest(
+        name=name,
+        version=candidate.digest[:12],
+        checkpoint=candidate.digest,
+        statements=tuple(chain),
+        objects=tuple(sorted(objects)),
+        raw_files=origins.all_raw_files(store, chain.values()),
+        gate=decision,
+        mismatch=gates,
+        verifiers=verifiers or Examination(),
+    )
+
 
 EVAL_RESULTS = ".eval_results/held_out.yaml"
 """Scores in the form that the Hugging Face hub reads."""

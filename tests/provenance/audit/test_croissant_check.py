@@ -6,8 +6,7 @@ import pytest
 
 from data_schemas.rows import CROISSANT, PROBLEMS
 from data_schemas.statements import Output, Statement
-from tasks.provenance.audit.croissant_check import croissant_problems
-from tasks.provenance.audit.evidence import Evidence
+from tasks.provenance.audit.evidence import Evidence, croissant_problems
 from tasks.provenance.lineage.statements import save_statement
 from tasks.store.files import sha256_bytes
 from tasks.store.local import new_object

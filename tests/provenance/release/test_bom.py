@@ -12,7 +12,7 @@ from data_schemas.reports import EvaluationReport, GateDecision, SuiteScore
 from data_schemas.statements import Input, Output, Statement
 from tasks.provenance.lineage.statements import chain, save_statement
 from tasks.provenance.release.bom import bill_of_materials
-from tasks.provenance.release.manifest import release_manifest
+from tasks.provenance.release.release import release_manifest
 from tasks.store.local import Committed, new_object
 from tests.test_layout import ROOT
 
