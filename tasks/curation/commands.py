@@ -22,8 +22,8 @@ def init(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--settings", type=Path, default=Path("my_settings.yaml"), help="file to write"
     )
-    given = parser.parse_args(arguments)
-    importlib.import_module(INIT).write_drafts(given.tables, given.settings)
+    args = parser.parse_args(arguments)
+    importlib.import_module(INIT).write_drafts(args.tables, args.settings)
 
 
 def data(arguments: Sequence[str]) -> None:

@@ -48,10 +48,10 @@ def decide(command: str, status: FileStatus, arguments: Sequence[str]) -> None:
     parser.add_argument("--because", required=True, help="why; part of the statement")
     parser.add_argument("--inbox", default=default, help=f"folder or s3:// prefix [{default}]")
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     location, ruling = importlib.import_module(LOCATION), importlib.import_module(RULING)
-    store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
-    ruled = ruling.rule(store, given.inbox, given.file, status, by=given.by, because=given.because)
+    store = location.existing_store(args.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    ruled = ruling.rule(store, args.inbox, args.file, status, by=args.by, because=args.because)
     Console(soft_wrap=True, highlight=False).print(
         f"{status.capitalize()} by {ruled.by}: {', '.join(ruled.files)}; {ENDS[status]}.",
         markup=False,

@@ -25,9 +25,9 @@ def history(arguments: Sequence[str]) -> None:
     """
     parser = options("history", history.__doc__)
     parser.add_argument("--model", default="eachprompt-tiny", help="[eachprompt-tiny]")
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     location, module = importlib.import_module(LOCATION), importlib.import_module(HISTORY)
-    module.show(given.model, location.existing_store(given.store, tracking_uri()))
+    module.show(args.model, location.existing_store(args.store, tracking_uri()))
 
 
 def publish(arguments: Sequence[str]) -> None:
@@ -40,17 +40,17 @@ def publish(arguments: Sequence[str]) -> None:
     parser.add_argument("model", help="models:/NAME@released or models:/NAME/3")
     parser.add_argument("--out", type=Path, required=True, help="a new folder")
     parser.add_argument("--push", metavar="OWNER/NAME", help="upload it there, with your token")
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     location, module = importlib.import_module(LOCATION), importlib.import_module(PUBLISH)
-    store = location.existing_store(given.store, tracking_uri())
-    name = module.publish_release(given.model, store, given.out)
+    store = location.existing_store(args.store, tracking_uri())
+    name = module.publish_release(args.model, store, args.out)
     console = Console(soft_wrap=True, highlight=False)
-    if given.push:
-        console.print(f"Wrote {given.out}, pushed to {module.push_model(given.out, given.push)}")
+    if args.push:
+        console.print(f"Wrote {args.out}, pushed to {module.push_model(args.out, args.push)}")
         return
     console.print(
-        f"Wrote {given.out}. With a network and a token:\n\n"
-        f"    hf upload YOUR_NAME/{name} {given.out}",
+        f"Wrote {args.out}. With a network and a token:\n\n"
+        f"    hf upload YOUR_NAME/{name} {args.out}",
         markup=False,
     )
 
@@ -65,12 +65,12 @@ def rollback(arguments: Sequence[str]) -> None:
     parser.add_argument("--to", type=positive, help="version [the alias 'previous']")
     parser.add_argument("--by", default="", help="who decided it [the user of this process]")
     parser.add_argument("--reason", default="", help="why; part of the statement")
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     location, module = importlib.import_module(LOCATION), importlib.import_module(ROLLBACK)
-    store = location.existing_store(given.store, tracking_uri())
-    version = module.roll_back(given.model, str(given.to or ""), store, given.by, given.reason)
+    store = location.existing_store(args.store, tracking_uri())
+    version = module.roll_back(args.model, str(args.to or ""), store, args.by, args.reason)
     Console(soft_wrap=True, highlight=False).print(
-        f"models:/{given.model}@{module.RELEASED} is version {version.number} again.", markup=False
+        f"models:/{args.model}@{module.RELEASED} is version {version.number} again.", markup=False
     )
 
 
