@@ -229,8 +229,6 @@ def promote(
     return conclude(
         settings=settings,
         page=page,
-        lesson=lesson,
-        training=trained.training,
         decision=decision,
         candidate=released.model,
         files=files,

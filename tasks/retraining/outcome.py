@@ -1,11 +1,10 @@
 """How a retraining ends, from the released model to the sentence that says so."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef
 from data_schemas.intake import Decision, FileStatus, InboxFile, Outcome
-from data_schemas.rollouts import TRAINED, LedgerRow
 from data_schemas.settings import RetrainSettings
 from data_schemas.statements import Statement
 from tasks.errors import DataError
@@ -104,20 +103,6 @@ def without_training(
     if decision.outcome is Outcome.SKIP:
         settled[FileStatus.SKIPPED] = others
     return {status: some for status, some in settled.items() if some}
-
-
-def practised(drawn: Iterable[LedgerRow], offered: Iterable[str], replayed: Collection[str]) -> str:
-    """Say what RL trained on: only what its ledger says changed weights.
-
-    Args:
-        drawn: ledger of the phase.
-        offered: ids of the graded problems.
-        replayed: ids of the old ones.
-    """
-    trained = {row.problem_id for row in drawn if row.trained_tokens or row.outcome in TRAINED}
-    new, old = ([one for one in offered if (one in replayed) is is_old] for is_old in (False, True))
-    counts = [f"{len(trained.intersection(some))} of {len(some)}" for some in (new, old)]
-    return f"RL trained on {counts[0]} new and {counts[1]} old problems"
 
 
 def conclude(facts: Mapping[str, float | int | str], files: Sequence[InboxFile]) -> End:

@@ -64,6 +64,7 @@ def release(
             audit=evidence.audited(store.uri, [candidate.statement, progression.statement]),
             contamination=evidence.contamination(producers, cache),
             waste=evidence.waste(producers, cache),
+            practised=evidence.practised(producers, cache),
         )
         decision = gate.decide(
             settings, evaluations[-1], parents, read_comparisons(compared), background

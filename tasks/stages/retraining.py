@@ -11,7 +11,6 @@ from data_schemas.artifacts import (
     Execution,
     GradedRef,
     RawRef,
-    ReportRef,
     StoreRef,
 )
 from data_schemas.intake import (
@@ -24,14 +23,13 @@ from data_schemas.intake import (
     Outcome,
     Teaching,
 )
-from data_schemas.reports import LEDGER_FILE, Night
+from data_schemas.reports import Night
 from data_schemas.rows import GRADED, HELD_OUT, PROBLEMS, REPLAYED, GradedProblem, Mixed, Problem
 from data_schemas.rows import REPORT as MIX_REPORT
 from data_schemas.settings import RetrainSettings
 from tasks.formats import progression as night
 from tasks.formats.content import content_keys
 from tasks.formats.known import read_known
-from tasks.formats.progression import read_ledger
 from tasks.formats.readiness import fit_phase
 from tasks.gym.judging.protocol import require_judge
 from tasks.platform.cache_version import code_digest
@@ -39,7 +37,8 @@ from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.registry import RELEASED
 from tasks.provenance.lineage.stage import stage, workplace
-from tasks.provenance.lineage.statements import load_statement
+from tasks.provenance.lineage.statements import chain
+from tasks.provenance.release import evidence
 from tasks.retraining import demo, inbox, outcome, processed, ruling, suspicion, worth
 from tasks.retraining.inbox import approvals, count, take_in
 from tasks.store.objects import localise
@@ -254,8 +253,6 @@ def record_skip(
 def conclude(
     settings: RetrainSettings,
     page: str,
-    lesson: Lesson,
-    training: ReportRef,
     decision: Decision,
     candidate: CheckpointRef,
     files: list[InboxFile],
@@ -263,21 +260,15 @@ def conclude(
     execution: Execution,
 ) -> str:
     """Record what became of the files, now that all results are stored."""
-    report, graded, mixture = (
-        localise(ref.uri, ref.digest, workplace(store))
-        for ref in (training, lesson.graded, lesson.curated)
-    )
-    practised = outcome.practised(
-        read_ledger(report / LEDGER_FILE) if (report / LEDGER_FILE).exists() else [],
-        [problem.id for problem in read_table(graded / GRADED, GradedProblem)],
-        set(json.loads((mixture / REPLAYED).read_bytes())),
-    )
-    facts = load_statement(store.uri, candidate.statement).facts
+    statements = chain(store.uri, [candidate.statement])
+    practised = evidence.practised(statements, workplace(store))
+    learned_from = practised.explain() if practised else "None of its rows was trained on"
+    facts = statements[candidate.statement].facts
     held, learned = outcome.divide(decision, files)
     end = outcome.conclude(facts, learned)
     processed.settle(store.uri, settings.inbox, held, FileStatus.HELD, execution.id)
     if end.status is not None:
         processed.settle(store.uri, settings.inbox, learned, end.status, execution.id)
     asked = ruling.question(decision.held, settings.inbox, store.uri)
-    why = f"{practised}. Why it was trained: {decision.reason}.{asked}"
+    why = f"{learned_from}. Why it was trained: {decision.reason}.{asked}"
     return f"{end.message} {why} Report: {page}"

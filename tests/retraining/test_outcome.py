@@ -3,10 +3,8 @@
 import pytest
 
 from data_schemas.intake import Decision, FileStatus, InboxFile, Outcome
-from data_schemas.rollouts import GroupOutcome, LedgerRow
-from data_schemas.rows import Domain
 from data_schemas.settings import RetrainSettings
-from tasks.retraining.outcome import conclude, practised, with_inputs, without_training
+from tasks.retraining.outcome import conclude, with_inputs, without_training
 from tasks.retraining.processed import MAX_REFUSALS
 
 
@@ -23,41 +21,6 @@ def test_a_released_model_uses_its_files_up():
 
     assert FileStatus.TRAINED is end.status
     assert "Promoted: version abc, trained on 2 files (a, b)." == end.message
-
-
-def test_what_rl_never_drew_it_did_not_train_on():
-    drawn = [
-        row("n1", GroupOutcome.NON_ZERO_VARIANCE, 8),
-        row("n2", GroupOutcome.ZERO_VARIANCE_IDLE),
-        row("n3", GroupOutcome.ZERO_VARIANCE_TRAINED),
-        row("n3", GroupOutcome.SKIPPED_ZERO_VARIANCE),
-        row("o1", GroupOutcome.NON_ZERO_VARIANCE, 8),
-    ]
-
-    said = practised(drawn, ["n1", "n2", "n3", "n4", "o1", "o2"], {"o1", "o2"})
-
-    assert "RL trained on 2 of 4 new and 1 of 2 old problems" == said
-
-
-def row(problem, outcome, trained_tokens=0):
-    return LedgerRow(
-        step=1,
-        round=0,
-        problem_id=problem,
-        domain=Domain.MATHS,
-        outcome=outcome,
-        rollouts=4,
-        prompt_tokens=1,
-        generated_tokens=8,
-        draft_tokens=0,
-        saved_tokens=0,
-        trained_tokens=trained_tokens,
-        solved=1,
-        abstained=0,
-        mean_score=0.25,
-        advantage_mass=1.0,
-        pass_rate_change=0.0,
-    )
 
 
 def test_a_refusal_keeps_the_rows_and_says_so():

@@ -1,13 +1,24 @@
 """What a release knows about its data and its tokens, from the artifacts of its chain."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from data_schemas.arrow import distinct_values, read_table
 from data_schemas.reports import LEDGER_FILE
-from data_schemas.rollouts import TokenUse
-from data_schemas.rows import HELD_OUT, PROBLEMS, TRAINED_TOKENS, Demonstration, Problem
+from data_schemas.rollouts import TRAINED, TokenUse
+from data_schemas.rows import (
+    GRADED,
+    HELD_OUT,
+    PROBLEMS,
+    REPLAYED,
+    TRAINED_TOKENS,
+    Demonstration,
+    Mixed,
+    Problem,
+)
+from data_schemas.rows import REPORT as MIX_REPORT
 from data_schemas.statements import Statement
 from tasks.algorithms.token_uses import token_uses
 from tasks.formats.progression import read_ledger
@@ -61,6 +72,32 @@ class Waste:
         Source: Ring-lite (2506.14731), which finds moderate values best.
         """
         return self.trained / self.fine_tuned if self.fine_tuned else None
+
+
+@dataclass(frozen=True, slots=True)
+class Practised:
+    """Rows of the last night of a chain that changed weights, by what the ledgers say."""
+
+    new: int
+    """Problems of new files that RL trained on."""
+    of_new: int
+    """Those that were graded for it."""
+    old: int
+    of_old: int
+    demonstrations: int
+    """New ones that fine-tuning before RL trained on."""
+
+    def explain(self) -> str:
+        """Say it in one clause."""
+        taught = (
+            f", fine-tuning on {self.demonstrations} new demonstrations"
+            if self.demonstrations
+            else ""
+        )
+        return (
+            f"RL trained on {self.new} of {self.of_new} new and {self.old} of {self.of_old} old "
+            f"problems{taught}"
+        )
 
 
 def audited(store: str, roots: Iterable[str]) -> Audited:
@@ -170,6 +207,56 @@ def waste(statements: Mapping[str, Statement], cache: Path) -> Waste | None:
         ),
         uses=token_uses(rows, grading),
     )
+
+
+def practised(statements: Mapping[str, Statement], cache: Path) -> Practised | None:
+    """Count what the last night of a chain trained on; None if no night led to it.
+
+    A night of fine-tuning alone has no graded problems, one of RL alone no demonstrations.
+    """
+    nights = [one for one in statements.values() if one.stage == "mix"]
+    if not nights:
+        return None
+    (mixture,) = nights[-1].outputs
+    folder = localise(mixture.uri, mixture.digest, cache)
+    replayed = set(json.loads((folder / REPLAYED).read_bytes()))
+    offered, trained, is_taught = set[str](), set[str](), False
+    graded = _read_by(statements, "grade", {mixture.digest})
+    for statement in graded:
+        for output in statement.outputs:
+            path = localise(output.uri, output.digest, cache) / GRADED
+            offered |= set(distinct_values(path, "id"))
+    for statement in _read_by(statements, "rl/", {out.digest for s in graded for out in s.outputs}):
+        for output in statement.outputs:
+            path = localise(output.uri, output.digest, cache) / LEDGER_FILE
+            if output.role == "report" and path.exists():
+                trained |= {
+                    row.problem_id
+                    for row in read_ledger(path)
+                    if row.trained_tokens or row.outcome in TRAINED
+                }
+    for statement in _read_by(statements, "sft/", {mixture.digest}):
+        is_taught |= bool(statement.facts.get(TRAINED_TOKENS, 0))
+    mixed = Mixed.model_validate_json((folder / MIX_REPORT).read_bytes())
+    new, old = offered - replayed, offered & replayed
+    return Practised(
+        new=len(trained & new),
+        of_new=len(new),
+        old=len(trained & old),
+        of_old=len(old),
+        demonstrations=mixed.demonstrations if is_taught else 0,
+    )
+
+
+def _read_by(
+    statements: Mapping[str, Statement], stage: str, digests: Collection[str]
+) -> list[Statement]:
+    """Return the statements of a stage that read one of the objects."""
+    return [
+        one
+        for one in statements.values()
+        if one.stage.startswith(stage) and any(item.digest in digests for item in one.inputs)
+    ]
 
 
 def _training_rows(folders: list[Path]) -> Iterator[Problem | Demonstration]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from data_schemas.reports import Comparison, EvaluationReport, GateDecision, PhaseGates, SuiteScore
 from data_schemas.settings import ReleaseSettings
 from tasks.provenance.release import mismatch
-from tasks.provenance.release.evidence import Audited, Contamination, Waste
+from tasks.provenance.release.evidence import Audited, Contamination, Practised, Waste
 from tasks.provenance.release.promotion import Champion
 
 MERGED = "merged"
@@ -43,6 +43,8 @@ class Background:
     """Its chain, hashed again."""
     contamination: Contamination | None = None
     waste: Waste | None = None
+    practised: Practised | None = None
+    """By the night that made it; None if none did."""
 
 
 def decide(
@@ -219,6 +221,12 @@ def _background(known: Background) -> Iterator[Rule]:
             "RL generated had weight in the loss; some must"
             + ("" if ratio is None else f" ({ratio:.2f} for each token of fine-tuning)")
             + f"; by use: {', '.join(_uses(tokens))}",
+        )
+    if known.practised is not None:
+        yield (
+            known.practised.new + known.practised.demonstrations > 0,
+            f"new rows: {known.practised.explain()}; it must be at least one new one (with more "
+            "rl.steps RL draws more of them)",
         )
     if known.start_is_released is not None:
         yield (

@@ -12,12 +12,14 @@ from data_schemas.rows import (
     Demonstration,
     Domain,
     Message,
+    Mixed,
     Parent,
     Problem,
     Role,
 )
 from data_schemas.statements import Input, Output, Statement
-from tasks.provenance.release.evidence import contamination, verifiers, waste
+from tasks.provenance.release.evidence import contamination, practised, verifiers, waste
+from tasks.store.files import canonical_json, write_bytes
 from tasks.store.local import new_object
 
 
@@ -47,13 +49,19 @@ def demonstration(text: str, row: str) -> Demonstration:
     )
 
 
-def ledger_row(step: int, generated: int, trained: int) -> LedgerRow:
+def ledger_row(
+    step: int,
+    generated: int,
+    trained: int,
+    problem: str = "a",
+    outcome: GroupOutcome = GroupOutcome.NON_ZERO_VARIANCE,
+) -> LedgerRow:
     return LedgerRow(
         step=step,
         round=0,
-        problem_id="a",
+        problem_id=problem,
         domain=Domain.MATHS,
-        outcome=GroupOutcome.NON_ZERO_VARIANCE,
+        outcome=outcome,
         rollouts=2,
         prompt_tokens=3,
         generated_tokens=generated,
@@ -71,7 +79,10 @@ def ledger_row(step: int, generated: int, trained: int) -> LedgerRow:
 def statement(store: Path, stage: str, tables: dict, role: str = "curated") -> Statement:
     with new_object(store) as (folder, committed):
         for name, rows in tables.items():
-            write_table(folder / name, type(rows[0]), rows)
+            if name.endswith(".json"):
+                write_bytes(folder / name, canonical_json(rows))
+            else:
+                write_table(folder / name, type(rows[0]), rows)
     output = Output(role=role, uri=committed.uri, digest=committed.digest)
     return Statement(
         stage=stage,
@@ -190,8 +201,56 @@ def test_tokens_of_rl_are_compared_with_those_of_fine_tuning_before_it(tmp_path)
     assert (50, 2.0) == (found.fine_tuned, found.token_efficiency)
 
 
+def reading(made: Statement, *sources: Statement) -> Statement:
+    inputs = tuple(
+        Input(role="read", uri=output.uri, digest=output.digest, statement="")
+        for source in sources
+        for output in source.outputs
+    )
+    return made.model_copy(update={"inputs": inputs})
+
+
+def test_what_rl_of_the_last_night_never_drew_it_did_not_train_on(tmp_path):
+    offered = ["n1", "n2", "n3", "n4", "o1", "o2"]
+    counts = Mixed(
+        fresh=4, replayed=2, held_out=0, added=0, slice="", demonstrations=5, practised=0,
+        parents={}, refused={},
+    )  # fmt: skip
+    tables = {"replayed.json": ["o1", "o2"], "mix.json": counts}
+    graded = {"graded.parquet": [problem(name, name, name) for name in offered]}
+    idle, skipped, taught = (
+        GroupOutcome.ZERO_VARIANCE_IDLE,
+        GroupOutcome.SKIPPED_ZERO_VARIANCE,
+        GroupOutcome.ZERO_VARIANCE_TRAINED,
+    )
+    drawn = [
+        ledger_row(1, 8, 8, "n1"),
+        ledger_row(1, 8, 0, "n2", idle),
+        ledger_row(2, 8, 0, "n3", taught),
+        ledger_row(3, 8, 0, "n3", skipped),
+        ledger_row(3, 8, 8, "o1"),
+    ]
+    night = statement(tmp_path, "mix", tables)
+    grade = reading(statement(tmp_path, "grade", graded), night)
+    phase = reading(statement(tmp_path, "rl/retrain", {"ledger.parquet": drawn}, "report"), grade)
+    before = statement(tmp_path, "mix", tables | {"replayed.json": offered})
+
+    found = practised({"0": before, "1": night, "2": grade, "3": phase}, tmp_path)
+
+    assert found is not None
+    assert "RL trained on 2 of 4 new and 1 of 2 old problems" == found.explain()
+
+    tuned = reading(statement(tmp_path, "sft/commerce", {}), night)
+    tuned = tuned.model_copy(update={"facts": {TRAINED_TOKENS: 25}})
+    found = practised({"1": night, "2": tuned}, tmp_path)
+
+    assert found is not None
+    assert (0, 5) == (found.new, found.demonstrations)
+
+
 def test_what_a_chain_does_not_have_is_unknown(tmp_path):
     assert contamination({}, tmp_path) is None
+    assert practised({}, tmp_path) is None
     assert waste({}, tmp_path) is None
 
 

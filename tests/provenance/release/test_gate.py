@@ -11,7 +11,7 @@ from data_schemas.reports import (
 )
 from data_schemas.rollouts import TokenUse
 from data_schemas.settings import ReleaseSettings
-from tasks.provenance.release.evidence import Audited, Contamination, Waste
+from tasks.provenance.release.evidence import Audited, Contamination, Practised, Waste
 from tasks.provenance.release.gate import Background, decide
 from tasks.provenance.release.promotion import Champion
 
@@ -336,6 +336,22 @@ def test_the_share_of_trained_tokens_is_shown_and_none_at_all_refused(trained, s
     assert f"({trained / 50:.2f} for each token of fine-tuning); by use: " in str(decision.reasons)
     assert f"surplus {1 - trained / 400:.1%}" in str(decision.reasons)
     assert "in flight" not in str(decision.reasons)
+
+
+@pytest.mark.parametrize(
+    ("new", "demonstrations", "released"), [(0, 0, False), (1, 0, True), (0, 12, True)]
+)
+def test_a_night_that_trained_on_none_of_its_new_rows_is_not_promoted(
+    new, demonstrations, released
+):
+    learned = Practised(new, 40, old=9, of_old=20, demonstrations=demonstrations)
+    decision = with_background(Background(practised=learned))
+
+    assert released == decision.released
+    (reason,) = [one for one in decision.reasons if "new rows: " in one]
+    assert f"RL trained on {new} of 40 new and 9 of 20 old problems" in reason
+    assert ("fine-tuning on 12 new demonstrations" in reason) == bool(demonstrations)
+    assert "with more rl.steps RL draws more of them" in reason
 
 
 @pytest.mark.attack
