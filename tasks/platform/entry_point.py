@@ -22,7 +22,7 @@ from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
 import click
 import rich_click.rich_click as help_defaults
 import yaml
-from flytekit import Labels, LaunchPlan
+from flytekit import Labels, LaunchPlan, workflow
 from flytekit.core.context_manager import CompilationState, FlyteContext, FlyteContextManager
 from flytekit.core.docstring import Docstring
 from flytekit.core.interface import Interface
@@ -36,7 +36,6 @@ from flytekit.core.workflow import (
 from flytekit.remote.remote import FlyteRemote
 from pydantic import BaseModel, ValidationError, create_model
 from rich_click import RichContext
-from rich_click.rich_help_configuration import OptionHelpSectionType
 
 from data_schemas import presets
 from data_schemas.faults import explain
@@ -44,7 +43,9 @@ from data_schemas.machine_settings import Settings
 from tasks.errors import SettingsError
 from tasks.platform import command_line
 from tasks.platform.resources import LABELS, NOTIFY, REGISTRATION, STAGES
+from tasks.platform.retries import FLYTE_2
 from tasks.platform.settings_option import field_lines, is_settings, read_settings
+from tasks.platform.shell import with_names
 from tasks.plugins import pinned
 
 Args = ParamSpec("Args")
@@ -54,7 +55,7 @@ LINE = 96
 """Columns of a line of help on a terminal of 100."""
 _AT_FAILURE = "tell_failure"
 """Stage that runs on a cluster when an execution has failed."""
-_HELP_SECTIONS: list[OptionHelpSectionType] = ["help", "required"]
+_HELP_SECTIONS: list[Any] = ["help", "required"]
 """Of an option. Defaults are part of the descriptions: a preset's would fill two screens."""
 
 
@@ -64,11 +65,26 @@ def entry_point(function: Callable[Args, Result]) -> Callable[Args, Result]:
     context = click.get_current_context(silent=True)
     if isinstance(context, RichContext):  # made by pyflyte before this file was read
         context.help_config.options_table_help_sections = list(_HELP_SECTIONS)
+    if FLYTE_2:
+        return cast("Callable[Args, Result]", with_names(workflow(_checked(function)), function))
     return cast("Callable[Args, Result]", EntryPoint(function))
 
 
-class EntryPoint(PythonFunctionWorkflow):
-    """A workflow that can be started from the command line."""
+def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Check inputs where a workflow is a plain task, and read settings as an entry point does."""
+    inputs = Inputs(function)
+
+    @functools.wraps(function)
+    def run(*args: Any, **given: Any) -> Any:
+        with command_line.print_errors_on_one_line():
+            return function(*args, **inputs.checked(given))
+
+    run.__annotations__ = function.__annotations__ | inputs.readers
+    return run
+
+
+class Inputs:
+    """The inputs of a workflow: their types, and how they are checked and read."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         parameters = inspect.signature(function).parameters
@@ -76,20 +92,40 @@ class EntryPoint(PythonFunctionWorkflow):
             name: (one.annotation, ... if one.default is one.empty else one.default)
             for name, one in parameters.items()
         }
-        self._signature_model = create_model(function.__name__, __base__=Settings, **fields)
+        self._model = create_model(function.__name__, __base__=Settings, **fields)
+        self.kinds = {name: _plain(one.annotation) for name, one in parameters.items()}
+        self.readers = {
+            name: _reader(name, kind, parameters[name].default) if is_settings(kind) else kind
+            for name, kind in self.kinds.items()
+        }
+
+    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Check inputs against the signature.
+
+        Raises:
+            SettingsError: names the input, its value and what is allowed.
+        """
+        try:
+            checked = self._model.model_validate(given)
+        except ValidationError as error:
+            raise SettingsError(f"--{explain(error, self._model)}") from error
+        return {name: getattr(checked, name) for name in given}
+
+
+class EntryPoint(PythonFunctionWorkflow):
+    """A workflow that can be started from the command line."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._signature = Inputs(function)
         # Now: a task that is imported while a workflow is compiled becomes part of that workflow.
         handler = import_module(f"tasks.{STAGES[_AT_FAILURE].module}")
         self._tell_failure = getattr(handler, _AT_FAILURE)
-        self._kinds = {name: _plain(one.annotation) for name, one in parameters.items()}
         if command_line.is_typed_by_hand() and "--help" not in sys.argv:
             with command_line.print_errors_on_one_line():
-                for name, kind in self._kinds.items():
+                for name, kind in self._signature.kinds.items():
                     if is_settings(kind):
                         _check_file(name, sys.argv)
-        function.__annotations__ |= {
-            name: _reader(name, kind, parameters[name].default) if is_settings(kind) else kind
-            for name, kind in self._kinds.items()
-        }
+        function.__annotations__ |= self._signature.readers
         super().__init__(
             function,
             metadata=WorkflowMetadata(on_failure=WorkflowFailurePolicy.FAIL_IMMEDIATELY),
@@ -97,14 +133,14 @@ class EntryPoint(PythonFunctionWorkflow):
             docstring=_Described(function),
         )
         functools.update_wrapper(self, function)
-        self.__doc__ = _screen(function, self._kinds)
+        self.__doc__ = _screen(function, self._signature.kinds)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Check the inputs, then run as a workflow does."""
         with command_line.print_errors_on_one_line():
             if command_line.is_typed_by_hand():
-                command_line.refuse_repeated(sys.argv, list(self._kinds))
-            found = super().__call__(*args, **self._checked(kwargs))
+                command_line.refuse_repeated(sys.argv, list(self._signature.kinds))
+            found = super().__call__(*args, **self._signature.checked(kwargs))
             return Outputs(found) if command_line.is_typed_by_hand() and _is_final(found) else found
 
     def _validate_add_on_failure_handler(
@@ -121,18 +157,6 @@ class EntryPoint(PythonFunctionWorkflow):
         with FlyteContextManager.with_context(ctx.with_compilation_state(state)):
             self._tell_failure(store=wf_args["store"])
         (self._failure_node,) = state.nodes
-
-    def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Check inputs against the signature.
-
-        Raises:
-            SettingsError: names the input, its value and what is allowed.
-        """
-        try:
-            checked = self._signature_model.model_validate(given)
-        except ValidationError as error:
-            raise SettingsError(f"--{explain(error, self._signature_model)}") from error
-        return {name: getattr(checked, name) for name in given}
 
 
 def _is_final(found: Any) -> bool:

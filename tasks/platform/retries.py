@@ -1,6 +1,7 @@
 """Which errors Flyte retries, and the checkpoint that one attempt leaves for the next."""
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -12,6 +13,8 @@ from flytekit.exceptions.user import FlyteRecoverableException
 from tasks.errors import RETRYABLE
 from tasks.platform import command_line
 
+FLYTE_2 = "flyte_migrate" in sys.modules
+"""Whether pyflyte-migrate loads this, which runs workflows of flytekit on Flyte 2."""
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
 

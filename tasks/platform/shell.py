@@ -10,8 +10,8 @@ import importlib.util
 import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from functools import cache
-from typing import Any, ParamSpec, TypeVar, cast
+from functools import cache, partial
+from typing import Any, ParamSpec, TypeVar, cast, get_type_hints
 
 from flytekit import (
     Cache,
@@ -45,7 +45,7 @@ from tasks.platform.resources import (
     STAGES,
     Stage,
 )
-from tasks.platform.retries import recoverable
+from tasks.platform.retries import FLYTE_2, recoverable
 
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
@@ -73,7 +73,7 @@ def shell(
         else:
             body = recoverable(function)
         # In a workflow a call returns promises; for the type checker they are the results.
-        return cast("Callable[Args, Result]", task(body, **arguments))
+        return cast("Callable[Args, Result]", with_names(task(body, **arguments), function))
 
     return make
 
@@ -84,7 +84,8 @@ def fan_out(
     """Make a function that calls tasks, as many as its inputs say, a dynamic task of Flyte."""
 
     def make(function: Callable[Args, Result]) -> Callable[Args, Result]:
-        return cast("Callable[Args, Result]", dynamic(**task_arguments(name))(function))
+        made = dynamic(**task_arguments(name))(function)
+        return cast("Callable[Args, Result]", with_names(made, function))
 
     return make
 
@@ -100,6 +101,10 @@ def map_over(
         values: of that input, one for each task.
         others: inputs that are the same for all tasks.
     """
+    if FLYTE_2:
+        return cast(
+            "list[Result]", map_task(cast("Any", partial(function, **others)))(list(values))
+        )
     return cast("list[Result]", _mapped(function, name)(**{name: list(values)}, **others))
 
 
@@ -135,7 +140,26 @@ def _in_processes(
 
 def subworkflow(function: Callable[Args, Result]) -> Callable[Args, Result]:
     """Make a function a Flyte workflow that other workflows call, typed as the function."""
-    return cast("Callable[Args, Result]", workflow(function))
+    return cast("Callable[Args, Result]", with_names(workflow(function), function))
+
+
+def with_names(made: Any, function: Callable[..., object]) -> Any:
+    """Let a task of Flyte 2 return the named tuple of its function, where Flyte 2 has a plain one.
+
+    Elsewhere promises have the names already.
+    """
+    if not FLYTE_2:
+        return made
+    kind: Any = get_type_hints(function).get("return")
+    if not hasattr(kind, "_make"):
+        return made
+    base: Any = type(made)
+
+    def call(self: Any, *args: Any, **given: Any) -> Any:
+        return kind._make(base.__call__(self, *args, **given))
+
+    made.__class__ = type(base.__name__, (base,), {"__call__": call})
+    return made
 
 
 def either(
@@ -146,6 +170,8 @@ def either(
     The sides are given as functions because Flyte looks at what is called between its
     `if_` and its `then`. A side may be a workflow with branches of its own.
     """
+    if not isinstance(question, Promise):  # Flyte 2, where a workflow is a task that calls tasks
+        return then() if question else otherwise()
     context = FlyteContextManager.current_context()
     state = context.execution_state
     if state is None or state.branch_eval_mode is not BranchEvalMode.BRANCH_ACTIVE:
@@ -176,10 +202,9 @@ def task_arguments(name: str) -> dict[str, Any]:
     )
     return {
         "container_image": IMAGES[stage.image],
-        "requests": needs,
-        # Kubernetes takes a GPU only if the limit equals the request.
-        "limits": needs,
-        "accelerator": GPUAccelerator(stage.machine.accelerator) if stage.machine.gpus else None,
+        # Requests and limits: Kubernetes takes a GPU only if they are equal.
+        "resources": needs,
+        "accelerator": _Accelerator(stage.machine.accelerator) if stage.machine.gpus else None,
         "retries": stage.retries,
         "timeout": timedelta(hours=stage.hours),
         "interruptible": stage.interruptible,
@@ -191,8 +216,16 @@ def task_arguments(name: str) -> dict[str, Any]:
         # NCCL and vLLM exchange data in /dev/shm, of which a pod has 64 MiB without this.
         "shared_memory": bool(stage.machine.gpus) or (stage.team and NODES * PROCESSES > 1),
         "enable_deck": True,
-        "deck_fields": (),
+        **({} if FLYTE_2 else {"deck_fields": ()}),  # Flyte 2 has no decks of inputs
     }
+
+
+class _Accelerator(GPUAccelerator):
+    """A GPU by the label of its nodes; as text by the name that Flyte 2 has for it."""
+
+    def __str__(self) -> str:
+        """Name the model alone: Flyte 2 knows 'H100' where nodes are labelled 'nvidia-h100'."""
+        return self._device.removeprefix("nvidia-").removeprefix("tesla-").upper()
 
 
 def _cache(name: str) -> Cache:
