@@ -14,11 +14,13 @@ import yaml
 from flyteidl.core.tasks_pb2 import TaskTemplate
 from google.protobuf.json_format import MessageToDict
 
+from tasks.pages import live
 from tasks.platform import environment, resources
 from tests.admin import recording_admin
 from tests.compiler import Platform, check_resources
 from tests.packages import ROOT
 
+CLUSTER = ROOT / "containers" / "cluster"
 GUIDE = (ROOT / "containers" / "FLYTE.md").read_text()
 STEPS = GUIDE.partition("\n## ")[0]
 IMAGES = (
@@ -27,30 +29,19 @@ IMAGES = (
     .partition("## Build and name them")[2]
     .partition("\n## ")[0]
 )
-COMMANDS = ("docker", "export", "unset", "flytectl", "kubectl", "cat", "pyflyte")
+COMMANDS = ("docker", "export", "unset", "flytectl", "kubectl", "cp", "pyflyte")
 """First words of the blocks that a reader types."""
 OTHERS = ("docker", "flytectl", "kubectl")
 """Programs of other projects, which write down their arguments here."""
 
 
-def snippet(first: str) -> dict:
-    """Read the block of YAML that begins with a line."""
-    start = GUIDE.index(f"       {first}\n")
-    block = re.match(r"(?: {7}.*\n)+", GUIDE[start:])
-    assert block
-    return yaml.safe_load(dedent(block[0]))
-
-
-def snippet_documents(first: str) -> list[dict]:
-    """Read a block of several YAML documents."""
-    start = GUIDE.index(f"       {first}\n")
-    block = re.match(r"(?: {7}.*\n)+", GUIDE[start:])
-    assert block
-    return list(yaml.safe_load_all(dedent(block[0])))
+def manifests(name: str) -> list[dict]:
+    """Read the documents of a file that the guide applies."""
+    return list(yaml.safe_load_all((CLUSTER / name).read_text()))
 
 
 def test_every_machine_is_within_the_limits_that_the_guide_says_to_set():
-    limits = snippet("task_resources:")["task_resources"]["limits"]
+    limits = manifests("flyte.yaml")[0]["task_resources"]["limits"]
 
     platform = Platform(limits=limits | {"ephemeral-storage": limits["ephemeralStorage"]})
     for stage in resources.STAGES.values():
@@ -73,11 +64,11 @@ def container(asked):
 
 
 def test_the_nodes_of_the_guide_are_those_that_the_tests_compile_with():
-    assert Platform().max_nodes == snippet("task_resources:")["registration"]["maxWorkflowNodes"]
+    assert Platform().max_nodes == manifests("flyte.yaml")[0]["registration"]["maxWorkflowNodes"]
 
 
 def test_the_pod_template_mounts_nothing_that_a_stage_asks_for():
-    template = snippet("apiVersion: v1")["template"]["spec"]
+    template = manifests("pod_template.yaml")[0]["template"]["spec"]
     (default,) = template["containers"]
 
     assert "default" == default["name"]
@@ -115,7 +106,7 @@ def carried_out(tmp_path_factory):
     for name in OTHERS:
         (programs / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {folder}/others\n')
         (programs / name).chmod(0o755)
-    limits = snippet("task_resources:")["task_resources"]["limits"]
+    limits = manifests("flyte.yaml")[0]["task_resources"]["limits"]
     platform = Platform(limits=limits | {"ephemeral-storage": limits["ephemeralStorage"]})
     (folder / "messages").mkdir()
     with recording_admin(folder / "messages", platform) as registered:
@@ -126,6 +117,7 @@ def carried_out(tmp_path_factory):
         checkout = folder / "checkout"
         for part in ("workflows", "tasks", "data_schemas"):
             shutil.copytree(ROOT / part, checkout / part)  # with what is compiled
+        shutil.copytree(CLUSTER, checkout / "containers" / "cluster")
         shutil.copy(ROOT / "lock_cpu.txt", checkout)
         done = subprocess.run(
             ["bash", "-euo", "pipefail"],
@@ -152,6 +144,8 @@ def test_the_commands_of_the_guide_register_and_start_what_they_say(carried_out)
     assert "nightly_retrain" in registered.active
     assert {"eachprompt/production"} == {f"{one.project}/{one.domain}" for one in registered.ids}
     assert "kubectl create secret generic eachprompt-signing" in others
+    applied = {f"kubectl apply -f {path.relative_to(ROOT)}" for path in CLUSTER.glob("*.yaml")}
+    assert applied - set(others.splitlines()) == {"kubectl apply -f containers/cluster/flyte.yaml"}
 
 
 def test_the_values_of_the_guide_are_those_of_the_pods(carried_out):
@@ -169,14 +163,14 @@ def test_the_values_of_the_guide_are_those_of_the_pods(carried_out):
 
 
 def test_the_queue_of_the_guide_admits_a_team_of_its_largest_machine_as_a_whole():
-    names, quotas = snippet_documents("apiVersion: kueue.x-k8s.io/v1beta1")
+    names, quotas = manifests("kueue.yaml")
     (flavor,) = quotas["spec"]["resourceGroups"][0]["flavors"]
     admitted = {one["name"]: str(one["nominalQuota"]) for one in flavor["resources"]}
 
     assert "eachprompt" == names["metadata"]["name"]
     assert names["spec"]["clusterQueue"] == quotas["metadata"]["name"]
     machine = environment.machine(
-        re.search(r"EACHPROMPT_MACHINE_GPUS=(\S+)", GUIDE)[1]  # pyright: ignore[reportOptionalSubscript]
+        re.search(r"EACHPROMPT_MACHINE_GPUS=(\S+)", (CLUSTER / "values.env").read_text())[1]  # pyright: ignore[reportOptionalSubscript]
     )
     asked = {
         "cpu": machine["cpu"],
@@ -191,7 +185,7 @@ def test_the_queue_of_the_guide_admits_a_team_of_its_largest_machine_as_a_whole(
 
 def test_the_pod_template_of_the_guide_merges_into_every_pod(carried_out):
     registered, _ = carried_out
-    template = snippet("apiVersion: v1")["template"]["spec"]
+    template = manifests("pod_template.yaml")[0]["template"]["spec"]
     (default,) = template["containers"]
     for name, task in registered.tasks.items():
         pod = MessageToDict(task.k8s_pod.pod_spec) if task.HasField("k8s_pod") else {}
@@ -208,18 +202,33 @@ def test_the_pod_template_of_the_guide_merges_into_every_pod(carried_out):
         assert len(variables) == len(set(variables)), name
 
 
+def in_prometheus(metric: str) -> str:
+    """Return what Prometheus calls a gauge without unit that comes by OpenTelemetry.
+
+    Source: opentelemetry.io, compatibility with Prometheus; every other character becomes `_`.
+    """
+    return re.sub(r"[^a-zA-Z0-9_:]+", "_", metric)
+
+
+def test_the_names_of_metrics_on_the_page_are_those_of_prometheus():
+    page = (ROOT / "containers" / "OPERATIONS.md").read_text()
+    named = re.findall(r"^\| `(\w+/\w+)` \| `(\w+)", page, re.MULTILINE)
+
+    assert 4 == len(named)
+    assert [(metric, in_prometheus(metric)) for metric, _ in named] == named
+
+
 def test_alerts_are_of_the_namespace_of_the_guide_and_say_what_to_do():
     (group,) = yaml.safe_load((ROOT / "containers" / "alerts.yaml").read_text())["groups"]
-    namespace = snippet("apiVersion: v1")["metadata"]["namespace"]
+    namespace = manifests("pod_template.yaml")[0]["metadata"]["namespace"]
     project, _, domain = namespace.partition("-")
 
-    assert {"NightFailed", "NightMissing", "PodWaits", "OutOfMemory"} == {
-        rule["alert"] for rule in group["rules"]
-    }
+    of_steps = {metric for metric, *_ in live.CURVES}
     for rule in group["rules"]:
         expression, told = rule["expr"], rule["annotations"]["summary"]
         assert f'namespace="{namespace}"' in expression or (
             f'project="{project}",domain="{domain}"' in expression
+            or expression.partition("{job=")[0] in map(in_prometheus, of_steps)
         )
         assert expression.count("(") == expression.count(")")
         assert 2 <= len(told.split(". "))
@@ -228,8 +237,8 @@ def test_alerts_are_of_the_namespace_of_the_guide_and_say_what_to_do():
 
 
 def test_no_pod_of_the_guides_namespace_is_reached_but_by_teams():
-    policy = snippet("apiVersion: networking.k8s.io/v1")
-    template = snippet("apiVersion: v1")
+    policy = manifests("network_policy.yaml")[0]
+    template = manifests("pod_template.yaml")[0]
 
     assert policy["metadata"]["namespace"] == template["metadata"]["namespace"]
     assert ({}, ["Ingress"]) == (policy["spec"]["podSelector"], policy["spec"]["policyTypes"])
