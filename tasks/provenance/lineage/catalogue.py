@@ -33,6 +33,7 @@ from data_schemas.statements import (
 from tasks.errors import DataError, EngineError
 from tasks.provenance.lineage.connection import boundary, connect, sqlite_path
 from tasks.provenance.lineage.descriptions import (
+    EXECUTION,
     EXPERIMENT_TAGS,
     FLYTE_EXECUTION,
     PARENT,
@@ -57,6 +58,8 @@ logger = logging.getLogger(__name__)
 
 EXPERIMENT = "eachprompt"
 STATEMENT = "eachprompt.statement"
+FROM = "from."
+"""Of a run, followed by the role of an input: the execution that made it, if another did."""
 CONTEXT = "mlflow.data.context"
 DELETED = "deleted"
 """Tag of what made, is or names a model whose files were deleted on purpose: its tombstone."""
@@ -281,6 +284,8 @@ class Catalogue:
         from mlflow.entities import LoggedModelInput, LoggedModelOutput
 
         run_id = self._run(run)
+        if event.kind == "input":
+            self._name_maker(run_id, event)
         if event.type != "CheckpointRef":
             self._client.log_inputs(run_id, datasets=[_dataset_input(event)])
             return
@@ -293,6 +298,17 @@ class Catalogue:
         outputs = linked.outputs.model_outputs if linked.outputs else []
         if model_id not in {output.model_id for output in outputs}:
             self._client.log_outputs(run_id, [LoggedModelOutput(model_id, step=0)])
+
+    def _name_maker(self, run_id: str, event: ArtifactLinked) -> None:
+        """Tag a run with the execution that made an input, unless its own did: a cached result."""
+        made = self._client.search_runs(
+            [self._experiment],
+            f"tags.`{STATEMENT}` = '{event.statement}'",
+            order_by=["attributes.start_time DESC"],
+        )
+        makers = [one.data.tags.get(EXECUTION, "") for one in made]
+        if makers and self._client.get_run(run_id).data.tags.get(EXECUTION) not in makers:
+            self._client.set_tag(run_id, f"{FROM}{event.role}", makers[0])
 
     def _model(self, event: ArtifactLinked | ModelRegistered, run_id: str | None) -> "LoggedModel":
         """Find the model of this content and statement, or make it."""

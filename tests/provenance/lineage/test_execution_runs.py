@@ -63,6 +63,19 @@ def test_stages_are_nested_in_one_run_per_execution(store, execution, client):
     assert "ingest" == other.info.run_name
 
 
+def test_a_run_names_the_execution_that_made_what_came_from_the_cache(store, execution, client):
+    raw = make_raw(store, execution)
+    second = execution.model_copy(update={"id": "exec-2"})
+    train(store, second, raw)
+    train(store, execution, raw)
+    made = {
+        run.data.tags["eachprompt.execution"]: run.data.tags.get("from.demonstrations")
+        for run in find(client, "attributes.run_name = 'sft/reasoning'")
+    }
+
+    assert {"exec-2": "exec-1", "exec-1": None} == made
+
+
 def test_a_run_says_what_it_does_and_who_started_which_code(store, execution, client):
     model = train(store, execution, make_raw(store, execution))
     (run,) = find(client, "attributes.run_name = 'sft/reasoning'")
