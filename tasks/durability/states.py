@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tasks.engines.protocols import Trainer
+from tasks.engines.team.hashing import hash_in_team
 from tasks.errors import TamperError
 from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.store.files import canonical_json, sha256_file, staged_folder
@@ -52,7 +53,7 @@ def commit(
         for name, payload in files.items():
             (staged / name).write_bytes(payload)
         trainer.save(staged)
-        manifest = folder_manifest(staged)
+        manifest = folder_manifest(staged, hashed=hash_in_team)
         (staged / SIGNATURE).write_bytes(seal(KIND, signed_name(folder.name, step), manifest))
         (staged / MANIFEST).write_bytes(manifest)
     _drop_old(folder)
@@ -188,4 +189,4 @@ def _stamps(path: Path) -> tuple[tuple[int, ...], ...]:
 @functools.lru_cache(maxsize=2 * KEPT_STATES)
 def _matches(path: Path, _: tuple[tuple[int, ...], ...]) -> bool:
     """Hash a state, once while its stamps stay: it may be terabytes, and a restart asks often."""
-    return (path / MANIFEST).read_bytes() == folder_manifest(path, {SIGNATURE})
+    return (path / MANIFEST).read_bytes() == folder_manifest(path, {SIGNATURE}, hash_in_team)

@@ -4,7 +4,7 @@ The sha256 of the manifest is the digest of the artifact.
 """
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,12 +16,25 @@ _HASH_THREADS = 4
 """sha256 releases the interpreter lock, so shards of a checkpoint are hashed in parallel."""
 
 
-def folder_manifest(folder: Path, apart: Collection[str] = ()) -> bytes:
+def hash_files(paths: Sequence[Path]) -> list[str]:
+    """sha256 of each file."""
+    if len(paths) < 2:
+        return [sha256_file(path) for path in paths]
+    with ThreadPoolExecutor(_HASH_THREADS) as pool:
+        return list(pool.map(sha256_file, paths))
+
+
+def folder_manifest(
+    folder: Path,
+    apart: Collection[str] = (),
+    hashed: Callable[[Sequence[Path]], list[str]] = hash_files,
+) -> bytes:
     """List every file below a folder with size and sha256, as canonical JSON.
 
     Args:
         folder: of the artifact.
         apart: names of files that are no part of it, such as a signature of the list.
+        hashed: hashes the files.
 
     Raises:
         DataError: a link or special file, whose content is outside of the artifact.
@@ -30,7 +43,7 @@ def folder_manifest(folder: Path, apart: Collection[str] = ()) -> bytes:
     for name in names:
         if (folder / name).is_symlink() or not (folder / name).is_file():
             raise DataError(f"{folder / name} is not a regular file; an artifact holds copies only")
-    return _list_files(folder, names)
+    return _list_files(folder, names, hashed)
 
 
 def source_manifest(folder: Path) -> bytes:
@@ -53,13 +66,16 @@ def source_manifest(folder: Path) -> bytes:
                 f"{path} is neither a file nor a link to a file below {around}. Copy the folder "
                 f"with its files, as `cp -rL {folder} copy` does, and name the copy."
             )
-    return _list_files(folder, names)
+    return _list_files(folder, names, hash_files)
 
 
-def _list_files(folder: Path, names: list[str]) -> bytes:
+def _list_files(
+    folder: Path, names: list[str], hashed: Callable[[Sequence[Path]], list[str]]
+) -> bytes:
+    paths = [folder / name for name in names]
     files = {
-        name: {"bytes": (folder / name).stat().st_size, "sha256": digest}
-        for name, digest in zip(names, _hash_all(folder, names), strict=True)
+        name: {"bytes": path.stat().st_size, "sha256": digest}
+        for name, path, digest in zip(names, paths, hashed(paths), strict=True)
     }
     return canonical_json({"files": files})
 
@@ -119,7 +135,7 @@ def folder_problems(folder: Path, digest: str) -> Iterator[tuple[str, str]]:
     for name in sorted(present ^ listed.keys()):
         yield str(folder / name), f"{'added' if name in present else 'removed'} after commit"
     both = sorted(present & listed.keys())
-    for name, actual in zip(both, _hash_all(folder, both), strict=True):
+    for name, actual in zip(both, hash_files([folder / name for name in both]), strict=True):
         if actual != listed[name]:
             yield str(folder / name), f"sha256 is {actual}, recorded {listed[name]}"
 
@@ -131,10 +147,3 @@ def _file_names(folder: Path) -> list[str]:
         for path in folder.rglob("*")
         if (path.is_symlink() or not path.is_dir()) and path != folder / MANIFEST
     )
-
-
-def _hash_all(folder: Path, names: list[str]) -> list[str]:
-    if len(names) < 2:
-        return [sha256_file(folder / name) for name in names]
-    with ThreadPoolExecutor(_HASH_THREADS) as pool:
-        return list(pool.map(lambda name: sha256_file(folder / name), names))

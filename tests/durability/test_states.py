@@ -15,6 +15,9 @@ from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, folder_manifest
+from tests.durability import shards_of_world
+from tests.durability.shards_of_world import bytes_read, committed_and_restarted
+from tests.engines.trainer_megatron.gloo_world import run_world
 
 
 class Weights:
@@ -53,11 +56,6 @@ class Shards(Weights):
 
 
 SHARD_BYTES = 2**24
-
-
-def bytes_read() -> int:
-    """By this process so far."""
-    return int(Path("/proc/self/io").read_text().split()[1])
 
 
 def poison(state: Path) -> None:
@@ -159,6 +157,16 @@ def test_a_restart_reads_a_state_once_to_check_it_and_again_only_if_it_changed(t
 
     assert 2 * SHARD_BYTES <= once < 3 * SHARD_BYTES
     assert states.newest_whole(work) is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs Linux")
+def test_every_rank_of_a_team_hashes_its_own_shard_once_at_a_commit_and_once_at_a_restart(tmp_path):
+    ranks = run_world(committed_and_restarted, 3, tmp_path / "work")
+
+    twice = 2 * shards_of_world.SHARD_BYTES
+    assert [True] * 3 == [twice <= read < 1.05 * twice for read, _ in ranks]
+    alone = folder_manifest(tmp_path / "work/committed/000001", {states.SIGNATURE})
+    assert {alone} == {manifest for _, manifest in ranks}
 
 
 class Noted:
