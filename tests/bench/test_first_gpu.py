@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from tasks.errors import SettingsError
 from tests.bench import rl_minutes
 from tests.bench.comparisons import Part, compare, line_of
 from tests.bench.first_gpu import (
+    CALL_S,
     SLICES,
     TAIL_CHARS,
     Ended,
@@ -23,8 +25,10 @@ from tests.bench.first_gpu import (
     run_slices,
     slices_of,
 )
+from tests.bench.gpu_facts import FACTS, LIMIT_S
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "tasks" / "engines" / "FIRST_GPU_HOUR.md"
 
 
 def saying(name: str, code: str) -> Slice:
@@ -156,6 +160,18 @@ def test_the_slices_run_what_there_is():
             if word.startswith("tasks."):
                 assert importlib.util.find_spec(word), word
     assert len(SLICES) == len({one.name for one in SLICES})
+
+
+def test_the_page_says_of_every_slice_in_order_what_it_decides_and_how_long_it_takes():
+    rows = re.findall(r"^\| (`.*`) \| (.+) \| .+ \| .+ \|$", PAGE.read_text(), re.MULTILINE)
+    named = [name for slices, _ in rows for name in re.findall(r"`(\w+)`", slices)]
+    first, last = named.index("rl_5_minutes"), len(named) - 1
+
+    names = [one.name for one in SLICES]
+    assert names[: first + 1] == named[: first + 1]  # and from there "..." to the last
+    assert (first + 1, names[-1]) == (last, named[last])
+    assert f"{len(FACTS)} facts of {LIMIT_S:.0f} s" in rows[0][1]
+    assert [f"{CALL_S / 60:.0f} min"] * len(rows[1:]) == [took[:5] for _, took in rows[1:]]
 
 
 def test_the_environment_is_said_as_json(tmp_path):
