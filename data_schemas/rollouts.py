@@ -308,6 +308,8 @@ class TokenUse(StrEnum):
     """In a group whose rewards differ, with an advantage and a weight in the loss."""
     TRAINED_ZVP = "trained_zvp"
     """In a zero-variance group, with an advantage by RL-ZVP."""
+    TAUGHT = "taught"
+    """With an advantage of a teacher, and none from rewards that differ."""
     REGULARISED = "regularised"
     """Without an advantage, but in the KL, entropy or router terms of the loss."""
     CUT = "cut"
@@ -315,8 +317,9 @@ class TokenUse(StrEnum):
     MASKED = "masked"
     """With an advantage, which the correction of the mismatch sets to 0 (IcePop)."""
     DROPPED = "dropped"
-    """With an advantage, but of a low entropy that the loss does not train (`loss.drop_low`), or
-    the only token that top-p or top-k left: its gradient is 0."""
+    """With an advantage, but of a low entropy that the loss does not train (`loss.drop_low`)."""
+    SINGLETON = "singleton"
+    """With an advantage, but the only token that top-p or top-k left: its gradient is 0."""
     NO_ADVANTAGE = "no_advantage"
     """In a trained group, but the advantage is 0 or the response has no verdict."""
     ZERO_VARIANCE = "zero_variance"
@@ -369,13 +372,17 @@ class LedgerRow(BaseModel):
     trained_tokens: int = Field(
         description="response tokens with a non-zero advantage and a weight in the loss"
     )
+    taught_tokens: int = Field(
+        default=0,
+        description="of these, with a teacher's advantage and none from differing rewards",
+    )
     cut_tokens: int = Field(default=0, description="response tokens beyond C3PO's budget")
     masked_tokens: int = Field(
         default=0, description="response tokens whose advantage the correction sets to 0"
     )
-    dropped_tokens: int = Field(
-        default=0,
-        description="response tokens that drop_low leaves out, or that were alone in their set",
+    dropped_tokens: int = Field(default=0, description="response tokens that drop_low leaves out")
+    singleton_tokens: int = Field(
+        default=0, description="response tokens that were alone in the set they were drawn from"
     )
     regularised_tokens: int = Field(
         default=0, description="without an advantage, in an auxiliary term of the loss"

@@ -29,8 +29,6 @@ class Blend:
     """Largest |A|, nats."""
     control: bool = False
     """No teacher: the flat advantage of arXiv 2608.31046 in the place of A."""
-    everyone: bool = False
-    """Responses are taught that have no advantage of the rewards, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +43,11 @@ class Lesson:
     def join(self, advantages_NT: torch.Tensor, old_NT: torch.Tensor) -> torch.Tensor:
         """Blend the advantages of the rewards with its own; see `with_teacher`."""
         return with_teacher(advantages_NT, old_NT, self.teacher_NT, self.taught_NT, self.blend)
+
+    def without_contrast(self, advantages_N: torch.Tensor) -> torch.Tensor:
+        """Mark the taught tokens [N, T] with nothing of the group-relative advantages [N]."""
+        has_contrast_N = (1.0 - self.blend.weight) * advantages_N != 0
+        return self.taught_NT & ~has_contrast_N[:, None]
 
 
 def with_teacher(

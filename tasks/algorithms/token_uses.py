@@ -2,7 +2,7 @@
 
 Every token has one use. It is trained if it has weight in the policy's loss: plan weight x
 |advantage x correction| > 0. The waste of a run is all that is neither trained with contrast nor by
-RL-ZVP, and the tokens of grading are part of the account.
+RL-ZVP nor taught, and the tokens of grading are part of the account.
 """
 
 from collections.abc import Sequence
@@ -41,11 +41,13 @@ def token_uses(rows: Sequence[LedgerRow], grading: int = 0) -> dict[TokenUse, in
         used, rest = _USES[row.outcome]
         uses[TokenUse.DRAFT] += row.draft_tokens
         for use, tokens in (
-            (used, row.trained_tokens),
+            (TokenUse.TAUGHT, row.taught_tokens),
+            (used, row.trained_tokens - row.taught_tokens),
             (TokenUse.REGULARISED, row.regularised_tokens),
             (TokenUse.CUT, row.cut_tokens),
             (TokenUse.MASKED, row.masked_tokens),
             (TokenUse.DROPPED, row.dropped_tokens),
+            (TokenUse.SINGLETON, row.singleton_tokens),
         ):
             new = min(left, tokens)
             uses[use] += new

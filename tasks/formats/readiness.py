@@ -26,7 +26,7 @@ def fit_phase(settings: RLSettings, problems: Sequence[Problem], where: str) -> 
         where: name of these settings in messages: 'rl_one'. Without any problem it has no steps.
 
     Raises:
-        SettingsError: no domain is left.
+        SettingsError: no domain is left, or one to a choice between several.
     """
     if not settings.steps:
         return settings
@@ -43,6 +43,11 @@ def fit_phase(settings: RLSettings, problems: Sequence[Problem], where: str) -> 
     missing = sorted(settings.domains.keys() - domains.keys())
     if missing:
         logger.warning("%s: no problems of %s; trained without", where, ", ".join(missing))
+    if settings.group_dro and len(domains) == 1:
+        raise SettingsError(
+            f"{where}.group_dro weighs domains against each other, and the problems leave it "
+            f"{', '.join(domains)} alone; set it to 0, or add a source for {', '.join(missing)}"
+        )
     return settings.model_copy(update={"domains": domains})
 
 

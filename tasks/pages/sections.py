@@ -215,10 +215,12 @@ GENERATED = "rollout/generated_tokens"
 TOKEN_USES = (
     (TokenUse.TRAINED, "trained", "#1a7f5a"),
     (TokenUse.TRAINED_ZVP, "trained by RL-ZVP", "#8cc7ad"),
+    (TokenUse.TAUGHT, "taught by a teacher", "#a7d36b"),
     (TokenUse.REGULARISED, "in an auxiliary term alone", "#5fb7b2"),
     (TokenUse.CUT, "beyond the token budget", "#d9822b"),
     (TokenUse.MASKED, "masked by the correction", "#d98cb3"),
     (TokenUse.DROPPED, "of low entropy, not trained", "#7a8794"),
+    (TokenUse.SINGLETON, "no other choice in sampling", "#b9a58c"),
     (TokenUse.NO_ADVANTAGE, "without advantage", "#c3ccd4"),
     (TokenUse.ZERO_VARIANCE, "zero variance, untrained", "#e3bd4f"),
     (TokenUse.SURPLUS, "replaced by a refill", "#b3372f"),

@@ -9,7 +9,7 @@ Letters: P problems, G rollouts per problem, N sequences, T tokens.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -94,7 +94,9 @@ def _padded(row: Sequence[Value], width: int, filler: Value) -> list[Value]:
 
 
 def build(
-    settings: RLSettings, groups: Sequence[CollectedGroup], *, everyone: bool = False
+    settings: RLSettings,
+    groups: Sequence[CollectedGroup],
+    taught: Collection[tuple[int, int]] = (),
 ) -> StepBatch:
     """Pad the sequences that are in the loss; leave out the rest before any forward pass.
 
@@ -105,7 +107,7 @@ def build(
     Args:
         settings: of the phase.
         groups: of the step.
-        everyone: a teacher gives all responses an advantage.
+        taught: (group, sample) of the responses to which a teacher gives an advantage.
     """
     advantages_PG = scalar_advantages(settings, groups)
     chosen: list[tuple[int, int]] = []
@@ -115,7 +117,8 @@ def build(
         for sample, item in enumerate(entry.group.rollouts):
             signed = flat and not item.verdict.abstained
             has_advantage = signed or float(advantages_PG[place, sample]) != 0.0
-            if has_advantage or everyone or settings.loss.counts_all_responses:
+            is_taught = (place, sample) in taught
+            if has_advantage or is_taught or settings.loss.counts_all_responses:
                 chosen.append((place, sample))
                 by_zvp.append(signed)
     items = [groups[place].group.rollouts[sample] for place, sample in chosen]
@@ -228,9 +231,24 @@ def score_as_drawn(
     return replace(old, logprobs_NT=logprobs_NT)
 
 
+def taught_prompts(
+    teacher: Teacher | None, groups: Sequence[CollectedGroup]
+) -> dict[tuple[int, int], Sequence[Message]]:
+    """Make the teacher's prompt of every response that it may teach, by (group, sample)."""
+    if teacher is None:
+        return {}
+    return {
+        (place, sample): messages
+        for place, entry in enumerate(groups)
+        for sample, messages in enumerate(teacher.prompts(entry))
+        if messages is not None
+    }
+
+
 def score_as_taught(
     trainer: Trainer,
     teacher: Teacher,
+    prompts: Mapping[tuple[int, int], Sequence[Message]],
     render: Render,
     settings: RLSettings,
     groups: Sequence[CollectedGroup],
@@ -245,7 +263,8 @@ def score_as_taught(
 
     Args:
         trainer: before the first update of the step.
-        teacher: makes the prompts.
+        teacher: made the prompts.
+        prompts: from `taught_prompts`.
         render: makes their tokens.
         settings: of the phase.
         groups: those of the training batch.
@@ -257,11 +276,10 @@ def score_as_taught(
         Log-probabilities [N, T] in the places of the batch, 0 where nothing is taught, and the
         tokens that are taught, bool [N, T].
     """
-    prompts = [teacher.prompts(entry) for entry in groups]
     rows: list[int] = []
     items: list[ScoredRollout] = []
     for row, (place, sample) in enumerate(batch.owners):
-        messages = prompts[place][sample]
+        messages = prompts.get((place, sample))
         tokens = None if messages is None else render(messages)
         item = groups[place].group.rollouts[sample]
         longest = min(teacher.max_prompt_tokens, positions - len(item.rollout.response_tokens))

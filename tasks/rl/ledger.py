@@ -39,6 +39,7 @@ def ledger_rows(
     batch: StepBatch,
     advantages_NT: torch.Tensor,
     lost: Mapping[TokenUse, torch.Tensor],
+    taught_NT: torch.Tensor | None = None,
 ) -> list[LedgerRow]:
     """One row per prompt drawn: trained, surplus, in flight, skipped.
 
@@ -47,6 +48,7 @@ def ledger_rows(
         batch: made from `collected.trained`; its owners count in that order.
         advantages_NT: of the sequences of the batch.
         lost: tokens of the batch that have no weight in the policy's loss, by use; disjoint.
+        taught_NT: those with an advantage of a teacher and none from rewards that differ.
     """
     trained_NT = advantages_NT != 0
     for lost_NT in lost.values():
@@ -58,6 +60,8 @@ def ledger_rows(
         counts = {"trained_tokens": int(trained_NT[row].sum())} | {
             f"{use}_tokens": int(lost_NT[row].sum()) for use, lost_NT in lost.items()
         }
+        if taught_NT is not None:
+            counts["taught_tokens"] = int((trained_NT & taught_NT)[row].sum())
         earned[place] = earned[place][0] + mass, earned[place][1] + Counter(counts)
     surplus = [entry for entry in collected.groups if entry.outcome is GroupOutcome.SURPLUS]
     return [
@@ -170,9 +174,11 @@ def _finished(
         stale_tokens=sum(_stale_tokens(step, item.rollout) for item in items),
         saved_tokens=0,
         trained_tokens=tokens.get("trained_tokens", 0),
+        taught_tokens=tokens.get("taught_tokens", 0),
         cut_tokens=tokens.get("cut_tokens", 0),
         masked_tokens=tokens.get("masked_tokens", 0),
         dropped_tokens=tokens.get("dropped_tokens", 0),
+        singleton_tokens=tokens.get("singleton_tokens", 0),
         regularised_tokens=tokens.get("regularised_tokens", 0),
         solved=sum(item.verdict.solved for item in items),
         abstained=sum(item.verdict.abstained for item in items),

@@ -165,7 +165,8 @@ def without_weight(
     return {
         TokenUse.CUT: tokens.response_NT & ~kept_NT,
         TokenUse.MASKED: masked_NT,
-        TokenUse.DROPPED: signed_NT & ~masked_NT & ((plan.weights_NT <= 0) | tokens.alone_NT),
+        TokenUse.DROPPED: signed_NT & ~masked_NT & (plan.weights_NT <= 0),
+        TokenUse.SINGLETON: signed_NT & ~masked_NT & (plan.weights_NT > 0) & tokens.alone_NT,
         TokenUse.REGULARISED: kept_NT & ~signed_NT & settings.loss.auxiliary.is_on,
     }
 

@@ -7,7 +7,7 @@
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from data_schemas.reports import Decision, StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings, RouterReplay
-from data_schemas.rows import Domain
+from data_schemas.rows import Domain, Message
 from tasks.algorithms.distillation import Lesson
 from tasks.algorithms.losses.surrogate import Plan
 from tasks.algorithms.schedules import warmup_constant
@@ -33,6 +33,7 @@ from tasks.rl.batch import (
     build,
     score_as_drawn,
     score_as_taught,
+    taught_prompts,
     token_advantages,
 )
 from tasks.rl.collector import Collected
@@ -109,9 +110,8 @@ def one_step(
 ) -> tuple[state.StepRecord, int, step_snapshot.StepSnapshot]:
     """Train on a step's rollouts. Returns its record, the updates done so far and its snapshot."""
     settings = engines.settings
-    teacher = engines.recipe.teacher
-    everyone = teacher is not None and teacher.blend.everyone
-    batch = build(settings, collected.trained, everyone=everyone)
+    prompts = taught_prompts(engines.recipe.teacher, collected.trained)
+    batch = build(settings, collected.trained, prompts)
     rows = split(settings, len(batch.owners), collected.step)
     seen_N = measured_rows(settings, len(batch.owners), collected.step)
     if settings.recomputes:
@@ -126,9 +126,11 @@ def one_step(
         state.write_pause(engines.folder, decision)
     gate.enforce(decision)
     advantages_NT = token_advantages(settings, batch, old)
-    lesson, taught = take_lesson(engines, collected, batch)
+    lesson, taught = take_lesson(engines, collected, batch, prompts)
+    taught_NT = None
     if lesson is not None:
         advantages_NT = lesson.join(advantages_NT, old.logprobs_NT)
+        taught_NT = lesson.without_contrast(batch.advantages_N)
         clock.lap("teacher")
     weights_NT, corrected = corrections(settings, decision, batch, drawn)
     freed_NT, held_NT = entropy_control(settings, batch, old, advantages_NT, collected.step)
@@ -149,7 +151,7 @@ def one_step(
         losses = update(engines, training, batch.num_sequences, parts, updates, watch)
         lost = without_weight(settings, batch.tokens, advantages_NT, weights_NT, plan, kept_NT)
     clock.lap("update")
-    ledger = tuple(ledger_rows(collected, batch, advantages_NT, lost))
+    ledger = tuple(ledger_rows(collected, batch, advantages_NT, lost, taught_NT))
     trained = TrainedStep(
         collected.step,
         collected.groups,
@@ -182,12 +184,15 @@ def one_step(
         settings, engines.vocabulary, tuple(collected.trained), decision, as_drawn
     )
     outputs = step_snapshot.StepOutputs(batch, rows, advantages_NT, weights_NT, plan)
-    sealed = step_snapshot.seal(inputs, (old, drawn), watch, outputs, lesson)
+    sealed = step_snapshot.seal(inputs, (old, drawn), watch, outputs, (lesson, [*prompts]))
     return record, updates + len(losses), sealed
 
 
 def take_lesson(
-    engines: Engines, collected: Collected, batch: StepBatch
+    engines: Engines,
+    collected: Collected,
+    batch: StepBatch,
+    prompts: Mapping[tuple[int, int], Sequence[Message]],
 ) -> tuple[Lesson | None, dict[str, float]]:
     """Let a teacher score responses, the policy itself or another model, where the recipe has one.
 
@@ -200,6 +205,7 @@ def take_lesson(
     teacher_NT, taught_NT = score_as_taught(
         engines.trainer,
         teacher,
+        prompts,
         engines.render,
         engines.settings,
         collected.trained,

@@ -130,7 +130,7 @@ def seal(
     scores: tuple[TokenScores, TokenScores],
     watch: Recorder,
     made: StepOutputs,
-    lesson: Lesson | None = None,
+    teaching: tuple[Lesson | None, Sequence[tuple[int, int]]] = (None, ()),
 ) -> StepSnapshot:
     """Build the snapshot of a step; its weight digests are added later.
 
@@ -139,9 +139,10 @@ def seal(
         scores: of the batch, and with the prompts that its responses were drawn under.
         watch: has the calls of the losses.
         made: outputs of the step.
-        lesson: of a teacher.
+        teaching: what a teacher says, and the (group, sample) that it may teach.
     """
     old, drawn = scores
+    lesson, owners = teaching
     inputs = {
         "old_logprobs_NT": old.logprobs_NT.numpy(),
         "old_entropy_NT": old.entropy_NT.numpy(),
@@ -158,6 +159,7 @@ def seal(
     if lesson is not None:
         inputs["teacher_logprobs_NT"] = lesson.teacher_NT.numpy()
         inputs["taught_NT"] = lesson.taught_NT.numpy()
+        inputs["taught_owners_N2"] = np.array(owners, np.int64).reshape(-1, 2)
     outputs = output_arrays(made, watch.calls)
     # Commit intervals are not part of a step: a run that saves less often has the same bytes.
     settings = given.settings.model_copy(update={"commit_every": 1})
@@ -218,6 +220,12 @@ def lesson_of(snapshot: StepSnapshot) -> Lesson | None:
         return None
     names = ("teacher_logprobs_NT", "taught_NT")
     return Lesson(snapshot.blend, *(torch.from_numpy(snapshot.inputs[name]) for name in names))
+
+
+def taught_owners(snapshot: StepSnapshot) -> set[tuple[int, int]]:
+    """Return the (group, sample) of the responses that a teacher may teach; none without one."""
+    owners = snapshot.inputs.get("taught_owners_N2", np.empty((0, 2), np.int64))
+    return {(place, sample) for place, sample in owners.tolist()}
 
 
 def ratio_scores(snapshot: StepSnapshot) -> TokenScores:

@@ -69,6 +69,15 @@ def test_a_phase_without_any_of_its_domains_is_refused():
         fit_phase(SETTINGS, [problem(Domain.OPEN_TEXT)], "rl_one")
 
 
+def test_a_choice_between_domains_of_which_the_data_leave_one_is_refused():
+    robust = SETTINGS.model_copy(update={"group_dro": 2.0})
+
+    with pytest.raises(
+        SettingsError, match=r"rl_one\.group_dro .* maths alone; set it to 0, or"
+    ):
+        fit_phase(robust, [problem(Domain.MATHS)], "rl_one")
+
+
 def test_a_phase_without_any_problem_is_skipped_with_one_line(caplog):
     with caplog.at_level(logging.WARNING):
         phase = fit_phase(SETTINGS, [], "rl_one")

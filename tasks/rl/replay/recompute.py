@@ -61,8 +61,7 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
     Raises:
         DataError: the settings would train sequences whose log-probs the snapshot lacks.
     """
-    everyone = snapshot.blend is not None and snapshot.blend.everyone
-    batch = build(settings, snapshot.groups, everyone=everyone)
+    batch = build(settings, snapshot.groups, snapshots.taught_owners(snapshot))
     old = snapshots.old_scores(snapshot)
     if batch.tokens.tokens_NT.shape != old.logprobs_NT.shape:
         raise DataError(

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
+from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout, TokenUse
 from data_schemas.rows import Message, Verdict, abstain, scored
+from tasks.algorithms.token_uses import token_uses
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import SettingsError
 from tasks.recipes.self_distillation.settings import SelfDistillationSettings
@@ -162,6 +163,25 @@ def test_the_control_asks_no_teacher(phase_in, tiny_moe, tmp_path):
     assert not snapshot.inputs["teacher_logprobs_NT"].any()
     assert {-0.5, 0.0} == set(snapshot.outputs["advantages_NT"][taught_NT].tolist())
     assert not [one.name for one in compare(snapshot) if one.difference]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_where_all_fail_the_tokens_are_taught_with_and_without_rl_zvp(
+    phase_in, tiny_moe, settings, tmp_path, alpha
+):
+    zero_variance = settings.zero_variance.model_copy(update={"rl_zvp_alpha": alpha})
+    phase = phase_in(tmp_path / "state", steps=1, zero_variance=zero_variance)
+    recipe = open_recipe(SelfDistillationSettings(), phase.settings)
+    failing = RuleScorer(load_tokenizer(tiny_moe), lambda *_: scored(0.0, "rule", "never"))
+
+    (record,) = train(replace(phase, recipe=recipe), failing)
+
+    uses = {use: count for use, count in token_uses(record.ledger).items() if count}
+    (path,) = step_snapshot.find_snapshots(phase.state, 1)
+    assert {TokenUse.TAUGHT} == set(uses) - {TokenUse.SURPLUS}
+    assert not [
+        one.name for one in compare(step_snapshot.decode(path.read_bytes())) if one.difference
+    ]
 
 
 def long_winded(problem, response):

@@ -140,7 +140,7 @@ def test_a_token_that_was_alone_in_its_set_trains_nothing(settings, entry):
     rows = ledger_rows(Collected(1, 0, [group]), batch, advantages_NT, lost)
 
     uses = {use: count for use, count in token_uses(rows).items() if count}
-    assert {TokenUse.TRAINED: 4, TokenUse.DROPPED: 4} == uses
+    assert {TokenUse.TRAINED: 4, TokenUse.SINGLETON: 4} == uses
 
 
 def test_tokens_of_grading_are_in_the_account(rows):
