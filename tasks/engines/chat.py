@@ -49,6 +49,9 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
+INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
+LONGEST_CHARACTER = 4
+"""Tokens: UTF-8 has at most four bytes, and a token of a byte-level vocabulary at least one."""
 _ENDS = "ends_of_responses"
 """Attribute of a tokenizer that `load_tokenizer` opened."""
 
@@ -234,6 +237,23 @@ def response_text(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> 
     while ids and ids[-1] in (*ends_of(tokenizer), tokenizer.pad_token_id):
         ids.pop()
     return str(tokenizer.decode(ids, skip_special_tokens=False))
+
+
+def token_texts(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> tuple[str, ...]:
+    """Decode token by token: a character of several tokens belongs to the last of them."""
+    texts: list[str] = []
+    pending: list[int] = []
+    for token in tokens:
+        pending.append(token)
+        text = str(tokenizer.decode(pending))
+        if text.endswith(INCOMPLETE) and len(pending) < LONGEST_CHARACTER:
+            texts.append("")
+        else:
+            texts.append(text)
+            pending = []
+    if pending:
+        texts[-1] = str(tokenizer.decode(pending))
+    return tuple(texts)
 
 
 # Stop strings: text that ends a response as soon as the response contains it.

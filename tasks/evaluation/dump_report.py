@@ -1,7 +1,7 @@
 """What the rollouts of another trainer say: signal, duplicates, mismatch, verdicts."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -16,13 +16,18 @@ from rich.table import Table
 from rich.text import Text
 
 from data_schemas.rl_settings import RewardSettings
+from tasks.algorithms.advantages import ADVANTAGES
 from tasks.algorithms.mismatch import QUARTERS, mismatch_anatomy, mismatch_metrics
+from tasks.engines.chat import load_tokenizer
 from tasks.evaluation.agreement import Compared, Graded, compare_all, rows_table
+from tasks.evaluation.dump_page import page_of_dumps
 from tasks.evaluation.rollout_dumps import Dump, DumpedResponse, read_dump
 from tasks.gym.scoring.service import ScoringService
 from tasks.store.files import canonical_json, write_bytes
 
 _Z = 1.96
+_SAME_ADVANTAGE = 1e-2
+"""TRL adds 1e-4 to the deviation, and bf16 has three digits."""
 _FINITE_VARIANCE = 2.0
 """Hill's index above which |D| has a variance."""
 
@@ -110,6 +115,35 @@ def gaps(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
     yield "mismatch/mean ratio", kept, f"+- {_Z * error:.2g}; {says}"
 
 
+def advantages(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
+    """Yield which estimator here gives the recorded advantages of the recorded rewards.
+
+    Nothing without both; groups of one size are compared, the most frequent.
+    """
+    groups: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+    for one in responses:
+        if one.reward is not None and one.advantage is not None:
+            groups[one.group].append((one.reward, one.advantage))
+    sizes = Counter(len(group) for group in groups.values() if len(group) > 1)
+    if not sizes:
+        return
+    size, _ = sizes.most_common(1)[0]
+    known_PG2 = torch.tensor([group for group in groups.values() if len(group) == size])
+    rewards_PG, recorded_PG = known_PG2.unbind(dim=2)
+    zeros_PG, valid_PG = torch.zeros_like(rewards_PG), torch.ones_like(rewards_PG, dtype=torch.bool)
+    found = {}
+    for name in ("grpo", "centred", "rloo", "maxrl"):
+        estimator = ADVANTAGES.find(name, "advantage")
+        found[name] = estimator(rewards_PG, zeros_PG, valid_PG, std_floor=0.0)
+    found["grpo, with the sample deviation"] = found["grpo"] * math.sqrt((size - 1) / size)
+    gaps = {name: float((own - recorded_PG).abs().max()) for name, own in found.items()}
+    nearest = min(gaps, key=lambda name: gaps[name])
+    says = f"{nearest} gives the recorded ones, of {len(known_PG2):,} groups of {size}"
+    if gaps[nearest] > _SAME_ADVANTAGE:
+        says = f"no estimator here gives them; {nearest} is nearest"
+    yield "advantages/largest difference", gaps[nearest], says
+
+
 def verdicts(responses: Sequence[DumpedResponse]) -> list[Compared]:
     """Verify the responses that have a text, a gold answer and a reward with ours."""
     graded = [
@@ -158,6 +192,8 @@ def missing(dump: Dump) -> Iterator[str]:
         yield "groups of one reward: rewards are missing in some responses or all."
     if not any(one.gold for one in responses):
         yield "verdicts: no gold answers."
+    if not any(one.advantage is not None for one in responses):
+        yield "advantages: none are recorded, or not of single responses."
     yield "mismatch by layer: none of these trainers writes the experts that its own router chose."
 
 
@@ -191,20 +227,28 @@ def _table(lines: Sequence[Line]) -> Table:
     return table
 
 
-def print_dumps(files: Sequence[str], show: int, out: str) -> None:
+def print_dumps(files: Sequence[str], show: int, out: str, page: str, model: str) -> None:
     """Print a table for each dump.
 
     Args:
         files: that exist.
         show: answers judged otherwise that are printed of each.
         out: JSON file for the numbers; '' writes none.
+        page: HTML file for curves over the dumps and the responses of the last; '' writes none.
+        model: folder with the tokenizer of the tokens on the page; '' shows their ids.
     """
     console = Console(highlight=False)
-    numbers = {}
+    numbers, read = {}, []
     for file in files:
         dump = read_dump(file, Path(file).read_bytes())
-        against, compared = otherwise(verdicts(dump.responses))
-        lines = list(chain(signal(dump.responses), gaps(dump.responses), compared))
+        checked = verdicts(dump.responses)
+        read.append((file, dump, checked))
+        against, compared = otherwise(checked)
+        lines = list(
+            chain(
+                signal(dump.responses), gaps(dump.responses), advantages(dump.responses), compared
+            )
+        )
         numbers[file] = {quantity: value for quantity, value, _ in lines}
         click.echo(f"{file}, written by {dump.trainer}")
         console.print(_table(lines))
@@ -214,3 +258,11 @@ def print_dumps(files: Sequence[str], show: int, out: str) -> None:
             click.echo(f"not in {file}: {line}")
     if out:
         write_bytes(Path(out), canonical_json(numbers))
+    if page:
+        shown = page_of_dumps(
+            [(file, dump, numbers[file]) for file, dump, _ in read],
+            read[-1][2],
+            load_tokenizer(Path(model)) if model else None,
+        )
+        write_bytes(Path(page), shown.encode())
+        click.echo(f"page: {page}")

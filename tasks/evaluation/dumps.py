@@ -3,7 +3,8 @@
 Reads what verl, slime, miles, prime-rl and TRL write while they train, one table for each file:
 how many groups have no signal, whether siblings are the same text, how far the trainer's
 log-probabilities are from the engine's and in which part of a response, and for which answers
-other verifiers say otherwise.
+other verifiers say otherwise, and which estimator gives the recorded advantages. A page shows the
+last file token by token, and the curves of several files in their order.
 """
 
 import argparse
@@ -34,11 +35,16 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="what the trainer wrote")
     parser.add_argument("--show", type=int, default=5, help="answers judged otherwise [5]")
     parser.add_argument("--out", default="", help="JSON file for the numbers")
+    parser.add_argument("--page", default="", help="HTML file: curves, and responses by token")
+    parser.add_argument("--model", default="", help="folder whose tokenizer names the tokens")
     given = parser.parse_args(arguments)
     for file in given.files:
         if not Path(file).is_file():
             raise SettingsError(f"{file} is no file. Correct the path.")
-    importlib.import_module(REPORT).print_dumps(given.files, given.show, given.out)
+    if given.model and not Path(given.model).is_dir():
+        raise SettingsError(f"--model {given.model} is no folder. Name that of the policy.")
+    report = importlib.import_module(REPORT)
+    report.print_dumps(given.files, given.show, given.out, given.page, given.model)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,16 @@ class DumpedResponse:
     """Log-probabilities of the engine, nats."""
     trainer_R: NDArray[np.float32] | None = None
     """Of the trainer, before its update."""
+    tokens_R: NDArray[np.int64] | None = None
+    advantage: float | None = None
+    """Mean over its tokens."""
+
+    @property
+    def gaps_R(self) -> NDArray[np.float32] | None:
+        """Log-probabilities of the trainer minus those of the engine; None without both."""
+        if self.trainer_R is None or self.rollout_R is None:
+            return None
+        return self.trainer_R - self.rollout_R
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +136,7 @@ def _trl(payload: bytes) -> tuple[str, list[DumpedResponse]]:
                 length=len(text),
                 reward=_finite(sum(values)) if values else None,
                 gold=_gold(row),
+                advantage=_finite(row.get("advantage")),
             )
         )
     return "TRL", responses
@@ -162,7 +173,7 @@ def _slime_response(row: Mapping[str, Any]) -> DumpedResponse:
     group = row.get("group_index")
     mask = row["loss_masks"] if "loss_masks" in row else row.get("loss_mask")
     sampled_R = np.ones(response, bool) if mask is None else _array(mask, np.int64) != 0
-    reward = row.get("reward")
+    reward = row["raw_reward"] if "raw_reward" in row else row.get("reward")
     if isinstance(reward, Mapping):  # of several, the one that its settings name `score`
         reward = reward.get("score")
     return DumpedResponse(
@@ -174,6 +185,8 @@ def _slime_response(row: Mapping[str, Any]) -> DumpedResponse:
         truncated=_SLIME_STATUS.get(row.get("status", "")),
         rollout_R=_logprobs(row.get("rollout_log_probs"), sampled_R),
         trainer_R=_logprobs(row.get("log_probs"), sampled_R),
+        tokens_R=tokens[len(tokens) - response :][sampled_R],
+        advantage=_mean(_logprobs(row.get("advantages"), sampled_R)),
     )
 
 
@@ -198,6 +211,8 @@ def _flat_example(row: Sequence[Any]) -> DumpedResponse:
         length=int(mask.sum()),
         reward=_finite(reward),
         rollout_R=np.asarray(row[2], np.float32)[mask],
+        tokens_R=tokens[mask].astype(np.int64),
+        advantage=_mean(np.asarray(row[5], np.float32)[mask]) if len(row) > 5 and row[5] else None,
     )
 
 
@@ -212,6 +227,8 @@ def _split_example(row: Sequence[Any]) -> DumpedResponse:
         length=int(mask.sum()),
         reward=_finite(row[9]) if has_reward else None,
         rollout_R=np.asarray(row[4], np.float32)[mask],
+        tokens_R=np.asarray(row[2], np.int64)[mask],
+        advantage=_finite(row[8]) if has_reward else None,
     )
 
 
@@ -232,6 +249,10 @@ def _logprobs(values: object, sampled_R: NDArray[np.bool_]) -> NDArray[np.float3
 def _finite(reward: Any) -> float | None:
     """Return a reward; None where there is none, or one that is no number."""
     return float(reward) if reward is not None and math.isfinite(reward) else None
+
+
+def _mean(values_R: NDArray[np.float32] | None) -> float | None:
+    return None if values_R is None or not len(values_R) else _finite(values_R.mean())
 
 
 def _array(values: object, dtype: type) -> NDArray[Any]:

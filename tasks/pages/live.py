@@ -3,14 +3,18 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from math import isfinite, nan
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, StrictUndefined
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.reports import StepReport, StepTiming
 from data_schemas.rollouts import PromptCost, TokenUse
+from tasks.algorithms.mismatch import QUARTERS
 from tasks.errors import PipelineError
 from tasks.formats.script_data import script_json, visible
 from tasks.platform.progress import say
@@ -27,10 +31,10 @@ class ResponseView(BaseModel):
     tokens: tuple[str, ...]
     gaps: tuple[float, ...] = Field(
         description="log p of the trainer minus that of the rollout engine, nats; empty if the "
-        "response was not in the batch"
+        "response was not in the batch, or nobody recorded them"
     )
     entropies: tuple[float, ...] = Field(description="of the trainer, nats; empty as above")
-    logprobs: tuple[float, ...] = Field(description="of the rollout engine")
+    logprobs: tuple[float, ...] = Field(description="of the rollout engine; empty as above")
     routes: tuple[str, ...] = Field(
         description="experts per MoE layer that predicted the token; empty without router replay"
     )
@@ -234,8 +238,12 @@ function word(r, k) {
     e.title = "written by the environment";
     return e;
   }
-  e.title = `log p ${r.logprobs[k]}` + (r.gaps.length ? `, trainer ${gap >= 0 ? "+" : ""}${gap}, ` +
-    `entropy ${entropy} nats` : "") + (r.routes.length ? `, experts ${r.routes[k]}` : "");
+  e.title = [
+    r.logprobs.length ? `log p ${r.logprobs[k]}` : "",
+    r.gaps.length ? `trainer ${gap >= 0 ? "+" : ""}${gap}` : "",
+    r.entropies.length ? `entropy ${entropy} nats` : "",
+    r.routes.length ? `experts ${r.routes[k]}` : "",
+  ].filter(Boolean).join(", ");
   return e;
 }
 function response(r) {
@@ -262,12 +270,19 @@ $("legend").textContent = D.responses ? "Background: difference of the trainer's
   : D.no_responses;
 for (const g of D.responses ? D.responses.groups : []) {
   const box = el("details"), solved = g.responses.filter(r => r.solved).length;
-  box.append(el("summary", `${g.problem} (${g.domain}, ${g.language}): ${solved} of ` +
-    `${g.responses.length} solved, ${g.outcome}`));
-  box.append(el("pre", g.prompt), el("p", `reference ${g.answer}; raw row ${g.source_row}`));
+  const of = g.domain ? ` (${g.domain}, ${g.language})` : "";
+  box.append(el("summary", `${g.problem}${of}: ${solved} of ${g.responses.length} solved` +
+    (g.outcome ? `, ${g.outcome}` : "")));
+  const row = g.source_row ? `; raw row ${g.source_row}` : "";
+  box.append(el("pre", g.prompt), el("p", `reference ${g.answer}${row}`));
   g.responses.forEach(r => box.append(response(r)));
   $("groups").append(box);
 }
+document.querySelectorAll("main > h2").forEach(h => {
+  const next = h.nextElementSibling;
+  if (!next.id || next.childElementCount) return;
+  h.hidden = next.hidden = true;
+});
 if (D.refresh_s) setInterval(() => {
   if (!document.querySelector("details[open]")) location.reload();
 }, 1000 * D.refresh_s);
@@ -278,6 +293,10 @@ if (D.refresh_s) setInterval(() => {
 
 # The page of a running phase of RL, from what its steps recorded.
 
+MAX_TOKENS = 40_000
+"""Response tokens on a page: about 2 MB."""
+DIGITS = 4
+"""Decimals of a log-probability on the page."""
 REFRESH_S = 5
 INSIDE = ("rollout", "reward")
 """Times within that of `collect`, or beside other parts: they are no parts of a step's sum."""
@@ -310,7 +329,7 @@ def render(
     Args:
         title: the phase and its execution.
         state: one line under the title.
-        views: of all steps so far, at least one.
+        views: of all steps so far, at least one; what they do not say is not on the page.
         responses: of the newest step; None if its snapshot is too large for a page.
         num_steps: of the whole phase; None if its tokens end it.
         running: False for the last page of a phase, which does not load itself again.
@@ -320,8 +339,11 @@ def render(
         "title": title,
         "state": state,
         "tiles": _tiles(newest, num_steps),
-        "curves": [curve for name in CURVES if (curve := _curve(views, *name))],
-        "stacks": [_parts(views), *_uses(views)],
+        "curves": [
+            *(curve for name in CURVES if (curve := _curve(views, *name))),
+            *_by_place(newest),
+        ],
+        "stacks": [*_parts(views), *_uses(views)],
         "slowest": [
             [cost.problem_id, cost.engine_seconds, cost.verifier_seconds, cost.judge_calls]
             for cost in sorted(
@@ -338,8 +360,25 @@ def render(
     return environment.from_string(PAGE).render(title=title, data=text)
 
 
+def by_mismatch(gaps: Sequence[float], tokens: Sequence[int], max_tokens: int) -> list[int]:
+    """Choose the groups of a page: those with the largest mismatch, while their tokens fit."""
+    order = sorted(range(len(gaps)), key=lambda place: -gaps[place])
+    ends = accumulate(tokens[place] for place in order)
+    return [place for place, end in zip(order, ends, strict=True) if end <= max_tokens]
+
+
+def rounded(values: NDArray[np.float32]) -> tuple[float, ...]:
+    """Values for JSON: a token whose logits overflowed has no number and reads as 0."""
+    finite = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    return tuple(np.round(finite, DIGITS).tolist())
+
+
 def _tiles(newest: StepView, num_steps: int | None) -> list[tuple[str, str]]:
     metrics = newest.report.metrics
+
+    def known(name: str, metric: str, form: str) -> list[tuple[str, str]]:
+        return [(name, f"{metrics[metric]:{form}}")] if metric in metrics else []
+
     total = sum(_parts_of(newest).values())
     step = newest.report.step
     whole = f" of {num_steps}" if num_steps else ""
@@ -348,11 +387,11 @@ def _tiles(newest: StepView, num_steps: int | None) -> list[tuple[str, str]]:
     )
     return [
         ("step", f"{step}{whole}"),
-        ("reward", f"{metrics['reward/mean']:.3f}"),
-        ("seconds of the step", f"{total:.1f}"),
+        *known("reward", "reward/mean", ".3f"),
+        *([("seconds of the step", f"{total:.1f}")] if total else []),
         *left,
-        ("generated tokens", f"{metrics['rollout/generated_tokens']:,.0f}"),
-        ("k3", f"{metrics['mismatch/k3']:.1e}"),
+        *known("generated tokens", "rollout/generated_tokens", ",.0f"),
+        *known("k3", "mismatch/k3", ".1e"),
     ]
 
 
@@ -365,12 +404,26 @@ def _curve(views: Sequence[StepView], metric: str, title: str, note: str) -> dic
     return {"title": title, "note": note, "points": points} if points else None
 
 
-def _parts(views: Sequence[StepView]) -> dict[str, Any]:
+def _by_place(newest: StepView) -> list[dict[str, Any]]:
+    """Mismatch by the place in a response; nothing if the step does not say it."""
+    metrics = newest.report.metrics
+    points = [
+        (quarter, metrics[name])
+        for quarter in range(1, QUARTERS + 1)
+        if (name := f"mismatch/k3_quarter_{quarter}") in metrics
+    ]
+    title, note = "Mismatch at the end of a response", "k3 by quarters of the newest responses"
+    return [{"title": title, "note": note, "points": points}] if points else []
+
+
+def _parts(views: Sequence[StepView]) -> list[dict[str, Any]]:
     names = list(dict.fromkeys(name for view in views for name in _parts_of(view)))
+    if not names:
+        return []
     rows = [[_parts_of(view).get(name, 0.0) for name in names] for view in views]
     names = [name.replace("_", " ") for name in names]
     note = "seconds of every step; collect has rollouts and rewards"
-    return {"title": "Parts of a step", "note": note, "names": names, "rows": rows, "unit": "s"}
+    return [{"title": "Parts of a step", "note": note, "names": names, "rows": rows, "unit": "s"}]
 
 
 def _parts_of(view: StepView) -> dict[str, float]:

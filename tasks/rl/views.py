@@ -9,20 +9,23 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.rollouts import Rollout, ScoredRollout
-from tasks.pages.live import GroupView, Responses, ResponseView, StepView, render
+from tasks.engines.chat import token_texts
+from tasks.pages.live import (
+    MAX_TOKENS,
+    GroupView,
+    Responses,
+    ResponseView,
+    StepView,
+    by_mismatch,
+    render,
+    rounded,
+)
 from tasks.rl import state, step_snapshot
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.step_snapshot import StepSnapshot
 
-DIGITS = 4
-"""Decimals of a log-probability on the page."""
 LARGEST_SNAPSHOT = 2**27
 """Bytes; reading a larger one would delay the next step."""
-INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
-LONGEST_CHARACTER = 4
-"""Tokens: UTF-8 has at most four bytes, and a token of a byte-level vocabulary at least one."""
-MAX_TOKENS = 40_000
-"""Response tokens on a page: about 2 MB."""
 
 
 def page_of_phase(
@@ -67,20 +70,23 @@ def responses_of(
     """
     rows = {(int(g), int(s)): n for n, (g, s) in enumerate(snapshot.outputs["owners_N2"])}
     gaps = [_largest_gap(snapshot, rows, place) for place in range(len(snapshot.groups))]
-    views_of_groups: list[GroupView] = []
-    tokens = 0
-    for place in sorted(range(len(gaps)), key=lambda place: -gaps[place]):
-        entry = snapshot.groups[place]
-        tokens += sum(len(item.rollout.response_tokens) for item in entry.group.rollouts)
-        if tokens > max_tokens:
-            break
-        views = [
-            _response(snapshot, item, rows.get((place, sample)), tokenizer)
-            for sample, item in enumerate(entry.group.rollouts)
-        ]
-        views_of_groups.append(_group(entry, views))
-    left_out = len(gaps) - len(views_of_groups)
-    return Responses(step=snapshot.step, groups=tuple(views_of_groups), left_out=left_out)
+    tokens = [
+        sum(len(item.rollout.response_tokens) for item in entry.group.rollouts)
+        for entry in snapshot.groups
+    ]
+    chosen = by_mismatch(gaps, tokens, max_tokens)
+    views = [
+        _group(
+            snapshot.groups[place],
+            [
+                _response(snapshot, item, rows.get((place, sample)), tokenizer)
+                for sample, item in enumerate(snapshot.groups[place].group.rollouts)
+            ],
+        )
+        for place in chosen
+    ]
+    left_out = len(gaps) - len(chosen)
+    return Responses(step=snapshot.step, groups=tuple(views), left_out=left_out)
 
 
 def _group(entry: CollectedGroup, views: Sequence[ResponseView]) -> GroupView:
@@ -107,11 +113,11 @@ def _response(
     rollout, verdict = item.rollout, item.verdict
     return ResponseView(
         tokens=token_texts(tokenizer, rollout.response_tokens.tolist()),
-        gaps=() if row is None else _rounded(_gaps(snapshot, row, rollout)),
+        gaps=() if row is None else rounded(_gaps(snapshot, row, rollout)),
         entropies=()
         if row is None
-        else _rounded(_of_response(snapshot, "old_entropy_NT", row, rollout)),
-        logprobs=_rounded(rollout.logprobs),
+        else rounded(_of_response(snapshot, "old_entropy_NT", row, rollout)),
+        logprobs=rounded(rollout.logprobs),
         routes=_routes(rollout),
         environment=_answers(rollout),
         score=verdict.score,
@@ -155,12 +161,6 @@ def _mean_advantage(snapshot: StepSnapshot, row: int) -> float:
     )
 
 
-def _rounded(values: NDArray[np.float32]) -> tuple[float, ...]:
-    """Values for JSON: a token whose logits overflowed has no number and reads as 0."""
-    finite = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    return tuple(np.round(finite, DIGITS).tolist())
-
-
 def _answers(rollout: Rollout) -> tuple[tuple[int, int], ...]:
     """Return first and end of every run of tokens that the policy did not sample."""
     if rollout.sampled is None:
@@ -178,20 +178,3 @@ def _routes(rollout: Rollout) -> tuple[str, ...]:
     return tuple(
         " | ".join(" ".join(map(str, layer)) for layer in of) for of in experts_RLK.tolist()
     )
-
-
-def token_texts(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> tuple[str, ...]:
-    """Decode token by token: a character of several tokens belongs to the last of them."""
-    texts: list[str] = []
-    pending: list[int] = []
-    for token in tokens:
-        pending.append(token)
-        text = str(tokenizer.decode(pending))
-        if text.endswith(INCOMPLETE) and len(pending) < LONGEST_CHARACTER:
-            texts.append("")
-        else:
-            texts.append(text)
-            pending = []
-    if pending:
-        texts[-1] = str(tokenizer.decode(pending))
-    return tuple(texts)

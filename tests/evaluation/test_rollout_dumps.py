@@ -11,9 +11,17 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.engines.chat import load_tokenizer, token_texts
 from tasks.errors import DataError
 from tasks.evaluation import dumps
-from tasks.evaluation.dump_report import gaps, missing, otherwise, signal, verdicts
+from tasks.evaluation.dump_report import (
+    advantages,
+    gaps,
+    missing,
+    otherwise,
+    signal,
+    verdicts,
+)
 from tasks.evaluation.rollout_dumps import read_dump
 
 TRL = Path(__file__).parent / "dumps" / "completions_00001.parquet"
@@ -253,6 +261,61 @@ def test_the_command_prints_tables_and_what_is_missing(
     assert "verdicts/rewarded, but wrong here" in printed
     assert "mismatch: no log-probabilities of the trainer" in printed
     assert json.loads(out.read_text())[str(file)]["groups"] == 1
+
+
+def test_the_advantages_that_trl_recorded_are_those_of_an_estimator_here() -> None:
+    ((name, difference, says),) = advantages(read_dump(TRL.name, TRL.read_bytes()).responses)
+
+    assert name == "advantages/largest difference"
+    assert difference < 1e-3
+    assert says == "grpo, with the sample deviation gives the recorded ones, of 4 groups of 4"
+
+
+def test_advantages_of_no_estimator_here_are_named_so() -> None:
+    row = [[1, 2], [0, 0], [5, 6], [1, 1], [-0.1, -0.2], [1.0, 1.0], "gsm8k", None]
+    rows = [[*row, advantage, reward] for advantage, reward in ((7.0, 1.0), (-7.0, 0.0))]
+    responses = read_dump("rollouts.bin", msgpack.packb([rows, 7])).responses
+
+    ((_, difference, says),) = advantages(responses)
+
+    assert difference == pytest.approx(6.0, abs=1e-3)
+    assert says.startswith("no estimator here gives them; ")
+
+
+def test_a_page_shows_the_last_dump_by_token_with_both_verdicts_and_the_curves_of_all(
+    tmp_path: Path, tiny_moe: Path
+) -> None:
+    one = {
+        "tokens": [1, 2, 3, 4, 5],
+        "response_lengths": 3,
+        "loss_masks": [1, 1, 0],
+        "log_probs": [-0.4, -1.1, -3.0],
+        "rollout_log_probs": [-0.5, -1.0, -9.0],
+        "response": r"So \boxed{8}.",
+        "label": "7",
+        "raw_reward": 1.0,
+        "advantages": [0.5, 0.5, 0.5],
+    }
+    files = [tmp_path / f"train_{step}.pt" for step in (1, 2)]
+    for file in files:
+        file.write_bytes(saved({"samples": [one, one]}))
+    page = tmp_path / "page.html"
+
+    dumps.main([*map(str, files), "--page", str(page), "--model", str(tiny_moe)])
+
+    text = page.read_text()
+    data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
+    (group,) = data["responses"]["groups"]
+    response = group["responses"][0]
+    assert response["gaps"] == pytest.approx([0.1, -0.1])
+    assert response["tokens"] == [*token_texts(load_tokenizer(tiny_moe), [3, 4])]
+    assert response["reason"] == "final_answer: wrong, rule_answer: wrong"
+    assert response["score"] == 1.0
+    assert response["advantage"] == 0.5
+    curves = {curve["title"]: curve["points"] for curve in data["curves"]}
+    assert len(curves["Mismatch, k3"]) == 2
+    assert [place for place, _ in curves["Mismatch at the end of a response"]] == [1, 3]
+    assert "seconds" not in json.dumps(data["tiles"])
 
 
 def test_a_dump_without_pairs_has_no_mismatch() -> None:

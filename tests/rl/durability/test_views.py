@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from tasks.engines.chat import load_tokenizer
+from tasks.engines.chat import load_tokenizer, token_texts
 from tasks.rl import step_snapshot
 from tasks.rl.phase import train
-from tasks.rl.views import page_of_phase, responses_of, token_texts
+from tasks.rl.views import page_of_phase, responses_of
 
 
 @pytest.fixture(scope="module")
