@@ -278,11 +278,9 @@ for (const g of D.responses ? D.responses.groups : []) {
   g.responses.forEach(r => box.append(response(r)));
   $("groups").append(box);
 }
-document.querySelectorAll("main > h2").forEach(h => {
-  const next = h.nextElementSibling;
-  if (!next.id || next.childElementCount) return;
-  h.hidden = next.hidden = true;
-});
+for (const [box, filled] of [[$("stacks"), D.stacks.length],
+    [$("slowest").parentElement, D.slowest.length]])
+  box.hidden = box.previousElementSibling.hidden = !filled;
 if (D.refresh_s) setInterval(() => {
   if (!document.querySelector("details[open]")) location.reload();
 }, 1000 * D.refresh_s);
