@@ -211,6 +211,13 @@ class LossSettings(Settings):
         description="entropy control: share of the tokens, those that covary most, that are kept "
         "near the policy before the step (2505.22617: 2e-4 to 2e-3); 0 = off",
     )
+    router_shift: float = Field(
+        default=0.0,
+        ge=0.0,
+        lt=1.0,
+        description="RSPO (2510.23027): least factor of the policy ratio of a token whose experts "
+        "the router scores otherwise than before the step; 0 = off; theirs 0.8",
+    )
     auxiliary: AuxiliarySettings = AuxiliarySettings()
 
     @property
@@ -627,6 +634,23 @@ class RLSettings(Settings):
         return self
 
     @model_validator(mode="after")
+    def _scores_of_routers_are_known(self) -> Self:
+        if not self.loss.router_shift:
+            return self
+        if self.engines.trainer is TrainerKind.MEGATRON:
+            raise ValueError(
+                "loss.router_shift needs the routers' scores of all layers where the loss is "
+                "computed, and with engines.trainer 'megatron' they are on other pipeline stages; "
+                "use 'torch', or set it to 0"
+            )
+        if self.router_replay is RouterReplay.OFF:
+            raise ValueError(
+                "loss.router_shift compares scores of the same experts, and router_replay is "
+                "'off'; use 'r3' or 'r2', or set loss.router_shift to 0"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _nothing_needs_the_pass_that_is_skipped(self) -> Self:
         if self.recomputes:
             return self
@@ -711,7 +735,8 @@ def without_effect(settings: RLSettings) -> list[str]:
     if loss.entropy_edges:
         reasons.setdefault("loss.high_entropy_share", "loss.entropy_edges replaces it")
     if settings.num_mini_batches == 1:
-        reasons["loss.kl_cov"] = "num_mini_batches is 1: no update starts away from the old policy"
+        alone = "num_mini_batches is 1: no update starts away from the old policy"
+        reasons |= {"loss.kl_cov": alone, "loss.router_shift": alone}
     if not loss.budget_per_response:
         reasons["loss.truncate_last"] = "loss.budget_per_response is 0"
     if settings.advantage == "of_loss" and loss.kind == PolicyLoss.DR_GRPO:

@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 
 import torch
 
+from tasks.algorithms.losses.router_shift import SHIFT
 from tasks.algorithms.packing import Prefixes
 from tasks.engines.protocols import LossFn, TokenBatch
 from tasks.errors import EngineError
@@ -132,6 +133,8 @@ class LossCall:
     logprobs_MT: torch.Tensor
     value: torch.Tensor
     metrics: Mapping[str, float]
+    shift_MT: torch.Tensor | None = None
+    """RSPO's log gamma, where the trainer gave it."""
 
     @property
     def key(self) -> tuple[int, ...]:
@@ -156,6 +159,7 @@ class RecordingLoss:
             logprobs_MT=logprobs_MT.detach().cpu(),
             value=value.detach().cpu(),
             metrics=dict(metrics),
+            shift_MT=batch.columns.get(SHIFT),
         )
         self.calls.append(call)
         return value, metrics

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -199,7 +199,7 @@ class TokenBatch:
     """int16, or as recorded; row t routes token t; all-MISSING_ROUTE rows use the native router. By
     far the largest part of a batch, so trainers pad and convert it one micro-batch at a time."""
     columns: Mapping[str, torch.Tensor]
-    """Further inputs of the loss: [N, T] or [N] tensors (advantages_NT, ...)."""
+    """Further inputs of the loss: [N, T, ...] or [N] tensors (advantages_NT, ...)."""
     kept_N: tuple[KeptTokens, ...] | None = None
     """Sets that each sequence's tokens were drawn from, over which log-probabilities are; None is
     the whole vocabulary."""
@@ -273,7 +273,7 @@ class TokenBatch:
             response_NT=self.response_NT[rows, :width],
             experts_NTLK=experts_NTLK,
             columns={
-                name: column[rows, :width] if column.ndim == 2 else column[rows]
+                name: column[rows, :width] if column.ndim > 1 else column[rows]
                 for name, column in self.columns.items()
             },
             kept_N=None if self.kept_N is None else tuple(self.kept_N[row] for row in rows),
@@ -320,6 +320,15 @@ PACKED_ROWS, PADDING_ROWS = "packed_rows", "padding_rows"
 them that belong to no token."""
 
 NO_AUXILIARY = AuxiliarySettings()
+
+
+@runtime_checkable
+class RouterScorer(Protocol):
+    """A trainer that scores experts, and whose `update` adds SHIFT to a batch with OLD_SCORES."""
+
+    def router_scores(self, batch: TokenBatch) -> torch.Tensor:
+        """Log scores [N, T, L, K] of the batch's experts that predict each response token."""
+        ...
 
 
 class Trainer(Protocol):

@@ -327,9 +327,11 @@ def policy_metrics(
     count = max(1, len(losses))
     last = losses[-1] if losses else {"clipped_tokens": 0.0, "tokens": 0.0}
     scaling = {}
+    if "router_shift" in last:  # mean factor of the ratios
+        scaling["policy/router_shift"] = sum(r["router_shift"] for r in losses) / max(1.0, tokens)
     if "loss_scale" in last:  # of a trainer in fp16
         overflows = sum(result["overflow_updates"] for result in losses)
-        scaling = {"policy/overflow_updates": overflows, "policy/loss_scale": last["loss_scale"]}
+        scaling |= {"policy/overflow_updates": overflows, "policy/loss_scale": last["loss_scale"]}
     return {
         "policy/entropy_nats": float(old.entropy_NT[mask_NT].mean()) if mask_NT.any() else 0.0,
         "policy/loss": sum(result["loss"] for result in losses) / count,

@@ -3,6 +3,7 @@
 Advantages are made in batch.py. Letters: N sequences, T tokens.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -14,6 +15,7 @@ from tasks.algorithms.covariance import KL_WEIGHT, covariances, drawn_in_band, l
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty
 from tasks.algorithms.losses.protocol import Plan, StepTotals
+from tasks.algorithms.losses.router_shift import SHIFT
 from tasks.algorithms.mismatch import correction_weights, is_stale
 from tasks.algorithms.token_budget import kept_tokens
 from tasks.engines.protocols import TokenBatch, TokenScores
@@ -237,8 +239,14 @@ class PolicyLoss:
             )
             policy_advantages_NT = policy_advantages_NT.masked_fill(stale_N[:, None], 0.0)
             counts["stale_share"] = float(stale_N.sum()) / self.num_sequences
+        ratio_NT = logprobs_NT  # over the old ones
+        if SHIFT in column:
+            shift_NT = column[SHIFT].clamp(min=math.log(self.settings.router_shift))
+            ratio_NT = logprobs_NT + shift_NT
+            trained_NT = ~outside_NT & (policy_advantages_NT != 0)
+            counts["router_shift"] = float(shift_NT.exp()[trained_NT].sum())
         objective_N, clipped_NT = table.find(self.settings).objective(
-            logprobs_NT.masked_fill(outside_NT, 0.0),
+            ratio_NT.masked_fill(outside_NT, 0.0),
             old_NT.masked_fill(outside_NT, 0.0),
             policy_advantages_NT,
             plan,

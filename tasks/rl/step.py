@@ -19,10 +19,17 @@ from data_schemas.reports import Decision, StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rows import Domain, Message
 from tasks.algorithms.distillation import Lesson
+from tasks.algorithms.losses.router_shift import OLD_SCORES
 from tasks.algorithms.losses.surrogate import Plan
 from tasks.algorithms.schedules import warmup_constant
 from tasks.engines.partial_batch import RecordingLoss
-from tasks.engines.protocols import RolloutEngine, TokenBatch, TokenScores, Trainer
+from tasks.engines.protocols import (
+    RolloutEngine,
+    RouterScorer,
+    TokenBatch,
+    TokenScores,
+    Trainer,
+)
 from tasks.engines.weight_sync import Outgoing
 from tasks.errors import EngineError
 from tasks.platform import telemetry
@@ -295,7 +302,13 @@ def replaying_batch(
     stale_below = engines.settings.loss.stale_below
     rollout_NT = batch.tokens.columns["rollout_logprobs"] if stale_below else None
     columns = loss_columns(old, advantages_NT, plan, reference_NT, rollout_NT, held_NT)
-    return replace(batch.tokens, experts_NTLK=experts_NTLK, columns=columns)
+    training = replace(batch.tokens, experts_NTLK=experts_NTLK, columns=columns)
+    if not engines.settings.loss.router_shift:
+        return training
+    if not isinstance(engines.trainer, RouterScorer):
+        raise EngineError("loss.router_shift is set, and the trainer scores no experts")
+    scores_NTLK = engines.trainer.router_scores(training)
+    return replace(training, columns={**columns, OLD_SCORES: scores_NTLK})
 
 
 def update(

@@ -107,6 +107,8 @@ class Recorder:
     logprobs_NT: torch.Tensor = field(init=False)
     """Every sequence is in exactly one update, so one array holds the log-probs of all."""
     reference_NT: torch.Tensor | None = None
+    shift_NT: torch.Tensor | None = None
+    """RSPO's log gamma, where a trainer gave it."""
 
     def __post_init__(self) -> None:
         self.logprobs_NT = torch.zeros(self.batch.tokens.tokens_NT.shape)
@@ -122,6 +124,10 @@ class Recorder:
         for call in calls:
             width = call.logprobs_MT.shape[1]
             self.logprobs_NT[call.rows_M, :width] = call.logprobs_MT
+            if call.shift_MT is not None:
+                if self.shift_NT is None:
+                    self.shift_NT = torch.zeros(self.logprobs_NT.shape)
+                self.shift_NT[call.rows_M, :width] = call.shift_MT
             self.calls.append(call)
 
 
@@ -154,6 +160,8 @@ def seal(
         inputs["old_experts_NTLK"] = old.experts_NTLK.numpy()
     if drawn is not old:
         inputs["drawn_logprobs_NT"] = drawn.logprobs_NT.numpy()
+    if watch.shift_NT is not None:
+        inputs["router_shift_NT"] = watch.shift_NT.numpy()
     if watch.reference_NT is not None:
         inputs["reference_logprobs_NT"] = watch.reference_NT.numpy()
     if lesson is not None:

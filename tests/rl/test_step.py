@@ -25,6 +25,7 @@ from data_schemas.rows import scored
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.durability import states
 from tasks.durability.preemption import Termination
+from tasks.engines.chat import load_tokenizer
 from tasks.engines.protocols import TokenScores
 from tasks.errors import EngineError
 from tasks.rl import step, step_snapshot
@@ -34,6 +35,8 @@ from tasks.rl.groups import CollectedGroup
 from tasks.rl.objective import PolicyLoss, policy_plan, split
 from tasks.rl.phase import train
 from tasks.rl.recipe import PLAIN
+from tasks.rl.replay.recompute import compare
+from tests.rl.conftest import RuleScorer
 
 
 @dataclass
@@ -390,3 +393,17 @@ def test_from_the_task_to_the_loss_are_at_most_eight_frames(phase_in, scorer, tm
 
     assert seen
     assert max(map(len, seen)) + 2 <= 8, seen[0]
+
+
+def test_a_step_weighs_by_the_shift_of_its_routers_and_is_replayed_with_it(
+    phase_in, tiny_moe, tmp_path
+):
+    phase = phase_in(tmp_path, steps=1, loss=LossSettings(router_shift=0.8), learning_rate=1e-2)
+
+    (record,) = train(phase, RuleScorer(load_tokenizer(tiny_moe)))
+
+    (path,) = step_snapshot.find_snapshots(phase.state, 1)
+    snapshot = step_snapshot.decode(path.read_bytes())
+    assert 0.8 < record.report.metrics["policy/router_shift"] < 1.0
+    assert snapshot.inputs["router_shift_NT"].any()
+    assert not [one.name for one in compare(snapshot) if one.difference]

@@ -144,6 +144,22 @@ def replaying(model: nn.Module, experts_MLK: torch.Tensor) -> Iterator[None]:
             handle.remove()
 
 
+@contextmanager
+def watching(model: nn.Module) -> Iterator[list[torch.Tensor]]:
+    """Append one tensor of logits [M, E] per MoE layer and forward pass while the block runs."""
+    logits_LME: list[torch.Tensor] = []
+
+    def hook(_module: nn.Module, _args: object, output: RouterOutput) -> None:
+        logits_LME.append(output[0])
+
+    handles = [router.register_forward_hook(hook) for router in routers(model)]
+    try:
+        yield logits_LME
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
 # Router losses of one update, from the native logits of a model's routers.
 #
 # Replayed routes change which experts a token uses, not its router's logits. The losses use these
@@ -168,26 +184,15 @@ class RouterTerms:
         Raises:
             SettingsError: the model has no MoE router.
         """
-        logits_LME: list[torch.Tensor] = []
         if self._auxiliary.balance == 0.0 and self._auxiliary.router_z == 0.0:
-            yield logits_LME
+            yield []
             return
-
-        def hook(_module: nn.Module, _args: object, output: RouterOutput) -> None:
-            logits_LME.append(output[0])
-
-        try:
-            watched = routers(model)
-        except SettingsError as error:
+        if not named_routers(model):
             raise SettingsError(
                 "the model has no MoE router; set loss.auxiliary.balance and router_z to 0"
-            ) from error
-        handles = [router.register_forward_hook(hook) for router in watched]
-        try:
+            )
+        with watching(model) as logits_LME:
             yield logits_LME
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def count(
         self, model: nn.Module, logits_LME: list[torch.Tensor], copies_M: torch.Tensor

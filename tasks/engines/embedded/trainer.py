@@ -14,7 +14,7 @@ L layers, E experts, K experts per token.
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +25,19 @@ from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import MISSING_ROUTE
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.logprobs import scores_from_hidden, trainable_scores
+from tasks.algorithms.losses.router_shift import OLD_SCORES, SHIFT, chosen_scores, log_shift
 from tasks.algorithms.packing import Packing, pack, token_buckets
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.engines.embedded.lora import Adapter
 from tasks.engines.embedded.packed_attention import Layout, layout, use_packed_attention
-from tasks.engines.embedded.router_replay import RouterTerms, recording, replaying
+from tasks.engines.embedded.router_replay import (
+    RouterTerms,
+    recording,
+    replaying,
+    routing_of,
+    watching,
+)
 from tasks.engines.expert_names import named_tensors
 from tasks.engines.protocols import (
     NO_AUXILIARY,
@@ -112,6 +119,17 @@ class TorchTrainer:
             entropy_NT[micro.rows_N[micro.at[0]], micro.at[1]] = entropy_R.cpu()
         return TokenScores(logprobs_NT, entropy_NT, experts_NTLK)
 
+    def router_scores(self, batch: TokenBatch) -> torch.Tensor:
+        """Log scores [N, T, L, K] of the batch's experts that predict each response token."""
+        assert batch.route_shape is not None, "settings ask for replayed routes"
+        scores_NTLK = torch.zeros(*batch.tokens_NT.shape, *batch.route_shape)
+        for micro in _micro_batches(batch, self._micro_batch_tokens):
+            with torch.inference_mode(), watching(self._model) as logits_LME:
+                self._hidden(micro)
+                scores_RLK = self._chosen_scores(micro, logits_LME)
+            scores_NTLK[micro.rows_N[micro.at[0]], micro.at[1]] = scores_RLK
+        return scores_NTLK
+
     def update(
         self,
         batch: TokenBatch,
@@ -134,8 +152,10 @@ class TorchTrainer:
         # Sequences are packed end to end, so that no row is padding.
         packed = float(sum(len(micro.packing.cells_M) for micro in micros))
         totals: dict[str, float] = {"loss": 0.0, PACKED_ROWS: packed, PADDING_ROWS: 0.0}
+        by_shift = OLD_SCORES in batch.columns
         for micro in micros:
-            with routing.collect_logits(self._model) as logits_LME:
+            watched = watching(self._model) if by_shift else nullcontext([])
+            with routing.collect_logits(self._model) as logits_LME, watched as seen_LME:
                 hidden_MH = self._hidden(micro)
             logprobs_R, entropy_R = trainable_scores(
                 hidden_MH.index_select(0, micro.before_R.to(device)),
@@ -147,7 +167,8 @@ class TorchTrainer:
             )
             shape = micro.batch.tokens_NT.shape
             logprobs_NT = torch.zeros(shape).index_put(micro.at, logprobs_R.cpu())
-            value, metrics = loss(logprobs_NT, micro.batch)
+            given = self._with_shift(micro, seen_LME) if by_shift else micro.batch
+            value, metrics = loss(logprobs_NT, given)
             extra, extra_metrics = routing.loss(logits_LME, micro.packing.copies_M.to(device))
             if auxiliary.entropy > 0.0:
                 mean = entropy_R.sum() / num_responses
@@ -245,6 +266,28 @@ class TorchTrainer:
                 packed=micro.layout.to(device),
             )
         return output.last_hidden_state[0]
+
+    def _chosen_scores(
+        self, micro: "_MicroBatch", logits_LME: Sequence[torch.Tensor]
+    ) -> torch.Tensor:
+        """Log scores [R, L, K] of the replayed experts that predict each response token."""
+        experts_NTLK, (sequence_R, position_R) = micro.batch.padded_routes_NTLK, micro.at
+        assert experts_NTLK is not None
+        experts_RLK = experts_NTLK[sequence_R, position_R - 1].long()
+        routing = routing_of(self._model)
+        layers = [
+            chosen_scores(logits_ME.detach()[micro.before_R].cpu(), experts_RLK[:, layer], routing)
+            for layer, logits_ME in enumerate(logits_LME)
+        ]
+        return torch.stack(layers, dim=1)
+
+    def _with_shift(self, micro: "_MicroBatch", logits_LME: Sequence[torch.Tensor]) -> TokenBatch:
+        """Replace the old scores of a micro-batch by log gamma of its response tokens."""
+        columns = dict(micro.batch.columns)
+        old_RLK = columns.pop(OLD_SCORES)[micro.at]
+        shift_R = log_shift(self._chosen_scores(micro, logits_LME), old_RLK)
+        columns[SHIFT] = torch.zeros(micro.batch.tokens_NT.shape).index_put(micro.at, shift_R)
+        return replace(micro.batch, columns=columns)
 
     def _router_terms(
         self, batch: TokenBatch, micros: list["_MicroBatch"], auxiliary: AuxiliarySettings

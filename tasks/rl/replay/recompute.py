@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from data_schemas.rl_settings import RLSettings
+from tasks.algorithms.losses.router_shift import SHIFT
 from tasks.engines.partial_batch import LossCall
 from tasks.engines.protocols import TokenBatch
 from tasks.errors import DataError
@@ -94,6 +95,8 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
         batch.tokens.columns["rollout_logprobs"] if settings.loss.stale_below else None,
         held_NT,
     )
+    if (shift := snapshot.inputs.get("router_shift_NT")) is not None and settings.loss.router_shift:
+        columns[SHIFT] = torch.from_numpy(shift)
     training = objective.without_cut(
         replace(batch.tokens, experts_NTLK=None, columns=columns),
         objective.kept_by_budget(settings, batch, rows, snapshot.step),

@@ -7,6 +7,7 @@ import torch
 
 from data_schemas.rl_settings import AuxiliarySettings, LossSettings
 from tasks.algorithms.losses import table
+from tasks.algorithms.losses.router_shift import OLD_SCORES, SHIFT
 from tasks.algorithms.losses.surrogate import Plan, clipped_objective
 from tasks.algorithms.routing import balance_loss, expert_loads, z_loss
 from tasks.engines.embedded.hf_model import load_model
@@ -287,3 +288,28 @@ def test_the_same_update_gives_the_same_bits(tiny_moe):
 
     for (name, left), (_, right) in zip(one.weights(), other.weights(), strict=True):
         assert torch.equal(left, right), name
+
+
+def test_the_loss_is_given_what_routers_score_otherwise_than_before_the_step(tiny_moe, size):
+    batch, given = group_batch(with_routes=True), []
+
+    def loss(logprobs_NT, micro):
+        given.append(micro)
+        return -logprobs_NT.sum(), {}
+
+    trainer = TorchTrainer(tiny_moe, micro_batch_tokens=size)
+    columns = {"row": torch.arange(len(batch.lengths_N))}
+    watched = replace(batch, columns={OLD_SCORES: trainer.router_scores(batch), **columns})
+    trainer.update(watched, loss, temperature=1.0, learning_rate=1e-2)
+
+    assert all(one.columns[SHIFT].abs().max() < 1e-5 for one in given)
+    given.clear()
+    now_NTLK = trainer.router_scores(batch)
+    trainer.update(watched, loss, temperature=1.0, learning_rate=1e-2)
+
+    for micro in given:
+        width, rows_N = micro.tokens_NT.shape[1], micro.columns["row"]
+        gap_NTLK = (now_NTLK - watched.columns[OLD_SCORES])[rows_N, :width].abs()
+        assert torch.allclose(micro.columns[SHIFT], -gap_NTLK.mean(dim=(2, 3)), atol=1e-5)
+        assert micro.columns[SHIFT].min() < -1e-3
+        assert OLD_SCORES not in micro.columns
