@@ -2,7 +2,7 @@
 
 Source: RL-ZVP (arXiv 2509.21880); CompassMax A.4. The paper skips prompts of certain outcome and
 gives no predictor: the prediction from records is ours [I].
-Letters: N sequences, T tokens.
+Letters: N sequences (of a fit: observations), T tokens, F inputs.
 """
 
 import math
@@ -10,7 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.special import expit, logit
+
+NEWTON_STEPS = 10
+"""Of a logistic regression: twice what well-scaled inputs need for all digits."""
 
 
 def zero_variance_probability(pass_rate: float, group_size: int) -> float:
@@ -113,6 +117,26 @@ def moved_log_odds(counts: Sequence[tuple[float, float, int]], weight: float) ->
             rate = (observed + weight * expected) / (number + weight)
             moved += logit(rate) - logit(expected)
     return float(moved)
+
+
+def fit_logistic(
+    inputs_NF: NDArray[np.float64], happened_N: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Fit a logistic regression with a standard normal prior on every weight, by Newton's method.
+
+    Source: Bishop, Pattern Recognition and Machine Learning (2006), 4.3.3 and 4.5.
+
+    Returns:
+        Weights [F]; zeros without observations.
+    """
+    weights_F = np.zeros(inputs_NF.shape[1])
+    for _ in range(NEWTON_STEPS):
+        expected_N = expit(inputs_NF @ weights_F)
+        slope_F = inputs_NF.T @ (happened_N - expected_N) - weights_F
+        curved_NF = inputs_NF * (expected_N * (1.0 - expected_N))[:, None]
+        curvature_FF = inputs_NF.T @ curved_NF + np.eye(len(weights_F))
+        weights_F = weights_F + np.linalg.solve(curvature_FF, slope_F)
+    return weights_F
 
 
 def rl_zvp_advantages(

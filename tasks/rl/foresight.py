@@ -5,20 +5,24 @@ will have zero variance. Only what was rolled out is judged: where `skip_above` 
 rule of today foresaw, no rule can show that it foresees it too.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+import numpy as np
 from rich.table import Table
+from scipy.special import expit, logit
 
 from data_schemas.rollouts import AgentLedgerRow, GroupOutcome, LedgerRow
 from data_schemas.rows import GradedProblem
 from tasks.algorithms.zero_variance import (
     discounted_beta,
+    fit_logistic,
     ranking_quality,
     zero_variance_expectation,
 )
-from tasks.rl.prompts import GRADED_WEIGHT, History, Neighbours
+from tasks.rl.prompts import GRADED_WEIGHT, History, Neighbours, family_of
 
 FLAT = (
     GroupOutcome.ZERO_VARIANCE_PARTIAL,
@@ -26,6 +30,9 @@ FLAT = (
     GroupOutcome.ZERO_VARIANCE_TRAINED,
     GroupOutcome.ZERO_VARIANCE_IDLE,
 )
+EVEN = (1.0, 1.0)
+RECENT = 0.97
+"""Decay of the flat groups of a family or domain, by group: about the last 33 count."""
 Group = tuple[LedgerRow, int]
 """A group that was rolled out, and its responses with a verdict."""
 
@@ -88,6 +95,55 @@ class Posterior:
         self._believed[problem] = discounted_beta(before, solved, scored - solved, self._decay)
 
 
+class Shared:
+    """One model of all prompts: a logistic regression on what is known of them before a draw.
+
+    Source: the shared model of GPS (2602.01970), which predicts from an embedding and the last
+    batch. Differs: the inputs are counts and lengths, the other two rules' predictions among them.
+    """
+
+    name = "one model of all prompts"
+
+    def __init__(self, problems: Sequence[GradedProblem]) -> None:
+        self._problems = {problem.id: problem for problem in problems}
+        self._rules = Records(problems), Posterior(problems, 1.0)
+        self._lately: dict[object, tuple[float, float]] = {}
+        self._inputs: list[list[float]] = []
+        self._flat: list[float] = []
+
+    def predict(self, draw: Sequence[Group]) -> list[float]:
+        """Predict the groups of a draw, and learn from them."""
+        chances = [rule.predict(draw) for rule in self._rules]
+        inputs = [
+            [1.0, *map(_log_odds, known), *self._describe(self._problems[row.problem_id])]
+            for (row, _), known in zip(draw, zip(*chances, strict=True), strict=True)
+        ]
+        found = chances[0]
+        if self._flat and draw:
+            weights_F = fit_logistic(np.array(self._inputs), np.array(self._flat))
+            found = expit(np.array(inputs) @ weights_F).tolist()
+        self._inputs += inputs
+        for row, scored in draw:
+            flat = float(_is_flat(row, scored))
+            self._flat.append(flat)
+            problem = self._problems[row.problem_id]
+            for key in (family_of(problem), problem.domain):
+                before = self._lately.get(key, EVEN)
+                self._lately[key] = discounted_beta(before, flat, 1.0 - flat, RECENT)
+        return found
+
+    def _describe(self, problem: GradedProblem) -> list[float]:
+        """How often family and domain were flat lately; lengths; how one-sided grading was."""
+        lately = [self._lately.get(key, EVEN) for key in (family_of(problem), problem.domain)]
+        one_sided = 0.0 if problem.pass_rate is None else (2.0 * problem.pass_rate - 1.0) ** 2
+        lengths = math.log1p(problem.mean_tokens), math.log1p(len(problem.prompt_text))
+        return [*(math.log(flat / mixed) for flat, mixed in lately), *lengths, one_sided]
+
+
+def _log_odds(chance: float) -> float:
+    return float(logit(min(max(chance, 1e-3), 1.0 - 1e-3)))
+
+
 Predict = Callable[[Sequence[Group]], list[float]]
 
 
@@ -100,9 +156,9 @@ def foresee(
         phases: rows of their ledgers, in the order of training.
         problems: that all phases draw from, as graded before the first.
     """
-    records = Records(problems)
+    records, shared = Records(problems), Shared(problems)
     posteriors = [Posterior(problems, decay) for decay in (1.0, 0.5)]
-    rules: dict[str, Predict] = {rule.name: rule.predict for rule in (records, *posteriors)}
+    rules: dict[str, Predict] = {rule.name: rule.predict for rule in (records, *posteriors, shared)}
     known = {problem.id for problem in problems}
     return [_judge(rules, [*_draws(rows, known)]) for rows in phases]
 

@@ -2,15 +2,18 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 from scipy.stats import betabinom
+from sklearn.linear_model import LogisticRegression
 
 from tasks.algorithms.zero_variance import (
     discounted_beta,
+    fit_logistic,
     moved_log_odds,
     noise_range,
     ranking_quality,
@@ -161,3 +164,16 @@ def test_ranking_quality_is_the_share_of_pairs_in_order():
     # Pairs: .9 above .2 and .5; .5 above .2 and tied with .5: 3.5 of 4.
     assert 0.875 == ranking_quality([0.9, 0.5, 0.5, 0.2], [True, True, False, False])
     assert ranking_quality([0.1, 0.2], [True, True]) is None
+
+
+def test_the_logistic_regression_is_that_of_scikit_learn():
+    generator = np.random.default_rng(3)
+    inputs_NF = np.c_[np.ones(60), generator.normal(size=(60, 3))]
+    happened_N = (generator.random(60) < expit(inputs_NF @ [0.5, 1.0, -2.0, 0.0])).astype(float)
+
+    ours = fit_logistic(inputs_NF, happened_N)
+
+    theirs = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-10, max_iter=1000)
+    theirs.fit(inputs_NF, happened_N)
+    assert theirs.coef_[0] == pytest.approx(ours, abs=1e-5)
+    assert not fit_logistic(inputs_NF[:0], happened_N[:0]).any()

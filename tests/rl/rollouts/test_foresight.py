@@ -45,9 +45,9 @@ def test_a_prompt_that_stays_as_it_is_is_foreseen_by_every_rule(graded):
 
     (found,) = foresee([rows], graded)
 
-    assert [12] * 3 == [one.groups for one in found]
+    assert [12] * 4 == [one.groups for one in found]
     # Of 6 x 6 pairs only the 2 x 2 of the first draw, of which nothing is known, are ties.
-    assert [34 / 36] * 2 == [one.ranking for one in found[1:]]
+    assert [34 / 36] * 2 == [one.ranking for one in found[1:3]]
     # The rule of today draws each towards its family, half of which is flat.
     assert found[0].ranking == pytest.approx(26 / 36)
 
@@ -73,8 +73,29 @@ def test_a_second_phase_knows_what_the_first_saw(graded):
 
     first, second = foresee([rows, rows], graded)
 
-    posterior = [one.ranking for phase in (first, second) for one in phase[1:]]
+    posterior = [one.ranking for phase in (first, second) for one in phase[1:3]]
     assert [0.5, 0.5, 1.0, 1.0] == posterior
+
+
+def test_one_model_of_all_prompts_foresees_those_that_it_has_not_seen(graded):
+    """One level is always solved, the other half of the time, each prompt once."""
+    fresh = [
+        one.model_copy(update={"id": f"{step}/{n}", "level": n % 2})
+        for step in range(4)
+        for n, one in enumerate(graded)
+    ]
+    rows = [
+        row(step + 1, one, 8 if one.level else 4)
+        for step in range(4)
+        for one in fresh[4 * step : 4 * step + 4]
+    ]
+
+    (found,) = foresee([rows], fresh)
+
+    ranking = {one.rule: one.ranking for one in found}
+    assert ranking["MoPPS, decay 1"] == 0.5
+    # The first draw, of which nothing is known, has one chance for all.
+    assert ranking["one model of all prompts"] == 0.75
 
 
 def test_what_was_not_a_finished_group_of_a_prompt_is_not_judged(graded):
