@@ -239,6 +239,12 @@ class ZeroVarianceSettings(Settings):
     refill_rounds: int = Field(
         default=0, ge=0, description="dynamic sampling: draws that replace zero-variance groups"
     )
+    refill_share: float = Field(
+        default=0.0,
+        ge=0.0,
+        description="tokens of all refills of a step, as a share of its first draw's: prompts are "
+        "refilled while their mean cost fits; 0 = only refill_rounds bounds them",
+    )
     rl_zvp_alpha: float = Field(default=0.1, ge=0.0, description="RL-ZVP: 0.10 best; 0 = off")
     std_floor: float = Field(
         default=0.05, ge=0.0, description="of the divisor, against amplified penalties"
@@ -259,6 +265,11 @@ class ZeroVarianceSettings(Settings):
     def _choices_make_sense(self) -> Self:
         if any(not 0.0 <= low < high for low, high in self.curriculum):
             raise ValueError("curriculum needs bands with 0 <= low < high, e.g. ((0.4, 0.9),)")
+        if self.refill_share and not self.refill_rounds:
+            raise ValueError(
+                "refill_share bounds the tokens of refills, and refill_rounds is 0: there are "
+                "none; set refill_rounds, or refill_share to 0"
+            )
         return self
 
 

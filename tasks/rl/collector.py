@@ -428,12 +428,24 @@ class Collector:
             check_abstentions(settings, [item.group for item in whole.groups])
             in_flight = 0 if free else sum(item.group.turn is None for item in whole.in_flight)
             missing = settings.prompts_per_step - num_alive(solvers(whole.groups)) - in_flight
+            missing = self._affordable(whole, missing)
             if missing <= 0:
                 break
         while not self._turns.pipelined and (turns := self._turns.take(size)):
             whole = merge_draw(whole, self._round(step, turns), [])
             check_abstentions(settings, [item.group for item in whole.groups])
         return whole
+
+    def _affordable(self, whole: Collected, missing: int) -> int:
+        """Bound the prompts of the next refill by what is left of the tokens for refills."""
+        share = self._settings.zero_variance.refill_share
+        if not share or not whole.groups:
+            return missing
+        costs = [(entry.round > 0, entry.new_tokens + entry.draft_tokens) for entry in whole.groups]
+        refilled = sum(tokens for is_refill, tokens in costs if is_refill)
+        first = sum(tokens for _, tokens in costs) - refilled
+        mean = (first + refilled) / len(costs)
+        return min(missing, int((share * first - refilled) / max(1.0, mean)))
 
     def _draw(self, step: int, number: int, count: int) -> tuple[list[OpenGroup], list[Skipped]]:
         self._neighbours = Neighbours(self._problems, self._history)

@@ -73,6 +73,17 @@ def test_zero_variance_groups_are_refilled_and_counted_as_surplus(collector):
     assert 3 == len(found.trained)
 
 
+@pytest.mark.parametrize(("share", "refilled"), [(0.0, 9), (0.5, 1), (1.4, 4), (0.3, 0)])
+def test_refills_end_when_their_share_of_the_tokens_is_spent(collector, share, refilled):
+    """Three groups of equal length are flat, and so is every one in three refills."""
+    bound = ZeroVarianceSettings(refill_rounds=3, refill_share=share)
+
+    found = collector(lambda *_: scored(0.0, "rule"), zero_variance=bound).collect(1)
+
+    assert 3 + refilled == len(found.groups)
+    assert 3 == len(found.trained)
+
+
 def test_turns_of_several_agents_are_not_free_running(settings):
     with pytest.raises(SettingsError, match="are not free-running"):
         check_turns(settings.model_copy(update={"engines": FREE}))
