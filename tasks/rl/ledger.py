@@ -327,8 +327,10 @@ def policy_metrics(
     count = max(1, len(losses))
     last = losses[-1] if losses else {"clipped_tokens": 0.0, "tokens": 0.0}
     scaling = {}
-    if "router_shift" in last:  # mean factor of the ratios
+    if "router_shift" in last:  # mean factor of the ratios, and what it clips at A < 0
         scaling["policy/router_shift"] = sum(r["router_shift"] for r in losses) / max(1.0, tokens)
+        falling = sum(r["clipped_falling_tokens"] for r in losses)
+        scaling["policy/clip_share_falling"] = falling / max(1.0, tokens)
     if "loss_scale" in last:  # of a trainer in fp16
         overflows = sum(result["overflow_updates"] for result in losses)
         scaling |= {"policy/overflow_updates": overflows, "policy/loss_scale": last["loss_scale"]}

@@ -257,6 +257,9 @@ class PolicyLoss:
             "clipped_tokens": float(clipped_NT.sum()),
             "tokens": float((~outside_NT & (policy_advantages_NT != 0)).sum()),
         }
+        if SHIFT in column:  # a factor below 1 reaches the lower clip earlier than the upper one
+            falling_NT = clipped_NT & (policy_advantages_NT < 0)
+            counts["clipped_falling_tokens"] = float(falling_NT.sum())
         if "held" in column:
             away_NT = (logprobs_NT - old_NT).masked_fill(~column["held"], 0.0).abs()
             objective_N = objective_N - KL_WEIGHT * (away_NT * plan.weights_NT).sum(dim=1)

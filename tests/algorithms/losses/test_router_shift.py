@@ -43,6 +43,7 @@ def test_the_ratio_is_multiplied_before_it_is_clipped(advantage, mean):
 
     assert -advantage * mean == pytest.approx(float(value.detach()), abs=2e-6)
     assert 0.955701 + 0.8 == pytest.approx(counts["router_shift"], abs=2e-6)
+    assert float(advantage < 0) == counts["clipped_falling_tokens"]
 
 
 def test_scores_are_those_of_all_experts_and_0_without_a_route():
