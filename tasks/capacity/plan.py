@@ -1,6 +1,7 @@
 """Model and layout of a budget, its output on a terminal, and that of one machine."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -296,6 +297,9 @@ SMALL = 2 * 10**9
 """Memory below which nobody has to be told."""
 LEAST_TOKENS = 256
 """Smaller micro-batches hold no response."""
+GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd")
+BF16_UNITS = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
+"""Flags of processors that multiply in bf16: x86, x86, Arm."""
 
 
 class Needs(NamedTuple):
@@ -351,6 +355,40 @@ def notes(needed: Needs, micro_batch_tokens: int, free_memory: int, free_disk: i
     if needed.disk > free_disk:
         lines.append("the disk is too small: free some, or name another store with --store")
     return lines
+
+
+def slow_choices(in_bf16: Sequence[str], flags: frozenset[str], threads: int) -> list[str]:
+    """Say what makes embedded engines slow on a processor, measured with SmolLM2-135M-Instruct.
+
+    Args:
+        in_bf16: settings that choose bf16.
+        flags: what the processor can do; empty = not known, and nothing is said of it.
+        threads: that an operation is split into.
+    """
+    lines: list[str] = []
+    if in_bf16 and flags and not flags & BF16_UNITS:
+        lines.append(
+            f"{', '.join(in_bf16)}: bf16 is 5 to 8 times slower than fp32 on this processor, which "
+            "has no unit for it; set fp32"
+        )
+    if threads > 1:
+        lines.append(
+            f"OMP_NUM_THREADS is {threads}: two threads took six times the processor time of one; "
+            "set it to 1"
+        )
+    return lines
+
+
+def processor_flags() -> frozenset[str]:
+    """Return what the processor can do, by Linux's names; empty: not known, or a GPU computes."""
+    if any(Path(device).exists() for device in GPU_DEVICES):
+        return frozenset()
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return frozenset()
+    lines = (line for line in text.splitlines() if line.lower().startswith(("flags", "features")))
+    return frozenset(next(lines, "").split())
 
 
 def _gb(count: int) -> str:

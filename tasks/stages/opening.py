@@ -11,7 +11,7 @@ import psutil
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.intake import Intake
-from data_schemas.machine_settings import MachineSettings, TrainerKind
+from data_schemas.machine_settings import MachineSettings, Precision, RolloutKind, TrainerKind
 from data_schemas.presets import RECIPES, has_judge, scaled
 from data_schemas.rl_settings import RLSettings
 from data_schemas.settings import PipelineSettings, RetrainSettings
@@ -126,11 +126,9 @@ def check_settings(
 
 def _say_needs(settings: PipelineSettings) -> None:
     """Say what training in this process takes of this machine, before anything is read."""
-    base, stages = (
-        local_folder(settings.base_model),
-        (settings.sft, settings.rl_one, settings.rl_two),
-    )
-    engines = [stage.engines for stage in stages if stage.engines.trainer is TrainerKind.TORCH]
+    base = local_folder(settings.base_model)
+    groups = {name: getattr(settings, name).engines for name in ("sft", "rl_one", "rl_two")}
+    engines = [one for one in groups.values() if one.trainer is TrainerKind.TORCH]
     if base is None or not base.is_dir() or not engines:
         return
     try:
@@ -140,7 +138,17 @@ def _say_needs(settings: PipelineSettings) -> None:
     tokens = max(one.layout.micro_batch_tokens for one in engines)
     needed = plan.needs(shape, tokens)
     free = psutil.virtual_memory().available, shutil.disk_usage(Path.cwd()).free
-    for line in plan.notes(needed, tokens, *free):
+    groups |= {name: getattr(settings, name).engines for name in ("grading", "evaluation")}
+    bf16 = [
+        f"{name}.engines.precision"
+        for name, one in groups.items()
+        if one.rollout is RolloutKind.HF and one.precision is Precision.BF16
+    ]
+    threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+    lines = plan.notes(needed, tokens, *free)
+    if lines:  # a small model is fast enough in any case
+        lines += plan.slow_choices(bf16, plan.processor_flags(), threads)
+    for line in lines:
         say(line)
 
 

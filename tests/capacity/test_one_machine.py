@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tasks.capacity.model_shape import shape_of
-from tasks.capacity.plan import needs, notes
+from tasks.capacity.plan import needs, notes, slow_choices
 from tasks.models.model_folder import SHIPPED
 
 SMOLLM2 = {
@@ -60,3 +60,20 @@ def test_what_is_missing_comes_with_what_to_do(smollm2):
     assert memory.endswith("rl_two .engines.layout.micro_batch_tokens to 1,993")
     assert disk.endswith("free some, or name another store with --store")
     assert hopeless.endswith("Take a smaller model, or a machine with more")
+
+
+def test_bf16_on_a_processor_without_it_and_several_threads_are_named_with_the_setting():
+    plain, units = frozenset({"avx2", "avx512f"}), frozenset({"avx2", "avx512_bf16"})
+
+    bf16, threads = slow_choices(["grading.engines.precision", "sft.engines.precision"], plain, 2)
+
+    assert (
+        "grading.engines.precision, sft.engines.precision: bf16 is 5 to 8 times slower than fp32 "
+        "on this processor, which has no unit for it; set fp32"
+    ) == bf16
+    assert (
+        "OMP_NUM_THREADS is 2: two threads took six times the processor time of one; set it to 1"
+    ) == threads
+    assert [] == slow_choices(["rl_one.engines.precision"], units, 1)
+    assert [] == slow_choices([], plain, 1)
+    assert [] == slow_choices(["rl_one.engines.precision"], frozenset(), 1)  # not known
