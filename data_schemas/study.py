@@ -112,6 +112,9 @@ class Measures(BaseModel):
         default={}, description="generated until this checkpoint, grading's and drafts' included"
     )
     steps: dict[str, int] = Field(default={}, description="of RL until this checkpoint")
+    seconds: dict[str, float] = Field(
+        default={}, description="of processors in RL until this checkpoint; without grading"
+    )
 
 
 class EvidenceCell(BaseModel):

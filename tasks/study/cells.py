@@ -10,7 +10,8 @@ Names of cells:
     ARM/gain/FROM/TO, ARM/macro gain/FROM/TO, ARM/gain in DOMAIN/FROM/TO
     ARM/METRIC                                             of tasks.study.measures
     ARM/tokens per point                                   grading's too, over the merged model
-    ARM minus OTHER/equal steps/CHECKPOINT, .../equal tokens, .../macro at equal tokens
+    ARM minus OTHER/equal steps/CHECKPOINT, .../equal tokens, .../macro at equal tokens,
+                    .../equal CPU seconds, .../macro at equal CPU seconds
     ARM minus OTHER/cost ratio                             tokens to the same accuracies, a factor
     ARM minus OTHER/METRIC
 """
@@ -56,11 +57,15 @@ class Arm:
         """Of every problem."""
         return [self.measures[0].domains[name] for name in self.problems]
 
-    def curve(self, checkpoints: Sequence[str]) -> Curve:
-        """Accuracy by tokens, from the start of RL on."""
+    def spent(self, kind: str, checkpoints: Sequence[str]) -> Array:
+        """Tokens or CPU seconds of every seed until these checkpoints, [C, S]."""
+        paid = [{"tokens": one.tokens, "CPU seconds": one.seconds}[kind] for one in self.measures]
+        return np.array([[float(one.get(name, 0)) for one in paid] for name in checkpoints])
+
+    def curve(self, checkpoints: Sequence[str], kind: str = "tokens") -> Curve:
+        """Accuracy by what was spent, from the start of RL on."""
         values = np.array([self.values(name) for name in checkpoints])
-        tokens = [[float(one.tokens[name]) for one in self.measures] for name in checkpoints]
-        return Curve(values, np.array(tokens))
+        return Curve(values, self.spent(kind, checkpoints))
 
 
 def arms_of(measures: Sequence[Measures], seeds: Sequence[int]) -> dict[str, Arm]:
@@ -188,17 +193,20 @@ def _of_pair(
         last = arm.values(names[-1]) - other.values(names[-1])
         add("macro", f"{head}/macro at equal steps/{names[-1]}", last, arm.domains)
         during = names[names.index(BEFORE_RL) :] if BEFORE_RL in names else []
-        if len(during) > 1 and arm.measures[0].tokens[during[-1]]:
-            ours, theirs = arm.curve(during), other.curve(during)
+        for kind in ("tokens", "CPU seconds") if len(during) > 1 else ():
+            ours, theirs = arm.curve(during, kind), other.curve(during, kind)
+            if not all((side.tokens_CS[-1] > side.tokens_CS[0]).all() for side in (ours, theirs)):
+                continue  # an arm without RL has no curve
             budget = float(min(ours.tokens_CS[-1].min(), theirs.tokens_CS[-1].min()))
             same = crossed_bootstrap.at_tokens(ours.accuracy_CSP, ours.tokens_CS, budget)
             same = same - crossed_bootstrap.at_tokens(theirs.accuracy_CSP, theirs.tokens_CS, budget)
-            add("tokens", f"{head}/equal tokens", same)
-            add("macro tokens", f"{head}/macro at equal tokens", same, arm.domains)
-            cells[f"{head}/budget of equal tokens"] = EvidenceCell(
+            add(kind, f"{head}/equal {kind}", same)
+            add(f"macro {kind}", f"{head}/macro at equal {kind}", same, arm.domains)
+            cells[f"{head}/budget of equal {kind}"] = EvidenceCell(
                 value=budget, runs=len(arm.measures), note="the least total of all arms and seeds"
             )
-            cells[f"{head}/cost ratio"] = _cost_ratio(arm, other, ours, theirs)
+            if kind == "tokens":
+                cells[f"{head}/cost ratio"] = _cost_ratio(arm, other, ours, theirs)
     for metric in arm.measures[0].metrics:
         if metric in other.measures[0].metrics:
             pairs = zip(arm.measures, other.measures, strict=True)

@@ -77,7 +77,7 @@ def measure(cell: Cell, reports: Mapping[str, Path], graded: Sequence[Path]) -> 
     settings = settings.get("pipeline", settings)  # where a run has more settings than these
     samples_per_problem = settings.get("grading", {}).get("samples", 0)
     grading = round(samples_per_problem * sum(_graded_tokens(folder) for folder in graded))
-    tokens, steps = _read_phases(phases, grading, metrics, cell.checkpoints)
+    tokens, steps, seconds = _read_phases(phases, grading, metrics, cell.checkpoints)
     return Measures(
         variant=cell.variant,
         seed=cell.seed,
@@ -87,6 +87,7 @@ def measure(cell: Cell, reports: Mapping[str, Path], graded: Sequence[Path]) -> 
         accuracy=accuracy,
         tokens=tokens,
         steps=steps,
+        seconds=seconds,
     )
 
 
@@ -106,15 +107,18 @@ def _graded_tokens(folder: Path) -> float:
 
 def _read_phases(
     phases: Mapping[str, Path], grading: int, metrics: dict[str, float], names: Sequence[str]
-) -> tuple[dict[str, int], dict[str, int]]:
-    """Add the metrics of all phases together; return tokens and steps until every checkpoint."""
-    tokens, done, rows, steps, seconds = (
+) -> tuple[dict[str, int], dict[str, int], dict[str, float]]:
+    """Add the metrics of all phases together; return what was spent until every checkpoint.
+
+    Returns:
+        (tokens, steps, CPU seconds).
+    """
+    tokens, done, spent = (
         dict.fromkeys(names, 0),
         dict.fromkeys(names, 0),
-        [],
-        [],
-        0.0,
+        dict.fromkeys(names, 0.0),
     )
+    rows, steps, seconds = [], [], 0.0
     for name, folder in phases.items():
         if not (folder / SKIPPED_FILE).exists():
             rows += read_ledger(folder / LEDGER_FILE)
@@ -125,7 +129,7 @@ def _read_phases(
                 sum(StepTiming.model_validate_json(line).cpu_seconds.values()) for line in timings
             )
         tokens[name] = grading + sum(row.generated_tokens for row in rows)
-        done[name] = len(steps)
+        done[name], spent[name] = len(steps), seconds
     if phases and "merged" in tokens:
         # Grading is of the merged model: what is spent before the first step of RL.
         tokens["merged"] = grading
@@ -138,7 +142,7 @@ def _read_phases(
             "steps": len(steps),
             "cpu seconds of rl": seconds,
         }
-    return tokens, done
+    return tokens, done, spent
 
 
 def _phase_metrics(rows: Sequence[LedgerRow], steps: Sequence[StepReport]) -> dict[str, float]:

@@ -62,7 +62,8 @@ def rows_of(kept: Evidence) -> tuple[list[str], list[tuple[str, ...]]]:
         metrics = [key.partition("/")[2] for key in kept.cells if key.startswith(f"{first}/")]
     header = ["variant", "", *checkpoints, *([f"macro, {checkpoints[-1]}"] if checkpoints else [])]
     steps = f"equal steps/{checkpoints[-1]}" if checkpoints else ""
-    pairs = [name for name in (steps, "equal tokens", "cost ratio") if compared and name]
+    kinds = (steps, "equal tokens", "equal CPU seconds", "cost ratio")
+    pairs = [name for name in kinds if compared and name]
     has = [name for name in pairs if any(key.endswith(f"/{name}") for key in kept.cells)]
     header += ["against", *[name.partition("/")[0] for name in has], "shown"] if has else []
     header += metrics

@@ -71,6 +71,31 @@ def test_more_tokens_for_a_higher_end_may_be_nothing_at_equal_tokens():
     assert (pytest.approx(0.0, abs=0.05), False) == (tokens.value, tokens.shown)
 
 
+def test_a_dearer_step_loses_its_lead_at_equal_seconds_of_the_processor():
+    def spent(*seconds):
+        return {"seconds": dict(zip(CHECKPOINTS, seconds, strict=True))}
+
+    base = [cell("base", seed, (0.3, 0.4, 0.5), **spent(0, 10, 20)) for seed in (0, 1, 2)]
+    dear = [cell("dear", seed, (0.3, 0.5, 0.6), **spent(0, 40, 80)) for seed in (0, 1, 2)]
+    arms = arms_of([*base, *dear], (0, 1, 2))
+
+    cells = cells_of(arms, {"base": "base", "dear": "base"}, CHECKPOINTS, [])
+
+    assert pytest.approx(0.1) == cells["dear minus base/equal tokens"].value
+    assert 20.0 == cells["dear minus base/budget of equal CPU seconds"].value
+    assert pytest.approx(-0.1, abs=0.02) == cells["dear minus base/equal CPU seconds"].value
+    assert "dear minus base/macro at equal CPU seconds" in cells
+
+
+def test_an_arm_without_rl_is_compared_at_its_end_alone():
+    tuned = ("tuned", (0.3, 0.5, 0.5), (100, 100, 100))
+
+    cells = study((0, 1, 2), ("base", (0.3, 0.4, 0.5)), tuned)
+
+    assert "tuned minus base/equal steps/rl/two" in cells
+    assert "tuned minus base/equal tokens" not in cells
+
+
 def test_costs_are_compared_where_both_arms_rise_and_refused_on_a_plateau():
     cheap = ("cheap", (0.3, 0.4, 0.5), (0, 100, 200))
     rising = study((0, 1, 2), ("base", (0.3, 0.4, 0.5), (0, 200, 400)), cheap)

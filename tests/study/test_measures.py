@@ -102,6 +102,7 @@ def test_tokens_of_grading_drafts_and_all_phases_are_counted(tmp_path):
 
     assert {"merged": 820, "rl/one": 920, "rl/two": 1020} == found.tokens
     assert {"merged": 0, "rl/one": 1, "rl/two": 2} == found.steps
+    assert {"merged": 0.0, "rl/one": 2.0, "rl/two": 4.0} == found.seconds
     assert (820, 200, 1020) == tuple(
         found.metrics[name] for name in ("tokens/grading", "tokens/rl", "tokens")
     )
