@@ -96,7 +96,7 @@ MIXTURE := "rl_one": {"router_replay": "r3"}, "rl_two": {"router_replay": "r3"},
 # Beside the sample world of the preset, the first rows of these where DATA has them.
 REAL_ROWS ?= 30
 real_source = $(if $(wildcard $(DATA)/$(2)),$(comma) {"adapter": "$(1)"$(comma) "path": "$(DATA)/$(2)"$(comma) "limit": $(REAL_ROWS)})
-REAL = {"parent": "small_lm", $(if $(filter 0,$(EXPERTS)),,$(MIXTURE)$(comma)) "curation": {"sources": [{"adapter": "sample_world", "limit": 1200}$(strip \
+REAL = {"parent": "small_lm", $(if $(filter 0,$(EXPERTS)),,$(MIXTURE)$(comma)) "curation": {"sources": [{"adapter": "sample_world"}$(strip \
 	$(call real_source,gsm8k,gsm8k/train.jsonl) \
 	$(call real_source,ae110k,attribute_extraction/ae-110k_train.jsonl))]}}
 
