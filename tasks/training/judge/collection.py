@@ -33,7 +33,8 @@ from tasks.training.judge.pairs import ComparisonPair, read_pairs, split_by_task
 # The judge learns to write the tidy title, then either answer up to its first fault, and the label
 # last, which follows from these.
 
-TASKS = 360
+TASKS = 1440
+"""More tasks teach more than more epochs: the model of 0.84 M knows 360 of them by heart."""
 ANSWERS = 3
 """Answers per task, the tidy title among them; all their pairs are compared."""
 OTHER_CASE_SHARE = 0.1
