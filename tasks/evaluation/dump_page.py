@@ -59,10 +59,10 @@ def page_of_dumps(
         )
         for number, (_, dump, known) in enumerate(dumps, start=1)
     ]
-    state = f"{len(dumps):,} files of {last.trainer}; responses of {name}"
+    state = f"responses of {name}, the last of {len(dumps):,} files"
     responses = _responses(last, len(dumps), verdicts, tokenizer)
     title = f"Rollouts of {last.trainer}"
-    return render(title, state, views, responses, num_steps=None, running=False)
+    return render(title, state, views, responses, num_steps=None, running=False, in_store=False)
 
 
 def _rewards(dump: Dump) -> dict[str, float]:

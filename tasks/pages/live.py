@@ -137,7 +137,7 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;font:13px/1.5 ui-monospace,monos
 a{color:#f0a37c}}
 i.box{display:inline-block;width:10px;height:10px;margin:0 5px 0 12px;border-radius:2px}
 </style></head><body>
-<header><p><a href="../../index.html">all executions</a></p>
+<header>{% if in_store %}<p><a href="../../index.html">all executions</a></p>{% endif %}
 <h1 id="title"></h1><p id="state"></p><div class="tiles" id="tiles"></div></header>
 <main>
 <h2>Curves</h2><div class="grid" id="curves"></div>
@@ -321,6 +321,7 @@ def render(
     *,
     num_steps: int | None,
     running: bool,
+    in_store: bool = True,
 ) -> str:
     """Build the page.
 
@@ -331,6 +332,7 @@ def render(
         responses: of the newest step; None if its snapshot is too large for a page.
         num_steps: of the whole phase; None if its tokens end it.
         running: False for the last page of a phase, which does not load itself again.
+        in_store: link to the list of executions, which lies beside it.
     """
     newest = views[-1]
     data = {
@@ -355,7 +357,7 @@ def render(
     environment = Environment(autoescape=True, finalize=visible, undefined=StrictUndefined)
     # No '<' survives in the data, so that no text of a response can end the script element.
     text = script_json(data)
-    return environment.from_string(PAGE).render(title=title, data=text)
+    return environment.from_string(PAGE).render(title=title, data=text, in_store=in_store)
 
 
 def by_mismatch(gaps: Sequence[float], tokens: Sequence[int], max_tokens: int) -> list[int]:

@@ -316,6 +316,7 @@ def test_a_page_shows_the_last_dump_by_token_with_both_verdicts_and_the_curves_o
     assert len(curves["Mismatch, k3"]) == 2
     assert [place for place, _ in curves["Mismatch at the end of a response"]] == [1, 3]
     assert "seconds" not in json.dumps(data["tiles"])
+    assert "all executions" not in text
 
 
 def test_a_dump_without_pairs_has_no_mismatch() -> None:
