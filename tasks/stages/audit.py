@@ -7,11 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from data_schemas.statements import AuditReport
 from tasks.errors import EngineError, SettingsError, TamperError
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
-from tasks.provenance.audit.papers import PAPERS, paper
+from tasks.provenance.audit.papers import PAPERS, paper, paper_html
 from tasks.provenance.audit.target import store_of
 from tasks.provenance.audit.text import chain_text, picture_html, verdict
 from tasks.provenance.audit.walk import audit as walk_back
@@ -41,7 +40,8 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
             of time stamp services, if a promotion has to have a stamp; '' = nobody has to.
 
     Returns:
-        Location of the picture, in the store's audits/; '' if nothing can be written there.
+        Location of the picture, or of a paper as a page to print, in the store's audits/; '' if
+        nothing can be written there.
 
     Raises:
         SettingsError: there is no such model, store, format or key.
@@ -60,7 +60,7 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
     else:
         text = report.model_dump_json() if format == "json" else chain_text(report)
     Console(soft_wrap=True, highlight=False).print(text, markup=False)
-    page = _write_page(report, uri)
+    page = _write_page(paper_html(text) if format in PAPERS else picture_html(report), uri)
     if report.version.isdecimal():
         record_audit(parse_model_uri(model)[0], report.version, verdict(report), tracking)
     if page and format == "text":
@@ -71,13 +71,12 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
     return page
 
 
-def _write_page(report: AuditReport, store: str) -> str:
-    html = picture_html(report)
+def _write_page(html: str, store: str) -> str:
     deck(html)
     page = f"{store}/audits/{time.strftime('%Y%m%d-%H%M%S')}.html"
     try:
         store_at(page).write_bytes(html.encode())
     except (OSError, EngineError) as error:
-        logger.warning("the picture is not kept, %s cannot be written: %s", page, error)
+        logger.warning("the page is not kept, %s cannot be written: %s", page, error)
         return ""
     return page

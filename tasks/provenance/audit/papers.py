@@ -12,7 +12,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from markdown_it import MarkdownIt
+
 from data_schemas.statements import AuditNode, AuditReport, ExecutionRecord, NodeKind
+from tasks.formats.script_data import escaped
+from tasks.platform.page_style import STYLE
 from tasks.platform.progress import markdown_table
 from tasks.provenance.audit.text import verdict
 from tasks.provenance.lineage.statements import load_executions
@@ -28,6 +32,16 @@ _WRITTEN = ("distil", "promptcot")
 _MODELS = ("ingest/", "foundation")
 """Stages that read a model from outside."""
 Fields = Sequence[tuple[str, str]]
+_SHEET = """
+@page{size:A4;margin:20mm 18mm}
+main{max-width:46em;padding-bottom:48px}
+h2{font-size:17px;margin:26px 0 6px}
+main p,main ul{margin:0 0 8px}
+code{font-family:var(--mono);font-size:.88em;overflow-wrap:anywhere}
+@media print{main{padding:0;max-width:none}body{font-size:10pt}h1{font-size:18pt;margin-top:0}
+h2{font-size:12pt}h1,h2{break-after:avoid}li,tr{break-inside:avoid}table{font-size:8pt}
+td:first-child,th:first-child{padding-left:0}}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +79,19 @@ def paper(kind: str, report: AuditReport, store: str) -> str:
     lines = [[node.title, f"`{node.id}`"] for node in chain.stages]
     parts.append(f"## Statements\n\n{markdown_table(['stage', 'sha256'], lines)}")
     return "\n\n".join(parts) + "\n"
+
+
+def paper_html(text: str) -> str:
+    """Lay a paper out as a self-contained page of A4, which a browser prints or saves as PDF."""
+    title, _, _ = text.removeprefix("# ").partition("\n")
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>{escaped(title)}</title>
+<style>{STYLE}{_SHEET}</style></head>
+<body><main>{body}</main></body></html>
+"""
 
 
 def _annex_iv(chain: Chain) -> Fields:

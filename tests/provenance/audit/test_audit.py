@@ -1,10 +1,14 @@
 """What an auditor sees: the verdict first, whatever becomes of the picture."""
 
 import json
+import re
+from html import unescape
+from pathlib import Path
 
 import pytest
 
 from tasks.errors import SettingsError, TamperError
+from tasks.provenance.audit.papers import BLANK
 from tasks.stages.audit import audit
 
 
@@ -17,6 +21,20 @@ def test_the_report_is_one_line_of_json(chain, monkeypatch, capsys):
         json.loads(line)[name] for name in ("model", "version", "findings")
     )
     assert page.startswith(f"{chain.store}/audits/")
+
+
+def test_a_paper_is_markdown_and_a_page_that_prints(chain, monkeypatch, capsys):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", chain.tracking_uri)
+    model = "models:/tiny@released"
+    page = audit.task_function(model=model, store=str(chain.store), format="annex-iv")
+    text, html = capsys.readouterr().out, Path(page).read_text()
+
+    shown = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+    assert [unescape(one) for one in re.findall("<h2>(.*)</h2>", html)] == shown
+    assert text.count(BLANK) == html.count("<strong>Blank</strong>")
+    assert f"<code>{chain.refs['policy'].statement}</code>" in html
+    assert "@page{size:A4" in html
+    assert not re.findall(r'(?:src|href)="http', html)  # nothing is loaded from elsewhere
 
 
 @pytest.mark.parametrize("damaged", [False, True])
