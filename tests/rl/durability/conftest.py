@@ -40,14 +40,16 @@ def phase(store, tiny_moe, problems, settings):
         write_table(folder / PROBLEMS_FILE, GradedProblem, graded)
     made.append(GradedRef(uri=committed.uri, digest=committed.digest))
 
-    def run(tracking_uri: str = "http://127.0.0.1:9", execution: str = "exec-1"):
+    def run(
+        tracking_uri: str = "http://127.0.0.1:9", execution: str = "exec-1", where: StoreRef = store
+    ):
         # Without Flyte around it: what raises inside would keep Flyte's own folders open.
         return rl.task_function(
             settings=settings.model_copy(update={"steps": STEPS}),
             name="rl/one",
             start=made[0],
             graded=made[1],
-            store=store.model_copy(update={"tracking_uri": tracking_uri}),
+            store=where.model_copy(update={"tracking_uri": tracking_uri}),
             execution=Execution(id=execution, started=0.0),
         )
 

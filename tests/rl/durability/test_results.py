@@ -1,20 +1,29 @@
 """Several runs of the same phase on one store: its steps are done once, its results are whole."""
 
 import itertools
+import logging
 import multiprocessing
+import os
 import shutil
+import signal
+import tempfile
 import time
 from pathlib import Path
 
+import boto3
 import pytest
+from moto.server import ThreadedMotoServer
 
+from data_schemas.artifacts import StoreRef
 from tasks.durability.durable import keep_durable
 from tasks.errors import DataError, EngineError
 from tasks.provenance.lineage.finished import Results
 from tasks.provenance.lineage.signatures.working import unseal
 from tasks.rl.phase import finish, train
 from tasks.store import results
+from tasks.store.interface import store_at
 from tasks.store.objects import find_beside
+from tests.buckets import use_test_account
 
 LONG_S = 120.0
 FORK = multiprocessing.get_context("fork")
@@ -39,6 +48,72 @@ def test_two_runs_at_once_do_the_steps_once_and_return_the_same(phase, spooled):
     one, other = answers.get(), answers.get()
     assert one == other
     assert [1, 2, 3] == spooled()
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """A store in an S3 that several processes reach."""
+    use_test_account(monkeypatch)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    boto3.client("s3").create_bucket(Bucket="bucket")
+    uri = "s3://bucket/store"
+    yield StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri="http://nobody")
+    server.stop()
+
+
+class Told(logging.Handler):
+    """Hands on what a process logs."""
+
+    def __init__(self, queue) -> None:
+        super().__init__()
+        self._queue = queue
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._queue.put(record.getMessage())
+
+
+@pytest.mark.attack
+def test_an_attempt_that_starts_in_the_grace_of_the_one_before_ends_in_the_same_model(
+    phase, served, tmp_path, monkeypatch
+):
+    undisturbed = phase()
+    said, answers = FORK.SimpleQueue(), FORK.SimpleQueue()
+
+    def attempt(number: int) -> None:
+        disk = tmp_path / f"disk of {number}"
+        disk.mkdir()
+        os.environ |= {"EACHPROMPT_STATE": str(disk), "TMPDIR": str(disk)}
+        tempfile.tempdir = None  # read anew
+        logger = logging.getLogger("tasks")
+        logger.setLevel(logging.INFO)
+        logger.addHandler(Told(said))
+        answers.put(phase(where=served).model.digest)
+
+    def until_in_state(part: str) -> None:
+        while not [one for one in store_at(f"{served.uri}/state").list_files() if part in one]:
+            assert pods[0].is_alive()
+            time.sleep(0.02)
+
+    pods = [FORK.Process(target=attempt, args=(number,)) for number in (1, 2)]
+    pods[0].start()
+    until_in_state(".lease")
+    pods[1].start()
+    while "waiting for that run to end" not in said.get():
+        pass
+    until_in_state("/steps/")
+    os.kill(pods[0].pid, signal.SIGTERM)  # both are alive: Flyte does not wait for the grace
+    for pod in pods:
+        pod.join(LONG_S)
+
+    assert [1, 0] == [pod.exitcode for pod in pods]  # the first asked for another attempt
+    assert undisturbed.model.digest == answers.get()
+    heard = []
+    while not said.empty():
+        heard.append(said.get())
+    assert any("was downloaded" in one for one in heard), heard
 
 
 def test_a_killed_run_frees_its_phase(phase, store, spooled):
