@@ -2,7 +2,8 @@
 
 It reads the protobufs of `pyflyte package`, resolves bindings into inputs.pb on S3, fills the
 templates of a container's command, and reads outputs.pb or error.pb. A recoverable error or a
-killed pod is tried again, as often as propeller would, on an empty disk. When an execution fails,
+killed pod is tried again, as often as propeller would, on an empty disk; after a deleted pod at
+once, in its grace, and what that pod writes is not read. When an execution fails,
 it runs the node for that. It knows nothing of scheduling, images, quotas, caches, Flyte's console,
 or how a webhook delivers secrets.
 """
@@ -88,8 +89,8 @@ class Cluster:
     """Of every pod, as a pod template sets them."""
     secrets: Mapping[tuple[str, str], str]
     """Value by group and key, delivered as the webhook delivers variables."""
-    watch: Callable[[Attempt], None] = lambda attempt: None
-    """Called while a pod runs; may signal it."""
+    watch: Callable[[Attempt], bool] = lambda attempt: False
+    """Called while a pod runs; may signal it, and says whether it deleted it."""
     attempts: list[tuple[str, str]] = field(default_factory=list)
     """(task, how its pod ended), in order."""
 
@@ -196,11 +197,19 @@ class Cluster:
         """
         template = self._tasks[name].template
         ends: list[End] = []
+        stopping: list[int] = []
         while tries_again(ends, template.metadata.retries.retries, template.type):
             number = len(ends)
             place = store_at(f"{self.bucket}/{EXECUTION}/{path}/{number}")
             place.write_bytes(LiteralMap(literals=inputs).SerializeToString(), "inputs.pb")
-            code = self._pod(name, path, number, place.uri, index)
+            pod = self._start(name, path, number, place.uri, index)
+            if self.watch(Attempt(name, path, number, pod)):
+                self.attempts.append((name, "deleted"))
+                ends.append(End.LOST)
+                stopping.append(pod)
+                continue
+            code, *_ = [self._tell({"wait": one}) for one in (pod, *stopping)]
+            stopping.clear()
             written = {file for file in place.list_files() if file.count("/") == 1}
             if "out/outputs.pb" in written:
                 self.attempts.append((name, "succeeded"))
@@ -216,7 +225,7 @@ class Cluster:
                 ends.append(End.LOST)
         raise PodError(f"{name}: no attempt is left")
 
-    def _pod(self, name: str, path: str, number: int, place: str, index: int) -> int:
+    def _start(self, name: str, path: str, number: int, place: str, index: int) -> int:
         template = self._tasks[name].template
         disk = self.folder / "disks" / f"{path.replace('/', '-')}-{number}"
         disk.mkdir(parents=True)
@@ -238,11 +247,14 @@ class Cluster:
             "folder": str(disk),
             "log": str(self.folder / "pods.log"),
         }
+        return self._tell(order)
+
+    def _tell(self, order: Mapping[str, object]) -> int:
+        """Tell the server of pods one thing, and return its answer."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         self._server.stdin.write(json.dumps(order) + "\n")
         self._server.stdin.flush()
-        self.watch(Attempt(name, path, number, int(self._server.stdout.readline())))
         return int(self._server.stdout.readline())
 
     def _environment(self, name: str, disk: Path) -> dict[str, str]:

@@ -2,9 +2,10 @@
 
     python -m tests.pod_server MODULE...
 
-Reads one JSON object per line, `args`, `environment`, `folder` and `log`; answers on its standard
-output with the process id, then with its exit code. A pod has an environment, a working directory
-and a temporary directory of its own, but no image and no file system.
+Reads one JSON object per line: `args`, `environment`, `folder` and `log` start a pod, and the
+answer is its process id; `wait` names one, and the answer is its exit code. A pod has an
+environment, a working directory and a temporary directory of its own, but no image and no file
+system.
 """
 
 import importlib
@@ -39,13 +40,15 @@ def main() -> None:
     for module in sys.argv[1:]:
         importlib.import_module(module)
     for line in sys.stdin:
-        pod = os.fork()
-        if pod == 0:
-            run_pod(json.loads(line))
-        answers.write(f"{pod}\n")
-        answers.flush()
-        _, status = os.waitpid(pod, 0)
-        answers.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        order = json.loads(line)
+        if "wait" in order:
+            _, status = os.waitpid(order["wait"], 0)
+            answer = os.waitstatus_to_exitcode(status)
+        else:
+            answer = os.fork()
+            if answer == 0:
+                run_pod(order)
+        answers.write(f"{answer}\n")
         answers.flush()
 
 
