@@ -1,21 +1,26 @@
 """A store that an earlier release wrote is audited and retrained from by the code of today."""
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from data_schemas.rows import ROWS
 from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.rebuild import rebuild
 from tasks.provenance.lineage.signatures.keys import read_public_keys
 from tasks.provenance.lineage.statements import open_statement
 from tasks.retraining.outcome import find_released
+from tasks.stages.rows import trace
 from tasks.store.interface import store_at
 from tasks.store.location import existing_store
 from tests.frozen.__main__ import PUBLIC
 from tests.provenance.audit.conftest import RELEASE
 
 STORES = sorted(path.parent for path in Path(__file__).parent.glob("*/store.json"))
+TRACED = [path for path in STORES if [*path.glob(f"objects/*/{ROWS}")]]
+"""The first one has no tables of rows."""
 
 
 def release_of(store: Path) -> tuple[str, str]:
@@ -41,6 +46,21 @@ def test_a_store_of_an_earlier_release_is_proved(frozen, tmp_path):
     path.chmod(0o644)
     path.write_bytes(b"other weights")
     assert not audit(digest, f"sqlite:///{tmp_path / 'none.db'}", str(store), keys).proved
+
+
+@pytest.mark.parametrize("frozen", TRACED, ids=lambda path: path.name)
+def test_a_row_of_an_earlier_version_is_followed_to_what_it_trained(frozen, tmp_path, capsys):
+    shutil.copytree(frozen, tmp_path / "store")
+    asked = dict.fromkeys(("model", "file", "source", "verifier", "judge"), "")
+    row = "What is 3 plus 1?"
+
+    trace.task_function(**asked, row=row, store=str(tmp_path / "store"), show=5, format="json")
+    found = json.loads(capsys.readouterr().out)
+
+    assert ["problem", "demonstration"] == [one["kind"] for one in found["outcomes"]]
+    assert [("sft/reasoning", True)] == [(one["stage"], one["trained"]) for one in found["uses"]]
+    made = [one["stage"] for one in found["checkpoints"]]
+    assert ["sft/reasoning", "merge", "rl/one"] == made
 
 
 @pytest.mark.parametrize("frozen", STORES, ids=lambda path: path.name)
