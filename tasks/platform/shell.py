@@ -202,8 +202,7 @@ def task_arguments(name: str) -> dict[str, Any]:
     )
     return {
         "container_image": IMAGES[stage.image],
-        # Requests and limits: Kubernetes takes a GPU only if they are equal.
-        "resources": needs,
+        **_by_generation(needs),
         "accelerator": _Accelerator(stage.machine.accelerator) if stage.machine.gpus else None,
         "retries": stage.retries,
         "timeout": timedelta(hours=stage.hours),
@@ -216,8 +215,17 @@ def task_arguments(name: str) -> dict[str, Any]:
         # NCCL and vLLM exchange data in /dev/shm, of which a pod has 64 MiB without this.
         "shared_memory": bool(stage.machine.gpus) or (stage.team and NODES * PROCESSES > 1),
         "enable_deck": True,
-        **({} if FLYTE_2 else {"deck_fields": ()}),  # Flyte 2 has no decks of inputs
     }
+
+
+def _by_generation(needs: Resources) -> dict[str, Any]:
+    """Kubernetes takes a GPU only if the limit equals the request, and Flyte 2 one value for both.
+
+    flytekit's own `resources` sets no limit in a pod that has a template. Decks of inputs are off.
+    """
+    if FLYTE_2:
+        return {"resources": needs}
+    return {"requests": needs, "limits": needs, "deck_fields": ()}
 
 
 class _Accelerator(GPUAccelerator):

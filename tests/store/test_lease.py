@@ -154,6 +154,37 @@ def test_in_s3_a_holder_that_is_alive_renews(bucket, monkeypatch):
         wait_until(lambda: renewed() >= 3)
 
 
+FASTER = 6.0
+"""Than the clock of a cluster: a term is then still longer than a loaded machine sleeps."""
+
+
+@pytest.mark.slow
+@pytest.mark.attack
+@pytest.mark.timeout(900)
+def test_in_s3_the_next_pod_waits_out_the_whole_grace_of_one_that_is_stopping(
+    bucket, monkeypatch, caplog
+):
+    """Thirty terms, as many as there are in the 1800 s that a stopped pod may take."""
+    monkeypatch.setattr(leases, "RENEW_S", leases.RENEW_S / FASTER)
+    monkeypatch.setattr(leases, "TERM_S", leases.TERM_S / FASTER)
+    uri, entered = "s3://bucket/leases/rl", threading.Event()
+
+    def next_attempt() -> None:
+        with lease(uri, "second"):
+            entered.set()
+
+    waiting = threading.Thread(target=next_attempt)
+    with lease(uri, "first") as held:
+        waiting.start()
+        assert not entered.wait(1800.0 / FASTER)
+        held.confirm()
+    waiting.join(LONG_S)
+
+    assert entered.is_set()
+    assert "held by first" in caplog.text
+    assert "no sign of life" not in caplog.text
+
+
 def test_in_s3_a_holder_that_was_overtaken_stops_by_name(bucket, monkeypatch):
     monkeypatch.setattr(leases, "RENEW_S", 0.01)
     uri = "s3://bucket/leases/rl"
