@@ -173,7 +173,7 @@ def test_in_s3_the_next_pod_waits_out_the_whole_grace_of_one_that_is_stopping(
         with lease(uri, "second"):
             entered.set()
 
-    waiting = threading.Thread(target=next_attempt)
+    waiting = threading.Thread(target=next_attempt, daemon=True)
     with lease(uri, "first") as held:
         waiting.start()
         assert not entered.wait(1800.0 / FASTER)
