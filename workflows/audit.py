@@ -32,6 +32,7 @@ def audit(
             certificate of a time stamp service, the promotion must have its stamp.
 
     Returns:
-        The picture of the chain or the page of a paper, one HTML file; '' if the store cannot be written.
+        The picture of the chain or the page of a paper, one HTML file; '' if the store cannot be
+        written.
     """
     return audit_model(model=model, store=store, format=format, key=key)
