@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 ENGINES_VENV := .venv-engines
 TOOLS_VENV := .venv-tools
 GPU_VENV := .venv-gpu
+CUDA_VENV := .venv-cuda
 MERGEKIT_VENV := .venv-mergekit
 ENVIRONMENTS_VENV := .venv-environments
 FLYTE2_VENV := .venv-flyte2
@@ -32,6 +33,7 @@ BFCL := 2026.3.23
 STAMP := $(VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_cpu.txt))
 GPU_STAMP := $(GPU_VENV)/.ready-lock-$(firstword $(shell cat lock_trainer.txt lock_transformer_engine.txt 2>/dev/null | cksum))
 ENGINES_STAMP := $(ENGINES_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_engines.txt))
+CUDA_STAMP := $(CUDA_VENV)/.ready-lock-$(firstword $(shell cksum lock_rollout.txt))
 TOOLS_STAMP := $(TOOLS_VENV)/.ready-lock-$(firstword $(shell cksum lock_tools.txt))
 MERGEKIT_STAMP := $(MERGEKIT_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_mergekit.txt))
 FLYTE2_STAMP := $(FLYTE2_VENV)/.ready-lock-$(firstword $(shell cat lock_cpu.txt lock_flyte2.txt | cksum))
@@ -152,6 +154,9 @@ test-mergekit: $(STAMP) $(MERGEKIT_STAMP) ## every merge against mergekit's, ten
 
 test-flyte2: $(STAMP) $(FLYTE2_STAMP) ## the pipeline on Flyte 2 by its migration, beside the same on Flyte 1
 	$(BIN)/python -m pytest -m flyte2 tests/test_flyte_2.py $(ARGS)
+
+test-cuda-wheels: $(STAMP) $(CUDA_STAMP) ## what vLLM for CUDA makes of every preset, without a GPU (8 GB)
+	$(BIN)/python -m pytest -m cuda_wheels $(ARGS)
 
 test-environments: $(STAMP) $(ENVIRONMENTS_STAMP) ## unmodified environments of verifiers and OpenEnv; BFCL by state
 	$(BIN)/python -m pytest -m environments $(ARGS)
@@ -356,7 +361,7 @@ sbom: $(STAMP) ## software of an environment as CycloneDX JSON, on the standard 
 	@$(BIN)/python -m tasks.provenance.release.software $(LOCK)
 
 clean: ## remove the environments and the tools' caches; runs/ stays
-	rm -rf $(VENV) $(ENGINES_VENV) $(TOOLS_VENV) $(GPU_VENV) $(MERGEKIT_VENV) $(ENVIRONMENTS_VENV) $(FLYTE2_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(ENGINES_VENV) $(TOOLS_VENV) $(GPU_VENV) $(MERGEKIT_VENV) $(ENVIRONMENTS_VENV) $(FLYTE2_VENV) $(CUDA_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # torch goes first, by pip, which reads your configured index; uv would take another one.
 # --clear: an environment whose creation was interrupted has no stamp and is created again. The
@@ -402,6 +407,12 @@ $(GPU_STAMP): | lock_trainer.txt lock_transformer_engine.txt
 		$(GPU_VENV)/bin/uv pip install --python $(GPU_VENV)/bin/python --no-deps --no-build-isolation transformer-engine-torch==$(TRANSFORMER_ENGINE)
 	grep -oE '^(pytest|pytest-timeout|pluggy|iniconfig|hypothesis|sortedcontainers)==[^ ;]+' lock_cpu.txt \
 		| $(GPU_VENV)/bin/uv pip install --python $(GPU_VENV)/bin/python --no-deps -r /dev/stdin
+	@touch $@
+
+# As containers/rollout.Dockerfile does: with CUDA, whatever this machine has.
+$(CUDA_STAMP): | lock_rollout.txt $(STAMP)
+	$(PYTHON) -m venv --clear $(CUDA_VENV)
+	$(BIN)/uv pip install --python $(CUDA_VENV)/bin/python --no-deps -r lock_rollout.txt
 	@touch $@
 
 $(ENVIRONMENTS_STAMP): | lock_environments.txt $(STAMP)
