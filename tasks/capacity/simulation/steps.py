@@ -110,11 +110,15 @@ def draw_step(
     return groups
 
 
-def assumed(limit: int) -> Draw:
-    """Draw from a log-normal distribution that is cut at the limit."""
+def assumed(limit: int, mean: float = 0.0) -> Draw:
+    """Draw from a log-normal distribution that is cut at the limit.
+
+    Args:
+        mean: before the cut; 0 = MEAN_SHARE of the limit.
+    """
     # The mean of exp(x) is exp(mean + variance / 2).
     variance = BETWEEN_PROMPTS**2 + WITHIN_PROMPT**2
-    centre = float(np.log(MEAN_SHARE * limit) - variance / 2)
+    centre = float(np.log(mean or MEAN_SHARE * limit) - variance / 2)
 
     def draw(num_prompts: int, group_size: int, draws: np.random.Generator) -> list[Group]:
         own_P = draws.normal(centre, BETWEEN_PROMPTS, num_prompts)
