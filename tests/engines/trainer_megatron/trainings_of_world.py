@@ -62,7 +62,7 @@ def overflowing(
 
 
 def without_rows(metrics: dict[str, float]) -> dict[str, float]:
-    """Leave out how many rows a layout packs and pads."""
+    """Leave out the rows: a layout aligns their ends, and shares prompts within a micro-batch."""
     return {name: metrics[name] for name in metrics.keys() - {PACKED_ROWS, PADDING_ROWS}}
 
 
