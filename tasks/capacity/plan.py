@@ -14,7 +14,7 @@ from data_schemas.faults import did_you_mean, explain
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, Precision
 from data_schemas.settings import PipelineSettings
 from tasks.capacity import model_shape
-from tasks.capacity.memory import FIXED_BYTES, GIB, H100_BYTES, Budget, Work, budget
+from tasks.capacity.memory import FIXED_BYTES, GIB, H100_BYTES, Budget, Work, budget, element_bytes
 from tasks.capacity.model_shape import ModelShape, shape_of
 from tasks.errors import SettingsError
 from tasks.models.architectures import refuse_foreign_code
@@ -62,9 +62,9 @@ def describe_layout(layout: LayoutSettings, precision: Precision) -> str:
     )
 
 
-def budget_table(title: str, budget: Budget) -> Table:
-    """List the parts of the fullest GPU's memory, and their sums by phase."""
-    table = Table(title=title, title_justify="left", title_style="", box=None)
+def budget_table(plan: "Plan", budget: Budget) -> Table:
+    """List the parts of the fullest GPU's memory, their sums by phase, and the disk of states."""
+    table = Table(title=plan.title(), title_justify="left", title_style="", box=None)
     table.add_column("")
     table.add_column("bytes", justify="right")
     table.add_column("description", overflow="fold")
@@ -98,6 +98,7 @@ def budget_table(title: str, budget: Budget) -> Table:
         *((f"while: {name}", size, "") for name, size in budget.phases.items()),
         ("GPU", budget.gpu, describe_fit(budget)),
         ("host: routes", rollout.host_routes, "all tokens in the cache, in host memory"),
+        ("disk: states", plan.states_on_disk, "two are kept while another is written"),
     ]
     for name, size, meaning in lines:
         if name.endswith("reference") and not size:
@@ -135,6 +136,8 @@ def describe_fit(budget: Budget) -> str:
 # A preset provides its layout, lengths and batch; a model directory starts from the defaults. Only
 # its config.json is read.
 
+STATES = 3
+"""Two that are kept (durability/states.py), and the next one."""
 PRESETS: dict[str, tuple[PipelineSettings, ModelShape, int]] = {
     "full_scale": (presets.FULL_SCALE, model_shape.COMPASSMAX, 256),
     "compassmax": (presets.COMPASSMAX, model_shape.COMPASSMAX, 256),
@@ -170,6 +173,14 @@ class Plan:
             f"{format_count(self.model.active_parameters)} active, on {self.gpus} GPUs\n"
             f"{describe_layout(self.layout, self.precision)}"
         )
+
+    @property
+    def states_on_disk(self) -> int:
+        """Bytes of the committed states, and of the one that is written before one is dropped.
+
+        Each has the weights, and in fp32 the weights and two moments.
+        """
+        return STATES * (element_bytes(self.layout.precision) + 12) * self.model.parameters
 
     def budget(self) -> Budget:
         """Compute the memory of the fullest GPU."""

@@ -64,7 +64,7 @@ def capacity(
     )
     plan = plans.override_work(overridden, prompt, response, sequences)
     estimate = plan.budget()
-    Console(highlight=False).print(budget_table(plan.title(), estimate))
+    Console(highlight=False).print(budget_table(plan, estimate))
     if not estimate.fits(HEADROOM):
         raise CapacityError(f"{plan.name} {describe_fit(estimate)}")
     source = read_source(lengths, column, prompt_column, plan.work.response_tokens)

@@ -1,11 +1,15 @@
 """The memory budget as it is asked for, and that the layouts of the presets fit their GPUs."""
 
+from io import StringIO
+
 import pytest
+from rich.console import Console
 
 from data_schemas import presets
 from tasks.capacity import plan as plans
 from tasks.capacity.memory import GIB, budget
 from tasks.capacity.plan import HEADROOM
+from tasks.durability.states import KEPT_STATES
 from tasks.errors import SettingsError
 
 KEEP = {"layout": "{}", "precision": "", "gpus": 0, "gpu_gib": 0.0}
@@ -19,6 +23,18 @@ def test_the_layout_of_a_preset_fits_its_gpus(name):
         found = budget(model, engines.layout, engines.precision, plans.work_of(preset), gpus=gpus)
 
         assert found.fits(HEADROOM), (found.phases, found.rollout.cached_tokens)
+
+
+def test_the_table_has_the_disk_of_the_states_that_are_there_while_one_is_written():
+    console = Console(width=160, record=True, file=StringIO())
+    plan = plans.plan_of_preset("full_scale")
+    console.print(plans.budget_table(plan, plan.budget()))
+
+    # Weights in bf16, fp32 weights and two moments: 3.43 TB of 245B.
+    found = plan.states_on_disk
+    assert (KEPT_STATES + 1) * 14 * plan.model.parameters == found
+    assert pytest.approx(10.3e12, rel=0.01) == found
+    assert f"disk: states {found / 2**30:,.2f} GiB" in " ".join(console.export_text().split())
 
 
 def test_a_preset_is_named_with_its_parameters_and_gpus():
