@@ -205,7 +205,7 @@ def recording_admin(
             """Stay silent."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Sink) as sink, ThreadPoolExecutor(4) as pool:
-        threading.Thread(target=sink.serve_forever, daemon=True).start()
+        threading.Thread(target=sink.serve_forever, args=(0.01,), daemon=True).start()
         server = grpc.server(pool)
         admin = _Admin(registered, f"http://127.0.0.1:{sink.server_port}", platform, exceptions)
         admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, server)

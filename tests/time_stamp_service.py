@@ -61,7 +61,7 @@ class TimeStampService:
         self.address = f"http://127.0.0.1:{self._server.server_port}/stamps"
 
     def __enter__(self) -> "TimeStampService":
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
     def __exit__(

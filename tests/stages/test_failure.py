@@ -123,7 +123,7 @@ def heard(monkeypatch):
             pass
 
     with HTTPServer(("127.0.0.1", 0), Chat) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         monkeypatch.setenv("EACHPROMPT_WEBHOOK", f"http://127.0.0.1:{server.server_port}")
         yield texts

@@ -92,7 +92,7 @@ def place(service, monkeypatch):
     boto3.client("s3").create_bucket(Bucket=bucket)
     handler = type("Harmful", (Proxy,), {"service": service, "seen": Counter()})
     proxy = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    threading.Thread(target=proxy.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{proxy.server_port}")
     yield f"s3://{bucket}/store", handler
     proxy.shutdown()
