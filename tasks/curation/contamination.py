@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from data_schemas.rows import Outcome, Problem, Quarantined
 from tasks.curation.cleaning.wording import SPACELESS, is_sign, normalise, primary, words
-from tasks.curation.items import Item, Sieved, refuse, task_name
+from tasks.curation.items import Item, Partition, refuse, task_name
 from tasks.curation.overlap.fingerprints import (
     NUMBER,
     SIGN,
@@ -204,7 +204,7 @@ def decontaminate(
     ngram: int = NGRAM,
     *,
     any_numbers: bool = False,
-) -> Sieved:
+) -> Partition:
     """Drop every training item that overlaps with a held-out problem, and name that problem.
 
     Args:

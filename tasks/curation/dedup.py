@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_schemas.rows import Outcome, Problem
-from tasks.curation.items import Item, Sieved, refuse
+from tasks.curation.items import Item, Partition, refuse
 from tasks.curation.overlap.fingerprints import (
     Fingerprinter,
     Hashes,
@@ -120,7 +120,7 @@ def named(rows: Rows, refusals: Iterable[Refusal]) -> dict[int, str]:
     return {row: key for row, (_, key, _) in zip(result.tolist(), rows.ranks(result), strict=True)}
 
 
-def deduplicate(items: Sequence[Item], threshold: float) -> Sieved:
+def deduplicate(items: Sequence[Item], threshold: float) -> Partition:
     """Drop contradictions, duplicates and near duplicates; quarantine reused ids.
 
     Args:

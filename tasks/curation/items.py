@@ -54,7 +54,7 @@ def task_name(problem: Problem) -> str:
     return sha256_bytes(problem.answer.encode())
 
 
-Sieved = tuple[list[Item], list[Quarantined]]
+Partition = tuple[list[Item], list[Quarantined]]
 """Result of a filter: the kept items in order, and the refusals."""
 
 

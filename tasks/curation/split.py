@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from data_schemas.rows import Outcome, Problem, Quarantined
 from tasks.curation.dedup import deduplicate
-from tasks.curation.items import Item, Sieved, refuse, ticket
+from tasks.curation.items import Item, Partition, refuse, ticket
 
 STAGE = "split"
 REUSED = "a held-out problem has this id; rename the file, or give its rows ids"
@@ -39,7 +39,7 @@ def separate_benchmarks(items: Sequence[Item]) -> tuple[list[Item], list[Item], 
     return exams, [item for item in items if not item.evaluation], refused
 
 
-def without_reused_ids(items: Sequence[Item], held_out: Sequence[Item]) -> Sieved:
+def without_reused_ids(items: Sequence[Item], held_out: Sequence[Item]) -> Partition:
     """Quarantine the problems that have the id of a held-out problem."""
     taken = {item.record.id for item in held_out}
     reused = [isinstance(item.record, Problem) and item.record.id in taken for item in items]

@@ -38,7 +38,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from data_schemas.rl_settings import CodeReward
 from data_schemas.rows import Problem, Verdict, abstain, scored
 from tasks.errors import EngineError, JudgeError
-from tasks.gym.program_text import MAX_PROGRAM_CHARACTERS, Wanted, find_program
+from tasks.gym.program_text import MAX_PROGRAM_CHARACTERS, ProgramForm, find_program
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.sandbox.asserts import names_under_test
 from tasks.gym.sandbox.budget import Budget
@@ -173,15 +173,15 @@ def program_in(gold: CodeTests, answer: str) -> str:
 
 def _score_answer(gold: CodeTests, answer: str, reward: CodeReward) -> Verdict:
     try:
-        wanted = _find_wanted(gold)
+        form = _find_wanted(gold)
     except (SyntaxError, ValueError) as error:
         return abstain("bad_gold", f"tests: {error}")
-    if gold.mode == "asserts" and not wanted.names:
+    if gold.mode == "asserts" and not form.names:
         return abstain("bad_gold", "the tests do not show which function they test")
-    return score_program(gold, find_program(answer, wanted), shared_sandbox(), reward)
+    return score_program(gold, find_program(answer, form), shared_sandbox(), reward)
 
 
-def _find_wanted(gold: CodeTests) -> Wanted:
+def _find_wanted(gold: CodeTests) -> ProgramForm:
     """Return how the program is recognised in an answer."""
     is_python = gold.language is Language.PYTHON
     match gold.mode:
@@ -194,7 +194,9 @@ def _find_wanted(gold: CodeTests) -> Wanted:
             names = frozenset(_CALLED.findall(gold.harness)) - {"main", "Harness"}
         case "stdio":
             names = frozenset[str]() if is_python else frozenset({"main"})
-    return Wanted(gold.language, names, reads_input=any(case.stdin.strip() for case in gold.cases))
+    return ProgramForm(
+        gold.language, names, reads_input=any(case.stdin.strip() for case in gold.cases)
+    )
 
 
 def _limits_by_reference(gold: CodeTests, sandbox: Sandbox) -> Limits | None:

@@ -45,7 +45,7 @@ _FUNCTION = r"\b{0}\s{{0,9}}\([^;{{}}]{{0,500}}\)[^;{{}}()=]{{0,100}}\{{"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ProgramForm:
     """How the requested program is recognised."""
 
     language: Language
@@ -61,16 +61,16 @@ class _Block:
     """Marked as another language, or as something other than a program."""
 
 
-def find_program(answer: str, wanted: Wanted) -> str:
+def find_program(answer: str, form: ProgramForm) -> str:
     """Return the program in an answer, by the rules in the module's docstring."""
     text = answer.replace("\r\n", "\n").replace("\r", "\n")
-    if wanted.language is Language.PYTHON and _fit(text, wanted):
+    if form.language is Language.PYTHON and _fit(text, form):
         return text  # any fences in it are inside string literals
-    blocks = _blocks(text, _NESTED, wanted.language)
+    blocks = _blocks(text, _NESTED, form.language)
     chosen = (
-        _choose(blocks, wanted)
-        or _choose(_blocks(_on_own_lines(text), _FLAT, wanted.language), wanted)
-        or _choose(_indented(text), wanted)
+        _choose(blocks, form)
+        or _choose(_blocks(_on_own_lines(text), _FLAT, form.language), form)
+        or _choose(_indented(text), form)
     )
     if chosen is not None:
         return chosen.text
@@ -78,9 +78,9 @@ def find_program(answer: str, wanted: Wanted) -> str:
     return own[-1].text if own else text
 
 
-def _choose(blocks: list[_Block], wanted: Wanted) -> _Block | None:
+def _choose(blocks: list[_Block], form: ProgramForm) -> _Block | None:
     """Return the last block that fits best; None if none fits."""
-    ranked = [(_fit(one.text, wanted), not one.is_foreign, at) for at, one in enumerate(blocks)]
+    ranked = [(_fit(one.text, form), not one.is_foreign, at) for at, one in enumerate(blocks)]
     fit, _, at = max(ranked, default=(0, False, 0))
     return blocks[at] if fit else None
 
@@ -121,22 +121,22 @@ def _on_own_lines(text: str) -> str:
     return "\n".join(lines)
 
 
-def _fit(text: str, wanted: Wanted) -> int:
+def _fit(text: str, form: ProgramForm) -> int:
     """Count the requested names that a text defines; without names, 1 if it is a program."""
-    signs = wanted.names or ("(",)
+    signs = form.names or ("(",)
     if len(text) > MAX_PROGRAM_CHARACTERS or not any(sign in text for sign in signs):
         return 0
-    if wanted.language is not Language.PYTHON:
+    if form.language is not Language.PYTHON:
         code = _COMMENTS_AND_STRINGS.sub(" ", text)
-        return 0 if "```" in code else sum(_declares(code, name) for name in wanted.names)
+        return 0 if "```" in code else sum(_declares(code, name) for name in form.names)
     try:
         tree = ast.parse(text)
     except _UNREADABLE:
         return 0
-    if wanted.names:
-        return len(wanted.names.intersection(_defined(tree)))
+    if form.names:
+        return len(form.names.intersection(_defined(tree)))
     runs = any(isinstance(node, ast.Call) for node in ast.walk(tree))
-    return int(runs and (not wanted.reads_input or bool(_READS.search(text))))
+    return int(runs and (not form.reads_input or bool(_READS.search(text))))
 
 
 def _declares(code: str, name: str) -> bool:

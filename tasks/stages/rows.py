@@ -71,7 +71,7 @@ def trace(
     index = open_store_index(uri)
     if name == "model":
         return _trace_model(index, uri, value, show, format)
-    questions: dict[str, Callable[[], find.Asked]] = {
+    questions: dict[str, Callable[[], find.RowSelection]] = {
         "row": lambda: find.by_row(index, uri, value),
         "file": lambda: find.by_file(index, value),
         "source": lambda: find.by_source(index, value),

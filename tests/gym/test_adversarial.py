@@ -15,7 +15,7 @@ from tasks.gym.instructions.rules import KINDS
 from tasks.gym.judging import comparisons, rubric
 from tasks.gym.judging.comparisons import parse_label
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
-from tasks.gym.program_text import Wanted, find_program
+from tasks.gym.program_text import ProgramForm, find_program
 from tasks.gym.sandbox.toolchains import Language
 from tests.timing import timed
 
@@ -117,11 +117,11 @@ def calls(name: str, problem: Callable[..., Any]) -> Iterator[Call]:
                 yield partial(table.VERIFIERS[name], problem(name, gold))
         case "code_tests":
             for language in Language:
-                for wanted in (
-                    Wanted(language, frozenset({"f"})),
-                    Wanted(language, reads_input=True),
+                for form in (
+                    ProgramForm(language, frozenset({"f"})),
+                    ProgramForm(language, reads_input=True),
                 ):
-                    yield partial(find_program, wanted=wanted)
+                    yield partial(find_program, form=form)
         case "generative_judge":
             gold = {"mode": "reference", "reference": "Red shoes"}
             yield partial(comparisons.verifier(judge), problem(name, gold))

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.gym.program_text import Wanted, find_program
+from tasks.gym.program_text import ProgramForm, find_program
 from tasks.gym.sandbox.toolchains import Language
 from tests.timing import timed
 
 ADD = "def add(a, b):\n    if a:\n        return a + b\n    return b\n"
-WANTED = Wanted(Language.PYTHON, frozenset({"add"}))
+WANTED = ProgramForm(Language.PYTHON, frozenset({"add"}))
 READS = "a, b = map(int, input().split())\nprint(a + b)\n"
-STDIO = Wanted(Language.PYTHON, reads_input=True)
+STDIO = ProgramForm(Language.PYTHON, reads_input=True)
 
 
 def indented(text: str, by: str) -> str:
@@ -86,7 +86,7 @@ def test_the_program_is_the_last_block_that_defines_the_function(answer: str) ->
 def test_a_definition_is_whatever_binds_the_name_in_the_module(definition, names) -> None:
     answer = f"```python\n{definition}```\n```python\nclass C:\n    def add(self): 'add'\n```\n"
 
-    assert definition == find_program(answer, Wanted(Language.PYTHON, frozenset(names)))
+    assert definition == find_program(answer, ProgramForm(Language.PYTHON, frozenset(names)))
 
 
 @pytest.mark.parametrize(
@@ -119,14 +119,14 @@ JAVA = (
 def test_a_function_in_other_languages_is_found_by_its_body(language, source, usage, names) -> None:
     answer = f"```{language}\n{source}```\nUse:\n```{language}\n{usage}```\n```text\n1\n```\n"
 
-    assert source == find_program(answer, Wanted(language, frozenset(names)))
-    assert usage == find_program(answer, Wanted(language, frozenset({"no_such"})))
+    assert source == find_program(answer, ProgramForm(language, frozenset(names)))
+    assert usage == find_program(answer, ProgramForm(language, frozenset({"no_such"})))
 
 
 def test_a_class_counts_where_the_function_is_its_method() -> None:
     answer = f"```java\n{JAVA}```\n```java\nSolution s;\n```\n"
 
-    assert JAVA == find_program(answer, Wanted(Language.JAVA, frozenset({"Solution"})))
+    assert JAVA == find_program(answer, ProgramForm(Language.JAVA, frozenset({"Solution"})))
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_without_the_function_it_is_the_last_block_or_everything(answer, program
 WANTEDS = [
     WANTED,
     STDIO,
-    Wanted(Language.CPP, frozenset({"f", "main"})),
-    Wanted(Language.JAVA, frozenset({"Solution"})),
+    ProgramForm(Language.CPP, frozenset({"f", "main"})),
+    ProgramForm(Language.JAVA, frozenset({"Solution"})),
 ]
 FENCING = (
     "```",
@@ -171,8 +171,8 @@ PIECES = st.sampled_from((*FENCING, *CODE, *OTHER))
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PIECES, max_size=40).map("".join), st.sampled_from(WANTEDS))
-def test_nothing_that_is_written_makes_the_reader_raise(answer: str, wanted: Wanted) -> None:
-    assert isinstance(find_program(answer, wanted), str)
+def test_nothing_that_is_written_makes_the_reader_raise(answer: str, form: ProgramForm) -> None:
+    assert isinstance(find_program(answer, form), str)
 
 
 @settings(max_examples=60, deadline=None)
@@ -181,10 +181,10 @@ def test_nothing_that_is_written_makes_the_reader_raise(answer: str, wanted: Wan
     st.lists(PIECES, max_size=3).map("".join),
     st.sampled_from(WANTEDS),
 )
-def test_a_long_answer_takes_less_than_a_second(unit: str, start: str, wanted: Wanted) -> None:
+def test_a_long_answer_takes_less_than_a_second(unit: str, start: str, form: ProgramForm) -> None:
     answer = start + unit * (100_000 // len(unit))
 
-    seconds, _ = timed(partial(find_program, answer, wanted), 1.0)
+    seconds, _ = timed(partial(find_program, answer, form), 1.0)
     assert seconds < 1.0
 
 
@@ -202,13 +202,13 @@ LONG = (
 )
 
 
-@pytest.mark.parametrize("wanted", WANTEDS)
+@pytest.mark.parametrize("form", WANTEDS)
 @pytest.mark.parametrize("unit", [*LONG, *CODE, *OTHER])
-def test_a_long_block_takes_less_than_a_second(unit: str, wanted: Wanted) -> None:
+def test_a_long_block_takes_less_than_a_second(unit: str, form: ProgramForm) -> None:
     for fence, length in (("```python\n", 49_000), ("", 100_000)):
         answer = fence + unit * (length // len(unit))
 
-        seconds, _ = timed(partial(find_program, answer, wanted), 1.0)
+        seconds, _ = timed(partial(find_program, answer, form), 1.0)
         assert seconds < 1.0
 
 

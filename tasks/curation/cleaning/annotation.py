@@ -18,7 +18,7 @@ from data_schemas.rows import (
     Verdict,
     msc_of,
 )
-from tasks.curation.items import Item, Sieved, refuse
+from tasks.curation.items import Item, Partition, refuse
 from tasks.errors import DataError
 from tasks.formats.solve_rates import Answered, Rates
 from tasks.gym.protocol import JUDGED
@@ -91,7 +91,7 @@ def check(decisions: Decisions, matched: Mapping[str, str]) -> None:
         )
 
 
-def apply(items: Sequence[Item], decisions: Decisions) -> Sieved:
+def apply(items: Sequence[Item], decisions: Decisions) -> Partition:
     """Drop or correct what people decided; what they keep stays as it is."""
     kept: list[Item] = []
     refused: list[Quarantined] = []
@@ -187,7 +187,7 @@ Score = Callable[[Sequence[Problem], Sequence[str]], Sequence[Verdict]]
 """Score responses[i] as an answer to problems[i]."""
 
 
-def verify(items: Sequence[Item], score: Score) -> Sieved:
+def verify(items: Sequence[Item], score: Score) -> Partition:
     """Quarantine the demonstrations whose response is wrong.
 
     Args:

@@ -22,7 +22,7 @@ from tasks.curation.cleaning.suitability import (
     unsuitable_response,
 )
 from tasks.curation.cleaning.wording import ByPart, foreign_share, parts, words
-from tasks.curation.items import Item, Sieved, refuse
+from tasks.curation.items import Item, Partition, refuse
 from tasks.engines.chat import count_prompt_tokens, count_tokens
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN, Verifier
 
@@ -56,7 +56,7 @@ def cleanse(
     tokenizer: PreTrainedTokenizerBase,
     settings: CurationSettings,
     verifiers: Mapping[str, Verifier],
-) -> Sieved:
+) -> Partition:
     """Keep the items that break no rule."""
     control = control_tokens(tokenizer)
     look = lru_cache(_REMEMBERED)(lambda text: _bad_characters(text, control))
@@ -67,7 +67,7 @@ def cleanse(
             golds[id(problem)] = _problem_fault(problem, verifiers)
         return golds[id(problem)]
 
-    kept: Sieved = ([], [])
+    kept: Partition = ([], [])
     for start in range(0, len(items), _BATCH):
         batch = items[start : start + _BATCH]
         faults = [_text_fault(item, look) or _form_fault(item, check) for item in batch]

@@ -10,7 +10,7 @@ from pathlib import Path
 from data_schemas.rows import Outcome
 from data_schemas.sources import RawFile
 from tasks.curation.ingest import locate
-from tasks.curation.items import Item, Sieved, refuse
+from tasks.curation.items import Item, Partition, refuse
 from tasks.formats.decisions import LIST_FILE, WITHDRAWN, read_list, write_list
 
 STAGE = "withdrawal"
@@ -40,7 +40,7 @@ def withdrawn_rows(
     return rows
 
 
-def withdraw(items: Sequence[Item], rows: AbstractSet[str]) -> Sieved:
+def withdraw(items: Sequence[Item], rows: AbstractSet[str]) -> Partition:
     """Quarantine every item that was made of a withdrawn row.
 
     Args:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from data_schemas.rows import Demonstration, Message, Outcome, Problem, Quarantined, Role
 from tasks.curation.harm.protocol import Guard
-from tasks.curation.items import Item, Sieved, refuse
+from tasks.curation.items import Item, Partition, refuse
 
 _LOG = logging.getLogger(__name__)
 
@@ -13,7 +13,7 @@ STAGE = "harm"
 HARMFUL, UNRATED = "harmful", "harm_not_rated"
 
 
-def screen(items: Sequence[Item], guard: Guard) -> Sieved:
+def screen(items: Sequence[Item], guard: Guard) -> Partition:
     """Keep what the guard calls harmless.
 
     Problems of the verifier `refusal` are kept unrated: their prompts are harmful on purpose.

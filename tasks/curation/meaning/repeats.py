@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from data_schemas.rows import Demonstration, Problem, Quarantined
 from tasks.curation.cleaning.wording import normalise, numbers
 from tasks.curation.contamination import drop
-from tasks.curation.items import Item, Sieved
+from tasks.curation.items import Item, Partition
 from tasks.curation.meaning.protocol import Encoder, Vectors
 from tasks.curation.overlap.fingerprints import Hashes
 from tasks.curation.overlap.groups import Positions
@@ -56,7 +56,7 @@ class Neighbours:
         if np.isinf(self._nearness.limits_Q).all():
             raise DataError(_TOO_FEW)
 
-    def sieve(self, items: Sequence[Item]) -> Sieved:
+    def sieve(self, items: Sequence[Item]) -> Partition:
         """Keep the items that are near to no question; a problem's responses have its text."""
         texts = sorted({item.content for item in items if has_text(item)})
         results = dict(zip(texts, self._nearness.leaks(texts), strict=True))

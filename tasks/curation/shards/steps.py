@@ -27,7 +27,7 @@ from tasks.curation.contamination import (
 )
 from tasks.curation.harm import screening
 from tasks.curation.harm.protocol import Guard
-from tasks.curation.items import Item, Sieved
+from tasks.curation.items import Item, Partition
 from tasks.curation.meaning.repeats import Neighbours
 from tasks.curation.overlap.fingerprints import Fingerprinter, Hashes, Key
 from tasks.curation.overlap.nearness import by_wording
@@ -143,7 +143,7 @@ def drop_same_meaning(shards: Shards, refused: Refused, neighbours: Neighbours) 
 
 
 def _sieve(
-    shards: Shards, refused: Refused, name: str, sieve: Callable[[list[Item]], Sieved]
+    shards: Shards, refused: Refused, name: str, sieve: Callable[[list[Item]], Partition]
 ) -> None:
     """Apply a model's filter shard by shard; what it did of whole shards is kept."""
     for shard in progress(range(len(shards)), f"{name}: shards"):

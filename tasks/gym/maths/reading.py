@@ -49,7 +49,7 @@ _FRACTION = re.compile(r"-?\d+/\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnswerForm:
     """What a problem says about the form of its answer; nothing if its text is not known."""
 
     percent: bool = False
@@ -61,7 +61,7 @@ class Asked:
     """Of the problem, without layout."""
 
     @classmethod
-    def of(cls, text: str) -> "Asked":
+    def of(cls, text: str) -> "AnswerForm":
         """Read the text of a problem."""
         bases = {_base(match["number"] or match["script"]) for match in _BASE.finditer(text)}
         bases |= {base for word, base in _NAMED_BASES.items() if word in text.casefold()}

@@ -19,7 +19,7 @@ from tasks.gym.maths import symbolic
 from tasks.gym.maths.compare import rational, same
 from tasks.gym.maths.locate import Place, boxes, joint, lenient
 from tasks.gym.maths.parse import Answer, parse
-from tasks.gym.maths.reading import Asked
+from tasks.gym.maths.reading import AnswerForm
 from tasks.gym.maths.symbolic import Outcome
 from tasks.gym.maths.units import is_another, is_unit, without_unit
 from tasks.gym.maths.words import HEDGES
@@ -66,8 +66,8 @@ class FinalAnswer(Gold):
 
 def decide(problem: Problem, response: str, locate: Locate) -> Verdict:
     """Score 1 if everything that is stated as the final answer has the gold value, else 0."""
-    asked = Asked.of("\n".join(message.content for message in problem.messages))
-    check = partial(_check, problem.language, locate, asked)
+    form = AnswerForm.of("\n".join(message.content for message in problem.messages))
+    check = partial(_check, problem.language, locate, form)
     return verify_answer(problem, response, FinalAnswer, check)
 
 
@@ -76,7 +76,7 @@ def same_answer(
 ) -> bool | None:
     """Compare two written answers; None if the gold cannot be read or a worker failed on it."""
     ours, theirs = parse(gold, language), parse(candidate, language)
-    read = Asked().read
+    read = AnswerForm().read
     budget = _Budget(BUDGET_S)
     return _compared(read(ours, ours), read(theirs, ours), budget, _fraction(tolerance)).equal
 
@@ -94,10 +94,12 @@ class _Compared:
     how: str
 
 
-def _check(language: str, locate: Locate, asked: Asked, gold: FinalAnswer, answer: str) -> Verdict:
+def _check(
+    language: str, locate: Locate, form: AnswerForm, gold: FinalAnswer, answer: str
+) -> Verdict:
     whole, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
     is_number = _is_number(whole)
-    ours = asked.read(whole, whole)
+    ours = form.read(whole, whole)
     places = list(locate(answer, language))
     if gold.unit:
         numbers = [without_unit(place.text, gold.unit) for place in places]
@@ -120,19 +122,19 @@ def _check(language: str, locate: Locate, asked: Asked, gold: FinalAnswer, answe
         return scored(0.0, reason, f"gold {_shown(ours)}; {len(places)} answers found")
     if is_number:
         places = [replace(place, text=_TIGHT_UNIT.sub(r"\1 \2\3", place.text)) for place in places]
-    found = [(place, asked.read(_read(place, whole, language), whole)) for place in places]
+    found = [(place, form.read(_read(place, whole, language), whole)) for place in places]
     budget = _Budget(BUDGET_S)
     compared = [
         _Compared(False, "another event")
-        if asked.is_another_call(place.sentence or place.text)
+        if form.is_another_call(place.sentence or place.text)
         else _Compared(False, "a formula of the problem")
-        if asked.is_echo(place.text, gold.value)
+        if form.is_echo(place.text, gold.value)
         else _compared(ours, theirs, budget, allowed)
         for place, theirs in found
     ]
     if any(not one.equal for one in compared) and all(place.how == "box" for place in places):
         listed = Place(joint(answer), "boxes of a list")
-        theirs = asked.read(parse(listed.text, language), whole)
+        theirs = form.read(parse(listed.text, language), whole)
         one = _compared(ours, theirs, budget, allowed)
         if one.equal:
             found, compared = [(listed, theirs)], [one]

@@ -24,7 +24,7 @@ _SHA256 = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RowSelection:
     """What was asked for."""
 
     title: str
@@ -33,7 +33,7 @@ class Asked:
     """Distinct sha256 of raw rows."""
 
 
-def by_row(index: Index, store: str, text: str) -> Asked:
+def by_row(index: Index, store: str, text: str) -> RowSelection:
     """Find rows by the digest of their bytes, or by pasted text.
 
     Args:
@@ -85,7 +85,7 @@ def find_text(index: Index, store: str, text: str) -> pa.Array:
     return pa.chunked_array([*results, pa.array([], pa.string())]).unique()
 
 
-def by_file(index: Index, name: str) -> Asked:
+def by_file(index: Index, name: str) -> RowSelection:
     """Find the rows of a raw file, by its path or uri as it was ingested, or by its sha256.
 
     Raises:
@@ -116,7 +116,7 @@ def by_file(index: Index, name: str) -> Asked:
     return _of_rows(index, f"file {name}", rows["source_row"].unique())
 
 
-def by_source(index: Index, name: str) -> Asked:
+def by_source(index: Index, name: str) -> RowSelection:
     """Find the rows that an adapter read.
 
     Raises:
@@ -128,7 +128,7 @@ def by_source(index: Index, name: str) -> Asked:
     return _of_rows(index, f"source {name}", own["source_row"].unique())
 
 
-def by_verifier(index: Index, name: str) -> Asked:
+def by_verifier(index: Index, name: str) -> RowSelection:
     """Find the uses of prompts that a verifier scored.
 
     Args:
@@ -151,10 +151,10 @@ def by_verifier(index: Index, name: str) -> Asked:
         if not ran:
             raise SettingsError(f"--verifier {name!r}: no stage of this store ran code {code!r}")
         uses = uses.filter(among("statement", ran))
-    return Asked(f"verifier {name}", uses, uses["source_row"].unique())
+    return RowSelection(f"verifier {name}", uses, uses["source_row"].unique())
 
 
-def by_judge(index: Index, name: str) -> Asked:
+def by_judge(index: Index, name: str) -> RowSelection:
     """Find the uses of prompts in phases that a judge scored.
 
     Args:
@@ -172,7 +172,7 @@ def by_judge(index: Index, name: str) -> Asked:
     _check_name("--judge", name, {value for found in judges.values() for value in found})
     chosen = [digest for digest, found in judges.items() if name in found]
     uses = index.read("uses").filter(among("statement", chosen))
-    return Asked(f"judge {name}", uses, uses["source_row"].unique())
+    return RowSelection(f"judge {name}", uses, uses["source_row"].unique())
 
 
 def model_statements(graph: Graph, model: str, tracking_uri: str) -> list[str]:
@@ -195,8 +195,8 @@ def model_statements(graph: Graph, model: str, tracking_uri: str) -> list[str]:
     return [statement]
 
 
-def _of_rows(index: Index, title: str, rows: pa.Array) -> Asked:
-    return Asked(title, index.read("uses", where=pc.field("source_row").isin(rows)), rows)
+def _of_rows(index: Index, title: str, rows: pa.Array) -> RowSelection:
+    return RowSelection(title, index.read("uses", where=pc.field("source_row").isin(rows)), rows)
 
 
 def _rows_where(index: Index, where: pc.Expression) -> pa.Array:

@@ -28,7 +28,7 @@ from data_schemas.statements import (
 from tasks.errors import SettingsError
 from tasks.formats.decisions import LIST_FILE, WITHDRAWN, list_bytes, parse_list
 from tasks.provenance.lineage.statements import flat_values
-from tasks.provenance.rows.find import Asked, by_row, is_digest
+from tasks.provenance.rows.find import RowSelection, by_row, is_digest
 from tasks.provenance.rows.index import IS_TRAINED, Graph, Index, among, checkpoint_of
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 from tasks.store.interface import store_at
@@ -39,22 +39,22 @@ _SUMS = [("times", "sum"), ("tokens", "sum"), ("advantage", "sum")]
 HELD_OUT = "held out"
 
 
-def trace_rows(index: Index, asked: Asked, show: int) -> RowTrace:
+def trace_rows(index: Index, selection: RowSelection, show: int) -> RowTrace:
     """Follow rows forward.
 
     Args:
         index: of the store.
-        asked: from `tasks.provenance.rows.find`.
+        selection: from `tasks.provenance.rows.find`.
         show: places and items to list.
     """
-    where = pc.field("source_row").isin(asked.rows)
+    where = pc.field("source_row").isin(selection.rows)
     outcomes = index.read("rows", where=where)
     held_out = outcomes.filter(among("kind", [HELD_OUT]))
-    uses = summarise(index.graph, asked.uses)
+    uses = summarise(index.graph, selection.uses)
     roots = [use.statement for use in uses if use.trained]
     return RowTrace(
-        asked=asked.title,
-        rows=len(asked.rows),
+        asked=selection.title,
+        rows=len(selection.rows),
         places=_places(index, where, show),
         outcomes=tuple(
             RowOutcome(**{name: row[name] for name in RowOutcome.model_fields})
@@ -241,7 +241,9 @@ def forget(index: Index, store: str, place: Path, withdrawal: Withdrawal, show: 
     """
     rows = withdrawal.rows
     selected = index.read("uses", where=pc.field("source_row").isin(rows))
-    trace = trace_rows(index, Asked("withdrawn rows", selected, pa.array(sorted(rows))), show)
+    trace = trace_rows(
+        index, RowSelection("withdrawn rows", selected, pa.array(sorted(rows))), show
+    )
     payload = list_bytes(rows | _earlier(index.graph, store))
     folder = place / "withdrawn" / sha256_bytes(payload)[:16]
     write_bytes(folder / LIST_FILE, payload)

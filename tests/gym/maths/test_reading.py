@@ -6,7 +6,7 @@ import pytest
 
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym.maths import final_answer, rule_answer
-from tasks.gym.maths.reading import Asked
+from tasks.gym.maths.reading import AnswerForm
 
 
 def score(prompt: str, gold: str, response: str, language: str = "en") -> list[float | None]:
@@ -136,8 +136,8 @@ def test_the_probability_of_another_event_is_no_answer() -> None:
 def test_a_number_before_per_cent_is_not_a_question_for_per_cent() -> None:
     texts = ("a 20% discount", "10 percent of it", r"a $5\%$ solution", "20 per cent")
 
-    assert [False] * 4 == [Asked.of(text).percent for text in texts]
-    assert Asked.of("By what percent did it rise?").percent
+    assert [False] * 4 == [AnswerForm.of(text).percent for text in texts]
+    assert AnswerForm.of("By what percent did it rise?").percent
 
 
 @pytest.mark.parametrize(
