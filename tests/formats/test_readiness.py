@@ -72,9 +72,7 @@ def test_a_phase_without_any_of_its_domains_is_refused():
 def test_a_choice_between_domains_of_which_the_data_leave_one_is_refused():
     robust = SETTINGS.model_copy(update={"group_dro": 2.0})
 
-    with pytest.raises(
-        SettingsError, match=r"rl_one\.group_dro .* maths alone; set it to 0, or"
-    ):
+    with pytest.raises(SettingsError, match=r"rl_one\.group_dro .* maths alone; set it to 0, or"):
         fit_phase(robust, [problem(Domain.MATHS)], "rl_one")
 
 
