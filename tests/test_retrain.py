@@ -137,7 +137,7 @@ def test_new_rows_end_in_a_promoted_model_or_in_a_reason(released, monkeypatch):
     (inbox / "new.jsonl").rename(inbox / "renamed.jsonl")
     drop(inbox, "monday.jsonl", [*rows[:40], {"domain": "maths"}])
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store.tracking_uri)
-    approve.main(words[2:])
+    approve.approve(words[2:])
 
     promoted = retrain(settings=settings(inbox), store=store.uri)
 

@@ -61,7 +61,7 @@ def test_an_approved_file_is_read_again_and_its_approval_is_part_of_the_chain(ni
     store, inbox, take = night
     assert [] == take()[1]
 
-    approve.main(["drop.csv", *place(store, inbox), *WHY])
+    approve.approve(["drop.csv", *place(store, inbox), *WHY])
 
     assert "Approved by ann: drop.csv; read again in the next night." in capsys.readouterr().out
     _, taken, rejected = take()
@@ -76,7 +76,7 @@ def test_an_approved_file_is_read_again_and_its_approval_is_part_of_the_chain(ni
 
 def test_a_held_file_that_was_renamed_keeps_its_approval(night):
     store, inbox, take = night
-    approve.main(["drop.csv", *place(store, inbox), *WHY])
+    approve.approve(["drop.csv", *place(store, inbox), *WHY])
     (inbox / "drop.csv").rename(inbox / "renamed.csv")
 
     (taken,) = take()[1]
@@ -86,7 +86,7 @@ def test_a_held_file_that_was_renamed_keeps_its_approval(night):
 
 def test_what_a_corrected_mapping_reads_is_not_what_was_approved(night):
     store, inbox, take = night
-    approve.main(["drop.csv", *place(store, inbox), *WHY])
+    approve.approve(["drop.csv", *place(store, inbox), *WHY])
     text = (inbox / "_mapping.yaml").read_text()
     (inbox / "_mapping.yaml").write_text(text.replace("{right}", "{other}"))
 
@@ -108,7 +108,7 @@ def test_a_rejected_file_is_never_read_under_any_name(night, capsys):
 def test_the_last_word_counts(night):
     store, inbox, take = night
     reject.main(["drop.csv", *place(store, inbox), *WHY])
-    approve.main(["drop.csv", *place(store, inbox), *WHY])
+    approve.approve(["drop.csv", *place(store, inbox), *WHY])
     assert ["drop.csv"] == names(take()[1])
 
     reject.main(["drop.csv", *place(store, inbox), *WHY])
@@ -127,7 +127,7 @@ def test_only_a_held_file_is_decided_about_by_somebody_and_for_a_reason(night, a
     store, inbox, take = night
 
     with pytest.raises(SettingsError, match=message):
-        approve.main([*arguments, *place(store, inbox)])
+        approve.approve([*arguments, *place(store, inbox)])
 
     assert [] == take()[1]
 
