@@ -11,7 +11,7 @@ from data_schemas.intake import FileStatus
 from tasks.errors import SettingsError, TamperError
 from tasks.provenance.lineage.signatures.working import unseal
 from tasks.provenance.lineage.statements import load_statement
-from tasks.retraining import approve, reject
+from tasks.retraining import approve
 from tasks.retraining.inbox import approvals, list_files, take_in
 from tasks.retraining.processed import load, rulings, select, settle
 from tasks.store.interface import store_at
@@ -95,7 +95,7 @@ def test_what_a_corrected_mapping_reads_is_not_what_was_approved(night):
 
 def test_a_rejected_file_is_never_read_under_any_name(night, capsys):
     store, inbox, take = night
-    reject.main(["drop.csv", *place(store, inbox), *WHY])
+    approve.reject(["drop.csv", *place(store, inbox), *WHY])
     assert "Rejected by ann: drop.csv; never read again." in capsys.readouterr().out
     assert ([], []) == take()[1:]
     (inbox / "drop.csv").rename(inbox / "again.csv")
@@ -107,11 +107,11 @@ def test_a_rejected_file_is_never_read_under_any_name(night, capsys):
 
 def test_the_last_word_counts(night):
     store, inbox, take = night
-    reject.main(["drop.csv", *place(store, inbox), *WHY])
+    approve.reject(["drop.csv", *place(store, inbox), *WHY])
     approve.approve(["drop.csv", *place(store, inbox), *WHY])
     assert ["drop.csv"] == names(take()[1])
 
-    reject.main(["drop.csv", *place(store, inbox), *WHY])
+    approve.reject(["drop.csv", *place(store, inbox), *WHY])
     assert [] == take()[1]
 
 
