@@ -308,7 +308,8 @@ def _verdict(as_a: Label | NoReading, as_b: Label | NoReading) -> Verdict:
 # Comparison of open text by a generative reward model (CompassMax A.7).
 #
 # Gold: {"reference": "..."} (mode "reference") compares every answer with a reference: win 1, tie
-# 0.5, loss 0, averaged over both presentation orders. {"mode": "round_robin"} compares every
+# 0.5, loss 0, averaged over both presentation orders; at most 0.5 with "best": true.
+# {"mode": "round_robin"} compares every
 # answer with every other of its group. {"mode": "anchor"} compares with the first response of the
 # group that has an answer. In the last two modes a reference, if given, is shown to the judge in
 # addition.
@@ -333,6 +334,8 @@ class Comparison(Gold):
 
     mode: Mode = Field(default=Mode.REFERENCE, strict=False)
     reference: str = ""
+    best: bool = False
+    """Nothing is better than the reference: who wins over it gets what a tie gets."""
 
     @model_validator(mode="after")
     def _a_reference_is_there(self) -> Self:
@@ -342,10 +345,15 @@ class Comparison(Gold):
 
 
 def judged(problem: Problem) -> Problem:
-    """Let the judge compare open text with its reference, not the substitute for a judge."""
+    """Let the judge compare open text with its reference, not the substitute for a judge.
+
+    There the reference is the answer, and nothing is better: with the judge as the only reward, a
+    policy learned what the judge takes for better (JUDGES.md).
+    """
     if problem.verifier != "reference_text":
         return problem
-    return problem.model_copy(update={"verifier": "generative_judge"})
+    answer = json.dumps(json.loads(problem.answer) | {"best": True})
+    return problem.model_copy(update={"verifier": "generative_judge", "answer": answer})
 
 
 def verifier(judge: Judge) -> Verifier:
@@ -409,7 +417,13 @@ def _read(problem: Problem, response: str) -> Verdict | tuple[Comparison, str]:
 def _against_reference(judge: Judge, field: _Field) -> list[Verdict]:
     task, reference = task_text(field.problem.messages), field.gold.reference.strip()
     # The reference is one of the two texts; showing it again would reveal which one.
-    return compare(judge, [Pair(task, answer, reference) for answer in field.answers])
+    verdicts = compare(judge, [Pair(task, answer, reference) for answer in field.answers])
+    if not field.gold.best:
+        return verdicts
+    return [
+        scored(TIE, one.reason, one.detail) if one.score is not None and one.score > TIE else one
+        for one in verdicts
+    ]
 
 
 def _against_anchor(judge: Judge, field: _Field) -> list[Verdict]:
