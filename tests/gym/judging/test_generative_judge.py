@@ -233,12 +233,16 @@ def test_an_answer_without_its_group_has_no_verdict(gold):
     assert group_of_one[0].abstained
 
 
-def test_open_text_with_a_reference_is_compared_where_there_is_a_judge():
+def test_open_text_is_compared_with_its_reference_which_nothing_can_beat():
     substituted = build({"reference": "four"}).model_copy(update={"verifier": "reference_text"})
+    better, worse = (
+        verifier(longer_wins())(judged(substituted), answer) for answer in ("longer", "one")
+    )
 
-    for problem in (judged(substituted), judged(build(REFERENCE))):
-        assert "generative_judge" == problem.verifier
-        assert 1.0 == verifier(longer_wins())(problem, "longer").score
+    assert "generative_judge" == judged(substituted).verifier
+    assert [("wins", 0.5), ("loses", 0.0)] == [(one.reason, one.score) for one in (better, worse)]
+    assert judged(build(REFERENCE)) == build(REFERENCE)
+    assert 1.0 == verifier(longer_wins())(build(REFERENCE), "longer").score
     chosen = build(ROUND).model_copy(update={"verifier": "choice"})
     assert chosen == judged(chosen)
 
