@@ -42,30 +42,30 @@ RECORDED = {
     "synchronous": {
         "state": "5a073c721a3709fc",
         "snapshots": "1f267fd14f15d681",
-        "ledger": "986f8a4c95834444",
+        "ledger": "2eefd08280430532",
         "metrics": "f0d230195d51a122",
-        "record": "d157953071eeea4a",
+        "record": "e429341f4e307d8b",
     },
     "in segments": {
         "state": "d778d6101f13c65f",
         "snapshots": "822c1512f4389569",
-        "ledger": "4584b6522a9cf406",
+        "ledger": "5a81377c9533babb",
         "metrics": "8e5b4a0344dab196",
-        "record": "6f3f004ef8be4254",
+        "record": "e7a1a92cfb917edc",
     },
     "with a curriculum": {
         "state": "18edc00d6aeb7d4e",
         "snapshots": "dd235616eda4f77b",
-        "ledger": "16c1692489d5d45e",
+        "ledger": "06446e8f14b08c2f",
         "metrics": "f3e872600ae1c1f6",
-        "record": "eabf5ba6ed9107d8",
+        "record": "022f6c0ef3cf2f7f",
     },
     "with reuse": {
         "state": "394d1f720446b846",
         "snapshots": "1f267fd14f15d681",
-        "ledger": "986f8a4c95834444",
+        "ledger": "2eefd08280430532",
         "metrics": "f0d230195d51a122",
-        "record": "d157953071eeea4a",
+        "record": "e429341f4e307d8b",
     },
 }
 
