@@ -60,6 +60,8 @@ facets: {currency: "{currency}"}
 """
 STRICT = {"release": {"min_gain": 1.0}}
 """A gain that no night of one step has."""
+SIX_STEPS = {"rl": {"steps": 6}}
+"""Where RL alone learns: the four prompts of one step may all be old ones, and such a night is refused."""
 
 
 class Shop:
@@ -203,7 +205,9 @@ def trained(shop: Shop) -> None:
     inbox.write_bytes(MAPPING.encode(), "quiz/_mapping.yaml")
     quiz = questions("two", (Domain.CHOICE,), 8)
     inbox.write_bytes(exported(quiz, "EUR"), "quiz/tuesday.jsonl")
-    assert shop.night("a table with a mapping", shop.command(shop.inbox)).startswith("Promoted")
+    assert shop.night("a table with a mapping", shop.command(shop.inbox, **SIX_STEPS)).startswith(
+        "Promoted"
+    )
 
     remote.write_bytes(asked(questions("three"), parent="commerce"), "wednesday.jsonl")
     in_s3 = shop.night("an inbox in S3", shop.command(shop.remote))
@@ -240,7 +244,7 @@ def held(shop: Shop) -> None:
     yes = shlex.split(command.replace("NAME", "ann").replace("...", "we sell in Poland now"))
     assert ["eachprompt", "approve", "quiz/saturday.jsonl"] == yes[:3]
     shop.say([str(Path(sys.executable).with_name(yes[0])), *yes[1:]])
-    approved = shop.night("the same, approved", shop.command(shop.inbox))
+    approved = shop.night("the same, approved", shop.command(shop.inbox, **SIX_STEPS))
     assert approved.startswith("Promoted")
     assert "quiz/saturday.jsonl" in approved
 
