@@ -61,7 +61,7 @@ facets: {currency: "{currency}"}
 STRICT = {"release": {"min_gain": 1.0}}
 """A gain that no night of one step has."""
 SIX_STEPS = {"rl": {"steps": 6}}
-"""Where RL alone learns: the four prompts of one step may all be old ones, and such a night is refused."""
+"""Where RL alone learns: the prompts of one step may all be old, and such a night is refused."""
 
 
 class Shop:
