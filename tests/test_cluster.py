@@ -121,7 +121,8 @@ def cluster(
 def released(cluster: Cluster, store: str) -> Literals:
     """What the pipeline returned, whose two phases of RL were preempted."""
     settings = PipelineSettings.model_validate(SMALL)
-    given = {"settings": literal(settings), "store": literal(store), "sources": literal("")}
+    texts = {"store": store, "sources": "", "base_model": "", "release": ""}
+    given = {"settings": literal(settings)} | {name: literal(text) for name, text in texts.items()}
     return cluster.run("workflows.post_training.post_training", given)
 
 
