@@ -118,7 +118,7 @@ endif
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
 
 run: $(CHOSEN_STAMP) ## the whole pipeline, from raw rows to a released model; ENGINES=real
 	$(if $(REAL_ENGINES),EACHPROMPT_PROCESSES=2 PYTHONWARNINGS=ignore) $(CHOSEN_BIN)/pyflyte run workflows/post_training.py post_training \
