@@ -293,8 +293,10 @@ def test_a_budget_of_tokens_applies_to_a_loss_of_ones_own():
 
 
 def test_a_loss_that_returns_another_form_is_refused_by_name(folder):
+    # A name that no other test's folder, which stays on the path, has a file of.
+    (folder / "base_of_odd.py").write_text(DPPO)
     (folder / "odd.py").write_text(
-        "from my_loss import Dppo\n"
+        "from base_of_odd import Dppo\n"
         "class Odd(Dppo):\n"
         "    def objective(self, logprobs_NT, old_logprobs_NT, advantages_NT, plan, settings):\n"
         "        return advantages_NT.sum(dim=1), advantages_NT > 0\n"

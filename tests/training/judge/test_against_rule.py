@@ -73,11 +73,10 @@ def test_a_judge_of_slogans_alone_finds_no_other_fault():
     assert (2, 1) == (found.groups, found.flat)
 
 
-def test_a_judge_that_prefers_faults_inverts_the_order():
+def test_a_judge_that_prefers_faults_ties_them_with_the_reference():
     found = counted(ScriptedJudge(preferring(lambda text: float(text != "red boot"))))
 
-    assert 0 == found.wrong_lose
-    assert 2 == found.inverted  # of the responses with an answer; the other gets nothing
+    assert (0, 0, 2) == (found.wrong_lose, found.inverted, found.flat)
 
 
 def test_a_judge_that_is_down_is_counted_and_orders_nothing():
