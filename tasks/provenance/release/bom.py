@@ -82,12 +82,12 @@ def bill_of_materials(
 
 def software(chain: Chain) -> list[Json]:
     """List the lock files that the steps of a chain ran on, with what they pin."""
-    results = []
+    components = []
     for digest in sorted({one.lock for one in chain.values() if one.lock}):
         path = lock_file(digest)
         content = path.read_bytes() if path else None
-        results.append(file_component(path.name if path else "lock file", digest, content))
-    return results
+        components.append(file_component(path.name if path else "lock file", digest, content))
+    return components
 
 
 def _model_card(candidate: EvaluationReport, chain: Chain, folder: Path) -> Json:
@@ -132,7 +132,7 @@ def _files(folder: Path) -> Iterator[Json]:
 
 def _artifacts(manifest: ReleaseManifest, chain: Chain) -> list[Json]:
     """Every object of the chain but the model itself."""
-    results = {
+    artifacts = {
         _ref(manifest, item): {
             "type": _type(item),
             "bom-ref": _ref(manifest, item),
@@ -144,7 +144,7 @@ def _artifacts(manifest: ReleaseManifest, chain: Chain) -> list[Json]:
         for item in statement.outputs
         if item.digest != manifest.checkpoint
     }
-    return list(results.values())
+    return list(artifacts.values())
 
 
 def _raw_files(manifest: ReleaseManifest, chain: Chain, store: str) -> Iterator[Json]:

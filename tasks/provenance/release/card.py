@@ -257,19 +257,19 @@ def stated_rate(rate: MeasuredRate | None) -> str:
 
 def _verifiers(manifest: ReleaseManifest) -> str:
     """Error rates of the verifiers of the problems."""
-    result = manifest.verifiers
-    if not result.rates:
+    examination = manifest.verifiers
+    if not examination.rates:
         return "Its problems and their verifiers are not part of its provenance."
     lines = ["| verifier | wrong, but accepted | right, but rejected |", "| --- | --- | --- |"]
     lines += [
         f"| {_code(one.verifier)} | {stated_rate(one.false_positive)} "
         f"| {stated_rate(one.false_negative)} |"
-        for one in result.rates
+        for one in examination.rates
     ]
     return "\n".join(lines) + (
         "\n\nWith 95 % intervals, on forms of answers that were made to deceive and to which no "
-        f"reader was tuned, not on responses of this model. Evidence: {_code(result.evidence)}, "
-        f"sha256 `{result.sha256}`."
+        "reader was tuned, not on responses of this model. Evidence: "
+        f"{_code(examination.evidence)}, sha256 `{examination.sha256}`."
     )
 
 

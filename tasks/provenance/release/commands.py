@@ -11,6 +11,7 @@ from rich.console import Console
 
 from tasks.platform.command_line import positive
 
+HUB = "tasks.store.hub"
 LOCATION = "tasks.store.location"
 HISTORY = "tasks.provenance.release.history"
 PUBLISH = "tasks.provenance.release.publish"
@@ -46,7 +47,8 @@ def publish(arguments: Sequence[str]) -> None:
     name = module.publish_release(args.model, store, args.out)
     console = Console(soft_wrap=True, highlight=False)
     if args.push:
-        console.print(f"Wrote {args.out}, pushed to {module.push_model(args.out, args.push)}")
+        place = importlib.import_module(HUB).push_model(args.out, args.push)
+        console.print(f"Wrote {args.out}, pushed to {place}")
         return
     console.print(
         f"Wrote {args.out}. With a network and a token:\n\n"

@@ -156,12 +156,12 @@ def is_current(name: str, statement: str, candidate: str, store: str) -> bool:
         candidate: digest of the checkpoint that is to follow.
         store: uri. One without any promotion of the name contradicts nothing.
     """
-    result = promotions(name, store, trusted_keys(store))
-    if not result or statement == result[-1].release:
+    history = promotions(name, store, trusted_keys(store))
+    if not history or statement == history[-1].release:
         return True
-    followed = {one.statement: one.release for one in result}
-    made = load_statement(store, result[-1].release)
-    return followed.get(result[-1].before) == statement and any(
+    followed = {one.statement: one.release for one in history}
+    made = load_statement(store, history[-1].release)
+    return followed.get(history[-1].before) == statement and any(
         item.role == CANDIDATE and item.digest == candidate for item in made.inputs
     )
 

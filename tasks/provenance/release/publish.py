@@ -1,8 +1,4 @@
-"""Copy a release into a folder as the Hugging Face hub lays models out, and push it if asked to.
-
-eachprompt publish models:/eachprompt-tiny@released --out my-model
-eachprompt publish models:/eachprompt-tiny@released --out my-model --push MY_NAME/my-model
-"""
+"""Copy a release into a folder as the Hugging Face hub lays models out."""
 
 from pathlib import Path
 
@@ -13,7 +9,6 @@ from tasks.provenance.lineage.base_model import find_base
 from tasks.provenance.lineage.lookup import parse_model_uri
 from tasks.provenance.lineage.registry import GATE_FILE
 from tasks.store.files import copy_file
-from tasks.store.hub import push_model as push_model
 from tasks.store.manifest import MANIFEST
 
 READABLE = 0o644

@@ -50,9 +50,9 @@ def _libraries(lock: str) -> Iterator[Json]:
         if len(versions) != 1:
             raise ValueError(f"{text!r} is no pin")
         name = canonicalize_name(pin.name)
-        results = {"type": "library", "name": name, "version": versions[0]}
-        results |= {"scope": "optional"} if pin.marker else {}
-        yield results | {"purl": f"pkg:pypi/{name}@{versions[0].replace('+', '%2B')}"}
+        library = {"type": "library", "name": name, "version": versions[0]}
+        library |= {"scope": "optional"} if pin.marker else {}
+        yield library | {"purl": f"pkg:pypi/{name}@{versions[0].replace('+', '%2B')}"}
 
 
 def file_component(name: str, digest: str, lock: bytes | None) -> Json:
