@@ -3,6 +3,7 @@
 One page for one night, or for several nights in a row.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,11 +33,10 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font:12.5px/1.5 var(--m
 <main>
 {% for night in nights %}
 <section><h2>{{ night.title }} <span class="pill {{ night.kind }}">{{ night.verdict }}</span></h2>
-{% set said, _, ask = night.message.partition(" Say yes or no: ") %}\
-{% set command, _, otherwise = ask.partition(", or ") %}\
-<p class="lede">{{ said }}</p>
-{% if command %}
-<div class="card"><p>Say yes, or {{ otherwise }}</p><pre>{{ command }}</pre></div>
+<p class="lede">{{ night.message }}</p>
+{% if night.approval %}
+<div class="card"><p>Say yes, or eachprompt reject with the same options:</p>\
+<pre>{{ night.approval }}</pre></div>
 {% endif %}
 {% if night.charts %}
 <p class="key"><span><i style="background:{{ neutral }}"></i>known problems</span>\
@@ -83,6 +83,11 @@ VERDICTS = {
     "Not promoted": ("not promoted", "no"),
 }
 """First words of a message -> text and colour; all others trained nothing."""
+_QUESTION = re.compile(
+    r" Say yes or no: (?P<approval>eachprompt approve .*), "
+    r"or eachprompt reject with the same options\."
+)
+"""In a message with held files; the names of files may hold any words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,8 @@ class NightSection:
     verdict: str
     kind: str
     message: str
+    approval: str
+    """Command that says yes to held files; '' if there is none."""
     charts: tuple[Chart, ...]
     rates: tuple[tuple[str, str], ...]
     examples: tuple[str, ...]
@@ -122,13 +129,15 @@ def section(title: str, message: str, night: Night | None) -> NightSection:
         night: None if no row was read.
     """
     verdict, kind = verdict_of(message)
+    question = _QUESTION.search(message)
     number = "".join(letter for letter in title.casefold() if letter.isalnum())
     fields = night.drift.fields if night else ()
     return NightSection(
         title=title,
         verdict=verdict,
         kind=kind,
-        message=message,
+        message=_QUESTION.sub("", message),
+        approval=question["approval"] if question else "",
         charts=tuple(_chart(field, f"{number}-{field.field}") for field in fields),
         rates=tuple((name, wording.percent(rate)) for name, rate in night.pass_rates.items())
         if night

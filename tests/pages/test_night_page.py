@@ -42,14 +42,14 @@ def test_a_night_shows_decision_shares_pass_rates_and_examples():
 
 
 def test_what_people_may_answer_stands_on_a_line_that_can_be_copied():
-    message = f"Not retrained; needs people: a.csv.{question(('a.csv',), 'inbox', 'runs')}"
+    file = "a, or eachprompt reject b.csv"
+    asks = question((file,), "inbox", "runs")
+    message = f"Not retrained; needs people: {file}.{asks} Report: r.html"
     html = render("Retraining", [section("Monday", message, NIGHT)]).decode()
 
-    command = (
-        "eachprompt approve a.csv --inbox inbox --store runs --by NAME --because &#34;...&#34;"
-    )
-    assert f"<pre>{command}</pre>" in html
-    assert "Say yes, or eachprompt reject with the same options." in html
+    named = f"eachprompt approve &#39;{file}&#39; --inbox inbox --store runs --by NAME"
+    assert f"<pre>{named} --because &#34;...&#34;</pre>" in html
+    assert f"Not retrained; needs people: {file}. Report: r.html</p>" in html
 
 
 @pytest.mark.parametrize(
