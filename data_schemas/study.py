@@ -200,9 +200,13 @@ class NoiseStudySettings(Settings):
 
 
 class TaughtStudySettings(Settings):
-    """A second phase of RL that the parents of the merge teach."""
+    """Phases of RL that the parents of the merge teach, or that start without a merge."""
 
     pipeline: PipelineSettings = cast("PipelineSettings", presets.load("laptop"))
     taught_by: dict[Domain, Parent] = Field(
         default={}, description="parent of every domain, for a recipe that has `teachers`"
+    )
+    one_parent: bool = Field(
+        default=False,
+        description="in place of the merge: one model, fine-tuned on the demonstrations of both",
     )

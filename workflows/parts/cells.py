@@ -56,9 +56,15 @@ def wire_noise(cell: Cell, store: str) -> Wired:
 
 
 def wire_taught(cell: Cell, store: str) -> Wired:
-    """Wire the pipeline with a second phase that the parents of the merge teach."""
+    """Wire the pipeline with phases that the parents of the merge teach, or without a merge."""
     settings = TaughtStudySettings.model_validate_json(cell.settings)
-    return _wire(settings.pipeline, cell, store, taught_by=settings.taught_by)
+    return _wire(
+        settings.pipeline,
+        cell,
+        store,
+        taught_by=settings.taught_by,
+        one_parent=settings.one_parent,
+    )
 
 
 def _wire(
@@ -67,6 +73,7 @@ def _wire(
     store: str,
     noise: InjectedNoise | None = None,
     taught_by: Mapping[Domain, Parent] | None = None,
+    one_parent: bool = False,
 ) -> Wired:
     run, execution = open_store(store=store, workflow="study")
     checked = check_settings(settings=settings, sources="")
@@ -92,6 +99,15 @@ def _wire(
             "sft/commerce": tuned.commerce,
             "merged": tuned.merged,
         }
+        if one_parent:
+            models["merged"] = sft(
+                settings=fitted.sft,
+                parent=Parent.GENERAL,
+                curated=rows.curated,
+                base=rows.base,
+                store=run,
+                execution=execution,
+            ).model
     if last > 3:
         graded.append(
             grade(
@@ -107,8 +123,16 @@ def _wire(
             trained_on = [
                 inject_noise(noise=noise, graded=graded[0], store=run, execution=execution)
             ]
+        first = fitted.rl_one
+        if taught_by:
+            first = with_teachers(
+                settings=first,
+                taught_by=dict(taught_by),
+                reasoning=models["sft/reasoning"],
+                commerce=models["sft/commerce"],
+            )
         one = rl(
-            settings=fitted.rl_one,
+            settings=first,
             name="rl/one",
             start=models["merged"],
             graded=trained_on[0],
