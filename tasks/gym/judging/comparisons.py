@@ -341,6 +341,11 @@ class Comparison(Gold):
     def _a_reference_is_there(self) -> Self:
         if self.mode is Mode.REFERENCE and not self.reference.strip():
             raise ValueError("mode reference needs a reference that is not blank")
+        if self.best and self.mode is not Mode.REFERENCE:
+            raise ValueError(
+                f"best is of mode reference, and mode {self.mode.value} compares answers with each "
+                "other; leave best out"
+            )
         return self
 
 
@@ -490,7 +495,9 @@ _BY_MODE: Mapping[Mode, Callable[[Judge, _Field], list[Verdict]]] = {
 
 _LABELS = re.compile(r"as A: (A|B|TIE), as B: (A|B|TIE)")
 MOSTLY_TIED = 0.9
+"""Share of tied groups from which a phase warns."""
 MOST_OVER = 0.1
+"""Wins over references minus losses, as a share, above which a phase warns [no paper's]."""
 Judged = tuple[str, Verdict]
 """A response with its verdict."""
 

@@ -253,6 +253,8 @@ def test_open_text_is_compared_with_its_reference_which_nothing_can_beat():
         ({"mode": "reference", "reference": " "}, "needs a reference"),
         ({"mode": "duel"}, "mode"),
         ({"mode": "anchor", "labels": 3}, "labels"),
+        ({"mode": "round_robin", "best": True}, "best"),
+        ({"mode": "anchor", "best": True}, "leave best out"),
     ],
 )
 def test_a_bad_gold_is_an_abstention_for_the_whole_group(gold, where):
