@@ -47,7 +47,7 @@ RL = {
 OPEN = {"min_gain": -1.0, "max_domain_drop": 1.0, "max_truncated_share": 1.0}
 FIRST = {
     "curation": {"held_out_per_suite": 3},
-    "sft": {"epochs": 1, "entropy_prompts": 8},
+    "sft": {"epochs": 2, "entropy_prompts": 8},
     "grading": SMALL | {"max_problems": 60},
     "rl_one": RL | {"domains": {"maths": 1, "code": 1, "instruction": 1}},
     "rl_two": RL | {"domains": {"choice": 1, "extraction": 1, "tool_use": 1, "open_text": 1}},
@@ -160,8 +160,8 @@ def first_release(story: Story) -> None:
 
 def promoted(story: Story) -> None:
     """New rows, one of them poisoned in a way that no check can see."""
-    (file,) = demo.drop(demo.GOOD, story.inbox)
-    with file.open("a") as rows:
+    (name,) = demo.drop(demo.GOOD, str(story.inbox))
+    with (story.inbox / name).open("a") as rows:
         rows.write(f"{json.dumps(POISONED_ROW)}\n")
     made = story.retrain(NIGHT)
     proved = story.audit("@released")
@@ -179,7 +179,7 @@ def promoted(story: Story) -> None:
 
 def refused(story: Story) -> None:
     """More rows, and a gate that asks for more than a step of RL can gain."""
-    demo.drop(demo.DRIFT, story.inbox)
+    demo.drop(demo.DRIFT, str(story.inbox))
     made = story.retrain(STRICT)
     released, candidate = story.audit("@released"), story.audit("/3")
     history = story.say("eachprompt", "history")

@@ -22,7 +22,8 @@ from tasks.errors import PipelineError
 # Progress for people, on standard error: bars that go away, and lines that stay.
 #
 # A bar appears on a terminal only, one at a time, and only if the loop lasts longer than two
-# seconds; it has a rate and the remaining time. A log has lines: of a loop, one a minute.
+# seconds; it has a rate and the remaining time. A log, and a file that the screen of a run was sent
+# to, have lines: of a loop, one a minute.
 
 Item = TypeVar("Item")
 LINE_EVERY_S = 60.0
@@ -41,12 +42,18 @@ def progress(items: Iterable[Item], title: str, total: int | None = None) -> Ite
             )
         return
     logged = time.monotonic()
-    of = f" of {total}" if total is not None else ""
+    of = f" of {total:,}" if total is not None else ""
     for number, item in enumerate(items, start=1):
         yield item
         if time.monotonic() - logged >= LINE_EVERY_S:
             logged = time.monotonic()
-            logger.info("%s: %d%s", title, number, of)
+            line = f"{title}: {number:,}{of}"
+            logger.info(line) if in_pod() else say(line)
+
+
+def in_pod() -> bool:
+    """True in a container on a cluster, where each stage has an image of its own."""
+    return FIELDS["execution"] in os.environ
 
 
 def say(line: str) -> None:
@@ -84,7 +91,7 @@ class Lines(logging.Formatter):
 
 def configure() -> None:
     """Write JSON in a pod, without what flytekit and s3fs say about themselves in every pod."""
-    if FIELDS["execution"] not in os.environ:
+    if not in_pod():
         return
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())

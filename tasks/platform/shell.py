@@ -7,7 +7,6 @@ A stage takes its line of `tasks.platform.resources` by name:
 """
 
 import importlib.util
-import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import cache, partial
@@ -125,7 +124,9 @@ def _in_processes(
         SettingsError: the Elastic plugin is not installed.
     """
     if importlib.util.find_spec("flytekitplugins") is None:
-        if in_pod():  # the pod of another stage imports this file, in an image without the plugin
+        if (
+            progress.in_pod()
+        ):  # the pod of another stage imports this file, in an image without the plugin
             return recoverable(function)
         raise SettingsError(
             f"EACHPROMPT_PROCESSES {PROCESSES} and EACHPROMPT_NODES {NODES} need the package "
@@ -248,11 +249,6 @@ def _secrets() -> list[Secret]:
         Secret(group=group, key=key, env_var=variable, mount_requirement=as_variable)
         for variable, (group, key) in SECRETS.items()
     ]
-
-
-def in_pod() -> bool:
-    """True in a container on a cluster, where each stage has an image of its own."""
-    return "FLYTE_INTERNAL_EXECUTION_ID" in os.environ
 
 
 def _pod(grace_s: int) -> PodTemplate:

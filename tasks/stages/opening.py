@@ -24,8 +24,8 @@ from tasks.errors import DataError, SettingsError
 from tasks.models.model_folder import local_folder, read_config
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
-from tasks.platform.progress import say
-from tasks.platform.shell import in_pod, shell
+from tasks.platform.progress import in_pod, say
+from tasks.platform.shell import shell
 from tasks.provenance.lineage.connection import check_tracking_uri, require_access
 from tasks.provenance.lineage.shipping import begin
 from tasks.provenance.lineage.signatures.keys import find_signer
