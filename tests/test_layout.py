@@ -8,6 +8,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
@@ -57,6 +58,12 @@ MODELS = [
 ]
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A file, parsed once for all tests."""
+    return ast.parse(path.read_text())
+
+
 def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
@@ -75,9 +82,7 @@ def test_every_folder_is_a_package_whose_init_imports_nothing():
 
 
 def test_every_file_says_what_it_is():
-    assert [] == [
-        name_of(path) for path in SOURCES if not ast.get_docstring(ast.parse(path.read_text()))
-    ]
+    assert [] == [name_of(path) for path in SOURCES if not ast.get_docstring(tree_of(path))]
 
 
 def test_no_module_is_named_like_the_standard_library_or_like_nothing():
@@ -195,14 +200,17 @@ def names_made(tree: ast.Module) -> Iterator[tuple[str, ast.AST | None]]:
 
 
 def test_everything_has_a_user_outside_the_tests():
-    trees = {path: ast.parse(path.read_text()) for path in SOURCES}
-    users = [*trees.values(), *(ast.parse(path.read_text()) for path in TOOLS)]
-    read = Counter(name for tree in users for name in names_read(tree))
+    trees = {path: tree_of(path) for path in SOURCES}
+    reads = {path: Counter(names_read(tree)) for path, tree in trees.items()}
+    read = Counter(name for tree in map(tree_of, TOOLS) for name in names_read(tree))
+    for counted in reads.values():
+        read.update(counted)
     unused = {
         name: name_of(path)
         for path, tree in trees.items()
         for name, node in names_made(tree)
-        if not name.startswith("__")
+        if read[name] == reads[path][name]  # no other file reads it
+        and not name.startswith("__")
         and name not in UNUSED_HERE
         and read[name] == (Counter(names_read(node))[name] if node else 0)
     }
@@ -212,7 +220,9 @@ def test_everything_has_a_user_outside_the_tests():
 
 def functions_replaced(path: Path) -> list[str]:
     """Functions and classes of ours for which a test file sets another one."""
-    tree = ast.parse(path.read_text())
+    if "setattr" not in path.read_text():
+        return []
+    tree = tree_of(path)
     ours = {
         alias.asname or alias.name
         for node in ast.walk(tree)
@@ -246,7 +256,7 @@ def imported_rooms() -> dict[str, set[str]]:
     rooms: dict[str, set[str]] = {}
     for path in (ROOT / "tasks").rglob("*.py"):
         own = path.relative_to(ROOT / "tasks").parts[0].removesuffix(".py")
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tasks."):
                 rooms.setdefault(own, set()).add(str(node.module).split(".")[1])
     return {room: found - {room} for room, found in rooms.items() if room != "__init__"}
@@ -290,7 +300,7 @@ def test_what_the_code_imports_is_installed_without_the_tools_of_development():
     makers = packages_distributions()
     missing = set()
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             names = [item.name for item in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [node.module]
