@@ -5,7 +5,10 @@ may have `metrics.json`, numbers by name.
 
     tokens             everything generated until a checkpoint: grading, drafts, what no update used
     use/...            share of the tokens that RL generated, by what became of them
+    of all tokens/...  likewise, with those of grading among them
+    outcome/...        share of the tokens that RL generated, by what became of their groups
     zero variance/...  share of zero-variance groups, mean over steps
+    foreseen/...       how well a rule ranks the groups of a phase by zero variance (AUC)
 """
 
 import json
@@ -22,13 +25,14 @@ from data_schemas.reports import (
     StepReport,
     StepTiming,
 )
-from data_schemas.rollouts import LedgerRow, TokenUse
-from data_schemas.rows import SampleResult
+from data_schemas.rollouts import GroupOutcome, LedgerRow, TokenUse
+from data_schemas.rows import PROBLEMS_FILE, GradedProblem, SampleResult
 from data_schemas.study import Cell, Measures
 from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.algorithms.token_uses import token_uses
 from tasks.errors import DataError
 from tasks.formats.progression import read_ledger
+from tasks.rl.foresight import foresee
 from tasks.store.objects import find_beside
 
 LAST_STEPS = 10
@@ -37,6 +41,13 @@ TRAINING = "training/"
 METRICS_FILE = "metrics.json"
 REPORT_FILE = "report.json"
 """Of grading, and of a judge, which has `judge_confusion` in it."""
+IN_A_LOSS = (TokenUse.TRAINED, TokenUse.TRAINED_ZVP, TokenUse.TAUGHT)
+UNTRAINED = (
+    GroupOutcome.ZERO_VARIANCE_PARTIAL,
+    GroupOutcome.ZERO_VARIANCE_JUDGED,
+    GroupOutcome.ZERO_VARIANCE_IDLE,
+)
+"""What `use/zero_variance` consists of."""
 _COLUMNS = {
     "zero variance/first draws": "zero_variance/share",
     "zero variance/trained batch": "zero_variance/trained_share",
@@ -78,6 +89,8 @@ def measure(cell: Cell, reports: Mapping[str, Path], graded: Sequence[Path]) -> 
     samples_per_problem = settings.get("grading", {}).get("samples", 0)
     grading = round(samples_per_problem * sum(_graded_tokens(folder) for folder in graded))
     tokens, steps, seconds = _read_phases(phases, grading, metrics, cell.checkpoints)
+    if len(graded) == 1 and (graded[0] / PROBLEMS_FILE).exists():
+        metrics |= _foreseen(phases, read_table(graded[0] / PROBLEMS_FILE, GradedProblem))
     return Measures(
         variant=cell.variant,
         seed=cell.seed,
@@ -134,7 +147,7 @@ def _read_phases(
         # Grading is of the merged model: what is spent before the first step of RL.
         tokens["merged"] = grading
     if steps:
-        metrics |= _phase_metrics(rows, steps)
+        metrics |= _phase_metrics(rows, steps, grading)
         metrics |= {
             "tokens/grading": grading,
             "tokens/rl": sum(row.generated_tokens for row in rows),
@@ -145,14 +158,36 @@ def _read_phases(
     return tokens, done, spent
 
 
-def _phase_metrics(rows: Sequence[LedgerRow], steps: Sequence[StepReport]) -> dict[str, float]:
+def _foreseen(phases: Mapping[str, Path], problems: Sequence[GradedProblem]) -> dict[str, float]:
+    """Judge the rules that foresee zero variance on every phase that ran."""
+    ran = {name: path for name, path in phases.items() if not (path / SKIPPED_FILE).exists()}
+    found = foresee([read_ledger(path / LEDGER_FILE) for path in ran.values()], problems)
+    return {
+        f"foreseen/{phase}/{one.rule}": one.ranking
+        for phase, rules in zip(ran, found, strict=True)
+        for one in rules
+        if one.ranking is not None
+    }
+
+
+def _phase_metrics(
+    rows: Sequence[LedgerRow], steps: Sequence[StepReport], grading: int
+) -> dict[str, float]:
     generated = max(1, sum(row.generated_tokens for row in rows))
-    uses = token_uses(rows)
+    uses = token_uses(rows, grading)
     metrics = {
         f"use/{use.value}": count / generated
         for use, count in uses.items()
         if use is not TokenUse.GRADING  # of no phase: `tokens/grading`
     }
+    metrics["use/in a loss"] = sum(uses[use] for use in IN_A_LOSS) / generated
+    metrics |= {
+        f"of all tokens/{use.value}": uses[use] / (generated + grading)
+        for use in (*IN_A_LOSS, TokenUse.GRADING)
+    }
+    for outcome in UNTRAINED:
+        tokens = sum(row.generated_tokens for row in rows if row.outcome is outcome)
+        metrics[f"outcome/{outcome.value}"] = tokens / generated
     for name, column in _COLUMNS.items():
         metrics[name] = sum(step.metrics[column] for step in steps) / len(steps)
     last = steps[-LAST_STEPS:]

@@ -8,7 +8,15 @@ import pytest
 from data_schemas.arrow import write_table
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
 from data_schemas.rollouts import GroupOutcome, LedgerRow
-from data_schemas.rows import Domain, SampleResult
+from data_schemas.rows import (
+    PROBLEMS_FILE,
+    Band,
+    Domain,
+    GradedProblem,
+    Message,
+    Role,
+    SampleResult,
+)
 from data_schemas.study import Cell
 from tasks.errors import DataError
 from tasks.formats.progression import write_ledger
@@ -34,13 +42,12 @@ METRICS = {
 }
 
 
-def phase(folder: Path, outcome: GroupOutcome, trained: int) -> Path:
-    """A phase of one step with one prompt, which generated 100 tokens, 10 of them drafts."""
-    folder.mkdir()
-    row = LedgerRow(
+def row(problem: str, outcome: GroupOutcome, trained: int) -> LedgerRow:
+    """A prompt that generated 100 tokens, 10 of them drafts."""
+    return LedgerRow(
         step=1,
         round=0,
-        problem_id="p",
+        problem_id=problem,
         domain=Domain.MATHS,
         outcome=outcome,
         rollouts=8,
@@ -55,7 +62,12 @@ def phase(folder: Path, outcome: GroupOutcome, trained: int) -> Path:
         advantage_mass=1.0,
         pass_rate_change=0.0,
     )
-    write_ledger(folder / LEDGER_FILE, [row])
+
+
+def phase(folder: Path, *rows: LedgerRow) -> Path:
+    """A phase of one step."""
+    folder.mkdir()
+    write_ledger(folder / LEDGER_FILE, rows)
     step = StepReport(step=1, policy_version=1, metrics=METRICS)
     (folder / STEPS_FILE).write_text(step.model_dump_json() + "\n")
     timing = StepTiming(step=1, seconds={"rollout": 1.0}, cpu_seconds={"rollout": 2.0})
@@ -94,8 +106,10 @@ def graded(folder: Path) -> Path:
 
 def test_tokens_of_grading_drafts_and_all_phases_are_counted(tmp_path):
     reports = {
-        "training/rl/one": phase(tmp_path / "one", GroupOutcome.NON_ZERO_VARIANCE, 90),
-        "training/rl/two": phase(tmp_path / "two", GroupOutcome.ZERO_VARIANCE_TRAINED, 60),
+        "training/rl/one": phase(tmp_path / "one", row("p", GroupOutcome.NON_ZERO_VARIANCE, 90)),
+        "training/rl/two": phase(
+            tmp_path / "two", row("p", GroupOutcome.ZERO_VARIANCE_TRAINED, 60)
+        ),
     }
 
     found = measure(CELL, reports, [graded(tmp_path / "graded")])
@@ -110,11 +124,49 @@ def test_tokens_of_grading_drafts_and_all_phases_are_counted(tmp_path):
     assert (0.45, 0.3, 0.15, 0.1) == tuple(
         uses[f"use/{name}"] for name in ("trained", "trained_zvp", "no_advantage", "draft")
     )
+    assert 0.75 == uses.pop("use/in a loss")
     assert 1.0 == pytest.approx(sum(uses.values()))
+    assert (90 / 1020, 60 / 1020, 820 / 1020) == tuple(
+        found.metrics[f"of all tokens/{name}"] for name in ("trained", "trained_zvp", "grading")
+    )
     assert (0.25, 4.0) == (
         found.metrics["zero variance/first draws"],
         found.metrics["cpu seconds of rl"],
     )
+
+
+def test_what_was_not_trained_is_told_by_its_group_and_rules_are_judged_by_phase(tmp_path):
+    """The prompt that grading solved always is foreseen as flat, the other one is not."""
+    easy, mixed = (
+        GradedProblem(
+            id=name,
+            domain=Domain.MATHS,
+            language="en",
+            messages=(Message(role=Role.USER, content="1 + 1"),),
+            verifier="final_answer",
+            answer="2",
+            source="s",
+            source_row="0",
+            pass_rate=rate,
+            mean_tokens=1.0,
+            band=Band.UNGRADED,
+        )
+        for name, rate in (("easy", 1.0), ("mixed", 0.5))
+    )
+    folder = graded(tmp_path / "graded")
+    write_table(folder / PROBLEMS_FILE, GradedProblem, [easy, mixed])
+    rows = (
+        row(easy.id, GroupOutcome.ZERO_VARIANCE_PARTIAL, 0),
+        row(mixed.id, GroupOutcome.NON_ZERO_VARIANCE, 90),
+    )
+
+    found = measure(CELL, {"training/rl/one": phase(tmp_path / "one", *rows)}, [folder]).metrics
+
+    assert (0.5, 0.0) == (
+        found["outcome/zero_variance_partial"],
+        found["outcome/zero_variance_idle"],
+    )
+    assert 1.0 == found["foreseen/rl/one/MoPPS, decay 1"]
 
 
 def test_accuracy_is_of_responses_with_a_verdict_and_none_without(tmp_path):
