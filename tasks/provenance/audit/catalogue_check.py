@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 
 from data_schemas.statements import Finding, Statement
 from tasks.provenance.lineage import origins, shipping
-from tasks.provenance.lineage.catalogue import MAX_VALUE, metric_name, model_name
+from tasks.provenance.lineage.catalogue import MAX_VALUE, mlflow_name, model_name
 from tasks.provenance.lineage.descriptions import EXECUTION
 from tasks.provenance.lineage.lookup import Lookup, Model, StageRun, Version
 from tasks.provenance.lineage.registry import SHA256, read_description, shorten
@@ -131,7 +131,7 @@ def _values(digest: str, statement: Statement, run: StageRun, lookup: Lookup) ->
         "eachprompt.stage": statement.stage,
         "eachprompt.code": ",".join(statement.code),
         **words,
-        **{f"parameter {name}": value[:MAX_VALUE] for name, value in settings.items()},
+        **{f"parameter {mlflow_name(name)}": value[:MAX_VALUE] for name, value in settings.items()},
     }
     results = {
         "name": run.name,
@@ -148,7 +148,7 @@ def _values(digest: str, statement: Statement, run: StageRun, lookup: Lookup) ->
         if not _is_same(results.get(name), expected.get(name)):
             yield _finding(digest, about, _differs(name, results.get(name), expected.get(name)))
     for fact, value in facts:
-        name = metric_name(fact)
+        name = mlflow_name(fact)
         if isinstance(value, str) or run.metrics.get(name) == value:
             continue
         # A curve of the same name ends elsewhere; the fact is its point at step 0.

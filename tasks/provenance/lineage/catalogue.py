@@ -237,7 +237,9 @@ class Catalogue:
         self._runs[run] = run_id
         from mlflow.entities import Param
 
-        params = [Param(key, value[:MAX_VALUE]) for key, value in event.params.items()]
+        params = [
+            Param(mlflow_name(name), value[:MAX_VALUE]) for name, value in event.params.items()
+        ]
         for first in range(0, len(params), _PARAMS_PER_REQUEST):
             self._client.log_batch(run_id, params=params[first : first + _PARAMS_PER_REQUEST])
 
@@ -245,7 +247,7 @@ class Catalogue:
         from mlflow.entities import Metric
 
         metrics = [
-            Metric(metric_name(name), value, _milliseconds(event), event.step)
+            Metric(mlflow_name(name), value, _milliseconds(event), event.step)
             for event in events
             for name, value in event.values.items()
         ]
@@ -257,7 +259,7 @@ class Catalogue:
 
         run_id, now = self._run(run), _milliseconds(event)
         numbers = {
-            metric_name(name): float(value)
+            mlflow_name(name): float(value)
             for name, value in event.values.items()
             if not isinstance(value, str)
         }
@@ -399,8 +401,11 @@ class Catalogue:
         promote(self._client, event.name, new)
 
 
-def metric_name(name: str) -> str:
-    """Convert a metric's name to the characters MLflow accepts: 'pass@4' is 'pass_at_4'."""
+def mlflow_name(name: str) -> str:
+    """Convert a metric's or a setting's name to the characters MLflow accepts.
+
+    'pass@4' is 'pass_at_4', and a pattern of `merge.copied` keeps its letters.
+    """
     return re.sub(r"[^\w\-. :/]", "_", name.replace("@", "_at_"))[:250]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from data_schemas.artifacts import Execution, StoreRef
 from data_schemas.statements import ExecutionStarted, FileAttached
 from tasks.errors import DataError, EngineError, SettingsError
-from tasks.provenance.lineage.catalogue import Catalogue, metric_name
+from tasks.provenance.lineage.catalogue import Catalogue, mlflow_name
 from tasks.provenance.lineage.descriptions import EXECUTION, FLYTE_EXECUTION, execution_tags
 from tasks.provenance.lineage.registry import CARD_FILE, GATE_FILE, MANIFEST_FILE
 from tasks.provenance.lineage.spool import SHIPPED, Spool, new_spool, ship_left_over
@@ -63,7 +63,7 @@ def version_tags(
     for name, value in facts.items():
         suite = name.removeprefix(ACCURACY)
         if name.startswith(ACCURACY) and suite.startswith(_SHOWN):
-            tags[metric_name(name)] = f"{value:.4f}"
+            tags[mlflow_name(name)] = f"{value:.4f}"
     return tags
 
 

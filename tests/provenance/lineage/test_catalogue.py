@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from data_schemas.artifacts import CheckpointRef, StoreRef
 from data_schemas.statements import MetricsLogged, StageStarted
 from tasks.errors import DataError, EngineError, SettingsError
-from tasks.provenance.lineage.catalogue import Catalogue, metric_name
+from tasks.provenance.lineage.catalogue import Catalogue, mlflow_name
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.registry import read_description
@@ -23,6 +23,7 @@ class Wide(BaseModel):
 
     text: str = "x" * 600
     numbers: dict[str, int] = {f"n{number:03}": number for number in range(150)}
+    copied: dict[str, str] = {"*.gate.weight[3,68]": "commerce"}
 
 
 def release(store: StoreRef, execution, content: str, *, released: bool) -> CheckpointRef:
@@ -182,7 +183,8 @@ def test_long_and_many_settings_become_parameters(store, execution):
     experiment = client.get_experiment_by_name("eachprompt").experiment_id
     (run,) = client.search_runs([experiment], "tags.`eachprompt.stage` LIKE '%'")
 
-    assert 151 == len(run.data.params)
+    assert 152 == len(run.data.params)
+    assert "commerce" == run.data.params["copied._.gate.weight_3_68_"]
     assert "149" == run.data.params["numbers.n149"]
     assert "x" * 500 == run.data.params["text"]
 
@@ -231,11 +233,11 @@ def test_an_unknown_model_is_the_users_to_correct(store):
 
 
 def test_metric_names_keep_to_what_mlflow_takes():
-    assert "pass_at_4" == metric_name("pass@4")
-    assert "reward/unscored_count" == metric_name("reward/unscored_count")
+    assert "pass_at_4" == mlflow_name("pass@4")
+    assert "reward/unscored_count" == mlflow_name("reward/unscored_count")
 
 
 @given(st.text(min_size=1))
 def test_any_text_becomes_a_metric_name(name):
-    assert 0 < len(metric_name(name)) <= 250
-    assert "@" not in metric_name(name)
+    assert 0 < len(mlflow_name(name)) <= 250
+    assert "@" not in mlflow_name(name)
