@@ -316,11 +316,14 @@ _NOT_AT_HAND = (
     "livecodebench",
     "math500",
     "mmlu_redux",
+    "sample_chains_both",
+    "sample_chains_level",
+    "sample_chains_template",
     "xstest_safe",
     "xstest_unsafe",
     "zebra_logic",
 )
-"""Benchmarks that are described or read here and are not in the list."""
+"""Benchmarks that are described, read or generated here and are not in the list."""
 
 
 def _adapters(*, evaluation: bool) -> frozenset[str]:

@@ -22,7 +22,7 @@ from tasks.curation import sample_shop, sample_world
 from tasks.curation.adapters.general import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
 from tasks.curation.first_rows import check_first_rows
-from tasks.curation.generated import ecommerce, safety, school
+from tasks.curation.generated import chains, ecommerce, safety, school
 from tasks.curation.rows import SUFFIXES, check_readable
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.formats.benchmark_file import shipped_suites, suite_of
@@ -46,6 +46,7 @@ GENERATED = {
     **safety.GENERATORS,
     **ecommerce.GENERATORS,
     **school.GENERATORS,
+    **chains.GENERATORS,
 }
 """Sources that need no path: what writes their files, from a seed into a folder."""
 LISTS: dict[str, Callable[[Path], object]] = {

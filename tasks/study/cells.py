@@ -8,10 +8,12 @@ Names of cells:
 
     ARM/accuracy/CHECKPOINT, ARM/macro/CHECKPOINT          mean over problems; over domains
     ARM/gain/FROM/TO, ARM/macro gain/FROM/TO, ARM/gain in DOMAIN/FROM/TO
+                                                           DOMAIN of SOURCE where it has several
     ARM/METRIC                                             of tasks.study.measures
     ARM/tokens per point                                   grading's too, over the merged model
     ARM minus OTHER/equal steps/CHECKPOINT, .../equal tokens, .../macro at equal tokens,
-                    .../equal CPU seconds, .../macro at equal CPU seconds
+                    .../equal CPU seconds, .../macro at equal CPU seconds,
+                    .../equal steps in DOMAIN/CHECKPOINT
     ARM minus OTHER/cost ratio                             tokens to the same accuracies, a factor
     ARM minus OTHER/METRIC
 """
@@ -192,6 +194,12 @@ def _of_pair(
             )
         last = arm.values(names[-1]) - other.values(names[-1])
         add("macro", f"{head}/macro at equal steps/{names[-1]}", last, arm.domains)
+        for domain in dict.fromkeys(arm.domains):
+            add(
+                "domains",
+                f"{head}/equal steps in {domain}/{names[-1]}",
+                last[:, _places(arm, domain)],
+            )
         during = names[names.index(BEFORE_RL) :] if BEFORE_RL in names else []
         for kind in ("tokens", "CPU seconds") if len(during) > 1 else ():
             ours, theirs = arm.curve(during, kind), other.curve(during, kind)

@@ -76,7 +76,7 @@ def measure(cell: Cell, reports: Mapping[str, Path], graded: Sequence[Path]) -> 
             phases[name.removeprefix(TRAINING)] = folder
         elif (folder / SAMPLES_FILE).exists():
             samples = read_table(folder / SAMPLES_FILE, SampleResult)
-            domains |= {one.problem_id: one.domain.value for one in samples}
+            domains |= families(samples)
             accuracy[name] = accuracy_by_problem(samples)
         elif (folder / METRICS_FILE).exists():
             metrics |= json.loads((folder / METRICS_FILE).read_bytes())
@@ -102,6 +102,19 @@ def measure(cell: Cell, reports: Mapping[str, Path], graded: Sequence[Path]) -> 
         steps=steps,
         seconds=seconds,
     )
+
+
+def families(samples: Sequence[SampleResult]) -> dict[str, str]:
+    """Name the family of every problem: its domain, with its source where a domain has several."""
+    sources: dict[str, set[str]] = defaultdict(set)
+    for sample in samples:
+        sources[sample.domain.value].add(sample.source)
+    return {
+        one.problem_id: one.domain.value
+        if len(sources[one.domain.value]) == 1
+        else f"{one.domain.value} of {one.source}"
+        for one in samples
+    }
 
 
 def accuracy_by_problem(samples: Sequence[SampleResult]) -> dict[str, float | None]:

@@ -50,6 +50,20 @@ def test_a_difference_that_every_seed_and_problem_has_is_shown():
     assert 0.0 < cells["base/gain/merged/rl/two"].low < 0.2 < cells["base/gain/merged/rl/two"].high
 
 
+def test_a_difference_in_one_family_alone_is_shown_there():
+    better = dict.fromkeys(PROBLEMS, 0.5) | {name: 0.8 for name in PROBLEMS if "code" in name}
+    arms = [("base", (0.5, 0.5, 0.5)), ("better", (0.5, 0.5, 0.5))]
+    measures = [cell(name, seed, levels) for name, levels in arms for seed in (0, 1, 2)]
+    for one in measures[3:]:
+        one.accuracy["rl/two"].update(better)
+    names = dict.fromkeys(("base", "better"), "base")
+    cells = cells_of(arms_of(measures, (0, 1, 2)), names, CHECKPOINTS, [])
+
+    found = cells["better minus base/equal steps in code/rl/two"]
+    assert (10, True) == (found.problems, found.shown)
+    assert not cells["better minus base/equal steps in maths/rl/two"].shown
+
+
 def test_one_seed_shows_nothing_about_a_method():
     cells = study((0,), ("base", (0.3, 0.4, 0.5)), ("better", (0.3, 0.5, 0.7)))
 

@@ -75,14 +75,14 @@ def phase(folder: Path, *rows: LedgerRow) -> Path:
     return folder
 
 
-def evaluation(folder: Path, scores: list[float | None]) -> Path:
+def evaluation(folder: Path, scores: list[float | None], sources: str = "sss") -> Path:
     folder.mkdir()
     rows = [
         SampleResult(
             problem_id=f"p{place // 2}",
             domain=Domain.MATHS,
             language="en",
-            source="s",
+            source=sources[place // 2],
             sample=place % 2,
             text="",
             score=score,
@@ -176,6 +176,14 @@ def test_accuracy_is_of_responses_with_a_verdict_and_none_without(tmp_path):
 
     assert {"p0": 0.5, "p1": 1.0, "p2": None} == found.accuracy["merged"]
     assert {"maths"} == set(found.domains.values())
+
+
+def test_benchmarks_of_one_domain_are_families_of_their_own(tmp_path):
+    reports = {"merged": evaluation(tmp_path / "e", [1.0] * 6, "sst")}
+
+    families = measure(CELL, reports, []).domains
+
+    assert {"p0": "maths of s", "p1": "maths of s", "p2": "maths of t"} == families
 
 
 def test_a_recipe_reports_numbers_of_its_own(tmp_path):

@@ -1,6 +1,7 @@
 """Adapters for instructions, rows in our schema and sample worlds; benchmarks only listed."""
 
 import json
+from collections.abc import Callable
 
 from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
 from tasks.curation import sample_world
@@ -67,14 +68,14 @@ def _instructions(row: RawRow, source: str, language: str, prefix: str) -> list[
     return [Item(problem, prompt)]
 
 
-def sample_science(row: RawRow) -> list[Item]:
-    """Read a row of the generated science questions, as `prompt_jsonl`."""
-    return asked_or_shown(row, "sample_science")
+def generated(source: str, about: str) -> Callable[[RawRow], list[Item]]:
+    """Make the adapter of a generated source: `asked_or_shown` with what `make data` says of it."""
 
+    def read(row: RawRow) -> list[Item]:
+        return asked_or_shown(row, source)
 
-def sample_general(row: RawRow) -> list[Item]:
-    """Read a row of the generated general questions, as `prompt_jsonl`."""
-    return asked_or_shown(row, "sample_general")
+    read.__doc__ = f"Read a row of {about}, as `prompt_jsonl`."
+    return read
 
 
 def asked_or_shown(row: RawRow, source: str) -> list[Item]:

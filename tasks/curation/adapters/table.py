@@ -27,18 +27,17 @@ from tasks.curation.adapters.environments import (
 )
 from tasks.curation.adapters.general import (
     av_speakerbench_blind,
+    generated,
     ifeval,
     m_ifeval,
     prompt_jsonl,
     sample,
-    sample_general,
-    sample_science,
 )
 from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.reasoning import gsm8k, math_train, mbpp, mgsm, olympiadbench
 from tasks.curation.adapters.tools import api_bank, bfcl, tau_bench_retail, toolrl_rlla
-from tasks.curation.generated import ecommerce, safety
+from tasks.curation.generated import chains, ecommerce, safety, school
 from tasks.curation.items import Item, refuse_row
 from tasks.curation.rows import SUFFIXES, BadRow, RawRow, UnreadableRow, read_rows
 from tasks.errors import SettingsError
@@ -78,6 +77,7 @@ _REQUEST = ("id", "language", "prompt")
 _EPISODE = ("domain", "language", "messages", "verifier", "answer")
 
 _PROMPT = ("domain", "language", "prompt")
+_BOTH = ("problems.jsonl", "demonstrations.jsonl")
 
 
 def _own_adapter(reference: str) -> Adapter:
@@ -87,15 +87,20 @@ def _own_adapter(reference: str) -> Adapter:
 
 
 _ENTRIES = {
-    "sample_world": Adapter(
-        sample, ("task", "language", "question"), ("problems.jsonl", "demonstrations.jsonl")
-    ),
-    "sample_shop": Adapter(sample_shop, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
+    "sample_world": Adapter(sample, ("task", "language", "question"), _BOTH),
+    "sample_shop": Adapter(sample_shop, _EPISODE, _BOTH),
     "sample_harmful": Adapter(safety.harmful, _REQUEST, (safety.FILE,)),
     "sample_harmless": Adapter(safety.harmless, _REQUEST, (safety.FILE,)),
     **{name: Adapter(read, _PROMPT, (ecommerce.FILE,)) for name, read in ecommerce.READERS.items()},
-    "sample_science": Adapter(sample_science, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
-    "sample_general": Adapter(sample_general, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
+    **{
+        name: Adapter(generated(name, f"the generated {domain} questions"), _PROMPT, _BOTH)
+        for name, domain in school.DOMAINS.items()
+    },
+    chains.TAUGHT: Adapter(generated(chains.TAUGHT, chains.ABOUT[chains.TAUGHT]), _PROMPT, _BOTH),
+    **{
+        name: Adapter(generated(name, chains.ABOUT[name]), _PROMPT, (chains.PROBLEMS,))
+        for name in chains.HELD_OUT
+    },
     "episodes": Adapter(episodes, _EPISODE),
     "environments": Adapter(environments, ("library", "environment", "domain", "language")),
     "prompt_jsonl": Adapter(prompt_jsonl, _PROMPT),

@@ -3,7 +3,8 @@
 Reads boxes, marked lines, sentences and lines that consist of a number.
 
 Gold: {"value": "26"}, a number, LaTeX or words; {"tolerance": 0.1} if the problem allows one;
-{"unit": "m/s^2"} if the value has one: an answer may leave it out, but may not have another.
+{"unit": "m/s^2"} if the value has one: an answer may leave it out, but may not have another;
+{"chain": ["12", "26"]}, intermediate results: what a response does not write is in the detail.
 """
 
 from data_schemas.rows import Problem, Verdict

@@ -56,6 +56,11 @@ class FinalAnswer(Gold):
     value: str = Field(pattern=r"\S")
     tolerance: float | None = Field(default=None, gt=0, description="absolute; None: exact")
     unit: str = Field(default="", description="of the value, which the answer may leave out")
+    chain: tuple[str, ...] = Field(
+        default=(),
+        description="intermediate whole numbers, in order; not scored: the detail names the first "
+        "that a response does not write",
+    )
 
     @model_validator(mode="after")
     def _unit_is_known(self) -> Self:
@@ -67,7 +72,7 @@ class FinalAnswer(Gold):
 def decide(problem: Problem, response: str, locate: Locate) -> Verdict:
     """Score 1 if everything that is stated as the final answer has the gold value, else 0."""
     form = AnswerForm.of("\n".join(message.content for message in problem.messages))
-    check = partial(_check, problem.language, locate, form)
+    check = partial(_check, problem.language, locate, form, response)
     return verify_answer(problem, response, FinalAnswer, check)
 
 
@@ -95,7 +100,7 @@ class _Compared:
 
 
 def _check(
-    language: str, locate: Locate, form: AnswerForm, gold: FinalAnswer, answer: str
+    language: str, locate: Locate, form: AnswerForm, response: str, gold: FinalAnswer, answer: str
 ) -> Verdict:
     whole, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
     is_number = _is_number(whole)
@@ -143,12 +148,21 @@ def _check(
         f"{place.how} {_shown(theirs)}: {one.how}"
         for (place, theirs), one in zip(found[:SHOWN_ANSWERS], compared, strict=False)
     ]
-    detail = f"gold {_shown(ours)}; {'; '.join(read)}"
+    detail = f"gold {_shown(ours)}; {'; '.join(read)}{_lacking(gold.chain, response)}"
     if all(verdicts):
         return scored(1.0, "correct", detail)
     if False in verdicts:
         return scored(0.0, "several_answers" if len(found) > 1 else "wrong", detail)
     return abstain("gold_unreadable", detail)
+
+
+def _lacking(chain: Sequence[str], response: str) -> str:
+    """Name the first intermediate result that is not written behind those before it; '' = none."""
+    written = iter(re.findall(r"\d+", response))
+    for result in chain:
+        if result not in written:  # reads on from the result before
+            return f"; the intermediate result {result} is not written"
+    return ""
 
 
 def _read(place: Place, gold: Answer, language: str) -> Answer:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Quarantined, Role
 from tasks.curation.adapters.table import ADAPTERS, read_file
-from tasks.curation.generated import ecommerce, safety
+from tasks.curation.generated import chains, ecommerce, safety
 from tasks.curation.items import Item
 from tasks.gym.table import VERIFIERS
 from tests.curation.adapters.test_contests import APPS, CONTEST, HUMANEVAL, LIVE
@@ -315,7 +315,7 @@ EXAMPLES = {
     },
 }
 EXAMPLES |= dict.fromkeys(
-    ("sample_science", "sample_general", *ecommerce.NAMES), EXAMPLES["prompt_jsonl"]
+    ("sample_science", "sample_general", *chains.CELLS, *ecommerce.NAMES), EXAMPLES["prompt_jsonl"]
 )
 EXAMPLES["environments"] = {"library": "example", "environment": "guess"}
 EXAMPLES["environments"] |= {"domain": "tool_use", "language": "en"}

@@ -326,3 +326,24 @@ def test_a_value_with_an_alternative_is_no_answer(language: str, response: str) 
 )
 def test_a_value_stated_twice_or_in_words_is_an_answer(language, value, response) -> None:
     assert 1.0 == scored_in(language, value, response)
+
+
+@pytest.mark.parametrize(
+    ("response", "lacking"),
+    [
+        ("<think>3*4=12; 12+25=37; 100-37=63</think>63", ""),
+        ("<think>3*4=12; 12+25=47; 100-37=63</think>63", ""),
+        ("<think>12+25=36</think>63", "37"),
+        ("<think>37; 12</think>63", "37"),
+        ("<think></think>64", "12"),
+    ],
+)
+def test_a_verdict_names_the_first_intermediate_result_that_a_response_lacks(
+    problem, response, lacking
+):
+    verdict = verify(
+        problem("final_answer", {"value": "63", "chain": ["12", "37", "63"]}), response
+    )
+
+    assert response.endswith("63") == verdict.solved
+    assert lacking == verdict.detail.partition("the intermediate result ")[2].partition(" ")[0]
