@@ -67,11 +67,11 @@ def program(gold: CodeTests, source: str) -> str:
 def new_inputs(gold: CodeTests, key: str) -> list[str]:
     """Return mutated inputs, none of which is in a test; the same key gives the same ones."""
     draw = random.Random(key)
-    known = list(_known(gold))
-    texts = {_written(gold, one) for one in known}
+    inputs = list(_inputs(gold))
+    texts = {_input_text(gold, one) for one in inputs}
     results: dict[str, None] = {}
-    for _ in range(4 * MAX_TRIED if known else 0):
-        text = _written(gold, _mutated(draw.choice(known), draw))
+    for _ in range(4 * MAX_TRIED if inputs else 0):
+        text = _input_text(gold, _mutated(draw.choice(inputs), draw))
         if text not in texts and len(text) <= MAX_CHARACTERS and len(results) < MAX_TRIED:
             results[text] = None
     return list(results)
@@ -107,13 +107,13 @@ def _test(gold: CodeTests, text: str, printed: Sequence[str]) -> object | None:
         results = [ast.literal_eval(one.rpartition("\n")[2]) for one in printed]
     except (ValueError, SyntaxError):
         return None
-    result, written = results[0], repr(results[0])
+    result, literal = results[0], repr(results[0])
     agree = all(type(one) is type(result) and one == result for one in results)
-    if not agree or not _is_plain(result) or len(written) > MAX_CHARACTERS:
+    if not agree or not _is_plain(result) or len(literal) > MAX_CHARACTERS:
         return None
     arguments = ast.literal_eval(text)
     if gold.mode == "asserts":
-        return f"assert {_called(gold)}({', '.join(map(repr, arguments))}) == {written}"
+        return f"assert {_called(gold)}({', '.join(map(repr, arguments))}) == {literal}"
     is_json = _in_json(result) == result and _in_json(list(arguments)) == list(arguments)
     return {"args": list(arguments), "expected": result} if is_json else None
 
@@ -133,17 +133,17 @@ def _called(gold: CodeTests) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _known(gold: CodeTests) -> Iterator[Any]:
+def _inputs(gold: CodeTests) -> Iterator[Any]:
     """Yield the inputs of the tests: texts, or tuples of arguments."""
     if gold.mode == "stdio":
         yield from (case.stdin for case in gold.cases if case.stdin.strip())
     elif _called(gold):
-        given = (
+        candidates = (
             [tuple(case.args) for case in gold.cases]
             if gold.mode == "function"
             else [arguments for test in gold.tests if (arguments := _call(test)[1])]
         )
-        yield from (one for one in given if one and _is_plain(one))
+        yield from (one for one in candidates if one and _is_plain(one))
 
 
 def _call(test: str) -> tuple[str, tuple[Any, ...]]:
@@ -166,8 +166,8 @@ def _call(test: str) -> tuple[str, tuple[Any, ...]]:
             return "", ()
 
 
-def _written(gold: CodeTests, given: object) -> str:
-    return str(given) if gold.mode == "stdio" else repr(given)
+def _input_text(gold: CodeTests, value: object) -> str:
+    return str(value) if gold.mode == "stdio" else repr(value)
 
 
 def _is_plain(value: object) -> bool:
@@ -250,8 +250,8 @@ def outputs(gold: CodeTests, source: str, inputs: Sequence[str]) -> list[str | N
 
     sandbox = shared_sandbox()
     try:
-        built = build(gold.language, program(gold, source), limits=sandbox.limits)
-        sandbox.execute(built, inputs, keep)
+        executable = build(gold.language, program(gold, source), limits=sandbox.limits)
+        sandbox.execute(executable, inputs, keep)
     except (JudgeError, EngineError):
         return [None] * len(inputs)
     return results
@@ -312,26 +312,28 @@ def check_tests(
     failed = {place for place in places if not any(each[place] for each in results)} - flaky
     removed = flaky | failed
     counts = Counter(problems=1, flaky_tests=len(flaky), failed_tests=len(failed))
-    left = [place for place in places if place not in removed]
-    shown = [place for place in removed if gold.tests and gold.tests[place] in problem.prompt_text]
-    if not left or shown:
+    remaining = [place for place in places if place not in removed]
+    in_prompt = [
+        place for place in removed if gold.tests and gold.tests[place] in problem.prompt_text
+    ]
+    if not remaining or in_prompt:
         detail = (
             f"of {len(places)} tests, {len(failed)} are passed by none of {len(programs)} "
             f"solutions and {len(flaky)} are flaky"
         )
-        return Checked(problem.answer, detail + "; the prompt shows them" * bool(shown), counts)
-    answer = _with_tests(problem.answer, left, [])
+        return Checked(problem.answer, detail + "; the prompt shows them" * bool(in_prompt), counts)
+    answer = _with_tests(problem.answer, remaining, [])
     sound = [
         program
         for program, each in zip(programs, results, strict=True)
-        if all(each[place] for place in left)
+        if all(each[place] for place in remaining)
     ]
     if len(sound) < 2:
         return Checked(answer, counts=counts + Counter(problems_with_one_solution=1))
     gold = CodeTests.model_validate_json(answer)
-    added = new_tests(gold, problem.id, lambda given: [outputs(gold, one, given) for one in sound])
+    added = new_tests(gold, problem.id, lambda texts: [outputs(gold, one, texts) for one in sound])
     counts += Counter(problems_with_new_tests=bool(added), new_tests=len(added))
-    return Checked(_with_tests(problem.answer, left, added), counts=counts)
+    return Checked(_with_tests(problem.answer, remaining, added), counts=counts)
 
 
 def _results(gold: CodeTests, program: str, run: RunTests) -> list[bool | None] | None:
@@ -344,11 +346,11 @@ def _results(gold: CodeTests, program: str, run: RunTests) -> list[bool | None] 
     return [one if one == other else None for one, other in zip(*complete, strict=True)]
 
 
-def _with_tests(answer: str, left: Sequence[int], added: Sequence[object]) -> str:
+def _with_tests(answer: str, places: Sequence[int], added: Sequence[object]) -> str:
     """Return a gold answer with some of its tests and further ones; itself if nothing changes."""
     gold = json.loads(answer)
     name = "tests" if gold.get("tests") else "cases"
-    tests = [*(gold[name][place] for place in left), *added]
+    tests = [*(gold[name][place] for place in places), *added]
     if tests == gold[name]:
         return answer
     return canonical_json(gold | {name: tests}).decode()
@@ -376,19 +378,23 @@ def check_code_tests(shards: Shards, refused: Refused) -> dict[str, Counter[str]
     Returns:
         Counts of problems and tests by source; sources without such problems are missing.
     """
-    chosen = {shard: rows for shard in range(len(shards)) if len(rows := _problems(shards, shard))}
-    if not chosen:
+    rows_by_shard = {
+        shard: rows for shard in range(len(shards)) if len(rows := _problems(shards, shard))
+    }
+    if not rows_by_shard:
         return {}
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    responses = _responses(shards, chosen)
+    responses = _responses(shards, rows_by_shard)
     try:
-        for shard, rows in progress(chosen.items(), "checking tests"):
+        for shard, rows in progress(rows_by_shard.items(), "checking tests"):
             if not shards.has_other_answers(shard):
                 _check_shard(shards, shard, rows, responses)
             refused.append(shards.folder(shard) / FOUND)
             shards.alive[np.load(shards.folder(shard) / UNSOUND_ROWS)] = False
-            for source, found in json.loads((shards.folder(shard) / COUNTS).read_bytes()).items():
-                counts[source].update(found)
+            for source, shard_counts in json.loads(
+                (shards.folder(shard) / COUNTS).read_bytes()
+            ).items():
+                counts[source].update(shard_counts)
     finally:
         code_tests.close()
     return dict(counts)
@@ -432,9 +438,9 @@ def _problems(shards: Shards, shard: int) -> NDArray[np.int64]:
     return coded[with_reference] + shards.starts[shard]
 
 
-def _responses(shards: Shards, chosen: Mapping[int, NDArray[np.int64]]) -> Responses:
+def _responses(shards: Shards, rows_by_shard: Mapping[int, NDArray[np.int64]]) -> Responses:
     """Return the verified responses to the prompts of problems."""
-    prompts = shards.keys[np.concatenate(list(chosen.values())), Key.PROMPT, 0]
+    prompts = shards.keys[np.concatenate(list(rows_by_shard.values())), Key.PROMPT, 0]
     is_shown = ~shards.is_problem & shards.is_verified & shards.alive
     rows = np.flatnonzero(is_shown & np.isin(shards.keys[:, Key.PROMPT, 0], prompts))
     results: dict[tuple[int, int], list[str]] = defaultdict(list)

@@ -116,10 +116,10 @@ class Suites:
         items: list[NDArray[np.int64]] = []
         results: list[NDArray[np.int64]] = []
         for is_spaceless, unit in ((False, 1), (True, CHARACTERS_PER_WORD)):
-            chosen = np.flatnonzero(batch.is_spaceless == is_spaceless)
-            flat, ends = join([batch.words[place] for place in chosen.tolist()])
+            members = np.flatnonzero(batch.is_spaceless == is_spaceless)
+            flat, ends = join([batch.words[place] for place in members.tolist()])
             is_word = flat & SIGN == 0
-            owners = np.repeat(chosen, np.diff(ends))[is_word]
+            owners = np.repeat(members, np.diff(ends))[is_word]
             size = self._ngram * unit
             hashes = runs(self._read(flat[is_word]), size)
             last = owners[size - 1 :] if len(hashes) else owners[:0]
@@ -173,11 +173,11 @@ class CommonRuns:
         """Count a batch: a problem and its demonstration have the same text and count once."""
         texts = batch.keys[:, Key.CONTENT]
         for item, run in zip(hits.items.tolist(), hits.runs.tolist(), strict=True):
-            seen = self._texts[run]
-            if len(seen) <= COMMON:
-                seen.add(texts[item].tobytes())
+            occurrences = self._texts[run]
+            if len(occurrences) <= COMMON:
+                occurrences.add(texts[item].tobytes())
 
-    def found(self) -> NDArray[np.int64]:
+    def frequent_runs(self) -> NDArray[np.int64]:
         """Return the runs that occur in too many."""
         return np.array([run for run, texts in self._texts.items() if len(texts) > COMMON], int)
 
@@ -218,10 +218,10 @@ def decontaminate(
     batch = Compared(result.keys, result.words, is_spaceless([i.record.language for i in training]))
     hits, common = suites.hits(batch), CommonRuns()
     common.add(batch, hits)
-    phrases = suites.phrases(common.found())
+    phrases = suites.phrases(common.frequent_runs())
     details = dict(find_overlap(suites, batch, hits, phrases))
-    kept = [item for place, item in enumerate(training) if place not in details]
-    return kept, [drop(training[place], detail) for place, detail in details.items()]
+    survivors = [item for place, item in enumerate(training) if place not in details]
+    return survivors, [drop(training[place], detail) for place, detail in details.items()]
 
 
 def is_spaceless(languages: Sequence[str]) -> NDArray[np.bool_]:

@@ -51,8 +51,8 @@ def croissant(folder: Path, adapters: Iterable[str]) -> Json:
         adapters: those that read the rows.
     """
     tables = sorted(folder.glob("*.parquet"))
-    known = {name: LICENCES[name] for name in adapters if name in LICENCES}
-    unknown = sorted(set(adapters) - known.keys())
+    licences = {name: LICENCES[name] for name in adapters if name in LICENCES}
+    unknown = sorted(set(adapters) - licences.keys())
     note = f" No licence is recorded of: {', '.join(unknown)}." if unknown else ""
     sources = ", ".join(sorted(adapters))
     return {
@@ -61,7 +61,7 @@ def croissant(folder: Path, adapters: Iterable[str]) -> Json:
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": "curated",
         "description": f"Problems, demonstrations and held-out problems from {sources}.{note}",
-        "license": sorted(set(known.values())),
+        "license": sorted(set(licences.values())),
         "distribution": [_file(path) for path in tables],
         "recordSet": [_records(path) for path in tables],
     }

@@ -125,52 +125,55 @@ def curate(
     """
     files = check_raw_files(raw)
     listed = [file for file in files if file.adapter not in LISTS]
-    gone = withdrawn_rows(raw, files, held_out_from, out)
+    exclusions = withdrawn_rows(raw, files, held_out_from, out)
     lists = (decision_tables.ADAPTER, solve_rates.ADAPTER, solve_rates.BANDS)
-    of_people, of_models, asked = (_files_of(name, raw, files) for name in lists)
-    rates, bands = solve_rates.read_rates(of_models), solve_rates.read_bands(asked)
-    rules = Rules(settings, base_model, out / LIST_FILE if gone else None, of_people)
+    of_people, of_models, of_bands = (_files_of(name, raw, files) for name in lists)
+    rates, bands = solve_rates.read_rates(of_models), solve_rates.read_bands(of_bands)
+    rules = Rules(settings, base_model, out / LIST_FILE if exclusions else None, of_people)
     with work_folder(work, out) as folder:
         shards = _map(raw, listed, rules, folder)
         decided = _carried_out(shards, of_people, out)
         refused = Refused(shards, folder)
-        exams = _separate_benchmarks(shards, refused)
+        benchmarks = _separate_benchmarks(shards, refused)
         steps.verify(shards, refused, score)
         steps.deduplicate(shards, refused, settings.near_duplicate_jaccard)
-        if exams:  # before others are held out: what overlaps with a benchmark is not drawn either
+        if benchmarks:
+            # Before others are held out: what overlaps with a benchmark is not drawn either.
             for any_numbers in (False, True):
-                steps.drop_overlap(shards, refused, exams, folder, any_numbers=any_numbers)
-            steps.drop_reworded(shards, refused, exams)
-            steps.drop_reused_ids(shards, refused, exams)
-        _compare_meaning(shards, refused, exams, settings.encoder)
+                steps.drop_overlap(shards, refused, benchmarks, folder, any_numbers=any_numbers)
+            steps.drop_reworded(shards, refused, benchmarks)
+            steps.drop_reused_ids(shards, refused, benchmarks)
+        _compare_meaning(shards, refused, benchmarks, settings.encoder)
         if guard := open_guard(settings.guard):
             steps.screen_harm(shards, refused, guard)
         tests = check_code_tests(shards, refused)
-        drawn, earlier = [], []
+        held_out, earlier = [], []
         if held_out_from is None:
-            drawn = shards.items(steps.draw(shards, settings.held_out_per_suite, settings.seed))
+            held_out = shards.items(steps.draw(shards, settings.held_out_per_suite, settings.seed))
         else:
-            earlier, _ = withdraw(as_items(read_table(held_out_from / HELD_OUT, Problem)), gone)
-        suites = [*drawn, *earlier, *exams]
+            earlier, _ = withdraw(
+                as_items(read_table(held_out_from / HELD_OUT, Problem)), exclusions
+            )
+        suites = [*held_out, *earlier, *benchmarks]
         steps.drop_overlap(shards, refused, suites, folder)
         steps.drop_same_rows(shards, refused, suites)
         answered = select(shards, refused, suites, rates, bands)
-        account = write_result(shards, refused, [*drawn, *exams], suites, rates, out)
+        account = write_result(shards, refused, [*held_out, *benchmarks], suites, rates, out)
 
     free = free_rewards.measure(out / PROBLEMS, score)
     counts = {"decisions": decided, "tests": tests, "solve_rates": answered}
     report, totals = _by_source(listed, account, counts), account.totals()
     examined = bool(suites) and all(file.evaluation for file in listed)
     if held_out_from is None and not examined:  # new rows of a model may all be known or broken
-        _check_enough(account, is_held_out=bool(suites), is_measured=bool(exams))
+        _check_enough(account, is_held_out=bool(suites), is_measured=bool(benchmarks))
     write_suites(out, (file.suite for file in listed))
     full_report = {
         "totals": totals,
         "sources": report,
         "families": _families(account, suites),
         "free_rewards": {
-            source: {verifier: one.model_dump() for verifier, one in found.items()}
-            for source, found in sorted(free.items())
+            source: {verifier: one.model_dump() for verifier, one in scores.items()}
+            for source, scores in sorted(free.items())
         },
         "thinking": account.thinking.report(),
     }
@@ -206,8 +209,8 @@ def _map(raw: Path, listed: Sequence[RawFile], rules: Rules, folder: Path) -> Sh
     """Read, adapt and cleanse every row."""
     jobs = plan(raw, listed, folder / SHARDS)
     workers = num_workers(sum(file.bytes for file in listed))
-    done = progress(map_shards(jobs, rules, workers), "curating shards")
-    return Shards([job.out for job in done], folder)
+    mapped_jobs = progress(map_shards(jobs, rules, workers), "curating shards")
+    return Shards([job.out for job in mapped_jobs], folder)
 
 
 def _carried_out(shards: Shards, paths: tuple[Path, ...], out: Path) -> dict[str, Counter[str]]:
@@ -234,19 +237,19 @@ def _carried_out(shards: Shards, paths: tuple[Path, ...], out: Path) -> dict[str
 def _separate_benchmarks(shards: Shards, refused: Refused) -> list[Item]:
     """Take the rows of benchmarks from the set, and return their problems."""
     rows = np.flatnonzero(shards.is_evaluation)
-    exams, _, found = separate_benchmarks(shards.items(rows))
-    refused.add(found)
+    benchmarks, _, refusals = separate_benchmarks(shards.items(rows))
+    refused.add(refusals)
     shards.alive[rows] = False
-    return exams
+    return benchmarks
 
 
 def _compare_meaning(
-    shards: Shards, refused: Refused, exams: Sequence[Item], settings: JudgeSettings
+    shards: Shards, refused: Refused, benchmarks: Sequence[Item], settings: JudgeSettings
 ) -> None:
     """Compare with the benchmarks and among each other by meaning, if an encoder is set."""
     if encoder := open_encoder(settings):
-        if exams:
-            steps.drop_same_meaning(shards, refused, Neighbours(exams, encoder))
+        if benchmarks:
+            steps.drop_same_meaning(shards, refused, Neighbours(benchmarks, encoder))
         drop_repeats(shards, refused, encoder)
 
 
@@ -295,10 +298,10 @@ def _by_source(
 ) -> dict[str, dict[str, int | Counts]]:
     """Return the report of every source, with further counts by name and source."""
     report = {source: account.of(source) for source in sorted({file.adapter for file in listed})}
-    for name, found in counts.items():
-        for source, counted in found.items():
+    for name, of_sources in counts.items():
+        for source, numbers in of_sources.items():
             if source in report:  # models may have solved problems of sources that are not read
-                report[source][name] = dict(counted)
+                report[source][name] = dict(numbers)
     return report
 
 

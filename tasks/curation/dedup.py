@@ -46,7 +46,7 @@ _READ = 256
 
 REASONS = ("conflicting_answers", "duplicate", "reused_id", "near_duplicate")
 
-Chosen = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 GroupT = TypeVar("GroupT", Positions, list[int])
 Rank = tuple[int, str, str]
 """Source order, id, hash of the raw row."""
@@ -113,7 +113,7 @@ class Refusal:
                 return f"of {name}, Jaccard {self.similarity:.2f}"
 
 
-def named(rows: Rows, refusals: Iterable[Refusal]) -> dict[int, str]:
+def ids_of(rows: Rows, refusals: Iterable[Refusal]) -> dict[int, str]:
     """Return the ids of all rows that refusals name."""
     others = {row for one in refusals for row in (one.twin, one.rival) if row >= 0}
     result = np.array(sorted(others), np.int64)
@@ -130,9 +130,9 @@ def deduplicate(items: Sequence[Item], threshold: float) -> Partition:
     rows = _ItemRows(items)
     duplicates = find_duplicates(rows, np.ones(len(items), np.bool_), threshold)
     refused = {one.row: one for one in duplicates}
-    ids = named(rows, refused.values())
-    kept = [item for row, item in enumerate(items) if row not in refused]
-    return kept, [
+    ids = ids_of(rows, refused.values())
+    survivors = [item for row, item in enumerate(items) if row not in refused]
+    return survivors, [
         refuse(items[row], STAGE, one.outcome, one.reason, one.detail(ids))
         for row, one in sorted(refused.items())
     ]
@@ -156,11 +156,11 @@ def find_duplicates(rows: Rows, alive: NDArray[np.bool_], threshold: float) -> I
             yield refusal
 
 
-def _find_contradictions(rows: Rows, chosen: Chosen) -> Iterator[Refusal]:
+def _find_contradictions(rows: Rows, mask: Mask) -> Iterator[Refusal]:
     """Refuse all items with a prompt for which two problems expect different answers."""
     prompts, answers = rows.keys[:, Key.PROMPT], rows.keys[:, Key.ANSWER]
     first: dict[bytes, tuple[int, int]] = {}
-    for group in _ranked(rows, equal(prompts, chosen & rows.is_problem)):
+    for group in _ranked(rows, equal(prompts, mask & rows.is_problem)):
         expected: dict[bytes, int] = {}
         for row in group:
             expected.setdefault(answers[row].tobytes(), row)
@@ -169,27 +169,27 @@ def _find_contradictions(rows: Rows, chosen: Chosen) -> Iterator[Refusal]:
             first[prompts[twin].tobytes()] = (twin, rival)
     if not first:
         return
-    asked = np.array([np.frombuffer(key, np.uint64)[0] for key in first])
-    for some in positions(chosen):
-        for row in some[np.isin(prompts[some, 0], asked)]:
+    prefixes = np.array([np.frombuffer(key, np.uint64)[0] for key in first])
+    for some in positions(mask):
+        for row in some[np.isin(prompts[some, 0], prefixes)]:
             if pair := first.get(prompts[row].tobytes()):
                 yield Refusal(int(row), "conflicting_answers", *pair)
 
 
-def _find_exact(rows: Rows, chosen: Chosen) -> Iterator[Refusal]:
-    for twin, *others in _ranked(rows, equal(rows.keys[:, Key.EXACT], chosen)):
+def _find_exact(rows: Rows, mask: Mask) -> Iterator[Refusal]:
+    for twin, *others in _ranked(rows, equal(rows.keys[:, Key.EXACT], mask)):
         yield from (Refusal(row, "duplicate", twin) for row in others)
 
 
-def _find_reused_ids(rows: Rows, chosen: Chosen) -> Iterator[Refusal]:
-    for twin, *others in _ranked(rows, equal(rows.keys[:, Key.NAME], chosen)):
+def _find_reused_ids(rows: Rows, mask: Mask) -> Iterator[Refusal]:
+    for twin, *others in _ranked(rows, equal(rows.keys[:, Key.NAME], mask)):
         yield from (Refusal(row, "reused_id", twin) for row in others)
 
 
-def _find_near(rows: Rows, chosen: Chosen, threshold: float) -> Iterator[Refusal]:
+def _find_near(rows: Rows, mask: Mask, threshold: float) -> Iterator[Refusal]:
     """Compare each item with the items kept before it that have the same numbers and answer."""
-    crowded = np.zeros(len(chosen), np.bool_)
-    for group in equal(rows.keys[:, Key.BUCKET], chosen):
+    crowded = np.zeros(len(mask), np.bool_)
+    for group in equal(rows.keys[:, Key.BUCKET], mask):
         crowded[group] = True
     members = rows.scratch((int(np.count_nonzero(crowded)),)).view(np.int64)
     pairs, begin = rows.scratch((len(members), 2)), 0
@@ -215,10 +215,10 @@ def _compare(
     ranked: Sequence[int], sketches: Hashes, spelled: Callable[[int], Hashes], threshold: float
 ) -> Iterator[Refusal]:
     """Keep the first of a cluster of candidates, and what is not similar enough to a kept one."""
-    kept: dict[tuple[int, int], list[int]] = {}
+    places_by_band: dict[tuple[int, int], list[int]] = {}
     for place, row in enumerate(ranked):
         mine = list(enumerate(sketches[place].tolist()))
-        candidates = {twin for band in mine for twin in kept.get(band, ())}
+        candidates = {twin for band in mine for twin in places_by_band.get(band, ())}
         for twin in sorted(candidates):
             similarity = jaccard(spelled(row), spelled(ranked[twin]))
             if similarity >= threshold:
@@ -226,7 +226,7 @@ def _compare(
                 break
         else:
             for band in mine:
-                kept.setdefault(band, []).append(place)
+                places_by_band.setdefault(band, []).append(place)
 
 
 def _shingles_of(rows: Rows, first: Positions) -> Callable[[int], Hashes]:

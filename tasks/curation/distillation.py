@@ -97,11 +97,11 @@ def distil(
         DataError: no response is right.
     """
     in_one_turn = [problem for problem in problems if problem.verifier not in ENVIRONMENTS]
-    chosen = draw(in_one_turn, settings.weights, settings.max_problems, settings.seed)
-    replies = [[as_response(text) for text in texts] for texts in teacher(chosen)]
+    sample = draw(in_one_turn, settings.weights, settings.max_problems, settings.seed)
+    replies = [[as_response(text) for text in texts] for texts in teacher(sample)]
     pairs = [
         (problem, text)
-        for problem, texts in zip(chosen, replies, strict=True)
+        for problem, texts in zip(sample, replies, strict=True)
         for text in dict.fromkeys(texts)
     ]
     verdicts = score([problem for problem, _ in pairs], [text for _, text in pairs])
@@ -109,18 +109,18 @@ def distil(
     if not right:
         reasons = Counter(verdict.reason for verdict in verdicts).most_common(3)
         raise DataError(
-            f"none of {len(pairs)} different responses of {name} to {len(chosen)} problems is "
+            f"none of {len(pairs)} different responses of {name} to {len(sample)} problems is "
             f"right ({', '.join(f'{reason} {count}' for reason, count in reasons)}). Choose a "
             "stronger teacher, more samples or a higher grading.max_new_tokens."
         )
     rows = list(_rows(name, right, keep))
     write_bytes(out / DEMONSTRATIONS_FILE, b"".join(canonical_json(row) + b"\n" for row in rows))
-    domains = {problem.domain for problem in chosen}
+    domains = {problem.domain for problem in sample}
     report = {
         "teacher": name,
         "domains": {
             domain: {
-                "problems": sum(problem.domain is domain for problem in chosen),
+                "problems": sum(problem.domain is domain for problem in sample),
                 "responses": sum(problem.domain is domain for problem, _ in pairs),
                 "right": sum(problem.domain is domain for problem, _ in right),
             }
@@ -130,7 +130,7 @@ def distil(
     write_bytes(out / REPORT, json.dumps(report, indent=2, sort_keys=True).encode())
     return {
         "teacher": name,
-        "problems": len(chosen),
+        "problems": len(sample),
         "responses": len(pairs),
         "right": len(right),
         "demonstrations": len(rows),

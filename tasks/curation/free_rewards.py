@@ -39,11 +39,11 @@ def measure(problems: Path, score: Score) -> Free:
     Raises:
         SettingsError: the verifier of a user's own names something else than texts.
     """
-    chosen = [problem for problem in _chosen(problems) if is_scored(problem)]
-    places = {f"{one.source}\n{one.verifier}": (one.source, one.verifier) for one in chosen}
+    sample = [problem for problem in _sample(problems) if is_scored(problem)]
+    places = {f"{one.source}\n{one.verifier}": (one.source, one.verifier) for one in sample}
     result = echo_scores(
-        chosen,
-        lambda asked, texts: [verdict.score for verdict in score(asked, texts)],
+        sample,
+        lambda batch, texts: [verdict.score for verdict in score(batch, texts)],
         lambda problem: f"{problem.source}\n{problem.verifier}",
     )
     free: Free = defaultdict(dict)
@@ -72,7 +72,7 @@ def _tell(free: Free) -> None:
                 )
 
 
-def _chosen(path: Path) -> Iterator[Problem]:
+def _sample(path: Path) -> Iterator[Problem]:
     """Yield the problems that are measured, evenly spread over each source and verifier."""
     rows: dict[tuple[Source, Verifier], list[int]] = defaultdict(list)
     keys = (
@@ -82,13 +82,13 @@ def _chosen(path: Path) -> Iterator[Problem]:
     )
     for row, key in enumerate(keys):
         rows[key].append(row)
-    wanted = {row for members in rows.values() for row in spread(members)}
+    numbers = {row for members in rows.values() for row in spread(members)}
     start = 0
     for batch in _batches(path, None):
-        here = [row - start for row in sorted(wanted) if start <= row < start + len(batch)]
+        here = [row - start for row in sorted(numbers) if start <= row < start + len(batch)]
         start += len(batch)
-        taken = pa.Table.from_batches([batch]).take(pa.array(here, pa.int64())).to_pylist()
-        yield from parse_rows(taken, Problem, where=str(path))
+        records = pa.Table.from_batches([batch]).take(pa.array(here, pa.int64())).to_pylist()
+        yield from parse_rows(records, Problem, where=str(path))
 
 
 def _batches(path: Path, columns: list[str] | None) -> Iterable[pa.RecordBatch]:

@@ -25,15 +25,15 @@ def funnel_lines(account: Account, advice: Callable[[str], str]) -> list[str]:
         advice: says what to do about a reason.
     """
     totals = account.totals()
-    kept = {source: counts.total() for source, counts in account.kept.items()}
+    survivors = {source: counts.total() for source, counts in account.kept.items()}
     reasons = sum(account.reasons.values(), Counter[str]())
     lines = [
-        f"  kept        {sum(kept.values()):,} of {totals['items']:,}: {totals['problems']:,} "
+        f"  kept        {sum(survivors.values()):,} of {totals['items']:,}: {totals['problems']:,} "
         f"problems, {totals['demonstrations']:,} demonstrations, {totals['held_out']:,} held out",
         f"  left out    {reasons.total():,}: {_counts(reasons)}"
         if reasons
         else "  left out    nothing",
-        f"  by source   {_shares(kept, account.read)}",
+        f"  by source   {_shares(survivors, account.read)}",
         f"  by language {_shares(account.kept_languages, account.languages)}",
     ]
     losses = list(_losses(account, advice))
@@ -41,14 +41,14 @@ def funnel_lines(account: Account, advice: Callable[[str], str]) -> list[str]:
 
 
 def _counts(counts: Counter[str]) -> str:
-    shown = [f"{name} {count:,}" for name, count in counts.most_common(_SHOWN)]
-    return ", ".join([*shown, *(["..."] if len(counts) > _SHOWN else [])])
+    parts = [f"{name} {count:,}" for name, count in counts.most_common(_SHOWN)]
+    return ", ".join([*parts, *(["..."] if len(counts) > _SHOWN else [])])
 
 
-def _shares(kept: Mapping[str, int], read: Mapping[str, int]) -> str:
-    largest = sorted(read, key=lambda name: -read[name])
-    shown = [f"{name} {kept.get(name, 0):,} of {read[name]:,}" for name in largest[:_SHOWN]]
-    return ", ".join([*shown, *(["..."] if len(largest) > _SHOWN else [])])
+def _shares(parts: Mapping[str, int], totals: Mapping[str, int]) -> str:
+    largest = sorted(totals, key=lambda name: -totals[name])
+    shares = [f"{name} {parts.get(name, 0):,} of {totals[name]:,}" for name in largest[:_SHOWN]]
+    return ", ".join([*shares, *(["..."] if len(largest) > _SHOWN else [])])
 
 
 def _losses(account: Account, advice: Callable[[str], str]) -> Iterator[str]:
@@ -63,17 +63,17 @@ def _losses(account: Account, advice: Callable[[str], str]) -> Iterator[str]:
         + account.refused[source, Outcome.QUARANTINED]
         for source in own
     }
-    for read, refused in (
+    for totals, refused in (
         (own, of_source),
         (account.languages if own else {}, account.refused_languages),
     ):
-        for name in sorted(read):
+        for name in sorted(totals):
             reasons = Counter(refused.get(name, {}))
             del reasons[CONTAMINATED]
-            if reasons.total() <= LOSS * read[name]:
+            if reasons.total() <= LOSS * totals[name]:
                 continue
             ((reason, count),) = reasons.most_common(1)
             yield (
-                f"{name} {reasons.total():,} of {read[name]:,}, {count:,} as {reason}. "
+                f"{name} {reasons.total():,} of {totals[name]:,}, {count:,} as {reason}. "
                 f"{advice(reason)}"
             )

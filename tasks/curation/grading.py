@@ -78,24 +78,24 @@ def grade(
         DataError: no problem is left; the message names the bound that removed most.
         EngineError: the engine did not answer every request.
     """
-    chosen = draw(problems, settings.weights, settings.max_problems, settings.seed)
+    sample = draw(problems, settings.weights, settings.max_problems, settings.seed)
     mastered = {refusal.key for refusal in screened}
-    chosen = [problem for problem in chosen if problem.id not in mastered]
-    rollouts = answer(settings, chosen, engine, tokenizer, "grading")
-    graded = _measure(chosen, rollouts, tokenizer, score)
+    sample = [problem for problem in sample if problem.id not in mastered]
+    rollouts = answer(settings, sample, engine, tokenizer, "grading")
+    graded = _measure(sample, rollouts, tokenizer, score)
     unfit = [
         bounds for problem in graded if (bounds := _check_bounds(settings, problem)) is not None
     ]
     refused = [*screened, *unfit]
-    lost = {refusal.key for refusal in refused}
-    kept = [problem for problem in graded if problem.id not in lost]
-    if not kept:
+    refused_ids = {refusal.key for refusal in refused}
+    survivors = [problem for problem in graded if problem.id not in refused_ids]
+    if not survivors:
         raise DataError(_explain_nothing_left(settings, graded, refused))
-    write_table(out / GRADED, GradedProblem, kept)
+    write_table(out / GRADED, GradedProblem, survivors)
     write_table(out / QUARANTINE, Quarantined, refused)
     if settings.engines.rollout is RolloutKind.HF:
-        _write_responses(out, kept, rollouts)
-    report = _report(graded, kept, refused)
+        _write_responses(out, survivors, rollouts)
+    report = _report(graded, survivors, refused)
     write_bytes(out / REPORT, json.dumps(report, indent=2, sort_keys=True).encode())
     reasons = Counter(refusal.reason for refusal in refused)
     rates = [problem.pass_rate for problem in graded if problem.pass_rate is not None]
@@ -108,12 +108,12 @@ def grade(
             len({problem.domain for problem in graded}),
             ", ".join(unsolved),
         )
-    _LOG.info("graded %d problems, kept %d, dropped %s", len(graded), len(kept), dict(reasons))
+    _LOG.info("graded %d problems, kept %d, dropped %s", len(graded), len(survivors), dict(reasons))
     return {
         "offered": len(problems),
         "graded": len(graded),
         "generated_tokens": sum(one.num_generated for of in rollouts.values() for one in of),
-        "kept": len(kept),
+        "kept": len(survivors),
         "too_easy": reasons["too_easy"],
         "small_model_solves": reasons["small_model_solves"],
         "too_hard": reasons["too_hard"],
@@ -172,9 +172,9 @@ def screen_out(
         tokenizer: of the smaller model.
     """
     enough = settings.model_copy(update={"samples": SCREEN_SAMPLES})
-    chosen = draw(problems, settings.weights, settings.max_problems, settings.seed)
-    rollouts = answer(enough, chosen, engine, tokenizer, "grading")
-    rated = _measure(chosen, rollouts, tokenizer, score)
+    sample = draw(problems, settings.weights, settings.max_problems, settings.seed)
+    rollouts = answer(enough, sample, engine, tokenizer, "grading")
+    rated = _measure(sample, rollouts, tokenizer, score)
     return [
         refuse(
             Item(problem, problem.prompt_text),
@@ -295,18 +295,18 @@ def _explain_nothing_left(
 
 def _report(
     graded: Sequence[GradedProblem],
-    kept: Sequence[GradedProblem],
+    survivors: Sequence[GradedProblem],
     refused: Sequence[Quarantined],
 ) -> dict[str, dict[str, object]]:
     domains: dict[str, object] = {}
     for domain in sorted({problem.domain for problem in graded}):
         mine = [problem for problem in graded if problem.domain is domain]
         rates = [problem.pass_rate for problem in mine if problem.pass_rate is not None]
-        lost = {refusal.key: refusal.reason for refusal in refused}
+        reasons = {refusal.key: refusal.reason for refusal in refused}
         domains[domain] = {
             "graded": len(mine),
-            "kept": sum(problem.domain is domain for problem in kept),
-            "dropped": dict(Counter(lost[p.id] for p in mine if p.id in lost)),
+            "kept": sum(problem.domain is domain for problem in survivors),
+            "dropped": dict(Counter(reasons[p.id] for p in mine if p.id in reasons)),
             "bands": dict(Counter(problem.band.value for problem in mine)),
             "mean_pass_rate": sum(rates) / len(rates) if rates else None,
             "mean_tokens": sum(problem.mean_tokens for problem in mine) / len(mine),

@@ -252,11 +252,11 @@ def _files_in(folder: Path, patterns: Sequence[str], field: str, adapter: str) -
             f"{field}: {folder} has no file that adapter {adapter!r} reads "
             f"({' or '.join(patterns)}).{inside} Correct the path."
         )
-    left = [one.name for one in sorted(folder.iterdir()) if one not in results and _is_table(one)]
-    if left:
+    others = [one.name for one in sorted(folder.iterdir()) if one not in results and _is_table(one)]
+    if others:
         _LOG.warning(
             "%s: adapter %s does not read %d files of the folder: %s",
-            *(field, adapter, len(left), ", ".join(left[:5])),
+            *(field, adapter, len(others), ", ".join(others[:5])),
         )
     return results
 
@@ -290,7 +290,7 @@ def _reading(source: Source, field: str) -> tuple[Suite | None, Source, ColumnMa
     elif source.adapter not in ADAPTERS:
         raise SettingsError(
             f"{field}.adapter is {source.adapter!r}. {_advice(source.adapter)}Use one of "
-            f"{', '.join(_known())}, or a mapping file that ends in .yaml or .json."
+            f"{', '.join(_adapter_names())}, or a mapping file that ends in .yaml or .json."
         )
     return suite, source, mapping
 
@@ -405,7 +405,7 @@ def _check_mapping(mapping: ColumnMapping, where: str) -> None:
         )
 
 
-def _known() -> list[str]:
+def _adapter_names() -> list[str]:
     return sorted({*ADAPTERS, *shipped_mappings(), *shipped_suites(), *LISTS})
 
 
@@ -413,7 +413,7 @@ def _advice(adapter: str) -> str:
     """Say what was probably meant; '' if nothing is near."""
     if "/" in adapter or adapter.endswith(SUFFIXES):
         return "A path stands behind the adapter: adapter=path. "
-    likely = did_you_mean(adapter, _known())
+    likely = did_you_mean(adapter, _adapter_names())
     return f"{likely[0].upper()}{likely[1:]} " if likely else ""
 
 

@@ -60,19 +60,19 @@ def guess_mapping(name: str, rows: Sequence[Row]) -> ColumnMapping:
     texts = _texts(rows)
     if label := _label(rows, texts):
         return ColumnMapping.model_validate(shared | _choice(rows, texts, label))
-    ask, answer = _named(texts, _QUESTION), _named(texts, _ANSWER)
+    ask, answer = _find_column(texts, _QUESTION), _find_column(texts, _ANSWER)
     if not ask or not answer:
         raise DataError(
             f"{name} has the columns {', '.join(rows[0])}, and none of them is an answer: a label "
             f"of at most {_MOST_OPTIONS} values, {', '.join(_ANSWER[:3])}, or messages. Write the "
             "mapping by hand (tasks/curation/README.md)"
         )
-    asked = {"prompt": f"{{{ask}}}", "response": f"{{{answer}}}"}
+    templates = {"prompt": f"{{{ask}}}", "response": f"{{{answer}}}"}
     if all(_NUMBER.fullmatch(_text(row, answer)) for row in rows):
         maths = {"domain": Domain.MATHS, "verifier": "final_answer"}
         gold = {"answer": {"value": f"{{{answer}}}"}, "response": f"Answer: {{{answer}}}"}
-        return ColumnMapping.model_validate(shared | asked | maths | gold)
-    return ColumnMapping.model_validate(shared | asked | {"domain": Domain.GENERAL})
+        return ColumnMapping.model_validate(shared | templates | maths | gold)
+    return ColumnMapping.model_validate(shared | templates | {"domain": Domain.GENERAL})
 
 
 def _chat(rows: Sequence[Row]) -> dict[str, str]:
@@ -81,15 +81,15 @@ def _chat(rows: Sequence[Row]) -> dict[str, str]:
         if not isinstance(value, list) or not value or not isinstance(value[0], Mapping):
             continue
         first = cast("Mapping[str, object]", value[0])
-        role, said = ("role", "content") if "role" in first else ("from", "value")
-        if role not in first or said not in first:
+        role, text = ("role", "content") if "role" in first else ("from", "value")
+        if role not in first or text not in first:
             continue
         has_system = first[role] == _SYSTEM
         if not has_system and first[role] not in _USER:
             continue
         ask = int(has_system)
         parts = {"prompt": ask, "response": ask + 1} | ({"system": 0} if has_system else {})
-        return {part: f"{{{column}.{place}.{said}}}" for part, place in parts.items()}
+        return {part: f"{{{column}.{place}.{text}}}" for part, place in parts.items()}
     return {}
 
 
@@ -124,12 +124,12 @@ def _label(rows: Sequence[Row], texts: Sequence[str]) -> str:
             and all(len(value) <= _LONG_OPTION for value in counts)
         ):
             fits.append(name)
-    return _named(fits, _LABEL) or (fits[-1] if fits else "")
+    return _find_column(fits, _LABEL) or (fits[-1] if fits else "")
 
 
 def _choice(rows: Sequence[Row], texts: Sequence[str], label: str) -> dict[str, object]:
     options = sorted({_text(row, label) for row in rows} - {""})
-    shown: list[str] = []
+    columns: list[str] = []
     facets: dict[str, str] = {}
     for name in texts:
         if name == label or name.lower() in _LANGUAGE or _IDENTITY.search(name.lower()):
@@ -137,12 +137,12 @@ def _choice(rows: Sequence[Row], texts: Sequence[str], label: str) -> dict[str, 
         if all(_NUMBER.fullmatch(_text(row, name)) for row in rows):
             facets[name] = f"{{{name}}}"
         else:
-            shown.append(name)
-    if not shown:
+            columns.append(name)
+    if not columns:
         raise DataError(f"no column is left to ask about, beside the label {label}")
     listed = f"{', '.join(options[:-1])} or {options[-1]}"
     lines = [f"Which {label.replace('_', ' ')} is this: {_escaped(listed)}?"]
-    lines += [f"{_escaped(name)}: {{{name}}}" for name in shown]
+    lines += [f"{_escaped(name)}: {{{name}}}" for name in columns]
     return {
         "domain": Domain.CHOICE,
         "prompt": "\n".join(lines),
@@ -158,7 +158,7 @@ def _escaped(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _named(columns: Sequence[str], names: Sequence[str]) -> str:
+def _find_column(columns: Sequence[str], names: Sequence[str]) -> str:
     lower = {column.lower(): column for column in columns}
     return next((lower[name] for name in names if name in lower), "")
 
@@ -206,7 +206,7 @@ def draft(path: Path) -> tuple[ColumnMapping, list[RawRow]]:
 
 def mapping_text(mapping: ColumnMapping, table: Path) -> str:
     """Write a mapping as YAML, with a line about what to look at."""
-    given = mapping.model_dump(mode="json", exclude_defaults=True)
+    fields = mapping.model_dump(mode="json", exclude_defaults=True)
     lines = [
         f"# Guessed from {table.name}. Is the prompt what you would ask, and the answer right?"
     ]
@@ -214,7 +214,7 @@ def mapping_text(mapping: ColumnMapping, table: Path) -> str:
         lines.append("# language: th, ja, ko or zh by the script of the prompt, else en.")
     if mapping.response and mapping.verifier:
         lines.append("# Without response there are no demonstrations: RL alone teaches the answer.")
-    body = yaml.dump(given, sort_keys=False, allow_unicode=True, width=100, Dumper=_Blocks)
+    body = yaml.dump(fields, sort_keys=False, allow_unicode=True, width=100, Dumper=_Blocks)
     return "\n".join([*lines, body])
 
 
@@ -229,7 +229,7 @@ def settings_text(
         release: name of the released model.
     """
     shares = {domain.value: 1.0 for domain in domains}
-    given: dict[str, object] = {
+    document: dict[str, object] = {
         "parent": "laptop",
         "curation": {
             "sources": [
@@ -241,11 +241,11 @@ def settings_text(
         "release": {"name": release, "rl_has_to_gain": False},
     }
     if shares:
-        given |= {name: {"domains": dict(shares)} for name in ("rl_one", "rl_two")}
+        document |= {name: {"domains": dict(shares)} for name in ("rl_one", "rl_two")}
     note = RELEASED
     if any(rows > FIRST_ROWS for _, _, rows in places):
         note += FIRST_RUN.format(rows=FIRST_ROWS)
-    return note + yaml.dump(given, sort_keys=False, allow_unicode=True, width=100)
+    return note + yaml.dump(document, sort_keys=False, allow_unicode=True, width=100)
 
 
 def write_drafts(tables: Sequence[Path], settings: Path) -> None:
@@ -266,14 +266,14 @@ def write_drafts(tables: Sequence[Path], settings: Path) -> None:
     drafts = [draft(table) for table in tables]
     console = Console(soft_wrap=True, highlight=False)
     for (file, table), (mapping, rows) in zip(places, drafts, strict=True):
-        console.print("\n".join(_shown(table, mapping, rows)), markup=False)
+        console.print("\n".join(_preview(table, mapping, rows)), markup=False)
         file.write_text(mapping_text(mapping, table))
     domains = list(dict.fromkeys(one.domain for one, _ in drafts if one.verifier))
-    counted = [(*place, len(rows)) for place, (_, rows) in zip(places, drafts, strict=True)]
-    text = settings_text(counted, domains, settings.stem.replace("_", "-"))
+    entries = [(*place, len(rows)) for place, (_, rows) in zip(places, drafts, strict=True)]
+    text = settings_text(entries, domains, settings.stem.replace("_", "-"))
     settings.write_text(text)
-    written = ", ".join(str(file) for file in [*(mapping for mapping, _ in places), settings])
-    console.print(f"Wrote {written}. Correct what is guessed wrongly, then:", markup=False)
+    files = ", ".join(str(file) for file in [*(mapping for mapping, _ in places), settings])
+    console.print(f"Wrote {files}. Correct what is guessed wrongly, then:", markup=False)
     if max(len(rows) for _, rows in drafts) > FIRST_ROWS:
         console.print(f"The first run reads {FIRST_ROWS:,} rows of a long table.", markup=False)
     if not domains:
@@ -286,7 +286,7 @@ def write_drafts(tables: Sequence[Path], settings: Path) -> None:
     console.print(f"    eachprompt run --settings {settings}", markup=False)
 
 
-def _shown(table: Path, mapping: ColumnMapping, rows: Sequence[RawRow]) -> list[str]:
+def _preview(table: Path, mapping: ColumnMapping, rows: Sequence[RawRow]) -> list[str]:
     """Render the first rows as prompts with their answers, and count those without an answer."""
     lines = [f"{table}: {mapping.domain.value}, source {mapping.name}", ""]
     label = mapping.response.strip("{}") if mapping.options else ""

@@ -72,11 +72,11 @@ def mix(
     settings: CurationSettings,
     month: str,
     new: Path,
-    known: Known,
+    history: Known,
     out: Path,
     *,
     merge: bool = False,
-    left: Aside = Aside(),  # noqa: B008 - frozen
+    aside: Aside = Aside(),  # noqa: B008 - frozen
 ) -> Mixed:
     """Write the set that a retraining learns from.
 
@@ -84,29 +84,32 @@ def mix(
         settings: limits and seed.
         month: '2026-11', names the slice.
         new: curated folder of the new files.
-        known: of the released model.
+        history: of the released model.
         out: empty folder.
         merge: keep the parents of demonstrations; else one model is fine-tuned on all of them.
-        left: new files that people have to look at first; their rows are left out.
+        aside: new files that people have to look at first; their rows are left out.
     """
-    aside = rows_of_files(new, set(left.files))
-    seen = content_keys([*known.problems, *known.held_out])
+    aside_rows = rows_of_files(new, set(aside.files))
+    keys = content_keys([*history.problems, *history.held_out])
     problems = [
         problem
         for problem in read_table(new / PROBLEMS, Problem)
-        if content_key(problem) not in seen and problem.source_row not in aside
+        if content_key(problem) not in keys and problem.source_row not in aside_rows
     ]
-    held_out, fresh = take_slice(problems, known.held_out, month, settings)
-    pool = _without_ids(known.problems, {problem.id for problem in [*fresh, *held_out]})
+    held_out, fresh = take_slice(problems, history.held_out, month, settings)
+    pool = _without_ids(history.problems, {problem.id for problem in [*fresh, *held_out]})
     table = read_table(new / DEMONSTRATIONS, Demonstration)
-    shown = [one for one in table if one.source_row not in aside]
+    demonstrations = [one for one in table if one.source_row not in aside_rows]
     # Other old rows every night, and no draw of the new ones has the same ticket.
-    night = sha256_bytes(canonical_json(sorted(one.id for one in [*fresh, *shown])))[:16]
+    night = sha256_bytes(canonical_json(sorted(one.id for one in [*fresh, *demonstrations])))[:16]
     old = replay(pool, len(fresh), settings.seed, night)
-    practised = _replay_demonstrations(known.demonstrations, shown, settings.seed, night)
-    items = [*as_items([*fresh, *old]), *(Item(d, d.prompt_text) for d in [*shown, *practised])]
-    kept, found = decontaminate(items, as_items(held_out))
-    records = [item.record for item in kept]
+    practised = _replay_demonstrations(history.demonstrations, demonstrations, settings.seed, night)
+    items = [
+        *as_items([*fresh, *old]),
+        *(Item(d, d.prompt_text) for d in [*demonstrations, *practised]),
+    ]
+    survivors, refused = decontaminate(items, as_items(held_out))
+    records = [item.record for item in survivors]
     learned = [record for record in records if isinstance(record, Problem)]
     taught = [record for record in records if isinstance(record, Demonstration)]
     if not merge:
@@ -114,24 +117,24 @@ def mix(
     write_table(out / PROBLEMS, Problem, learned)
     write_table(out / DEMONSTRATIONS, Demonstration, taught)
     write_table(out / HELD_OUT, Problem, held_out)
-    write_table(out / QUARANTINE, Quarantined, found)
+    write_table(out / QUARANTINE, Quarantined, refused)
     for name in (REPORT, FACETS, LIST_FILE):
         if (new / name).exists():
             write_bytes(out / name, (new / name).read_bytes())
     replayed = {problem.id for problem in old}
-    of_new = {one.id for one in shown}
+    of_new = {one.id for one in demonstrations}
     write_bytes(out / REPLAYED, canonical_json(sorted(replayed)))
-    write_bytes(out / ASIDE, canonical_json(left))
+    write_bytes(out / ASIDE, canonical_json(aside))
     mixed = Mixed(
         fresh=sum(problem.id not in replayed for problem in learned),
         replayed=sum(problem.id in replayed for problem in learned),
         held_out=len(held_out),
-        added=len(held_out) - len(known.held_out),
-        slice=f"{SLICE}{month}" if len(held_out) > len(known.held_out) else "",
+        added=len(held_out) - len(history.held_out),
+        slice=f"{SLICE}{month}" if len(held_out) > len(history.held_out) else "",
         demonstrations=sum(one.id in of_new for one in taught),
         practised=sum(one.id not in of_new for one in taught),
         parents=dict(sorted(Counter(one.parent.value for one in taught).items())),
-        refused=dict(sorted(Counter(row.reason for row in found).items())),
+        refused=dict(sorted(Counter(row.reason for row in refused).items())),
     )
     write_bytes(out / MIX_REPORT, json.dumps(mixed.model_dump(), indent=2).encode())
     return mixed
@@ -153,7 +156,7 @@ def take_slice(
     for problem in sorted(problems, key=lambda one: ticket(mark, settings.seed, one.id)):
         groups[problem.domain].append(problem)
     limit = settings.held_out_per_suite
-    drawn = {
+    slice_ids = {
         problem.id
         for group in groups.values()
         for problem in group[: min(limit, int(SLICE_SHARE * len(group)))]
@@ -161,9 +164,9 @@ def take_slice(
     added = [
         problem.model_copy(update={"id": f"{mark}{problem.id}"})
         for problem in problems
-        if problem.id in drawn
+        if problem.id in slice_ids
     ]
-    return [*held_out, *added], [problem for problem in problems if problem.id not in drawn]
+    return [*held_out, *added], [problem for problem in problems if problem.id not in slice_ids]
 
 
 def replay(old: Sequence[Problem], fresh: int, seed: int, night: str) -> list[Problem]:
@@ -180,19 +183,19 @@ def _replay_demonstrations(
     parents = sorted({one.parent for one in old} - {Parent.JUDGE})
     if not new or not parents:
         return []
-    taken = {one.id for one in new}
+    ids = {one.id for one in new}
     each = max(2, round(len(new) * OLD_SHARE / (1.0 - OLD_SHARE) / len(parents)))
-    drawn: list[Demonstration] = []
+    draws: list[Demonstration] = []
     for parent in parents:
-        own = [one for one in old if one.parent is parent and one.id not in taken]
+        own = [one for one in old if one.parent is parent and one.id not in ids]
         own.sort(key=lambda one: ticket(f"replay/{night}", seed, one.id))
-        drawn += own[:each]
-    return drawn
+        draws += own[:each]
+    return draws
 
 
-def _without_ids(problems: Iterable[Problem], taken: set[str]) -> list[Problem]:
+def _without_ids(problems: Iterable[Problem], ids: set[str]) -> list[Problem]:
     """Drop problems whose id another one has, and repetitions."""
-    return list({one.id: one for one in problems if one.id not in taken}.values())
+    return list({one.id: one for one in problems if one.id not in ids}.values())
 
 
 def load_known(sets: Mapping[str, Path], new: Path) -> Known:
@@ -203,18 +206,18 @@ def load_known(sets: Mapping[str, Path], new: Path) -> Known:
         new: curated folder of the new files, with the held-out set so far and the exclusions.
     """
     suites = read_table(new / HELD_OUT, Problem)
-    asked = content_keys(suites)
-    gone = read_list(new / LIST_FILE) if (new / LIST_FILE).exists() else frozenset[str]()
+    questions = content_keys(suites)
+    exclusions = read_list(new / LIST_FILE) if (new / LIST_FILE).exists() else frozenset[str]()
     return Known(
         problems=tuple(
             problem
             for problem in read_known(sets, PROBLEMS, Problem)
-            if content_key(problem) not in asked and problem.source_row not in gone
+            if content_key(problem) not in questions and problem.source_row not in exclusions
         ),
         demonstrations=tuple(
             one
             for one in read_known(sets, DEMONSTRATIONS, Demonstration)
-            if one.source_row not in gone
+            if one.source_row not in exclusions
         ),
         held_out=tuple(suites),
     )

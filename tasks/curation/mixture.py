@@ -34,11 +34,11 @@ def draw(
         for problem in shuffled:
             available[problem.domain].append(problem)
         sizes = {domain: len(group) for domain, group in available.items()}
-        wanted = quotas(sizes, weights, count)
-        drawn = {p.id for domain, size in wanted.items() for p in available[domain][:size]}
+        places = quotas(sizes, weights, count)
+        ids = {p.id for domain, size in places.items() for p in available[domain][:size]}
     else:
-        drawn = {problem.id for problem in shuffled[:count]}
-    return [problem for problem in problems if problem.id in drawn]
+        ids = {problem.id for problem in shuffled[:count]}
+    return [problem for problem in problems if problem.id in ids]
 
 
 def quotas(
@@ -50,16 +50,16 @@ def quotas(
     """
     open_domains = [d for d in sorted(available) if available[d] and weights.get(d, 0.0) > 0.0]
     filled: dict[Domain, int] = {}
-    left = min(count, sum(available[domain] for domain in open_domains))
+    remaining = min(count, sum(available[domain] for domain in open_domains))
     while open_domains:
         total = sum(weights[domain] for domain in open_domains)
-        shares = {domain: left * weights[domain] / total for domain in open_domains}
+        shares = {domain: remaining * weights[domain] / total for domain in open_domains}
         short = [domain for domain in open_domains if available[domain] <= shares[domain]]
         if not short:
-            return filled | _round_shares(shares, left)
+            return filled | _round_shares(shares, remaining)
         for domain in short:
             filled[domain] = available[domain]
-            left -= available[domain]
+            remaining -= available[domain]
             open_domains.remove(domain)
     return filled
 

@@ -60,12 +60,12 @@ def map_part(
     listed = [file for file in files if file.adapter not in LISTS]
     people = tuple(locate(raw, file) for file in files if file.adapter == decisions.ADAPTER)
     with scratch_folder(out.parent, ".part-") as work:
-        gone = withdrawn_rows(raw, files, held_out_from, work)
-        rules = Rules(settings, base_model, work / LIST_FILE if gone else None, people)
+        exclusions = withdrawn_rows(raw, files, held_out_from, work)
+        rules = Rules(settings, base_model, work / LIST_FILE if exclusions else None, people)
         jobs = islice(plan(raw, listed, out / SHARDS), part.number, None, part.of)
         workers = num_workers(sum(file.bytes for file in listed) // part.of)
-        done = progress(map_shards(jobs, rules, workers), "curating shards")
-        shards = Shards([job.out for job in done], work)
+        mapped_jobs = progress(map_shards(jobs, rules, workers), "curating shards")
+        shards = Shards([job.out for job in mapped_jobs], work)
         shards.alive &= ~shards.is_evaluation  # benchmarks stay as they are published
         steps.verify(shards, steps.Refused(shards, work), score)
     _LOG.info("part %d of %d: mapped %d shards", part.number + 1, part.of, len(shards))

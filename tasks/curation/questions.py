@@ -30,14 +30,14 @@ def pose(settings: GradingSettings, curated: Path, out: Path) -> dict[str, int]:
     """
     problems = read_table(curated / PROBLEMS, Problem)
     verifiable = [one for one in problems if one.verifier not in {*ENVIRONMENTS, *JUDGED}]
-    asked = draw(verifiable, settings.weights, settings.max_problems, settings.seed)
-    if not asked:
+    sample = draw(verifiable, settings.weights, settings.max_problems, settings.seed)
+    if not sample:
         raise DataError(
             f"none of {len(problems)} training problems has an answer that models could doubt. "
             "Add other sources, or domains to grading.weights."
         )
-    write_table(out / HELD_OUT, Problem, asked)
+    write_table(out / HELD_OUT, Problem, sample)
     for name in (ROWS, DECISIONS):
         if (curated / name).exists():
             shutil.copyfile(curated / name, out / name)
-    return {"problems": len(problems), "asked": len(asked)}
+    return {"problems": len(problems), "asked": len(sample)}

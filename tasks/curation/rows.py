@@ -341,8 +341,8 @@ def _refuse_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Readers of JSON take the first or the last of equal keys: what is hashed must not depend."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        seen = [key for key, _ in pairs]
-        repeated = next(key for key in seen if seen.count(key) > 1)
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"the key {repeated[:60]!r} is there twice")
     return value
 

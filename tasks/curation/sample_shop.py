@@ -29,7 +29,7 @@ def generate(seed: int, folder: Path) -> None:
     problems = [_row(case) for case in islice(draw_cases(rng, problems=True), NUM_PROBLEMS)]
     cases = draw_cases(rng, problems=False)
     demonstrations = [
-        _row(case) | _shown(rng, case, parent)
+        _row(case) | _demonstration_fields(rng, case, parent)
         for parent in MERGED
         for case in islice(cases, DEMONSTRATIONS_PER_PARENT)
     ]
@@ -51,7 +51,7 @@ def _row(case: Case) -> dict[str, object]:
     }
 
 
-def _shown(rng: random.Random, case: Case, parent: Parent) -> dict[str, object]:
+def _demonstration_fields(rng: random.Random, case: Case, parent: Parent) -> dict[str, object]:
     careful = rng.random() >= _CARELESS_SHARE
     return {"parent": parent, "turns": case.clerk(careful=careful)}
 

@@ -209,12 +209,12 @@ def _demonstration_row(rng: random.Random, item: Item, parent: Parent) -> dict[s
 
 
 def _with_defects(
-    rng: random.Random, rows: list[dict[str, object]], wanted: str
+    rng: random.Random, rows: list[dict[str, object]], target: str
 ) -> list[dict[str, object]]:
-    """Return the rows with duplicates, gaps in `wanted` and over-long rows added."""
+    """Return the rows with duplicates, gaps in `target` and over-long rows added."""
     exact = [dict(row) for row in rng.sample(rows, NUM_EXACT)]
     near = [{**row, "question": _retyped(row)} for row in rng.sample(rows, NUM_NEAR)]
-    empty = [{**row, wanted: None} for row in rng.sample(rows, NUM_UNANSWERED)]
+    empty = [{**row, target: None} for row in rng.sample(rows, NUM_UNANSWERED)]
     overlong = [
         {**row, "question": f"{row['question']} {_boilerplate(rng)}"}
         for row in rng.sample(rows, NUM_OVERLONG)

@@ -24,25 +24,27 @@ def separate_benchmarks(items: Sequence[Item]) -> tuple[list[Item], list[Item], 
     A demonstration of a benchmark is dropped. Exact duplicates are sought within a benchmark only:
     a question of two benchmarks is asked in both.
     """
-    exams: list[Item] = []
+    benchmarks: list[Item] = []
     refused = [
         refuse(item, STAGE, Outcome.DROPPED, "evaluation_only", "nothing is trained on a benchmark")
         for item in items
         if item.evaluation and not isinstance(item.record, Problem)
     ]
-    asked = [item for item in items if item.evaluation and isinstance(item.record, Problem)]
-    for source in sorted({item.source for item in asked}):
-        kept, found = deduplicate([item for item in asked if item.source == source], 1.0)
-        kept, reused = without_reused_ids(kept, exams)
-        exams += kept
-        refused += [*found, *reused]
-    return exams, [item for item in items if not item.evaluation], refused
+    problems = [item for item in items if item.evaluation and isinstance(item.record, Problem)]
+    for source in sorted({item.source for item in problems}):
+        survivors, duplicates = deduplicate(
+            [item for item in problems if item.source == source], 1.0
+        )
+        survivors, reused = without_reused_ids(survivors, benchmarks)
+        benchmarks += survivors
+        refused += [*duplicates, *reused]
+    return benchmarks, [item for item in items if not item.evaluation], refused
 
 
 def without_reused_ids(items: Sequence[Item], held_out: Sequence[Item]) -> Partition:
     """Quarantine the problems that have the id of a held-out problem."""
-    taken = {item.record.id for item in held_out}
-    reused = [isinstance(item.record, Problem) and item.record.id in taken for item in items]
+    ids = {item.record.id for item in held_out}
+    reused = [isinstance(item.record, Problem) and item.record.id in ids for item in items]
     return (
         [item for item, refused in zip(items, reused, strict=True) if not refused],
         [
@@ -69,17 +71,17 @@ class Draw:
     def add(self, stratum: Stratum, key: str, row: int) -> None:
         """Show a problem: its id, and the number by which it is found again."""
         self._seen[stratum] += 1
-        kept = self._smallest[stratum]
-        kept.append((ticket("held_out", self._seed, key), row))
-        if len(kept) >= 2 * self._per_suite:
-            kept.sort()
-            del kept[self._per_suite :]
+        tickets = self._smallest[stratum]
+        tickets.append((ticket("held_out", self._seed, key), row))
+        if len(tickets) >= 2 * self._per_suite:
+            tickets.sort()
+            del tickets[self._per_suite :]
 
-    def drawn(self) -> set[int]:
+    def rows(self) -> set[int]:
         """Return the numbers of the problems that are held out."""
         domains: dict[str, list[list[tuple[str, int]]]] = defaultdict(list)
-        for stratum, kept in sorted(self._smallest.items()):
-            domains[stratum[0]].append(sorted(kept)[: self._seen[stratum] // 2])
+        for stratum, tickets in sorted(self._smallest.items()):
+            domains[stratum[0]].append(sorted(tickets)[: self._seen[stratum] // 2])
         return {
             one[1]
             for strata in domains.values()

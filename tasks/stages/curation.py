@@ -343,7 +343,7 @@ def mix(
                 earlier,
                 out,
                 merge=merge,
-                left=Aside(curated=curated.digest, files=tuple(held)),
+                aside=Aside(curated=curated.digest, files=tuple(held)),
             )
         facts = mixed.model_dump(exclude={"parents", "refused"}) | mixed.refused
         record.facts(facts)

@@ -232,7 +232,7 @@ def test_rows_of_files_that_people_must_see_are_not_learned_from_now_or_later(tm
     out = tmp_path / "mixture"
     out.mkdir()
 
-    mix(SETTINGS, "2026-11", curated, KNOWN, out, left=Aside(curated="1", files=(bad,)))
+    mix(SETTINGS, "2026-11", curated, KNOWN, out, aside=Aside(curated="1", files=(bad,)))
     later = load_known({"1": curated, "2": out}, curated)
 
     expected = {one.id for one in problems[::2]}

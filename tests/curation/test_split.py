@@ -14,7 +14,7 @@ def hold_out(items: list[Item], per_suite: int, seed: int) -> tuple[list[Item], 
         if isinstance(item.record, Problem):
             record = item.record
             drawing.add((record.domain, record.source, record.language), record.id, row)
-    drawn = drawing.drawn()
+    drawn = drawing.rows()
     return (
         [item for row, item in enumerate(items) if row in drawn],
         [item for row, item in enumerate(items) if row not in drawn],

@@ -107,8 +107,8 @@ def _attributes(source: str, row: RawRow) -> list[Item]:
         "category": str(row.fields.get("category", "")),
         "brand": fields.get("Brand Name", ""),
     }
-    shown = _imitate(problem, json.dumps(fields, ensure_ascii=False))
-    return [Item(problem, title, facets=facets), Item(shown, title, answers=problem)]
+    demonstration = _imitate(problem, json.dumps(fields, ensure_ascii=False))
+    return [Item(problem, title, facets=facets), Item(demonstration, title, answers=problem)]
 
 
 def _gold_fields(row: RawRow) -> dict[str, str]:

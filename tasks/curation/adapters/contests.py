@@ -42,18 +42,18 @@ def apps(row: RawRow) -> list[Item]:
         # Codewars tasks wrap every output in a list of one.
         wrapped = all(isinstance(output, list) and len(output) == 1 for output in outputs)
         cases = [
-            {"args": given, "expected": output[0] if wrapped else output}
-            for given, output in zip(inputs, outputs, strict=True)
+            {"args": arguments, "expected": output[0] if wrapped else output}
+            for arguments, output in zip(inputs, outputs, strict=True)
         ]
         gold: dict[str, object] = {"mode": "function", "function": name, "cases": cases}
-        asked = "\n".join([f"Write the Python function {name}.", _starter(row)]).strip()
+        request = "\n".join([f"Write the Python function {name}.", _starter(row)]).strip()
     else:
         gold = _stdio([_lines(one) for one in inputs], [_lines(one) for one in outputs])
-        asked = _READS_INPUT
+        request = _READS_INPUT
     solutions = _json(row, "solutions")
     key = row.fields.get("problem_id", row.fields.get("name"))
     accepted = [str(one) for one in solutions] if isinstance(solutions, list) else []
-    return _items("apps", row, key, question, asked, gold, accepted)
+    return _items("apps", row, key, question, request, gold, accepted)
 
 
 def code_contests(row: RawRow) -> list[Item]:
@@ -69,8 +69,8 @@ def code_contests(row: RawRow) -> list[Item]:
     if not inputs or len(inputs) != len(outputs):
         raise BadRow("no_gold", f"{len(inputs)} inputs with {len(outputs)} outputs")
     entry = row.fields.get("solutions")
-    given = entry if isinstance(entry, dict) else {}
-    pairs = zip(given.get("language") or [], given.get("solution") or [], strict=True)
+    columns = entry if isinstance(entry, dict) else {}
+    pairs = zip(columns.get("language") or [], columns.get("solution") or [], strict=True)
     solutions = [str(text) for language, text in pairs if language == _PYTHON3]
     gold = _stdio(inputs, outputs)
     key = row.fields.get("name")
@@ -94,7 +94,7 @@ def livecodebench(row: RawRow) -> list[Item]:
         gold = _stdio(
             [str(test["input"]) for test in tests], [str(test["output"]) for test in tests]
         )
-        asked = _READS_INPUT
+        request = _READS_INPUT
     elif kinds == {"functional"}:
         metadata = _json(row, "metadata")
         name = metadata.get("func_name") if isinstance(metadata, dict) else None
@@ -107,10 +107,10 @@ def livecodebench(row: RawRow) -> list[Item]:
         starter = _starter(row)
         owner = "Solution." if "class Solution" in starter else ""
         gold = {"mode": "function", "function": f"{owner}{name}", "cases": cases}
-        asked = f"Write the Python function {owner}{name}.\n{starter}".strip()
+        request = f"Write the Python function {owner}{name}.\n{starter}".strip()
     else:
         raise BadRow("no_gold", f"tests of the types {sorted(kinds)}")
-    return _items("livecodebench", row, row.fields.get("question_id"), question, asked, gold, [])
+    return _items("livecodebench", row, row.fields.get("question_id"), question, request, gold, [])
 
 
 def humaneval(row: RawRow) -> list[Item]:
@@ -123,8 +123,8 @@ def humaneval(row: RawRow) -> list[Item]:
         "tests": [f"{row.text('test')}\ncheck({name})"],
         "reference": reference,
     }
-    asked = "Complete this Python function. Answer with the whole function."
-    return _items("humaneval", row, row.fields.get("task_id"), prompt, asked, gold, [])
+    request = "Complete this Python function. Answer with the whole function."
+    return _items("humaneval", row, row.fields.get("task_id"), prompt, request, gold, [])
 
 
 def _items(
@@ -132,7 +132,7 @@ def _items(
     row: RawRow,
     key: object,
     question: str,
-    asked: str,
+    request: str,
     gold: dict[str, object],
     solutions: Sequence[str],
 ) -> list[Item]:
@@ -149,14 +149,14 @@ def _items(
         id=f"{source}/{row.key if key in (None, '') else key}",
         domain=Domain.CODE,
         language="en",
-        messages=(Message(role=Role.USER, content=f"{question}\n{asked}"),),
+        messages=(Message(role=Role.USER, content=f"{question}\n{request}"),),
         verifier="code_tests",
         answer=canonical_json(gold).decode(),
         source=source,
         source_row=row.source_row,
         level=level if isinstance(level, int) and level > 0 else 0,
     )
-    shown = [
+    demonstrations = [
         Demonstration(
             id=problem.id if place == 1 else f"{problem.id}/{place}",
             parent=Parent.REASONING,
@@ -169,7 +169,10 @@ def _items(
         )
         for place, program in enumerate(short, start=1)
     ]
-    return [Item(problem, question), *(Item(one, question, answers=problem) for one in shown)]
+    return [
+        Item(problem, question),
+        *(Item(one, question, answers=problem) for one in demonstrations),
+    ]
 
 
 def _stdio(inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, object]:

@@ -70,12 +70,12 @@ def environments(row: RawRow) -> list[Item]:
         )
         for number, task in enumerate(tasks)
     ]
-    said = [_said(problem) for problem in problems]
+    openings = [_opening_lines(problem) for problem in problems]
     # What every task of an environment says are its rules.
-    rules = set(said[0]).intersection(*said[1:]) if said[1:] else set()
+    rules = set(openings[0]).intersection(*openings[1:]) if openings[1:] else set()
     return [
         Item(problem, "\n".join([*filterfalse(rules.__contains__, lines), task_name(problem)]))
-        for problem, lines in zip(problems, said, strict=True)
+        for problem, lines in zip(problems, openings, strict=True)
     ]
 
 
@@ -104,14 +104,14 @@ def bfcl_multi_turn(row: RawRow) -> list[Item]:
         source="bfcl_multi_turn",
         source_row=row.source_row,
     )
-    return [Item(problem, "\n".join(_said(problem)))]
+    return [Item(problem, "\n".join(_opening_lines(problem)))]
 
 
 def _offer(
-    library: str, name: str, arguments: Mapping[str, Any], asked: Mapping[str, Any]
+    library: str, name: str, arguments: Mapping[str, Any], request: Mapping[str, Any]
 ) -> tuple[str, list[dict[str, Any]]]:
     try:
-        version, tasks = play.offer(library, name, arguments, asked)
+        version, tasks = play.offer(library, name, arguments, request)
     except EnvironmentFailed as failure:
         raise BadRow(failure.reason, failure.detail) from failure
     if not tasks:
@@ -122,16 +122,18 @@ def _offer(
 def _prompt(task: Mapping[str, Any], instruction: str, library: str) -> tuple[Message, ...]:
     """Say what the tools are before what the environment says first."""
     messages = [Message(role=one["role"], content=one["content"]) for one in task["messages"]]
-    said = [message.content for message in messages if message.role is Role.SYSTEM]
+    system_texts = [message.content for message in messages if message.role is Role.SYSTEM]
     tools = [json.dumps(tool, ensure_ascii=False) for tool in task.get("tools") or ()]
     form = (_ACTION_FORMAT if library == "openenv" else CALL_FORMAT).strip()
-    system = "\n".join([*filter(None, [instruction, *said]), *([form] if tools else []), *tools])
-    spoken = [message for message in messages if message.role is not Role.SYSTEM]
+    system = "\n".join(
+        [*filter(None, [instruction, *system_texts]), *([form] if tools else []), *tools]
+    )
+    turns = [message for message in messages if message.role is not Role.SYSTEM]
     first = [Message(role=Role.SYSTEM, content=system)] if system else []
-    return (*first, *spoken)
+    return (*first, *turns)
 
 
-def _said(problem: Problem) -> list[str]:
+def _opening_lines(problem: Problem) -> list[str]:
     """Return what is said first, without the system message."""
     return [message.content for message in problem.messages if message.role is not Role.SYSTEM]
 
@@ -163,7 +165,7 @@ def episodes(row: RawRow, source: str = "episodes") -> list[Item]:
     if problem.verifier not in ENVIRONMENTS:
         raise BadRow("no_environment", f"verifier {problem.verifier!r} has no environment")
     if turns is None:
-        return [Item(problem, _said_by(problem.messages))]
+        return [Item(problem, _dialogue_text(problem.messages))]
     if not isinstance(turns, list) or not turns or not all(isinstance(t, str) for t in turns):
         raise BadRow("bad_turns", "'turns' is not a list of texts")
     verdict = VERIFIERS[problem.verifier](problem, join_turns(turns))
@@ -180,7 +182,7 @@ def sample_shop(row: RawRow) -> list[Item]:
 def _demonstrate(problem: Problem, turns: list[str], parent: Parent) -> list[Item]:
     """Play an episode; one demonstration per turn."""
     environment = ENVIRONMENTS[problem.verifier]
-    said = list(problem.messages)
+    messages = list(problem.messages)
     items: list[Item] = []
     for place, turn in enumerate(turns):
         demonstration = Demonstration(
@@ -188,18 +190,18 @@ def _demonstrate(problem: Problem, turns: list[str], parent: Parent) -> list[Ite
             parent=parent,
             domain=problem.domain,
             language=problem.language,
-            messages=tuple(said),
+            messages=tuple(messages),
             response=turn,
             source=problem.source,
             source_row=problem.source_row,
         )
-        items.append(Item(demonstration, _said_by(said)))
+        items.append(Item(demonstration, _dialogue_text(messages)))
         answer = environment(problem, turns[: place + 1])
         if answer is None and place + 1 < len(turns):
             raise BadRow("bad_turns", f"the episode ends with turn {place + 1} of {len(turns)}")
-        said += [Message(role=Role.ASSISTANT, content=turn), *(answer or ())]
+        messages += [Message(role=Role.ASSISTANT, content=turn), *(answer or ())]
     return items
 
 
-def _said_by(messages: list[Message] | tuple[Message, ...]) -> str:
+def _dialogue_text(messages: list[Message] | tuple[Message, ...]) -> str:
     return "\n".join(message.content for message in messages if message.role is not Role.SYSTEM)

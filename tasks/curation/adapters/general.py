@@ -108,16 +108,18 @@ def prompt_jsonl(row: RawRow, source: str = "prompt_jsonl") -> list[Item]:
     }
     items: list[Item] = []
     problem: Problem | None = None
-    shown = {name: fields.pop(name) for name in _SHOWN if name in fields}
-    if not shown or "verifier" in fields or "answer" in fields:
+    response_fields = {name: fields.pop(name) for name in _SHOWN if name in fields}
+    if not response_fields or "verifier" in fields or "answer" in fields:
         answer = fields.get("answer")
         if not isinstance(answer, str):
             fields["answer"] = canonical_json(answer).decode()
         problem = Problem.model_validate(fields)
         items.append(Item(problem, problem.prompt_text))
-    if shown:
-        asked = {name: value for name, value in fields.items() if name not in _VERIFIED}
-        demonstration = Demonstration.model_validate(asked | _response(shown, fields.get("domain")))
+    if response_fields:
+        question_fields = {name: value for name, value in fields.items() if name not in _VERIFIED}
+        demonstration = Demonstration.model_validate(
+            question_fields | _response(response_fields, fields.get("domain"))
+        )
         items.append(Item(demonstration, demonstration.prompt_text, answers=problem))
     return items
 
@@ -152,25 +154,25 @@ _SHOWN = ("response", "reasoning", "parent")
 _VERIFIED = ("verifier", "answer", "level")
 
 
-def _response(shown: dict[str, object], domain: object) -> dict[str, object]:
+def _response(fields: dict[str, object], domain: object) -> dict[str, object]:
     """Return the fields that only a demonstration has."""
     default = Parent.REASONING if domain in _REASONING else Parent.COMMERCE
-    response, reasoning = shown.get("response"), shown.get("reasoning")
+    response, reasoning = fields.get("response"), fields.get("reasoning")
     if isinstance(response, str):
         response = as_response(response if reasoning is None else thought_of(reasoning, response))
-    return {"parent": shown.get("parent", default), "response": response}
+    return {"parent": fields.get("parent", default), "response": response}
 
 
 def sample(row: RawRow) -> list[Item]:
     """Read a row of the generated marketplace: a demonstration if it has a response."""
-    fields, shown = row.fields, "response" in row.fields
+    fields, has_response = row.fields, "response" in row.fields
     try:
         record = (
             sample_world.demonstration_from_row(fields, row.source_row)
-            if shown
+            if has_response
             else sample_world.problem_from_row(fields, row.source_row)
         )
-        answers = sample_world.problem_from_row(fields, row.source_row) if shown else None
+        answers = sample_world.problem_from_row(fields, row.source_row) if has_response else None
     except ValueError as error:
         raise BadRow("bad_field", str(error)) from error
     return [Item(record, record.prompt_text, answers=answers)]
@@ -195,9 +197,9 @@ def verified(source: str, row: RawRow) -> list[Item]:
             "source_row": row.source_row,
         }
     )
-    said = _said(problem.messages)
+    text = _dialogue_text(problem.messages)
     if response is None:
-        return [Item(problem, said)]
+        return [Item(problem, text)]
     if not isinstance(response, str) or problem.verifier not in VERIFIERS:
         raise BadRow("bad_response", "'response' is no text, or 'verifier' does not exist")
     verdict = VERIFIERS[problem.verifier](problem, response)
@@ -213,10 +215,10 @@ def verified(source: str, row: RawRow) -> list[Item]:
         source=source,
         source_row=row.source_row,
     )
-    return [Item(demonstration, said)]
+    return [Item(demonstration, text)]
 
 
-def _said(messages: tuple[Message, ...]) -> str:
+def _dialogue_text(messages: tuple[Message, ...]) -> str:
     return "\n".join(message.content for message in messages if message.role is not Role.SYSTEM)
 
 

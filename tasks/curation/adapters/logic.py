@@ -35,13 +35,15 @@ def bbh(row: RawRow) -> list[Item]:
 
 def knights_knaves(row: RawRow) -> list[Item]:
     """Read a knights-and-knaves row: who tells the truth."""
-    quiz, names, told = row.text("quiz"), row.items("names"), row.items("solution")
-    if len(names) != len(told) or not all(isinstance(one, bool) for one in told):
-        raise BadRow("bad_gold", f"{len(names)} names with the solution {told}")
+    quiz, names, truths = row.text("quiz"), row.items("names"), row.items("solution")
+    if len(names) != len(truths) or not all(isinstance(one, bool) for one in truths):
+        raise BadRow("bad_gold", f"{len(names)} names with the solution {truths}")
     words = row.fields.get("knight_knave")
     roles = words if isinstance(words, dict) else {}
     knight, knave = (str(roles.get(role, role)) for role in ("knight", "knave"))
-    fields = {str(name): knight if true else knave for name, true in zip(names, told, strict=True)}
+    fields = {
+        str(name): knight if true else knave for name, true in zip(names, truths, strict=True)
+    }
     prompt = (
         f'{quiz}\nAnswer with one JSON object that gives "{knight}" or "{knave}" for each of: '
         f"{', '.join(fields)}."

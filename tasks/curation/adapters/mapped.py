@@ -32,8 +32,8 @@ def language_in(path: Path) -> str:
     'und' if there is none.
     """
     for name in (path.name, path.parent.name):
-        if len(named := _LANGUAGE.findall(name)) == 1:
-            return named[0]
+        if len(tags := _LANGUAGE.findall(name)) == 1:
+            return tags[0]
     return UNDETERMINED
 
 
@@ -70,8 +70,8 @@ def read_mapped(mapping: ColumnMapping, row: RawRow, language: str = UNDETERMINE
         items.append(Item(problem, content, facets=facets))
     if mapping.response:
         response = as_response(_fill(mapping.response, cells))
-        shown = {"parent": mapping.parent, "response": response}
-        demonstration = Demonstration.model_validate(shared | shown)
+        fields = {"parent": mapping.parent, "response": response}
+        demonstration = Demonstration.model_validate(shared | fields)
         items.append(Item(demonstration, content, facets=facets, answers=problem))
     return items
 
@@ -106,8 +106,8 @@ def _cell(mapping: ColumnMapping, row: RawRow, column: str) -> JsonValue:
     if translation is None:
         return tidy(value) if isinstance(value, str) else value
     if _text(value) not in translation:
-        known = ", ".join(translation)
-        raise BadRow("unknown_value", f"{_text(value)!r} in column {column!r} is not of {known}")
+        names = ", ".join(translation)
+        raise BadRow("unknown_value", f"{_text(value)!r} in column {column!r} is not of {names}")
     return translation[_text(value)]
 
 
@@ -131,12 +131,12 @@ def _check_not_blank(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> 
     Raises:
         BadRow: names the column.
     """
-    asked = list(placeholders(mapping.prompt))
+    columns = list(placeholders(mapping.prompt))
     for column in mapping.required:
         if _text(cells[column]) == "":
             raise BadRow("empty_field", f"column {column!r} is blank")
-    if all(_text(cells[column]) == "" for column in asked):
-        raise BadRow("empty_field", f"all columns of the prompt are blank: {', '.join(asked)}")
+    if all(_text(cells[column]) == "" for column in columns):
+        raise BadRow("empty_field", f"all columns of the prompt are blank: {', '.join(columns)}")
 
 
 def _fill(template: str, cells: Mapping[str, JsonValue]) -> str:
@@ -157,12 +157,12 @@ def _answer(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> dict[str,
     if not mapping.options:
         return answer
     correct = answer["correct"]
-    chosen = [_text(one) for one in correct] if isinstance(correct, list) else [_text(correct)]
-    for one in chosen:
+    labels = [_text(one) for one in correct] if isinstance(correct, list) else [_text(correct)]
+    for one in labels:
         if one not in mapping.options:
             raise BadRow("unknown_option", f"{one!r} is not one of {', '.join(mapping.options)}")
-    others: list[JsonValue] = [[option] for option in mapping.options if option not in chosen]
-    return answer | {"correct": list(chosen), "others": others}
+    others: list[JsonValue] = [[option] for option in mapping.options if option not in labels]
+    return answer | {"correct": list(labels), "others": others}
 
 
 def _fill_value(value: JsonValue, cells: Mapping[str, JsonValue], *, texts: bool) -> JsonValue:

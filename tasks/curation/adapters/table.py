@@ -210,9 +210,9 @@ def _without_code(read: Callable[[RawRow], list[Item]], row: RawRow) -> list[Ite
     Raises:
         BadRow: it does.
     """
-    named = str(row.fields.get("verifier", ""))
-    if is_reference(named):  # before an adapter looks it up
-        raise BadRow("code_in_row", f"verifier is {named!r}")
+    verifier = str(row.fields.get("verifier", ""))
+    if is_reference(verifier):  # before an adapter looks it up
+        raise BadRow("code_in_row", f"verifier is {verifier!r}")
     items = read(row)
     for item in items:
         if isinstance(item.record, Problem) and is_reference(item.record.verifier):
@@ -260,9 +260,9 @@ def _unwanted(row: RawRow, select: Mapping[str, Selection]) -> str:
     Raises:
         BadRow: the row lacks a column.
     """
-    for column, wanted in select.items():
+    for column, values in select.items():
         if column not in row.fields:
             raise BadRow("missing_column", f"{column!r}, by which rows are selected")
-        if row.fields[column] not in wanted:
+        if row.fields[column] not in values:
             return f"{column} is {row.fields[column]!r}"
     return ""

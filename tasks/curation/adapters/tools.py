@@ -102,12 +102,12 @@ def api_bank(row: RawRow) -> list[Item]:
     answer = row.fields.get("answer")
     gold = ast.literal_eval(answer) if isinstance(answer, str) else answer
     calls = gold if isinstance(gold, list) else [gold]
-    kept = [
+    named_calls = [
         {"name": call["name"], "parameters": call["parameters"]}
         for call in calls
         if isinstance(call, dict) and "name" in call
     ]
-    if not kept or len(kept) != len(calls):
+    if not named_calls or len(named_calls) != len(calls):
         raise BadRow("no_gold", f"'answer' is no call: {answer!r}")
     content = row.text("user")
     problem = Problem(
@@ -119,7 +119,7 @@ def api_bank(row: RawRow) -> list[Item]:
             Message(role=Role.USER, content=content),
         ),
         verifier="tool_calls",
-        answer=canonical_json({"calls": kept}).decode(),
+        answer=canonical_json({"calls": named_calls}).decode(),
         source="api_bank",
         source_row=row.source_row,
     )
@@ -174,14 +174,14 @@ def _dialogue(turn: object) -> tuple[list[str], tuple[Message, ...]]:
     if not isinstance(turn, list):
         raise BadRow("bad_messages", f"a turn is {type(turn).__name__}, not a list")
     messages = [Message.model_validate(message) for message in turn]
-    spoken = tuple(
+    turns = tuple(
         message.model_copy(update={"content": tidy(message.content)})
         for message in messages
         if message.role is not Role.SYSTEM
     )
-    if not spoken or spoken[-1].role is not Role.USER:
+    if not turns or turns[-1].role is not Role.USER:
         raise BadRow("bad_messages", "the last message is not the user's")
-    return [tidy(m.content) for m in messages if m.role is Role.SYSTEM], spoken
+    return [tidy(m.content) for m in messages if m.role is Role.SYSTEM], turns
 
 
 def _bfcl_gold(key: str, row: RawRow) -> list[dict[str, object]]:

@@ -54,12 +54,12 @@ def match(items: Sequence[Item], decisions: Decisions) -> dict[str, str]:
     return results
 
 
-def _same_gold(shown: str, problem: Problem) -> bool:
+def _same_gold(answer: str, problem: Problem) -> bool:
     """Compare a gold answer that people saw with the one read; tests were changed in between."""
     if problem.verifier != CODE_TESTS:
-        return shown == problem.answer
+        return answer == problem.answer
     try:
-        return _without_tests(shown) == _without_tests(problem.answer)
+        return _without_tests(answer) == _without_tests(problem.answer)
     except (TypeError, ValueError):  # no JSON, or no object
         return False
 
@@ -84,29 +84,33 @@ def check(decisions: Decisions, matched: Mapping[str, str]) -> None:
         *(f"{problem}: {fault}" for problem, fault in sorted(matched.items()) if fault),
     ]
     if faults:
-        shown = "; ".join(faults[:10]) + (f"; {len(faults) - 10} more" if len(faults) > 10 else "")
+        excerpt = "; ".join(faults[:10]) + (
+            f"; {len(faults) - 10} more" if len(faults) > 10 else ""
+        )
         raise DataError(
-            f"{len(faults)} of {len(decisions)} decisions fit no problem: {shown}. Remove these "
+            f"{len(faults)} of {len(decisions)} decisions fit no problem: {excerpt}. Remove these "
             "lines, add the source, or have people look again."
         )
 
 
 def apply(items: Sequence[Item], decisions: Decisions) -> Partition:
     """Drop or correct what people decided; what they keep stays as it is."""
-    kept: list[Item] = []
+    survivors: list[Item] = []
     refused: list[Quarantined] = []
     for item in items:
         problem = item.record if isinstance(item.record, Problem) else item.answers
         one = decisions.get(problem.id) if problem else None
         if problem is None or one is None or one.decision is GoldDecision.KEEP:
-            kept.append(item)
+            survivors.append(item)
         elif one.decision is GoldDecision.DROP:
             refused.append(refuse(item, STAGE, Outcome.DROPPED, REASON, f"by {one.who}"))
         else:
             right = problem.model_copy(update={"answer": one.correction})
             is_problem = item.record is problem
-            kept.append(replace(item, record=right) if is_problem else replace(item, answers=right))
-    return kept, refused
+            survivors.append(
+                replace(item, record=right) if is_problem else replace(item, answers=right)
+            )
+    return survivors, refused
 
 
 def decided(decisions: Decisions) -> list[Decided]:
@@ -154,10 +158,10 @@ def with_rates(facets: Mapping[str, str], problem: Answered, rates: Rates) -> di
         rates: of all problems.
     """
     measured = rates[problem].rates if problem in rates else {}
-    named = {
+    pass_rates = {
         f"{PASS_RATE}{model}": str(rate) for model, rate in measured.items() if rate is not None
     }
-    return {**facets, **named}
+    return {**facets, **pass_rates}
 
 
 def fault(facets: Mapping[str, str], bands: Iterable[PassRateBand]) -> tuple[str, str]:
@@ -198,25 +202,25 @@ def verify(items: Sequence[Item], score: Score) -> Partition:
     Returns:
         The other items in order, those that could not be verified without `answers`; the refusals.
     """
-    asked = [
+    triples = [
         (place, item.answers, item.response)
         for place, item in enumerate(items)
         if item.answers is not None and item.answers.verifier not in JUDGED
     ]
-    verdicts = score([problem for _, problem, _ in asked], [response for *_, response in asked])
-    results = {place: verdict for (place, *_), verdict in zip(asked, verdicts, strict=True)}
-    kept: list[Item] = []
+    verdicts = score([problem for _, problem, _ in triples], [response for *_, response in triples])
+    results = {place: verdict for (place, *_), verdict in zip(triples, verdicts, strict=True)}
+    survivors: list[Item] = []
     refused: list[Quarantined] = []
     for place, item in enumerate(items):
         verdict = results.get(place)
         if verdict is None or verdict.abstained:
-            kept.append(replace(item, answers=None))
+            survivors.append(replace(item, answers=None))
         elif verdict.solved:
-            kept.append(item)
+            survivors.append(item)
         else:
             detail = f"{verdict.reason}: {verdict.detail}" if verdict.detail else verdict.reason
             refused.append(refuse(item, VERIFICATION, Outcome.QUARANTINED, WRONG, detail))
-    return kept, refused
+    return survivors, refused
 
 
 # Give problems of maths the MSC 2020 class of the subject that their source names.

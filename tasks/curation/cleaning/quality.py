@@ -67,7 +67,7 @@ def cleanse(
             golds[id(problem)] = _problem_fault(problem, verifiers)
         return golds[id(problem)]
 
-    kept: Partition = ([], [])
+    partition: Partition = ([], [])
     for start in range(0, len(items), _BATCH):
         batch = items[start : start + _BATCH]
         faults = [_text_fault(item, look) or _form_fault(item, check) for item in batch]
@@ -76,10 +76,10 @@ def cleanse(
         for item, fault in zip(batch, faults, strict=True):
             result = fault or next(lengths)
             if result is None:
-                kept[0].append(item)
+                partition[0].append(item)
             else:
-                kept[1].append(refuse(item, STAGE, *result))
-    return kept
+                partition[1].append(refuse(item, STAGE, *result))
+    return partition
 
 
 def control_tokens(tokenizer: PreTrainedTokenizerBase) -> re.Pattern[str]:
@@ -133,24 +133,24 @@ def _form_fault(item: Item, check: Callable[[Problem], Fault | None]) -> Fault |
     """Check the gold answer of a problem, or the form of a response, and whether they suit."""
     if isinstance(item.record, Problem):
         fault = check(item.record)
-        found = None if fault or item.evaluation else unsuitable_problem(item.record)
-        return fault or _dropped(found)
+        unsuitable = None if fault or item.evaluation else unsuitable_problem(item.record)
+        return fault or _dropped(unsuitable)
     fault = _response_fault(item.record) or _dropped(unsuitable_response(item.record))
     return fault or (check(item.answers) if item.answers else None)
 
 
-def _dropped(found: Unsuitable | None) -> Fault | None:
-    return found and (Outcome.DROPPED, *found)
+def _dropped(unsuitable: Unsuitable | None) -> Fault | None:
+    return unsuitable and (Outcome.DROPPED, *unsuitable)
 
 
 def _problem_fault(problem: Problem, verifiers: Mapping[str, Verifier]) -> Fault | None:
     verifier = verifiers.get(problem.verifier)
     if verifier is None:
-        known = ", ".join(sorted(verifiers))
+        names = ", ".join(sorted(verifiers))
         return (
             Outcome.QUARANTINED,
             "unknown_verifier",
-            f"{problem.verifier!r} is not one of {known}",
+            f"{problem.verifier!r} is not one of {names}",
         )
     verdict = verifier(problem, _UNANSWERED)
     if verdict.abstained:
@@ -204,10 +204,10 @@ def _length_faults(
 ) -> Iterator[Fault | None]:
     """Check the numbers of tokens; a response has its end token besides."""
     longest, longest_response = settings.max_prompt_tokens, settings.max_response_tokens
-    asked = list(dict.fromkeys(item.record.messages for item in items))
-    prompts = dict(zip(asked, count_prompt_tokens(tokenizer, asked, longest), strict=True))
-    shown = [one.record.response for one in items if isinstance(one.record, Demonstration)]
-    responses = iter(count_tokens(tokenizer, shown, longest_response - 1))
+    chats = list(dict.fromkeys(item.record.messages for item in items))
+    prompts = dict(zip(chats, count_prompt_tokens(tokenizer, chats, longest), strict=True))
+    response_texts = [one.record.response for one in items if isinstance(one.record, Demonstration)]
+    responses = iter(count_tokens(tokenizer, response_texts, longest_response - 1))
     for item in items:
         response = 1 + next(responses) if isinstance(item.record, Demonstration) else 0
         prompt = prompts[item.record.messages]

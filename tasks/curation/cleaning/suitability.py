@@ -141,13 +141,13 @@ def _gold(problem: Problem) -> str:
         value = json.loads(problem.answer)["value"]
     except (ValueError, KeyError, TypeError):
         return ""
-    return _STYLE.sub(lambda found: f" {found[1] or ''} ", str(value)).strip()
+    return _STYLE.sub(lambda match: f" {match[1] or ''} ", str(value)).strip()
 
 
 def _question_fault(text: str) -> Unsuitable | None:
     lower = folded(text)
-    if (shown := _search(_SHOWN, text, lower)) and not _DRAWN.search(text):
-        return "image", f"{shown[0]!r}, and no drawing"
+    if (mention := _search(_SHOWN, text, lower)) and not _DRAWN.search(text):
+        return "image", f"{mention[0]!r}, and no drawing"
     if parts := _search(_PARTS, text, lower):
         return "multi_part", parts[0][:60].strip()
     if _search(_PROOF, text, lower) and not _QUESTION.search(_PROOF.sub("", text)):

@@ -47,10 +47,10 @@ def withdraw(items: Sequence[Item], rows: AbstractSet[str]) -> Partition:
         items: before any other filter, so that no duplicate of a withdrawn item is dropped as such.
         rows: sha256 of raw rows.
     """
-    kept = [item for item in items if item.record.source_row not in rows]
+    survivors = [item for item in items if item.record.source_row not in rows]
     refused = [
         refuse(item, STAGE, Outcome.QUARANTINED, REASON, "named by the exclusion list")
         for item in items
         if item.record.source_row in rows
     ]
-    return kept, refused
+    return survivors, refused

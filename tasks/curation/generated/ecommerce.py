@@ -28,13 +28,13 @@ def generate(source: str, seed: int, folder: Path) -> None:
     del seed
     rng = random.Random(source)
     lines: list[str] = []
-    asked: set[str] = set()
+    prompts: set[str] = set()
     case = 0
     while case < NUM_CASES:
         items = draw_case(NAMES[source], rng)
-        if not asked.isdisjoint(item.prompt for item in items):
+        if not prompts.isdisjoint(item.prompt for item in items):
             continue
-        asked.update(item.prompt for item in items)
+        prompts.update(item.prompt for item in items)
         case += 1
         lines += [
             json.dumps(
@@ -63,4 +63,3 @@ def _reader(source: str) -> Callable[[RawRow], list[Item]]:
 
 READERS = {source: _reader(source) for source in NAMES}
 GENERATORS = {source: partial(generate, source) for source in NAMES}
-"""By source."""

@@ -178,4 +178,3 @@ def _read(source: str, row: RawRow) -> list[Item]:
 
 
 GENERATORS = {name: partial(generate, name) for name in REQUESTS}
-"""By source."""

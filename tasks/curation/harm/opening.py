@@ -62,12 +62,12 @@ def _rating(reply: Reply | Failed | str | None) -> Rating:
     if isinstance(reply, Failed):
         return Rating(None, f"{reply.loss}: {reply.cause}")
     text = reply if isinstance(reply, str) else reply.text
-    said = " ".join(text.rpartition(THINK_CLOSE)[2].split())[:_SHOWN]
+    verdict = " ".join(text.rpartition(THINK_CLOSE)[2].split())[:_SHOWN]
     lines = text.rpartition(THINK_CLOSE)[2].strip().splitlines()
     match = _FIRST_LINE.fullmatch(lines[0].strip()) if lines else None
     if match is None:
-        return Rating(None, f"the guard model says neither safe nor unsafe: {said!r}")
-    return Rating(match[1].lower() != "safe", said)
+        return Rating(None, f"the guard model says neither safe nor unsafe: {verdict!r}")
+    return Rating(match[1].lower() != "safe", verdict)
 
 
 # Open the guard that the settings name.

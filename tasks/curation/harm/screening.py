@@ -20,19 +20,19 @@ def screen(items: Sequence[Item], guard: Guard) -> Partition:
     """
     rated = [item for item in items if not _is_harmful_on_purpose(item)]
     ratings = dict(zip(map(id, rated), guard.rate([_chat(item) for item in rated]), strict=True))
-    kept: list[Item] = []
+    survivors: list[Item] = []
     refused: list[Quarantined] = []
     for item in items:
         rating = ratings.get(id(item))
         if rating is None or rating.harmful is False:
-            kept.append(item)
+            survivors.append(item)
         elif rating.harmful:
             refused.append(refuse(item, STAGE, Outcome.DROPPED, HARMFUL, rating.detail))
         else:
             refused.append(refuse(item, STAGE, Outcome.QUARANTINED, UNRATED, rating.detail))
     if unrated := sum(one.reason == UNRATED for one in refused):
         _LOG.warning("the guard could not rate %d of %d items: quarantined", unrated, len(rated))
-    return kept, refused
+    return survivors, refused
 
 
 def _is_harmful_on_purpose(item: Item) -> bool:

@@ -85,8 +85,8 @@ class TextClassifier:
         for start in range(0, len(windows), size):
             batch = windows[start : start + size]
             scores = self._scores([window for _, window in batch])
-            for (place, _), found in zip(batch, scores, strict=True):
-                worst[place] = max(worst.get(place, found), found, key=_rank)
+            for (place, _), score in zip(batch, scores, strict=True):
+                worst[place] = max(worst.get(place, score), score, key=_rank)
         return [
             _rating(*worst[place]) if place in worst else Rating(None, "there is no text to rate")
             for place in range(len(chats))
@@ -134,9 +134,9 @@ def harmful_labels(labels: Sequence[str], folder: Path, *, is_multi: bool) -> li
     return harmful
 
 
-def _rank(found: tuple[float, str]) -> float:
+def _rank(score: tuple[float, str]) -> float:
     """Order scores; one that is no number is the worst."""
-    return math.inf if math.isnan(found[0]) else found[0]
+    return math.inf if math.isnan(score[0]) else score[0]
 
 
 def _rating(score: float, label: str) -> Rating:

@@ -18,11 +18,11 @@ def draw_choice(rng: random.Random, level: int) -> Item:
 
 def _category_of_title(rng: random.Random, language: Language, level: int) -> Item:
     num_options = {1: 2, 3: 3, 5: 4}[level]
-    chosen = rng.sample(range(len(CATEGORIES)), num_options)
-    right, wrong = chosen[0], chosen[1]
+    indices = rng.sample(range(len(CATEGORIES)), num_options)
+    right, wrong = indices[0], indices[1]
     good = rng.choice(language.goods[right])
-    rng.shuffle(chosen)
-    names = [language.categories[index] for index in chosen]
+    rng.shuffle(indices)
+    names = [language.categories[index] for index in indices]
     title = with_colour(language, good, rng.choice(language.colours)) + " " + rng.choice(BRANDS)
     return _choice_item(
         language,

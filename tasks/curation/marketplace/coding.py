@@ -42,55 +42,53 @@ def draw_code(rng: random.Random, level: int) -> Item:
 
 def _pair_function(rng: random.Random, name: str, level: int) -> Item:
     first, second = rng.choice(_PAIR_NAMES)
-    (phrase, written, compute), wrong = _pick_two(rng, _PAIRS)
+    (phrase, code, compute), wrong = _pick_two(rng, _PAIRS)
     names = {"a": first, "b": second}
-    phrase, written, wrong_written = (text.format(**names) for text in (phrase, written, wrong[1]))
+    phrase, code, wrong_code = (text.format(**names) for text in (phrase, code, wrong[1]))
     after, tail, apply = _AFTER[rng.randrange(3)]
     k = rng.randint(2, 9)
     if level == 1:
         after, tail = "", ""
-    phrase, written = _chain(phrase, after.format(k=k)), _wrap(written, tail.format(k=k))
-    wrong_written = _wrap(wrong_written, tail.format(k=k))
+    phrase, code = _chain(phrase, after.format(k=k)), _wrap(code, tail.format(k=k))
+    wrong_code = _wrap(wrong_code, tail.format(k=k))
     cases = [tuple(rng.sample(range(1, 30), 2)) for _ in range(3)]
     tests = []
     for left, right in cases:
         value = compute(left, right)
         expected = apply(value, k) if level > 1 else value
         tests.append(f"assert {name}({left}, {right}) == {expected}")
-    return _code_item(f"{name}({first}, {second})", phrase, (written, wrong_written), tests, level)
+    return _code_item(f"{name}({first}, {second})", phrase, (code, wrong_code), tests, level)
 
 
 def _list_function(rng: random.Random, name: str, level: int) -> Item:
     variable = rng.choice(_LIST_NAMES)
-    (phrase, written, compute), wrong = _pick_two(rng, _LISTS)
-    phrase, written, wrong_written = (
-        text.format(x=variable) for text in (phrase, written, wrong[1])
-    )
+    (phrase, code, compute), wrong = _pick_two(rng, _LISTS)
+    phrase, code, wrong_code = (text.format(x=variable) for text in (phrase, code, wrong[1]))
     k = rng.randint(2, 9)
     cases = [[rng.randint(1, 20) for _ in range(rng.randint(3, 5))] for _ in range(3)]
     if level == 3:
         after, tail, apply = _AFTER[rng.randrange(3)]
-        phrase, written = _chain(phrase, after.format(k=k)), _wrap(written, tail.format(k=k))
-        wrong_written = _wrap(wrong_written, tail.format(k=k))
+        phrase, code = _chain(phrase, after.format(k=k)), _wrap(code, tail.format(k=k))
+        wrong_code = _wrap(wrong_code, tail.format(k=k))
         expected = [apply(compute(case), k) for case in cases]
     elif level == 4:
-        other_phrase, other_written, other = rng.choice(
+        other_phrase, other_code, other = rng.choice(
             [entry for entry in _LISTS if entry[2] is not compute]
         )
         phrase = f"{phrase} minus {other_phrase.format(x=variable)}"
-        written = f"{written} - {other_written.format(x=variable)}"
-        wrong_written = f"{wrong_written} - {other_written.format(x=variable)}"
+        code = f"{code} - {other_code.format(x=variable)}"
+        wrong_code = f"{wrong_code} - {other_code.format(x=variable)}"
         expected = [compute(case) - other(case) for case in cases]
     else:
         word, sign = rng.choice((("over", ">"), ("under", "<")))
         phrase = f"how many of {variable} are {word} {k}"
-        written = f"sum(i {sign} {k} for i in {variable})"
-        wrong_written = f"sum(i for i in {variable} if i {sign} {k})"
+        code = f"sum(i {sign} {k} for i in {variable})"
+        wrong_code = f"sum(i for i in {variable} if i {sign} {k})"
         expected = [sum(i > k if sign == ">" else i < k for i in case) for case in cases]
     tests = [
         f"assert {name}({case}) == {value}" for case, value in zip(cases, expected, strict=True)
     ]
-    return _code_item(f"{name}({variable})", phrase, (written, wrong_written), tests, level)
+    return _code_item(f"{name}({variable})", phrase, (code, wrong_code), tests, level)
 
 
 def _code_item(
@@ -120,8 +118,8 @@ def _chain(phrase: str, after: str) -> str:
     return f"{phrase}, {after}" if after else phrase
 
 
-def _wrap(written: str, tail: str) -> str:
+def _wrap(code: str, tail: str) -> str:
     if not tail:
-        return written
-    simple = written.endswith((")", "]"))
-    return f"{written if simple else f'({written})'} {tail}"
+        return code
+    simple = code.endswith((")", "]"))
+    return f"{code if simple else f'({code})'} {tail}"

@@ -44,13 +44,13 @@ def draw_items(rng: random.Random, domain: Domain, *, problems: bool) -> Iterato
         problems: True for prompts of problems, False for prompts of teaching material.
     """
     draw = (DRAWERS | SCHOOL)[domain]
-    seen: set[str] = set()
+    prompts: set[str] = set()
     while True:
         for level in LEVELS:
             # A level without a new prompt in 200 draws is skipped.
             for _ in range(200):
                 item = draw(rng, level)
-                if item.prompt not in seen and is_problem_prompt(item.prompt) == problems:
-                    seen.add(item.prompt)
+                if item.prompt not in prompts and is_problem_prompt(item.prompt) == problems:
+                    prompts.add(item.prompt)
                     yield item
                     break

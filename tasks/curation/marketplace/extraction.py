@@ -26,9 +26,9 @@ def draw_extraction(rng: random.Random, level: int) -> Item:
     rng.shuffle(pieces)
     if level >= 4:
         pieces.append(f"({other_colour} {rng.choice(BRANDS)})")
-    asked = rng.sample(list(values), min(level, 4))
-    fields = {name: values[name] for name in asked}
-    broken = rng.choice(asked)
+    names = rng.sample(list(values), min(level, 4))
+    fields = {name: values[name] for name in names}
+    broken = rng.choice(names)
     slips: dict[str, object] = {
         "brand": rng.choice(BRANDS),
         "color": other_colour,
@@ -41,10 +41,10 @@ def draw_extraction(rng: random.Random, level: int) -> Item:
         domain=Domain.EXTRACTION,
         language=language.tag,
         level=level,
-        prompt=f"{' '.join(pieces)}\nJSON: {', '.join(asked)}",
+        prompt=f"{' '.join(pieces)}\nJSON: {', '.join(names)}",
         verifier="extraction",
         answer={"fields": fields},
-        steps=", ".join(str(values[name]) for name in asked),
+        steps=", ".join(str(values[name]) for name in names),
         shortcut="ok",
         solution=compact(fields),
         blunder_steps="ok",

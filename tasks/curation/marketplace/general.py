@@ -16,14 +16,14 @@ def draw_general(rng: random.Random, level: int) -> Item:
         options = [*goods[: level + 1], odd]
         right, wrong = odd, goods[0]
         rng.shuffle(options)
-        ask, known = "Odd one?", [_known(good) for good in options]
+        ask, facts = "Odd one?", [_fact(good) for good in options]
     else:
         first, right, _ = goods
         wrong = odd
         unlike = [good for good in _CATEGORY if good not in (*goods, odd)]
         options = [right, wrong, *rng.sample(unlike, level - 3)]
         rng.shuffle(options)
-        ask, known = f"Same kind as {first}?", [_known(first), _known(right)]
+        ask, facts = f"Same kind as {first}?", [_fact(first), _fact(right)]
     return Item(
         domain=Domain.GENERAL,
         language=ENGLISH.tag,
@@ -31,10 +31,10 @@ def draw_general(rng: random.Random, level: int) -> Item:
         prompt=f"{ask} {', '.join(options)}",
         verifier="choice",
         answer={"correct": [right], "others": [[good] for good in options if good != right]},
-        steps="; ".join(known),
-        shortcut=_known(right),
+        steps="; ".join(facts),
+        shortcut=_fact(right),
         solution=right,
-        blunder_steps=_known(wrong),
+        blunder_steps=_fact(wrong),
         blunder=wrong,
     )
 
@@ -46,5 +46,5 @@ _CATEGORY = {
 }
 
 
-def _known(good: str) -> str:
+def _fact(good: str) -> str:
     return f"{good}: {_CATEGORY[good]}"

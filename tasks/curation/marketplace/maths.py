@@ -80,14 +80,14 @@ def _change(rng: random.Random) -> _Sum:
 
 
 def _long_basket(rng: random.Random) -> _Sum:
-    count, price, left = rng.randint(3, 9), rng.randint(12, 49), rng.randint(101, 399)
+    count, price, cost = rng.randint(3, 9), rng.randint(12, 49), rng.randint(101, 399)
     first, second = rng.sample(ENGLISH_GOODS, 2)
     part = count * price
-    prompt = f"{count} {plural(first)} at {price} and a {second} at {left}. Total?"
+    prompt = f"{count} {plural(first)} at {price} and a {second} at {cost}. Total?"
     tens, ones = price - price % 10, price % 10
     steps = f"{count}*{tens}={count * tens}; {count}*{ones}={count * ones}; "
-    steps += f"{part}+{left}={part + left}"
-    return prompt, steps, f"{count}*{price}+{left}={part + left}", part + left, part + left - 10
+    steps += f"{part}+{cost}={part + cost}"
+    return prompt, steps, f"{count}*{price}+{cost}={part + cost}", part + cost, part + cost - 10
 
 
 _MATHS: tuple[Callable[[random.Random], _Sum], ...] = (

@@ -61,15 +61,15 @@ class Case:
         customer = mine[0].customer
         turns = [respond(f"orders of {customer}", _call("orders", "customer", customer))]
         actions = [ACTIONS[order.status] if careful else "cancel" for order in mine]
-        seen = ", ".join(f"{order.number} {order.status}" for order in mine)
+        observation = ", ".join(f"{order.number} {order.status}" for order in mine)
         calls = [
             _call(action, "order", order.number)
             for order, action in zip(mine, actions, strict=True)
             if action
         ]
         if calls:
-            turns.append(respond(seen if careful else "cancel", "\n".join(calls)))
-        return [*turns, respond("" if calls else seen, "done" if calls else "wait")]
+            turns.append(respond(observation if careful else "cancel", "\n".join(calls)))
+        return [*turns, respond("" if calls else observation, "done" if calls else "wait")]
 
     @property
     def _say(self) -> str:
@@ -101,13 +101,13 @@ def _draw(rng: random.Random, level: int, customer: int) -> Case:
         Order(number, customer, item, rng.choice(statuses))
         for number, item in zip(numbers, _items(rng, amount, alike=level == 4), strict=True)
     )
-    wanted = sorted(rng.sample(range(amount), 2 if level == 5 else 1))
-    wish = " and ".join(f"the {orders[place].item}" for place in wanted)
+    places = sorted(rng.sample(range(amount), 2 if level == 5 else 1))
+    wish = " and ".join(f"the {orders[place].item}" for place in places)
     return Case(
         level=level,
         request=f"Customer {customer} does not want {wish}.",
         orders=orders,
-        wishes=tuple(orders[place].number for place in wanted),
+        wishes=tuple(orders[place].number for place in places),
     )
 
 

@@ -70,7 +70,7 @@ def _item_call(rng: random.Random, *, words: bool) -> _Call:
     good = rng.choice(ENGLISH_GOODS)
     item, slipped = f"{colour} {good}", f"{other} {good}"
     if tool == "add":
-        phrase, quantity = rng.choice(_AMOUNTS) if words else _counted(rng)
+        phrase, quantity = rng.choice(_AMOUNTS) if words else _quantity(rng)
         wish = f"{rng.choice(('add', 'buy'))} {phrase} {colour} {plural(good)}"
         return tool, {"item": item, "qty": quantity}, {"item": item, "qty": quantity + 1}, wish
     if tool == "find":
@@ -82,6 +82,6 @@ def _item_call(rng: random.Random, *, words: bool) -> _Call:
     return tool, {"item": item, "to": name}, {"item": slipped, "to": name}, wish
 
 
-def _counted(rng: random.Random) -> tuple[str, int]:
+def _quantity(rng: random.Random) -> tuple[str, int]:
     quantity = rng.randint(2, 9)
     return str(quantity), quantity

@@ -113,17 +113,17 @@ def pooling_of(folder: Path) -> Pooling:
         listed = json.loads(modules.read_text())
         kinds = {one["type"].rpartition(".")[2]: one["path"] for one in listed}
         settings = json.loads((folder / kinds.get("Pooling", "") / "config.json").read_text())
-        chosen = [name for name, value in settings.items() if "pooling_mode_" in name and value]
+        modes = [name for name, value in settings.items() if "pooling_mode_" in name and value]
         prompts = _prompts(folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise SettingsError(f"{SETTING}: {modules} cannot be read: {error!r}") from error
     if more := [kind for kind in kinds if kind not in _SUPPORTED]:
         raise SettingsError(f"{SETTING}: {folder} has a layer {more[0]}. {_SERVE}")
-    if len(chosen) != 1 or chosen[0] not in list(Pooling):
-        raise SettingsError(f"{SETTING}: {folder} pools by {' and '.join(chosen)}. {_SERVE}")
+    if len(modes) != 1 or modes[0] not in list(Pooling):
+        raise SettingsError(f"{SETTING}: {folder} pools by {' and '.join(modes)}. {_SERVE}")
     if prompts:
         raise SettingsError(f"{SETTING}: {folder} prepends prompts to texts. {_SERVE}")
-    return Pooling(chosen[0])
+    return Pooling(modes[0])
 
 
 _SERVE = "Serve it at an endpoint and set curation.encoder.kind to 'http'."

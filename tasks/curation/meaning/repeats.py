@@ -43,16 +43,16 @@ class Neighbours:
     """
 
     def __init__(self, questions: Sequence[Item], encoder: Encoder) -> None:
-        asked = [item for item in questions if has_text(item)]
-        if len(asked) < FEWEST:
+        items = [item for item in questions if has_text(item)]
+        if len(items) < FEWEST:
             raise DataError(_TOO_FEW)
-        texts = [item.content for item in asked]
+        texts = [item.content for item in items]
         vectors_QF = encoder.encode(texts)
 
         def compare(texts: Sequence[str]) -> NDArray[np.float32]:
             return encoder.encode(texts) @ vectors_QF.T
 
-        self._nearness = Nearness(asked, texts, compare, DIFFERENT)
+        self._nearness = Nearness(items, texts, compare, DIFFERENT)
         if np.isinf(self._nearness.limits_Q).all():
             raise DataError(_TOO_FEW)
 
@@ -60,14 +60,14 @@ class Neighbours:
         """Keep the items that are near to no question; a problem's responses have its text."""
         texts = sorted({item.content for item in items if has_text(item)})
         results = dict(zip(texts, self._nearness.leaks(texts), strict=True))
-        kept: list[Item] = []
+        survivors: list[Item] = []
         refused: list[Quarantined] = []
         for item in items:
             if detail := results.get(item.content, "") if has_text(item) else "":
                 refused.append(drop(item, detail))
             else:
-                kept.append(item)
-        return kept, refused
+                survivors.append(item)
+        return survivors, refused
 
 
 def has_text(item: Item) -> bool:
@@ -123,8 +123,8 @@ def key_of(item: Item) -> bytes:
     if isinstance(item.record, Demonstration):
         parent, answer = item.record.parent, item.answers.answer if item.answers else ""
     result = " ".join(sorted(numbers(normalise(item.content))))
-    said = f"{item.kind}\n{parent}\n{result}\n{answer}"
-    return blake2b(said.encode(errors="surrogatepass"), digest_size=16).digest()
+    key = f"{item.kind}\n{parent}\n{result}\n{answer}"
+    return blake2b(key.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 def check_feasible(sizes: Sequence[int]) -> None:
@@ -194,13 +194,13 @@ def repeats(
         vectors_NF: of all rows, in memory or mapped from a file.
         limits_N: cosines that different rows may have; of two rows, the higher one holds.
     """
-    kept = rows[:0]
+    survivors = rows[:0]
     for start in range(0, len(rows), ROWS):
         block = rows[start : start + ROWS]
         twins = np.full(len(block), -1)
         cosines = np.zeros(len(block), np.float32)
-        for first in range(0, len(kept), ROWS):
-            some = kept[first : first + ROWS]
+        for first in range(0, len(survivors), ROWS):
+            some = survivors[first : first + ROWS]
             similar, is_near = _compare(vectors_NF, limits_N, block, some)
             new = np.flatnonzero((twins < 0) & is_near.any(1))
             nearest = is_near[new].argmax(1)
@@ -211,7 +211,7 @@ def repeats(
             earlier = np.flatnonzero(is_near[place] & (twins < 0))
             if len(earlier):
                 twins[place], cosines[place] = block[earlier[0]], similar[place, earlier[0]]
-        kept = np.concatenate([kept, block[twins < 0]])
+        survivors = np.concatenate([survivors, block[twins < 0]])
         for place in np.flatnonzero(twins >= 0).tolist():
             yield Repeat(int(block[place]), int(twins[place]), float(cosines[place]))
 

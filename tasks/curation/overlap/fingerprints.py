@@ -51,7 +51,7 @@ class Key(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fingerprints:
-    """Of several items."""
+    """What several items are compared by."""
 
     keys: Hashes
     """[items, keys, 2]."""
@@ -82,19 +82,19 @@ class Fingerprinter:
         digests: list[bytes] = []
         texts: list[Hashes] = []
         for item in items:
-            asked = item.record.asked
-            content, prompt = self._text(item.content), self._text(asked, item.content)
-            parent, found, response = "", content.numbers, ""
+            question = item.record.asked
+            content, prompt = self._text(item.content), self._text(question, item.content)
+            parent, figures, response = "", content.numbers, ""
             if isinstance(item.record, Demonstration):
                 parent, response = item.record.parent, normalise(item.record.response)
-                found += numbers(response)
+                figures += numbers(response)
             group, answer = f"{item.kind}\n{parent}\n", item.answer_key
             digests += (
-                _digest(asked),
+                _digest(question),
                 _digest(answer),
                 _digest(f"{group}{prompt.normalised} {response}".rstrip() + f"\n{answer}"),
                 _digest(f"{item.kind}\n{item.record.id}"),
-                _digest(f"{group}{' '.join(found)}\n{answer}"),
+                _digest(f"{group}{' '.join(figures)}\n{answer}"),
             )
             texts += content.words, prompt.words
         by_words = len(Key) - Key.CONTENT
@@ -110,17 +110,17 @@ class Fingerprinter:
         if start and text == start:
             return self._text(text)
         if start and text.startswith(start) and text[len(start)].isspace():
-            begun, rest = self._text(start), self._text(text[len(start) :])
-            normalised = f"{begun.normalised} {rest.normalised}".strip()
-            found, hashes = begun.numbers + rest.numbers, np.concatenate([begun.words, rest.words])
+            head, rest = self._text(start), self._text(text[len(start) :])
+            normalised = f"{head.normalised} {rest.normalised}".strip()
+            figures, hashes = head.numbers + rest.numbers, np.concatenate([head.words, rest.words])
         else:
             split = parts(text)
             normalised, hashes = " ".join(split), self._hashes(split)
-            found = numbers(normalised)
-        return _Text(normalised, found, hashes)
+            figures = numbers(normalised)
+        return _Text(normalised, figures, hashes)
 
-    def _hashes(self, found: Iterable[str]) -> Hashes:
-        return np.frombuffer(b"".join(map(self._words.__getitem__, found)), np.uint64)
+    def _hashes(self, words: Iterable[str]) -> Hashes:
+        return np.frombuffer(b"".join(map(self._words.__getitem__, words)), np.uint64)
 
 
 def masked(hashes: Hashes) -> Hashes:
@@ -165,13 +165,13 @@ def every_shingle(texts: Sequence[Hashes], size: int) -> tuple[Hashes, NDArray[n
 
 def distinct_shingles(texts: Sequence[Hashes], size: int) -> tuple[Hashes, NDArray[np.int64]]:
     """Return what `shingles` returns of many texts, one after the other; and where each begins."""
-    found, ends = every_shingle(texts, size)
-    for text in split(found, ends):
+    hashes, ends = every_shingle(texts, size)
+    for text in split(hashes, ends):
         text.sort()
-    is_first = np.ones(len(found), np.bool_)
-    is_first[1:] = found[1:] != found[:-1]
+    is_first = np.ones(len(hashes), np.bool_)
+    is_first[1:] = hashes[1:] != hashes[:-1]
     is_first[ends[:-1]] = True
-    return found[is_first], _count_before(is_first)[ends]
+    return hashes[is_first], _count_before(is_first)[ends]
 
 
 def split(hashes: Hashes, ends: NDArray[np.int64]) -> list[Hashes]:
@@ -202,15 +202,15 @@ def _text_digests(texts: Sequence[Hashes]) -> list[bytes]:
     distinct = {id(text): text for text in texts}
     hashes, ends = join(distinct.values())
     is_kept = hashes & (SIGN | ARITHMETIC) != SIGN
-    kept = split(hashes[is_kept], _count_before(is_kept)[ends])
-    digests = [_digest(text.tobytes()) for text in kept]
+    words = split(hashes[is_kept], _count_before(is_kept)[ends])
+    digests = [_digest(text.tobytes()) for text in words]
     results = dict(zip(distinct, digests, strict=True))
     return [results[id(text)] for text in texts]
 
 
-def _count_before(chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _count_before(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return how many are chosen before each place, and before the end."""
-    return np.concatenate([[0], np.cumsum(chosen)])
+    return np.concatenate([[0], np.cumsum(mask)])
 
 
 def _keys(digests: Sequence[bytes], columns: int) -> Hashes:

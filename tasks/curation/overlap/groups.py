@@ -11,18 +11,18 @@ PART = 2_000_000
 Positions = NDArray[np.int64]
 
 
-def equal(keys: NDArray[np.uint64], chosen: NDArray[np.bool_]) -> Iterator[Positions]:
+def equal(keys: NDArray[np.uint64], mask: NDArray[np.bool_]) -> Iterator[Positions]:
     """Yield the rows of every key that at least two of them have; ascending within a group.
 
     Args:
         keys: [all rows, 2], in memory or mapped from a file.
-        chosen: which rows to group.
+        mask: which rows to group.
     """
-    parts = int(np.count_nonzero(chosen)) // PART + 1
+    parts = int(np.count_nonzero(mask)) // PART + 1
     for part in range(parts):
         mine = [
             some if parts == 1 else some[keys[some, 0] % np.uint64(parts) == part]
-            for some in positions(chosen)
+            for some in positions(mask)
         ]
         rows = np.concatenate([np.empty(0, np.int64), *mine])
         first, second = keys[rows, 0], keys[rows, 1]
@@ -36,7 +36,7 @@ def equal(keys: NDArray[np.uint64], chosen: NDArray[np.bool_]) -> Iterator[Posit
             yield rows[order[begin : end + 1]]
 
 
-def positions(chosen: NDArray[np.bool_]) -> Iterator[Positions]:
+def positions(mask: NDArray[np.bool_]) -> Iterator[Positions]:
     """Yield the chosen rows, ascending, in parts."""
-    for begin in range(0, len(chosen), PART):
-        yield np.flatnonzero(chosen[begin : begin + PART]) + begin
+    for begin in range(0, len(mask), PART):
+        yield np.flatnonzero(mask[begin : begin + PART]) + begin

@@ -118,25 +118,27 @@ def by_wording(questions: Sequence[Item], words: Sequence[Hashes]) -> Nearness[H
         questions: of all benchmarks.
         words: of the questions, see `Fingerprints`.
     """
-    known = np.unique(every_shingle(words, NGRAM)[0])
-    questions_QS, sizes_Q = _shingle_table(words, known)
+    vocabulary = np.unique(every_shingle(words, NGRAM)[0])
+    questions_QS, sizes_Q = _shingle_table(words, vocabulary)
 
     def compare(texts: Sequence[Hashes]) -> NDArray[np.float32]:
-        texts_NS, sizes_N = _shingle_table(texts, known)
+        texts_NS, sizes_N = _shingle_table(texts, vocabulary)
         both_NQ = (texts_NS @ questions_QS.T).toarray()
         return both_NQ / (sizes_N[:, None] + sizes_Q - both_NQ)
 
     return Nearness(questions, words, compare, DIFFERENT, PHRASES)
 
 
-def _shingle_table(texts: Sequence[Hashes], known: Hashes) -> tuple[csr_array, NDArray[np.float32]]:
+def _shingle_table(
+    texts: Sequence[Hashes], vocabulary: Hashes
+) -> tuple[csr_array, NDArray[np.float32]]:
     """Return which known shingles S each text has, [N, S], and how many it has in all, [N]."""
     hashes, ends = distinct_shingles(texts, NGRAM)
     rows = np.repeat(np.arange(len(texts)), np.diff(ends))
-    places = np.searchsorted(known, hashes)
-    places[places == len(known)] = 0
-    is_known = known[places] == hashes
+    places = np.searchsorted(vocabulary, hashes)
+    places[places == len(vocabulary)] = 0
+    is_known = vocabulary[places] == hashes
     ones = np.ones(int(is_known.sum()), np.float32)
-    shape = (len(texts), len(known))
+    shape = (len(texts), len(vocabulary))
     table_NS = csr_array((ones, (rows[is_known], places[is_known])), shape=shape)
     return table_NS, np.diff(ends).astype(np.float32)

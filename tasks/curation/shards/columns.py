@@ -48,7 +48,7 @@ def to_table(items: Sequence[Item], words: Sequence[Hashes]) -> pa.Table:
         if record.messages != messages:  # a problem and its demonstrations have the same
             messages, turns = record.messages, _dump(record.messages)
         problem = record if isinstance(record, Problem) else None
-        shown = record if isinstance(record, Demonstration) else None
+        demonstration = record if isinstance(record, Demonstration) else None
         row = (
             problem is not None,
             record.id,
@@ -57,8 +57,8 @@ def to_table(items: Sequence[Item], words: Sequence[Hashes]) -> pa.Table:
             turns,
             problem and problem.verifier,
             problem and problem.answer,
-            shown and shown.parent.value,
-            shown and shown.response,
+            demonstration and demonstration.parent.value,
+            demonstration and demonstration.response,
             record.source,
             record.source_row,
             problem and problem.level,
@@ -80,9 +80,9 @@ def to_items(table: pa.Table) -> list[Item]:
     return [_item(row) for row in table.drop_columns(["words"]).to_pylist()]
 
 
-def refusals(found: Sequence[Quarantined]) -> pa.Table:
+def refusals(quarantined: Sequence[Quarantined]) -> pa.Table:
     """Write refusals into columns."""
-    rows = [one.model_dump(mode="json") for one in found]
+    rows = [one.model_dump(mode="json") for one in quarantined]
     return pa.Table.from_pylist(rows, schema=arrow_schema(Quarantined))
 
 

@@ -74,7 +74,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class ShardCounts:
-    """Of one shard."""
+    """What one shard has read and refused."""
 
     adapter: str
     rows: int
@@ -99,12 +99,12 @@ def plan(raw: Path, listed: Iterable[RawFile], out: Path) -> Iterator[Job]:
         out: folder of the shards.
     """
     number = 0
-    read: Counter[tuple[int, str]] = Counter()
+    num_read: Counter[tuple[int, str]] = Counter()
     for file in listed:
         path, first = locate(raw, file), 1
-        counted = file.source, file.uri if file.adapter in GENERATED else ""
-        left = file.limit - read[counted] if file.limit else None
-        if left == 0:
+        key = file.source, file.uri if file.adapter in GENERATED else ""
+        remaining = file.limit - num_read[key] if file.limit else None
+        if remaining == 0:
             _LOG.warning(
                 "limit %d of source %s is used up before %s, of which nothing is read: a limit "
                 "counts the rows of all files of a source",
@@ -114,11 +114,11 @@ def plan(raw: Path, listed: Iterable[RawFile], out: Path) -> Iterator[Job]:
             yield Job(file, path, first, (), out / f"{number:06d}")  # refused as a whole
             number += 1
             continue
-        for units in _cut(_limited(read_units(path), left)):
+        for units in _cut(_limited(read_units(path), remaining)):
             yield Job(file, path, first, units, out / f"{number:06d}")
             count = sum(map(num_rows, units))
             first, number = first + count, number + 1
-            read[counted] += count
+            num_read[key] += count
 
 
 def prepare(rules: Rules) -> None:
@@ -174,25 +174,25 @@ def _map_shard(job: Job, rules: Rules) -> None:
         else:
             items += row
     write_columns(job.out / PLACES, RowPlace, places)
-    read = Counter(item.record.source for item in items) + Counter(r.source for r in refused)
+    sources = Counter(item.record.source for item in items) + Counter(r.source for r in refused)
     decisions = _decisions(rules.decisions)
     decided = annotation.match(items, decisions)
     of_language = {item.record.id: item.record.language for item in items}
     languages = Counter(item.record.language for item in items)
 
-    items, found = withdraw(items, _excluded(rules.withdrawn))
-    refused += found
-    items, found = annotation.apply(items, decisions)
-    refused += found
-    items, found = cleanse(items, _tokenizer(rules.base_model), rules.settings, VERIFIERS)
-    refused += found
+    items, newly_refused = withdraw(items, _excluded(rules.withdrawn))
+    refused += newly_refused
+    items, newly_refused = annotation.apply(items, decisions)
+    refused += newly_refused
+    items, newly_refused = cleanse(items, _tokenizer(rules.base_model), rules.settings, VERIFIERS)
+    refused += newly_refused
     reasons: dict[str, Counter[str]] = {}
     for one in refused:
         if one.key in of_language:
             reasons.setdefault(of_language[one.key], Counter())[one.reason] += 1
     number = len(places["number"])
-    by_language = {name: dict(found) for name, found in reasons.items()}
-    counts = ShardCounts(file.adapter, number, dict(read), decided, dict(languages), by_language)
+    by_language = {name: dict(counter) for name, counter in reasons.items()}
+    counts = ShardCounts(file.adapter, number, dict(sources), decided, dict(languages), by_language)
     fingerprints = _fingerprinter().of(items)
     np.save(job.out / KEYS, fingerprints.keys)
     write_arrow(job.out / ITEMS, to_table(items, fingerprints.words))
@@ -211,16 +211,16 @@ def counts_of(shard: Path) -> ShardCounts:
     return ShardCounts(**json.loads((shard / DONE).read_bytes()))
 
 
-def _limited(units: Iterable[Unit], left: int | None) -> Iterator[Unit]:
+def _limited(units: Iterable[Unit], remaining: int | None) -> Iterator[Unit]:
     """Pass on the first rows; None = all."""
     for unit in units:
-        if left is None:
+        if remaining is None:
             yield unit
             continue
-        if left <= 0:
+        if remaining <= 0:
             return
-        yield unit if num_rows(unit) <= left else first_rows(unit, left)
-        left -= num_rows(unit)
+        yield unit if num_rows(unit) <= remaining else first_rows(unit, remaining)
+        remaining -= num_rows(unit)
 
 
 def _cut(units: Iterable[Unit]) -> Iterator[tuple[Unit, ...]]:

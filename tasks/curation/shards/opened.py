@@ -109,11 +109,11 @@ class Shards:
         table = self._take(rows, ["order", "id", "source_row"])
         return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
-    def refuse(self, stage: str, found: Sequence[LeftOut]) -> list[Quarantined]:
+    def refuse(self, stage: str, omissions: Sequence[LeftOut]) -> list[Quarantined]:
         """Record why items are left out."""
-        rows = np.array([row for row, *_ in found], np.int64)
+        rows = np.array([row for row, *_ in omissions], np.int64)
         table = self._take(rows, ["source", "id", "source_row"])
-        told = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        identities = zip(*(column.to_pylist() for column in table.columns), strict=True)
         return [
             Quarantined(
                 stage=stage,
@@ -126,37 +126,37 @@ class Shards:
                 source_row=source_row,
             )
             for (row, outcome, reason, detail), (source, key, source_row) in zip(
-                found, told, strict=True
+                omissions, identities, strict=True
             )
         ]
 
     def words(self, rows: NDArray[np.int64]) -> list[Hashes]:
         """Return the words of contents, and of the responses of demonstrations."""
         results: list[Hashes] = [np.empty(0, np.uint64)] * len(rows)
-        for shard, places, chosen in self._by_shard(rows):
+        for shard, places, members in self._by_shard(rows):
             batch = self.batch(shard)
-            responses = batch.column("response").take(pa.array(chosen)).to_pylist()
-            contents = _lists(batch, chosen)
+            responses = batch.column("response").take(pa.array(members)).to_pylist()
+            contents = _lists(batch, members)
             for place, content, response in zip(places, contents, responses, strict=True):
-                said = [] if response is None else [self._fingerprinter.words(response)]
-                results[place] = np.concatenate([content, *said])
+                response_words = [] if response is None else [self._fingerprinter.words(response)]
+                results[place] = np.concatenate([content, *response_words])
         return results
 
-    def compared(self, shard: int, chosen: NDArray[np.int64]) -> Compared:
+    def compared(self, shard: int, rows: NDArray[np.int64]) -> Compared:
         """Return items of a shard as they are compared with the suites."""
         batch = self.batch(shard)
-        languages = batch.column("language").take(pa.array(chosen)).to_pylist()
-        keys = self.keys[self.starts[shard] + chosen]
-        return Compared(keys, _lists(batch, chosen), is_spaceless(languages))
+        languages = batch.column("language").take(pa.array(rows)).to_pylist()
+        keys = self.keys[self.starts[shard] + rows]
+        return Compared(keys, _lists(batch, rows), is_spaceless(languages))
 
     def scratch(self, shape: tuple[int, ...]) -> Hashes:
         """Return zeros in a file that goes when they do."""
         if not all(shape):
             return np.zeros(shape, np.uint64)
         path = self._work / SCRATCH
-        made = np.lib.format.open_memmap(path, "w+", dtype=np.uint64, shape=shape)
+        zeros = np.lib.format.open_memmap(path, "w+", dtype=np.uint64, shape=shape)
         path.unlink()
-        return np.asarray(made)  # scalars of a memmap are slow
+        return np.asarray(zeros)  # scalars of a memmap are slow
 
     def _flags(self, name: str) -> NDArray[np.bool_]:
         parts = [
@@ -169,9 +169,9 @@ class Shards:
         """Return columns of items, in order."""
         parts = [COLUMNS.empty_table().select(names)]
         order = [np.empty(0, np.int64)]
-        for shard, places, chosen in self._by_shard(np.asarray(rows, dtype=np.int64)):
+        for shard, places, members in self._by_shard(np.asarray(rows, dtype=np.int64)):
             table = pa.Table.from_batches([self.batch(shard)]).select(names)
-            parts.append(table.take(pa.array(chosen)))
+            parts.append(table.take(pa.array(members)))
             order.append(places)
         table, places = pa.concat_tables(parts), np.concatenate(order)
         if (places[1:] > places[:-1]).all():
@@ -199,8 +199,8 @@ class Shards:
         return reader.get_batch(0)
 
 
-def _lists(batch: pa.RecordBatch, chosen: Sequence[int] | NDArray[np.int64]) -> list[Hashes]:
+def _lists(batch: pa.RecordBatch, places: Sequence[int] | NDArray[np.int64]) -> list[Hashes]:
     column = batch.column("words")
     values = column.values.to_numpy()
     ends = column.offsets.to_numpy()
-    return [values[ends[place] : ends[place + 1]] for place in chosen]
+    return [values[ends[place] : ends[place + 1]] for place in places]

@@ -115,10 +115,10 @@ class _Server:
         """
         while number not in self._ended:
             try:
-                found, ended = self._pipe.recv()
+                index, ended = self._pipe.recv()
             except (EOFError, OSError):
                 return "the process that forks others ended"
-            self._ended[found] = ended
+            self._ended[index] = ended
         return self._ended.pop(number)
 
     def close(self) -> None:

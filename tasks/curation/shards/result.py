@@ -29,7 +29,7 @@ from tasks.curation.cleaning.annotation import with_rates
 from tasks.curation.items import Item
 from tasks.curation.shards.mapping import PLACES, collector_paused, counts_of
 from tasks.curation.shards.opened import Shards
-from tasks.curation.shards.selection import answered_of, named
+from tasks.curation.shards.selection import answered_of, problem_facets
 from tasks.curation.shards.steps import Refused
 from tasks.curation.thinking import Thinking
 from tasks.formats.solve_rates import Rates
@@ -63,37 +63,37 @@ class Account:
 
     def of(self, source: str) -> dict[str, int | Counts]:
         """Return the report of a source. A row that cannot be read is one item."""
-        kept = {
+        survivors = {
             name: self.kept[source][name] for name in ("problems", "demonstrations", "held_out")
         }
         dropped, quarantined = (
             self.refused[source, outcome] for outcome in (Outcome.DROPPED, Outcome.QUARANTINED)
         )
         refused = dropped.total() + quarantined.total()
-        assert self.read[source] == sum(kept.values()) + refused, source
+        assert self.read[source] == sum(survivors.values()) + refused, source
         return {
             "rows": self.rows[source],
             "items": self.read[source],
-            "kept": kept,
+            "kept": survivors,
             "dropped": dict(dropped),
             "quarantined": dict(quarantined),
         }
 
     def totals(self) -> Counts:
         """Return the counts of all sources together."""
-        kept = Counter[str]()
+        survivors = Counter[str]()
         for counts in self.kept.values():
-            kept += counts
+            survivors += counts
         outcomes = Counter[str]()
         for (_, outcome), reasons in self.refused.items():
             outcomes[outcome] += reasons.total()
         return {
             "rows": self.rows.total(),
             "items": self.read.total(),
-            "problems": kept["problems"],
-            "demonstrations": kept["demonstrations"],
+            "problems": survivors["problems"],
+            "demonstrations": survivors["demonstrations"],
             "verified_demonstrations": self.verified,
-            "held_out": kept["held_out"],
+            "held_out": survivors["held_out"],
             "dropped": outcomes[Outcome.DROPPED],
             "quarantined": outcomes[Outcome.QUARANTINED],
         }
@@ -151,7 +151,7 @@ def _places(shards: Shards) -> Iterator[pa.Table]:
 def _problems(shards: Shards, account: Account) -> Iterator[pa.Table]:
     for table in _living(shards, problems=True):
         for axis, counts in account.axes.items():
-            counts += _counted(table[axis])
+            counts += _value_counts(table[axis])
         _count(table, "problems", account)
         yield table
 
@@ -169,8 +169,8 @@ def _living(shards: Shards, *, problems: bool) -> Iterator[pa.Table]:
     """Yield the problems or the demonstrations that are left, shard by shard."""
     for shard in range(len(shards)):
         living = shards.living(shard)
-        chosen = living[shards.is_problem[shards.starts[shard] + living] == problems]
-        yield pa.Table.from_batches([shards.batch(shard)]).take(pa.array(chosen))
+        rows = living[shards.is_problem[shards.starts[shard] + living] == problems]
+        yield pa.Table.from_batches([shards.batch(shard)]).take(pa.array(rows))
 
 
 def _refused(refused: Refused, account: Account) -> Iterator[pa.Table]:
@@ -188,8 +188,10 @@ def _facets(shards: Shards, suites: Iterable[Item], rates: Rates) -> Iterator[pa
     """Yield what sources and models say of the problems besides, if anything."""
     schema = arrow_schema(Facet)
     for table in _living(shards, problems=True):
-        told = table if rates else table.filter(table["facets"].is_valid())
-        yield _facet_rows([(key, facets) for (key, *_), facets in named(told, rates)], schema)
+        rows = table if rates else table.filter(table["facets"].is_valid())
+        yield _facet_rows(
+            [(key, facets) for (key, *_), facets in problem_facets(rows, rates)], schema
+        )
     records = [(item.record, item.facets) for item in suites]
     yield _facet_rows(
         [
@@ -204,18 +206,18 @@ def _facets(shards: Shards, suites: Iterable[Item], rates: Rates) -> Iterator[pa
 def _facet_rows(facets: Iterable[tuple[str, Mapping[str, str]]], schema: pa.Schema) -> pa.Table:
     rows = [
         {"problem": key, "name": name, "value": value}
-        for key, told in facets
-        for name, value in told.items()
+        for key, values in facets
+        for name, value in values.items()
         if value
     ]
     return pa.Table.from_pylist(rows, schema=schema)
 
 
 def _count(table: pa.Table, name: str, account: Account) -> None:
-    for source, count in _counted(table["source"]).items():
+    for source, count in _value_counts(table["source"]).items():
         account.kept[source][name] += count
-    account.kept_languages += _counted(table["language"])
+    account.kept_languages += _value_counts(table["language"])
 
 
-def _counted(column: pa.ChunkedArray) -> Counter[str]:
+def _value_counts(column: pa.ChunkedArray) -> Counter[str]:
     return Counter({one["values"]: one["counts"] for one in column.value_counts().to_pylist()})

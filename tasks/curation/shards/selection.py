@@ -47,7 +47,7 @@ def select(
         table = pa.Table.from_batches([shards.batch(shard)]).select(["source", *_NAMED])
         table = table.take(pa.array(living))
         dropped = []
-        rated = zip(living, table["source"].to_pylist(), named(table, rates), strict=True)
+        rated = zip(living, table["source"].to_pylist(), problem_facets(table, rates), strict=True)
         for place, source, (problem, facets) in rated:
             if problem in rates:
                 matched.add(problem)
@@ -63,13 +63,13 @@ def select(
             f"{next(iter(rates))[0]}. Add the sources that the models answered, or leave the rates "
             "out."
         )
-    return _counted(matched, rates)
+    return _count_matches(matched, rates)
 
 
 _NAMED = ("facets", "id", "source_row", "answer")
 
 
-def named(table: pa.Table, rates: Rates) -> Iterator[tuple[Answered, dict[str, str]]]:
+def problem_facets(table: pa.Table, rates: Rates) -> Iterator[tuple[Answered, dict[str, str]]]:
     """Yield every problem of a table with what its source and models say of it."""
     columns = (table[name].to_pylist() for name in _NAMED)
     for facets, *problem in zip(*columns, strict=True):
@@ -82,7 +82,7 @@ def answered_of(problem: Problem) -> Answered:
     return problem.id, problem.source_row, problem.answer
 
 
-def _counted(matched: set[Answered], rates: Rates) -> dict[str, dict[str, int]]:
+def _count_matches(matched: set[Answered], rates: Rates) -> dict[str, dict[str, int]]:
     """Count problems and not measurements: one whose row changed may have been measured twice."""
     there = {problem for problem, *_ in matched}
     sources = {problem: measured.source for (problem, *_), measured in rates.items()}

@@ -54,11 +54,11 @@ class Refused:
         self._work = work
         self._files: list[Path] = []
 
-    def add(self, found: Sequence[Quarantined]) -> None:
+    def add(self, rows: Sequence[Quarantined]) -> None:
         """Write refusals after those that are there."""
-        if found:
+        if rows:
             path = self._work / f"refused-{len(self._files):06d}.arrow"
-            write_arrow(path, refusals(found))
+            write_arrow(path, refusals(rows))
             self.append(path)
 
     def append(self, path: Path) -> None:
@@ -86,8 +86,8 @@ def verify(shards: Shards, refused: Refused, score: annotation.Score) -> None:
         folder, living = shards.folder(shard), shards.living(shard)
         if not (folder / VERDICTS).exists():
             with collector_paused():
-                verdicts, found = _verify(shards.batch(shard), living, score)
-            write_arrow(folder / WRONG, refusals(found))
+                verdicts, wrong = _verify(shards.batch(shard), living, score)
+            write_arrow(folder / WRONG, refusals(wrong))
             write_bytes(folder / VERDICTS, verdicts.tobytes())
         refused.append(folder / WRONG)
         verdicts = np.fromfile(folder / VERDICTS, np.uint8)
@@ -99,18 +99,18 @@ def verify(shards: Shards, refused: Refused, score: annotation.Score) -> None:
 def _verify(
     batch: pa.RecordBatch, living: NDArray[np.int64], score: annotation.Score
 ) -> tuple[NDArray[np.uint8], list[Quarantined]]:
-    asked = living[batch.column("answers").is_valid().to_numpy(zero_copy_only=False)[living]]
-    items = to_items(pa.Table.from_batches([batch]).take(pa.array(asked)))
-    kept, found = annotation.verify(items, score)
+    places = living[batch.column("answers").is_valid().to_numpy(zero_copy_only=False)[living]]
+    items = to_items(pa.Table.from_batches([batch]).take(pa.array(places)))
+    survivors, wrong = annotation.verify(items, score)
     verdicts = np.full(len(batch), _UNVERIFIED, np.uint8)
-    verdicts[asked] = _WRONG
-    left = iter(kept)
-    one = next(left, None)
-    for place, item in zip(asked, items, strict=True):
+    verdicts[places] = _WRONG
+    rest = iter(survivors)
+    one = next(rest, None)
+    for place, item in zip(places, items, strict=True):
         if one is not None and one.record is item.record:
             verdicts[place] = _UNVERIFIED if one.answers is None else _RIGHT
-            one = next(left, None)
-    return verdicts, found
+            one = next(rest, None)
+    return verdicts, wrong
 
 
 @collector_paused()
@@ -121,7 +121,7 @@ def deduplicate(shards: Shards, refused: Refused, threshold: float) -> None:
         result.put(one)
     for shard in range(len(shards)):
         some = list(result.rows(shards.starts[shard], shards.starts[shard + 1]))
-        ids = dedup.named(shards, some)
+        ids = dedup.ids_of(shards, some)
         left_out = [(one.row, one.outcome, one.reason, one.detail(ids)) for one in some]
         refused.add(shards.refuse(dedup.STAGE, left_out))
 
@@ -152,11 +152,11 @@ def _sieve(
         complete = folder / f"{name}-complete"
         if not complete.exists():
             items = to_items(pa.Table.from_batches([shards.batch(shard)]).take(pa.array(living)))
-            kept, found = sieve(items)
-            safe = {id(item) for item in kept}
+            survivors, omissions = sieve(items)
+            safe = {id(item) for item in survivors}
             np.save(stays, [id(item) in safe for item in items])
-            write_arrow(left_out, refusals(found))
-            if all(one.reason != screening.UNRATED for one in found):
+            write_arrow(left_out, refusals(omissions))
+            if all(one.reason != screening.UNRATED for one in omissions):
                 write_bytes(complete, b"")
         refused.append(left_out)
         shards.alive[shards.starts[shard] + living] = np.load(stays)
@@ -178,7 +178,7 @@ def drop_overlap(
         hits = suites.hits(batch)
         common.add(batch, hits)
         np.save(work / f"hits-{shard:06d}.npy", np.stack([hits.items, hits.runs]))
-    phrases = suites.phrases(common.found())
+    phrases = suites.phrases(common.frequent_runs())
     for shard in range(len(shards)):
         living = shards.living(shard)
         hits = Hits(*np.load(work / f"hits-{shard:06d}.npy"))
@@ -190,9 +190,9 @@ def drop_overlap(
 
 
 @collector_paused()
-def drop_reworded(shards: Shards, refused: Refused, exams: Sequence[Item]) -> None:
+def drop_reworded(shards: Shards, refused: Refused, benchmarks: Sequence[Item]) -> None:
     """Drop what has nearly the words of a benchmark's question."""
-    nearness = by_wording(exams, Fingerprinter().of(exams).words)
+    nearness = by_wording(benchmarks, Fingerprinter().of(benchmarks).words)
     for shard in range(len(shards)):
         living = shards.living(shard)
         details = nearness.leaks(shards.compared(shard, living).words)
@@ -206,14 +206,14 @@ def drop_reworded(shards: Shards, refused: Refused, exams: Sequence[Item]) -> No
 
 def drop_same_rows(shards: Shards, refused: Refused, held_out: Sequence[Item]) -> None:
     """Drop what was read from the raw row of a held-out problem, as by another adapter."""
-    known = {item.record.source_row: item.record.id for item in reversed(held_out)}
+    ids = {item.record.source_row: item.record.id for item in reversed(held_out)}
     for shard in range(len(shards)):
         living = shards.living(shard)
         raw = shards.batch(shard).column("source_row").take(pa.array(living)).to_pylist()
         rows = [
-            (int(shards.starts[shard] + row), f"its raw row is that of held-out {known[key]}")
+            (int(shards.starts[shard] + row), f"its raw row is that of held-out {ids[key]}")
             for row, key in zip(living, raw, strict=True)
-            if key in known
+            if key in ids
         ]
         _drop(shards, refused, rows)
 
@@ -227,8 +227,8 @@ def _drop(shards: Shards, refused: Refused, rows: Sequence[tuple[int, str]]) -> 
 
 def drop_reused_ids(shards: Shards, refused: Refused, held_out: Sequence[Item]) -> None:
     """Quarantine the problems that have the id of a held-out problem."""
-    taken = Fingerprinter().of(held_out).keys[:, Key.NAME]
-    is_taken = shards.is_problem & np.isin(shards.keys[:, Key.NAME, 0], taken[:, 0])
+    name_keys = Fingerprinter().of(held_out).keys[:, Key.NAME]
+    is_taken = shards.is_problem & np.isin(shards.keys[:, Key.NAME, 0], name_keys[:, 0])
     rows = np.flatnonzero(is_taken & shards.alive)
     left_out = [(row, Outcome.QUARANTINED, "reused_id", REUSED) for row in rows.tolist()]
     refused.add(shards.refuse(SPLIT, left_out))
@@ -243,11 +243,11 @@ def draw(shards: Shards, per_suite: int, seed: int) -> NDArray[np.int64]:
         batch, living = shards.batch(shard), shards.living(shard)
         living = living[shards.is_problem[shards.starts[shard] + living]]
         columns = [batch.column(name) for name in ("domain", "source", "language", "id")]
-        chosen = pa.array(living)
-        told = zip(*(column.take(chosen).to_pylist() for column in columns), strict=True)
-        for place, (domain, source, language, key) in zip(living, told, strict=True):
+        indices = pa.array(living)
+        identities = zip(*(column.take(indices).to_pylist() for column in columns), strict=True)
+        for place, (domain, source, language, key) in zip(living, identities, strict=True):
             drawing.add((domain, source, language), key, int(shards.starts[shard] + place))
-    rows = np.array(sorted(drawing.drawn()), dtype=np.int64)
+    rows = np.array(sorted(drawing.rows()), dtype=np.int64)
     shards.alive[rows] = False
     return rows
 

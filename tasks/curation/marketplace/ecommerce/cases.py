@@ -52,9 +52,9 @@ def _guide(rng: random.Random) -> Ask:
     rng.shuffle(offers)
 
     def ask(language: Language, phrases: Phrases) -> Item:
-        wanted = phrases.guide.format(item=_item(language, good, colour), limit=limit)
+        request = phrases.guide.format(item=_item(language, good, colour), limit=limit)
         lines = [f"{brand}: {_item(language, *kind[:2])}, {kind[2]}" for brand, kind in offers]
-        return _choice(language, "\n".join([wanted, *lines]), brands)
+        return _choice(language, "\n".join([request, *lines]), brands)
 
     return ask
 
@@ -93,10 +93,10 @@ def _recommendation(rng: random.Random) -> Ask:
 
     def ask(language: Language, phrases: Phrases) -> Item:
         goods = [_name(language, one) for one in options]
-        bought = ", ".join(_name(language, (category, place)) for place in (first, second))
+        basket = ", ".join(_name(language, (category, place)) for place in (first, second))
         listed = ", ".join(goods[place] for place in order)
         return _choice(
-            language, phrases.recommendation.format(bought=bought, options=listed), goods
+            language, phrases.recommendation.format(bought=basket, options=listed), goods
         )
 
     return ask
@@ -147,15 +147,15 @@ def _brand(rng: random.Random) -> Ask:
 
 def _category(rng: random.Random) -> Ask:
     """One of four categories of a title."""
-    chosen = rng.sample(range(len(CATEGORIES)), 4)
-    good, colour = (chosen[0], rng.randrange(_GOODS_PER_CATEGORY)), rng.randrange(_NUM_COLOURS)
+    categories = rng.sample(range(len(CATEGORIES)), 4)
+    good, colour = (categories[0], rng.randrange(_GOODS_PER_CATEGORY)), rng.randrange(_NUM_COLOURS)
     brand, order = rng.choice(BRANDS), rng.sample(range(4), 4)
 
     def ask(language: Language, phrases: Phrases) -> Item:
         del phrases
-        names = [language.categories[place] for place in chosen]
-        asked = language.which_category.format(title=f"{_item(language, good, colour)} {brand}")
-        return _choice(language, f"{asked} {', '.join(names[place] for place in order)}", names)
+        names = [language.categories[place] for place in categories]
+        question = language.which_category.format(title=f"{_item(language, good, colour)} {brand}")
+        return _choice(language, f"{question} {', '.join(names[place] for place in order)}", names)
 
     return ask
 
@@ -166,11 +166,11 @@ def _relevance(rng: random.Random) -> Ask:
     (colour, another), brand, grade = _colours(rng), rng.choice(BRANDS), rng.randrange(3)
 
     def ask(language: Language, phrases: Phrases) -> Item:
-        shown = ((good, colour), (good, another), (other, colour))[grade]
+        offer = ((good, colour), (good, another), (other, colour))[grade]
         exact, substitute, irrelevant = phrases.grades
         prompt = phrases.relevance.format(
             query=_item(language, good, colour),
-            title=f"{brand} {_item(language, *shown)}",
+            title=f"{brand} {_item(language, *offer)}",
             exact=exact,
             substitute=substitute,
             irrelevant=irrelevant,
@@ -232,7 +232,7 @@ def _selling_points(rng: random.Random) -> Ask:
         prompt = phrases.selling_points.format(item=item, brand=brand, price=price)
         points, fewer = ("\n".join(f"* {fact}" for fact in some) for some in (facts, facts[:2]))
         form = (Domain.INSTRUCTION, "instruction_rules", instructions)
-        return _asked(language, prompt, form, points, fewer)
+        return _question(language, prompt, form, points, fewer)
 
     return ask
 
@@ -244,8 +244,8 @@ def _matching(rng: random.Random) -> Ask:
 
     def ask(language: Language, phrases: Phrases) -> Item:
         left = f"{brand} {_item(language, good, colour)} x{packs[0]}"
-        shown = another if difference == 1 else colour
-        right = f"x{packs[difference == 2]} {_item(language, good, shown)} {brand}"
+        second_colour = another if difference == 1 else colour
+        right = f"x{packs[difference == 2]} {_item(language, good, second_colour)} {brand}"
         same, different = phrases.same, phrases.different
         prompt = phrases.matching.format(same=same, different=different, left=left, right=right)
         return _choice(language, prompt, _first((same, different), int(difference > 0)))
@@ -257,14 +257,14 @@ def _price(rng: random.Random) -> Ask:
     """The change of a purchase."""
     (good,), colour, name = _goods(rng, 1), rng.randrange(_NUM_COLOURS), rng.choice(NAMES)
     count, price = rng.randint(2, 9), rng.randint(11, 99)
-    paid = count * price + rng.randint(1, 99)
+    payment = count * price + rng.randint(1, 99)
 
     def ask(language: Language, phrases: Phrases) -> Item:
         item = _item(language, good, colour)
-        prompt = phrases.price.format(name=name, count=count, price=price, paid=paid, item=item)
-        change = str(paid - count * price)
+        prompt = phrases.price.format(name=name, count=count, price=price, paid=payment, item=item)
+        change = str(payment - count * price)
         form = (Domain.MATHS, "final_answer", {"value": change})
-        return _asked(language, prompt, form, change, str(paid - price))
+        return _question(language, prompt, form, change, str(payment - price))
 
     return ask
 
@@ -315,20 +315,20 @@ def _choice(language: Language, prompt: str, options: Sequence[str]) -> Item:
     """Ask for the first of the options."""
     right, *others = options
     answer: dict[str, object] = {"correct": [right], "others": [[other] for other in others]}
-    return _asked(language, prompt, (Domain.CHOICE, "choice", answer), right, others[0])
+    return _question(language, prompt, (Domain.CHOICE, "choice", answer), right, others[0])
 
 
 def _fields(language: Language, prompt: str, fields: dict[str, str], wrong: dict[str, str]) -> Item:
     form = (Domain.EXTRACTION, "extraction", {"fields": fields})
-    return _asked(language, prompt, form, compact(fields), compact(fields | wrong))
+    return _question(language, prompt, form, compact(fields), compact(fields | wrong))
 
 
 def _text(language: Language, prompt: str, reference: str, wrong: str) -> Item:
     form = (Domain.OPEN_TEXT, "reference_text", {"reference": reference})
-    return _asked(language, prompt, form, reference, wrong)
+    return _question(language, prompt, form, reference, wrong)
 
 
-def _asked(
+def _question(
     language: Language,
     prompt: str,
     form: tuple[Domain, str, Mapping[str, object]],
