@@ -50,7 +50,11 @@ def drop(night: str, inbox: str) -> list[str]:
 def _files(night: str) -> Mapping[str, bytes]:
     match night:
         case "good rows":
-            rows = [_row(item, shown=True) for domain in DRAWERS for item in _items(domain, "new")]
+            rows = [
+                _row(item, with_solution=True)
+                for domain in DRAWERS
+                for item in _items(domain, "new")
+            ]
             return {"monday.jsonl": _lines(rows)}
         case "drift":
             items = [
@@ -64,8 +68,8 @@ def _files(night: str) -> Mapping[str, bytes]:
             return {"quiz/_mapping.yaml": MAPPING.encode(), "quiz/tuesday.jsonl": _lines(rows)}
         case "a poisoned file":
             # Questions of the first release, each with the answer of the next one.
-            known = _items(Domain.MATHS, FIRST, NUM_QUESTIONS)
-            pairs = pairwise(known)
+            questions = _items(Domain.MATHS, FIRST, NUM_QUESTIONS)
+            pairs = pairwise(questions)
             rows = [_row(item) | {"answer": other.answer} for item, other in pairs]
             return {"wednesday.jsonl": _lines(rows)}
         case "a bad file":
@@ -80,8 +84,8 @@ def _items(domain: Domain, seed: str, count: int = NUM_ROWS) -> list[Item]:
     return list(islice(draw_items(random.Random(seed), domain, problems=True), count))
 
 
-def _row(item: Item, *, shown: bool = False) -> dict[str, object]:
-    """A row of `prompt_jsonl`, with the worked solution of a careful teacher if it is shown."""
+def _row(item: Item, *, with_solution: bool = False) -> dict[str, object]:
+    """A row of `prompt_jsonl`, with the worked solution of a careful teacher on request."""
     row: dict[str, object] = {
         "domain": item.domain.value,
         "language": item.language,
@@ -89,7 +93,7 @@ def _row(item: Item, *, shown: bool = False) -> dict[str, object]:
         "verifier": item.verifier,
         "answer": item.answer,
     }
-    return row | ({"response": item.careful} if shown else {})
+    return row | ({"response": item.careful} if with_solution else {})
 
 
 def _quiz(item: Item, price: int) -> dict[str, object]:

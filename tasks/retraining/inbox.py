@@ -78,12 +78,12 @@ def list_files(inbox: str) -> Listing:
             for name in sorted(names)
             if PurePosixPath(name).name in _MAPPINGS
         }
-        left = {
+        reasons = {
             name: reason
             for name in sorted(filter(_is_data, names))
             if (reason := _not_ready(name, sizes, folder) or _unmapped(name, mappings))
         }
-        ready = sorted(name for name in names if _is_data(name) and name not in left)
+        ready = sorted(name for name in names if _is_data(name) and name not in reasons)
         fingerprints = place.fingerprints(ready)
     except DataError as error:
         raise SettingsError(
@@ -100,7 +100,7 @@ def list_files(inbox: str) -> Listing:
         for name in ready
         if name in fingerprints
     )
-    return Listing(files, left)
+    return Listing(files, reasons)
 
 
 def _read_mapping(place: Store, name: str) -> ColumnMapping | str:
@@ -186,7 +186,7 @@ CURATION_REPORT = "report.json"
 def take_in(
     inbox: str,
     files: Sequence[InboxFile],
-    left: Mapping[str, str],
+    unread: Mapping[str, str],
     out: Path,
     rulings: Mapping[str, Ruled] = MappingProxyType({}),
 ) -> tuple[Intake, list[InboxFile], list[InboxFile]]:
@@ -195,7 +195,7 @@ def take_in(
     Args:
         inbox: for the report.
         files: from `processed.select`.
-        left: of the listing; what vanishes or changes meanwhile is added to it.
+        unread: of the listing; what vanishes or changes meanwhile is added to it.
         out: empty folder.
         rulings: what people decided, by what a file says.
 
@@ -206,10 +206,10 @@ def take_in(
         EngineError: S3 does not answer.
     """
     (out / "inbox").mkdir()
-    taken: list[TakenFile] = []
+    copies: list[TakenFile] = []
     copied: list[InboxFile] = []
     rejected: list[InboxFile] = []
-    missed = dict(left)
+    missed = dict(unread)
     for number, file in enumerate(progress(files, "new files", len(files)), start=1):
         target = out / "inbox" / f"{number:04d}-{PurePosixPath(file.key).name}"
         if reason := _names_code(file) or _copy(file, target):
@@ -227,7 +227,7 @@ def take_in(
         target = target.rename(_place_of(target, sha256))
         copied.append(copy.model_copy(update={"approved_by": ruled.ruling.by if ruled else ""}))
         mapping = mapping_of_file(file)
-        taken.append(
+        copies.append(
             TakenFile(
                 uri=file.uri,
                 adapter=mapping.name if mapping else adapter_of(file.key),
@@ -247,9 +247,9 @@ def take_in(
             source=0,
             mapping=mapping_of_file(original),
         ).model_dump(mode="json", exclude_none=True)
-        for file, original in zip(taken, copied, strict=True)
+        for file, original in zip(copies, copied, strict=True)
     ]
-    report = Intake(inbox=inbox, files=tuple(taken), left=missed)
+    report = Intake(inbox=inbox, files=tuple(copies), left=missed)
     write_bytes(out / RAW_FILES, canonical_json(raw))
     write_bytes(out / REPORT, report.model_dump_json(indent=2).encode() + b"\n")
     for key, reason in missed.items():
@@ -290,20 +290,20 @@ def mapping_of_file(file: InboxFile) -> ColumnMapping | None:
     return file.mapping or shipped_mappings().get(adapter_of(file.key))
 
 
-def count(curated: Path, problems: Sequence[Problem], known: AbstractSet[str]) -> Counted:
+def count(curated: Path, problems: Sequence[Problem], known_keys: AbstractSet[str]) -> Counted:
     """Count what curation made of the files.
 
     Args:
         curated: folder of the curated set.
         problems: its problems, but for those of files that people have to look at.
-        known: `content_keys` of what the released model was trained and evaluated on.
+        known_keys: `content_keys` of what the released model was trained and evaluated on.
     """
     refused = Counter(row.reason for row in read_table(curated / QUARANTINE, Quarantined))
     totals = json.loads((curated / CURATION_REPORT).read_bytes())["totals"]
     return Counted(
         rows=totals["rows"],
         problems=len(problems),
-        fresh=len(content_keys(problems) - known),
+        fresh=len(content_keys(problems) - known_keys),
         refused=dict(sorted(refused.items())),
     )
 

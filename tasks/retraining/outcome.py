@@ -90,16 +90,16 @@ def divide(
     decision: Decision, files: Sequence[InboxFile]
 ) -> tuple[list[InboxFile], list[InboxFile]]:
     """Return the files that people must look at, and the others."""
-    held = [file for file in files if file.key in decision.held]
-    return held, [file for file in files if file.key not in decision.held]
+    suspects = [file for file in files if file.key in decision.held]
+    return suspects, [file for file in files if file.key not in decision.held]
 
 
 def without_training(
     decision: Decision, files: Sequence[InboxFile]
 ) -> dict[FileStatus, list[InboxFile]]:
     """Return the files that are not read again, by what became of them."""
-    held, others = divide(decision, files)
-    settled = {FileStatus.HELD: held}
+    suspects, others = divide(decision, files)
+    settled = {FileStatus.HELD: suspects}
     if decision.outcome is Outcome.SKIP:
         settled[FileStatus.SKIPPED] = others
     return {status: some for status, some in settled.items() if some}
@@ -112,9 +112,11 @@ def conclude(facts: Mapping[str, float | int | str], files: Sequence[InboxFile])
         facts: of the release's statement.
         files: that the candidate was trained on.
     """
-    named = f"{files_of(len(files))} ({', '.join(file.key for file in files)})"
+    summary = f"{files_of(len(files))} ({', '.join(file.key for file in files)})"
     if facts["released"]:
-        return End(FileStatus.TRAINED, f"Promoted: version {facts['version']}, trained on {named}.")
+        return End(
+            FileStatus.TRAINED, f"Promoted: version {facts['version']}, trained on {summary}."
+        )
     if facts["stale"]:
         return End(
             None,
@@ -128,7 +130,8 @@ def conclude(facts: Mapping[str, float | int | str], files: Sequence[InboxFile])
         if last
         else ""
     )
-    kept = "" if len(last) == len(files) else " Its rows are used again with the next new file."
+    reuse = "" if len(last) == len(files) else " Its rows are used again with the next new file."
     return End(
-        FileStatus.REFUSED, f"Refused by the release gate: a model trained on {named}.{kept}{aside}"
+        FileStatus.REFUSED,
+        f"Refused by the release gate: a model trained on {summary}.{reuse}{aside}",
     )

@@ -53,12 +53,12 @@ def load(store: str, inbox: str) -> Processed:
 
 def select(processed: Processed, files: Sequence[InboxFile]) -> list[InboxFile]:
     """Pick the files to read: the new ones and, if there are any, those to use again."""
-    known = {
+    entries = {
         (file.key, file.fingerprint)
         for file in processed.files
         if file.status is not FileStatus.APPROVED
     }
-    new = [file for file in files if (file.key, identity(file)) not in known]
+    new = [file for file in files if (file.key, identity(file)) not in entries]
     again = _to_use_again(processed, files) if new else []
     return sorted([*new, *again], key=lambda file: file.key)
 
@@ -111,9 +111,9 @@ def settle(
         execution: that processed them.
     """
     with change(store, inbox, execution) as (before, write):
-        known = {file.key: file for file in before.files}
+        by_key = {file.key: file for file in before.files}
         for file in files:
-            known[file.key] = ProcessedFile(
+            by_key[file.key] = ProcessedFile(
                 key=file.key,
                 fingerprint=identity(file),
                 status=status,
@@ -121,7 +121,7 @@ def settle(
                 execution=execution,
                 content=content(file),
             )
-        settled = tuple(known[key] for key in sorted(known))
+        settled = tuple(by_key[key] for key in sorted(by_key))
         return write(before.model_copy(update={"files": settled}))
 
 
@@ -136,10 +136,10 @@ def change(
 ) -> Iterator[tuple[Processed, Callable[[Processed], Processed]]]:
     """Yield what was processed, and a function that replaces it; nobody else does so meanwhile."""
     folder, name = _place(store, inbox)
-    with lease(f"{folder}/{name}.lease", f"{execution}, files of {inbox}") as held:
+    with lease(f"{folder}/{name}.lease", f"{execution}, files of {inbox}") as own_lease:
 
         def write(after: Processed) -> Processed:
-            held.confirm()
+            own_lease.confirm()
             store_at(folder).write_bytes(seal(_KIND, name, canonical_json(after)), name)
             return after
 

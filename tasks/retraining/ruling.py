@@ -74,21 +74,21 @@ def rule(
     return ruling
 
 
-def _content_of_held(known: Processed, inbox: str, key: str) -> str:
-    held = {one.key: one.content for one in known.files if one.status in _OPEN and one.content}
-    if key not in held:
+def _content_of_held(record: Processed, inbox: str, key: str) -> str:
+    contents = {one.key: one.content for one in record.files if one.status in _OPEN and one.content}
+    if key not in contents:
         raise SettingsError(
-            f"{key} is not held in {inbox}; held files: {', '.join(sorted(held)) or 'none'}"
+            f"{key} is not held in {inbox}; held files: {', '.join(sorted(contents)) or 'none'}"
         )
-    return held[key]
+    return contents[key]
 
 
 def question(keys: Sequence[str], inbox: str, store: str) -> str:
     """Say how people answer for held files; '' if there is none."""
     if not keys:
         return ""
-    named = shlex.join([*keys, "--inbox", inbox, "--store", store])
+    options = shlex.join([*keys, "--inbox", inbox, "--store", store])
     return (
-        f' Say yes or no: eachprompt approve {named} --by NAME --because "...", or eachprompt '
+        f' Say yes or no: eachprompt approve {options} --by NAME --because "...", or eachprompt '
         "reject with the same options."
     )

@@ -71,16 +71,18 @@ class FileRows:
         return ""
 
 
-def suspects(curated: Path, known: Sequence[Problem], files: Sequence[InboxFile]) -> dict[str, str]:
+def suspects(
+    curated: Path, earlier: Sequence[Problem], files: Sequence[InboxFile]
+) -> dict[str, str]:
     """Return the files that people must look at: key -> reason.
 
     Args:
         curated: folder of the curated set of these files.
-        known: problems of the released model.
+        earlier: problems of the released model.
         files: with the digests of their copies.
     """
     answers: dict[str, set[str]] = defaultdict(set)
-    for problem in known:
+    for problem in earlier:
         answers[content_key(problem)].add(problem.answer)
     places = read_table(curated / ROWS, RowPlace)
     file_of = {place.source_row: place.file for place in places}
@@ -122,41 +124,43 @@ def digests(files: Sequence[InboxFile], keys: Collection[str]) -> set[str]:
 def strangers(
     min_rows: int,
     curated: Path,
-    known: Sequence[Problem],
+    earlier: Sequence[Problem],
     facets: Sequence[Facet],
     files: Sequence[InboxFile],
-    held: Collection[str],
+    suspect_keys: Collection[str],
 ) -> dict[str, str]:
     """Return the files whose problems have next to nothing in common with the known ones.
 
     Args:
         min_rows: problems of a night, those of approved files included; fewer wait for more.
         curated: folder of the curated set of these files.
-        known: problems of the released model.
+        earlier: problems of the released model.
         facets: of both.
         files: with the digests of their copies.
-        held: keys of files that are set aside already.
+        suspect_keys: keys of files that are set aside already.
     """
-    asking = [file for file in files if not file.approved_by and file.key not in held]
+    asking = [file for file in files if not file.approved_by and file.key not in suspect_keys]
     others = {file.sha256 for file in files} - {file.sha256 for file in asking}
-    if len(without(curated, digests(files, held))) < min_rows:
+    if len(without(curated, digests(files, suspect_keys))) < min_rows:
         return {}
-    change = worth.measure(known, without(curated, others), facets)
+    change = worth.measure(earlier, without(curated, others), facets)
     foreign = [field for field in change.fields if field.is_foreign]
     if not foreign:
         return {}
-    named = ", ".join(f"{field.field} ({field.unknown:.0%})" for field in foreign)
-    reason = f"most of the problems have a value that no problem of the released model has: {named}"
+    values = ", ".join(f"{field.field} ({field.unknown:.0%})" for field in foreign)
+    reason = (
+        f"most of the problems have a value that no problem of the released model has: {values}"
+    )
     return {file.key: reason for file in asking}
 
 
-def without(curated: Path, held: Collection[str]) -> list[Problem]:
+def without(curated: Path, file_digests: Collection[str]) -> list[Problem]:
     """Read the problems of a curated set, but for those of some files.
 
     Args:
         curated: folder of the set.
-        held: sha256 of the files.
+        file_digests: sha256 of the files.
     """
-    aside = rows_of_files(curated, set(held))
+    aside = rows_of_files(curated, set(file_digests))
     problems = read_table(curated / PROBLEMS, Problem)
     return [problem for problem in problems if problem.source_row not in aside]

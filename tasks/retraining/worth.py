@@ -41,50 +41,48 @@ NUM_EXAMPLES = 5
 _WORD = re.compile(r"\w+")
 
 
-def measure(
-    known: Sequence[Problem], new: Sequence[Problem], facets: Sequence[Facet] = ()
-) -> Drift:
+def measure(old: Sequence[Problem], new: Sequence[Problem], facets: Sequence[Facet] = ()) -> Drift:
     """Compare the problems of new files with the known ones; both may be empty.
 
     Args:
-        known: of the released model.
+        old: of the released model.
         new: curated from the new files.
         facets: of both.
     """
-    before, after = (_columns(problems, facets) for problems in (known, new))
+    before, after = (_columns(problems, facets) for problems in (old, new))
     fields = [_compare(name, before[name], after[name]) for name in before if name in after]
-    words = {word for problem in known for word in _words(problem)}
-    spoken_words = [_words(problem) for problem in new]
-    unknown = [sum(word not in words for word in spoken) for spoken in spoken_words]
+    words = {word for problem in old for word in _words(problem)}
+    words_by_problem = [_words(problem) for problem in new]
+    unknown = [sum(word not in words for word in row_words) for row_words in words_by_problem]
     ranked = sorted(zip(unknown, new, strict=True), key=lambda pair: (-pair[0], pair[1].id))
     return Drift(
-        known=len(known),
+        known=len(old),
         new=len(new),
         fields=tuple(fields),
-        unknown_words=sum(unknown) / max(1, sum(map(len, spoken_words))),
+        unknown_words=sum(unknown) / max(1, sum(map(len, words_by_problem))),
         examples=tuple(problem.prompt_text for _, problem in ranked[:NUM_EXAMPLES]),
     )
 
 
-def stability_index(known: Sequence[float], new: Sequence[float]) -> float:
+def stability_index(old: Sequence[float], new: Sequence[float]) -> float:
     """Return the PSI of two lists of counts by value; an empty value counts as half a row."""
-    expected, observed = (np.maximum(np.asarray(counts, float), 0.5) for counts in (known, new))
+    expected, observed = (np.maximum(np.asarray(counts, float), 0.5) for counts in (old, new))
     expected, observed = expected / expected.sum(), observed / observed.sum()
     return float(((observed - expected) * np.log(observed / expected)).sum())
 
 
-def unknown_share(known: Column, new: Column) -> float:
+def unknown_share(old_values: Column, new: Column) -> float:
     """Return the share of new values that no known row has, beyond what rows without drift have.
 
     Numbers are unknown outside of the known range.
     """
-    old, fresh = np.asarray(known), np.asarray(new)
+    old, fresh = np.asarray(old_values), np.asarray(new)
     if old.dtype.kind == fresh.dtype.kind == "f":
         return float(np.mean((fresh < old.min()) | (fresh > old.max())))
-    counts = Counter(map(str, known))
+    counts = Counter(map(str, old_values))
     once = sum(count == 1 for count in counts.values())
     unknown = sum(str(value) not in counts for value in new)
-    return max(0.0, unknown / len(new) - once / len(known))
+    return max(0.0, unknown / len(new) - once / len(old_values))
 
 
 def _columns(problems: Sequence[Problem], facets: Sequence[Facet]) -> dict[str, Column]:
@@ -98,11 +96,13 @@ def _columns(problems: Sequence[Problem], facets: Sequence[Facet]) -> dict[str, 
         "words": [float(len(_words(problem))) for problem in problems],
     }
     ids = {problem.id for problem in problems}
-    said: dict[str, list[str]] = defaultdict(list)
+    values: dict[str, list[str]] = defaultdict(list)
     for facet in facets:
         if facet.problem in ids:
-            said[facet.name].append(facet.value)
-    columns |= {name: _numbers(said[name]) or said[name] for name in said if name not in columns}
+            values[facet.name].append(facet.value)
+    columns |= {
+        name: _numbers(values[name]) or values[name] for name in values if name not in columns
+    }
     return {name: column for name, column in columns.items() if column}
 
 
@@ -115,9 +115,9 @@ def _numbers(texts: Sequence[str]) -> list[float]:
     return numbers if np.isfinite(numbers).all() else []
 
 
-def _compare(name: str, known: Column, new: Column) -> FieldDrift:
+def _compare(name: str, old_values: Column, new: Column) -> FieldDrift:
     """Compare one field; as numbers if both sides are."""
-    old, fresh = np.asarray(known), np.asarray(new)
+    old, fresh = np.asarray(old_values), np.asarray(new)
     is_number = old.dtype.kind == fresh.dtype.kind == "f"
     bins: list[str] = []
     if is_number:
@@ -127,7 +127,7 @@ def _compare(name: str, known: Column, new: Column) -> FieldDrift:
     before, after = (Counter(side.astype(str).tolist()) for side in (old, fresh))
     names = bins or sorted(before | after)
     expected, observed = ([side[value] for value in names] for side in (before, after))
-    pooled = np.add(expected, observed) / (len(known) + len(new))
+    pooled = np.add(expected, observed) / (len(old_values) + len(new))
     samples = np.random.default_rng(0).multinomial(len(new), pooled, NUM_SAMPLES)
     by_chance = [stability_index(expected, sample.tolist()) for sample in samples]
     values = bins or sorted(names, key=lambda value: -max(_shares(value, before, after)))
@@ -135,7 +135,7 @@ def _compare(name: str, known: Column, new: Column) -> FieldDrift:
         field=name,
         psi=stability_index(expected, observed),
         chance=float(np.quantile(by_chance, CONFIDENCE)),
-        unknown=unknown_share(known, new),
+        unknown=unknown_share(old_values, new),
         new=() if is_number else _only(after, before),
         vanished=() if is_number else _only(before, after),
         shares=tuple(
@@ -191,23 +191,27 @@ def decide_reading(intake: Intake, waiting: int) -> Decision:
         intake: of the files.
         waiting: files of refused models that would be used again with a new one.
     """
-    left = f"; left for a later run: {_listed(intake.left)}" if intake.left else ""
+    postponed_note = f"; left for a later run: {_listed(intake.left)}" if intake.left else ""
     if intake.files:
         again = sum(file.refusals > 0 for file in intake.files)
         with_ = f", {again} of them used again after a refused model" if again else ""
-        return Decision(outcome=Outcome.LEARN, reason=f"{files_of(len(intake.files))}{with_}{left}")
-    kept = (
+        return Decision(
+            outcome=Outcome.LEARN, reason=f"{files_of(len(intake.files))}{with_}{postponed_note}"
+        )
+    waiting_note = (
         f"; {files_of(waiting)} of refused models are kept and used with the next new one"
         if waiting
         else ""
     )
-    return Decision(outcome=Outcome.WAIT, reason=f"nothing new in {intake.inbox}{kept}{left}")
+    return Decision(
+        outcome=Outcome.WAIT, reason=f"nothing new in {intake.inbox}{waiting_note}{postponed_note}"
+    )
 
 
 def decide_grading(
     settings: RetrainSettings,
     files: str,
-    counted: Counted,
+    counts: Counted,
     drift: Drift,
     suspects: Mapping[str, str] | None = None,
 ) -> Decision:
@@ -216,36 +220,36 @@ def decide_grading(
     Args:
         settings: `min_rows`.
         files: reason of the decision to read them, which names them.
-        counted: of curation.
+        counts: of curation.
         drift: of the problems from the known ones, those of strangers included.
         suspects: key of a file -> why people must look at it.
     """
-    summary = f"{counted.rows} rows in {files}"
-    if counted.refused:
-        summary += f"; not usable: {_listed(counted.refused)}"
-    held = tuple(sorted(suspects or ()))
-    if counted.problems < settings.min_rows:
-        outcome, reason = Outcome.WAIT, f"{counted.problems} problems are left"
-    elif counted.fresh == 0:
+    summary = f"{counts.rows} rows in {files}"
+    if counts.refused:
+        summary += f"; not usable: {_listed(counts.refused)}"
+    suspect_keys = tuple(sorted(suspects or ()))
+    if counts.problems < settings.min_rows:
+        outcome, reason = Outcome.WAIT, f"{counts.problems} problems are left"
+    elif counts.fresh == 0:
         reason = (
-            f"all {counted.problems} problems are duplicates of what the released model was "
+            f"all {counts.problems} problems are duplicates of what the released model was "
             "trained or evaluated on"
         )
         outcome = Outcome.SKIP
-    elif counted.fresh < settings.min_rows:
+    elif counts.fresh < settings.min_rows:
         outcome = Outcome.WAIT
-        reason = f"{counted.fresh} problems are not known to the released model yet"
+        reason = f"{counts.fresh} problems are not known to the released model yet"
     else:
-        outcome, reason = Outcome.LEARN, f"{counted.fresh} fresh problems"
+        outcome, reason = Outcome.LEARN, f"{counts.fresh} fresh problems"
     minimum = f"; min_rows asks for {settings.min_rows}" if outcome is Outcome.WAIT else ""
     reason += minimum
     if suspects:
-        named = "; ".join(_grouped(suspects))
+        suspect_list = "; ".join(_grouped(suspects))
         rest = "the night goes on without them" if outcome is Outcome.LEARN else "of the others"
-        reason = f"needs people: {named}. These files are set aside; {rest}: {reason}"
+        reason = f"needs people: {suspect_list}. These files are set aside; {rest}: {reason}"
         outcome = Outcome.PEOPLE if outcome is Outcome.WAIT else outcome
     return Decision(
-        outcome=outcome, reason=f"{summary}; {reason}. Drift: {drift.explain()}", held=held
+        outcome=outcome, reason=f"{summary}; {reason}. Drift: {drift.explain()}", held=suspect_keys
     )
 
 
@@ -255,7 +259,7 @@ def decide_learning(
     pass_rates: Sequence[float | None],
     replayed: int,
     mixed: Mixed,
-    wanted: Teaching,
+    teaching_mode: Teaching,
 ) -> tuple[Decision, Teaching]:
     """Decide from what the released model already solves, and from the demonstrations.
 
@@ -265,12 +269,12 @@ def decide_learning(
         pass_rates: of the released model on the new problems; None where no answer was scored.
         replayed: old problems that were graded beside them.
         mixed: what was graded from.
-        wanted: use of demonstrations, if there are enough.
+        teaching_mode: use of demonstrations, if there are enough.
 
     Returns:
         The decision, and how the model is fine-tuned before RL.
     """
-    teaching, why = choose_teaching(settings, mixed, wanted)
+    teaching, why = choose_teaching(settings, mixed, teaching_mode)
     outcome, graded = _learning(settings, pass_rates, is_taught=teaching is not Teaching.OFF)
     parts = [f"{rows.reason}. Graded: {graded}"]
     if mixed.refused:
@@ -288,22 +292,22 @@ def decide_learning(
 
 
 def choose_teaching(
-    settings: RetrainSettings, mixed: Mixed, wanted: Teaching
+    settings: RetrainSettings, mixed: Mixed, mode: Teaching
 ) -> tuple[Teaching, str]:
     """Decide whether the released model is fine-tuned before RL, and say why."""
     summary = f"{mixed.demonstrations} new demonstrations"
-    if wanted is Teaching.OFF or not settings.sft.epochs:
-        why = "demonstrations is off" if wanted is Teaching.OFF else "sft.epochs is 0"
+    if mode is Teaching.OFF or not settings.sft.epochs:
+        why = "demonstrations is off" if mode is Teaching.OFF else "sft.epochs is 0"
         return Teaching.OFF, f"RL only: {summary}, and {why}"
     if mixed.demonstrations < settings.min_rows:
         return Teaching.OFF, f"RL only: {summary}; min_rows asks for {settings.min_rows}"
-    if wanted is Teaching.MERGE and any(
+    if mode is Teaching.MERGE and any(
         mixed.parents.get(parent.value, 0) < MIN_DEMONSTRATIONS for parent in MERGED
     ):
         return Teaching.OFF, f"RL only: {summary}, but a merge needs some of both parents"
-    how = "two merged models" if wanted is Teaching.MERGE else "one model"
+    how = "two merged models" if mode is Teaching.MERGE else "one model"
     return (
-        wanted,
+        mode,
         f"SFT + RL: {summary}; with {mixed.practised} old ones they fine-tune {how} first",
     )
 
