@@ -39,16 +39,16 @@ def _sentence(fault: ErrorDetails, model: type[BaseModel]) -> str:
     where, message = dotted(path), fault["msg"]
     match fault["type"]:
         case "extra_forbidden":
-            known = list(_fields_at(model, path[:-1]))
+            names = list(_fields_at(model, path[:-1]))
             word = str(path[-1])
             places = _places_of(word, model)
-            near = did_you_mean(word, known) or (places and f"it is one of {', '.join(places)}")
-            return f"{where} is not a setting; {near or _likely(word, known)}"
+            near = did_you_mean(word, names) or (places and f"it is one of {', '.join(places)}")
+            return f"{where} is not a setting; {near or _likely(word, names)}"
         case "missing":
             return f"{where} is missing"
         case "value_error":
-            told = message.removeprefix("Value error, ")
-            return f"{where}: {told}" if where else told
+            reason = message.removeprefix("Value error, ")
+            return f"{where}: {reason}" if where else reason
         case _:
             allowed = re.sub(r"^\w+ should", "must", message)
             value = shortened(fault["input"])
@@ -72,25 +72,25 @@ def shortened(value: object) -> str:
     return text if len(text) <= MAX_VALUE_CHARS else f"{text[: MAX_VALUE_CHARS - 3]}..."
 
 
-def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """Name the known word that was probably meant; '' if none is near."""
-    near = difflib.get_close_matches(word, known, n=1)
+def did_you_mean(word: str, words: Sequence[str]) -> str:
+    """Name the word that was probably meant; '' if none is near."""
+    near = difflib.get_close_matches(word, words, n=1)
     return f"did you mean `{near[0]}`?" if near else ""
 
 
-def _likely(word: str, known: Sequence[str]) -> str:
-    return did_you_mean(word, known) or f"choose from {', '.join(known)}"
+def _likely(word: str, words: Sequence[str]) -> str:
+    return did_you_mean(word, words) or f"choose from {', '.join(words)}"
 
 
 def _places_of(word: str, model: type[BaseModel]) -> list[str]:
     """Name the groups that have a setting of this name: it may be written one level too high."""
-    found: list[str] = []
+    places: list[str] = []
     for name, field in model.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            found += [name] if word in kind.model_fields else []
-            found += [f"{name}.{inner}" for inner in _places_of(word, kind)]
-    return found
+            places += [name] if word in kind.model_fields else []
+            places += [f"{name}.{inner}" for inner in _places_of(word, kind)]
+    return places
 
 
 def _likely_choice(fault: ErrorDetails) -> str:

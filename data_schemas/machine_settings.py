@@ -37,14 +37,14 @@ def are_shares(weights: Iterable[float]) -> bool:
     return min(weights, default=1.0) > 0.0 and math.isfinite(sum(weights))
 
 
-def merged_over(default: BaseModel, given: Mapping[str, object]) -> dict[str, object]:
+def merged_over(default: BaseModel, changes: Mapping[str, object]) -> dict[str, object]:
     """Return the values of a group: those given, and elsewhere those of `default`.
 
     Groups within are merged likewise. Any other value, such as shares by domain, is replaced as a
     whole. Unknown keys are kept, for the group's validation to refuse.
     """
     values = {name: getattr(default, name) for name in type(default).model_fields}
-    for name, value in given.items():
+    for name, value in changes.items():
         own = values.get(name)
         if isinstance(own, BaseModel) and isinstance(value, Mapping):
             value = merged_over(own, cast("Mapping[str, object]", value))
@@ -203,23 +203,23 @@ class MachineSettings(Settings):
 
     @model_validator(mode="after")
     def _every_value_has_an_effect(self) -> Self:
-        given = self.layout.model_dump(mode="json", exclude_defaults=True)
+        differences = self.layout.model_dump(mode="json", exclude_defaults=True)
         for name in MEGATRON_ONLY:
-            if name in given and self.trainer is TrainerKind.TORCH:
+            if name in differences and self.trainer is TrainerKind.TORCH:
                 raise ValueError(
-                    f"layout.{name} is {given[name]}, which trainer 'torch' does not have; "
+                    f"layout.{name} is {differences[name]}, which trainer 'torch' does not have; "
                     "use trainer 'megatron', or leave it out"
                 )
         for name in VLLM_ONLY:
-            if name in given and self.rollout is RolloutKind.HF:
+            if name in differences and self.rollout is RolloutKind.HF:
                 raise ValueError(
-                    f"layout.{name} is {given[name]}, which rollout 'hf' does not have; "
+                    f"layout.{name} is {differences[name]}, which rollout 'hf' does not have; "
                     "use rollout 'vllm', or leave it out"
                 )
-        if "hang_s" in given and not self.layout.dedicated_rollout_gpus:
+        if "hang_s" in differences and not self.layout.dedicated_rollout_gpus:
             raise ValueError(
-                f"layout.hang_s is {given['hang_s']}, but only a rollout engine on GPUs of its own "
-                "is watched; set layout.dedicated_rollout_gpus, or leave it out"
+                f"layout.hang_s is {differences['hang_s']}, but only a rollout engine on GPUs of "
+                "its own is watched; set layout.dedicated_rollout_gpus, or leave it out"
             )
         return self
 

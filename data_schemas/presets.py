@@ -60,12 +60,12 @@ def load(name: str) -> BaseModel:
         near = did_you_mean(name, names()) or f"use one of {', '.join(names())}, or a file"
         raise ValueError(f"there is no preset {name!r}; {near}")
     try:
-        given: object = yaml.safe_load(path.read_bytes())
+        content: object = yaml.safe_load(path.read_bytes())
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(given, dict):
+    if not isinstance(content, dict):
         raise ValueError(f"{path} has no settings; write `parent: laptop` and what differs")
-    values = cast("dict[str, object]", given)
+    values = cast("dict[str, object]", content)
     try:
         default = parent_of(values) or _default(values)
         return type(default).model_validate(filled(values, default))
@@ -82,33 +82,33 @@ def preset(name: str, model: type[ModelT]) -> ModelT:
     Raises:
         ValueError: there is none, or it is of other settings.
     """
-    found = load(name)
-    if not isinstance(found, model):
+    settings = load(name)
+    if not isinstance(settings, model):
         raise ValueError(
-            f"preset {name!r} has {type(found).__name__}, but this takes {model.__name__}"
+            f"preset {name!r} has {type(settings).__name__}, but this takes {model.__name__}"
         )
-    return found
+    return settings
 
 
-def parent_of(given: Mapping[str, object]) -> BaseModel | None:
+def parent_of(values: Mapping[str, object]) -> BaseModel | None:
     """Return the preset that values name as their parent; None if they name none.
 
     Raises:
         ValueError: as `load`.
     """
-    return load(str(given[PARENT])) if PARENT in given else None
+    return load(str(values[PARENT])) if PARENT in values else None
 
 
-def filled(given: Mapping[str, object], default: BaseModel) -> dict[str, object]:
+def filled(values: Mapping[str, object], default: BaseModel) -> dict[str, object]:
     """Return the values of settings: those given, elsewhere those of `default`.
 
     Raises:
         ValueError: the values are for a workflow with other settings.
     """
-    workflow = given.get(WORKFLOW)
+    workflow = values.get(WORKFLOW)
     if workflow is not None and MODELS.get(str(workflow)) is not type(default):
         raise ValueError(f"these are settings of {workflow}, not {type(default).__name__}")
-    own = {name: value for name, value in given.items() if name not in (PARENT, WORKFLOW)}
+    own = {name: value for name, value in values.items() if name not in (PARENT, WORKFLOW)}
     return merged_over(default, own)
 
 
@@ -132,8 +132,8 @@ def _text(group: BaseModel, name: str) -> str:
     return str(group.model_dump(mode="json", include={name})[name])
 
 
-def _default(given: Mapping[str, object]) -> BaseModel:
-    workflow = given.get(WORKFLOW, "post_training")
+def _default(values: Mapping[str, object]) -> BaseModel:
+    workflow = values.get(WORKFLOW, "post_training")
     if workflow not in MODELS:
         near = did_you_mean(str(workflow), list(MODELS)) or f"use one of {', '.join(MODELS)}"
         raise ValueError(f"workflow is {workflow!r}; {near}")

@@ -321,9 +321,9 @@ class Drift(BaseModel):
         if not self.known or not self.new:
             return f"not measured: {self.known} known and {self.new} new problems"
         drifted = [field for field in self.fields if field.degree != "stable"]
-        named = "; ".join(map(_explain, drifted)) or "no field has drifted"
+        fields = "; ".join(map(_explain, drifted)) or "no field has drifted"
         return (
-            f"{self.new} problems against {self.known} known ones: {named}. "
+            f"{self.new} problems against {self.known} known ones: {fields}. "
             f"{self.unknown_words:.0%} of their words are unknown"
         )
 
@@ -344,6 +344,6 @@ def _explain(drift: FieldDrift) -> str:
     parts = [f"{drift.field} {drift.degree} (PSI {drift.psi:.2f}"]
     for word, values in (("new", drift.new), ("vanished", drift.vanished)):
         if values:
-            shown = ", ".join(values[:3])
-            parts.append(f"{word}: {shown}{' ...' if len(values) > 3 else ''}")
+            examples = ", ".join(values[:3])
+            parts.append(f"{word}: {examples}{' ...' if len(values) > 3 else ''}")
     return ", ".join(parts) + ")"

@@ -58,8 +58,8 @@ class Reference:
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """Read a reference; None for any other text."""
-        found = _FORM.fullmatch(text)
-        return found and cls(found["place"], found["name"], found["digest"] or "")
+        match = _FORM.fullmatch(text)
+        return match and cls(match["place"], match["name"], match["digest"] or "")
 
     @property
     def is_file(self) -> bool:
@@ -591,15 +591,15 @@ class RLSettings(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _draws_from_what_is_recorded(cls, given: object) -> object:
+    def _draws_from_what_is_recorded(cls, values: object) -> object:
         for name in ("min_p", "stop"):
-            if isinstance(given, dict) and name in given:
+            if isinstance(values, dict) and name in values:
                 raise ValueError(
                     f"{name} is a setting of evaluation: the trainer renormalises over what top_p "
                     "and top_k keep, and trains the end of a response. Set "
                     f"evaluation.{name}, and leave it out here"
                 )
-        return cast("object", given)
+        return cast("object", values)
 
     @property
     def recomputes(self) -> bool:
@@ -759,13 +759,13 @@ def without_effect(settings: RLSettings) -> list[str]:
     if Domain.MATHS not in settings.domains:
         reasons["rewards.maths"] = "domains has no maths"
     groups = {"loss": loss, "zero_variance": zero_variance, "rewards": rewards}
-    given = {
+    differences = {
         f"{group}.{name}": value
         for group, model in groups.items()
         for name, value in model.model_dump(mode="json", exclude_defaults=True).items()
     }
     return [
-        f"{name} {given[name]} has no effect: {reason}"
+        f"{name} {differences[name]} has no effect: {reason}"
         for name, reason in reasons.items()
-        if name in given
+        if name in differences
     ]

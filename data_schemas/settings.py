@@ -311,11 +311,11 @@ class ReleaseSettings(Settings):
     )
 
 
-def _on_defaults(model: type[BaseModel], given: object) -> object:
+def _on_defaults(model: type[BaseModel], values: object) -> object:
     """Merge the given fields of a group over the group's defaults."""
-    if not isinstance(given, dict):
-        return given
-    filled = dict(cast("dict[str, object]", given))
+    if not isinstance(values, dict):
+        return values
+    filled = dict(cast("dict[str, object]", values))
     for name, value in filled.items():
         default = model.model_fields[name].default if name in model.model_fields else None
         if isinstance(value, dict) and isinstance(default, BaseModel):
@@ -367,8 +367,8 @@ class PipelineSettings(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _give_only_what_differs(cls, given: object) -> object:
-        return _on_defaults(cls, given)
+    def _give_only_what_differs(cls, values: object) -> object:
+        return _on_defaults(cls, values)
 
     @model_validator(mode="after")
     def _nothing_is_merged_after_rl(self) -> Self:
@@ -408,8 +408,8 @@ class RetrainSettings(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _give_only_what_differs(cls, given: object) -> object:
-        return _on_defaults(cls, given)
+    def _give_only_what_differs(cls, values: object) -> object:
+        return _on_defaults(cls, values)
 
     @model_validator(mode="after")
     def _something_is_trained(self) -> Self:

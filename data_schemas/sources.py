@@ -83,8 +83,8 @@ class ColumnMapping(BaseModel):
     def columns(self) -> tuple[str, ...]:
         """Every column that a row needs, in the order of the fields."""
         optional = (self.system, self.prompt, *self.facets.values())
-        found = [column for text in optional for column in placeholders(text)]
-        return tuple(dict.fromkeys((*self.required, *found)))
+        names = [column for text in optional for column in placeholders(text)]
+        return tuple(dict.fromkeys((*self.required, *names)))
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -197,9 +197,9 @@ class Suite(BaseModel):
     def _problems_can_be_found_by_its_name(self) -> Self:
         if bool(self.rows) == (self.mapping is not None):
             raise ValueError("give rows, or a mapping")
-        named = self.mapping.name if self.mapping else self.rows
-        if named != self.name:
-            raise ValueError(f"its rows are called {named!r}; give both the same name")
+        name = self.mapping.name if self.mapping else self.rows
+        if name != self.name:
+            raise ValueError(f"its rows are called {name!r}; give both the same name")
         if list(placeholders(self.prompt)) != ["prompt"]:
             raise ValueError("prompt needs {prompt}, once, and no other column")
         return self

@@ -406,7 +406,7 @@ class Forgotten(BaseModel):
     @property
     def releases(self) -> tuple[Made, ...]:
         """Return the releases that must go."""
-        return tuple(made for made in self.trace.checkpoints if made.release)
+        return tuple(one for one in self.trace.checkpoints if one.release)
 
 
 class Difference(BaseModel):

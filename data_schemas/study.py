@@ -118,7 +118,7 @@ class Measures(BaseModel):
 
 
 class EvidenceCell(BaseModel):
-    """One number."""
+    """A number of a study, with its interval and what it is a mean of."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
