@@ -93,9 +93,9 @@ class Table(UserDict[str, ValueT]):
         return Table({**self.data, **entries}, self._own)
 
 
-def unknown(name: str, known: Sequence[str], where: str) -> SettingsError:
+def unknown(name: str, names: Sequence[str], where: str) -> SettingsError:
     """Say that a setting names neither a built-in nor code of a user's own."""
-    advice = did_you_mean(name, known) or f"use one of {', '.join(known)}"
+    advice = did_you_mean(name, names) or f"use one of {', '.join(names)}"
     return SettingsError(
         f"{where} is {name!r}; {advice}, or code of your own as my_file.py:name ({GUIDE})"
     )
@@ -186,8 +186,8 @@ def pin(reference: str) -> str:
     """
     attribute(reference)
     parts = cast("Reference", Reference.parse(reference))
-    for named in _named_files(path_of(parts), parts):
-        _module(named, path_of(named), _digest(path_of(named), named))
+    for file in _named_files(path_of(parts), parts):
+        _module(file, path_of(file), _digest(path_of(file), file))
     if parts.digest:
         return reference
     place = _portable(parts)
@@ -312,8 +312,8 @@ def _members(node: ast.ClassDef | ast.FunctionDef, methods: Sequence[str]) -> Co
     }
 
 
-def _nameless(parts: Reference, known: Sequence[str]) -> SettingsError:
-    likely = did_you_mean(parts.name, known)
+def _nameless(parts: Reference, names: Sequence[str]) -> SettingsError:
+    likely = did_you_mean(parts.name, names)
     return SettingsError(f"{parts.place} has no {parts.name!r}{likely and f'; {likely}'}")
 
 
@@ -381,7 +381,7 @@ def _closure(path: Path, parts: Reference) -> set[Path]:
             continue
         files.add(file)
         waiting.extend(_imported(file, path, parts))
-        waiting.extend(path_of(named) for named in _references(file))
+        waiting.extend(path_of(place) for place in _references(file))
     return files
 
 

@@ -94,14 +94,14 @@ def read_shell(module: str, function: str) -> Shell:
 
 def reachable(modules: Iterable[str]) -> set[str]:
     """Follow imports from these modules through first-party code, themselves included."""
-    found: set[str] = set()
+    modules_seen: set[str] = set()
     waiting = list(modules)
     while waiting:
         module = waiting.pop()
-        if module not in found and not module.startswith(NOT_COVERED):
-            found.add(module)
+        if module not in modules_seen and not module.startswith(NOT_COVERED):
+            modules_seen.add(module)
             waiting.extend(_imports(module))
-    return found
+    return modules_seen
 
 
 # "from tasks.rl import phase, step" and "import tasks.rl.phase as phase"; names in brackets may

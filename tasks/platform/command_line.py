@@ -45,7 +45,7 @@ def line_of(error: BaseException) -> str:
 
 
 def _is_known(error: BaseException) -> bool:
-    return isinstance(error, _KNOWN) or any(said in str(error) for said in _NO_MEMORY)
+    return isinstance(error, _KNOWN) or any(phrase in str(error) for phrase in _NO_MEMORY)
 
 
 def is_typed_by_hand() -> bool:
@@ -118,10 +118,10 @@ def refuse_repeated(arguments: Sequence[str], options: Sequence[str]) -> None:
     Raises:
         SettingsError: names the option.
     """
-    given = [argument.partition("=")[0] for argument in arguments]
+    names = [argument.partition("=")[0] for argument in arguments]
     for option in options:
-        if given.count(f"--{option}") > 1:
+        if names.count(f"--{option}") > 1:
             raise SettingsError(
-                f"--{option} is given {given.count(f'--{option}')} times, and only the last would "
+                f"--{option} is given {names.count(f'--{option}')} times, and only the last would "
                 "be used; combine them into one"
             )

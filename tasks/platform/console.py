@@ -188,8 +188,8 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
     places = command_places()
     try:
         if name not in places:
-            known = [*places, *MODULES]
-            raise SettingsError(f"{name!r} is not a command{likely(name, known)}")
+            commands = [*places, *MODULES]
+            raise SettingsError(f"{name!r} is not a command{likely(name, commands)}")
         command = read_command(name, places)
         if {"-h", "--help"} & {*arguments}:
             print_lines(help_lines(command))
@@ -212,14 +212,14 @@ def own_version() -> str:
 
 def command_places() -> dict[str, tuple[Path, str]]:
     """Find every workflow: file and function by the command's name, the main ones first."""
-    found: dict[str, tuple[Path, str]] = {}
+    places: dict[str, tuple[Path, str]] = {}
     names = {place: name for name, place in COMMANDS.items()}
     for path in sorted(WORKFLOWS.rglob("*.py")):
         for match in _ENTRY.finditer(path.read_text()):
             function = match["name"]
             name = names.get(f"{path.stem}.{function}", function.replace("_", "-"))
-            found[name] = path, function
-    return {name: found[name] for name in [*COMMANDS, *sorted(found.keys() - COMMANDS.keys())]}
+            places[name] = path, function
+    return {name: places[name] for name in [*COMMANDS, *sorted(places.keys() - COMMANDS.keys())]}
 
 
 def read_command(name: str, places: dict[str, tuple[Path, str]]) -> Command:
@@ -316,12 +316,12 @@ def overview() -> list[str]:
 
 def help_lines(command: Command) -> list[str]:
     """Return the lines of a command's help: summary, options, settings, examples."""
-    shown = [f"--{option.name} {placeholder(command, option)}" for option in command.options]
-    width = min(max(map(len, shown), default=0), 30) + 4
+    heads = [f"--{option.name} {placeholder(command, option)}" for option in command.options]
+    width = min(max(map(len, heads), default=0), 30) + 4
     lines = [*command.summary.splitlines(), "", f"Usage: eachprompt {command.name} [OPTIONS]"]
-    if shown:
+    if heads:
         lines += ["", "Options:", ""]
-    for head, option in zip(shown, command.options, strict=True):
+    for head, option in zip(heads, command.options, strict=True):
         text = f"{option.text} {default_text(command, option)}".strip()
         first, *rest = wrapped(text, " " * width) or [""]
         lines += [f"  {head:{width - 2}}{first.strip()}" if len(head) < width - 2 else f"  {head}"]
@@ -490,10 +490,10 @@ def settings_text(text: str) -> str:
         raise SettingsError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
 
 
-def likely(word: str, known: Sequence[str]) -> str:
+def likely(word: str, words: Sequence[str]) -> str:
     """Suggest the word that was meant, or list what there is."""
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; choose from {', '.join(known)}"
+    close = difflib.get_close_matches(word, words, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; choose from {', '.join(words)}"
 
 
 def start_workflow(command: Command, arguments: Sequence[str]) -> None:

@@ -39,7 +39,7 @@ def deck_while_running(html: str) -> None:
     # The new parameters share the list of decks, which the plugin collects when the task ends.
     state = here.with_params(user_space_params=builder.build())
     with FlyteContextManager.with_context(context.with_execution_state(state)):
-        params.decks[:] = [shown for shown in params.decks if shown.name != LIVE]
+        params.decks[:] = [one for one in params.decks if one.name != LIVE]
         _show(LIVE, html)
         Deck.publish()
 
@@ -70,12 +70,12 @@ def _show(name: str, html: str) -> None:
 
 def deck_of_facts(title: str, facts: Mapping[str, float | int | str]) -> None:
     """Show the facts of a stage as a table on its deck."""
-    shown = {
+    texts = {
         name: f"{value:,.6g}" if isinstance(value, float) else str(value)
         for name, value in facts.items()
     }
     rows = "".join(
         f"<tr><td>{markup.escape(name)}</td><td>{markup.escape(value)}</td></tr>"
-        for name, value in shown.items()
+        for name, value in texts.items()
     )
     deck(f"<style>{_TABLE_STYLE}</style><h1>{markup.escape(title)}</h1><table>{rows}</table>")

@@ -100,10 +100,12 @@ class TeamTask(PytorchElasticFunctionTask):
             with deck_of_team(), limited_silence():
                 return super().execute(**kwargs)
         except FlyteUserRuntimeException as error:
-            named = cause(error.value) if isinstance(error.value, ChildFailedError) else None
-            if named is None:
+            error_of_rank = (
+                cause(error.value) if isinstance(error.value, ChildFailedError) else None
+            )
+            if error_of_rank is None:
                 raise
-            raise named from error
+            raise error_of_rank from error
         except RendezvousConnectionError as error:
             raise EngineError(
                 "torchrun's rendezvous does not answer: its machine is gone, or the network to it"
@@ -121,10 +123,10 @@ def limited_silence() -> Iterator[None]:
 
     torchrun's agent opens its connections inside, and asks the rendezvous every second.
     """
-    left = threading.Event()
+    end = threading.Event()
 
     def look() -> None:
-        while not left.wait(_LOOK_EVERY_S):
+        while not end.wait(_LOOK_EVERY_S):
             limit_silence()
 
     looker = threading.Thread(target=look, name="silence", daemon=True)
@@ -132,7 +134,7 @@ def limited_silence() -> Iterator[None]:
     try:
         yield
     finally:
-        left.set()
+        end.set()
         looker.join()
 
 
@@ -142,8 +144,8 @@ def cause(failed: ChildFailedError) -> PipelineError | None:
     message: Any = failure.message
     if isinstance(message, str):  # the process ended without reporting an error
         return EngineError(f"rank {rank}: {message}")
-    named = _NAMED.match(str(message["message"]))
-    return _KINDS[named[1]](named[2]) if named else None
+    match = _NAMED.match(str(message["message"]))
+    return _KINDS[match[1]](match[2]) if match else None
 
 
 def in_team(function: Callable[Args, Result]) -> Callable[Args, Result | None]:

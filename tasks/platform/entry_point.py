@@ -75,9 +75,9 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
     inputs = Inputs(function)
 
     @functools.wraps(function)
-    def run(*args: Any, **given: Any) -> Any:
+    def run(*args: Any, **kwargs: Any) -> Any:
         with command_line.print_errors_on_one_line():
-            return function(*args, **inputs.checked(given))
+            return function(*args, **inputs.checked(kwargs))
 
     run.__annotations__ = function.__annotations__ | inputs.readers
     return run
@@ -99,17 +99,17 @@ class Inputs:
             for name, kind in self.kinds.items()
         }
 
-    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def checked(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Check inputs against the signature.
 
         Raises:
             SettingsError: names the input, its value and what is allowed.
         """
         try:
-            checked = self._model.model_validate(given)
+            checked = self._model.model_validate(values)
         except ValidationError as error:
             raise SettingsError(f"--{explain(error, self._model)}") from error
-        return {name: getattr(checked, name) for name in given}
+        return {name: getattr(checked, name) for name in values}
 
 
 class EntryPoint(PythonFunctionWorkflow):
@@ -140,8 +140,10 @@ class EntryPoint(PythonFunctionWorkflow):
         with command_line.print_errors_on_one_line():
             if command_line.is_typed_by_hand():
                 command_line.refuse_repeated(sys.argv, list(self._signature.kinds))
-            found = super().__call__(*args, **self._signature.checked(kwargs))
-            return Outputs(found) if command_line.is_typed_by_hand() and _is_final(found) else found
+            result = super().__call__(*args, **self._signature.checked(kwargs))
+            return (
+                Outputs(result) if command_line.is_typed_by_hand() and _is_final(result) else result
+            )
 
     def _validate_add_on_failure_handler(
         self, ctx: FlyteContext, prefix: str, wf_args: dict[str, Promise]
@@ -159,9 +161,9 @@ class EntryPoint(PythonFunctionWorkflow):
         (self._failure_node,) = state.nodes
 
 
-def _is_final(found: Any) -> bool:
+def _is_final(result: Any) -> bool:
     """True for values; False for promises, which a workflow that calls this one gets."""
-    values = found if isinstance(found, tuple) else (found,)
+    values = result if isinstance(result, tuple) else (result,)
     return bool(values) and not any(
         value is None or isinstance(value, Promise | VoidPromise) for value in values
     )
@@ -170,14 +172,14 @@ def _is_final(found: Any) -> bool:
 class Outputs:
     """The outputs of a workflow that was typed, which pyflyte prints: a line for each."""
 
-    def __init__(self, found: Any) -> None:
-        self.found = found
+    def __init__(self, result: Any) -> None:
+        self.result = result
 
     def __str__(self) -> str:
         """Name every output; one alone has no name."""
-        names: tuple[str, ...] = getattr(self.found, "_fields", ())
+        names: tuple[str, ...] = getattr(self.result, "_fields", ())
         width = max(map(len, names), default=0) + 2
-        values = self.found if names else [self.found]
+        values = self.result if names else [self.result]
         lines = [str(getattr(value, "uri", value)) for value in values]
         if not names:
             return lines[0]
@@ -225,8 +227,8 @@ _VALUES = repr((sorted(REGISTRATION.variables.items()), LABELS, NOTIFY))
 _hashed: Any = FlyteRemote._version_from_hash
 
 
-def _version(*given: Any) -> str:
-    return _hashed(*given, _VALUES)
+def _version(*values: Any) -> str:
+    return _hashed(*values, _VALUES)
 
 
 FlyteRemote._version_from_hash = staticmethod(_version)  # pyright: ignore[reportAttributeAccessIssue]
@@ -238,7 +240,7 @@ class _Described(Docstring):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(callable_=function)
         self._defaults = {
-            name: "" if one.default is one.empty else _shown(one.default)
+            name: "" if one.default is one.empty else _default_text(one.default)
             for name, one in inspect.signature(function).parameters.items()
         }
 
@@ -251,7 +253,7 @@ class _Described(Docstring):
         }
 
 
-def _shown(default: object) -> str:
+def _default_text(default: object) -> str:
     # `make settings` prints the values of a preset.
     return "" if isinstance(default, BaseModel) or default in ("", []) else f"[default: {default}]"
 
@@ -296,18 +298,18 @@ def _check_file(name: str, arguments: Sequence[str]) -> None:
         option, equals, text = argument.partition("=")
         if option != f"--{name}":
             continue
-        given = text if equals else "".join(arguments[place + 1 : place + 2])
-        if not given.endswith((".yaml", ".yml")):
+        path = text if equals else "".join(arguments[place + 1 : place + 2])
+        if not path.endswith((".yaml", ".yml")):
             continue
         try:
-            yaml.safe_load(Path(given).read_bytes())
+            yaml.safe_load(Path(path).read_bytes())
         except OSError as error:
-            raise SettingsError(f"--{name}: there is no file {given}: {error.strerror}") from error
+            raise SettingsError(f"--{name}: there is no file {path}: {error.strerror}") from error
         except RecursionError as error:
-            raise SettingsError(f"--{name}: {given} is nested too deeply to be read") from error
+            raise SettingsError(f"--{name}: {path} is nested too deeply to be read") from error
         except yaml.YAMLError as error:
             text = " ".join(str(error).split())
-            raise SettingsError(f"--{name}: {given} is not YAML: {text}") from error
+            raise SettingsError(f"--{name}: {path} is not YAML: {text}") from error
 
 
 def _screen(function: Callable[..., Any], kinds: Mapping[str, Any]) -> str:

@@ -40,8 +40,8 @@ def read(variable: str, default: str, parse: Callable[[str], Value]) -> Value:
     try:
         return parse(text)
     except ValueError as error:
-        shown = "not readable" if parse is secrets else repr(text)
-        sys.stderr.write(f"SettingsError: {variable} is {shown}; {error}\n")
+        value_text = "not readable" if parse is secrets else repr(text)
+        sys.stderr.write(f"SettingsError: {variable} is {value_text}; {error}\n")
         sys.exit(WRONG_INPUT)
 
 
@@ -85,14 +85,14 @@ def machine(text: str) -> dict[str, str]:
         ValueError: it does not have that form.
     """
     parts = (part.strip().partition("=") for part in text.split(","))
-    found = {name: value for name, _, value in parts}
-    fits = all(_MACHINE.get(name, _UNKNOWN).fullmatch(value) for name, value in found.items())
-    has_gpus = "gpus" in found
-    if not fits or found.keys() < _SIZES or has_gpus != ("accelerator" in found):
+    values = {name: value for name, _, value in parts}
+    fits = all(_MACHINE.get(name, _UNKNOWN).fullmatch(value) for name, value in values.items())
+    has_gpus = "gpus" in values
+    if not fits or values.keys() < _SIZES or has_gpus != ("accelerator" in values):
         raise ValueError(
             "give cpu=8,memory=32Gi,disk=200Gi, and with GPUs ,gpus=8,accelerator=nvidia-h100 too"
         )
-    return found
+    return values
 
 
 def secrets(text: str) -> dict[str, tuple[str, str]]:
@@ -101,14 +101,14 @@ def secrets(text: str) -> dict[str, tuple[str, str]]:
     Raises:
         ValueError: an entry does not have that form.
     """
-    found: dict[str, tuple[str, str]] = {}
+    secrets_by_name: dict[str, tuple[str, str]] = {}
     for entry in (part.strip() for part in text.split(",") if part.strip()):
         match = _SECRET.fullmatch(entry)
         if match is None:
             # The entry itself may be a password that was pasted here.
             raise ValueError("give VARIABLE=group/key, separated by commas")
-        found[match["variable"]] = match["group"], match["key"]
-    return found
+        secrets_by_name[match["variable"]] = match["group"], match["key"]
+    return secrets_by_name
 
 
 def name(text: str) -> str:
@@ -141,10 +141,10 @@ def labels(text: str) -> dict[str, str]:
     Raises:
         ValueError: an entry does not have that form.
     """
-    found = [part.strip() for part in text.split(",") if part.strip()]
-    if not all(_LABEL.fullmatch(one) for one in found):
+    entries = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(_LABEL.fullmatch(one) for one in entries):
         raise ValueError("give key=value, separated by commas: kueue.x-k8s.io/queue-name=training")
-    return dict(one.split("=") for one in found)
+    return dict(one.split("=") for one in entries)
 
 
 def addresses(text: str) -> tuple[str, ...]:
@@ -153,9 +153,9 @@ def addresses(text: str) -> tuple[str, ...]:
     Raises:
         ValueError: one of them is no address.
     """
-    found = tuple(part.strip() for part in text.split(",") if part.strip())
-    for address in found:
+    entries = tuple(part.strip() for part in text.split(",") if part.strip())
+    for address in entries:
         name, at, domain = address.partition("@")
         if not (name and at and domain) or address.split() != [address]:
             raise ValueError("separate e-mail addresses by commas: a@shop.example,b@shop.example")
-    return found
+    return entries

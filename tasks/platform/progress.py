@@ -81,12 +81,12 @@ class Lines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        told = {"time": time, "level": record.levelname, "logger": record.name}
-        told |= {name: os.environ[key] for name, key in FIELDS.items() if key in os.environ}
-        told["message"] = record.getMessage()
+        entry = {"time": time, "level": record.levelname, "logger": record.name}
+        entry |= {name: os.environ[key] for name, key in FIELDS.items() if key in os.environ}
+        entry["message"] = record.getMessage()
         if record.exc_info and not isinstance(record.exc_info[1], PipelineError):
-            told["error"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=False)
+            entry["error"] = self.formatException(record.exc_info)
+        return json.dumps(entry, ensure_ascii=False)
 
 
 def configure() -> None:
@@ -120,12 +120,12 @@ STYLE = (
 
 def screen_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Format rows for a terminal."""
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(header):
-        shown.add_column(name, justify="left" if place == 0 or not name else "right")
+        table.add_column(name, justify="left" if place == 0 or not name else "right")
     for row in rows:
-        shown.add_row(*row)
-    return shown
+        table.add_row(*row)
+    return table
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

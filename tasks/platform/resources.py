@@ -48,13 +48,13 @@ and whole models on disk; whole nodes of GPUs."""
 
 
 def _machine(text: str) -> Machine:
-    found = environment.machine(text)
+    sizes = environment.machine(text)
     return Machine(
-        cpu=found["cpu"],
-        memory=found["memory"],
-        disk=found["disk"],
-        gpus=int(found.get("gpus", 0)),
-        accelerator=found.get("accelerator", ""),
+        cpu=sizes["cpu"],
+        memory=sizes["memory"],
+        disk=sizes["disk"],
+        gpus=int(sizes.get("gpus", 0)),
+        accelerator=sizes.get("accelerator", ""),
     )
 
 
@@ -92,8 +92,8 @@ class Registration:
     @classmethod
     def read(cls) -> Self:
         """Read the variables of this process."""
-        known = commit()
-        variables = {COMMIT_VARIABLE: known} if known else {}
+        revision = commit()
+        variables = {COMMIT_VARIABLE: revision} if revision else {}
 
         def value(variable: str, default: str, parse: Callable[[str], Value]) -> Value:
             if variable in os.environ:

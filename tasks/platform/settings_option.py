@@ -65,15 +65,15 @@ def _filled(
         SettingsError: a key is given twice.
     """
     try:
-        given = from_json(text)
+        content = from_json(text)
         json.loads(text, object_pairs_hook=_refuse_repeated_keys)
     except SettingsError:
         raise
     except ValueError:  # for validation to say, as it says every other error
         return preset, text
-    if not isinstance(preset, BaseModel) or not isinstance(given, dict):
+    if not isinstance(preset, BaseModel) or not isinstance(content, dict):
         return preset, text
-    values = cast("dict[str, object]", given)
+    values = cast("dict[str, object]", content)
     base = presets.parent_of(values) or preset
     if type(base) is not type(preset):
         raise ValueError(
@@ -89,11 +89,11 @@ def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> None:
     Raises:
         SettingsError: names the key.
     """
-    seen: set[str] = set()
+    keys: set[str] = set()
     for key, _ in pairs:
-        if key in seen:
+        if key in keys:
             raise SettingsError(f"--settings: {key} is given twice; give it once")
-        seen.add(key)
+        keys.add(key)
 
 
 def _about(field: Any) -> str:

@@ -83,8 +83,8 @@ def fan_out(
     """Make a function that calls tasks, as many as its inputs say, a dynamic task of Flyte."""
 
     def make(function: Callable[Args, Result]) -> Callable[Args, Result]:
-        made = dynamic(**task_arguments(name))(function)
-        return cast("Callable[Args, Result]", with_names(made, function))
+        flyte_task = dynamic(**task_arguments(name))(function)
+        return cast("Callable[Args, Result]", with_names(flyte_task, function))
 
     return make
 
@@ -144,23 +144,23 @@ def subworkflow(function: Callable[Args, Result]) -> Callable[Args, Result]:
     return cast("Callable[Args, Result]", with_names(workflow(function), function))
 
 
-def with_names(made: Any, function: Callable[..., object]) -> Any:
+def with_names(flyte_task: Any, function: Callable[..., object]) -> Any:
     """Let a task of Flyte 2 return the named tuple of its function, where Flyte 2 has a plain one.
 
     Elsewhere promises have the names already.
     """
     if not FLYTE_2:
-        return made
+        return flyte_task
     kind: Any = get_type_hints(function).get("return")
     if not hasattr(kind, "_make"):
-        return made
-    base: Any = type(made)
+        return flyte_task
+    base: Any = type(flyte_task)
 
-    def call(self: Any, *args: Any, **given: Any) -> Any:
-        return kind._make(base.__call__(self, *args, **given))
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return kind._make(base.__call__(self, *args, **kwargs))
 
-    made.__class__ = type(base.__name__, (base,), {"__call__": call})
-    return made
+    flyte_task.__class__ = type(base.__name__, (base,), {"__call__": call})
+    return flyte_task
 
 
 def either(

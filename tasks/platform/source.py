@@ -21,8 +21,8 @@ def commit(root: Path = _ROOT) -> str:
         root: of the code.
     """
     if not (root / ".git").exists():
-        named = os.environ.get(COMMIT_VARIABLE, "")
-        return named if re.fullmatch("[0-9a-f]{7,64}", named) else ""
+        revision = os.environ.get(COMMIT_VARIABLE, "")
+        return revision if re.fullmatch("[0-9a-f]{7,64}", revision) else ""
     command = ["git", "-C", str(root), "rev-parse", "HEAD"]
     try:
         return subprocess.run(

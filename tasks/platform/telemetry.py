@@ -50,8 +50,8 @@ def show(values: Mapping[str, float], attributes: Mapping[str, str]) -> None:
 
 
 def _is_on() -> bool:
-    wanted = any(os.environ.get(name, "none") not in ("", "none") for name in _EXPORTERS)
-    return wanted and _configured()
+    has_exporter = any(os.environ.get(name, "none") not in ("", "none") for name in _EXPORTERS)
+    return has_exporter and _configured()
 
 
 @cache
