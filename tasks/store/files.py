@@ -115,10 +115,10 @@ def naming_a_full_disk(folder: Path) -> Iterator[None]:
         free = shutil.disk_usage(folder).free
         # safetensors removes its file before it reports what the operating system said.
         codes = (errno.ENOSPC, errno.EDQUOT)
-        is_told = getattr(error, "errno", None) in codes or any(
+        is_reported = getattr(error, "errno", None) in codes or any(
             os.strerror(code) in str(error) for code in codes
         )
-        if not is_told and free >= _FULL_BYTES:
+        if not is_reported and free >= _FULL_BYTES:
             raise
         raise DiskFullError(
             f"the disk of {folder} is full ({free // 2**20} MiB left): {error}. Free some space or "

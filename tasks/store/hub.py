@@ -112,15 +112,15 @@ def copy_dataset(uri: str, out: Path, suffixes: Sequence[str]) -> Path:
         if len(commit) != _COMMIT_CHARACTERS:
             raise DataError(f"{uri}: the hub names no commit")
         names = [file.rfilename for file in info.siblings or ()]
-        chosen = _choose(uri, place, names, suffixes)
+        files = _choose(uri, place, names, suffixes)
         root = out / "hf" / place.repository / commit
-        for name in chosen:
+        for name in files:
             cached = hub.hf_hub_download(
                 place.repository, name, repo_type="dataset", revision=commit
             )
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             copy_file(Path(cached), root / name)
-    return root / chosen[0] if [place.path] == chosen else (root / chosen[0]).parent
+    return root / files[0] if [place.path] == files else (root / files[0]).parent
 
 
 def push_model(folder: Path, repository: str) -> str:
@@ -181,16 +181,16 @@ def _choose(uri: str, place: _Place, names: Sequence[str], suffixes: Sequence[st
     """
     readable = sorted(name for name in names if name.endswith(tuple(suffixes)))
     if "*" in place.path:
-        chosen = [name for name in readable if _matches(name, place.path)]
+        files = [name for name in readable if _matches(name, place.path)]
     elif place.path in readable:
-        chosen = [place.path]
+        files = [place.path]
     else:
-        chosen = [name for name in readable if name.rpartition("/")[0] == place.path]
-    if not chosen:
+        files = [name for name in readable if name.rpartition("/")[0] == place.path]
+    if not files:
         folders = sorted({name.rpartition("/")[0] or "the top level" for name in readable})
         there = f"in {', '.join(folders)}" if folders else "nowhere in the data set"
         raise SettingsError(f"{uri}: no such file; files that can be read are {there}")
-    return chosen
+    return files
 
 
 def _matches(name: str, pattern: str) -> bool:

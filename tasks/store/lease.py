@@ -101,11 +101,11 @@ def lease(uri: str, owner: str, *, patience_s: float = math.inf) -> Iterator[Lea
     place = store_at(uri)
     queue = _Queue(uri, time.monotonic() + patience_s)
     if isinstance(place, S3Store):
-        with _in_s3(place, mine, queue) as held:
-            yield held
+        with _in_s3(place, mine, queue) as own_lease:
+            yield own_lease
     else:
-        with _on_disk(Path(uri), mine, queue) as held:
-            yield held
+        with _on_disk(Path(uri), mine, queue) as own_lease:
+            yield own_lease
 
 
 class _Queue:
@@ -113,7 +113,7 @@ class _Queue:
 
     def __init__(self, uri: str, deadline: float) -> None:
         self._uri, self._deadline = uri, deadline
-        self._named = ""
+        self._last_token = ""
 
     def wait(self, holder: Holder | None) -> None:
         """Pause before the next attempt.
@@ -121,14 +121,14 @@ class _Queue:
         Raises:
             EngineError: patience is exhausted.
         """
-        held = f"{self._uri} is held by {holder or 'a process that has just started'}"
-        left = self._deadline - time.monotonic()
-        if left <= 0.0:
-            raise EngineError(f"{held}. Wait until that run ends, or stop it, then run again.")
-        if holder is not None and holder.token != self._named:
-            self._named = holder.token
-            logger.warning("%s; waiting for that run to end. To continue now, stop it.", held)
-        time.sleep(min(POLL_S, left))
+        conflict = f"{self._uri} is held by {holder or 'a process that has just started'}"
+        seconds_left = self._deadline - time.monotonic()
+        if seconds_left <= 0.0:
+            raise EngineError(f"{conflict}. Wait until that run ends, or stop it, then run again.")
+        if holder is not None and holder.token != self._last_token:
+            self._last_token = holder.token
+            logger.warning("%s; waiting for that run to end. To continue now, stop it.", conflict)
+        time.sleep(min(POLL_S, seconds_left))
 
 
 class _FileLease:
@@ -145,7 +145,7 @@ class _FileLease:
 def _on_disk(path: Path, mine: Holder, queue: _Queue) -> Iterator[Lease]:
     path.parent.mkdir(parents=True, exist_ok=True)
     while (handle := _lock(path)) is None:
-        queue.wait(_parse(_read(path)))
+        queue.wait(_parse(_read_if_there(path)))
     try:
         os.truncate(handle, 0)
         os.pwrite(handle, canonical_json(mine), 0)
@@ -172,7 +172,7 @@ def _lock(path: Path) -> int | None:
         os.close(handle)
 
 
-def _read(path: Path) -> bytes:
+def _read_if_there(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -192,15 +192,15 @@ class _S3Lease:
 
     def __init__(self, place: S3Store, mine: Holder, tag: str) -> None:
         self._place, self._mine, self._tag = place, mine, tag
-        self._lost = ""
+        self._takeover = ""
         self._writing = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
         self._thread.start()
 
     def check(self) -> None:
-        if self._lost:
-            raise EngineError(f"{self._place.uri} was taken over {self._lost}; this run stops")
+        if self._takeover:
+            raise EngineError(f"{self._place.uri} was taken over {self._takeover}; this run stops")
 
     def confirm(self) -> None:
         self._write(self._mine.model_copy(update={"renewed": self._mine.renewed + 1}))
@@ -215,7 +215,7 @@ class _S3Lease:
             logger.warning("%s expires in %.0f s: %s", self._place.uri, TERM_S, error)
 
     def _renew(self) -> None:
-        while not self._lost and not self._ended.wait(RENEW_S):
+        while not self._takeover and not self._ended.wait(RENEW_S):
             try:
                 self.confirm()
             except EngineError as error:
@@ -223,36 +223,36 @@ class _S3Lease:
 
     def _write(self, mine: Holder) -> None:
         with self._writing:
-            if self._lost:
+            if self._takeover:
                 return
             tag = _put(self._place, mine, self._tag)
             if tag:
                 self._mine, self._tag = mine, tag
                 return
             current = _get(self._place)
-            self._lost = f"by {current[0]}" if current else "by somebody who removed it"
+            self._takeover = f"by {current[0]}" if current else "by somebody who removed it"
 
 
 @contextmanager
 def _in_s3(place: S3Store, mine: Holder, queue: _Queue) -> Iterator[Lease]:
-    held = _S3Lease(place, mine, _acquire(place, mine, queue))
+    own_lease = _S3Lease(place, mine, _acquire(place, mine, queue))
     try:
-        yield held
+        yield own_lease
     finally:
-        held.release()
+        own_lease.release()
 
 
 def _acquire(place: S3Store, mine: Holder, queue: _Queue) -> str:
     """Write the object as its holder and return its tag."""
-    seen, unchanged_since = "", 0.0
+    last_tag, unchanged_since = "", 0.0
     while True:
         current = _get(place)
         if current is None:
             tag = _put(place, mine, None)
         else:
             holder, old = current
-            if old != seen:
-                seen, unchanged_since = old, time.monotonic()
+            if old != last_tag:
+                last_tag, unchanged_since = old, time.monotonic()
             expired = time.monotonic() - unchanged_since > TERM_S
             if not expired and not (holder and holder.released):
                 queue.wait(holder)
@@ -275,9 +275,9 @@ def _get(place: S3Store) -> tuple[Holder | None, str] | None:
 def _put(place: S3Store, mine: Holder, tag: str | None) -> str:
     """Write if the object is as it was read; '' if it is not."""
     payload = canonical_json(mine)
-    written = place.write_tagged(payload, tag)
-    if written:
-        return written
+    new_tag = place.write_tagged(payload, tag)
+    if new_tag:
+        return new_tag
     # The client repeats a write whose answer was lost, and the repetition is refused.
     try:
         stored, now = place.read_tagged()

@@ -59,12 +59,12 @@ def exclusive(owner: str, *places: str) -> Iterator[Callable[[], None]]:
         A check that raises EngineError once another run has taken over.
     """
     with ExitStack() as opened:
-        held = [
+        leases = [
             opened.enter_context(lease(f"{place}.lease", owner)) for place in dict.fromkeys(places)
         ]
 
         def check() -> None:
-            for one in held:
+            for one in leases:
                 one.check()
 
         yield check

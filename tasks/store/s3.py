@@ -117,8 +117,8 @@ class S3Store:
 
     def fingerprints(self, names: Iterable[str]) -> dict[str, str]:
         """Return the ETag of files."""
-        wanted = set(names)
-        return {key: entry["ETag"].strip('"') for key, entry in self._entries("") if key in wanted}
+        keys = set(names)
+        return {key: entry["ETag"].strip('"') for key, entry in self._entries("") if key in keys}
 
     def _entries(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
         with self._service(name) as (service, place):
