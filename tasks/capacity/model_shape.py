@@ -192,33 +192,33 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape:
     """
 
     try:
-        known = architecture_of(config)
+        architecture = architecture_of(config)
     except SettingsError as error:
         raise DataError(str(error)) from error
-    routing, dense = known.routing, known.layers - len(known.moe_layers)
-    if routing and known.moe_layers != tuple(range(dense, known.layers)):
+    routing, dense = architecture.routing, architecture.layers - len(architecture.moe_layers)
+    if routing and architecture.moe_layers != tuple(range(dense, architecture.layers)):
         raise DataError("config.json has dense layers behind others with experts")
-    if known.latent:
+    if architecture.latent:
         raise DataError("config.json has multi-head latent attention, which no budget counts")
     return ModelShape(
-        layers=known.layers,
-        hidden=known.hidden,
-        heads=known.heads,
-        key_value_heads=known.groups,
-        head_size=known.head_size,
-        vocabulary=known.vocab,
-        width=known.expert_size if routing else known.dense_size,
-        experts=known.num_experts,
+        layers=architecture.layers,
+        hidden=architecture.hidden,
+        heads=architecture.heads,
+        key_value_heads=architecture.groups,
+        head_size=architecture.head_size,
+        vocabulary=architecture.vocab,
+        width=architecture.expert_size if routing else architecture.dense_size,
+        experts=architecture.num_experts,
         chosen=routing.top_k if routing else 0,
         dense_layers=dense if routing else 0,
-        dense_width=known.dense_size if routing and dense else 0,
-        shared_width=known.shared_size,
-        extra_experts=known.extra_experts,
-        extra_width=known.extra_size,
-        extra_active=known.extra_active,
-        tied=known.tied,
-        head_norms=known.qk_norm == "head",
-        biases=known.qkv_bias,
+        dense_width=architecture.dense_size if routing and dense else 0,
+        shared_width=architecture.shared_size,
+        extra_experts=architecture.extra_experts,
+        extra_width=architecture.extra_size,
+        extra_active=architecture.extra_active,
+        tied=architecture.tied,
+        head_norms=architecture.qk_norm == "head",
+        biases=architecture.qkv_bias,
     )
 
 

@@ -240,8 +240,8 @@ def override_layout(plan: Plan, *, layout: str, precision: str, gpus: int, gpu_g
         SettingsError: an option is invalid; the message names the setting.
     """
     if precision and precision not in set(Precision):
-        known = ", ".join(one.value for one in Precision)
-        raise SettingsError(f"--precision {precision!r} is not one of {known}")
+        precisions = ", ".join(one.value for one in Precision)
+        raise SettingsError(f"--precision {precision!r} is not one of {precisions}")
     return replace(
         plan,
         layout=_override(plan.layout, layout),
@@ -314,7 +314,7 @@ BF16_UNITS = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
 
 
 class Needs(NamedTuple):
-    """Bytes."""
+    """Bytes that a training takes."""
 
     weights: int
     """Memory that does not depend on the micro-batch."""
@@ -323,7 +323,6 @@ class Needs(NamedTuple):
 
     @property
     def memory(self) -> int:
-        """All of it."""
         return self.weights + self.micro_batch
 
 

@@ -91,12 +91,12 @@ def check(command: str, typed: Mapping[str, str], settings: object) -> None:
         _check_folder(base)
         if (folder := local_folder(base)) is not None:
             check_tokenizer_files(folder)
-        chosen = settings.model_copy(update={"base_model": base})
+        with_base = settings.model_copy(update={"base_model": base})
         if command == "run":
-            _check_stages(chosen)
-        chosen = with_sources(chosen, typed.get("sources", ""))
-        require_roles(chosen)
-        check_sources(chosen.curation.sources)
+            _check_stages(with_base)
+        with_base = with_sources(with_base, typed.get("sources", ""))
+        require_roles(with_base)
+        check_sources(with_base.curation.sources)
 
 
 def _check_places(command: str, typed: Mapping[str, str]) -> None:
@@ -136,14 +136,14 @@ def _check_words(command: str, typed: Mapping[str, str]) -> None:
         require_one_shape(typed.get("preset", ""), typed.get("model", ""))
 
 
-def require_word(option: str, word: str, known: Sequence[str]) -> None:
+def require_word(option: str, word: str, words: Sequence[str]) -> None:
     """Refuse a word that an option does not take.
 
     Raises:
         SettingsError: names those that it takes.
     """
-    if word not in known:
-        raise SettingsError(f"{option} {word!r} is none of: {', '.join(known)}")
+    if word not in words:
+        raise SettingsError(f"{option} {word!r} is none of: {', '.join(words)}")
 
 
 def require_one_shape(preset: str, model: str) -> None:
@@ -188,12 +188,12 @@ def _check_own_code(settings: PipelineSettings | RetrainSettings) -> None:
     """Refuse a loss or an estimator that is none, and files of one's own that are not there."""
     for name, phase in settings:
         if isinstance(phase, RLSettings):
-            for field, value, known in (
+            for field, value, kinds in (
                 ("loss.kind", phase.loss.kind, PolicyLoss),
                 ("advantage", phase.advantage, AdvantageKind),
             ):
-                if value not in set(known) and not is_reference(value):
-                    raise unknown(value, list(known), f"{name}.{field}")
+                if value not in set(kinds) and not is_reference(value):
+                    raise unknown(value, list(kinds), f"{name}.{field}")
     for name, reference in references_in(settings):
         form, methods = LOSS if name.endswith("loss.kind") else ("", ())
         try:
@@ -217,8 +217,8 @@ def _check_stages(settings: PipelineSettings) -> None:
 def check_model(arguments: Sequence[str]) -> None:
     """Refuse a folder or a store that does not hold the model that a command begins with."""
     if arguments and not arguments[0].startswith("-"):
-        model, given = arguments[0], dict(zip(arguments, [*arguments[1:], ""], strict=True))
-        typed = {"model": model, "store": given.get("--store", "runs")}
+        model, options = arguments[0], dict(zip(arguments, [*arguments[1:], ""], strict=True))
+        typed = {"model": model, "store": options.get("--store", "runs")}
         _check_folder(model)
         if model.startswith(REGISTERED):
             _check_store("chat", typed)
@@ -229,8 +229,8 @@ def _check_registered(command: str, typed: Mapping[str, str]) -> None:
     """Refuse a version that MLflow does not have. An audit also takes what MLflow lost."""
     store = absolute_store(typed.get("store", "runs"))
     is_default = command in OPENERS and not typed.keys() - OTHER_OPTIONS
-    asked = [text for option, text in typed.items() if option != "settings"]
-    for model in [DEFAULT_MODEL] if is_default else re.split("[,=]", ",".join(asked)):
+    texts = [text for option, text in typed.items() if option != "settings"]
+    for model in [DEFAULT_MODEL] if is_default else re.split("[,=]", ",".join(texts)):
         if model.startswith(REGISTERED):
             tracking = tracking_uri(store, os.environ.get("MLFLOW_TRACKING_URI", ""))
             problem = missing_version(model, tracking)
@@ -253,10 +253,10 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
         SettingsError: an entry is not adapter=path, or a group cannot be read.
     """
     parsed = parse_sources(sources) if sources.strip() else settings.curation.sources
-    chosen = expand(parsed)
-    if chosen == settings.curation.sources:
+    all_sources = expand(parsed)
+    if all_sources == settings.curation.sources:
         return settings
-    curation = settings.curation.model_copy(update={"sources": chosen})
+    curation = settings.curation.model_copy(update={"sources": all_sources})
     return settings.model_copy(update={"curation": curation})
 
 
@@ -273,8 +273,8 @@ def parse_sources(text: str, option: str = "--sources") -> tuple[Source, ...]:
             raise SettingsError(
                 f"{option}: {entry.strip()!r} is not adapter=path. Example: {EXAMPLE}"
             )
-        named = adapter.removeprefix(BENCHMARK)
-        sources.append(Source(adapter=named, path=path, evaluation=named != adapter))
+        name = adapter.removeprefix(BENCHMARK)
+        sources.append(Source(adapter=name, path=path, evaluation=name != adapter))
     return tuple(sources)
 
 

@@ -30,7 +30,7 @@ NAMES: dict[str, list[str]] = {"kind": [*PolicyLoss], "advantage": [*AdvantageKi
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One setting."""
+    """A line of the listing."""
 
     name: str
     value: str

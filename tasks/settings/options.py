@@ -53,8 +53,8 @@ def with_room(settings: PipelineSettings) -> PipelineSettings:
     """
     limits, base = settings.curation, local_folder(settings.base_model)
     default = type(limits)()
-    chosen = {name: getattr(limits, name) for name in ("max_prompt_tokens", "max_response_tokens")}
-    is_default = all(value == getattr(default, name) for name, value in chosen.items())
+    sizes = {name: getattr(limits, name) for name in ("max_prompt_tokens", "max_response_tokens")}
+    is_default = all(value == getattr(default, name) for name, value in sizes.items())
     if not is_default or not any(source.path for source in limits.sources):
         return settings
     positions = None if base is None or not base.is_dir() else positions_of(base)
@@ -90,10 +90,10 @@ def with_names(settings: PipelineSettings, base_model: str, release: str) -> Pip
     if not release:
         return settings
     try:
-        named = ReleaseSettings.model_validate(settings.release.model_dump() | {"name": release})
+        values = ReleaseSettings.model_validate(settings.release.model_dump() | {"name": release})
     except ValidationError as error:
         raise SettingsError(f"--release: {explain(error, ReleaseSettings)}") from error
-    return settings.model_copy(update={"release": named})
+    return settings.model_copy(update={"release": values})
 
 
 def _name_of(base: str) -> str:
@@ -165,15 +165,15 @@ def require_layers(settings: PipelineSettings) -> None:
     Raises:
         SettingsError: names the setting.
     """
-    known = _base(settings)
-    if known is None:
+    architecture = _base(settings)
+    if architecture is None:
         return  # checked as an engine opens it
     for name in ("sft", "general_sft", "grading", "rl_one", "rl_two", "evaluation"):
         engines: MachineSettings = getattr(settings, name).engines
         trains = isinstance(engines, TrainingEngines)
         try:
             select.refuse_layers(
-                known,
+                architecture,
                 rollout=engines.rollout,
                 trainer=engines.trainer if trains else None,
                 lora_rank=engines.lora.rank if trains else 0,
@@ -201,8 +201,8 @@ def _base(settings: PipelineSettings) -> Architecture | None:
 
 def fit_to_base(settings: PipelineSettings) -> PipelineSettings:
     """Switch R3, the default, off in the phases of a dense base: there is nothing to replay."""
-    known = _base(settings)
-    if known is None or known.routing:
+    architecture = _base(settings)
+    if architecture is None or architecture.routing:
         return settings
     fitted = settings
     for name in ("rl_one", "rl_two"):
@@ -220,8 +220,8 @@ def require_router(settings: PipelineSettings) -> None:
     Raises:
         SettingsError: a phase replays routes or has router losses, but the base has no router.
     """
-    known = _base(settings)
-    if known is None or known.routing:
+    architecture = _base(settings)
+    if architecture is None or architecture.routing:
         return
     for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two)):
         auxiliary = phase.loss.auxiliary
@@ -249,6 +249,6 @@ def with_seed(settings: PipelineSettings, seed: int) -> PipelineSettings:
         for name, stage in settings
         if isinstance(stage, BaseModel) and "seed" in type(stage).model_fields
     }
-    named = {"name": f"{settings.release.name[:180]}-seed-{seed}"}
-    release = settings.release.model_copy(update=named)
+    update = {"name": f"{settings.release.name[:180]}-seed-{seed}"}
+    release = settings.release.model_copy(update=update)
     return settings.model_copy(update={**seeded, "release": release})

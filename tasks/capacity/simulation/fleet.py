@@ -60,7 +60,7 @@ class _Live:
 
 @dataclass(slots=True)
 class Engine:
-    """State of one engine."""
+    """A simulated rollout engine: its queue, its cache and its clock."""
 
     rates: EngineRates
     waiting: deque[Job] = field(default_factory=deque)
@@ -70,7 +70,7 @@ class Engine:
     preempted: int = 0
     _passes: int = 0
     _context: int = 0
-    held: float = 0.0
+    cache_demand: float = 0.0
     """Mean number of tokens in the cache that is expected of the live sequences."""
     live: int = 0
     """Sequences that are being decoded."""
@@ -92,7 +92,7 @@ class Engine:
         job = queue.popleft()
         self._spend(self.rates.prefill_s * job.fed)
         entered = _Live(job, job.fed, self._passes)
-        self.held += job.fed + job.expected / 2
+        self.cache_demand += job.fed + job.expected / 2
         heapq.heappush(self._ends, (self._passes + job.tokens, next(self._numbers), entered))
         self._entered.append(entered)
         self._context += job.fed
@@ -171,7 +171,7 @@ class Engine:
         return self._context + job.fed + self.live < self.rates.cache_tokens
 
     def _has_lasting_room(self, job: Job) -> bool:
-        return self.held + job.fed + job.expected / 2 <= self.rates.cache_tokens
+        return self.cache_demand + job.fed + job.expected / 2 <= self.rates.cache_tokens
 
     def _event_passes(self) -> int:
         while self._ends[0][2].preempted:
@@ -181,8 +181,8 @@ class Engine:
         return max(1, min(to_end, to_full)) if self.live > 1 else to_end
 
     def _seconds(self, passes: int) -> float:
-        read = passes * self._context + self.live * passes * (passes + 1) // 2
-        return passes * self.rates.pass_seconds(self.live) + self.rates.context_s * read
+        positions = passes * self._context + self.live * passes * (passes + 1) // 2
+        return passes * self.rates.pass_seconds(self.live) + self.rates.context_s * positions
 
     def _preempt(self) -> None:
         while self._entered[-1].ended:
@@ -195,7 +195,7 @@ class Engine:
 
     def _leave(self, one: _Live) -> None:
         self._context -= one.context + self._passes - one.first_pass
-        self.held -= one.job.fed + one.job.expected / 2
+        self.cache_demand -= one.job.fed + one.job.expected / 2
         self.live -= 1
 
     def _spend(self, seconds: float) -> None:
@@ -203,8 +203,8 @@ class Engine:
         self.busy += seconds
 
 
-def _rest(job: Job, done: int) -> Job:
-    return replace(job, tokens=job.tokens - done, earlier=job.earlier + done)
+def _rest(job: Job, generated: int) -> Job:
+    return replace(job, tokens=job.tokens - generated, earlier=job.earlier + generated)
 
 
 class Fleet:
@@ -286,10 +286,10 @@ class Fleet:
 
         A group's responses stay together, unless the caches cannot hold all that is waiting.
         """
-        free = sum(max(0.0, engine.rates.cache_tokens - engine.held) for engine in engines)
+        free = sum(max(0.0, engine.rates.cache_tokens - engine.cache_demand) for engine in engines)
         whole = sum(job.fed + job.expected / 2 for job in self.shared) <= free
         while able := [engine for engine in engines if engine.can_take(self.shared)]:
-            engine, group = min(able, key=attrgetter("held")), self.shared[0].group
+            engine, group = min(able, key=attrgetter("cache_demand")), self.shared[0].group
             while self.shared and self.shared[0].group == group and engine.admit(self.shared):
                 if not whole:
                     break

@@ -132,14 +132,14 @@ def reason_against(plan: Plan) -> str:
 
 
 def compare(
-    chosen: Sequence[Variant], draw: Draw, efficiency: Efficiency, mean_tokens: float
+    candidates: Sequence[Variant], draw: Draw, efficiency: Efficiency, mean_tokens: float
 ) -> Iterator[Row]:
     """Simulate variants on the same lengths.
 
     Args:
         mean_tokens: of a response.
     """
-    for variant in chosen:
+    for variant in candidates:
         plan = variant.plan
         if reason := reason_against(plan):
             yield Row(variant, None, reason)
@@ -297,11 +297,11 @@ def render(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str
 
 
 def _page(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str) -> _Page:
-    done = [row for row in rows if row.outcome]
-    longest = max(row.seconds for row in done)
+    simulations = [row for row in rows if row.outcome]
+    longest = max(row.seconds for row in simulations)
     name = "longest first" if plan.layout.dedicated_rollout_gpus else RUNS
-    runs = next((row for row in done if row.variant.name == name), done[0])
-    fastest = min(done, key=attrgetter("seconds"))
+    runs = next((row for row in simulations if row.variant.name == name), simulations[0])
+    fastest = min(simulations, key=attrgetter("seconds"))
     outcome, budget = runs.outcome, plan.budget()
     assert outcome is not None
     return _Page(
@@ -317,7 +317,7 @@ def _page(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str)
             ("price of a step", f"${runs.usd:,.0f}", f"at ${GPU_HOUR_USD} per GPU hour"),
         ),
         key=tuple((NAMES[part], COLOURS[part]) for part in PARTS),
-        bars=tuple(_bar(row, longest) for row in done),
+        bars=tuple(_bar(row, longest) for row in simulations),
         heads=HEADS,
         lines=tuple((row.variant.name, _cells(row), row.reason) for row in rows),
         fit=f"{describe_fit(budget)[0].upper()}{describe_fit(budget)[1:]}. "

@@ -66,8 +66,8 @@ class EngineRates:
 
     def pass_seconds(self, live: int) -> float:
         """Return the seconds of a decoding pass without the cache's part."""
-        read = 1.0 - (1.0 - self.expert_share) ** live
-        return self.pass_s + self.experts_s * read + self.sequence_s * live
+        expert_part = 1.0 - (1.0 - self.expert_share) ** live
+        return self.pass_s + self.experts_s * expert_part + self.sequence_s * live
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +192,8 @@ def _exchange_seconds(model: ModelShape, layout: LayoutSettings) -> float:
     """
     hidden = element_bytes(layout.precision) * model.hidden
     tensor = 4 * hidden * (layout.tensor - 1) / _link(layout.tensor)
-    sent = 2 * hidden * model.chosen * (layout.expert - 1) / layout.expert
-    return model.layers * (tensor + sent / _link(layout.expert))
+    expert_bytes = 2 * hidden * model.chosen * (layout.expert - 1) / layout.expert
+    return model.layers * (tensor + expert_bytes / _link(layout.expert))
 
 
 def _link(ranks: int) -> float:

@@ -40,13 +40,13 @@ def search(plan: Plan, draw: Draw, efficiency: Efficiency, mean_tokens: float) -
     freely; dedicated ones run freely. Reuse of earlier responses is not searched: no engine for
     GPUs has it (`RolloutEngines.reuse`), and what it saves depends on how often a prompt is drawn.
     """
-    chosen = [
+    variants = [
         Variant(name, best, policy)
         for engines in _engine_plans(plan)
         for best in _best_trainers(engines, efficiency, mean_tokens)
         for name, policy in _policies(best)
     ]
-    rows = [row for row in compare(chosen, draw, efficiency, mean_tokens) if row.outcome]
+    rows = [row for row in compare(variants, draw, efficiency, mean_tokens) if row.outcome]
     return sorted(rows, key=attrgetter("tokens_s"), reverse=True)
 
 

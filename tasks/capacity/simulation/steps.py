@@ -96,8 +96,8 @@ def draw_step(
         DataError: no prompt has enough lengths.
     """
     if len(by_prompt) == 1:
-        chosen = draws.choice(by_prompt[0], num_prompts * group_size)
-        return [Group(np.array([length]), None) for length in chosen]
+        single_lengths = draws.choice(by_prompt[0], num_prompts * group_size)
+        return [Group(np.array([length]), None) for length in single_lengths]
     needed = group_size + (earlier or group_size)
     enough = [lengths for lengths in by_prompt if len(lengths) >= needed]
     if not enough:
@@ -245,7 +245,7 @@ class Outcome:
 class _Open:
     """A drawn group whose responses have not all ended."""
 
-    drawn: int
+    draw_step: int
     lengths: list[int]
     expected: float
     missing: int
@@ -261,7 +261,7 @@ class Simulation:
         self._dedicated = dedicated
         self._random = np.random.default_rng(0)
         self._groups: dict[int, _Open] = {}
-        self._drawn = 0
+        self._num_draws = 0
 
     def run(self, policy: Policy, steps: int) -> Outcome:
         """Return the means over `steps` counted steps."""
@@ -275,7 +275,7 @@ class Simulation:
         groups: list[Group] = self._draw(count, self._batch.group_size, self._random)
         jobs = []
         for group in groups:
-            number, self._drawn = self._drawn, self._drawn + 1
+            number, self._num_draws = self._num_draws, self._num_draws + 1
             lengths = [int(length) for length in group.lengths]
             expected = group.record if group.record is not None else float(np.mean(lengths))
             self._groups[number] = _Open(step, lengths, expected, len(lengths))
@@ -285,15 +285,15 @@ class Simulation:
             ]
         return self._ordered(jobs, policy)
 
-    def _left(self, job: Job, policy: Policy) -> float:
+    def _expected_tokens(self, job: Job, policy: Policy) -> float:
         """Return the tokens that a response is expected to take in this step."""
-        left = max(1.0, self._groups[job.group].expected - job.earlier)
-        return min(left, policy.segment_tokens or left)
+        tokens = max(1.0, self._groups[job.group].expected - job.earlier)
+        return min(tokens, policy.segment_tokens or tokens)
 
     def _ordered(self, jobs: Sequence[Job], policy: Policy) -> list[Job]:
         if not policy.longest_first:
             return list(jobs)
-        order = longest_first([self._left(job, policy) for job in jobs])
+        order = longest_first([self._expected_tokens(job, policy) for job in jobs])
         return [jobs[place] for place in order]
 
     def _deal(self, jobs: Sequence[Job], policy: Policy) -> Fleet:
@@ -312,7 +312,9 @@ class Simulation:
             requests.setdefault(name, []).append(job)
         dealt = list(requests.values())
         if policy.longest_first:
-            tokens = [sum(self._left(job, policy) for job in request) for request in dealt]
+            tokens = [
+                sum(self._expected_tokens(job, policy) for job in request) for request in dealt
+            ]
             parts = assign(tokens, longest_first(tokens), engines)
         else:
             parts = [list(range(first, len(dealt), engines)) for first in range(engines)]
@@ -336,7 +338,7 @@ class Simulation:
                 replace(
                     job,
                     tokens=min(job.tokens, policy.segment_tokens or job.tokens),
-                    expected=self._left(job, policy),
+                    expected=self._expected_tokens(job, policy),
                 )
                 for job in jobs
             ]
@@ -345,9 +347,9 @@ class Simulation:
             ended = fleet.drain_in_rounds(round_) if policy.on_demand else fleet.drain()
             rollout = max(one.second for one in ended)
             whole = {(job.group, job.sample): job for job in jobs}
-            done, rest, scored = self._settle(ended, whole)
+            complete, rest, scored = self._settle(ended, whole)
             reward = self._reward_seconds(scored, rollout, policy)
-            trained = self._train(done, step, totals)
+            trained = self._train(complete, step, totals)
             busy = fleet.busy / rates.engines
             ahead = self._dedicated and policy.staleness > 0
             training = sum(trained.values())
@@ -356,15 +358,15 @@ class Simulation:
             _add(totals, trained)
             _add(totals, {"rollout": waited - late, "reward": late, "busy": busy})
             _add(totals, {"weight_sync": rates.sync_s})
-            totals["staleness"] += policy.staleness * len(done)
-            totals["oldest"] = max(totals["oldest"], policy.staleness + _age(done, step))
+            totals["staleness"] += policy.staleness * len(complete)
+            totals["oldest"] = max(totals["oldest"], policy.staleness + _age(complete, step))
         return self._outcome(totals, steps)
 
     def _settle(
         self, ended: Sequence[Ended], whole: dict[tuple[int, int], Job]
     ) -> tuple[list[_Open], list[Job], list[Ended]]:
         """Return the groups that are complete, the rest of cut responses, and whole responses."""
-        done, rest, last = [], [], []
+        complete, rest, last = [], [], []
         for one in ended:
             job = whole[one.job.group, one.job.sample]
             generated = one.job.tokens + one.job.earlier - job.earlier
@@ -377,8 +379,8 @@ class Simulation:
             group = self._groups[job.group]
             group.missing -= 1
             if group.missing == 0:
-                done.append(self._groups.pop(job.group))
-        return done, rest, last
+                complete.append(self._groups.pop(job.group))
+        return complete, rest, last
 
     def _reward_seconds(self, ended: Sequence[Ended], rollout: float, policy: Policy) -> float:
         """Return how long the rewards of whole responses take after the rollouts."""
@@ -389,17 +391,17 @@ class Simulation:
             free = max(free, one.second) + self._rates.reward_s
         return max(0.0, free - rollout)
 
-    def _train(self, done: Sequence[_Open], step: int, totals: Totals) -> dict[str, float]:
+    def _train(self, groups: Sequence[_Open], step: int, totals: Totals) -> dict[str, float]:
         """Return the seconds of the trainer's parts for these groups; count what is trained.
 
         A prompt counts once per answer, which is the most that a trainer computes of it.
         """
-        generated = sum(sum(group.lengths) for group in done)
-        fed = generated + sum(len(group.lengths) for group in done) * self._batch.prompt_tokens
+        generated = sum(sum(group.lengths) for group in groups)
+        fed = generated + sum(len(group.lengths) for group in groups) * self._batch.prompt_tokens
         totals["tokens"] += generated
-        totals["groups"] += len(done)
-        totals["staleness"] += sum(step - group.drawn for group in done)
-        totals["oldest"] = max(totals["oldest"], _age(done, step))
+        totals["groups"] += len(groups)
+        totals["staleness"] += sum(step - group.draw_step for group in groups)
+        totals["oldest"] = max(totals["oldest"], _age(groups, step))
         return {
             "old_logprobs": self._rates.score_s * fed,
             "update": self._rates.update_s * fed,
@@ -449,38 +451,38 @@ class Simulation:
                 totals.clear()
             if missing := IN_FLIGHT * self._batch.prompts - len(self._groups):
                 rest = self._ordered(rest, policy) + self._new_jobs(step, policy, missing)
-            rest.sort(key=lambda job: self._groups[job.group].drawn)  # the oldest first
-            jobs = [replace(job, expected=self._left(job, policy)) for job in rest]
+            rest.sort(key=lambda job: self._groups[job.group].draw_step)  # the oldest first
+            jobs = [replace(job, expected=self._expected_tokens(job, policy)) for job in rest]
             fleet = self._deal_in_order(jobs, policy)
             due = {job.group for job in jobs if self._drawn_by(job, step - policy.staleness)}
-            ended, done = list[Ended](), list[_Open]()
-            while len(done) < self._batch.prompts or due & self._groups.keys():
+            ended, complete = list[Ended](), list[_Open]()
+            while len(complete) < self._batch.prompts or due & self._groups.keys():
                 new = fleet.advance()
                 ended += new
-                done += self._completed(new)
+                complete += self._completed(new)
             rollout = max(one.second for one in ended)
             rest = fleet.cut(rollout)
             reward = self._reward_seconds(ended, rollout, policy)
             busy = fleet.busy / rates.engines
-            _add(totals, self._train(done, step, totals))
+            _add(totals, self._train(complete, step, totals))
             _add(totals, {"rollout": rollout, "reward": reward, "busy": busy})
             _add(totals, {"weight_sync": rates.sync_s})
         return self._outcome(totals, steps)
 
     def _drawn_by(self, job: Job, step: int) -> bool:
-        return self._groups[job.group].drawn <= step
+        return self._groups[job.group].draw_step <= step
 
     def _deal_in_order(self, jobs: Sequence[Job], policy: Policy) -> Fleet:
         """Deal responses by what is left of them; every engine keeps the given order."""
-        tokens = [self._left(job, policy) for job in jobs]
+        tokens = [self._expected_tokens(job, policy) for job in jobs]
         parts = assign(tokens, range(len(jobs)), self._rates.engines)
         return Fleet(self._rates.engine, [[jobs[place] for place in sorted(p)] for p in parts])
 
     def _completed(self, ended: Sequence[Ended]) -> list[_Open]:
-        done, _, _ = self._settle(
+        complete, _, _ = self._settle(
             ended, {(one.job.group, one.job.sample): one.job for one in ended}
         )
-        return done
+        return complete
 
     def _outcome(self, totals: Totals, steps: int) -> Outcome:
         parts = {name: totals[name] / steps for name in PARTS}
@@ -501,8 +503,8 @@ class Simulation:
         )
 
 
-def _age(done: Sequence[_Open], step: int) -> int:
-    return max((step - group.drawn for group in done), default=0)
+def _age(groups: Sequence[_Open], step: int) -> int:
+    return max((step - group.draw_step for group in groups), default=0)
 
 
 def _add(totals: Totals, amounts: Mapping[str, float]) -> None:
