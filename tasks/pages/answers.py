@@ -261,16 +261,16 @@ def render(
     Raises:
         DataError: the models answered different problems.
     """
-    chosen = _chosen(evaluated)
+    ids = _select_problems(evaluated)
     data = {
         "title": title,
         "models": [report.model for report, _ in evaluated],
         "ladder": [_ladder(report) for report, _ in evaluated],
         "heat": [_heat(samples) for _, samples in evaluated],
         "differences": _differences(evaluated, settings),
-        "problems": [_problem(problems[name], rows) for name in chosen],
-        "answers": [_answers(samples, chosen) for _, samples in evaluated],
-        "left_out": len({row.problem_id for row in evaluated[-1][1]}) - len(chosen),
+        "problems": [_problem(problems[name], rows) for name in ids],
+        "answers": [_answers(samples, ids) for _, samples in evaluated],
+        "left_out": len({row.problem_id for row in evaluated[-1][1]}) - len(ids),
     }
     environment = Environment(autoescape=True, finalize=visible, undefined=StrictUndefined)
     # No '<' survives in the data, so that no text of a response can end the script element.
@@ -331,7 +331,7 @@ def _differences(
     return sorted(differences, key=lambda one: (one["high"] >= 0.0, one["difference"]))
 
 
-def _chosen(evaluated: Sequence[Evaluated]) -> list[str]:
+def _select_problems(evaluated: Sequence[Evaluated]) -> list[str]:
     """Return the ids of the problems on the page: regressions of the last model first."""
     scores = [
         {one.problem_id: one.accuracy for one in per_problem(samples) if one.decided}
@@ -362,8 +362,8 @@ def _problem(problem: Problem, rows: Mapping[str, RowPlace]) -> dict[str, Any]:
     }
 
 
-def _answers(samples: Sequence[SampleResult], chosen: Sequence[str]) -> list[list[dict[str, Any]]]:
-    by_problem: dict[str, list[dict[str, Any]]] = {name: [] for name in chosen}
+def _answers(samples: Sequence[SampleResult], ids: Sequence[str]) -> list[list[dict[str, Any]]]:
+    by_problem: dict[str, list[dict[str, Any]]] = {name: [] for name in ids}
     for row in samples:
         if row.problem_id in by_problem:
             cut = max(0, len(row.text) - MAX_CHARACTERS)
@@ -379,4 +379,4 @@ def _answers(samples: Sequence[SampleResult], chosen: Sequence[str]) -> list[lis
                     "truncated": row.truncated,
                 }
             )
-    return [by_problem[name] for name in chosen]
+    return [by_problem[name] for name in ids]

@@ -52,16 +52,16 @@ def before_and_after(
     folders = before, after
     names = names or [read_evaluation(folder).model for folder in folders]
     models = [(name, _first(folder)) for name, folder in zip(names, folders, strict=True)]
-    known = {problem.id: problem for problem in problems}
-    common = known.keys() & models[0][1].keys() & models[1][1].keys()
+    by_id = {problem.id: problem for problem in problems}
+    common = by_id.keys() & models[0][1].keys() & models[1][1].keys()
     return tuple(
         BeforeAfter(
             title=f"{problem.domain.value.replace('_', ' ')}, {problem.language}: {problem.id}",
             prompt=problem.prompt_text,
             reference=problem.answer,
-            answers=tuple(_answered(name, found[problem.id]) for name, found in models),
+            answers=tuple(_answered(name, answers[problem.id]) for name, answers in models),
         )
-        for problem in _drawn([known[name] for name in common])
+        for problem in _draw_in_turn([by_id[name] for name in common])
     )
 
 
@@ -70,7 +70,7 @@ def _first(folder: Path) -> Mapping[str, SampleResult]:
     return {row.problem_id: row for row in rows if row.sample == 0}
 
 
-def _drawn(problems: Sequence[Problem]) -> list[Problem]:
+def _draw_in_turn(problems: Sequence[Problem]) -> list[Problem]:
     """Take problems in the order of their ids' hashes, in turn from every domain and language."""
     groups: dict[tuple[str, str], list[Problem]] = defaultdict(list)
     for problem in sorted(problems, key=lambda one: sha256_bytes(one.id.encode())):

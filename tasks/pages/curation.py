@@ -233,7 +233,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One kept item."""
+    """An item that is in the set, as the page shows it."""
 
     key: str
     prompt: str
@@ -315,13 +315,13 @@ def _count_refusal(contents: Contents, row: dict[str, Any]) -> None:
     if len(examples) < MAX_EXAMPLES:
         examples.append(refusal)
     if reason in _COPIES and (twin := _TWIN.fullmatch(row["detail"])):
-        kept = twin["of"] or twin["first"]
-        contents.clusters[kept] += 1
-        if len(contents.copies[kept]) < MAX_MEMBERS:
-            contents.copies[kept].append(refusal)
+        original = twin["of"] or twin["first"]
+        contents.clusters[original] += 1
+        if len(contents.copies[original]) < MAX_MEMBERS:
+            contents.copies[original].append(refusal)
     if reason == "contaminated":
-        named = _HELD_OUT.search(row["detail"])
-        suite = named["id"].partition("/")[0] if named else "a held-out problem"
+        match = _HELD_OUT.search(row["detail"])
+        suite = match["id"].partition("/")[0] if match else "a held-out problem"
         contents.leaks[source, suite] += 1
 
 
@@ -468,15 +468,15 @@ def render_curation(curated: Path, title: str, note: str = "") -> bytes:
     return html.encode()
 
 
-def _total(curation: Curation, kept: Kept) -> int:
-    return sum(counts.kept.get(kept, 0) for counts in curation.sources.values())
+def _total(curation: Curation, kind: Kept) -> int:
+    return sum(counts.kept.get(kind, 0) for counts in curation.sources.values())
 
 
 def _headline(curation: Curation) -> str:
     counts = curation.sources.values()
-    items, kept = sum(c.items for c in counts), sum(sum(c.kept.values()) for c in counts)
-    share = wording.percent(kept / items) if items else "none"
-    return f"{wording.count(kept)} of {wording.count(items)} items are in the set ({share})."
+    items, survivors = sum(c.items for c in counts), sum(sum(c.kept.values()) for c in counts)
+    share = wording.percent(survivors / items) if items else "none"
+    return f"{wording.count(survivors)} of {wording.count(items)} items are in the set ({share})."
 
 
 def _tiles(curation: Curation) -> list[tuple[str, str, str]]:
@@ -546,10 +546,10 @@ def _clusters(contents: Contents) -> Iterator[ClusterLine]:
 
 
 def _clusters_note(contents: Contents) -> str:
-    copies, kept = contents.clusters.total(), len(contents.clusters)
+    copies, originals = contents.clusters.total(), len(contents.clusters)
     return (
-        f"{wording.count(copies)} items were left out as copies of {wording.count(kept)} others; "
-        f"the {min(kept, MAX_CLUSTERS)} largest clusters:"
+        f"{wording.count(copies)} items were left out as copies of {wording.count(originals)} "
+        f"others; the {min(originals, MAX_CLUSTERS)} largest clusters:"
     )
 
 
@@ -568,8 +568,8 @@ def _charts(contents: Contents) -> Iterator[Chart]:
         ("responses", "Responses to imitate", contents.responses),
     ):
         if lengths:
-            seen = np.cumsum([lengths[length] for length in sorted(lengths)])
-            middle = sorted(lengths)[int(np.searchsorted(seen, seen[-1] / 2))]
+            cumulative = np.cumsum([lengths[length] for length in sorted(lengths)])
+            middle = sorted(lengths)[int(np.searchsorted(cumulative, cumulative[-1] / 2))]
             svg = figures.lengths_figure(lengths, name)
             summary = f"median {wording.count(middle)}"
             yield Chart(title, "characters, on a logarithmic axis", summary, svg)
@@ -587,10 +587,10 @@ def _families(contents: Contents, axis: int) -> list[FamilyLine]:
     """Count problems, demonstrations and held-out problems by domain (0) or language (1)."""
     tables: list[Counter[str]] = []
     for name in ("problems", "demonstrations", "held_out"):
-        counted: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for family, count in contents.families[name].items():
-            counted[family[axis]] += count
-        tables.append(counted)
+            counts[family[axis]] += count
+        tables.append(counts)
     whole = max(tables[0].total(), 1)
     names = sorted({name for table in tables for name in table}, key=lambda n: (-tables[0][n], n))
     return [
@@ -604,22 +604,22 @@ def _families(contents: Contents, axis: int) -> list[FamilyLine]:
     ]
 
 
-def _subjects(counted: Counter[str]) -> Iterator[tuple[str, str, str]]:
+def _subjects(subjects: Counter[str]) -> Iterator[tuple[str, str, str]]:
     """Yield (subject, problems, share) of the most frequent ones, and of all others together."""
-    most = counted.most_common(MAX_SUBJECTS)
-    rest = counted.total() - sum(count for _, count in most)
+    most = subjects.most_common(MAX_SUBJECTS)
+    rest = subjects.total() - sum(count for _, count in most)
     if rest:
-        most.append((f"{wording.count(len(counted) - MAX_SUBJECTS)} others", rest))
+        most.append((f"{wording.count(len(subjects) - MAX_SUBJECTS)} others", rest))
     for name, count in most:
-        yield name, wording.count(count), wording.percent(count / counted.total())
+        yield name, wording.count(count), wording.percent(count / subjects.total())
 
 
-def _classes(counted: Counter[str]) -> Counter[str]:
+def _classes(classes: Counter[str]) -> Counter[str]:
     """Write the names of classes behind their numbers."""
     names = {
-        codes: "; ".join(CLASSES.get(code, "") for code in codes.split(", ")) for codes in counted
+        codes: "; ".join(CLASSES.get(code, "") for code in codes.split(", ")) for codes in classes
     }
-    return Counter({f"{codes} {names[codes]}".rstrip(): count for codes, count in counted.items()})
+    return Counter({f"{codes} {names[codes]}".rstrip(): count for codes, count in classes.items()})
 
 
 def _models(pass_rates: Mapping[str, Counter[float]]) -> Iterator[tuple[str, list[str]]]:

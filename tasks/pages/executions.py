@@ -111,8 +111,8 @@ def links_of(store: str, execution: str) -> dict[str, str]:
 def _lines(store: str) -> Iterator[Line]:
     names = {name.split("/")[0] for name in store_at(f"{store}/executions").list_files()}
     loaded = ((name, load_executions(store, name)) for name in names)
-    known = [(name, records) for name, records in loaded if records]
-    for name, records in sorted(known, key=lambda pair: -pair[1][0].started):
+    executions = [(name, records) for name, records in loaded if records]
+    for name, records in sorted(executions, key=lambda pair: -pair[1][0].started):
         statement = _release(store, records)
         decision, kind, solved = _decision(statement)
         yield Line(

@@ -52,8 +52,8 @@ def explain(current: Statement, executed_now: bool, earlier: Sequence[Made]) -> 
         earlier: statements of other executions in this store, any stage, any order.
     """
     same_stage = sorted(
-        (made for made in earlier if made.statement.stage == current.stage),
-        key=lambda made: made.record.started,
+        (earlier_run for earlier_run in earlier if earlier_run.statement.stage == current.stage),
+        key=lambda earlier_run: earlier_run.record.started,
     )
     if not executed_now:
         return _explain_cached(current, same_stage)
@@ -79,7 +79,7 @@ def differences(before: Statement, after: Statement) -> list[str]:
 
 
 def _explain_cached(current: Statement, same_stage: Sequence[Made]) -> str:
-    makers = [made for made in same_stage if made.statement == current]
+    makers = [earlier_run for earlier_run in same_stage if earlier_run.statement == current]
     if not makers:
         return "same code, settings and inputs as an execution not recorded in this store"
     return f"same code, settings and inputs as {_when(makers[-1].record)}"
@@ -93,7 +93,7 @@ def _when(record: ExecutionRecord) -> str:
 def _settings_changes(before: str, after: str) -> list[str]:
     old, new = flat(json.loads(before)), flat(json.loads(after))
     changed = [
-        f"{name} {shown(old, name)} -> {shown(new, name)}"
+        f"{name} {value_text(old, name)} -> {value_text(new, name)}"
         for name in sorted(old.keys() | new.keys())
         if old.get(name) != new.get(name) or (name in old) != (name in new)
     ]
@@ -117,7 +117,7 @@ def flat(value: object, prefix: str = "") -> dict[str, object]:
     }
 
 
-def shown(settings: Mapping[str, object], name: str) -> str:
+def value_text(settings: Mapping[str, object], name: str) -> str:
     """Write a value of flat settings in one line, or that there is none."""
     if name not in settings:
         return "(none)"
@@ -180,26 +180,26 @@ def stage_rows(store: str, execution: str, results: Sequence[str]) -> tuple[Stag
         record for record in records if record.execution != execution and record.stage in stages
     ]
     now = {record.statement: record for record in records if record.execution == execution}
-    known = {record.statement: record for record in others} | now
-    made = {digest: load_statement(store, digest) for digest in {r.statement for r in others}}
+    latest = {record.statement: record for record in others} | now
+    loaded = {digest: load_statement(store, digest) for digest in {r.statement for r in others}}
     until = {digest: record.started for digest, record in now.items()}
     return tuple(
         StageRow(
             stage=statement.stage,
             executed=digest in now,
-            seconds=known[digest].seconds if digest in known else 0.0,
-            rows_in=known[digest].rows_in if digest in known else 0,
-            rows_out=known[digest].rows_out if digest in known else 0,
+            seconds=latest[digest].seconds if digest in latest else 0.0,
+            rows_in=latest[digest].rows_in if digest in latest else 0,
+            rows_out=latest[digest].rows_out if digest in latest else 0,
             why=explain(
                 statement,
                 digest in now,
                 [
-                    Made(made[record.statement], record)
+                    Made(loaded[record.statement], record)
                     for record in others
                     if record.started < until.get(digest, math.inf)
                 ],
             ),
-            gpu_seconds=known[digest].gpu_seconds if digest in known else 0.0,
+            gpu_seconds=latest[digest].gpu_seconds if digest in latest else 0.0,
         )
         for digest, statement in statements.items()
     )

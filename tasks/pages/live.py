@@ -376,22 +376,22 @@ def rounded(values: NDArray[np.float32]) -> tuple[float, ...]:
 def _tiles(newest: StepView, num_steps: int | None) -> list[tuple[str, str]]:
     metrics = newest.report.metrics
 
-    def known(name: str, metric: str, form: str) -> list[tuple[str, str]]:
+    def tile(name: str, metric: str, form: str) -> list[tuple[str, str]]:
         return [(name, f"{metrics[metric]:{form}}")] if metric in metrics else []
 
     total = sum(_parts_of(newest).values())
     step = newest.report.step
     whole = f" of {num_steps}" if num_steps else ""
-    left = (
+    remaining = (
         [("left at this pace", f"{(num_steps - step) * total / 60:.0f} min")] if num_steps else []
     )
     return [
         ("step", f"{step}{whole}"),
-        *known("reward", "reward/mean", ".3f"),
+        *tile("reward", "reward/mean", ".3f"),
         *([("seconds of the step", f"{total:.1f}")] if total else []),
-        *left,
-        *known("generated tokens", "rollout/generated_tokens", ",.0f"),
-        *known("k3", "mismatch/k3", ".1e"),
+        *remaining,
+        *tile("generated tokens", "rollout/generated_tokens", ",.0f"),
+        *tile("k3", "mismatch/k3", ".1e"),
     ]
 
 

@@ -28,14 +28,14 @@ def with_navigation(html: str, links: Mapping[str, str]) -> str:
     """
     titles: dict[str, str] = {}
 
-    def name(found: re.Match[str]) -> str:
-        text = _TAG.sub("", found[3]).strip()
-        slug = found[2] or re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "section"
+    def name(match: re.Match[str]) -> str:
+        text = _TAG.sub("", match[3]).strip()
+        slug = match[2] or re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "section"
         titles[slug] = text
-        return f'{found[1]}<h2 id="{slug}">{found[3]}</h2>'
+        return f'{match[1]}<h2 id="{slug}">{match[3]}</h2>'
 
     page = _SECTION.sub(name, html)
-    page = _HEADER.sub(lambda found: _CELL.sub('<th scope="col"', found[0]), page)
+    page = _HEADER.sub(lambda match: _CELL.sub('<th scope="col"', match[0]), page)
     page = _CELL.sub('<th scope="row"', page)
     entries = [f'<a href="{escape(place)}">{escape(text)}</a>' for text, place in links.items()]
     others = f'<nav aria-label="other pages">{" ".join(entries)}</nav>' if entries else ""

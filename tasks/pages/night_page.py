@@ -167,7 +167,7 @@ def render(title: str, nights: Sequence[NightSection]) -> bytes:
 
 
 def _chart(field: FieldDrift, name: str) -> Chart:
-    notes = [f"{word}: {', '.join(values[:5])}" for word, values in _named(field) if values]
+    notes = [f"{word}: {', '.join(values[:5])}" for word, values in _value_lists(field) if values]
     return Chart(
         title=field.field,
         note="; ".join(notes) or "no new and no vanished value",
@@ -176,5 +176,5 @@ def _chart(field: FieldDrift, name: str) -> Chart:
     )
 
 
-def _named(field: FieldDrift) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _value_lists(field: FieldDrift) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return ("new", field.new), ("vanished", field.vanished)

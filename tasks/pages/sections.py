@@ -88,11 +88,11 @@ def funnel_lines(curation: Curation) -> tuple[FunnelLine, ...]:
 def funnel_note(curation: Curation) -> str:
     """Sum the funnel up in a sentence."""
     sources = curation.sources.values()
-    read_ = sum(counts.items for counts in sources)
+    items = sum(counts.items for counts in sources)
     dropped = sum(sum(counts.dropped.values()) for counts in sources)
     quarantined = sum(sum(counts.quarantined.values()) for counts in sources)
     return (
-        f"{wording.count(read_)} items from {wording.count(sum(c.rows for c in sources))} rows; "
+        f"{wording.count(items)} items from {wording.count(sum(c.rows for c in sources))} rows; "
         f"{wording.count(dropped)} dropped (sound, but not wanted here), "
         f"{wording.count(quarantined)} quarantined (broken). Each has its reason."
     )
@@ -394,9 +394,9 @@ def _uses_chart(reports: Mapping[str, Sequence[StepReport]]) -> list[Chart]:
         metric = f"tokens/{use}_share"
         series = {phase: _points(steps, metric, 100.0) for phase, steps in reports.items()}
         # By tokens and not by steps, as the gate counts them: one number on one page.
-        counted = [(one.get(GENERATED, 1.0), one[metric]) for one in every if metric in one]
-        total = sum(tokens for tokens, _ in counted)
-        share = sum(tokens * value for tokens, value in counted) / total if total else 0.0
+        pairs = [(one.get(GENERATED, 1.0), one[metric]) for one in every if metric in one]
+        total = sum(tokens for tokens, _ in pairs)
+        share = sum(tokens * value for tokens, value in pairs) / total if total else 0.0
         if share:
             layers.append((colour, series))
             legend.append((colour, f"{label} {share:.1%}"))
@@ -411,13 +411,13 @@ def tuning_charts(tunings: Mapping[str, Path]) -> tuple[Chart, ...]:
     charts = []
     for number, (name, folder) in enumerate(tunings.items()):
         tuning = read_tuning(folder)
-        chosen = next((epoch for epoch in tuning.epochs if epoch.chosen), None)
+        selection = next((epoch for epoch in tuning.epochs if epoch.chosen), None)
         low, high = tuning.entropy_window_nats
         charts.append(
             Chart(
                 f"{name}: loss",
                 f"nats per response token, {wording.count(tuning.demonstrations)} demonstrations",
-                f"epoch {chosen.epoch}: {chosen.val_loss:.3f}" if chosen else "",
+                f"epoch {selection.epoch}: {selection.val_loss:.3f}" if selection else "",
                 figures.losses_figure(tuning, f"loss{number}"),
             )
         )
@@ -425,7 +425,7 @@ def tuning_charts(tunings: Mapping[str, Path]) -> tuple[Chart, ...]:
             Chart(
                 f"{name}: entropy",
                 f"nats per sampled token; the window is {low:.2f} to {high:.2f}",
-                f"epoch {chosen.epoch}: {chosen.entropy:.3f}" if chosen else "",
+                f"epoch {selection.epoch}: {selection.entropy:.3f}" if selection else "",
                 figures.entropy_figure(tuning, f"entropy{number}"),
             )
         )
@@ -437,8 +437,10 @@ def rule_lines(reasons: Sequence[str]) -> tuple[RuleLine, ...]:
     lines = []
     for reason in reasons:
         outcome, colon, text = reason.partition(": ")
-        known = {"passed": "yes", "failed": "no"}.get(outcome.lower() if colon else "")
-        lines.append(RuleLine(outcome.lower(), known, text) if known else RuleLine("", "", reason))
+        answer = {"passed": "yes", "failed": "no"}.get(outcome.lower() if colon else "")
+        lines.append(
+            RuleLine(outcome.lower(), answer, text) if answer else RuleLine("", "", reason)
+        )
     return tuple(lines)
 
 

@@ -62,8 +62,8 @@ def _stage_table(stages: Sequence[StageRow], columns: int) -> Table:
     table = _table(f"Stages: {ran} ran in {spent}, {len(stages) - ran} from the cache")
     table.add_column("stage", no_wrap=True)
     table.add_column("", no_wrap=True)
-    counted = ("rows in", "rows out") if columns >= _WIDE else ()
-    for name in ("time", *counted):
+    count_columns = ("rows in", "rows out") if columns >= _WIDE else ()
+    for name in ("time", *count_columns):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("why", style="dim", min_width=_WHY)
     previous = ""
@@ -72,7 +72,7 @@ def _stage_table(stages: Sequence[StageRow], columns: int) -> Table:
             row.stage,
             Text("ran", style="green") if row.executed else Text("cached", style="cyan"),
             wording.duration(row.seconds) if row.executed else "\N{EN DASH}",
-            *(wording.count(count) for count in (row.rows_in, row.rows_out) if counted),
+            *(wording.count(count) for count in (row.rows_in, row.rows_out) if count_columns),
             _DITTO if row.why == previous else row.why,
         )
         previous = row.why

@@ -23,7 +23,7 @@ from tasks.pages import wording
 from tasks.pages.before_after import BeforeAfter, before_and_after
 from tasks.pages.collect import CANDIDATE, COMPARED
 from tasks.pages.executions import write_index
-from tasks.pages.inputs import flat, shown, suite
+from tasks.pages.inputs import flat, suite, value_text
 from tasks.pages.navigation import INDEX, TO_INDEX, with_navigation
 from tasks.pages.sections import SuiteTable, suite_table
 from tasks.pages.template import MACROS
@@ -179,9 +179,9 @@ def write_page(store: StoreRef, before: Side, after: Side) -> str:
         answers=_answers(before, after),
     )
     reports = {f"report of {side.execution}": f"{side.execution}.html" for side in sides}
-    kept = {text: name for text, name in reports.items() if _is_there(store, name)}
+    links = {text: name for text, name in reports.items() if _is_there(store, name)}
     name = f"reports/{after.execution}-against-{before.execution}.html"
-    place = pages.write_page(store.uri, name, with_navigation(page, TO_INDEX | kept))
+    place = pages.write_page(store.uri, name, with_navigation(page, TO_INDEX | links))
     write_index(store.uri)
     return place
 
@@ -197,11 +197,11 @@ def _folder(store: StoreRef, item: Input | Output) -> Path:
 
 def _headline(before: Side, after: Side) -> str:
     scores = [suite(one.progression[-1], "all") for one in (before, after) if one.progression]
-    known = [score for score in scores if score is not None]
-    if len(known) < 2:
+    totals = [score for score in scores if score is not None]
+    if len(totals) < 2:
         return "One of the two has no model that was compared."
-    solved = [wording.percent(score.accuracy) for score in known]
-    points = wording.signed_points(known[1].accuracy - known[0].accuracy)
+    solved = [wording.percent(score.accuracy) for score in totals]
+    points = wording.signed_points(totals[1].accuracy - totals[0].accuracy)
     return f"{solved[1]} of the held-out problems are solved, before {solved[0]} ({points} points)."
 
 
@@ -222,7 +222,7 @@ def _changes(stage: str, before: Side, after: Side) -> Iterator[tuple[str, str, 
     old, new = (flat(json.loads(side.statements[stage].settings)) for side in (before, after))
     for name in [*old, *(new.keys() - old.keys())]:
         if old.get(name) != new.get(name):
-            yield name, shown(old, name), shown(new, name)
+            yield name, value_text(old, name), value_text(new, name)
 
 
 def _ladder(before: Side, after: Side) -> Iterator[tuple[str, ...]]:
