@@ -8,10 +8,7 @@ it runs the node for that. It knows nothing of scheduling, images, quotas, cache
 or how a webhook delivers secrets.
 """
 
-import json
 import os
-import subprocess
-import sys
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +26,7 @@ from google.protobuf.json_format import MessageToDict
 
 from tasks.platform.literals import MESSAGEPACK
 from tasks.store.interface import store_at
+from tests.pod_server import PodServer
 
 ROOT = Path(__file__).parents[1]
 PROJECT, DOMAIN, EXECUTION = "eachprompt", "development", "f0123456789abcdef"
@@ -103,19 +101,11 @@ class Cluster:
         # The code that was shipped, not this checkout.
         environment = os.environ | {"PYTHONPATH": str(self._code), "HOME": str(self.folder)}
         environment["FLYTE_SDK_LOGGING_LEVEL"] = "40"
-        self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.pod_server", *modules],
-            cwd=self._code,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._server = PodServer(self._code, environment, modules)
 
     def close(self) -> None:
         """End the server of pods."""
-        self._server.kill()
-        self._server.communicate()
+        self._server.close()
 
     def run(self, workflow: str, inputs: Literals) -> Literals:
         """Execute a workflow."""
@@ -208,7 +198,7 @@ class Cluster:
                 ends.append(End.LOST)
                 stopping.append(pod)
                 continue
-            code, *_ = [self._tell({"wait": one}) for one in (pod, *stopping)]
+            code, *_ = [self._server.wait(one) for one in (pod, *stopping)]
             stopping.clear()
             written = {file for file in place.list_files() if file.count("/") == 1}
             if "out/outputs.pb" in written:
@@ -241,21 +231,8 @@ class Cluster:
         command = command[command.index("--") + 1 :]  # the code is there already
         for key, value in values.items():
             command = [word.replace("{{." + key + "}}", value) for word in command]
-        order = {
-            "args": command,
-            "environment": self._environment(name, disk) | _array_variables(index),
-            "folder": str(disk),
-            "log": str(self.folder / "pods.log"),
-        }
-        return self._tell(order)
-
-    def _tell(self, order: Mapping[str, object]) -> int:
-        """Tell the server of pods one thing, and return its answer."""
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps(order) + "\n")
-        self._server.stdin.flush()
-        return int(self._server.stdout.readline())
+        environment = self._environment(name, disk) | _array_variables(index)
+        return self._server.start(command, environment, disk, self.folder / "pods.log")
 
     def _environment(self, name: str, disk: Path) -> dict[str, str]:
         template = self._tasks[name].template

@@ -11,9 +11,50 @@ system.
 import importlib
 import json
 import os
+import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+
+class PodServer:
+    """The process that starts pods, seen from the one that asks for them."""
+
+    def __init__(self, code: Path, environment: Mapping[str, str], modules: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.pod_server", *modules],
+            cwd=code,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(
+        self, args: Sequence[str], environment: Mapping[str, str], folder: Path, log: Path
+    ) -> int:
+        """Start a pod and return its process id."""
+        order = {"args": args, "environment": dict(environment)}
+        return self._tell(order | {"folder": str(folder), "log": str(log)})
+
+    def wait(self, pid: int) -> int:
+        """Return the exit code of a pod when it has ended."""
+        return self._tell({"wait": pid})
+
+    def _tell(self, order: Mapping[str, object]) -> int:
+        """Tell the process one thing, and return its answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
 
 
 def run_pod(order: dict[str, Any]) -> None:

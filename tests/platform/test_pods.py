@@ -1,8 +1,6 @@
 """A stage as a pod starts it: the container's own command, its inputs and its verdict on errors."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,11 +10,21 @@ from flytekit import FlyteContextManager
 from flytekit.core.type_engine import TypeEngine
 
 from data_schemas.presets import NIGHTLY
+from tests.pod_server import PodServer
 
 ROOT = Path(__file__).parents[2]
+OPENING = "tasks.stages.opening"
 
 
-def start(folder: Path, module: str, name: str, inputs: dict[str, object]) -> Path:
+@pytest.fixture(scope="module")
+def server():
+    """What starts the pods of this file, which share one import of the code."""
+    started = PodServer(ROOT, os.environ | {"PYTHONPATH": str(ROOT)}, [OPENING, "mlflow"])
+    yield started
+    started.close()
+
+
+def start(server: PodServer, folder: Path, name: str, inputs: dict[str, object]) -> Path:
     """Run the command of a registered task and return the folder of its outputs."""
     context = FlyteContextManager.current_context()
     literals = {
@@ -26,17 +34,15 @@ def start(folder: Path, module: str, name: str, inputs: dict[str, object]) -> Pa
         for key, value in inputs.items()
     }
     (folder / "inputs.pb").write_bytes(LiteralMap(literals=literals).SerializeToString())
-    command = [Path(sys.executable).with_name("pyflyte-execute")]
-    command += ["--inputs", folder / "inputs.pb", "--output-prefix", folder / "out"]
-    command += ["--raw-output-data-prefix", folder / "raw"]
-    command += ["--checkpoint-path", folder / "checkpoint", "--prev-checkpoint", '""']
-    command += ["--resolver", "flytekit.core.python_auto_container.default_task_resolver", "--"]
-    command += ["task-module", module, "task-name", name]
+    args = ["pyflyte-execute", "--inputs", f"{folder}/inputs.pb"]
+    args += ["--output-prefix", f"{folder}/out", "--raw-output-data-prefix", f"{folder}/raw"]
+    args += ["--checkpoint-path", f"{folder}/checkpoint", "--prev-checkpoint", '""']
+    args += ["--resolver", "flytekit.core.python_auto_container.default_task_resolver", "--"]
+    args += ["task-module", OPENING, "task-name", name]
     environment = os.environ | {"HOME": str(folder), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    log = folder / "log"
+    pid = server.start(args=args, environment=environment, folder=folder, log=log)
+    assert server.wait(pid) == 0, log.read_text()[-3000:]
     return folder / "out"
 
 
@@ -46,10 +52,10 @@ def error_of(out: Path) -> ContainerError:
     return document.error
 
 
-def test_a_pod_opens_the_store_and_returns_its_location(tmp_path):
+def test_a_pod_opens_the_store_and_returns_its_location(server, tmp_path):
     inputs = {"store": str(tmp_path / "store"), "workflow": "post_training"}
 
-    out = start(tmp_path, "tasks.stages.opening", "open_store", inputs)
+    out = start(server, tmp_path, "open_store", inputs)
 
     outputs = LiteralMap()
     outputs.ParseFromString((out / "outputs.pb").read_bytes())
@@ -65,7 +71,9 @@ def test_a_pod_opens_the_store_and_returns_its_location(tmp_path):
     ],
     ids=["server away", "user's mistake"],
 )
-def test_flyte_retries_only_retryable_errors(tmp_path, monkeypatch, tracking_uri, kind, message):
+def test_flyte_retries_only_retryable_errors(
+    server, tmp_path, monkeypatch, tracking_uri, kind, message
+):
     # In a pod, engines that only the images of other stages hold are no error.
     monkeypatch.setenv("FLYTE_INTERNAL_EXECUTION_ID", "run")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", tracking_uri)
@@ -73,8 +81,8 @@ def test_flyte_retries_only_retryable_errors(tmp_path, monkeypatch, tracking_uri
     store = str(tmp_path / "store")
 
     out = start(
+        server,
         tmp_path,
-        "tasks.stages.opening",
         "open_night",
         {"settings": NIGHTLY, "from_inbox": "", "model": "", "store": store},
     )
