@@ -241,6 +241,12 @@ def exclusive(path: Path) -> Iterator[None]:
         yield
 
 
+@cache
+def _empty_database() -> list[bytes]:
+    """Keep the first one that this process lets MLflow migrate, which takes a second each time."""
+    return []
+
+
 def _create_sqlite(path: Path) -> None:
     from mlflow import MlflowClient
 
@@ -254,7 +260,11 @@ def _create_sqlite(path: Path) -> None:
                 unfinished.unlink()
             # MLflow caches stores by uri, so every attempt needs a name of its own.
             new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.new")
-            MlflowClient(f"{_SQLITE}{new}", f"{_SQLITE}{new}").search_experiments(max_results=1)
+            if _empty_database():
+                new.write_bytes(_empty_database()[0])
+            else:
+                MlflowClient(f"{_SQLITE}{new}", f"{_SQLITE}{new}").search_experiments(max_results=1)
+                _empty_database().append(new.read_bytes())
             new.rename(path)
     except OSError as error:
         raise SettingsError(
