@@ -178,12 +178,10 @@ def test_the_ledger_adds_up_to_the_engines_own_count(phase_in, tmp_path, results
     assert all(row.trained_tokens <= row.generated_tokens for row in rows)
 
 
+# Those of `durability/test_resume.py` are killed there at every operation.
 MODES = {
-    "one step off": EngineSettings(staleness=1),
     "two steps off": EngineSettings(staleness=2),
-    "in segments": EngineSettings(segment_tokens=3),
     "both": EngineSettings(staleness=1, segment_tokens=4),
-    "free-running": EngineSettings(staleness=2, segment_tokens="free"),
     "bf16 rollouts": EngineSettings(precision=Precision.BF16),
     "reuse, one step off": EngineSettings(reuse=Reuse.PREFIX, staleness=1),
     "top-p and top-k, free-running": {
