@@ -139,7 +139,7 @@ quick: $(STAMP) ## ruff and the tests of formulas, settings and verifiers, in le
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow and not gpu and not mergekit and not hypothesis' $(QUICK) $(ARGS)
 
-laws: $(STAMP) ## the property tests on new random examples, five times as many
+laws: $(STAMP) ## the property tests on new random examples, ten times as many
 	$(BIN)/python -m pytest -n $(WORKERS) -m hypothesis --hypothesis-profile laws $(ARGS)
 
 test-engines: $(ENGINES_STAMP) ## what needs vLLM and Megatron-core, in a separate environment

@@ -36,7 +36,7 @@ sys.dont_write_bytecode = False
 settings.register_profile(
     "laws", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=500
 )
-settings.register_profile("suite", settings.get_profile("laws"), max_examples=100, derandomize=True)
+settings.register_profile("suite", settings.get_profile("laws"), max_examples=50, derandomize=True)
 settings.load_profile("suite")
 
 LONGEST = ("test_pipeline.py", "test_retrain.py", "test_team.py", "test_readme_snippets.py")

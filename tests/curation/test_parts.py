@@ -98,23 +98,34 @@ def refuse_to_score(problems: Sequence[Problem], responses: Sequence[str]) -> li
     return score_batch(problems, responses)
 
 
+@pytest.fixture(scope="module")
+def whole(
+    base_model: Path, raw: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[object, dict[str, bytes]]:
+    """What a curation without parts says and writes."""
+    out = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mapping, "ROWS", 7)
+        return curate(SETTINGS, raw, base_model, out), written(out)
+
+
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(count=st.integers(1, 12))
 def test_any_number_of_parts_gives_the_bytes_of_none(
-    base_model: Path, raw: Path, tmp_path_factory: pytest.TempPathFactory, count: int
+    base_model: Path,
+    raw: Path,
+    whole: tuple[object, dict[str, bytes]],
+    tmp_path_factory: pytest.TempPathFactory,
+    count: int,
 ):
     folder = tmp_path_factory.mktemp("any")
-    whole = new(folder / "whole")
-    facts = curate(SETTINGS, raw, base_model, whole)
-
     parts = parts_of(raw, base_model, folder, count)
     before = [written(part) for part in parts]
     take_parts(parts, folder / "work")
     out = new(folder / "out")
     collected = curate(SETTINGS, raw, base_model, out, score=refuse_to_score, work=folder / "work")
 
-    assert facts == collected
-    assert written(whole) == written(out)
+    assert whole == (collected, written(out))
     assert before == [written(part) for part in parts]
     sources = json.loads(written(out)["report.json"])["sources"]
     assert {"contaminated", "duplicate"} <= sources["gsm8k"]["dropped"].keys()
@@ -140,15 +151,13 @@ def test_a_part_beyond_the_last_shard_is_empty(base_model: Path, raw: Path, tmp_
 
 
 def test_a_part_that_is_missing_is_mapped_by_whoever_collects(
-    base_model: Path, raw: Path, tmp_path: Path
+    base_model: Path, raw: Path, whole: tuple[object, dict[str, bytes]], tmp_path: Path
 ):
-    whole = new(tmp_path / "whole")
-    curate(SETTINGS, raw, base_model, whole)
     take_parts(parts_of(raw, base_model, tmp_path, 3)[:2], tmp_path / "work")
     out = new(tmp_path / "out")
     curate(SETTINGS, raw, base_model, out, work=tmp_path / "work")
 
-    assert written(whole) == written(out)
+    assert whole[1] == written(out)
 
 
 def test_links_of_an_earlier_attempt_to_a_copy_that_is_gone_are_made_anew(
@@ -166,10 +175,8 @@ def test_links_of_an_earlier_attempt_to_a_copy_that_is_gone_are_made_anew(
 
 
 def test_a_shard_that_a_killed_attempt_left_unfinished_is_that_of_its_part(
-    base_model: Path, raw: Path, tmp_path: Path
+    base_model: Path, raw: Path, whole: tuple[object, dict[str, bytes]], tmp_path: Path
 ):
-    whole = new(tmp_path / "whole")
-    curate(SETTINGS, raw, base_model, whole)
     killed = new(tmp_path / "work" / SHARDS / "000001")
     (killed / mapping.ITEMS).write_bytes(b"half")
     (killed / VERDICTS).write_bytes(b"")
@@ -177,7 +184,7 @@ def test_a_shard_that_a_killed_attempt_left_unfinished_is_that_of_its_part(
     out = new(tmp_path / "out")
     curate(SETTINGS, raw, base_model, out, score=refuse_to_score, work=tmp_path / "work")
 
-    assert written(whole) == written(out)
+    assert whole[1] == written(out)
 
 
 def test_no_process_is_started_for_shards_that_are_complete(
