@@ -2,9 +2,9 @@
 
 import importlib.util
 import json
+import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -76,14 +76,15 @@ def long(phase: Phase, folder: Path) -> None:
 def agent_is_told(model: Path, folder: Path) -> dict:
     """SIGTERM to the agent of a long phase, as a pod gets it that is to go."""
     folder.mkdir()
-    command = [sys.executable, __file__, model, folder, "long"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as agent:
-        while not (folder / "state/committed/000002").exists():
-            assert agent.poll() is None
-            time.sleep(0.1)
-        agent.send_signal(signal.SIGTERM)
-        started = time.monotonic()
-        agent.wait()
+    arguments = (long, phase_in(model, folder, steps=10_000), folder)
+    agent = multiprocessing.get_context("fork").Process(target=launched, args=arguments)
+    agent.start()
+    while not (folder / "state/committed/000002").exists():
+        assert agent.is_alive()
+        time.sleep(0.1)
+    agent.terminate()
+    started = time.monotonic()
+    agent.join()
     return {
         "said": (folder / "said").read_text(),
         "seconds": time.monotonic() - started,
@@ -109,13 +110,13 @@ def launched(function, *arguments) -> object:
 
 def main(model: Path, folder: Path) -> None:
     """Two processes; then two that are cut off and two that go on."""
+    told = agent_is_told(model, folder / "d")
     whole = launched(run, phase_in(model, folder / "a"), folder / "a")
     phase = phase_in(model, folder / "b")
     stopped = launched(cut, phase)
     resumed = launched(run, phase, folder / "b")
     # Last: threads of a process that computed do not survive a fork.
     alone = run(phase_in(model, folder / "c"), folder / "c")
-    told = agent_is_told(model, folder / "d")
     found = {
         "whole": whole,
         "stopped": stopped,
@@ -127,8 +128,4 @@ def main(model: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    where = Path(sys.argv[1]), Path(sys.argv[2])
-    if sys.argv[3:] == ["long"]:
-        launched(long, phase_in(*where, steps=10_000), where[1])
-    else:
-        main(*where)
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

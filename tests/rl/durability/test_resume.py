@@ -67,7 +67,7 @@ def test_a_run_killed_between_any_two_operations_ends_in_the_same_bytes(
 
 
 @given(first=st.floats(0.0, 1.0), second=st.floats(0.0, 1.0), mode=st.sampled_from(sorted(MODES)))
-@hypothesis.settings(max_examples=5, suppress_health_check=list(hypothesis.HealthCheck))
+@hypothesis.settings(max_examples=3, suppress_health_check=list(hypothesis.HealthCheck))
 def test_a_resumed_run_may_be_killed_as_well(
     phase_in, scorer, tmp_path_factory, first, second, mode
 ):
@@ -137,7 +137,7 @@ def test_a_process_that_runs_out_of_memory_ends_in_the_same_bytes(phase_in, scor
         child = multiprocessing.get_context("fork")
         process = child.Process(target=run_starved, args=(phase, scorer(starved_after(verdicts))))
         process.start()
-        process.join(5)
+        process.join(2)
         process.kill()  # Python may wait for ever for a thread that it could not start
         process.join()
         assert process.exitcode
