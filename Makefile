@@ -139,6 +139,12 @@ quick: $(STAMP) ## ruff and the tests of formulas, settings and verifiers, in le
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow and not gpu and not mergekit and not hypothesis' $(QUICK) $(ARGS)
 
+# The marks of pyproject.toml, with slow instead of "not slow".
+SLOW = $(shell sed -n "s/^addopts = .* -m 'not \(slow .*\)'\"$$/\1/p" pyproject.toml)
+
+test-slow: $(STAMP) ## what takes minutes, and MLflow's tests on a real server
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m '$(SLOW)' $(ARGS)
+
 laws: $(STAMP) ## the property tests on new random examples, ten times as many
 	$(BIN)/python -m pytest -n $(WORKERS) -m hypothesis --hypothesis-profile laws $(ARGS)
 

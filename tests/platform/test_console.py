@@ -167,19 +167,6 @@ def test_the_value_of_an_option_may_look_like_an_option():
     console.check_options(command, ["--row", "--not-an-option", "--show=3", "--store=s3://b/x"])
 
 
-def test_a_command_runs_its_workflow_as_pyflyte_does():
-    done = subprocess.run(
-        [sys.executable, "-m", "tasks.platform.console", "capacity", "--preset", "single_node"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert 0 == done.returncode, done.stderr
-    assert "GiB" in done.stdout
-
-
 def test_settings_prints_what_the_module_prints():
     done = subprocess.run(
         [sys.executable, "-m", "tasks.platform.console", "settings"],

@@ -79,6 +79,8 @@ def test_only_what_passed_a_gate_and_is_not_released_can_be_released_again(two):
         rollback.roll_back(NAME, "2", two)
     with pytest.raises(SettingsError, match="Nothing was released under that name"):
         rollback.roll_back("nobody", "", two)
+    with pytest.raises(SettingsError, match="MLflow has no model nobody"):
+        commands.history(["--store", two.uri, "--model", "nobody"])
     assert {"released": "2", "previous": "1"} == aliases(two)
 
 
@@ -104,8 +106,3 @@ def test_the_history_lists_promotions_and_refusals_in_the_order_of_time(two, cap
         ["3", "refused", "0.2500", "e3"],
         ["1", "rollback", "0.2500", "e1", "released"],
     ] == [line[2:] for line in lines]
-
-
-def test_a_model_that_is_unknown_is_the_users_to_correct(two):
-    with pytest.raises(SettingsError, match="MLflow has no model nobody"):
-        commands.history(["--store", two.uri, "--model", "nobody"])
