@@ -38,6 +38,11 @@ VARIABLE = "EACHPROMPT_ENVIRONMENTS"
 LIBRARIES = ("bfcl", "openenv", "verifiers")
 EXAMPLE = "example"
 """Runs in our own interpreter."""
+_NOT_PLAYED = {
+    "harbor": "a task of Harbor starts in a container image, which is not in its folder, and its "
+    "tests/test.sh runs in there; play it from a server with OpenEnv's interface, which has the "
+    "images (tasks/gym/ENVIRONMENTS.md)",
+}
 MAX_TURNS = 100
 LONGEST_S = START_TIMEOUT_S + MAX_TURNS * TIMEOUT_S
 MAX_CHARACTERS = 20_000
@@ -237,6 +242,8 @@ def _answer(step: Mapping[str, Any]) -> Answer:
 def _interpreter(library: str) -> str:
     if library == EXAMPLE:
         return sys.executable
+    if library in _NOT_PLAYED:
+        raise SettingsError(f"{library!r} is not played: {_NOT_PLAYED[library]}")
     if library not in LIBRARIES:
         raise SettingsError(f"{library!r} is not one of {', '.join((EXAMPLE, *LIBRARIES))}")
     return _place(library, "the interpreter that has it")

@@ -5,7 +5,8 @@
 Runs in an interpreter that has the library and the environment. `load_environment(NAME)` is asked
 for its rows; its own `rollout` runs with a client that hands every prompt out and waits for the
 turn, and its own rubric scores the episode. Made for `verifiers.MultiTurnEnv` and what derives from
-it, and run with 0.2.1; 0.4 has no such class.
+it, and run with 0.2.1. The v1 interface, the only one of 0.4, is refused: there a program asks for
+the turns, over HTTP and in a runtime, and rewards may read what it left there.
 
 An environment that changes what was said before is refused: the policy continues from its tokens.
 """
@@ -22,15 +23,20 @@ from typing import Any
 
 from tasks.gym.environments.outside.hosting import Step, Turn, serve
 
+_INSTALL = "install verifiers 0.2.1, and an environment that is made for it"
+
 
 class VerifiersHost:
     """One environment of the library."""
 
     def __init__(self, name: str, arguments: Mapping[str, Any]) -> None:
         vf = importlib.import_module("verifiers")
+        if not hasattr(vf, "MultiTurnEnv"):
+            raise TypeError(f"this version of verifiers has its v1 interface only; {_INSTALL}")
         self._env = vf.load_environment(name, **arguments)
         if not isinstance(self._env, vf.MultiTurnEnv):
-            raise TypeError(f"{name} is a {type(self._env).__name__}, not a MultiTurnEnv")
+            kind = type(self._env).__name__
+            raise TypeError(f"{name} is a {kind}, not a MultiTurnEnv; {_INSTALL}")
         self._loop = asyncio.new_event_loop()
         module = Path(str(importlib.import_module(name.replace("-", "_").split("/")[-1]).__file__))
         code = sorted(module.parent.rglob("*.py")) if module.stem == "__init__" else [module]
