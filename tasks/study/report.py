@@ -10,7 +10,10 @@ from data_schemas.study import Evidence, EvidenceCell
 from tasks.platform.progress import SCREEN_WIDTH, STYLE, Sheet, html_table, screen_table
 
 Columns = Sequence[tuple[str, Callable[[Evidence, str], str]]]
-SHARES = ("accuracy", "macro", "use/", "zero variance", "clipped", "gain", "equal", "called a tie")
+SHARES = (
+    *("accuracy", "macro", "use/", "of all tokens/", "outcome/"),
+    *("zero variance", "clipped", "gain", "equal", "called a tie"),
+)
 """Beginnings of names whose values are shares, written as percent or points."""
 FEW_VARIANTS = 5
 _BRIEF = (
