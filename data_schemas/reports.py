@@ -156,6 +156,9 @@ class EvaluationReport(BaseModel):
         description="name in the checkpoint progression: base, sft/reasoning, merged, rl/one ..."
     )
     checkpoint: str = Field(description="artifact digest; or 'NAME at URL' of an endpoint")
+    same_as: str = Field(
+        default="", description="model with the same weights whose answers these are; '' = its own"
+    )
     suites: tuple[SuiteScore, ...]
     truncated_share: float
     mean_response_tokens: float

@@ -19,12 +19,13 @@ from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.intervals import SAMPLES_FILE, suite_scores
 from tasks.errors import DataError, EngineError, JudgeError, TamperError
 from tasks.evaluation.respondents import Answer, Key, Respondent
+from tasks.formats.progression import REPORT_FILE, read_evaluation
 from tasks.gym.judging.comparisons import judge_bias
 from tasks.gym.protocol import JUDGED, Scorer
 from tasks.gym.voting import voted_answer
 from tasks.platform.progress import progress
 from tasks.provenance.lineage.signatures.working import seal, unseal
-from tasks.store.files import canonical_json, sha256_bytes, write_bytes
+from tasks.store.files import canonical_json, copy_file, sha256_bytes, write_bytes
 from tasks.store.interface import store_at
 
 # Answers of an evaluation that is not finished, so that a killed one asks only what is missing.
@@ -162,8 +163,6 @@ def _prompt(problem: Problem) -> str:
 
 logger = logging.getLogger(__name__)
 
-REPORT_FILE = "report.json"
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -219,6 +218,21 @@ def evaluate(
     write_bytes(out / REPORT_FILE, report.model_dump_json(indent=2).encode() + b"\n")
     if journal is not None and not any(answer.failure for answer in answers.values()):
         journal.discard()
+    return report
+
+
+def take_over(answered: Path, name: str, out: Path) -> EvaluationReport:
+    """Report a model under another name: the same weights give the same answers.
+
+    Args:
+        answered: report and samples of the model that was asked.
+        name: in the checkpoint progression.
+        out: empty folder.
+    """
+    earlier = read_evaluation(answered)
+    report = earlier.model_copy(update={"model": name, "same_as": earlier.model})
+    copy_file(answered / SAMPLES_FILE, out / SAMPLES_FILE)
+    write_bytes(out / REPORT_FILE, report.model_dump_json(indent=2).encode() + b"\n")
     return report
 
 

@@ -161,7 +161,12 @@ def _page(inputs: RunInputs) -> Page:
         tiles=_tiles(inputs),
         progression=progression_charts(inputs.progression, inputs.gains),
         progression_note="All models answer the same held-out problems. Intervals are bootstrapped "
-        "over problems, differences over pairs of answers to the same problem.",
+        "over problems, differences over pairs of answers to the same problem."
+        + "".join(
+            f" {one.model} has the weights of {one.same_as}: its answers are taken over."
+            for one in inputs.progression
+            if one.same_as
+        ),
         suites=suite_table(inputs.progression),
         answers=inputs.answers,
         rules=rule_lines(inputs.gate.reasons) if inputs.gate else (),

@@ -52,6 +52,7 @@ from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import fan_out, shell
 from tasks.provenance.lineage.base_model import read_judge
+from tasks.provenance.lineage.finished import find_report
 from tasks.provenance.lineage.stage import StageRecord, stage
 from tasks.store import location
 from tasks.store.interface import store_at
@@ -68,11 +69,24 @@ def evaluate(
     store: StoreRef,
     execution: Execution,
 ) -> ReportRef:
-    """Answer and score every held-out problem with one model."""
+    """Answer and score every held-out problem with one model.
+
+    The answers of a model with the same weights are taken over, if this execution has them.
+    """
     code = code_digest("evaluate")
-    with stage(f"evaluate/{name}", settings, store, execution, code) as record:
+    inputs = model.digest, curated.digest
+    own = f"evaluate/{name}"
+    answered = find_report(store.uri, execution.id, own, code, settings, inputs)
+    with stage(own, settings, store, execution, code) as record:
         folder = record.read("model", model)
         problems, repeats = questions(record.read("curated", curated))
+        if answered is not None:
+            answers = record.read("answers", answered)
+            with record.output("report") as out:
+                report = runner.take_over(answers, name, out)
+            record.facts({"same_as": report.same_as})
+            _tell(name, report, problems, record)
+            return record.ref("report", ReportRef)
         rewards = RewardSettings(judge=read_judge(settings.judge, record, store))
         with (
             closing(open_rollout(settings.engines, folder)) as engine,

@@ -116,6 +116,14 @@ def test_levels_of_difficulty_are_rows_of_the_table_by_source(run):
     ]
 
 
+def test_a_model_that_has_the_weights_of_another_is_named(run, tmp_path):
+    last = run.progression[-1].model_copy(update={"same_as": "merged"})
+    html = write_report(replace(run, progression=(*run.progression[:-1], last)), tmp_path)
+
+    text = _Page(html.read_text()).text
+    assert f"{last.model} has the weights of merged: its answers are taken over." in text
+
+
 def test_the_use_of_generated_tokens_is_one_chart_with_its_legend(page):
     text = " ".join(page.words)
 

@@ -13,7 +13,12 @@ from tasks.provenance.lineage.connection import boundary, connect, require_sqlit
 from tasks.provenance.lineage.registry import AUDIT_TAG, Promotion, history
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.signatures.working import seal, unseal
-from tasks.provenance.lineage.statements import open_statement, statement_uri
+from tasks.provenance.lineage.statements import (
+    load_executions,
+    load_statement,
+    open_statement,
+    statement_uri,
+)
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST
@@ -72,12 +77,39 @@ def find(
             return None
         refs = [ref for ref in (results.model, results.report) if ref]
         for ref in refs:
-            _check(uri.rpartition("/state/")[0], ref, results, settings, set(inputs))
+            _check(uri.rpartition("/state/")[0], ref, stage, code, settings, set(inputs))
     except (DataError, ValidationError) as error:
         logger.warning("the results at %s are not used, the work is done again: %s", uri, error)
         return None
     logger.warning("%s was finished by %s; its results are used", stage, results.execution)
     return results
+
+
+def find_report(
+    store: str, execution: str, stage: str, code: str, settings: BaseModel, inputs: Iterable[str]
+) -> ReportRef | None:
+    """Find a report that this execution made of the same inputs under another name.
+
+    Args:
+        store: of the execution.
+        execution: id.
+        stage: 'evaluate/merged'; the other one is 'evaluate/...' too.
+        code: source digest of this program.
+        settings: of the stage.
+        inputs: digests of the artifacts it reads.
+    """
+    for one in load_executions(store, execution):
+        if one.stage == stage or one.stage.partition("/")[0] != stage.partition("/")[0]:
+            continue
+        statement = load_statement(store, one.statement)
+        for output in statement.outputs:
+            ref = ReportRef(uri=output.uri, digest=output.digest, statement=one.statement)
+            try:
+                _check(store, ref, one.stage, code, settings, set(inputs))
+            except DataError:
+                continue
+            return ref
+    return None
 
 
 def record(
@@ -96,7 +128,8 @@ def record(
 def _check(
     store: str,
     ref: CheckpointRef | ReportRef,
-    results: Results,
+    stage: str,
+    code: str,
     settings: BaseModel,
     inputs: set[str],
 ) -> None:
@@ -115,7 +148,7 @@ def _check(
     if trusted and not any(trusted[key].last is None for key in made.signers if key in trusted):
         raise DataError(f"{where} is not signed by a key that this run trusts")
     statement = made.statement
-    if statement.stage != results.stage or results.code not in statement.code:
+    if statement.stage != stage or code not in statement.code:
         raise DataError(f"{where} is of {statement.stage}, or of other code")
     if statement.settings != canonical_json(settings).decode():
         raise DataError(f"{where} has other settings")
