@@ -151,7 +151,7 @@ def test_every_check_decides_or_abstains_on_any_text(problem, text: str) -> None
 
 def test_long_hostile_texts_are_judged_at_once(problem) -> None:
     texts = [
-        char * 60_000 for char in ("a.", "¿", "##a", "「", "*", "\n", "- ", "[", "เ", "。", "1.")
+        char * 20_000 for char in ("a.", "¿", "##a", "「", "*", "\n", "- ", "[", "เ", "。", "1.")
     ]
     golds = [problem("instruction_rules", gold(part)) for part in ANY.items()]
 
