@@ -134,6 +134,7 @@ def carried_out(tmp_path_factory):
     return registered, (folder / "others").read_text()
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_guide_register_and_start_what_they_say(carried_out):
     registered, others = carried_out
 
@@ -148,6 +149,7 @@ def test_the_commands_of_the_guide_register_and_start_what_they_say(carried_out)
     assert applied - set(others.splitlines()) == {"kubectl apply -f containers/cluster/flyte.yaml"}
 
 
+@pytest.mark.slow
 def test_the_values_of_the_guide_are_those_of_the_pods(carried_out):
     registered, _ = carried_out
     rl, curate = (registered.tasks[f"tasks.stages.{name}"] for name in ("rl.rl", "curation.curate"))
@@ -183,6 +185,7 @@ def test_the_queue_of_the_guide_admits_a_team_of_its_largest_machine_as_a_whole(
     assert [] == check_resources(container(asked), Platform(limits=limits))
 
 
+@pytest.mark.slow
 def test_the_pod_template_of_the_guide_merges_into_every_pod(carried_out):
     registered, _ = carried_out
     template = manifests("pod_template.yaml")[0]["template"]["spec"]
