@@ -26,6 +26,7 @@ from tasks.stages.evaluation import evaluate_all
 from tests.compiler import Platform, compile_workflow
 from tests.packages import ROOT, pod
 
+pytestmark = pytest.mark.slow  # two starts of Python for each; test_package.py is of every day
 VARIABLES = {
     "EACHPROMPT_IMAGE_CPU": "registry.example/cpu@sha256:" + 64 * "a",
     "EACHPROMPT_IMAGE_ROLLOUT": "registry.example/rollout@sha256:" + 64 * "b",
@@ -97,10 +98,7 @@ def inputs():
 
 @pytest.fixture(
     scope="module",
-    params=[
-        pytest.param({}, id="whole", marks=pytest.mark.slow),
-        pytest.param({"EACHPROMPT_SMOKE": "1"}, id="smoke"),
-    ],
+    params=[pytest.param({}, id="whole"), pytest.param({"EACHPROMPT_SMOKE": "1"}, id="smoke")],
 )
 def made(request, tmp_path_factory):
     """Templates: of the registered task `evaluate`, and of the one made in a pod; the job."""
