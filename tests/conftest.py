@@ -39,7 +39,14 @@ settings.register_profile(
 settings.register_profile("suite", settings.get_profile("laws"), max_examples=50, derandomize=True)
 settings.load_profile("suite")
 
-LONGEST = ("test_pipeline.py", "test_retrain.py", "test_team.py", "test_readme_snippets.py")
+LONGEST = (
+    "test_pipeline.py",
+    "test_examples.py",
+    "test_free_text.py",
+    "test_retrain.py",
+    "test_readme_snippets.py",
+    "test_team.py",
+)
 """Files that take half a minute or more, in that order."""
 
 CHAT_TEMPLATE = (
