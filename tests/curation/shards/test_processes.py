@@ -191,7 +191,8 @@ def test_rules_that_no_shard_can_be_mapped_by_fail_here(raw: Path, tmp_path: Pat
 
 def test_no_process_outlives_the_one_that_asked_for_shards(raw: Path, tmp_path: Path):
     asking = (
-        "import os, sys; from pathlib import Path; from data_schemas.settings import *\n"
+        "import os, sys; sys.modules['torch'] = None  # which takes seconds\n"
+        "from pathlib import Path; from data_schemas.settings import *\n"
         "from tasks.curation.ingest import raw_files; from tasks.curation.shards import mapping\n"
         "from tasks.curation.shards.processes import map_shards\n"
         "from tasks.models.model_folder import SHIPPED\n"
