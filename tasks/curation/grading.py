@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerBase
 
 from data_schemas.arrow import write_table
 from data_schemas.machine_settings import RolloutKind
-from data_schemas.rollouts import Rollout
+from data_schemas.rollouts import Rollout, StopReason
 from data_schemas.rows import (
     GRADED,
     QUARANTINE,
@@ -107,6 +107,13 @@ def grade(
             len(unsolved),
             len({problem.domain for problem in graded}),
             ", ".join(unsolved),
+        )
+    stops = [one.stop_reason is StopReason.LENGTH for of in rollouts.values() for one in of]
+    if 2 * sum(stops) > len(stops):
+        _LOG.warning(
+            "%d %% of the responses were cut at grading.max_new_tokens, %d: what they would have "
+            "answered earns nothing. Raise it and those of the phases, or fine-tune first",
+            *(100 * sum(stops) // len(stops), settings.max_new_tokens),
         )
     _LOG.info("graded %d problems, kept %d, dropped %s", len(graded), len(survivors), dict(reasons))
     return {

@@ -214,6 +214,11 @@ def evaluate(
     rows = [_sample_result(by_id[key[0]], answers[key], scored.get(key)) for key in keys]
     report = summarise(settings, candidate.name, candidate.checkpoint, rows)
     report = report.model_copy(update={"echoes": echoes, "judge": _judge_bias(by_id, rows)})
+    if report.truncated_share > 0.5:
+        logger.warning(
+            "%s: %d %% of the responses were cut at evaluation.max_new_tokens, %d",
+            *(candidate.name, 100 * report.truncated_share, settings.max_new_tokens),
+        )
     write_table(out / SAMPLES_FILE, SampleResult, rows)
     write_bytes(out / REPORT_FILE, report.model_dump_json(indent=2).encode() + b"\n")
     if journal is not None and not any(answer.failure for answer in answers.values()):

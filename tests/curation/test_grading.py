@@ -199,6 +199,15 @@ def test_bands_at_their_edges():
     assert expected == [band_of(rate) for rate in rates]
 
 
+def test_responses_that_are_cut_are_told_before_rl_is_paid_for(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerBase, problems: list[Problem], caplog
+):
+    settings = SETTINGS.model_copy(update={"max_new_tokens": 2})
+    grade(settings, problems, ScriptedRolloutEngine(tokenizer, solve), tokenizer, judge, tmp_path)
+
+    assert "100 % of the responses were cut at grading.max_new_tokens, 2" in caplog.text
+
+
 def test_domains_in_which_nothing_is_solved_are_named(problems: list[Problem]):
     graded = [
         GradedProblem(**dict(problems[0]), pass_rate=rate, mean_tokens=1.0, band=band_of(rate))

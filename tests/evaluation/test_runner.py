@@ -102,6 +102,15 @@ def test_the_report_is_a_function_of_the_stored_samples(run, make_problem, tmp_p
     assert (True, "no_answer") == (samples[4].truncated, samples[4].reason)
 
 
+def test_a_model_most_of_whose_responses_are_cut_is_named(run, make_problem, caplog):
+    run(_script, [make_problem(name) for name in "bc"], name="half")
+    run(_script, [make_problem(name) for name in "c"], name="base")
+
+    assert ["base: 100 % of the responses were cut at evaluation.max_new_tokens, 24"] == [
+        record.message for record in caplog.records if record.levelname == "WARNING"
+    ]
+
+
 def test_a_problem_with_a_level_is_scored_with_the_others_of_that_level(run, make_problem):
     hard = [make_problem(name).model_copy(update={"level": 3}) for name in "bc"]
 
