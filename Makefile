@@ -205,8 +205,13 @@ GIVEN_SEEDS = $(if $(filter command environment,$(origin SEEDS)),--seeds $(SEEDS
 study: $(STAMP) ## variants of settings with several seeds, in one table with intervals: OF=file
 	$(BIN)/pyflyte run workflows/study.py study --of $(OF) $(if $(AGAINST),--against $(AGAINST)) $(GIVEN_SEEDS) $(ARGS)
 
+STUDIES := $(basename $(notdir $(wildcard workflows/studies/*.yaml)))
+EVIDENCE = $(if $(filter file,$(origin NAME)),ladder,$(NAME))
+
 evidence: $(STAMP) ## run a study and keep its numbers in tasks/study/evidence: NAME=ladder SEEDS=1
-	$(BIN)/pyflyte run workflows/study.py study --of workflows/studies/$(if $(filter file,$(origin NAME)),ladder,$(NAME)).yaml \
+	$(if $(filter $(EVIDENCE),$(STUDIES)),,$(error NAME=$(EVIDENCE) is no study. Use one of: $(STUDIES). \
+		TRL is compared by make bench-rl and make bench-resume, and make docs renders the claims))
+	$(BIN)/pyflyte run workflows/study.py study --of workflows/studies/$(EVIDENCE).yaml \
 		$(GIVEN_SEEDS) --evidence tasks/study/evidence $(ARGS)
 
 docs: $(STAMP) ## render the numbers in all pages from tasks/study/evidence

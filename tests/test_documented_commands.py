@@ -59,6 +59,14 @@ def test_settings_given_twice_are_refused_before_any_work(target):
     assert "passes settings of its own" in done.stderr
 
 
+def test_evidence_of_what_is_no_study_is_refused_with_those_that_are():
+    command = ["make", "-n", "evidence", "NAME=trl"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert 2 == done.returncode
+    assert all(f" {name}" in done.stderr for name in ("ladder", "tokens", "real", "make bench-rl"))
+
+
 def resolve(command: str, *, in_full: bool = False) -> None:
     """Have a command read its options, or run it."""
     words = shlex.split(command, comments=True)
