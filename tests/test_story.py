@@ -261,7 +261,8 @@ def play(story: Story, name: str, kind: Kind) -> Tampering:
     assert 1 == found.code, found.answer
     assert shown, found.answer
     if kind.by_key_alone:  # everything fits, so that only a key finds it
-        assert 0 == story.audit("/2", store=copy, by_key=False).code
+        alone = story.audit("/2", store=copy, by_key=False)
+        assert 0 == alone.code, alone.answer
     tool = public(copy, story, kind)
     shutil.rmtree(copy.parent)
     return Tampering(name, done, shown[0].strip(), tool)

@@ -36,9 +36,9 @@ def drawn_in_band(
     low, high = CLIP_BAND
     places = (mask_NT & (covariance_NT > low) & (covariance_NT < high)).nonzero()
     order = torch.randperm(len(places), generator=torch.Generator().manual_seed(seed))
-    chosen = places[order[: _count(mask_NT, share)]]
+    picks = places[order[: _count(mask_NT, share)]]
     drawn_NT = torch.zeros_like(mask_NT)
-    drawn_NT[chosen[:, 0], chosen[:, 1]] = True
+    drawn_NT[picks[:, 0], picks[:, 1]] = True
     return drawn_NT
 
 

@@ -229,8 +229,8 @@ def _majority(rows: Sequence[SampleResult]) -> bool | None:
         return None
     if not votes:
         return False
-    chosen = max(votes, key=lambda answer: votes[answer])
-    return next(row.solved for row in rows if row.scored and row.answer == chosen)
+    majority = max(votes, key=lambda answer: votes[answer])
+    return next(row.solved for row in rows if row.scored and row.answer == majority)
 
 
 def suite_scores(
@@ -358,9 +358,11 @@ def compare(
             f"side only, first {odd[0]!r}. Evaluate both on the same held-out table."
         )
     suites = suite_names(list(ours.values()))
-    wanted = [suite for suite in suites if suite.startswith(("all", "domain:", "language:"))]
+    compared_suites = [
+        suite for suite in suites if suite.startswith(("all", "domain:", "language:"))
+    ]
     comparisons = []
-    for suite in wanted:
+    for suite in compared_suites:
         pairs = [(ours[id_], theirs[id_]) for id_ in ours if suite in ours[id_].suites]
         decided = [pair for pair in pairs if pair[0].decided and pair[1].decided]
         if len(decided) < len(pairs):

@@ -35,10 +35,10 @@ class KeptTokens:
 
     def take(self, rows: torch.Tensor) -> "KeptTokens":
         """Select the sets of some rows."""
-        first_R, taken = self.counts_R.cumsum(0) - self.counts_R, self.counts_R[rows]
-        shift = first_R[rows] - (taken.cumsum(0) - taken)
-        places = torch.arange(int(taken.sum())) + shift.repeat_interleave(taken)
-        return KeptTokens(self.ids[places], taken)
+        first_R, counts = self.counts_R.cumsum(0) - self.counts_R, self.counts_R[rows]
+        shift = first_R[rows] - (counts.cumsum(0) - counts)
+        places = torch.arange(int(counts.sum())) + shift.repeat_interleave(counts)
+        return KeptTokens(self.ids[places], counts)
 
     def outside(
         self, part: slice, columns: int, device: torch.device, *, first: int = 0
@@ -55,9 +55,9 @@ class KeptTokens:
         start = int(self.counts_R[: part.start].sum())
         columns_of = self.ids[start : start + int(counts_R.sum())].to(device, torch.int64) - first
         rows = torch.arange(len(counts_R), device=device).repeat_interleave(counts_R)
-        held = (columns_of >= 0) & (columns_of < columns)
+        inside = (columns_of >= 0) & (columns_of < columns)
         outside_RV = torch.ones(len(counts_R), columns, dtype=torch.bool, device=device)
-        outside_RV[rows[held], columns_of[held]] = False
+        outside_RV[rows[inside], columns_of[inside]] = False
         return outside_RV
 
 
@@ -88,24 +88,24 @@ def join_kept(before: KeptSets | None, after: KeptSets | None) -> KeptSets | Non
     )
 
 
-def kept_behind(prompt: int, kept: KeptSets) -> KeptTokens:
+def kept_behind(prompt: int, sets: KeptSets) -> KeptTokens:
     """Return the sets of a whole sequence; those of the tokens of its prompt are empty."""
-    counts_T = np.pad(kept.counts, (prompt, 0)).astype(np.int64)
-    return KeptTokens(torch.from_numpy(kept.ids), torch.from_numpy(counts_T))
+    counts_T = np.pad(sets.counts, (prompt, 0)).astype(np.int64)
+    return KeptTokens(torch.from_numpy(sets.ids), torch.from_numpy(counts_T))
 
 
 def kept_at(kept_N: Sequence[KeptTokens], mask_NT: torch.Tensor) -> KeptTokens:
     """Return the sets of the marked positions of some sequences, in the order of the mask."""
-    taken = [one.take(row_T.nonzero()[:, 0]) for one, row_T in zip(kept_N, mask_NT, strict=True)]
+    row_sets = [one.take(row_T.nonzero()[:, 0]) for one, row_T in zip(kept_N, mask_NT, strict=True)]
     nothing = KeptTokens(torch.empty(0, dtype=torch.int32), torch.empty(0, dtype=torch.int64))
-    parts = [nothing, *taken]
+    parts = [nothing, *row_sets]
     return KeptTokens(
         torch.cat([one.ids for one in parts]), torch.cat([one.counts_R for one in parts])
     )
 
 
 def check_kept(
-    kept: KeptSets, tokens_R: NDArray[np.int32], sampled_R: NDArray[np.bool_] | None
+    sets: KeptSets, tokens_R: NDArray[np.int32], sampled_R: NDArray[np.bool_] | None
 ) -> None:
     """Reject sets that cannot be those of a response. None is repaired: it would be another set.
 
@@ -114,18 +114,18 @@ def check_kept(
             sampled, or sets that are not in ascending order.
     """
     sampled_R = np.ones(len(tokens_R), np.bool_) if sampled_R is None else sampled_R
-    if len(kept.counts) != len(tokens_R) or int(kept.counts.sum()) != len(kept.ids):
+    if len(sets.counts) != len(tokens_R) or int(sets.counts.sum()) != len(sets.ids):
         raise DataError(
-            f"{len(kept.counts)} sets with {len(kept.ids)} tokens do not fit {len(tokens_R)} tokens"
+            f"{len(sets.counts)} sets with {len(sets.ids)} tokens do not fit {len(tokens_R)} tokens"
         )
-    wrong = np.flatnonzero((kept.counts > 0) != sampled_R)
+    wrong = np.flatnonzero((sets.counts > 0) != sampled_R)
     if len(wrong):
-        raise DataError(f"response token {wrong[0]} has {kept.counts[wrong[0]]} tokens in its set")
-    rows = np.repeat(np.arange(len(tokens_R)), kept.counts)
-    if (np.diff(kept.ids) <= 0)[rows[1:] == rows[:-1]].any() or (kept.ids < 0).any():
+        raise DataError(f"response token {wrong[0]} has {sets.counts[wrong[0]]} tokens in its set")
+    rows = np.repeat(np.arange(len(tokens_R)), sets.counts)
+    if (np.diff(sets.ids) <= 0)[rows[1:] == rows[:-1]].any() or (sets.ids < 0).any():
         raise DataError("the tokens of a set are not in ascending order")
     has = np.zeros(len(tokens_R), np.bool_)
-    has[rows[kept.ids == tokens_R[rows]]] = True
+    has[rows[sets.ids == tokens_R[rows]]] = True
     missing = np.flatnonzero(sampled_R & ~has)
     if len(missing):
         raise DataError(f"response token {missing[0]} is not in the set that it was drawn from")

@@ -65,21 +65,23 @@ def length_bias(
     def differences(chosen_AU: NDArray[np.bool_]) -> NDArray[np.float64]:
         return (chosen_AU @ sums_U) / (chosen_AU @ sizes_U) - overall
 
-    found = float(differences(admitted_U[None])[0])
+    observed = float(differences(admitted_U[None])[0])
     total = math.prod(
         math.comb(int(inside.sum()), int(admitted_U[inside].sum()))
         for inside in (strata_U == number for number in names.values())
     )
     as_large, count = 0, 0
     arrangements = (
-        _all(strata_U, admitted_U) if total <= EXACT_UP_TO else _drawn(strata_U, admitted_U, seed)
+        _all(strata_U, admitted_U)
+        if total <= EXACT_UP_TO
+        else _shuffles(strata_U, admitted_U, seed)
     )
     for chosen_AU in arrangements:
-        as_large += int((np.abs(differences(chosen_AU)) >= abs(found) - _ROUNDING).sum())
+        as_large += int((np.abs(differences(chosen_AU)) >= abs(observed) - _ROUNDING).sum())
         count += len(chosen_AU)
     if total > EXACT_UP_TO:
-        return LengthBias(found, (1 + as_large) / (1 + count), len(sums_U))
-    return LengthBias(found, as_large / count, len(sums_U))
+        return LengthBias(observed, (1 + as_large) / (1 + count), len(sums_U))
+    return LengthBias(observed, as_large / count, len(sums_U))
 
 
 def complaint(differences: Sequence[float], chances: Sequence[float]) -> str:
@@ -93,8 +95,8 @@ def complaint(differences: Sequence[float], chances: Sequence[float]) -> str:
         chances: `LengthBias.chance` of every step; one that let in all or nothing is no test.
     """
     tested = [(gap, chance) for gap, chance in zip(differences, chances, strict=True) if chance < 1]
-    found = sum(chance < LEVEL for _, chance in tested)
-    if not found or bdtrc(found - 1, len(tested), LEVEL) >= FALSE_ALARM:
+    rejections = sum(chance < LEVEL for _, chance in tested)
+    if not rejections or bdtrc(rejections - 1, len(tested), LEVEL) >= FALSE_ALARM:
         return ""
     mean = math.fsum(gap for gap, _ in tested) / len(tested)
     if abs(mean) <= LITTLE:
@@ -102,8 +104,9 @@ def complaint(differences: Sequence[float], chances: Sequence[float]) -> str:
     side = "longer" if mean > 0 else "shorter"
     return (
         f"what was trained is {side} than what was generated, by a factor of {math.exp(mean):.2f}: "
-        f"{found} of {len(tested)} steps show it at {100 * LEVEL:g} %. Time-outs of verifiers, "
-        "budgets and masks select by length; find which (tokens/*_share, reward/abstained/*)"
+        f"{rejections} of {len(tested)} steps show it at {100 * LEVEL:g} %. Time-outs of "
+        "verifiers, budgets and masks select by length; find which (tokens/*_share, "
+        "reward/abstained/*)"
     )
 
 
@@ -121,7 +124,7 @@ def _all(strata_U: NDArray[np.int64], admitted_U: NDArray[np.bool_]) -> Iterator
         yield chosen_AU
 
 
-def _drawn(
+def _shuffles(
     strata_U: NDArray[np.int64], admitted_U: NDArray[np.bool_], seed: int
 ) -> Iterator[NDArray[np.bool_]]:
     """Yield seeded permutations of who is let in, each inside of its stratum."""

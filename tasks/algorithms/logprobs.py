@@ -27,12 +27,12 @@ def scores_from_hidden(
     head_VH: torch.Tensor,
     tokens_R: torch.Tensor,
     temperature: float,
-    kept: KeptTokens | None = None,
+    sets: KeptTokens | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Log-probabilities and entropies [R], with at most CHUNK_LOGITS logits in memory.
 
     Args:
-        kept: sets [R] that the tokens were drawn from; None is the whole vocabulary.
+        sets: sets [R] that the tokens were drawn from; None is the whole vocabulary.
     """
     logprobs_R = hidden_RH.new_empty(len(tokens_R), dtype=torch.float32)
     entropy_R = torch.empty_like(logprobs_R)
@@ -40,8 +40,8 @@ def scores_from_hidden(
         logits_RV = _logits(hidden_RH[part], head_VH, temperature)
         logprobs_RV = torch.log_softmax(logits_RV, dim=1)
         entropy_R[part] = _entropy(logprobs_RV)
-        if kept is not None:
-            logprobs_RV = _over_sets(logits_RV, kept, part)
+        if sets is not None:
+            logprobs_RV = _over_sets(logits_RV, sets, part)
         logprobs_R[part] = logprobs_RV.gather(1, tokens_R[part, None])[:, 0]
     return logprobs_R, entropy_R
 
@@ -53,7 +53,7 @@ def trainable_scores(
     temperature: float,
     *,
     with_entropy: bool,
-    kept: KeptTokens | None = None,
+    sets: KeptTokens | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`scores_from_hidden` with gradient to hidden states and head.
 
@@ -61,12 +61,12 @@ def trainable_scores(
 
     Args:
         with_entropy: False skips the entropies and returns zeros for them.
-        kept: sets [R] that the tokens were drawn from; None is the whole vocabulary.
+        sets: sets [R] that the tokens were drawn from; None is the whole vocabulary.
     """
-    given = hidden_RH, head_VH, tokens_R, temperature
-    if kept is None or not with_entropy:
-        return _HeadScores.apply(*given, with_entropy, kept)
-    return _HeadScores.apply(*given, False, kept)[0], _HeadScores.apply(*given, True, None)[1]
+    inputs = hidden_RH, head_VH, tokens_R, temperature
+    if sets is None or not with_entropy:
+        return _HeadScores.apply(*inputs, with_entropy, sets)
+    return _HeadScores.apply(*inputs, False, sets)[0], _HeadScores.apply(*inputs, True, None)[1]
 
 
 class _HeadScores(torch.autograd.Function):
@@ -78,20 +78,20 @@ class _HeadScores(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, hidden_RH, head_VH, tokens_R, temperature, with_entropy, kept):
+    def forward(ctx, hidden_RH, head_VH, tokens_R, temperature, with_entropy, sets):
         logprobs_R = hidden_RH.new_empty(len(tokens_R), dtype=torch.float32)
         entropy_R = torch.zeros_like(logprobs_R)
         parts = _parts(len(tokens_R), len(head_VH))
         ctx.kept_RV = None
         for part in parts:
-            logprobs_RV = _distribution(hidden_RH, head_VH, temperature, kept, part)
+            logprobs_RV = _distribution(hidden_RH, head_VH, temperature, sets, part)
             logprobs_R[part] = logprobs_RV.gather(1, tokens_R[part, None])[:, 0]
             if with_entropy:
                 entropy_R[part] = _entropy(logprobs_RV)
             if len(parts) == 1:
                 ctx.kept_RV = logprobs_RV
         ctx.save_for_backward(hidden_RH, head_VH, tokens_R, entropy_R)
-        ctx.temperature, ctx.with_entropy, ctx.kept = temperature, with_entropy, kept
+        ctx.temperature, ctx.with_entropy, ctx.kept = temperature, with_entropy, sets
         return logprobs_R, entropy_R
 
     @staticmethod
@@ -130,12 +130,12 @@ def _distribution(
     hidden_RH: torch.Tensor,
     head_VH: torch.Tensor,
     temperature: float,
-    kept: KeptTokens | None,
+    sets: KeptTokens | None,
     part: slice,
 ) -> torch.Tensor:
     logits_RV = _logits(hidden_RH[part], head_VH, temperature)
-    if kept is not None:
-        return _over_sets(logits_RV, kept, part)
+    if sets is not None:
+        return _over_sets(logits_RV, sets, part)
     return torch.log_softmax(logits_RV, dim=1)
 
 
@@ -146,9 +146,9 @@ def _logits(hidden_RH: torch.Tensor, head_VH: torch.Tensor, temperature: float) 
     return logits_RV
 
 
-def _over_sets(logits_RV: torch.Tensor, kept: KeptTokens, part: slice) -> torch.Tensor:
+def _over_sets(logits_RV: torch.Tensor, sets: KeptTokens, part: slice) -> torch.Tensor:
     """Log-probabilities over the sets of some rows; -inf outside."""
-    outside_RV = kept.outside(part, logits_RV.shape[1], logits_RV.device)
+    outside_RV = sets.outside(part, logits_RV.shape[1], logits_RV.device)
     return torch.log_softmax(logits_RV.masked_fill(outside_RV, -torch.inf), dim=1)
 
 

@@ -43,8 +43,8 @@ def kept_entries(key: int, density: float, start: int, stop: int) -> Tensor:
     num_words = -(-stop // _PER_BLOCK) * 4 - block * 4
     draws = bits.random_raw(num_words).astype("<u8", copy=False).view("<u4")
     first = start - block * _PER_BLOCK
-    kept = draws[first : first + stop - start] < np.uint64(round(density * 2**32))
-    return torch.from_numpy(kept)
+    mask = draws[first : first + stop - start] < np.uint64(round(density * 2**32))
+    return torch.from_numpy(mask)
 
 
 def drop(vector: Tensor, key: int, density: float, start: int = 0) -> Tensor:
@@ -58,8 +58,8 @@ def drop(vector: Tensor, key: int, density: float, start: int = 0) -> Tensor:
     """
     if density == 1.0:
         return vector
-    kept = kept_entries(key, density, start, start + vector.numel()).view_as(vector)
-    return torch.where(kept, vector / density, 0.0)
+    mask = kept_entries(key, density, start, start + vector.numel()).view_as(vector)
+    return torch.where(mask, vector / density, 0.0)
 
 
 # Merges that are linear in the task vectors (parent minus base).
@@ -174,19 +174,19 @@ def num_kept(density: float, num_entries: int, *, name: str) -> int:
     Raises:
         SettingsError: the result is 0: the tensor would silently fall back to the base.
     """
-    kept = int(density * num_entries)
-    if kept < 1:
+    count = int(density * num_entries)
+    if count < 1:
         raise SettingsError(
             f"density {density} keeps none of the {num_entries} entries of {name}. "
             "Raise merge.density or set merge.method to 'ties_model'."
         )
-    return kept
+    return count
 
 
-def tensor_threshold(vector: Tensor, kept: int) -> Threshold:
-    """Find the trim that keeps the `kept` largest magnitudes of one task vector, all in memory."""
-    threshold = threshold_within([vector], kept, (0.0, math.inf))
-    assert threshold, f"{kept} of {vector.numel()} entries"
+def tensor_threshold(vector: Tensor, count: int) -> Threshold:
+    """Find the trim that keeps the `count` largest magnitudes of one task vector, all in memory."""
+    threshold = threshold_within([vector], count, (0.0, math.inf))
+    assert threshold, f"{count} of {vector.numel()} entries"
     return threshold
 
 
@@ -206,7 +206,7 @@ def bracket(sample: Tensor, share: float) -> tuple[float, float]:
 
 
 def threshold_within(
-    parts: Iterable[Tensor], kept: int, bounds: tuple[float, float]
+    parts: Iterable[Tensor], count: int, bounds: tuple[float, float]
 ) -> Threshold | None:
     """Find the exact threshold of a vector if it lies within a bracket; otherwise return None.
 
@@ -214,21 +214,21 @@ def threshold_within(
 
     Args:
         parts: of the vector, in any order.
-        kept: largest magnitudes that the trim keeps, at least 1.
+        count: largest magnitudes that the trim keeps, at least 1.
         bounds: lower and upper end; both may be the threshold.
     """
     low, high = bounds
-    num_above, num_from_low, chosen = 0, 0, [np.empty(0, np.float32)]
+    num_above, num_from_low, bracketed = 0, 0, [np.empty(0, np.float32)]
     for part in parts:
         magnitudes = part.abs().flatten().numpy()
         above = magnitudes > np.float32(high)
         inside = (magnitudes > np.float32(low)) ^ above
         num_above += int(np.count_nonzero(above))
         num_from_low += int(np.count_nonzero(magnitudes >= np.float32(low)))
-        chosen.append(magnitudes[np.flatnonzero(inside)])
-    if not num_above < kept <= num_from_low:
+        bracketed.append(magnitudes[np.flatnonzero(inside)])
+    if not num_above < count <= num_from_low:
         return None
-    candidates, rank = np.concatenate(chosen), kept - num_above
+    candidates, rank = np.concatenate(bracketed), count - num_above
     place = candidates.size - rank
     if place < 0:
         return Threshold(low, -place)
@@ -237,14 +237,14 @@ def threshold_within(
     return Threshold(float(cut), rank - int(np.count_nonzero(candidates[place:] > cut)))
 
 
-def histogram_threshold(histogram: Callable[[int | None], Tensor], kept: int) -> Threshold:
+def histogram_threshold(histogram: Callable[[int | None], Tensor], count: int) -> Threshold:
     """Find the exact threshold of a vector in two passes, with no entry of it in memory.
 
     Args:
         histogram: the sum of `magnitude_histogram` over all parts, for its argument `upper`.
-        kept: largest magnitudes that the trim keeps: at least 1, at most all.
+        count: largest magnitudes that the trim keeps: at least 1, at most all.
     """
-    upper, rank = locate_bin(histogram(None), kept)
+    upper, rank = locate_bin(histogram(None), count)
     lower, num_equal = locate_bin(histogram(upper), rank)
     return threshold_from_bins(upper, lower, num_equal)
 
@@ -265,12 +265,12 @@ def magnitude_histogram(vector: Tensor, upper: int | None) -> Tensor:
     return torch.bincount(bits[bits >> 16 == upper] & 0xFFFF, minlength=NUM_BINS)
 
 
-def locate_bin(counts: Tensor, kept: int) -> tuple[int, int]:
-    """Find the bin of the `kept`-th largest entry, and its rank inside that bin (from 1)."""
+def locate_bin(counts: Tensor, count: int) -> tuple[int, int]:
+    """Find the bin of the `count`-th largest entry, and its rank inside that bin (from 1)."""
     from_above = counts.flip(0).cumsum(0)
-    position = int(torch.searchsorted(from_above, kept))
+    position = int(torch.searchsorted(from_above, count))
     before = int(from_above[position - 1]) if position else 0
-    return counts.numel() - 1 - position, kept - before
+    return counts.numel() - 1 - position, count - before
 
 
 def threshold_from_bins(upper: int, lower: int, num_equal: int) -> Threshold:
@@ -362,7 +362,7 @@ def combine(
     else:
         moved = MOVES[method](vectors_M, weights_M)
     # numpy compares and counts in a third of the time that torch takes.
-    kept = int(np.count_nonzero(vectors_M.numpy() != 0.0))
+    num_nonzero = int(np.count_nonzero(vectors_M.numpy() != 0.0))
     largest, smallest = vectors_M.amax(dim=0).numpy(), vectors_M.amin(dim=0).numpy()
     conflicts = int(np.count_nonzero((largest > 0.0) & (smallest < 0.0)))
-    return Merged(base + scale * moved, kept, conflicts)
+    return Merged(base + scale * moved, num_nonzero, conflicts)

@@ -15,7 +15,7 @@ UNTILTED = 0.1
 
 
 def robust_shares(
-    asked: Mapping[Domain, float], losses: Mapping[Domain, float], eta: float
+    shares: Mapping[Domain, float], losses: Mapping[Domain, float], eta: float
 ) -> dict[Domain, float]:
     """Tilt the shares of domains towards those with a large loss (group DRO, arXiv 2601.19280).
 
@@ -24,16 +24,16 @@ def robust_shares(
     before an update whatever its pass rate; here it is 1 - pass rate.
 
     Args:
-        asked: share of every domain, in any unit.
+        shares: share of every domain, in any unit.
         losses: of every domain.
         eta: temperature; 0 changes nothing.
     """
-    whole = sum(asked.values())
-    tilted = {name: share * math.exp(eta * losses[name]) for name, share in asked.items()}
+    whole = sum(shares.values())
+    tilted = {name: share * math.exp(eta * losses[name]) for name, share in shares.items()}
     total = sum(tilted.values())
     return {
         name: (1.0 - UNTILTED) * tilted[name] / total + UNTILTED * share / whole
-        for name, share in asked.items()
+        for name, share in shares.items()
     }
 
 

@@ -31,10 +31,10 @@ def corrected_rewards(
     return (scores_PG - false_positive_P[:, None]) / informed_P1
 
 
-def corrected_pass_rate(seen: float, false_positive: float, false_negative: float) -> float:
-    """Return the share of right responses, of which a verifier with errors accepts `seen`.
+def corrected_pass_rate(accepted: float, false_positive: float, false_negative: float) -> float:
+    """Return the share of right responses, of which a verifier with errors accepts `accepted`.
 
     A share outside of what the rates allow is 0 or 1.
     """
-    rate = (seen - false_positive) / (1.0 - false_positive - false_negative)
+    rate = (accepted - false_positive) / (1.0 - false_positive - false_negative)
     return min(1.0, max(0.0, rate))

@@ -12,5 +12,5 @@ def warmup_cosine(update: int, *, peak: float, warmup: int, total: int) -> float
     """Rise linearly, then fall as a half cosine to zero at `total`."""
     if update < warmup:
         return peak * (update + 1) / warmup
-    done = (update - warmup) / max(1, total - warmup)
-    return 0.5 * peak * (1.0 + math.cos(math.pi * min(1.0, done)))
+    progress = (update - warmup) / max(1, total - warmup)
+    return 0.5 * peak * (1.0 + math.cos(math.pi * min(1.0, progress)))

@@ -37,7 +37,7 @@ def token_uses(rows: Sequence[LedgerRow], grading: int = 0) -> dict[TokenUse, in
     """
     uses = dict.fromkeys(TokenUse, 0) | {TokenUse.GRADING: grading}
     for row in rows:
-        left = row.generated_tokens - row.draft_tokens
+        remainder = row.generated_tokens - row.draft_tokens
         used, rest = _USES[row.outcome]
         uses[TokenUse.DRAFT] += row.draft_tokens
         for use, tokens in (
@@ -49,8 +49,8 @@ def token_uses(rows: Sequence[LedgerRow], grading: int = 0) -> dict[TokenUse, in
             (TokenUse.DROPPED, row.dropped_tokens),
             (TokenUse.SINGLETON, row.singleton_tokens),
         ):
-            new = min(left, tokens)
+            new = min(remainder, tokens)
             uses[use] += new
-            left -= new
-        uses[rest] += left
+            remainder -= new
+        uses[rest] += remainder
     return uses

@@ -67,8 +67,8 @@ class Termination:
 
     def _arm(self) -> None:
         if self._abandoning:
-            left = STEP_SHARE * self._grace_s - (time.monotonic() - self._since)
-            signal.setitimer(signal.ITIMER_REAL, max(0.001, left), _AGAIN_S)
+            remaining_s = STEP_SHARE * self._grace_s - (time.monotonic() - self._since)
+            signal.setitimer(signal.ITIMER_REAL, max(0.001, remaining_s), _AGAIN_S)
 
     def _abandon(self, _: int, __: FrameType | None) -> None:
         if self._abandoning:

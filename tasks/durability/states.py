@@ -160,8 +160,8 @@ def _drop_old(folder: Path) -> None:
 def _record_digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """Hash records, reusing the digests of the previous state."""
     before = _states(folder)
-    known = read_records(before[-1]) if before else {}
-    return {name: known.get(name) or sha256_file(record_path(folder, name)) for name in names}
+    recorded = read_records(before[-1]) if before else {}
+    return {name: recorded.get(name) or sha256_file(record_path(folder, name)) for name in names}
 
 
 def _sweep(folder: Path) -> None:
@@ -182,8 +182,8 @@ def _is_whole(folder: Path, path: Path) -> bool:
 
 def _stamps(path: Path) -> tuple[tuple[int, ...], ...]:
     """What changes if a file of a state is written, moved or replaced."""
-    found = [one.lstat() for one in sorted(path.rglob("*"))]
-    return tuple((one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in found)
+    stats = [one.lstat() for one in sorted(path.rglob("*"))]
+    return tuple((one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in stats)
 
 
 @functools.lru_cache(maxsize=2 * KEPT_STATES)

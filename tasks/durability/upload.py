@@ -106,10 +106,10 @@ class Uploader:
         if self._here:
             self._record(_pointer(path, self._place.uri))
             return
-        held = self._folder / _HELD / path.name
-        link_folder(path, held)
+        link = self._folder / _HELD / path.name
+        link_folder(path, link)
         with self._changed:
-            overtaken, self._waiting = self._waiting, held
+            overtaken, self._waiting = self._waiting, link
             self._changed.notify_all()
         if overtaken is not None:
             self._skip(overtaken)
@@ -120,12 +120,12 @@ class Uploader:
         with self._changed:
             self._flushing = True
             self._changed.notify_all()
-            done = self._changed.wait_for(
+            idle = self._changed.wait_for(
                 lambda: self._waiting is None and not self._busy,
                 max(0.0, deadline - time.monotonic()),
             )
             self._flushing = False
-        return done
+        return idle
 
     def send_notices(self) -> None:
         """Upload the notices of steps that were stopped; no state may follow on this machine."""
@@ -146,23 +146,23 @@ class Uploader:
 
     def _work(self) -> None:
         pause_s = self._first_pause_s
-        while (held := self._next()) is not None:
+        while (link := self._next()) is not None:
             try:
-                self._record(self._send(held))
+                self._record(self._send(link))
             except Exception as error:  # noqa: BLE001 - boundary: failing storage must not stop training
                 self._count(failed=1)
                 logger.warning(
                     "state %s is not durable yet, retrying in %.0f s: %s: %s",
-                    held.name,
+                    link.name,
                     pause_s,
                     type(error).__name__,
                     error,
                 )
-                self._put_back(held, pause_s)
+                self._put_back(link, pause_s)
                 pause_s = min(LONGEST_PAUSE_S, 2.0 * pause_s)
                 continue
             pause_s = self._first_pause_s
-            self._release(held)
+            self._release(link)
 
     def _next(self) -> Path | None:
         """Wait for a state to upload; None when the uploader is closed."""
@@ -170,10 +170,10 @@ class Uploader:
             self._changed.wait_for(lambda: self._closed or self._waiting is not None)
             if self._closed:
                 return None
-            held, self._waiting, self._busy = self._waiting, None, True
-            return held
+            link, self._waiting, self._busy = self._waiting, None, True
+            return link
 
-    def _put_back(self, held: Path, pause_s: float) -> None:
+    def _put_back(self, link: Path, pause_s: float) -> None:
         """Wait, then queue the state again, unless there is a newer one."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._flushing, pause_s)
@@ -181,35 +181,35 @@ class Uploader:
                 self._changed.wait_for(lambda: self._closed, min(pause_s, 1.0))
             overtaken = self._waiting is not None
             if not overtaken:
-                self._waiting = held
+                self._waiting = link
             self._busy = False
         if overtaken:
-            self._skip(held)
+            self._skip(link)
 
-    def _release(self, held: Path) -> None:
-        shutil.rmtree(held, ignore_errors=True)
+    def _release(self, link: Path) -> None:
+        shutil.rmtree(link, ignore_errors=True)
         with self._changed:
             self._busy = False
             self._changed.notify_all()
 
-    def _skip(self, held: Path) -> None:
-        shutil.rmtree(held, ignore_errors=True)
+    def _skip(self, link: Path) -> None:
+        shutil.rmtree(link, ignore_errors=True)
         self._count(skipped=1)
 
-    def _send(self, held: Path) -> Pointer:
+    def _send(self, link: Path) -> Pointer:
         """Upload one state: the records it needs, its files, its manifest."""
-        pointer = _pointer(held, self._place.uri)
+        pointer = _pointer(link, self._place.uri)
         if self._records is None:
             self._records = set(self._place.list_files("steps"))
-        for name, digest in states.read_records(held).items():
+        for name, digest in states.read_records(link).items():
             if (there := _record_name(name, digest)) not in self._records:
                 self._place.upload_file(states.record_path(self._folder, name), f"steps/{there}")
                 self._records.add(there)
         target = f"states/{_state_name(pointer)}"
-        manifest = (held / MANIFEST).read_bytes()
-        for name in manifest_files(manifest, str(held)):
-            self._place.upload_file(held / name, f"{target}/{name}")
-        self._place.upload_file(held / states.SIGNATURE, f"{target}/{states.SIGNATURE}")
+        manifest = (link / MANIFEST).read_bytes()
+        for name in manifest_files(manifest, str(link)):
+            self._place.upload_file(link / name, f"{target}/{name}")
+        self._place.upload_file(link / states.SIGNATURE, f"{target}/{states.SIGNATURE}")
         self._place.write_bytes(manifest, f"{target}/{MANIFEST}")
         for old in _superseded(self._place):
             self._place.delete_folder(f"states/{old}")

@@ -101,10 +101,10 @@ def rollout_arrays(
             for r in rollouts
         ]
         arrays["sampled"] = _concatenate(masks, np.bool_)
-    kept = [rollout.kept for rollout in rollouts if rollout.kept is not None]
-    if kept:
-        arrays["kept_ids"] = _concatenate([one.ids for one in kept], np.int32)
-        arrays["kept_counts"] = _concatenate([one.counts for one in kept], np.int32)
+    sets = [rollout.kept for rollout in rollouts if rollout.kept is not None]
+    if sets:
+        arrays["kept_ids"] = _concatenate([one.ids for one in sets], np.int32)
+        arrays["kept_counts"] = _concatenate([one.counts for one in sets], np.int32)
     bare = [rollout.bare_prompt for rollout in rollouts if rollout.bare_prompt is not None]
     if bare:
         arrays["bare_prompts"] = _concatenate(bare, np.int32)
@@ -132,7 +132,7 @@ def rollout_arrays(
 def rollouts_of(arrays: Mapping[str, NDArray], rows: Sequence[Mapping[str, Any]]) -> list[Rollout]:
     """Rebuild rollouts from the result of `rollout_arrays`."""
     prompts, responses, traces, bare = _Cursor(), _Cursor(), _Cursor(), _Cursor()
-    kept, counts = _Cursor(), _Cursor()
+    ids, counts = _Cursor(), _Cursor()
     rollouts = []
     for row in rows:
         response = responses.next(row["response"])
@@ -162,7 +162,7 @@ def rollouts_of(arrays: Mapping[str, NDArray], rows: Sequence[Mapping[str, Any]]
                 if "bare" in row
                 else None,
                 kept=KeptSets(
-                    arrays["kept_ids"][kept.next(row["kept"])],
+                    arrays["kept_ids"][ids.next(row["kept"])],
                     arrays["kept_counts"][counts.next(row["response"])],
                 )
                 if "kept" in row

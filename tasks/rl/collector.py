@@ -413,16 +413,16 @@ class Collector:
         settings, size = self._settings, self._settings.group_size
         whole = Collected(step, self._engine.policy_version, [])
         missing, free = settings.prompts_per_step, settings.engines.free_running
-        begun = [InFlight(group, 0, 0) for group in self._open]
+        flights = [InFlight(group, 0, 0) for group in self._open]
         for number in range(1 + settings.zero_variance.refill_rounds):
             if number > 0:  # unless free-running, what is in flight waits for the next step
-                begun = whole.in_flight if free else []
-                whole = replace(whole, in_flight=whole.in_flight[len(begun) :])
-            ahead = (IN_FLIGHT - 1) * settings.prompts_per_step - len(begun) if free else 0
+                flights = whole.in_flight if free else []
+                whole = replace(whole, in_flight=whole.in_flight[len(flights) :])
+            ahead = (IN_FLIGHT - 1) * settings.prompts_per_step - len(flights) if free else 0
             fresh, skipped = self._draw(step, number, max(0, missing + ahead))
             if number == 0:
                 fresh = [*self._turns.take(size), *self._turns.begin(fresh)]
-            part = self._round(step, fresh, begun, enough=missing if free else 0)
+            part = self._round(step, fresh, flights, enough=missing if free else 0)
             whole = merge_draw(whole, part, skipped)
             # Over the whole step: a refill of two prompts has too few rollouts for a share.
             check_abstentions(settings, [item.group for item in whole.groups])
@@ -450,9 +450,9 @@ class Collector:
     def _draw(self, step: int, number: int, count: int) -> tuple[list[OpenGroup], list[Skipped]]:
         self._neighbours = Neighbours(self._problems, self._history)
         draw = self._stream.take(count, self._reason_to_pass)
-        known = self._history.predicted_tokens([problem for problem, _ in draw.passed_over])
+        lengths = self._history.predicted_tokens([problem for problem, _ in draw.passed_over])
         skipped = []
-        for (problem, reason), tokens in zip(draw.passed_over, known, strict=True):
+        for (problem, reason), tokens in zip(draw.passed_over, lengths, strict=True):
             saved = round(self._settings.group_size * (tokens or 0.0))
             skipped.append(Skipped(problem, number, GroupOutcome(reason), saved))
             if reason == GroupOutcome.SKIPPED_ZERO_VARIANCE:
@@ -471,33 +471,37 @@ class Collector:
 
     def _reason_to_pass(self, problem: Problem) -> str:
         """Elimination stage 1: skip a prompt before anything is generated."""
-        chosen = self._settings.zero_variance
-        if not in_band(problem, chosen.curriculum, self._stage):
+        rules = self._settings.zero_variance
+        if not in_band(problem, rules.curriculum, self._stage):
             return GroupOutcome.SKIPPED_BAND
         if self._settings.group_dro and self._thinned(problem.domain):
             return GroupOutcome.SKIPPED_DOMAIN
-        if chosen.skip_above == 1.0 or self._history.of(problem.id).skips >= MAX_SKIPS:
+        if rules.skip_above == 1.0 or self._history.of(problem.id).skips >= MAX_SKIPS:
             return ""
         size = self._settings.group_size
         flat = self._neighbours.zero_variance_probability(problem, size)
-        return GroupOutcome.SKIPPED_ZERO_VARIANCE if flat > chosen.skip_above else ""
+        return GroupOutcome.SKIPPED_ZERO_VARIANCE if flat > rules.skip_above else ""
 
     def _thinned(self, domain: Domain) -> bool:
         """Decide by the place in the stream whether group DRO passes over a prompt of a domain."""
-        asked = self._settings.domains
+        targets = self._settings.domains
         rates = self._neighbours.domain_rates()
-        losses = {name: 1.0 - rates[name] for name in asked}
-        shares = robust_shares(asked, losses, self._settings.group_dro)
-        raised = {name: shares[name] / weight for name, weight in asked.items()}
+        losses = {name: 1.0 - rates[name] for name in targets}
+        shares = robust_shares(targets, losses, self._settings.group_dro)
+        raised = {name: shares[name] / weight for name, weight in targets.items()}
         place = np.random.default_rng([self._settings.seed, self._stream.position])
         return bool(place.random() >= raised[domain] / max(raised.values()))
 
     def _round(
-        self, step: int, fresh: Sequence[OpenGroup], begun: Sequence[InFlight] = (), enough: int = 0
+        self,
+        step: int,
+        fresh: Sequence[OpenGroup],
+        flights: Sequence[InFlight] = (),
+        enough: int = 0,
     ) -> Collected:
         """Roll out and score a draw and what is in flight, until `enough` groups (0 = all) end."""
-        before = {item.group.key: item for item in begun}
-        groups = [*(item.group for item in begun), *fresh]
+        before = {item.group.key: item for item in flights}
+        groups = [*(item.group for item in flights), *fresh]
         rolled = self._sample(step, groups, enough)
         new, drafted, scored = rolled.new, rolled.drafted, rolled.scored
         outcomes = {
@@ -539,12 +543,12 @@ class Collector:
         ]
         owners = {group.key: group for group in groups}
         sampling = self._sampling(enough)
-        known = self._history.predicted_tokens([owners[r.problem_id].problem for r in requests])
-        known = [
+        lengths = self._history.predicted_tokens([owners[r.problem_id].problem for r in requests])
+        lengths = [
             length if length is not None else mean_length(owners[request.problem_id])
-            for length, request in zip(known, requests, strict=True)
+            for length, request in zip(lengths, requests, strict=True)
         ]
-        expected = forecast(known, requests, self._engine, sampling)
+        expected = forecast(lengths, requests, self._engine, sampling)
         requests = self._earlier.with_drafts(requests, expected.drafts)
         drafted = dict.fromkeys(owners, 0)
         for request, tokens in zip(requests, expected.draft_tokens, strict=True):
@@ -668,9 +672,9 @@ class Collector:
         bare = [item.verdict for item in items if is_bare(item.rollout)]
         solved: float = sum(verdict.solved for verdict in bare)
         num_scored = sum(not verdict.abstained for verdict in bare)
-        if num_scored and (known := error_rates(self._settings, group.problem)):
+        if num_scored and (rates := error_rates(self._settings, group.problem)):
             solved = num_scored * corrected_pass_rate(
-                solved / num_scored, known.false_positive, known.false_negative
+                solved / num_scored, rates.false_positive, rates.false_negative
             )
         before = self._history.of(group.problem.id).last_pass_rate
         lengths = [rollout.num_sampled for rollout in group.rollouts]

@@ -60,14 +60,14 @@ class Records:
 
     def predict(self, draw: Sequence[Group]) -> list[float]:
         """Predict the groups of a draw, and learn from them."""
-        seen = Neighbours([*self._problems.values()], self._history)
-        found = []
+        neighbours = Neighbours([*self._problems.values()], self._history)
+        predictions = []
         for row, scored in draw:
             problem = self._problems[row.problem_id]
-            found.append(seen.zero_variance_probability(problem, scored))
-            expected = seen.expected_pass_rate(problem)
+            predictions.append(neighbours.zero_variance_probability(problem, scored))
+            expected = neighbours.expected_pass_rate(problem)
             self._history.remember(problem.id, row.solved, scored, [], expected)
-        return found
+        return predictions
 
 
 class Posterior:
@@ -82,13 +82,13 @@ class Posterior:
 
     def predict(self, draw: Sequence[Group]) -> list[float]:
         """Predict the groups of a draw, and learn from them."""
-        found = [
+        predictions = [
             zero_variance_expectation(*self._believed[row.problem_id], scored)
             for row, scored in draw
         ]
         for row, scored in draw:
             self._learn(row.problem_id, row.solved, scored)
-        return found
+        return predictions
 
     def _learn(self, problem: str, solved: float, scored: float) -> None:
         before = self._believed[problem]
@@ -118,10 +118,10 @@ class Shared:
             [1.0, *map(_log_odds, known), *self._describe(self._problems[row.problem_id])]
             for (row, _), known in zip(draw, zip(*chances, strict=True), strict=True)
         ]
-        found = chances[0]
+        predictions = chances[0]
         if self._flat and draw:
             weights_F = fit_logistic(np.array(self._inputs), np.array(self._flat))
-            found = expit(np.array(inputs) @ weights_F).tolist()
+            predictions = expit(np.array(inputs) @ weights_F).tolist()
         self._inputs += inputs
         for row, scored in draw:
             flat = float(_is_flat(row, scored))
@@ -130,7 +130,7 @@ class Shared:
             for key in (family_of(problem), problem.domain):
                 before = self._lately.get(key, EVEN)
                 self._lately[key] = discounted_beta(before, flat, 1.0 - flat, RECENT)
-        return found
+        return predictions
 
     def _describe(self, problem: GradedProblem) -> list[float]:
         """How often family and domain were flat lately; lengths; how one-sided grading was."""
@@ -159,17 +159,17 @@ def foresee(
     records, shared = Records(problems), Shared(problems)
     posteriors = [Posterior(problems, decay) for decay in (1.0, 0.5)]
     rules: dict[str, Predict] = {rule.name: rule.predict for rule in (records, *posteriors, shared)}
-    known = {problem.id for problem in problems}
-    return [_judge(rules, [*_draws(rows, known)]) for rows in phases]
+    ids = {problem.id for problem in problems}
+    return [_judge(rules, [*_draws(rows, ids)]) for rows in phases]
 
 
-def foresight_table(found: Sequence[Foresight]) -> Table:
+def foresight_table(judgements: Sequence[Foresight]) -> Table:
     """Print a line per rule."""
     title = "Zero-variance groups foreseen, of those that were rolled out"
     table = Table(title=title, title_justify="left", box=None)
     for head in ("rule", "groups", "AUC", "Brier score"):
         table.add_column(head, justify="left" if head == "rule" else "right")
-    for one in found:
+    for one in judgements:
         ranking = "" if one.ranking is None else f"{one.ranking:.3f}"
         table.add_row(one.rule, f"{one.groups:,}", ranking, f"{one.brier:.3f}")
     return table
@@ -177,21 +177,23 @@ def foresight_table(found: Sequence[Foresight]) -> Table:
 
 def _judge(rules: dict[str, Predict], draws: Sequence[Sequence[Group]]) -> list[Foresight]:
     occurred = [_is_flat(row, scored) for draw in draws for row, scored in draw]
-    found = []
+    judgements = []
     for name, predict in rules.items():
         predicted = [chance for draw in draws for chance in predict(draw)]
         errors = [(chance - hit) ** 2 for chance, hit in zip(predicted, occurred, strict=True)]
         ranking = ranking_quality(predicted, occurred)
-        found.append(Foresight(name, len(occurred), ranking, sum(errors) / max(1, len(errors))))
-    return found
+        judgements.append(
+            Foresight(name, len(occurred), ranking, sum(errors) / max(1, len(errors)))
+        )
+    return judgements
 
 
-def _draws(rows: Sequence[LedgerRow], known: set[str]) -> Iterator[list[Group]]:
+def _draws(rows: Sequence[LedgerRow], ids: set[str]) -> Iterator[list[Group]]:
     """Yield the groups of prompts, each draw's together: those with two verdicts or more."""
     ordered = sorted(rows, key=lambda row: (row.step, row.round))
     for _, draw in groupby(ordered, key=lambda row: (row.step, row.round)):
         groups = [(row, row.rollouts - row.abstained) for row in draw if _is_prompt(row)]
-        yield [(row, scored) for row, scored in groups if scored > 1 and row.problem_id in known]
+        yield [(row, scored) for row, scored in groups if scored > 1 and row.problem_id in ids]
 
 
 def _is_prompt(row: LedgerRow) -> bool:

@@ -77,7 +77,7 @@ def requests_of(group: OpenGroup, runs: Sequence[tuple[int, int, np.ndarray]]) -
         group: new or unfinished.
         runs: first sample, number of samples and prompt of each run of samples with one prompt.
     """
-    begun = len(group.rollouts)
+    num_begun = len(group.rollouts)
     unfinished = [
         Request(
             group.key,
@@ -90,9 +90,9 @@ def requests_of(group: OpenGroup, runs: Sequence[tuple[int, int, np.ndarray]]) -
         if not has_ended(rollout)
     ]
     fresh = [
-        Request(group.key, tokens, first + count - max(first, begun), max(first, begun))
+        Request(group.key, tokens, first + count - max(first, num_begun), max(first, num_begun))
         for first, count, tokens in runs
-        if first + count > begun
+        if first + count > num_begun
     ]
     return [*unfinished, *fresh]
 

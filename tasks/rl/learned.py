@@ -58,8 +58,8 @@ def first_records(problems: Sequence[Problem], before: Learned | None) -> dict[s
     """Return the records that a phase starts with: grading's, under those of the phase before."""
     records = History.graded(problems).records()
     if before is not None:
-        known = {problem.id for problem in problems} & before.records.keys()
-        records |= {name: before.records[name] for name in sorted(known)}
+        common = {problem.id for problem in problems} & before.records.keys()
+        records |= {name: before.records[name] for name in sorted(common)}
     return records
 
 

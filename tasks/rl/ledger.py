@@ -38,7 +38,7 @@ def ledger_rows(
     collected: Collected,
     batch: StepBatch,
     advantages_NT: torch.Tensor,
-    lost: Mapping[TokenUse, torch.Tensor],
+    uses: Mapping[TokenUse, torch.Tensor],
     taught_NT: torch.Tensor | None = None,
 ) -> list[LedgerRow]:
     """One row per prompt drawn: trained, surplus, in flight, skipped.
@@ -47,18 +47,18 @@ def ledger_rows(
         collected: the step.
         batch: made from `collected.trained`; its owners count in that order.
         advantages_NT: of the sequences of the batch.
-        lost: tokens of the batch that have no weight in the policy's loss, by use; disjoint.
+        uses: tokens of the batch that have no weight in the policy's loss, by use; disjoint.
         taught_NT: those with an advantage of a teacher and none from rewards that differ.
     """
     trained_NT = advantages_NT != 0
-    for lost_NT in lost.values():
+    for lost_NT in uses.values():
         trained_NT &= ~lost_NT
     mass_N = (advantages_NT.abs() * trained_NT).sum(dim=1).tolist()
     step, trained = collected.step, collected.trained
     earned = [(0.0, Counter[str]()) for _ in trained]
     for row, ((place, _), mass) in enumerate(zip(batch.owners, mass_N, strict=True)):
         counts = {"trained_tokens": int(trained_NT[row].sum())} | {
-            f"{use}_tokens": int(lost_NT[row].sum()) for use, lost_NT in lost.items()
+            f"{use}_tokens": int(lost_NT[row].sum()) for use, lost_NT in uses.items()
         }
         if taught_NT is not None:
             counts["taught_tokens"] = int((trained_NT & taught_NT)[row].sum())
@@ -80,25 +80,25 @@ def use_metrics(rows: Sequence[LedgerRow]) -> dict[str, float]:
     return {f"tokens/{use}_share": count / total for use, count in uses.items()}
 
 
-def domain_metrics(asked: Mapping[Domain, float], rows: Sequence[LedgerRow]) -> dict[str, float]:
+def domain_metrics(shares: Mapping[Domain, float], rows: Sequence[LedgerRow]) -> dict[str, float]:
     """Share of every domain among the prompts that are trained, beside the share asked for.
 
     Skips and groups without contrast move these shares: `domains/moved_share` of the prompts are in
     other domains than the weights ask for. Without a trained prompt nothing has moved.
     """
-    whole, trained = sum(asked.values()), Counter(r.domain for r in rows if r.trained_tokens)
+    whole, trained = sum(shares.values()), Counter(r.domain for r in rows if r.trained_tokens)
     num_trained = sum(trained.values())
-    found, moved = {}, 0.0
-    for domain, weight in sorted(asked.items()):
+    metrics, moved = {}, 0.0
+    for domain, weight in sorted(shares.items()):
         share = trained[domain] / num_trained if num_trained else weight / whole
-        found[f"domains/asked_{domain}"] = weight / whole
-        found[f"domains/trained_{domain}"] = share
+        metrics[f"domains/asked_{domain}"] = weight / whole
+        metrics[f"domains/trained_{domain}"] = share
         moved += max(0.0, share - weight / whole)
-    return found | {"domains/moved_share": moved}
+    return metrics | {"domains/moved_share": moved}
 
 
 def length_metrics(
-    collected: Collected, batch: StepBatch, lost: Mapping[TokenUse, torch.Tensor]
+    collected: Collected, batch: StepBatch, uses: Mapping[TokenUse, torch.Tensor]
 ) -> dict[str, float]:
     """Test whether rules select by length: no lengths are trained that were not generated so.
 
@@ -109,7 +109,7 @@ def length_metrics(
     Args:
         collected: the step.
         batch: made from `collected.trained`; its owners count in that order.
-        lost: tokens of the batch that have no weight in the policy's loss, by use; disjoint.
+        uses: tokens of the batch that have no weight in the policy's loss, by use; disjoint.
     """
     groups, trained = collected.groups, collected.trained
     lengths = [[item.rollout.num_sampled for item in one.group.rollouts] for one in groups]
@@ -118,9 +118,11 @@ def length_metrics(
     of_groups = length_bias(lengths, trains, domains, collected.step)
     gone_NT = torch.zeros_like(batch.tokens.response_NT)
     for use in (TokenUse.CUT, TokenUse.MASKED):
-        gone_NT |= lost.get(use, torch.zeros_like(gone_NT))
+        gone_NT |= uses.get(use, torch.zeros_like(gone_NT))
     gone_N = ~(batch.tokens.response_NT & ~gone_NT).any(dim=1)
-    gone = {owner for owner, is_gone in zip(batch.owners, gone_N.tolist(), strict=True) if is_gone}
+    masked = {
+        owner for owner, is_gone in zip(batch.owners, gone_N.tolist(), strict=True) if is_gone
+    }
     items = {
         (place, sample): item
         for place, one in enumerate(trained)
@@ -128,7 +130,7 @@ def length_metrics(
     }
     of_responses = length_bias(
         [[item.rollout.num_sampled] for item in items.values()],
-        [owner not in gone and not item.verdict.abstained for owner, item in items.items()],
+        [owner not in masked and not item.verdict.abstained for owner, item in items.items()],
         [place for place, _ in items],
         collected.step,
     )
@@ -205,8 +207,13 @@ def _of_turn(row: LedgerRow, turn: AgentTurn | None) -> LedgerRow:
     """Charge a turn's group to its agent and to the problem of its chain."""
     if turn is None:
         return row
-    told = {"problem_id": turn.root, "agent": turn.agent, "key": turn.key, "parent": turn.parent}
-    return AgentLedgerRow.model_validate(row.model_dump() | told)
+    turn_fields = {
+        "problem_id": turn.root,
+        "agent": turn.agent,
+        "key": turn.key,
+        "parent": turn.parent,
+    }
+    return AgentLedgerRow.model_validate(row.model_dump() | turn_fields)
 
 
 def _skipped(step: int, entry: Skipped) -> LedgerRow:
@@ -276,9 +283,9 @@ def collect_metrics(collected: Collected) -> dict[str, float]:
     )
 
 
-def _of_sets(kept: Sequence[KeptSets]) -> dict[str, float]:
+def _of_sets(sets: Sequence[KeptSets]) -> dict[str, float]:
     """Sizes of the sets that tokens were drawn from; nothing where sampling was not truncated."""
-    sizes = np.concatenate([np.zeros(0), *(one.counts[one.counts > 0] for one in kept)])
+    sizes = np.concatenate([np.zeros(0), *(one.counts[one.counts > 0] for one in sets)])
     if not len(sizes):
         return {}
     return {

@@ -54,18 +54,18 @@ def corrections(
 
     A step whose k3 is above the bound is corrected by TIS where the settings choose no weight.
     """
-    chosen = settings.engines.mismatch
+    mismatch = settings.engines.mismatch
     if decision.decision is not Decision.CORRECT:
-        chosen = MismatchSettings()
-    elif chosen.correction is Correction.OFF and (
-        decision.k3 > chosen.correct_above or not chosen.acts_on_every_step
+        mismatch = MismatchSettings()
+    elif mismatch.correction is Correction.OFF and (
+        decision.k3 > mismatch.correct_above or not mismatch.acts_on_every_step
     ):
-        chosen = chosen.model_copy(update={"correction": Correction.TIS})
+        mismatch = mismatch.model_copy(update={"correction": Correction.TIS})
     return correction_weights(
         old.logprobs_NT,
         batch.tokens.columns["rollout_logprobs"],
         batch.tokens.response_NT,
-        chosen,
+        mismatch,
     )
 
 
@@ -274,15 +274,15 @@ class PolicyLoss:
         self, objective_N: torch.Tensor, clipped_NT: torch.Tensor, logprobs_NT: torch.Tensor
     ) -> None:
         """Refuse what a loss of a user's own returns in another form."""
-        found, wanted = objective_N.shape, logprobs_NT.shape
+        shape, expected = objective_N.shape, logprobs_NT.shape
         is_differentiable = objective_N.requires_grad or not logprobs_NT.requires_grad
-        if found != wanted[:1] or clipped_NT.shape != wanted or not is_differentiable:
+        if shape != expected[:1] or clipped_NT.shape != expected or not is_differentiable:
             raise DataError(
-                f"loss.kind {self.settings.kind} returned an objective of shape {tuple(found)}, "
+                f"loss.kind {self.settings.kind} returned an objective of shape {tuple(shape)}, "
                 f"{'' if is_differentiable else 'not '}differentiable, and a mask of "
-                f"{tuple(clipped_NT.shape)}; for log-probabilities of {tuple(wanted)} it is a "
-                f"differentiable number for each of {wanted[0]} sequences, and a mask of "
-                f"{tuple(wanted)}"
+                f"{tuple(clipped_NT.shape)}; for log-probabilities of {tuple(expected)} it is a "
+                f"differentiable number for each of {expected[0]} sequences, and a mask of "
+                f"{tuple(expected)}"
             )
 
 

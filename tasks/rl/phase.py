@@ -141,8 +141,8 @@ def read_problems(graded: Path, judge: JudgeKind = JudgeKind.NONE) -> tuple[Prob
 def verifiers_in_use(phase: Phase) -> frozenset[str]:
     """Name the verifiers that the prompts of a phase are scored by."""
     domains = phase.settings.domains
-    named = verifiers_of(problem for problem in phase.problems if problem.domain in domains)
-    return named | phase.recipe.verifiers
+    verifiers = verifiers_of(problem for problem in phase.problems if problem.domain in domains)
+    return verifiers | phase.recipe.verifiers
 
 
 def train(  # noqa: C901 - the loop, read from top to bottom in one place
@@ -214,13 +214,13 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             if settings.engines.steps_ahead == 0:  # otherwise rollouts are already running
                 engine.sleep()
             clock.lap("collect")
-            record, updates, seen = one_step(engines, collected, now.updates, synced.gap, clock)
+            record, updates, metrics = one_step(engines, collected, now.updates, synced.gap, clock)
             producer.settle()
             clock.lap("wait_for_rollouts")
             before, synced = synced, sync_weights(engines, version=step)
             clock.lap("weight_sync")
             step_snapshot.write_snapshot(
-                folder, replace(seen, weights_before=before.digest, weights_after=synced.digest)
+                folder, replace(metrics, weights_before=before.digest, weights_after=synced.digest)
             )
             now = now.model_copy(update={"step": step, "updates": updates})
             record = finished(record, timing(collected, clock), synced, settings)
@@ -365,10 +365,10 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     if phase.recipe.plots:
         write_bytes(report_out / PLOTS_FILE, canonical_json(phase.recipe.plots))
     data = states.read_file(phase.state, last.step, state.INFLIGHT_FILE)
-    left = state.decode(data, phase.problems).collector
-    write_learned(report_out, learned_in(phase.settings, dict(left.records), left.stage))
+    collector = state.decode(data, phase.problems).collector
+    write_learned(report_out, learned_in(phase.settings, dict(collector.records), collector.stage))
     if phase.settings.engines.reuse is Reuse.PREFIX:
-        write_responses(report_out, left.responses)
+        write_responses(report_out, collector.responses)
     return {
         **describe(rank),
         **(report.conclude(added, report_out) if report else {}),

@@ -139,11 +139,11 @@ class History:
         """
         old = self.of(problem_id)
         mean = sum(lengths) / len(lengths) if lengths else old.mean_tokens
-        known = old.mean_tokens > 0.0
+        measured = old.mean_tokens > 0.0
         self._records[problem_id] = PromptRecord(
             solved=FADING * old.solved + solved,
             scored=FADING * old.scored + scored,
-            mean_tokens=FADING * old.mean_tokens + (1.0 - FADING) * mean if known else mean,
+            mean_tokens=FADING * old.mean_tokens + (1.0 - FADING) * mean if measured else mean,
             last_pass_rate=solved / scored if scored else old.last_pass_rate,
             expected_pass_rate=expected if scored else old.expected_pass_rate,
         )
@@ -159,11 +159,11 @@ class History:
         None if the whole domain has no record.
         """
         own = [self.of(problem.id).mean_tokens for problem in problems]
-        known: dict[Domain, list[float]] = {}
+        lengths: dict[Domain, list[float]] = {}
         for problem, tokens in zip(problems, own, strict=True):
             if tokens > 0.0:
-                known.setdefault(problem.domain, []).append(tokens)
-        typical = {domain: sum(values) / len(values) for domain, values in known.items()}
+                lengths.setdefault(problem.domain, []).append(tokens)
+        typical = {domain: sum(values) / len(values) for domain, values in lengths.items()}
         return [
             tokens if tokens > 0.0 else typical.get(problem.domain)
             for problem, tokens in zip(problems, own, strict=True)

@@ -30,7 +30,7 @@ class Forecast:
 
 
 def forecast(
-    known: Sequence[float | None],
+    lengths: Sequence[float | None],
     requests: Sequence[Request],
     engine: RolloutEngine,
     sampling: Sampling,
@@ -43,11 +43,11 @@ def forecast(
     limit = float(sampling.max_new_tokens)
     sizes = [
         len(request.prompt_tokens) + (limit if tokens is None else min(tokens, limit))
-        for request, tokens in zip(requests, known, strict=True)
+        for request, tokens in zip(requests, lengths, strict=True)
     ]
     slots = engine.slots(float(np.mean(sizes)) if sizes else 1.0)
     waves = sum(request.num_samples for request in requests) / max(1, slots)
-    guesses = {index: limit for index, tokens in enumerate(known) if tokens is None}
+    guesses = {index: limit for index, tokens in enumerate(lengths) if tokens is None}
     # What has begun is longer than a draft.
     unknown = [index for index in guesses if not len(requests[index].response_tokens)]
     drafts = [np.empty(0, np.int32)] * len(requests)
@@ -72,7 +72,7 @@ def forecast(
     return Forecast(
         tokens=[
             min(tokens, limit) if tokens is not None else guesses[index]
-            for index, tokens in enumerate(known)
+            for index, tokens in enumerate(lengths)
         ],
         draft_tokens=[len(draft) for draft in drafts],
         drafts=drafts,
@@ -88,12 +88,15 @@ def order_requests(
         predicted: expected length of a whole response of every request, in tokens.
         segment_tokens: most tokens of a response in one call; 0 = no limit.
     """
-    left = [
+    remaining = [
         max(1.0, tokens - len(request.response_tokens))
         for request, tokens in zip(requests, predicted, strict=True)
     ]
-    left = [min(tokens, segment_tokens or tokens) for tokens in left]
-    return [replace(requests[index], expected_tokens=left[index]) for index in longest_first(left)]
+    remaining = [min(tokens, segment_tokens or tokens) for tokens in remaining]
+    return [
+        replace(requests[index], expected_tokens=remaining[index])
+        for index in longest_first(remaining)
+    ]
 
 
 def oldest_first(requests: Sequence[Request], steps: Mapping[str, int], due: int) -> list[Request]:
@@ -114,14 +117,14 @@ def schedule_metrics(
     """
     if not lengths:
         return {}
-    done = makespan(lengths, longest_first(predicted), max(1, slots))
+    scheduled = makespan(lengths, longest_first(predicted), max(1, slots))
     as_drawn = makespan(lengths, range(len(lengths)), max(1, slots))
     error = float(np.mean(np.abs(np.asarray(predicted) - np.asarray(lengths))))
     return {
-        "schedule/makespan_tokens": done.tokens,
+        "schedule/makespan_tokens": scheduled.tokens,
         "schedule/makespan_as_drawn_tokens": as_drawn.tokens,
-        "schedule/lower_bound_tokens": done.lower_bound,
-        "schedule/graham_bound_tokens": done.graham_bound,
+        "schedule/lower_bound_tokens": scheduled.lower_bound,
+        "schedule/graham_bound_tokens": scheduled.graham_bound,
         "schedule/prediction_error_tokens": error,
     }
 

@@ -101,12 +101,12 @@ def read_pauses(folder: Path) -> list[GateRecord]:
     Raises:
         TamperError: one was not signed for this phase.
     """
-    found = []
+    notices = []
     for name in states.notices(folder):
         path = states.record_path(folder, name)
         payload = unseal(_PAUSE, f"{folder.name}/{name}", path.read_bytes(), str(path))
-        found.append(GateRecord.model_validate_json(payload))
-    return found
+        notices.append(GateRecord.model_validate_json(payload))
+    return notices
 
 
 def read_steps(folder: Path, last: int) -> Iterator[StepRecord]:

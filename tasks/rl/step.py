@@ -123,11 +123,13 @@ def one_step(
     seen_N = measured_rows(settings, len(batch.owners), collected.step)
     if settings.recomputes:
         old = old_scores(engines, batch)
-        drawn = score_as_drawn(engines.trainer, settings, collected.trained, batch, old)
+        sampled = score_as_drawn(engines.trainer, settings, collected.trained, batch, old)
     else:
-        old, drawn = recorded_scores(engines, batch, seen_N)
+        old, sampled = recorded_scores(engines, batch, seen_N)
     clock.lap("old_logprobs")
-    mismatch = mismatch_of(batch, drawn, seen_N) | kept_mass(engines, batch, drawn, collected.step)
+    mismatch = mismatch_of(batch, sampled, seen_N) | kept_mass(
+        engines, batch, sampled, collected.step
+    )
     decision = gate.decide(collected.step, mismatch, probe, settings.engines.mismatch)
     if decision.decision is Decision.PAUSE:  # a paused step has no other record
         state.write_pause(engines.folder, decision)
@@ -139,32 +141,32 @@ def one_step(
         advantages_NT = lesson.join(advantages_NT, old.logprobs_NT)
         taught_NT = lesson.without_contrast(batch.advantages_N)
         clock.lap("teacher")
-    weights_NT, corrected = corrections(settings, decision, batch, drawn)
+    weights_NT, corrected = corrections(settings, decision, batch, sampled)
     freed_NT, held_NT = entropy_control(settings, batch, old, advantages_NT, collected.step)
     weights_NT = weights_NT * freed_NT
     shaper, report = engines.recipe.shaper, engines.recipe.report
     as_drawn = shaper is not None and shaper.ratio_as_drawn
     losses: list[dict[str, float]] = []
-    watch, plan, lost = step_snapshot.Recorder(batch), None, {}
+    watch, plan, uses = step_snapshot.Recorder(batch), None, {}
     if rows:  # if all groups have zero variance or are unfinished, there is nothing to train on
         plan = policy_plan(
             settings, batch, old, rows, vocabulary=engines.vocabulary, step=collected.step
         )
-        ratio = drawn if as_drawn else old
+        ratio = sampled if as_drawn else old
         training = replaying_batch(engines, batch, ratio, advantages_NT * weights_NT, plan, held_NT)
         kept_NT = kept_by_budget(settings, batch, rows, collected.step)
         training = without_cut(watch.numbered(training), kept_NT)
         parts = kept_rows(rows, kept_NT)
         losses = update(engines, training, batch.num_sequences, parts, updates, watch)
-        lost = without_weight(settings, batch.tokens, advantages_NT, weights_NT, plan, kept_NT)
+        uses = without_weight(settings, batch.tokens, advantages_NT, weights_NT, plan, kept_NT)
     clock.lap("update")
-    ledger = tuple(ledger_rows(collected, batch, advantages_NT, lost, taught_NT))
+    ledger = tuple(ledger_rows(collected, batch, advantages_NT, uses, taught_NT))
     trained = TrainedStep(
         collected.step,
         collected.groups,
         batch.tokens.response_NT,
         old.logprobs_NT,
-        drawn.logprobs_NT,
+        sampled.logprobs_NT,
     )
     rows_of_recipe, measured = report.measure(trained) if report else ((), {})
     metrics = (
@@ -175,7 +177,7 @@ def one_step(
         | corrected
         | use_metrics(ledger)
         | domain_metrics(settings.domains, ledger)
-        | length_metrics(collected, batch, lost)
+        | length_metrics(collected, batch, uses)
         | measured
         | taught
     )
@@ -191,7 +193,7 @@ def one_step(
         settings, engines.vocabulary, tuple(collected.trained), decision, as_drawn
     )
     outputs = step_snapshot.StepOutputs(batch, rows, advantages_NT, weights_NT, plan)
-    sealed = step_snapshot.seal(inputs, (old, drawn), watch, outputs, (lesson, [*prompts]))
+    sealed = step_snapshot.seal(inputs, (old, sampled), watch, outputs, (lesson, [*prompts]))
     return record, updates + len(losses), sealed
 
 
@@ -239,7 +241,7 @@ def old_scores(engines: Engines, batch: StepBatch) -> TokenScores:
 
 
 def kept_mass(
-    engines: Engines, batch: StepBatch, drawn: TokenScores, step: int
+    engines: Engines, batch: StepBatch, sampled: TokenScores, step: int
 ) -> dict[str, float]:
     """Probability that the sets hold which tokens were drawn from, under the policy; mean and p5.
 
@@ -252,7 +254,7 @@ def kept_mass(
     part = replace(batch.tokens.select(rows), kept_N=None)
     temperature = engines.settings.temperature
     whole = engines.trainer.score(part, temperature=temperature, record_routes=False)
-    over_sets_NT = drawn.logprobs_NT[rows, : part.tokens_NT.shape[1]]
+    over_sets_NT = sampled.logprobs_NT[rows, : part.tokens_NT.shape[1]]
     mass = (whole.logprobs_NT - over_sets_NT)[part.response_NT].exp()
     return {
         "rollout/kept_mass": float(mass.mean()),
@@ -271,9 +273,9 @@ def recorded_scores(
     ours_NT, entropy_NT = recorded_NT.clone(), torch.full_like(recorded_NT, torch.nan)
     part = batch.tokens.select(rows)
     temperature = engines.settings.temperature
-    found = engines.trainer.score(part, temperature=temperature, record_routes=False)
+    scores = engines.trainer.score(part, temperature=temperature, record_routes=False)
     width = part.tokens_NT.shape[1]
-    ours_NT[rows, :width], entropy_NT[rows, :width] = found.logprobs_NT, found.entropy_NT
+    ours_NT[rows, :width], entropy_NT[rows, :width] = scores.logprobs_NT, scores.entropy_NT
     old = TokenScores(recorded_NT, entropy_NT, None)
     return old, replace(old, logprobs_NT=ours_NT)
 
@@ -356,16 +358,16 @@ def sync_weights(engines: Engines, version: int) -> Synced:
     """
     # Hashed while they are sent: gathering a large model twice would take twice as long.
     weights = Outgoing(engines.trainer.weights())
-    installed, sent = engines.rollout.load_weights(weights, version), weights.digest()
-    if installed != sent:
+    installed, digest = engines.rollout.load_weights(weights, version), weights.digest()
+    if installed != digest:
         raise EngineError(
             f"weight sync of version {version}: the engine has {installed[:12]}, "
-            f"the trainer sent {sent[:12]}; no rollout was made with the wrong weights"
+            f"the trainer sent {digest[:12]}; no rollout was made with the wrong weights"
         )
     gap = gate.check_weight_sync(
         engines.rollout, engines.trainer, engines.canaries, engines.settings.engines.precision
     )
-    return Synced(sent, gap, weights.sent_bytes)
+    return Synced(digest, gap, weights.sent_bytes)
 
 
 def finished(

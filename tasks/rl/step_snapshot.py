@@ -132,22 +132,22 @@ class Recorder:
 
 
 def seal(
-    given: StepInputs,
+    before: StepInputs,
     scores: tuple[TokenScores, TokenScores],
     watch: Recorder,
-    made: StepOutputs,
+    after: StepOutputs,
     teaching: tuple[Lesson | None, Sequence[tuple[int, int]]] = (None, ()),
 ) -> StepSnapshot:
     """Build the snapshot of a step; its weight digests are added later.
 
     Args:
-        given: inputs of the step.
+        before: inputs of the step.
         scores: of the batch, and with the prompts that its responses were drawn under.
         watch: has the calls of the losses.
-        made: outputs of the step.
+        after: outputs of the step.
         teaching: what a teacher says, and the (group, sample) that it may teach.
     """
-    old, drawn = scores
+    old, sampled = scores
     lesson, owners = teaching
     inputs = {
         "old_logprobs_NT": old.logprobs_NT.numpy(),
@@ -158,8 +158,8 @@ def seal(
     }
     if old.experts_NTLK is not None:
         inputs["old_experts_NTLK"] = old.experts_NTLK.numpy()
-    if drawn is not old:
-        inputs["drawn_logprobs_NT"] = drawn.logprobs_NT.numpy()
+    if sampled is not old:
+        inputs["drawn_logprobs_NT"] = sampled.logprobs_NT.numpy()
     if watch.shift_NT is not None:
         inputs["router_shift_NT"] = watch.shift_NT.numpy()
     if watch.reference_NT is not None:
@@ -168,17 +168,17 @@ def seal(
         inputs["teacher_logprobs_NT"] = lesson.teacher_NT.numpy()
         inputs["taught_NT"] = lesson.taught_NT.numpy()
         inputs["taught_owners_N2"] = np.array(owners, np.int64).reshape(-1, 2)
-    outputs = output_arrays(made, watch.calls)
+    outputs = output_arrays(after, watch.calls)
     # Commit intervals are not part of a step: a run that saves less often has the same bytes.
-    settings = given.settings.model_copy(update={"commit_every": 1})
+    settings = before.settings.model_copy(update={"commit_every": 1})
     return StepSnapshot(
         settings,
-        given.vocabulary,
-        given.groups,
-        given.gate,
+        before.vocabulary,
+        before.groups,
+        before.gate,
         inputs,
         outputs,
-        given.ratio_as_drawn,
+        before.ratio_as_drawn,
         None if lesson is None else lesson.blend,
     )
 
@@ -218,8 +218,8 @@ def old_scores(snapshot: StepSnapshot) -> TokenScores:
 
 def drawn_scores(snapshot: StepSnapshot) -> TokenScores:
     """Return these scores with the prompts that the responses were drawn under."""
-    old, drawn = old_scores(snapshot), snapshot.inputs.get("drawn_logprobs_NT")
-    return old if drawn is None else replace(old, logprobs_NT=torch.from_numpy(drawn))
+    old, sampled = old_scores(snapshot), snapshot.inputs.get("drawn_logprobs_NT")
+    return old if sampled is None else replace(old, logprobs_NT=torch.from_numpy(sampled))
 
 
 def lesson_of(snapshot: StepSnapshot) -> Lesson | None:
@@ -273,8 +273,8 @@ def _parts(snapshot: StepSnapshot) -> tuple[codec.Arrays, dict[str, Any]]:
     if snapshot.blend is not None:
         meta["blend"] = asdict(snapshot.blend)
     parts = {"rollouts": arrays, "inputs": snapshot.inputs, "outputs": snapshot.outputs}
-    named = {f"{part}/{name}": array for part, of in parts.items() for name, array in of.items()}
-    return named, meta
+    flat = {f"{part}/{name}": array for part, of in parts.items() for name, array in of.items()}
+    return flat, meta
 
 
 def decode(data: bytes) -> StepSnapshot:
@@ -308,9 +308,9 @@ def write_snapshot(folder: Path, snapshot: StepSnapshot) -> None:
     arrays, meta = _parts(snapshot)
     path = folder / FOLDER / name_of(snapshot.step)
     write_stream(path, partial(codec.pack_into, arrays=arrays, meta=meta))
-    wanted = {path.name for path in find_snapshots(folder, snapshot.step)}
+    names = {path.name for path in find_snapshots(folder, snapshot.step)}
     for path in (folder / FOLDER).glob("[0-9]*.npz"):
-        if path.name not in wanted and int(path.stem) <= snapshot.step:
+        if path.name not in names and int(path.stem) <= snapshot.step:
             path.unlink()
 
 

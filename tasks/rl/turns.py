@@ -88,15 +88,15 @@ class TurnQueue:
         """Take the oldest waiting turns, as many as the quotas allow, as groups of this size."""
         if self._recipe is None:
             return []
-        taken: list[AgentTurn] = []
+        turns: list[AgentTurn] = []
         for turn in self._waiting:
             quota = self._recipe.limits.quotas.get(turn.agent)
             if quota is None or self._taken[turn.agent] < quota:
                 self._taken[turn.agent] += 1
-                taken.append(turn)
-        keys = {turn.key for turn in taken}
+                turns.append(turn)
+        keys = {turn.key for turn in turns}
         self._waiting = [turn for turn in self._waiting if turn.key not in keys]
-        return [_open(turn, 0, size) for turn in taken]
+        return [_open(turn, 0, size) for turn in turns]
 
     def begin(self, fresh: Sequence[OpenGroup]) -> list[OpenGroup]:
         """Put a recipe's first turns in the place of prompts that were drawn."""

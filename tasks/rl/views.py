@@ -74,7 +74,7 @@ def responses_of(
         sum(len(item.rollout.response_tokens) for item in entry.group.rollouts)
         for entry in snapshot.groups
     ]
-    chosen = by_mismatch(gaps, tokens, max_tokens)
+    picks = by_mismatch(gaps, tokens, max_tokens)
     views = [
         _group(
             snapshot.groups[place],
@@ -83,9 +83,9 @@ def responses_of(
                 for sample, item in enumerate(snapshot.groups[place].group.rollouts)
             ],
         )
-        for place in chosen
+        for place in picks
     ]
-    left_out = len(gaps) - len(chosen)
+    left_out = len(gaps) - len(picks)
     return Responses(step=snapshot.step, groups=tuple(views), left_out=left_out)
 
 
@@ -141,8 +141,8 @@ def _largest_gap(snapshot: StepSnapshot, rows: dict[tuple[int, int], int], place
 
 
 def _gaps(snapshot: StepSnapshot, row: int, rollout: Rollout) -> NDArray[np.float32]:
-    drawn = "drawn_logprobs_NT"
-    scored = drawn if drawn in snapshot.inputs else "old_logprobs_NT"
+    key = "drawn_logprobs_NT"
+    scored = key if key in snapshot.inputs else "old_logprobs_NT"
     return _of_response(snapshot, scored, row, rollout) - rollout.logprobs
 
 

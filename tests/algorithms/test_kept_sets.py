@@ -41,7 +41,7 @@ def scores(logits, tokens, sets, temperature=VECTORS["temperature"]):
         torch.tensor(tokens),
         temperature,
         with_entropy=True,
-        kept=None if sets is None else tokens_of(sets),
+        sets=None if sets is None else tokens_of(sets),
     )
     return hidden, *found
 
@@ -79,7 +79,7 @@ def test_a_set_of_the_whole_vocabulary_changes_no_bit():
 
     def run(kept):
         given = hidden.clone().requires_grad_(), head.clone().requires_grad_()
-        found, _ = trainable_scores(*given, tokens, 0.7, with_entropy=False, kept=kept)
+        found, _ = trainable_scores(*given, tokens, 0.7, with_entropy=False, sets=kept)
         plain = scores_from_hidden(hidden, head, tokens, 0.7, kept)
         return (found, *plain, *torch.autograd.grad(found.square().sum(), given))
 
@@ -111,7 +111,7 @@ def test_chunks_find_their_own_sets(rows_at_once, monkeypatch):
         return (*found, *torch.autograd.grad(total, (hidden, head)))
 
     kept = tokens_of(sets)
-    found = trainable_scores(hidden, head, tokens, 0.6, with_entropy=True, kept=kept)
+    found = trainable_scores(hidden, head, tokens, 0.6, with_entropy=True, sets=kept)
     for one, other in zip(slopes_of(by_autograd()), slopes_of(found), strict=True):
         assert torch.allclose(one, other, atol=1e-6)
     assert torch.allclose(scores_from_hidden(hidden, head, tokens, 0.6, kept)[0], found[0])

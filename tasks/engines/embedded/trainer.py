@@ -163,7 +163,7 @@ class TorchTrainer:
                 micro.tokens_R.to(device),
                 temperature,
                 with_entropy=auxiliary.entropy > 0.0,
-                kept=micro.batch.kept_R,
+                sets=micro.batch.kept_R,
             )
             shape = micro.batch.tokens_NT.shape
             logprobs_NT = torch.zeros(shape).index_put(micro.at, logprobs_R.cpu())

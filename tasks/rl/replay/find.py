@@ -32,20 +32,20 @@ def find_snapshot(
     tags = [version.tags, *([version.model.tags] if version.model else [])]
     roots = [tag["statement"] for tag in tags if tag.get("statement")]
     reports = reports_of_rl(store, roots)
-    chosen = phase or next(reversed(reports), "")
-    if chosen not in reports:
-        known = ", ".join(reports) or "none"
-        raise SettingsError(f"no RL phase {chosen!r} led to {model_uri}; available: {known}")
-    report = reports[chosen]
+    name = phase or next(reversed(reports), "")
+    if name not in reports:
+        available = ", ".join(reports) or "none"
+        raise SettingsError(f"no RL phase {name!r} led to {model_uri}; available: {available}")
+    report = reports[name]
     folder = localise(report.uri, report.digest, cache) / FOLDER
     steps = sorted(int(path.stem) for path in folder.glob("[0-9]*.npz"))
-    wanted = step or (steps[-1] if steps else 0)
-    if wanted not in steps:
-        known = ", ".join(map(str, steps)) or "none"
+    number = step or (steps[-1] if steps else 0)
+    if number not in steps:
+        available = ", ".join(map(str, steps)) or "none"
         raise SettingsError(
-            f"there is no snapshot of step {wanted} of {chosen}; available: {known}"
+            f"there is no snapshot of step {number} of {name}; available: {available}"
         )
-    return read(folder / name_of(wanted))
+    return read(folder / name_of(number))
 
 
 def reports_of_rl(store: str, roots: list[str]) -> dict[str, Output]:

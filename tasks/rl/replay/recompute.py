@@ -74,8 +74,8 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
     lesson = snapshots.lesson_of(snapshot)
     if lesson is not None:
         advantages_NT = lesson.join(advantages_NT, old.logprobs_NT)
-    drawn = snapshots.drawn_scores(snapshot)
-    correction_NT, _ = objective.corrections(settings, snapshot.gate, batch, drawn)
+    scores = snapshots.drawn_scores(snapshot)
+    correction_NT, _ = objective.corrections(settings, snapshot.gate, batch, scores)
     freed_NT, held_NT = objective.entropy_control(
         settings, batch, old, advantages_NT, snapshot.step
     )
@@ -153,11 +153,11 @@ def first_difference(recorded: NDArray, repeated: NDArray) -> str:
     if (recorded.shape, recorded.dtype) != (repeated.shape, repeated.dtype):
         return f"repeated as {repeated.dtype} {repeated.shape}"
     width = recorded.dtype.itemsize
-    left, right = (
+    left_rows, right = (
         np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8).reshape(-1, width)
         for array in (recorded, repeated)
     )
-    places = np.flatnonzero((left != right).any(axis=1))
+    places = np.flatnonzero((left_rows != right).any(axis=1))
     if not len(places):
         return ""
     at = np.unravel_index(places[0], recorded.shape)
