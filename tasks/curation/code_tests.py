@@ -203,12 +203,12 @@ def _sign(number: int) -> int:
 
 def _other_row(row: list[Any] | tuple[Any, ...], draw: random.Random) -> Any:
     """Change one element; or, of a list, leave one out."""
-    changed = list(row)
-    place = draw.randrange(len(changed)) if changed else 0
-    if isinstance(row, list) and changed and draw.random() < 0.3:
-        return [*changed[:place], *changed[place + 1 :]]
-    changed[place : place + 1] = [_mutated(one, draw) for one in changed[place : place + 1]]
-    return type(row)(changed)
+    result = list(row)
+    place = draw.randrange(len(result)) if result else 0
+    if isinstance(row, list) and result and draw.random() < 0.3:
+        return [*result[:place], *result[place + 1 :]]
+    result[place : place + 1] = [_mutated(one, draw) for one in result[place : place + 1]]
+    return type(row)(result)
 
 
 def _other_text(text: str, draw: random.Random) -> str:
@@ -243,9 +243,9 @@ def outputs(gold: CodeTests, source: str, inputs: Sequence[str]) -> list[str | N
     """Return what a program prints for each input; None where it fails."""
     results: list[str | None] = [None] * len(inputs)
 
-    def keep(place: int, ended: Run) -> str:
-        if ended.end == "done" and ended.code == 0:
-            results[place] = ended.output
+    def keep(place: int, run: Run) -> str:
+        if run.end == "done" and run.code == 0:
+            results[place] = run.output
         return ""
 
     sandbox = shared_sandbox()

@@ -146,16 +146,16 @@ class Suites:
             places, owners = self._places[order], self._owner_of[order]
             nearest = np.maximum.accumulate(np.where(is_common[order], np.arange(len(places)), -1))
             result = (nearest >= 0) & (owners[nearest] == owners)
-            shared = sizes[order] - abs(places - places[nearest])
-            inside[order] += np.where(result, np.maximum(0, shared), 0)
+            overlap = sizes[order] - abs(places - places[nearest])
+            inside[order] += np.where(result, np.maximum(0, overlap), 0)
         is_new = np.zeros(len(self._runs), np.bool_)
         is_new[self._inverse[2 * inside <= sizes]] = True
         return np.flatnonzero(~is_new)
 
-    def describe(self, shared: Iterable[int]) -> str:
+    def describe(self, indices: Iterable[int]) -> str:
         """Name the problem and the words of the first shared run in alphabetical order."""
         texts = []
-        for run in shared:
+        for run in indices:
             owner, start = int(self._owners[run]), int(self._starts[run])
             texts.append((self._plain[owner][start : start + self._sizes[owner]], owner))
         text, owner = min(texts)

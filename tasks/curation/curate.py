@@ -205,10 +205,10 @@ def _files_of(adapter: str, raw: Path, files: Sequence[RawFile]) -> tuple[Path, 
     return tuple(locate(raw, file) for file in files if file.adapter == adapter)
 
 
-def _map(raw: Path, listed: Sequence[RawFile], rules: Rules, folder: Path) -> Shards:
+def _map(raw: Path, files: Sequence[RawFile], rules: Rules, folder: Path) -> Shards:
     """Read, adapt and cleanse every row."""
-    jobs = plan(raw, listed, folder / SHARDS)
-    workers = num_workers(sum(file.bytes for file in listed))
+    jobs = plan(raw, files, folder / SHARDS)
+    workers = num_workers(sum(file.bytes for file in files))
     mapped_jobs = progress(map_shards(jobs, rules, workers), "curating shards")
     return Shards([job.out for job in mapped_jobs], folder)
 
@@ -222,11 +222,11 @@ def _carried_out(shards: Shards, paths: tuple[Path, ...], out: Path) -> dict[str
     if not paths:
         return {}
     decisions = decision_tables.read_decisions(paths)
-    matched: dict[str, str] = {}
+    matches: dict[str, str] = {}
     for shard in range(len(shards)):
-        matched |= counts_of(shards.folder(shard)).decided
-    annotation.check(decisions, matched)
-    rows = annotation.decided(decisions)
+        matches |= counts_of(shards.folder(shard)).decided
+    annotation.check(decisions, matches)
+    rows = annotation.decision_rows(decisions)
     write_table(out / DECISIONS, Decided, rows)
     return {
         source: Counter(row.decision for row in rows if row.source == source)
@@ -292,12 +292,12 @@ def advice_on(reason: str) -> str:
 
 
 def _by_source(
-    listed: Sequence[RawFile],
+    files: Sequence[RawFile],
     account: Account,
     counts: Mapping[str, Mapping[str, Mapping[str, int]]],
 ) -> dict[str, dict[str, int | Counts]]:
     """Return the report of every source, with further counts by name and source."""
-    report = {source: account.of(source) for source in sorted({file.adapter for file in listed})}
+    report = {source: account.of(source) for source in sorted({file.adapter for file in files})}
     for name, of_sources in counts.items():
         for source, numbers in of_sources.items():
             if source in report:  # models may have solved problems of sources that are not read

@@ -205,14 +205,14 @@ def _find_near(rows: Rows, mask: Mask, threshold: float) -> Iterator[Refusal]:
             clusters.unite(group)
     ranked = _ranked(rows, (members[cluster] for cluster in clusters.groups()))
     for some in _batches(ranked, _READ):
-        spelled = _shingles_of(rows, np.concatenate(some)[:_READ])
+        read = _shingles_of(rows, np.concatenate(some)[:_READ])
         for cluster in some:
-            sketched = sketches[np.searchsorted(members, cluster)]
-            yield from _compare(cluster, sketched, spelled, threshold)
+            bands = sketches[np.searchsorted(members, cluster)]
+            yield from _compare(cluster, bands, read, threshold)
 
 
 def _compare(
-    ranked: Sequence[int], sketches: Hashes, spelled: Callable[[int], Hashes], threshold: float
+    ranked: Sequence[int], sketches: Hashes, read: Callable[[int], Hashes], threshold: float
 ) -> Iterator[Refusal]:
     """Keep the first of a cluster of candidates, and what is not similar enough to a kept one."""
     places_by_band: dict[tuple[int, int], list[int]] = {}
@@ -220,7 +220,7 @@ def _compare(
         mine = list(enumerate(sketches[place].tolist()))
         candidates = {twin for band in mine for twin in places_by_band.get(band, ())}
         for twin in sorted(candidates):
-            similarity = jaccard(spelled(row), spelled(ranked[twin]))
+            similarity = jaccard(read(row), read(ranked[twin]))
             if similarity >= threshold:
                 yield Refusal(row, "near_duplicate", ranked[twin], similarity=similarity)
                 break

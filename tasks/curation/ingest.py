@@ -65,7 +65,7 @@ _WRITTEN_BY = {
 
 
 @dataclass(frozen=True, slots=True)
-class _FoundFile:
+class _File:
     """A file to hash."""
 
     source: int
@@ -179,8 +179,8 @@ def check_raw_files(raw: Path) -> list[RawFile]:
     Raises:
         TamperError: a file is missing or its content changed; the message names it.
     """
-    listed = raw_files(raw)
-    for file in progress(listed, "checking raw files"):
+    files = raw_files(raw)
+    for file in progress(files, "checking raw files"):
         path = locate(raw, file)
         try:
             digest = sha256_file(path)
@@ -193,10 +193,10 @@ def check_raw_files(raw: Path) -> list[RawFile]:
                 f"raw file {path}: sha256 is {digest}, recorded {file.sha256}. "
                 "Restore it, or ingest again."
             )
-    return listed
+    return files
 
 
-def _find(position: int, source: Source, out: Path | None) -> list[_FoundFile] | None:
+def _find(position: int, source: Source, out: Path | None) -> list[_File] | None:
     """Return the files of a source; None if it is generated.
 
     Without `out` nothing is copied, and nothing is found of a source that lies elsewhere.
@@ -233,8 +233,7 @@ def _find(position: int, source: Source, out: Path | None) -> list[_FoundFile] |
         check_first_rows(mapping, paths[0], f"{field}.adapter")
     name = mapping.name if mapping else source.adapter
     return [
-        _FoundFile(position, name, source.limit, file, _uri(file, out), mapping, suite)
-        for file in paths
+        _File(position, name, source.limit, file, _uri(file, out), mapping, suite) for file in paths
     ]
 
 
@@ -274,8 +273,8 @@ def _reading(source: Source, field: str) -> tuple[Suite | None, Source, ColumnMa
         SettingsError: there is no such adapter, mapping or suite.
     """
     if source.adapter in NEEDS_MEDIA:
-        refused = NEEDS_MEDIA[source.adapter]
-        raise SettingsError(f"{field}.adapter is {source.adapter!r}: {refused}")
+        cause = NEEDS_MEDIA[source.adapter]
+        raise SettingsError(f"{field}.adapter is {source.adapter!r}: {cause}")
     suite = suite_of(source.adapter) if source.evaluation else None
     if suite is not None:
         source = source.model_copy(update={"adapter": suite.name})
@@ -319,7 +318,7 @@ def _uri(file: Path, out: Path | None) -> str:
     return str(file.relative_to(out) if out and file.is_relative_to(out) else file)
 
 
-def _find_list(position: int, source: Source, field: str, out: Path | None) -> list[_FoundFile]:
+def _find_list(position: int, source: Source, field: str, out: Path | None) -> list[_File]:
     """Return an exclusion list or decisions, whose every row is read, whatever the limit."""
     path = _locate(field, source, out)
     if path is None:
@@ -330,10 +329,10 @@ def _find_list(position: int, source: Source, field: str, out: Path | None) -> l
         LISTS[source.adapter](path)
     except DataError as error:
         raise SettingsError(f"{field}.path: {error}") from error
-    return [_FoundFile(position, source.adapter, 0, path, f"{source.adapter}/{position}.jsonl")]
+    return [_File(position, source.adapter, 0, path, f"{source.adapter}/{position}.jsonl")]
 
 
-def _check_bands(sources: Sequence[Source], outside: Sequence[list[_FoundFile] | None]) -> None:
+def _check_bands(sources: Sequence[Source], outside: Sequence[list[_File] | None]) -> None:
     """Check that bands are of sources that are trained on, and of models with rates of them.
 
     Raises:
@@ -360,7 +359,7 @@ def _check_bands(sources: Sequence[Source], outside: Sequence[list[_FoundFile] |
         raise SettingsError(f"curation.sources: {error}") from error
 
 
-def _keep(file: _FoundFile, out: Path) -> _FoundFile:
+def _keep(file: _File, out: Path) -> _File:
     """Copy a list: what was left out or corrected must be known as long as the set is."""
     if file.path.is_relative_to(out):  # as it came from S3
         return replace(file, uri=str(file.path.relative_to(out)))
@@ -417,9 +416,9 @@ def _advice(adapter: str) -> str:
     return f"{likely[0].upper()}{likely[1:]} " if likely else ""
 
 
-def _list_generated(position: int, source: Source, out: Path) -> list[_FoundFile]:
+def _list_generated(position: int, source: Source, out: Path) -> list[_File]:
     return [
-        _FoundFile(
+        _File(
             position,
             source.adapter,
             source.limit,

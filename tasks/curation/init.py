@@ -140,8 +140,8 @@ def _choice(rows: Sequence[Row], texts: Sequence[str], label: str) -> dict[str, 
             columns.append(name)
     if not columns:
         raise DataError(f"no column is left to ask about, beside the label {label}")
-    listed = f"{', '.join(options[:-1])} or {options[-1]}"
-    lines = [f"Which {label.replace('_', ' ')} is this: {_escaped(listed)}?"]
+    names = f"{', '.join(options[:-1])} or {options[-1]}"
+    lines = [f"Which {label.replace('_', ' ')} is this: {_escaped(names)}?"]
     lines += [f"{_escaped(name)}: {{{name}}}" for name in columns]
     return {
         "domain": Domain.CHOICE,

@@ -24,35 +24,35 @@ NARROWEST = 110
 
 def table() -> Table:
     """List adapters, mappings, suites, groups of suites with their members, and verifiers."""
-    listed = Table(box=None)
-    listed.add_column("name", no_wrap=True)
+    result = Table(box=None)
+    result.add_column("name", no_wrap=True)
     for head in ("columns that a row needs", "reads"):
-        listed.add_column(head, overflow="fold")
+        result.add_column(head, overflow="fold")
     for name, adapter in sorted(ADAPTERS.items()):
         about = (inspect.getdoc(adapter.read) or "").splitlines()[0]
-        listed.add_row(name, escape(", ".join(adapter.columns)), escape(about))
-    listed.add_section()
+        result.add_row(name, escape(", ".join(adapter.columns)), escape(about))
+    result.add_section()
     for name, mapping in shipped_mappings().items():
         about = (SHIPPED / f"{name}.yaml").read_text().splitlines()[0].removeprefix("# ")
-        listed.add_row(name, escape(", ".join(mapping.columns)), escape(about))
-    listed.add_section()
+        result.add_row(name, escape(", ".join(mapping.columns)), escape(about))
+    result.add_section()
     for name, suite in shipped_suites().items():
         about = (BENCHMARKS / f"{name}.yaml").read_text().splitlines()[0].removeprefix("# ")
         rows = ", ".join(suite.mapping.columns) if suite.mapping else f"those of {suite.rows}"
-        listed.add_row(f"suite {name}", escape(rows), escape(about))
-    listed.add_section()
+        result.add_row(f"suite {name}", escape(rows), escape(about))
+    result.add_section()
     for name, group in shipped_groups().items():
         about = (BENCHMARKS / f"{name}.yaml").read_text().splitlines()[0].removeprefix("# Group: ")
-        listed.add_row(f"group {name}", escape(", ".join(group.members)), escape(about))
-    listed.add_section()
+        result.add_row(f"group {name}", escape(", ".join(group.members)), escape(about))
+    result.add_section()
     for name, verify in sorted(VERIFIERS.items()):
         about = (inspect.getdoc(verify) or "").splitlines()
-        listed.add_row(
+        result.add_row(
             f"verifier {name}",
             escape(f"answer: {example_answer(name)}"),
             escape(about[0] if about else "Asks the judge that the settings name."),
         )
-    return listed
+    return result
 
 
 def show() -> None:

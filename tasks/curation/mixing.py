@@ -103,10 +103,10 @@ def mix(
     # Other old rows every night, and no draw of the new ones has the same ticket.
     night = sha256_bytes(canonical_json(sorted(one.id for one in [*fresh, *demonstrations])))[:16]
     old = replay(pool, len(fresh), settings.seed, night)
-    practised = _replay_demonstrations(history.demonstrations, demonstrations, settings.seed, night)
+    old_rows = _replay_demonstrations(history.demonstrations, demonstrations, settings.seed, night)
     items = [
         *as_items([*fresh, *old]),
-        *(Item(d, d.prompt_text) for d in [*demonstrations, *practised]),
+        *(Item(d, d.prompt_text) for d in [*demonstrations, *old_rows]),
     ]
     survivors, refused = decontaminate(items, as_items(held_out))
     records = [item.record for item in survivors]
@@ -121,13 +121,13 @@ def mix(
     for name in (REPORT, FACETS, LIST_FILE):
         if (new / name).exists():
             write_bytes(out / name, (new / name).read_bytes())
-    replayed = {problem.id for problem in old}
+    replay_ids = {problem.id for problem in old}
     of_new = {one.id for one in demonstrations}
-    write_bytes(out / REPLAYED, canonical_json(sorted(replayed)))
+    write_bytes(out / REPLAYED, canonical_json(sorted(replay_ids)))
     write_bytes(out / ASIDE, canonical_json(aside))
     mixed = Mixed(
-        fresh=sum(problem.id not in replayed for problem in learned),
-        replayed=sum(problem.id in replayed for problem in learned),
+        fresh=sum(problem.id not in replay_ids for problem in learned),
+        replayed=sum(problem.id in replay_ids for problem in learned),
         held_out=len(held_out),
         added=len(held_out) - len(history.held_out),
         slice=f"{SLICE}{month}" if len(held_out) > len(history.held_out) else "",

@@ -49,19 +49,19 @@ def quotas(
     Places are rounded by the largest remainder; ties go to the alphabetically first domain.
     """
     open_domains = [d for d in sorted(available) if available[d] and weights.get(d, 0.0) > 0.0]
-    filled: dict[Domain, int] = {}
+    counts: dict[Domain, int] = {}
     remaining = min(count, sum(available[domain] for domain in open_domains))
     while open_domains:
         total = sum(weights[domain] for domain in open_domains)
         shares = {domain: remaining * weights[domain] / total for domain in open_domains}
         short = [domain for domain in open_domains if available[domain] <= shares[domain]]
         if not short:
-            return filled | _round_shares(shares, remaining)
+            return counts | _round_shares(shares, remaining)
         for domain in short:
-            filled[domain] = available[domain]
+            counts[domain] = available[domain]
             remaining -= available[domain]
             open_domains.remove(domain)
-    return filled
+    return counts
 
 
 def _round_shares(shares: Mapping[Domain, float], places: int) -> dict[Domain, int]:

@@ -187,14 +187,14 @@ def _problem_row(item: Item) -> dict[str, object]:
     }
 
 
-def taught(rng: random.Random, item: Item) -> tuple[str, str]:
+def teach(rng: random.Random, item: Item) -> tuple[str, str]:
     """Draw one of the three teachers, and return its name and its response."""
     teacher = rng.choices(TEACHERS, _TEACHER_SHARES)[0]
     return teacher, {"careful": item.careful, "terse": item.terse, "hasty": item.hasty}[teacher]
 
 
 def _demonstration_row(rng: random.Random, item: Item, parent: Parent) -> dict[str, object]:
-    teacher, response = taught(rng, item)
+    teacher, response = teach(rng, item)
     return {
         "skill": str(parent),
         "task": str(item.domain),

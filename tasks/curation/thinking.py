@@ -15,8 +15,8 @@ from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 
 def thinking_words(response: str) -> int:
     """Count the words of a response's thinking; 0 if it has none."""
-    _, opened, rest = response.partition(THINK_OPEN)
-    return len(rest.partition(THINK_CLOSE)[0].split()) if opened else 0
+    _, opening, rest = response.partition(THINK_OPEN)
+    return len(rest.partition(THINK_CLOSE)[0].split()) if opening else 0
 
 
 class Thinking:

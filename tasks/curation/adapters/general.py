@@ -69,16 +69,16 @@ def _instructions(row: RawRow, source: str, language: str, prefix: str) -> list[
 
 
 def generated(source: str, about: str) -> Callable[[RawRow], list[Item]]:
-    """Make the adapter of a generated source: `asked_or_shown` with what `make data` says of it."""
+    """Make the adapter of a generated source; `about` is what `make data` says of it."""
 
     def read(row: RawRow) -> list[Item]:
-        return asked_or_shown(row, source)
+        return problem_or_demonstration(row, source)
 
     read.__doc__ = f"Read a row of {about}, as `prompt_jsonl`."
     return read
 
 
-def asked_or_shown(row: RawRow, source: str) -> list[Item]:
+def problem_or_demonstration(row: RawRow, source: str) -> list[Item]:
     """Read a row; what a demonstration answers verifies it and is no problem."""
     items = prompt_jsonl(row, source)
     return items if len(items) == 1 else [item for item in items if item.answers]
@@ -250,11 +250,11 @@ def av_speakerbench_blind(row: RawRow) -> list[Item]:
         raise BadRow("bad_gold", f"choices are not four different texts: {choices!r}")
     if answer not in tuple(_LETTERS):
         raise BadRow("bad_gold", f"answer is {answer!r}, not one of A, B, C, D")
-    listed = "\n".join(
+    lines = "\n".join(
         f"{letter}: {choice}" for letter, choice in zip(_LETTERS, choices, strict=True)
     )
     gold = {"correct": [answer], "others": [[other] for other in _LETTERS if other != answer]}
-    prompt = f"{question}\n{listed}\nThere is no clip: guess. Answer A, B, C or D."
+    prompt = f"{question}\n{lines}\nThere is no clip: guess. Answer A, B, C or D."
     problem = Problem(
         id=f"{BLIND}/{row.key}",
         domain=Domain.CHOICE,
@@ -265,4 +265,4 @@ def av_speakerbench_blind(row: RawRow) -> list[Item]:
         source=BLIND,
         source_row=row.source_row,
     )
-    return [Item(problem, content=f"{question}\n{listed}")]
+    return [Item(problem, content=f"{question}\n{lines}")]

@@ -84,12 +84,12 @@ def gpqa(row: RawRow) -> list[Item]:
         raise BadRow("bad_gold", f"two of the options are equal: {texts}")
     texts.sort(key=lambda text: ticket("gpqa", 0, f"{question}/{text}"))
     options = dict(zip("ABCD", texts, strict=True))
-    listed = "\n".join(f"{letter}: {text}" for letter, text in options.items())
+    lines = "\n".join(f"{letter}: {text}" for letter, text in options.items())
     gold: dict[str, object] = {
         "correct": [letter for letter, text in options.items() if text == right],
         "others": [[letter] for letter, text in options.items() if text != right],
     }
-    prompt = f"{question}\n{listed}\nAnswer A, B, C or D."
+    prompt = f"{question}\n{lines}\nAnswer A, B, C or D."
     return [_item("gpqa", row, "choice", question, prompt, gold)]
 
 
@@ -98,9 +98,9 @@ def _options(question: str, target: str) -> list[list[str]]:
     lettered = _LETTERED.findall(question)
     if lettered:
         return [[f"({letter})", letter, tidy(text)] for letter, text in lettered]
-    listed = _LISTED.findall(question.partition("Options:")[2])
-    if listed:
-        return [[tidy(text)] for text in listed]
+    entries = _LISTED.findall(question.partition("Options:")[2])
+    if entries:
+        return [[tidy(text)] for text in entries]
     return [[name] for pair in _PAIRS if target in pair for name in pair]
 
 

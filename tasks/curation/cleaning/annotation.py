@@ -113,7 +113,7 @@ def apply(items: Sequence[Item], decisions: Decisions) -> Partition:
     return survivors, refused
 
 
-def decided(decisions: Decisions) -> list[Decided]:
+def decision_rows(decisions: Decisions) -> list[Decided]:
     """Return the table of what was decided, in the order of the problems."""
     return [
         Decided(

@@ -159,9 +159,9 @@ def _problem_fault(problem: Problem, verifiers: Mapping[str, Verifier]) -> Fault
 
 
 def _response_fault(demonstration: Demonstration) -> Fault | None:
-    before, opened, rest = demonstration.response.partition(THINK_OPEN)
-    _, closed, answer = rest.partition(THINK_CLOSE)
-    if before or not opened or not closed or THINK_OPEN in rest or THINK_CLOSE in answer:
+    before, opening, rest = demonstration.response.partition(THINK_OPEN)
+    _, closing, answer = rest.partition(THINK_CLOSE)
+    if before or not opening or not closing or THINK_OPEN in rest or THINK_CLOSE in answer:
         return (
             Outcome.QUARANTINED,
             "malformed_think",
@@ -173,15 +173,15 @@ def _response_fault(demonstration: Demonstration) -> Fault | None:
     return repetition_fault(list(chain.from_iterable(map(_words().__getitem__, result))))
 
 
-def repetition_fault(spelled: Sequence[str]) -> Fault | None:
+def repetition_fault(words: Sequence[str]) -> Fault | None:
     """Check how often a response, given by its words, repeats itself; without words it does not."""
-    starts = range(0, max(1, len(spelled)), WINDOW_WORDS)
-    windows = [spelled[start : start + WINDOW_WORDS] for start in starts]
-    if _is_varied(spelled, MAX_WHOLE_REPETITION) and all(
+    starts = range(0, max(1, len(words)), WINDOW_WORDS)
+    windows = [words[start : start + WINDOW_WORDS] for start in starts]
+    if _is_varied(words, MAX_WHOLE_REPETITION) and all(
         _is_varied(window, MAX_REPETITION) for window in windows
     ):
         return None
-    whole = repetition_ratio(spelled, window=max(1, len(spelled)))
+    whole = repetition_ratio(words, window=max(1, len(words)))
     ratios = [repetition_ratio(window) for window in windows]
     ratio = sum(ratios) / len(ratios)
     if ratio > MAX_REPETITION or whole > MAX_WHOLE_REPETITION:
@@ -190,13 +190,13 @@ def repetition_fault(spelled: Sequence[str]) -> Fault | None:
     return None
 
 
-def _is_varied(spelled: Sequence[str], limit: float) -> bool:
+def _is_varied(words: Sequence[str], limit: float) -> bool:
     """Return whether the words alone say that no more of the 3-grams are repeats than a limit.
 
     Every word but the last two begins a 3-gram, so that as many differ as words do, less two. Most
     texts are varied, and their 3-grams are not looked at. One or two words never are.
     """
-    return len(set(spelled)) - 2 >= (1 - limit) * len(spelled)
+    return len(set(words)) - 2 >= (1 - limit) * len(words)
 
 
 def _length_faults(

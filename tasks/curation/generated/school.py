@@ -13,7 +13,7 @@ from pathlib import Path
 from data_schemas.rows import Domain, Parent
 from tasks.curation.marketplace.drawing import draw_items
 from tasks.curation.marketplace.items import Item
-from tasks.curation.sample_world import taught
+from tasks.curation.sample_world import teach
 from tasks.store.files import write_bytes
 
 PROBLEMS = "problems.jsonl"
@@ -42,7 +42,7 @@ def generate(source: str, seed: int, folder: Path) -> None:
         _row(item) for item in islice(draw_items(rng, domain, problems=True), PROBLEMS_PER_DOMAIN)
     ]
     demonstrations = [
-        _row(item) | {"parent": parent, "response": taught(rng, item)[1]}
+        _row(item) | {"parent": parent, "response": teach(rng, item)[1]}
         for parent, amount in DEMONSTRATIONS_PER_PARENT[source].items()
         for item in islice(draw_items(rng, domain, problems=False), amount)
     ]

@@ -37,8 +37,8 @@ def wrong_good(rng: random.Random, tidy: Title) -> str:
     others = [good for row in tidy.language.goods for good in row if good != tidy.good]
     other = rng.choice(others)
     mixed = tidy.good[: (len(tidy.good) + 1) // 2] + other[len(other) // 2 :]
-    changed = rng.choice(("", other, other, mixed))
-    return replace(tidy, good=changed if changed != tidy.good else other).text
+    name = rng.choice(("", other, other, mixed))
+    return replace(tidy, good=name if name != tidy.good else other).text
 
 
 def wrong_pack(rng: random.Random, tidy: Title) -> str:

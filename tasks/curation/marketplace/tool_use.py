@@ -26,8 +26,8 @@ def draw_tool_use(rng: random.Random, level: int) -> Item:
         calls = [_item_call(rng, words=level == 3)]
     else:
         calls = [_item_call(rng, words=level == 5), _order_call(rng)]
-    used = [call[0] for call in calls]
-    offered = used + rng.sample([tool for tool in _TOOLS if tool not in used], 3 - len(used))
+    names = [call[0] for call in calls]
+    offered = names + rng.sample([tool for tool in _TOOLS if tool not in names], 3 - len(names))
     rng.shuffle(offered)
     slip = rng.randrange(len(calls))
     wish = " and ".join(call[3] for call in calls)
@@ -38,7 +38,7 @@ def draw_tool_use(rng: random.Random, level: int) -> Item:
         prompt=f"{' '.join(_TOOLS[tool] for tool in offered)}\n{wish[0].upper()}{wish[1:]}.",
         verifier="tool_calls",
         answer={"calls": [{"name": call[0], "parameters": call[1]} for call in calls]},
-        steps=", ".join(used),
+        steps=", ".join(names),
         shortcut="ok",
         solution="\n".join(_call_line(call[0], call[1]) for call in calls),
         blunder_steps="ok",

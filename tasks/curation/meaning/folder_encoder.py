@@ -110,8 +110,8 @@ def pooling_of(folder: Path) -> Pooling:
     if not modules.exists():
         return Pooling.MEAN
     try:
-        listed = json.loads(modules.read_text())
-        kinds = {one["type"].rpartition(".")[2]: one["path"] for one in listed}
+        layers = json.loads(modules.read_text())
+        kinds = {one["type"].rpartition(".")[2]: one["path"] for one in layers}
         settings = json.loads((folder / kinds.get("Pooling", "") / "config.json").read_text())
         modes = [name for name, value in settings.items() if "pooling_mode_" in name and value]
         prompts = _prompts(folder)

@@ -73,8 +73,8 @@ class EndpointEncoder:
 def _vectors_of(content: bytes) -> list[list[float]]:
     """Read a response body, whose vectors may come in any order."""
     try:
-        listed = json.loads(content)["data"]
-        rows = [one["embedding"] for one in sorted(listed, key=lambda one: int(one["index"]))]
+        entries = json.loads(content)["data"]
+        rows = [one["embedding"] for one in sorted(entries, key=lambda one: int(one["index"]))]
         numbers = all(len(np.array(row, np.float32)) for row in rows)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise Refused(f"not a list of embeddings: {content[:200]!r}") from error

@@ -88,19 +88,19 @@ class ShardCounts:
     """Items by language and reason, of the rules for single rows."""
 
 
-def plan(raw: Path, listed: Iterable[RawFile], out: Path) -> Iterator[Job]:
+def plan(raw: Path, files: Iterable[RawFile], out: Path) -> Iterator[Job]:
     """Cut the listed files into shards, up to the row limit of each source.
 
     The files of a generated source are different tables, so the limit is that of each.
 
     Args:
         raw: folder that `ingest` wrote.
-        listed: files to read, in order.
+        files: files to read, in order.
         out: folder of the shards.
     """
     number = 0
     num_read: Counter[tuple[int, str]] = Counter()
-    for file in listed:
+    for file in files:
         path, first = locate(raw, file), 1
         key = file.source, file.uri if file.adapter in GENERATED else ""
         remaining = file.limit - num_read[key] if file.limit else None

@@ -78,8 +78,8 @@ def _map_in_processes(jobs: Iterable[Job], rules: Rules, workers: int) -> Iterat
             if not waiting:
                 return
             number, job = waiting.popleft()
-            if ended := server.result(number):
-                _LOG.warning("shard %s: %s; it is mapped here", job.out.name, ended)
+            if failure := server.result(number):
+                _LOG.warning("shard %s: %s; it is mapped here", job.out.name, failure)
                 map_shard(job, rules)
             yield job
     finally:
@@ -91,7 +91,7 @@ class _Server:
 
     def __init__(self, rules: Rules, workers: int) -> None:
         self._pipe, theirs = Pipe()
-        self._ended: dict[int, str] = {}
+        self._failures: dict[int, str] = {}
         is_ours = needs_registration(rules.base_model)  # whose code imports torch
         boot = _BOOT if is_ours else _WITHOUT_TORCH + _BOOT
         with theirs:
@@ -113,13 +113,13 @@ class _Server:
         Returns:
             How its process failed, or ''.
         """
-        while number not in self._ended:
+        while number not in self._failures:
             try:
-                index, ended = self._pipe.recv()
+                index, failure = self._pipe.recv()
             except (EOFError, OSError):
                 return "the process that forks others ended"
-            self._ended[index] = ended
-        return self._ended.pop(number)
+            self._failures[index] = failure
+        return self._failures.pop(number)
 
     def close(self) -> None:
         """End the process and every one that it forked; what is not done yet stays undone."""
@@ -155,9 +155,9 @@ def main() -> None:
                     busy[fork.pipe] = next(numbers), fork
                 else:
                     number, fork = busy.pop(cast("Connection", end))
-                    ended = fork.ended()
-                    pipe.send((number, ended))
-                    if not ended:
+                    failure = fork.failure()
+                    pipe.send((number, failure))
+                    if not failure:
                         idle.append(fork)
     for fork in forks:
         fork.kill()
@@ -180,7 +180,7 @@ class _Fork:
             os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
 
-    def ended(self) -> str:
+    def failure(self) -> str:
         """Return how the process failed, or '' if it mapped the shard."""
         try:
             self.pipe.recv()

@@ -39,31 +39,31 @@ def select(
     """
     if not rates and not bands:
         return {}
-    matched = {answered_of(item.record) for item in suites if isinstance(item.record, Problem)}
-    matched &= rates.keys()
+    matches = {answered_of(item.record) for item in suites if isinstance(item.record, Problem)}
+    matches &= rates.keys()
     for shard in range(len(shards)):
         living = shards.living(shard)
         living = living[shards.is_problem[shards.starts[shard] + living]]
         table = pa.Table.from_batches([shards.batch(shard)]).select(["source", *_NAMED])
         table = table.take(pa.array(living))
         dropped = []
-        rated = zip(living, table["source"].to_pylist(), problem_facets(table, rates), strict=True)
-        for place, source, (problem, facets) in rated:
+        rows = zip(living, table["source"].to_pylist(), problem_facets(table, rates), strict=True)
+        for place, source, (problem, facets) in rows:
             if problem in rates:
-                matched.add(problem)
+                matches.add(problem)
             reason, detail = fault(facets, bands.get(source, {}).values())
             if reason:
                 row = int(shards.starts[shard] + place)
                 dropped.append((row, Outcome.DROPPED, reason, detail))
                 shards.alive[row] = False
         refused.add(shards.refuse(PASS_RATES, dropped))
-    if rates and not matched:
+    if rates and not matches:
         raise DataError(
             f"none of {len(rates)} problems with solve rates is in the set, such as "
             f"{next(iter(rates))[0]}. Add the sources that the models answered, or leave the rates "
             "out."
         )
-    return _count_matches(matched, rates)
+    return _count_matches(matches, rates)
 
 
 _NAMED = ("facets", "id", "source_row", "answer")
@@ -82,9 +82,9 @@ def answered_of(problem: Problem) -> Answered:
     return problem.id, problem.source_row, problem.answer
 
 
-def _count_matches(matched: set[Answered], rates: Rates) -> dict[str, dict[str, int]]:
+def _count_matches(matches: set[Answered], rates: Rates) -> dict[str, dict[str, int]]:
     """Count problems and not measurements: one whose row changed may have been measured twice."""
-    there = {problem for problem, *_ in matched}
+    there = {problem for problem, *_ in matches}
     sources = {problem: measured.source for (problem, *_), measured in rates.items()}
     counts: dict[str, dict[str, int]] = defaultdict(lambda: {"matched": 0, "unmatched": 0})
     for problem, source in sources.items():

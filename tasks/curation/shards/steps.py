@@ -116,7 +116,7 @@ def _verify(
 @collector_paused()
 def deduplicate(shards: Shards, refused: Refused, threshold: float) -> None:
     """Drop contradictions, duplicates and near duplicates; quarantine reused ids."""
-    result = _Found(shards.scratch((len(shards.alive), 4)))
+    result = _Refusals(shards.scratch((len(shards.alive), 4)))
     for one in dedup.find_duplicates(shards, shards.alive, threshold):
         result.put(one)
     for shard in range(len(shards)):
@@ -252,7 +252,7 @@ def draw(shards: Shards, per_suite: int, seed: int) -> NDArray[np.int64]:
     return rows
 
 
-class _Found:
+class _Refusals:
     """Refusals by row."""
 
     def __init__(self, noted: Hashes) -> None:

@@ -8,7 +8,7 @@ from itertools import islice, product
 from pathlib import Path
 
 from data_schemas.rows import MERGED, Domain
-from tasks.curation.adapters.general import asked_or_shown
+from tasks.curation.adapters.general import problem_or_demonstration
 from tasks.curation.adapters.table import Adapter
 from tasks.curation.items import Item
 from tasks.curation.marketplace.drawing import draw_items
@@ -43,11 +43,11 @@ class HouseStyle:
         """The gold of the verifier `rule_rubric`."""
         word = ADJECTIVES[self.category % len(ADJECTIVES)]
         others = [other for other in ADJECTIVES if other != word]
-        said = {
+        keywords = {
             "keywords:existence": {"keywords": [word]},
             "keywords:forbidden_words": {"forbidden_words": others},
         }
-        rules = ((f"Say {word}.", said), *_PAIRS[self.category % len(_PAIRS)])
+        rules = ((f"Say {word}.", keywords), *_PAIRS[self.category % len(_PAIRS)])
         criteria = [
             {
                 "criterion": text,
@@ -121,7 +121,7 @@ def sample_house(row: RawRow) -> list[Item]:
 
     What a demonstration answers verifies it and is no problem: its rules are not hidden.
     """
-    return asked_or_shown(row, "sample_house")
+    return problem_or_demonstration(row, "sample_house")
 
 
 SAMPLE = Adapter(

@@ -94,9 +94,9 @@ def _recommendation(rng: random.Random) -> Ask:
     def ask(language: Language, phrases: Phrases) -> Item:
         goods = [_name(language, one) for one in options]
         basket = ", ".join(_name(language, (category, place)) for place in (first, second))
-        listed = ", ".join(goods[place] for place in order)
+        listing = ", ".join(goods[place] for place in order)
         return _choice(
-            language, phrases.recommendation.format(bought=basket, options=listed), goods
+            language, phrases.recommendation.format(bought=basket, options=listing), goods
         )
 
     return ask
