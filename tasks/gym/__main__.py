@@ -55,20 +55,20 @@ def run(arguments: Sequence[str], console: Console) -> None:
     Raises:
         PipelineError: the command failed; the message states what to do.
     """
-    found = parse_arguments(arguments)
+    options = parse_arguments(arguments)
     try:
-        settings = RewardSettings.model_validate_json(found.settings)
+        settings = RewardSettings.model_validate_json(options.settings)
     except ValidationError as error:
         raise SettingsError(f"--settings: {error.errors()[0]['msg']}") from error
-    with ScoringService(None, settings, num_workers=found.workers) as scorer:
+    with ScoringService(None, settings, num_workers=options.workers) as scorer:
         scorer.check_canaries()
-        if found.command == "score":
-            for reason, count in score_file(found.file, found.out, scorer).items():
+        if options.command == "score":
+            for reason, count in score_file(options.file, options.out, scorer).items():
                 console.print(f"{count:>8}  {reason}", markup=False, highlight=False)
             return
         limits = Limits(token=os.environ.get(TOKEN, ""))
         names = sorted(binding.entries(settings))
-        with open_endpoint(scorer, names, found.host, found.port, limits) as server:
+        with open_endpoint(scorer, names, options.host, options.port, limits) as server:
             host, port = server.server_address[:2]
             console.print(f"serving on http://{host}:{port}", markup=False, highlight=False)
             signal.signal(signal.SIGTERM, _stop)

@@ -30,13 +30,13 @@ def entries(settings: RewardSettings) -> Table[Entry]:
         ENTRIES["code_tests"].timeout_s,
         in_worker=False,
     )
-    bound = ENTRIES.with_entries({"code_tests": code})
+    table = ENTRIES.with_entries({"code_tests": code})
     if settings.maths is MathsReward.RULE:
-        bound = bound.with_entries({"final_answer": bound["rule_answer"]})
+        table = table.with_entries({"final_answer": table["rule_answer"]})
     if settings.judge.kind is JudgeKind.NONE:
-        return bound
+        return table
     judge = MeteredJudge(open_judge(settings.judge))
-    return bound.with_entries(_bind_judge(judge, settings.judge.timeout_s))
+    return table.with_entries(_bind_judge(judge, settings.judge.timeout_s))
 
 
 def _bind_judge(judge: MeteredJudge, timeout_s: float) -> dict[str, Entry]:
@@ -58,5 +58,5 @@ def _bind_judge(judge: MeteredJudge, timeout_s: float) -> dict[str, Entry]:
 
 def verifiers(settings: RewardSettings) -> Mapping[str, Verifier]:
     """Bind every verifier to the settings, for use in this process."""
-    bound = {name: entry.verify for name, entry in entries(settings).items()}
-    return Table(bound, own_verifier)
+    functions = {name: entry.verify for name, entry in entries(settings).items()}
+    return Table(functions, own_verifier)

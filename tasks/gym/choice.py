@@ -67,11 +67,11 @@ class _Language:
         """Return the pattern of what stands before an option."""
         good, fill, space = (rf"(?:{part})" for part in (self.good, self.fill, r"[\s,*_]*"))
         beside = rf"(?:{space}(?:{good}|{fill}))*"
-        named = (
+        subject = (
             rf"(?:{self.answer}){beside}|(?:{good}|(?<!\w)(?:{self.owner})){space}(?:{self.option})"
             rf"{beside}|(?:{self.option})(?:{space}{fill})*{space}{good}{beside}"
         )
-        return rf"(?:(?:{named})[\s*_]*(?:{self.verb})|{self.choose})"
+        return rf"(?:(?:{subject})[\s*_]*(?:{self.verb})|{self.choose})"
 
 
 _LETTER = r"(?=[\s(*_]{0,4}[a-h](?!\w))"
@@ -304,22 +304,22 @@ def _check(gold: Choice, answer: str) -> Verdict:
 
 def _decide(gold: Choice, asserted: str) -> Verdict:
     """Decide on the clauses of one announcement."""
-    named = _mentions(gold.correct, asserted, right=True)
+    mentions = _mentions(gold.correct, asserted, right=True)
     others = [(option[0], _mentions(option, asserted, right=False)) for option in gold.others]
-    if len(named) + sum(len(spans) for _, spans in others) > MAX_MENTIONS:
+    if len(mentions) + sum(len(spans) for _, spans in others) > MAX_MENTIONS:
         return response_fault("flooded", f"more than {MAX_MENTIONS} mentions of options")
     # "Shoes" inside the right answer "Running Shoes" is not a second answer, nor the reverse.
     rivals = [
         (name, span)
         for name, spans in others
         for span in spans
-        if span not in named and not _inside(span, named)
+        if span not in mentions and not _inside(span, mentions)
     ]
     spans = [span for _, span in rivals]
     until = _names_until(asserted, spans)
     right = [
         span
-        for span in named
+        for span in mentions
         if not _inside(span, spans) and (span[0] < until or not _is_letter(asserted, span))
     ]
     denied = _denied(asserted, [*spans, *right])
@@ -328,11 +328,11 @@ def _decide(gold: Choice, asserted: str) -> Verdict:
             return scored(0.0, "several_answers" if right else "wrong", f"asserts {name!r}")
     if not right:
         return scored(0.0, "wrong", f"none of {list(gold.correct)[:4]!r} in {asserted[:80]!r}")
-    if any(span in denied or _is_denied(asserted, span, named) for span in right):
+    if any(span in denied or _is_denied(asserted, span, mentions) for span in right):
         return scored(0.0, "wrong", f"denied in {asserted[:80]!r}")
     asking = [alias for alias in gold.correct if plain(alias).rstrip().endswith("?")]
-    asked = _mentions(asking, asserted, right=True)
-    if any(_is_hedged(asserted, span, asks=span in asked) for span in right):
+    questions = _mentions(asking, asserted, right=True)
+    if any(_is_hedged(asserted, span, asks=span in questions) for span in right):
         return scored(0.0, "hedged", asserted[:80])
     return scored(1.0, "correct", asserted[:80])
 
@@ -418,8 +418,8 @@ def _mentions(aliases: Sequence[str], text: str, *, right: bool) -> list[_Span]:
         folded = fold(alias)
         if right and len(folded) == 1 and folded.isascii():
             names = (match.span("name") for match in _NAMING.finditer(text))
-            named = (span for span in names if text[slice(*span)] == folded)
-            results += islice(named, MAX_MENTIONS + 1)
+            spans = (span for span in names if text[slice(*span)] == folded)
+            results += islice(spans, MAX_MENTIONS + 1)
             continue
         results += [
             match.span() for match in islice(_pattern(alias).finditer(text), MAX_MENTIONS + 1)
@@ -461,12 +461,12 @@ def _inside(span: _Span, longer: Sequence[_Span]) -> bool:
     return any(start <= span[0] and span[1] <= end for start, end in longer if span != (start, end))
 
 
-def _is_denied(text: str, span: _Span, named: Sequence[_Span]) -> bool:
+def _is_denied(text: str, span: _Span, spans: Sequence[_Span]) -> bool:
     """Say whether an option is denied; the "no" of `B) no` is its name if the option is no."""
     before, after = _around(text, span)
     denial = EVERY_LANGUAGE.after.match(after)
-    said = denial and (span[1] + denial.end() - len(denial[0].lstrip(" |")), span[1] + denial.end())
-    return bool(EVERY_LANGUAGE.before.search(before)) or (said is not None and said not in named)
+    word = denial and (span[1] + denial.end() - len(denial[0].lstrip(" |")), span[1] + denial.end())
+    return bool(EVERY_LANGUAGE.before.search(before)) or (word is not None and word not in spans)
 
 
 def _is_hedged(text: str, span: _Span, *, asks: bool) -> bool:

@@ -168,12 +168,12 @@ def program_in(gold: CodeTests, answer: str) -> str:
     Raises:
         SyntaxError, ValueError: the tests cannot be parsed.
     """
-    return find_program(answer, _find_wanted(gold))
+    return find_program(answer, _find_form(gold))
 
 
 def _score_answer(gold: CodeTests, answer: str, reward: CodeReward) -> Verdict:
     try:
-        form = _find_wanted(gold)
+        form = _find_form(gold)
     except (SyntaxError, ValueError) as error:
         return abstain("bad_gold", f"tests: {error}")
     if gold.mode == "asserts" and not form.names:
@@ -181,7 +181,7 @@ def _score_answer(gold: CodeTests, answer: str, reward: CodeReward) -> Verdict:
     return score_program(gold, find_program(answer, form), shared_sandbox(), reward)
 
 
-def _find_wanted(gold: CodeTests) -> ProgramForm:
+def _find_form(gold: CodeTests) -> ProgramForm:
     """Return how the program is recognised in an answer."""
     is_python = gold.language is Language.PYTHON
     match gold.mode:
@@ -288,8 +288,8 @@ def _run_inputs(
             return ""
         return f"test {index}: {run.output[:60]!r} instead of {expected[:60]!r}"
 
-    built = build(gold.language, source, harness, limits=budget.limits)
-    runs = sandbox.execute(built, inputs, why_failed, budget=budget, fail_fast=fail_fast)
+    executable = build(gold.language, source, harness, limits=budget.limits)
+    runs = sandbox.execute(executable, inputs, why_failed, budget=budget, fail_fast=fail_fast)
     return list(runs.passed), runs.end, runs.why
 
 

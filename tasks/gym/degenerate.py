@@ -227,8 +227,8 @@ def texts_of(verifier: str) -> dict[str, Text]:
         SettingsError: its code is missing, or what it names are no texts.
     """
     entry: object = vars(module_of(verifier)).get(OWN, {}) if is_reference(verifier) else {}
-    named = cast("dict[str, object]", entry) if isinstance(entry, dict) else {OWN: entry}
-    for name, text in named.items():
+    texts = cast("dict[str, object]", entry) if isinstance(entry, dict) else {OWN: entry}
+    for name, text in texts.items():
         if not (isinstance(text, str) or callable(text)):
             raise SettingsError(
                 f"{verifier.partition('@')[0]}: {OWN} needs texts, or functions of a problem, by "
@@ -238,7 +238,7 @@ def texts_of(verifier: str) -> dict[str, Text]:
         f"{verifier.partition('@')[0]}, {name}": _constant(text)
         if isinstance(text, str)
         else cast("Text", text)
-        for name, text in named.items()
+        for name, text in texts.items()
     }
 
 

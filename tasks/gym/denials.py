@@ -137,12 +137,12 @@ def fold(text: str) -> str:
         return " ".join(text.lower().translate(_ASCII).split())
     text = unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).casefold()
     text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
-    kept = (
+    chars = (
         " " if unicodedata.category(char)[0] in "PSZ" or char.isspace() else char
         for char in text
         if unicodedata.category(char) not in ("Cf", "Cc") or char.isspace()
     )
-    return " ".join("".join(kept).split())
+    return " ".join("".join(chars).split())
 
 
 def plain(text: str) -> str:

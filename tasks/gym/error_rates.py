@@ -25,7 +25,7 @@ def rates_of(verifiers: Iterable[str]) -> Examination:
     Args:
         verifiers: by name; of a reference to code the digest does not matter.
     """
-    known = {one.verifier: one for one in examination().rates}
+    measurements = {one.verifier: one for one in examination().rates}
     names = sorted({name.partition("@")[0] for name in verifiers})
-    rates = tuple(known.get(name, VerifierRates(verifier=name)) for name in names)
+    rates = tuple(measurements.get(name, VerifierRates(verifier=name)) for name in names)
     return examination().model_copy(update={"rates": rates})

@@ -86,12 +86,12 @@ def _check(gold: Extraction, answer: str) -> Verdict:
     if not objects:
         return scored(0.0, "no_json", "the answer holds no JSON object")
     # An earlier block with the same fields is also an answer: the worst of them counts.
-    rivals = [(found, once) for found, once in objects[:-1] if found.keys() & gold.fields.keys()]
+    rivals = [(fields, once) for fields, once in objects[:-1] if fields.keys() & gold.fields.keys()]
     if len(rivals) >= MAX_ANSWERS:
         return response_fault("flooded", f"{len(rivals) + 1} objects about the same fields")
     verdicts = [
-        _score_object(gold, found) if once else scored(0.0, "repeated_key", f"{found}"[:200])
-        for found, once in (*rivals, objects[-1])
+        _score_object(gold, fields) if once else scored(0.0, "repeated_key", f"{fields}"[:200])
+        for fields, once in (*rivals, objects[-1])
     ]
     worst = min(verdicts, key=lambda verdict: -1.0 if verdict.score is None else verdict.score)
     if worst.score == verdicts[-1].score:
@@ -99,11 +99,11 @@ def _check(gold: Extraction, answer: str) -> Verdict:
     return worst.model_copy(update={"reason": "several_answers"})
 
 
-def _score_object(gold: Extraction, found: dict[str, Any]) -> Verdict:
+def _score_object(gold: Extraction, fields: dict[str, Any]) -> Verdict:
     if gold.schema_ is not None:
         try:
             error = next(
-                _validator(json.dumps(gold.schema_, sort_keys=True)).iter_errors(found), None
+                _validator(json.dumps(gold.schema_, sort_keys=True)).iter_errors(fields), None
             )
         except jsonschema.SchemaError as schema_error:
             return abstain("bad_gold", f"schema: {schema_error.message}")
@@ -112,9 +112,9 @@ def _score_object(gold: Extraction, found: dict[str, Any]) -> Verdict:
     wrong = [
         k
         for k, v in gold.fields.items()
-        if k not in found or not same_field(v, found[k], gold.tolerance)
+        if k not in fields or not same_field(v, fields[k], gold.tolerance)
     ]
-    extra = sorted(found.keys() - gold.fields.keys())
+    extra = sorted(fields.keys() - gold.fields.keys())
     num_fields = len(gold.fields)
     share = (num_fields - len(wrong)) / num_fields if num_fields else 1.0
     score = max(0.0, share - len(extra) / (num_fields + 1))

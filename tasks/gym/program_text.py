@@ -67,13 +67,13 @@ def find_program(answer: str, form: ProgramForm) -> str:
     if form.language is Language.PYTHON and _fit(text, form):
         return text  # any fences in it are inside string literals
     blocks = _blocks(text, _NESTED, form.language)
-    chosen = (
+    choice = (
         _choose(blocks, form)
         or _choose(_blocks(_on_own_lines(text), _FLAT, form.language), form)
         or _choose(_indented(text), form)
     )
-    if chosen is not None:
-        return chosen.text
+    if choice is not None:
+        return choice.text
     own = [block for block in blocks if not block.is_foreign] or blocks
     return own[-1].text if own else text
 

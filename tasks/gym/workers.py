@@ -115,7 +115,7 @@ class WorkerPool:
         atexit.register(self.close)
 
     @property
-    def lost(self) -> int:
+    def num_lost(self) -> int:
         """How many workers were killed or died."""
         return self._lost
 
@@ -283,9 +283,9 @@ class _Worker:
         except (EOFError, OSError):
             while self._ended() is None and time.monotonic() < end:
                 time.sleep(0.001)  # between the closed pipe and the end of the process
-            ended = self._ended()
-            failure = _BY_SIGNAL.get(ended or 0, Failure.DIED)
-            return Reply(failure=failure, message=_END[failure].format(ended))
+            status = self._ended()
+            failure = _BY_SIGNAL.get(status or 0, Failure.DIED)
+            return Reply(failure=failure, message=_END[failure].format(status))
 
     def _ended(self) -> int | None:
         """Return exit status or signal, None while it runs; not reaped, to keep its group id."""
@@ -331,17 +331,19 @@ def limited(timeout_s: float) -> Iterator[None]:
 
     Limits may be nested; the outer ones resume afterwards with their remaining time.
     """
-    wanted = {signal.ITIMER_PROF: timeout_s, signal.ITIMER_REAL: WALL_FACTOR * timeout_s}
-    outer = {timer: signal.getitimer(timer)[0] for timer in wanted}
-    inner = {timer: min(one, outer[timer] or one) for timer, one in wanted.items()}
+    limits = {signal.ITIMER_PROF: timeout_s, signal.ITIMER_REAL: WALL_FACTOR * timeout_s}
+    outer = {timer: signal.getitimer(timer)[0] for timer in limits}
+    inner = {timer: min(one, outer[timer] or one) for timer, one in limits.items()}
     for timer, seconds in inner.items():
         signal.setitimer(timer, seconds)
     try:
         yield
     finally:
         for timer, seconds in inner.items():
-            left = outer[timer] and max(1e-3, outer[timer] - seconds + signal.getitimer(timer)[0])
-            signal.setitimer(timer, left)
+            remaining = outer[timer] and max(
+                1e-3, outer[timer] - seconds + signal.getitimer(timer)[0]
+            )
+            signal.setitimer(timer, remaining)
 
 
 def _call_in_place(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Any:

@@ -51,7 +51,7 @@ def generate(
             "problems with an environment are not generated in segments; "
             "set engines.segment_tokens to 0"
         )
-    begun: dict[tuple[str, int], Rollout] = {}
+    open_episodes: dict[tuple[str, int], Rollout] = {}
     # Samples of one problem may be drawn under different prompts, each a request of its own.
     first = {
         (request.problem_id, request.first_sample + place): request
@@ -62,15 +62,15 @@ def generate(
         following: list[Request] = []
         for turn in engine.generate(requests, sampling):
             key = turn.problem_id, turn.sample
-            episode = _join(begun.pop(key), turn) if key in begun else turn
+            episode = _join(open_episodes.pop(key), turn) if key in open_episodes else turn
             answer = _answer(problems[turn.problem_id], tokenizer, episode)
             if answer is None:
                 yield episode
             elif len(episode.response_tokens) + len(answer) >= sampling.max_new_tokens:
                 yield replace(episode, stop_reason=StopReason.LENGTH)
             else:
-                begun[key] = _with_answer(episode, answer)
-                following.append(_next_turn(first[key], begun[key]))
+                open_episodes[key] = _with_answer(episode, answer)
+                following.append(_next_turn(first[key], open_episodes[key]))
         requests = following
 
 

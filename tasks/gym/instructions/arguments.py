@@ -264,13 +264,13 @@ class Kind:
     undecided: str = "language_undecided"
     """The reason of an abstention if the check is undecided."""
 
-    def read(self, given: Mapping[str, object]) -> Arguments:
+    def read(self, values: Mapping[str, object]) -> Arguments:
         """Read the arguments; nulls count as absent.
 
         Raises:
             DataError: one is missing, unknown or not of its kind.
         """
-        present = {name: value for name, value in given.items() if value is not None}
+        present = {name: value for name, value in values.items() if value is not None}
         unknown = sorted(present.keys() - self.arguments.keys())
         if unknown:
             raise DataError(f"takes no argument {', '.join(unknown)}")
@@ -338,7 +338,7 @@ def one_of(*allowed: str) -> Reader:
     return read
 
 
-def counted(count: Callable[[str], int], bound: str, compare: str = "relation") -> Check:
+def check_count(count: Callable[[str], int], bound: str, compare: str = "relation") -> Check:
     """Make a check that compares a count with the arguments of these names."""
     return lambda text, arguments: arguments[compare](count(text), arguments[bound])
 

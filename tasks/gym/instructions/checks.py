@@ -11,7 +11,7 @@ from tasks.gym.instructions.arguments import (
     Arguments,
     Check,
     Kind,
-    counted,
+    check_count,
     ends_with,
     letter,
     phrase,
@@ -89,8 +89,8 @@ def placeholders(text: str) -> int:
 
 def _postscript(text: str, arguments: Arguments) -> bool:
     marker: str = arguments["postscript_marker"].strip()
-    known = {"P.P.S": r"p\.\s?p\.\s?s", "P.S.": r"p\.\s?s\."}
-    return re.search(known.get(marker, re.escape(marker.lower())), text.lower()) is not None
+    patterns = {"P.P.S": r"p\.\s?p\.\s?s", "P.S.": r"p\.\s?s\."}
+    return re.search(patterns.get(marker, re.escape(marker.lower())), text.lower()) is not None
 
 
 def starred_bullets(text: str) -> int:
@@ -208,9 +208,9 @@ PROMPT = {"prompt_to_repeat": phrase}
 END = {"end_phrase": phrase}
 CAPITALS = {"capital_relation": relation, "capital_frequency": whole}
 
-num_sentences = counted(lambda text: len(sentences(text)), "num_sentences")
-num_words = counted(lambda text: len(re.findall(r"\w+", text)), "num_words")
-num_capitals = counted(capital_words, "capital_frequency", "capital_relation")
+num_sentences = check_count(lambda text: len(sentences(text)), "num_sentences")
+num_words = check_count(lambda text: len(re.findall(r"\w+", text)), "num_words")
+num_capitals = check_count(capital_words, "capital_frequency", "capital_relation")
 
 CHECKS: dict[str, Kind] = {
     "keywords:existence": Kind(existence, KEYWORDS, "every keyword, also inside a word"),

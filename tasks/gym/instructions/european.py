@@ -18,7 +18,7 @@ from tasks.gym.instructions.arguments import (
     Arguments,
     Check,
     Kind,
-    counted,
+    check_count,
     one_of,
     relation,
     spellings,
@@ -59,8 +59,8 @@ def one_answer(*answers: str) -> Check:
     def check(text: str, arguments: Arguments) -> bool:
         del arguments
         one_case = text.isupper() or text.islower()
-        chosen, read = (lowered, text.lower()) if one_case else (patterns, text)
-        return sum(bool(pattern.search(read)) for pattern in chosen) == 1
+        forms, haystack = (lowered, text.lower()) if one_case else (patterns, text)
+        return sum(bool(pattern.search(haystack)) for pattern in forms) == 1
 
     return check
 
@@ -82,15 +82,15 @@ def _first_words(text: str, arguments: Arguments) -> bool:
 
 
 def _words_with(letters: str) -> Callable[[str], int]:
-    wanted = frozenset(letters)
-    return lambda text: sum(not wanted.isdisjoint(word.lower()) for word in words(text))
+    letter_set = frozenset(letters)
+    return lambda text: sum(not letter_set.isdisjoint(word.lower()) for word in words(text))
 
 
-def _marked(opening: str, closing: str) -> Check:
+def _check_between(opening: str, closing: str) -> Check:
     def check(text: str, arguments: Arguments) -> bool:
         del arguments
-        closed = text.split(closing)[:-1]
-        return any(re.search(r"[^\W_]", part.partition(opening)[2]) for part in closed)
+        passages = text.split(closing)[:-1]
+        return any(re.search(r"[^\W_]", part.partition(opening)[2]) for part in passages)
 
     return check
 
@@ -154,12 +154,12 @@ _SHARED: dict[str, Kind] = {
 _SPANISH: dict[str, Kind] = {
     **_as_in_ifeval("detectable_format:title", "startend:quotation"),
     "detectable_content:number_placeholders": Kind(
-        counted(placeholders, "num_placeholders"),
+        check_count(placeholders, "num_placeholders"),
         {"relation": relation, "num_placeholders": whole},
         "how many [placeholders]",
     ),
     "detectable_format:number_highlighted_sections": Kind(
-        counted(highlights, "num_highlights"),
+        check_count(highlights, "num_highlights"),
         {"relation": relation, "num_highlights": whole},
         "how many *highlights*",
     ),
@@ -176,10 +176,10 @@ _SPANISH: dict[str, Kind] = {
     ),
     "change_case:spanish_capital": Kind(all_capital("es"), {}, "Spanish, no small letter"),
     "change_case:spanish_lowercase": Kind(all_lowercase("es"), {}, "Spanish, no capital letter"),
-    "punctuation:question_marks": Kind(_marked("¿", "?"), {}, "a ¿question?"),
-    "punctuation:exclamation_marks": Kind(_marked("¡", "!"), {}, "an ¡exclamation!"),
+    "punctuation:question_marks": Kind(_check_between("¿", "?"), {}, "a ¿question?"),
+    "punctuation:exclamation_marks": Kind(_check_between("¡", "!"), {}, "an ¡exclamation!"),
     "special_character:tildes": Kind(
-        counted(_words_with("áéíóú"), "num_words"), WORDS, "how many words with an acute accent"
+        check_count(_words_with("áéíóú"), "num_words"), WORDS, "how many words with an acute accent"
     ),
     "special_character:enie": Kind(
         lambda text, a: _words_with("ñ")(text) == a["let_frequency"],

@@ -20,7 +20,7 @@ from tasks.gym.instructions.arguments import (
     Arguments,
     Kind,
     between,
-    counted,
+    check_count,
     east_asian_sentences,
     phrase,
     relation,
@@ -79,10 +79,10 @@ def _only(letters: str, text: str) -> bool:
 
 
 def _letter_frequency(text: str, arguments: Arguments) -> bool:
-    wanted = arguments["letter"]
-    count = text.count(wanted)
-    if "ぁ" <= wanted <= "ゖ":
-        count += text.count(chr(ord(wanted) + _TO_KATAKANA))
+    letter = arguments["letter"]
+    count = text.count(letter)
+    if "ぁ" <= letter <= "ゖ":
+        count += text.count(chr(ord(letter) + _TO_KATAKANA))
     return arguments["let_relation"](count, arguments["let_frequency"])
 
 
@@ -113,7 +113,7 @@ def _quoted(text: str, arguments: Arguments) -> bool:
     return len(text.strip()) > 1 and text.strip()[0] == "「" and text.strip()[-1] == "」"
 
 
-def _filled(pattern: str, text: str) -> int:
+def _count_filled(pattern: str, text: str) -> int:
     return sum(bool(content.strip()) for content in re.findall(pattern, text))
 
 
@@ -140,12 +140,12 @@ _KINDS: dict[str, Kind] = {
         _letter_frequency, LETTERS, "how often a kana, as hiragana or katakana"
     ),
     "length_constraints:number_sentences": Kind(
-        counted(lambda text: len(east_asian_sentences(text)), "num_sentences"),
+        check_count(lambda text: len(east_asian_sentences(text)), "num_sentences"),
         SENTENCES,
         "how many sentences; a line end ends one, quotation marks hold none",
     ),
     "length_constraints:number_letters": Kind(
-        counted(lambda text: sum(not char.isspace() for char in text), "num_letters"),
+        check_count(lambda text: sum(not char.isspace() for char in text), "num_letters"),
         {"relation": relation, "num_letters": whole},
         "how many characters without blanks",
     ),
@@ -172,7 +172,7 @@ _KINDS: dict[str, Kind] = {
         "exactly so many ・",
     ),
     "detectable_format:number_highlighted_sections": Kind(
-        lambda text, a: _filled("《([^\n《》]*)》", text) >= a["num_highlights"],
+        lambda text, a: _count_filled("《([^\n《》]*)》", text) >= a["num_highlights"],
         {"num_highlights": whole},
         "at least so many 《highlights》",
     ),
@@ -182,7 +182,7 @@ _KINDS: dict[str, Kind] = {
         "exactly so many lines that start with a number and a dot",
     ),
     "detectable_format:title": Kind(
-        lambda text, _: _filled("『([^\n『』]*)』", text) > 0, {}, "a 『title』"
+        lambda text, _: _count_filled("『([^\n『』]*)』", text) > 0, {}, "a 『title』"
     ),
     "letters:furigana": Kind(_furigana, {}, "hiragana in （） after every run of kanji"),
     "letters:hiragana_only": Kind(lambda text, _: _only("ぁ-ゖゝゞ", text), {}, "hiragana only"),
@@ -194,7 +194,7 @@ _KINDS: dict[str, Kind] = {
         lambda text, _: re.search(f"[{_KATAKANA}]", text) is None, {}, "no katakana"
     ),
     "letters:kanji": Kind(
-        counted(lambda text: len(re.findall(f"[{HAN}]", text)), "kanji_limit"),
+        check_count(lambda text: len(re.findall(f"[{HAN}]", text)), "kanji_limit"),
         {"relation": relation, "kanji_limit": whole},
         "how many kanji",
     ),

@@ -126,18 +126,18 @@ def _check(gold: Instructions, answer: str) -> Verdict:
     names = gold.instruction_id_list
     if len(names) != len(gold.kwargs):
         return abstain("bad_gold", f"{len(names)} ids, {len(gold.kwargs)} kwargs")
-    asked: list[tuple[str, Kind, Arguments]] = []
+    checks: list[tuple[str, Kind, Arguments]] = []
     for name, arguments in zip(names, gold.kwargs, strict=True):
         try:
-            asked.append((name, *read_kind(name, arguments)))
+            checks.append((name, *read_kind(name, arguments)))
         except KeyError:
             return abstain("unknown_instruction", name)
         except DataError as error:
             return abstain("bad_gold", f"{name}: {error}")
-        language = asked[-1][2].get("language")
+        language = checks[-1][2].get("language")
         if language is not None and not is_known(language):
             return abstain("unknown_language", f"{name} {language}")
-    results = [(name, kind, kind.check(answer, arguments)) for name, kind, arguments in asked]
+    results = [(name, kind, kind.check(answer, arguments)) for name, kind, arguments in checks]
     broken = [name for name, _, followed in results if followed is False]
     undecided = [(name, kind) for name, kind, followed in results if followed is None]
     if undecided and not broken:

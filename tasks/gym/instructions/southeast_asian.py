@@ -20,7 +20,7 @@ from tasks.gym.instructions.arguments import (
     Kind,
     between,
     characters,
-    counted,
+    check_count,
     folded,
     occurrences,
     one_of,
@@ -139,22 +139,22 @@ _KINDS: dict[str, Kind] = {
         "count_undecided",
     ),
     "count:paragraphs": Kind(
-        counted(lambda text: len(paragraphs(text)), "num_paragraphs"),
+        check_count(lambda text: len(paragraphs(text)), "num_paragraphs"),
         {"relation": relation, "num_paragraphs": whole},
         "how many paragraphs, blank lines between them",
     ),
     "count:characters": Kind(
-        counted(characters, "num_characters"),
+        check_count(characters, "num_characters"),
         _HOW_MANY,
         "how many characters; no blanks, vowel and tone marks with their letter",
     ),
     "count:thai_characters": Kind(
-        counted(lambda text: script_characters(text, THAI), "num_characters"),
+        check_count(lambda text: script_characters(text, THAI), "num_characters"),
         _HOW_MANY,
         "how many Thai letters, vowel and tone marks with their letter",
     ),
     "count:chinese_characters": Kind(
-        counted(lambda text: script_characters(text, HAN), "num_characters"),
+        check_count(lambda text: script_characters(text, HAN), "num_characters"),
         _HOW_MANY,
         "how many Chinese characters",
     ),
@@ -181,12 +181,12 @@ _KINDS: dict[str, Kind] = {
         _cased(all_lowercase), {"language": one_of(*_CASED)}, "in this language, no capital letter"
     ),
     "format:bullets": Kind(
-        counted(lambda text: len(_BULLET.findall(text)), "num_bullets"),
+        check_count(lambda text: len(_BULLET.findall(text)), "num_bullets"),
         {"relation": relation, "num_bullets": whole},
         "how many lines that start with a bullet",
     ),
     "format:numbered_list": Kind(
-        counted(lambda text: len(_NUMBERED.findall(text)), "num_items"),
+        check_count(lambda text: len(_NUMBERED.findall(text)), "num_items"),
         {"relation": relation, "num_items": whole},
         "how many lines that start with a number: 1. 1) ๑. １． 一、",
     ),

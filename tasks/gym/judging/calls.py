@@ -66,10 +66,10 @@ class CachedJudge:
         keys = [tuple(prompt) for prompt in prompts]
         replies: dict[tuple[Message, ...], str | None] = dict(self._remembered(keys))
         new = [key for key in dict.fromkeys(keys) if key not in replies]
-        said = dict(zip(new, self._judge.ask(new), strict=True)) if new else {}
-        self._remember(said)
+        fresh = dict(zip(new, self._judge.ask(new), strict=True)) if new else {}
+        self._remember(fresh)
         self._hits.add(cached=len(keys) - len(new))
-        replies |= said
+        replies |= fresh
         return [replies[key] for key in keys]
 
     def _remembered(self, keys: Sequence[tuple[Message, ...]]) -> dict[tuple[Message, ...], str]:
@@ -79,9 +79,11 @@ class CachedJudge:
                 self._replies.move_to_end(key)
         return results
 
-    def _remember(self, said: dict[tuple[Message, ...], str | None]) -> None:
+    def _remember(self, replies: dict[tuple[Message, ...], str | None]) -> None:
         with self._lock:
-            self._replies.update({key: reply for key, reply in said.items() if reply is not None})
+            self._replies.update(
+                {key: reply for key, reply in replies.items() if reply is not None}
+            )
             while len(self._replies) > self._max_replies:
                 self._replies.popitem(last=False)
 

@@ -39,14 +39,14 @@ class ChatSampling:
 
     def body(self) -> dict[str, object]:
         """Return them as fields of a request."""
-        given: dict[str, object] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        fields: dict[str, object] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         if self.top_p != 1.0:
-            given["top_p"] = self.top_p
+            fields["top_p"] = self.top_p
         if self.min_p != 0.0:
-            given["min_p"] = self.min_p
+            fields["min_p"] = self.min_p
         if self.stop:
-            given["stop"] = list(self.stop)
-        return given
+            fields["stop"] = list(self.stop)
+        return fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -380,15 +380,15 @@ def group_verifier(judge: Judge) -> GroupVerifier:
     """Bind the judge, for all modes; all comparisons of a group are one call to the judge."""
 
     def verify(problem: Problem, responses: Sequence[str]) -> list[Verdict]:
-        read = [_read(problem, response) for response in responses]
-        entrants = {place: one for place, one in enumerate(read) if isinstance(one, tuple)}
+        entries = [_read(problem, response) for response in responses]
+        entrants = {place: one for place, one in enumerate(entries) if isinstance(one, tuple)}
         results: dict[int, Verdict] = {}
         if entrants:
             gold = next(iter(entrants.values()))[0]
             answers = [answer for _, answer in entrants.values()]
             field = _Field(problem, gold, answers, len(responses))
             results = dict(zip(entrants, _BY_MODE[gold.mode](judge, field), strict=True))
-        return [results[i] if isinstance(one, tuple) else one for i, one in enumerate(read)]
+        return [results[i] if isinstance(one, tuple) else one for i, one in enumerate(entries)]
 
     return verify
 
@@ -409,14 +409,14 @@ class _Field:
 
 def _read(problem: Problem, response: str) -> Verdict | tuple[Comparison, str]:
     """Return gold and answer, or a verdict if no judge is needed."""
-    kept: list[tuple[Comparison, str]] = []
+    entries: list[tuple[Comparison, str]] = []
 
     def keep(gold: Comparison, answer: str) -> Verdict:
-        kept.append((gold, answer))
+        entries.append((gold, answer))
         return abstain("unjudged")
 
     early = verify_answer(problem, response, Comparison, keep)
-    return kept[0] if kept else early
+    return entries[0] if entries else early
 
 
 def _against_reference(judge: Judge, field: _Field) -> list[Verdict]:
@@ -452,8 +452,8 @@ def _against_each_other(judge: Judge, field: _Field) -> list[Verdict]:
     labels: list[list[str]] = [[] for _ in range(num_answers)]
     for (i, j), verdict in zip(places, result, strict=True):
         labels[i].append(verdict.detail)  # of the first answer alone: a comparison counts once
-        won = np.nan if verdict.score is None else verdict.score
-        wins_GG[i, j], wins_GG[j, i] = won, 1.0 - won
+        win = np.nan if verdict.score is None else verdict.score
+        wins_GG[i, j], wins_GG[j, i] = win, 1.0 - win
     silences = [v for v in result if v.abstained]
     num_others = field.group_size - 1
     return [
@@ -511,26 +511,26 @@ def judge_bias(groups: Sequence[Sequence[Judged]]) -> dict[str, float]:
     Returns:
         By name; {} if nothing was judged. A share or correlation of nothing is 0.
     """
-    given = [[one for one in group if one[1].score is not None] for group in groups]
-    given = [group for group in given if group]
-    if not given:
+    scored_groups = [[one for one in group if one[1].score is not None] for group in groups]
+    scored_groups = [group for group in scored_groups if group]
+    if not scored_groups:
         return {}
     labels = [
         (Label(as_a), Label(as_b))
-        for group in given
+        for group in scored_groups
         for _, verdict in group
         for as_a, as_b in _LABELS.findall(verdict.detail)
     ]
     agreed = sum(as_a is swap_label(as_b) for as_a, as_b in labels)
-    shown = [label for pair in labels for label in pair if label is not Label.TIE]
-    first = shown.count(Label.A)
-    several = [group for group in given if len(group) > 1]
+    preferences = [label for pair in labels for label in pair if label is not Label.TIE]
+    first = preferences.count(Label.A)
+    several = [group for group in scored_groups if len(group) > 1]
     tied = [group for group in several if np.ptp(_rewards(group)) <= SCORE_TOLERANCE]
-    reasons = Counter(verdict.reason for group in given for _, verdict in group)
+    reasons = Counter(verdict.reason for group in scored_groups for _, verdict in group)
     return {
         "judge/comparisons": float(len(labels)),
         "judge/swap_consistency": agreed / max(1, len(labels)),
-        "judge/first_preference": (2 * first - len(shown)) / max(1, len(shown)),
+        "judge/first_preference": (2 * first - len(preferences)) / max(1, len(preferences)),
         "judge/length_correlation": _length_correlation(several),
         "judge/tied_groups": len(tied) / max(1, len(several)),
         "judge/over_reference": (reasons["wins"] - reasons["loses"]) / max(1, len(labels)),

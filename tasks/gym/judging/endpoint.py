@@ -51,11 +51,11 @@ class Life:
         self._last = float("-inf")
         self.is_gone = False
 
-    def shown(self) -> None:
+    def note_response(self) -> None:
         """Note a response."""
         self._last, self.is_gone = time.monotonic(), False
 
-    def gone(self, since: float) -> bool:
+    def has_gone(self, since: float) -> bool:
         """Return whether the endpoint is gone.
 
         Args:
@@ -80,7 +80,7 @@ class Life:
 
     def _update(self) -> None:
         if self._look():
-            self.shown()
+            self.note_response()
         else:
             self.is_gone = True
 
@@ -281,11 +281,11 @@ class EndpointClient(Generic[ReplyT]):
                 reply = self._post(body, end - time.monotonic(), start, losses)
             except Refused as error:
                 losses.cause = str(error)
-                self._health.answered()
+                self._health.note_reply()
                 return Failed(Loss.REFUSED, str(error))
             except _Again as error:
                 wait_s = pause_s * random.uniform(0.5, 1.5)
-                if self._life.gone(start):
+                if self._life.has_gone(start):
                     return self._lose(losses, f"{self._life.cause()}; {error}", down=True)
                 if time.monotonic() + wait_s >= end or self._health.gave_up(losses):
                     return self._lose(losses, str(error))
@@ -293,14 +293,14 @@ class EndpointClient(Generic[ReplyT]):
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
                 self._calls.add(retried=1)
             else:
-                self._health.answered()
+                self._health.note_reply()
                 return reply
 
     def _lose(
         self, losses: "_Losses", cause: str, loss: Loss = Loss.LOST, *, down: bool = False
     ) -> Failed:
         losses.cause = cause
-        self._health.lost(cause, down=down)
+        self._health.note_loss(cause, down=down)
         return Failed(loss, cause)
 
     def _look(self) -> bool:
@@ -314,19 +314,19 @@ class EndpointClient(Generic[ReplyT]):
         return True
 
     def _is_given_up(self, losses: "_Losses", start: float) -> bool:
-        return self._health.gave_up(losses) or self._life.gone(start)
+        return self._health.gave_up(losses) or self._life.has_gone(start)
 
     def _post(self, body: Body, timeout_s: float, start: float, losses: "_Losses") -> ReplyT:
-        most, sent = self._operation.most_bytes, json.dumps({"model": self._model, **body})
+        most, payload = self._operation.most_bytes, json.dumps({"model": self._model, **body})
         headers = {"Content-Type": "application/json", "Connection": "close"}
         if self._key.value:
             headers["Authorization"] = f"Bearer {self._key.value}"
         try:
             given_up = partial(self._is_given_up, losses, start)
             with _connection(self._endpoint, timeout_s, given_up) as connection:
-                connection.request("POST", self._endpoint.path, sent, headers)
+                connection.request("POST", self._endpoint.path, payload, headers)
                 response = connection.getresponse()
-                self._life.shown()
+                self._life.note_response()
                 content = response.read(most + 1)
                 if response.length and len(content) <= most:
                     raise http.client.IncompleteRead(content, response.length)
@@ -380,12 +380,12 @@ class _Health:
         """True if a prompt that this call has sent is not to be waited for."""
         return self._in_a_row >= self._limit and not losses.probed
 
-    def answered(self) -> None:
+    def note_reply(self) -> None:
         """Note a reply; a refusal of one prompt is one."""
         with self._lock:
             self._in_a_row, self._probing = 0, False
 
-    def lost(self, cause: str, *, down: bool = False) -> None:
+    def note_loss(self, cause: str, *, down: bool = False) -> None:
         """Note a prompt without a reply, or an endpoint that is known to be down."""
         with self._lock:
             self._in_a_row = self._limit if down else self._in_a_row + 1
@@ -395,7 +395,7 @@ class _Health:
 
 @contextmanager
 def _connection(
-    endpoint: Endpoint, timeout_s: float, gone: Callable[[], bool]
+    endpoint: Endpoint, timeout_s: float, is_gone: Callable[[], bool]
 ) -> Iterator[http.client.HTTPConnection]:
     """Open a connection that is cut at its deadline, or when the endpoint is gone.
 
@@ -409,7 +409,7 @@ def _connection(
         connection.connect()
         connection.sock.settimeout(timeout_s)
         over = threading.Event()
-        arguments = connection.sock, end, gone, over
+        arguments = connection.sock, end, is_gone, over
         watch = threading.Thread(target=_cut_in_time, args=arguments, daemon=True)
         watch.start()
         try:
@@ -423,10 +423,10 @@ def _connection(
 
 
 def _cut_in_time(
-    sock: socket.socket, end: float, gone: Callable[[], bool], over: threading.Event
+    sock: socket.socket, end: float, is_gone: Callable[[], bool], over: threading.Event
 ) -> None:
     while not over.wait(max(0.0, min(TICK_S, end - time.monotonic()))):
-        if time.monotonic() >= end or gone():
+        if time.monotonic() >= end or is_gone():
             return _cut(sock)
     return None
 

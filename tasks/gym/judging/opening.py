@@ -124,18 +124,18 @@ class ModelJudge:
         )
         with self._lock:
             rollouts = list(self._engine.generate(requests, sampling)) if requests else []
-        said = {
+        replies = {
             rollout.problem_id: response_text(self._tokenizer, rollout.response_tokens.tolist())
             for rollout in rollouts
         }
-        missing = len(prompts) - len(said)
+        missing = len(prompts) - len(replies)
         self._calls.add(asked=len(prompts), failed=missing)
         if missing:
             _LOG.warning(
                 "%s: %d of %d prompts are longer than %d tokens and were not judged",
                 *(self._name, missing, len(prompts), self._prompt_tokens),
             )
-        return [said.get(str(place)) for place in range(len(prompts))]
+        return [replies.get(str(place)) for place in range(len(prompts))]
 
 
 def _context(folder: Path) -> int:

@@ -192,9 +192,9 @@ def _score_by_judge(
 ) -> dict[int, float | NoReading]:
     """Ask about every criterion without a verifier, those with as many tiers together."""
     results: dict[int, float | NoReading] = {}
-    asked = {number: item for number, item in enumerate(criteria) if not item.verifier}
-    for count in sorted({len(item.tiers) for item in asked.values()}):
-        alike = {number: item for number, item in asked.items() if len(item.tiers) == count}
+    for_judge = {number: item for number, item in enumerate(criteria) if not item.verifier}
+    for count in sorted({len(item.tiers) for item in for_judge.values()}):
+        alike = {number: item for number, item in for_judge.items() if len(item.tiers) == count}
         if count:
             prompts = [tier_prompt(task, answer, i.criterion, i.tiers) for i in alike.values()]
             replies = readings(judge, prompts, partial(parse_tier, count=count))
@@ -210,30 +210,30 @@ def _score_by_verifier(
 ) -> float | Verdict:
     """Score one criterion by the verifier it names."""
     if item.verifier not in verifiers:
-        known = ", ".join(sorted(verifiers))
-        return abstain("bad_gold", f"criterion verifier {item.verifier!r} is none of {known}")
+        names = ", ".join(sorted(verifiers))
+        return abstain("bad_gold", f"criterion verifier {item.verifier!r} is none of {names}")
     part = problem.model_copy(update={"verifier": item.verifier, "answer": json.dumps(item.answer)})
     verdict = verifiers[item.verifier](part, answer)
     return verdict if verdict.score is None else verdict.score
 
 
 def _aggregate(rubric: Rubric, scores: list[float | NoReading | Verdict]) -> Verdict:
-    known: list[float] = []
+    values: list[float] = []
     for item, score in zip(rubric.criteria, scores, strict=True):
         if isinstance(score, NoReading):
             return abstain(score.value, item.criterion[:200])
         if isinstance(score, Verdict):
             return abstain(score.reason, f"{item.criterion[:200]}: {score.detail}")
-        known.append(float(score))
-    detail = ", ".join(f"{score:g}" for score in known)
+        values.append(float(score))
+    detail = ", ".join(f"{score:g}" for score in values)
     points = [item.points for item in rubric.criteria]
     if rubric.aggregation is Aggregation.RUSCARL:
-        raw = ruscarl_score(points, [score >= 1.0 for score in known])
+        raw = ruscarl_score(points, [score >= 1.0 for score in values])
     else:
-        failed = any(item.veto and s < MET for item, s in zip(rubric.criteria, known, strict=True))
+        failed = any(item.veto and s < MET for item, s in zip(rubric.criteria, values, strict=True))
         raw = rubicon_score(
             points,
-            known,
+            values,
             vetoed=failed,
             interactions=[Interaction(*pair) for pair in rubric.interactions],
             shaping=Shaping(*rubric.shaping) if rubric.shaping else None,

@@ -46,8 +46,11 @@ STEPS = tuple(
 )
 """Additional points for expressions with floors and ceilings, which are constant in steps."""
 
+# "0.333333", "-.666667".
 _ROUNDED = re.compile(rf"-?\d*\.\d{{{ROUNDED_PLACES},}}")
+# "1,22"
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d\d")
+# Digits that name no number: those of "(x+1)", "^2", "_{12}".
 _COEFFICIENTS = re.compile(r"\([^()]*\)|\^\{?\d\}?|_(?:\w|\{[^{}]*\})")
 
 
@@ -146,12 +149,12 @@ def _equations(gold: Answer, other: Answer) -> bool | None:
 
 def _chain(equation: Answer) -> bool:
     """Say whether no two sides are different numbers and the other sides are what was asked for."""
-    known = [side for side in equation.parts if side.term is not None and not symbols(side.term)]
-    if any(_values_agree(known[-1], side, None) is not True for side in known[:-1]):
+    numbers = [side for side in equation.parts if side.term is not None and not symbols(side.term)]
+    if any(_values_agree(numbers[-1], side, None) is not True for side in numbers[:-1]):
         return False  # 27 = 26 states two values
     # m + n = 15 says what m + n is; 2a + z = 1 is an equation.
-    asked = [side.text for side in equation.parts if side not in known]
-    return not any(re.search(r"\d", _COEFFICIENTS.sub("", text)) for text in asked)
+    unknowns = [side.text for side in equation.parts if side not in numbers]
+    return not any(re.search(r"\d", _COEFFICIENTS.sub("", text)) for text in unknowns)
 
 
 def _constant(equation: Answer) -> bool:
@@ -196,18 +199,18 @@ def _parts(gold: Answer, other: Answer, tolerance: Fraction | None) -> bool | No
     if kinds <= UNORDERED:
         return _unordered(gold.parts, other.parts, tolerance)
     # (1, 2) may be written 1, 2, and p = 1, q = 2 as (1, 2): the gold says whether order counts.
-    named = gold.kind == "list" and all(part.name for part in gold.parts)
-    ordered = (gold.kind == "()" and other.kind == "list") or (named and other.kind == "()")
+    has_names = gold.kind == "list" and all(part.name for part in gold.parts)
+    ordered = (gold.kind == "()" and other.kind == "list") or (has_names and other.kind == "()")
     if (len(kinds) > 1 and not ordered) or len(gold.parts) != len(other.parts):
         return False
     pairs = zip(gold.parts, other.parts, strict=True)
     return _all([same(a, b, tolerance) for a, b in pairs])
 
 
-def _decimal_comma(written: Answer, other: Answer) -> bool:
+def _decimal_comma(candidate: Answer, other: Answer) -> bool:
     """Read 1,22 as 1.22 if the other side is that number."""
-    return _DECIMAL_COMMA.fullmatch(written.text) is not None and (
-        written.text.replace(",", ".") == other.text
+    return _DECIMAL_COMMA.fullmatch(candidate.text) is not None and (
+        candidate.text.replace(",", ".") == other.text
     )
 
 
@@ -215,15 +218,15 @@ def _unordered(
     gold: Sequence[Answer], other: Sequence[Answer], tolerance: Fraction | None
 ) -> bool | None:
     """Match every part with a distinct one; equality is transitive, so the first match suffices."""
-    left, undecided = list(other), False
-    if len(left) > len(gold):  # a member written twice counts once
-        left = list({_tight(part.text): part for part in left}.values())
-    if not gold or len(left) != len(gold):
+    rest, undecided = list(other), False
+    if len(rest) > len(gold):  # a member written twice counts once
+        rest = list({_tight(part.text): part for part in rest}.values())
+    if not gold or len(rest) != len(gold):
         return False
     for part in gold:
-        verdicts = [same(part, candidate, tolerance) for candidate in left]
+        verdicts = [same(part, candidate, tolerance) for candidate in rest]
         if True in verdicts:
-            del left[verdicts.index(True)]
+            del rest[verdicts.index(True)]
         elif None in verdicts:
             undecided = True
         else:
@@ -245,11 +248,11 @@ def _rounded(decimal: Answer, exact: Answer) -> bool:
     value = _evaluated(exact.term)
     if value is None or symbols(exact.term) or inexact(value).imag != 0:
         return False
-    written, places = Fraction(decimal.text), len(decimal.text.partition(".")[2])
+    approximation, places = Fraction(decimal.text), len(decimal.text.partition(".")[2])
     if isinstance(value, Fraction) and _ends(value):
         return False
-    beyond = (abs(inexact(value)) - abs(inexact(written))) * 10**places
-    return (written < 0) == (inexact(value).real < 0) and -0.5 <= beyond < 1
+    beyond = (abs(inexact(value)) - abs(inexact(approximation))) * 10**places
+    return (approximation < 0) == (inexact(value).real < 0) and -0.5 <= beyond < 1
 
 
 def _ends(value: Fraction) -> bool:

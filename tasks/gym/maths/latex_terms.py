@@ -25,11 +25,14 @@ MAX_MAGNITUDE = 10**6
 """Limit of exponents and function arguments that are evaluated inexactly."""
 DIGITS = 60
 
+# "3.14", ".5", "\frac", "x", "+".
 _TOKEN = re.compile(
     r"\d+(?:\.\d+)?|\.\d+|\\[A-Za-z]+|[A-Za-zα-ωΩ]|[-+*/^!()\[\]{}|_°']|(?P<space>\s+)"
 )
 _NAMES = {"π": "\\pi ", "√": "\\sqrt ", "∞": "\\infty ", "×": "*", "·": "*", "÷": "/"}
+# "sqrt" of "sqrt(2)", "pi" of "2pi"; no part of "\sin" or "cosine".
 _WORD = re.compile(r"(?<![\\A-Za-z])(sqrt|pi|sin|cos|tan|log|ln|exp)(?![A-Za-z])")
+# "alpha" of \alpha, "varphi", "ell".
 _GREEK = re.compile(
     r"(?:var)?(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|rho|sigma|"
     r"tau|upsilon|phi|chi|psi|omega)|ell|triangle|infty",
@@ -91,8 +94,8 @@ class TooLarge(ValueError):
 
 def parse_term(text: str) -> Term | None:
     """Parse one expression; None if any part of it is outside the grammar."""
-    for sign, written in _NAMES.items():
-        text = text.replace(sign, written)
+    for sign, name in _NAMES.items():
+        text = text.replace(sign, name)
     text = _WORD.sub(r"\\\1 ", text.replace("**", "^"))
     if not text or len(text) > MAX_CHARACTERS or _TOKEN.sub("", text):
         return None

@@ -30,6 +30,7 @@ from tasks.gym.maths.words import (
 MAX_BESIDE = 120
 """Characters before and after a box that are read."""
 
+# " ", "~", "\,", "\quad", "\left.".
 _SPACE = r"(?:[\s~]|\\[,;:!> ]|\\q?quad(?![A-Za-z])|\\(?:left|right)\.|\\display\w*(?![A-Za-z]))"
 # Ends what belongs to the box: "=", "$", "\implies", "\text{ cm}", a comma, a full stop.
 _BORDER = re.compile(
@@ -50,21 +51,26 @@ _MONEY = re.compile(
 )
 # Declarations of style: "\color{blue}", "\bf".
 _DECLARED = re.compile(r"\\color\s*\{\w+\}|\\(?:bf|rm|large|Large|huge|displaystyle)(?![A-Za-z])")
+# "(", "\left[", "\{".
 _OPENING = re.compile(r"(?:\\left)?(?:[(\[]|\\\{)")
+# ")", "\right]", "\}".
 _CLOSING_BRACKETS = re.compile(r"(?:\\right)?(?:[)\]]|\\\})")
 # Signs that are applied also outside of a formula: "-\boxed{5}", "\boxed{5}^2", "\boxed{5} / 2".
 _TIGHT_AFTER = re.compile(
     r"\s?(?:\^\s?\{?-?\w|/\s?[\d\\]|\\(?:times|cdot|div|pm)(?![A-Za-z])|[*+]\s?\d|-\s?\d|\\?%|×|·|÷)[^\s.,;]*"
 )
+# "x +", "-", "\frac{1}{", "\sqrt{", "2".
 _TIGHT_BEFORE = re.compile(
     r"[\w)}\]]\s?[-+*/^×·÷<>≤≥≠]$|(?<!\S)[-−]$|\\frac\{[^{}]*\}\{$|\\sqrt\{$|\d$"
 )
+# " million", " \text{ thousand", "万", "k".
 _SCALE = re.compile(
     r"[\s$*}\\,]{0,6}(?:\\(?:text|mathrm)\s*\{\s*)?(?P<word>hundred|thousand|million|billion|trillion|dozen|"
     r"ribu|juta|miliar|nghìn|ngàn|triệu|tỷ|mil|millones|milhões|millions|tausend|Millionen|"
     r"ล้าน|แสน|หมื่น|พัน|百万|[万亿萬億千]|k|per\s?cent)(?![A-Za-z])"
 )
 _APPLIED = {"hundred": "*100", "k": "*1000", "percent": "%", "per cent": "%"}
+# " $", "\(".
 _OPENED = r"[\s$(]*(?:\\[(\[]\s*)?"
 # "-$\boxed{5}$", "minus \boxed{5}"; the minus of "- $\boxed{5}$" is the bullet of a list.
 _MINUS_BEFORE = re.compile(
@@ -72,6 +78,7 @@ _MINUS_BEFORE = re.compile(
     rf"{_OPENED}$",
     re.IGNORECASE | re.MULTILINE,
 )
+# "3", "a", "two".
 _NUMERAL = r"(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten)"
 _ALTERED_BEFORE = re.compile(
     rf"(?<!\w)(?:twice|thrice|half(?:\s+of)?|(?:an?|one|two)[\s-](?:third|quarter|fifth|tenth)s?\s+of|"
@@ -83,6 +90,7 @@ _ALTERED_BEFORE = re.compile(
     re.IGNORECASE,
 )
 """Before a box: another value, or a bound. "At least" is the answer to "What is the least"."""
+# " squared", "$ divided by 2", " times itself", " to the third power".
 _ALTERED_AFTER = re.compile(
     r"[\s$)]*(?:\\[)\]])?\s?(?:squared|cubed|halved|doubled|tripled|quadrupled|plus|minus|modulo|aka|"
     rf"a\.k\.a|alias|factorial|(?:divided|multiplied|increased|decreased|reduced|raised)\s+(?:by|to)|"
@@ -103,26 +111,26 @@ _WITHDRAWN = re.compile(
 """After a box: `is wrong`, `cannot be right`; `is not only ...` goes on."""
 
 
-def expression(text: str, opened: int, start: int, end: int) -> str:
+def expression(text: str, box: int, start: int, end: int) -> str:
     r"""Return the content of a box with the signs that are applied to it.
 
     Args:
         text: the whole text.
-        opened: place of `\boxed`.
+        box: place of `\boxed`.
         start: first character of the content.
         end: place after the content; the closing brace, if the box has one.
     """
     content = text[start:end]
-    closed = end + 1 if text[end : end + 1] == "}" and text[start - 1 : start] == "{" else end
-    before, after = text[max(0, opened - MAX_BESIDE) : opened], text[closed : closed + MAX_BESIDE]
+    stop = end + 1 if text[end : end + 1] == "}" and text[start - 1 : start] == "{" else end
+    before, after = text[max(0, box - MAX_BESIDE) : box], text[stop : stop + MAX_BESIDE]
     if (content[:1].isdigit() and before[-1:].isdigit()) or after[:1].isdigit():
         return f"\\ne {content}"  # digits of one number
     if _ALTERED_BEFORE.search(before) or _ALTERED_AFTER.match(after):
         return f"\\ne {content}"
     if _MINUS_BEFORE.search(before):
         content = f"-({content})"
-    formula = _in_formula(text, opened)
-    left, right = (_left(before), _right(after)) if formula else (_typed_left(before), "")
+    formula = _in_formula(text, box)
+    left, right = (_left(before), _right(after)) if formula else (_signs_before(before), "")
     if not formula:
         tight = _TIGHT_AFTER.match(after)
         right = tight[0] if tight else ""
@@ -201,7 +209,7 @@ def _spaceless(text: str) -> str:
     return re.sub(rf"^{_SPACE}+|{_SPACE}+$", "", text)
 
 
-def _typed_left(before: str) -> str:
+def _signs_before(before: str) -> str:
     """Return the signs before a box outside of a formula: those of its last word."""
     line = before.rpartition("\n")[2]
     if re.fullmatch(r"\s*[-+*>#]+\s+", line):  # the bullet of a list
@@ -215,9 +223,9 @@ def _in_formula(text: str, place: int) -> bool:
     """Say whether a place is between the delimiters of a formula."""
     paragraph = text.rfind("\n\n", 0, place)
     part = _MONEY.sub("", text[max(0, paragraph, place - 2000) : place])
-    opened = max((m.end() for m in re.finditer(r"(?<!\\)\\[(\[]|\\begin\{", part)), default=-1)
-    closed = max((m.end() for m in re.finditer(r"(?<!\\)\\[)\]]|\\end\{", part)), default=-1)
-    if opened > closed:
+    opening = max((m.end() for m in re.finditer(r"(?<!\\)\\[(\[]|\\begin\{", part)), default=-1)
+    closing = max((m.end() for m in re.finditer(r"(?<!\\)\\[)\]]|\\end\{", part)), default=-1)
+    if opening > closing:
         return True
     line = re.findall(r"(?<!\\)\$\$?", part.rpartition("\n")[2])
     return len(line or re.findall(r"(?<!\\)\$\$?", part)) % 2 == 1
@@ -243,20 +251,28 @@ MAX_LINE = 100
 MAX_MARKS = 100
 """A response that announces an answer more often states none."""
 
+# "\boxed", "\fbox"
 _BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])")
+# "\boxed{" opens a box, "\boxed 5" is one without braces; "\}" is no brace, "}" is.
 _BRACES = re.compile(
     r"(?P<box>\\{1,2}(?:boxed|fbox)[ \t]{0,9}\{)|"
     r"(?P<bare>\\{1,2}boxed[ \t]{0,9}(?=[\w\\]))|\\.|[{}]",
     re.DOTALL,
 )
+# Of "\boxed\frac12" and "\boxed 42": "\frac12", "42".
 _BARE = re.compile(r"\\frac\s?\d\d|\\frac\{[^{}]{1,99}\}\{[^{}]{1,99}\}|-?[\d.,]{0,99}\d|\w")
+# Between the boxes of one list: ", ", " \text{ and } ", ", y = ".
 _JOINT = re.compile(
     r"(?:[\s,;$]|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|\\q?quad\b|\\[,;()\[\] ]|\b(?:and|or)\b|"
     r"\\?[A-Za-z](?:_\{?\w\}?)?\s*=)*"
 )
+# "\phantom{2}"
 _INVISIBLE = re.compile(r"\\phantom\s*\{[^{}]*\}|[\s\\]")
+# "$-1,200$", "3/4", "\frac{1}{2}".
 _NUMBER_BESIDE = r"\$?(?P<value>[-+]?[\d.,/]{1,40}\d|\d|\\d?frac\{\d{1,20}\}\{\d{1,20}\})\$?"
+# "}$", ")**", "".
 _CLOSING = r"[\s$}*_)\]\\]{0,6}"
+# Before ". " and before "$.".
 _END = rf"(?={_CLOSING}(?:[.;!?。](?:\s|$)|\n|$))"
 _OR_AFTER = re.compile(
     rf"{_CLOSING}(?:{ANY_OR}\s{{0,3}}(?:is\s|perhaps\s|maybe\s)?{_NUMBER_BESIDE}(?![\w\\])|"
@@ -277,6 +293,7 @@ _AFTERTHOUGHT = re.compile(
 )
 """A sentence after an answer that consists of another one: `Or 6.`, `No, six.`"""
 _CALCULATION = re.compile(r"<<[^<>\n]*>>")  # GSM8K's calculator notes
+# "final answer", "ans", "jawaban akhir", "đáp án", "答案".
 _LABEL = (
     r"(?:final[ \t]{1,3})?answer|ans|jawaban(?:nya)?(?:[ \t]{1,3}akhir)?|jawapan(?:nya)?|"
     r"đáp[ \t]{1,3}(?:án|số)|"
@@ -284,6 +301,7 @@ _LABEL = (
     r"respuesta(?:[ \t]{1,3}final)?|réponse(?:[ \t]{1,3}finale)?|"
     r"resposta(?:[ \t]{1,3}final)?|(?:die[ \t]{1,3})?antwort|答え|정답"
 )
+# "is", "turns out to be", "must be", "adalah", "是".
 _COPULA = (
     r"(?:(?:comes?|came|works?|worked|turns?|turned)\s+out\s+(?:to\s+be|to|as)|happens\s+to\s+be|"
     r"(?:must|should|has\s+to)\s+be|amounts\s+to|is|are|equals|ialah|adalah|là|es|est|é|ist|"
@@ -292,12 +310,14 @@ _COPULA = (
 _TITLES = ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Mt", "Sr", "Jr", "vs")
 _ABBREVIATED = "".join(rf"(?<!\b{word})" for word in _TITLES)
 """Before a full stop that ends no sentence."""
+# "#### 27", "Answer: 27", "**A:** 27".
 _LINE = re.compile(
     rf"####+[ \t]*(?P<hash>[^\n]+)|"
     rf"^[ \t>*_#]{{0,9}}(?:A|{_LABEL})[ \t*_]{{0,5}}[:：][ \t*_]{{0,5}}"
     r"(?P<line>[^\n]+)$",
     re.IGNORECASE | re.MULTILINE,
 )
+# "####", "A:", "The answer is", "Final answer:", "the answer to Mr. Lee's question is", "答案是".
 _MARK = re.compile(
     rf"####+|^[ \t>*_#]{{0,9}}A[ \t*_]{{0,5}}[:：]|"
     rf"(?<![\w/])(?:{_LABEL})[ \t*_]{{0,5}}(?:[:：=]|{_COPULA}(?![a-z'’]))|"
@@ -309,13 +329,17 @@ _HINT = re.compile(
     r"####|a[ \t*_]{0,5}[:：]|answer|ans|jawa[bp]an|đáp|kết|trả|ตอบ|答|resp|réponse|antwort|정답"
 )
 """Occurs in every mark, in lower case; a search for it takes a tenth of the time."""
+# "answer to the first", "answer to part", "answer to (b)".
 _OF_A_PART = re.compile(
     r"answer\s+to\s+(?:the\s+)?(?:part|first|second|third|step|sub|\([a-d]\))", re.IGNORECASE
 )
 _LEAD = re.compile(r"[^\d\\]*")
 """The words before the first number."""
+# ". T" of "It is 5. Then"; not that of "Mr. Lee" or "5. then".
 _SENTENCE_END = re.compile(rf"\n|(?:{_ABBREVIATED}\.|!|(?<=\?))\s+(?=[A-ZÀ-Þ])|。")
+# ", " of "5, as expected", " " of "5 because it is odd".
 _CLAUSE_END = re.compile(r"[,;]\s|\s(?=so|thus|hence|which|because)", re.IGNORECASE)
+# ",", ":", "?".
 _CLAUSE = re.compile(r"[.,;:!?\n]")
 _ANNOUNCED = re.compile(
     r"(?:the\s+)?(?:\w+\s+)?answer\s+(?:is|was|were|be|would\s+be|to\s+be)[\s:$({\[\\]*$",
@@ -326,6 +350,7 @@ _EVENT = re.compile(
     r"(?<![A-Za-z\\])[A-Z]\s?\([^()$\n]{1,30}[=<>][^()$\n]{1,30}\)\s*=(?=[\s$({\[\\]*$)"
 )
 """The event whose probability a box is: `P(X=4) =`."""
+# ": \[ x = 5 \]", "$$5$$".
 _DISPLAYED = re.compile(r"\s{0,9}[:*]{0,4}\s{0,9}(?:\\\[(.*?)\\\]|\$\$(.*?)\$\$)", re.DOTALL)
 
 
@@ -360,7 +385,7 @@ def lenient(text: str, language: str) -> list[Place]:
     If there is a box, other places count only if they are a number. An unclosed box states nothing.
     """
     text = typed_minus(_CALCULATION.sub("", text))
-    found, first_mark = boxes(text, language), len(text)
+    in_boxes, first_mark = boxes(text, language), len(text)
     boxed = _BOX.search(text)
     phrases: list[Place] = []
     denials: list[Place] = []
@@ -389,15 +414,15 @@ def lenient(text: str, language: str) -> list[Place]:
         elif not boxed and re.search(r"\w", phrase):
             stating = _stated(phrase, how, language, leading=True, by_colon=by_colon)
             (denials if stating[0].how == "denial" else phrases).extend(stating)
-    if boxed and not found:
+    if boxed and not in_boxes:
         return []
     if boxed:
         first_mark = min(first_mark, boxed.start())
-    if not found and not phrases:
+    if not in_boxes and not phrases:
         return denials or _distinct(_unmarked(text, language))
     head = text[: min(first_mark, MAX_CHARACTERS)].strip().partition("\n")[0]
     heads = [Place(head, "first line")] if is_number(head, language) else []
-    return _distinct(heads + found + phrases + _afterthoughts(text, first_mark, language))
+    return _distinct(heads + in_boxes + phrases + _afterthoughts(text, first_mark, language))
 
 
 def _is_uncommitted(lead: str, mark: re.Match[str]) -> bool:
@@ -435,22 +460,22 @@ def boxes(text: str, language: str = "en") -> list[Place]:
     A number stated as an alternative to a box counts like a box. A denied box states a denial.
     """
     places: list[Place] = []
-    for place, (start, end, opened) in enumerate(_box_spans(text)):
+    for place, (start, end, box) in enumerate(_box_spans(text)):
         content = text[start:end]
         if place >= MAX_MARKS:  # states none: only counted
             places.append(Place(content, "box"))
             continue
-        gap = text[max(0, opened - MAX_GAP) : opened + 1]
+        gap = text[max(0, box - MAX_GAP) : box + 1]
         before = spelled_beside_digits(gap, language)[:-1]
         after = spelled_beside_digits(text[end : end + 1 + MAX_GAP], language)[1:]
         following = text[end + 1 : end + 1 + MAX_BESIDE]
         denied = (
             denied_before(before, language)
-            or _is_supposed(text[max(0, opened - WINDOW) : opened])
+            or _is_supposed(text[max(0, box - WINDOW) : box])
             or re.search(r"(?:\\neq?|≠|\\not\s?=)[\s$]*$", before)
             or withdrawn(following)
         )
-        applied = expression(text, opened, start, end)
+        applied = expression(text, box, start, end)
         clause = clause_after(following)
         event = _EVENT.search(before)
         places.append(
@@ -471,7 +496,7 @@ def boxes(text: str, language: str = "en") -> list[Place]:
 def joint(text: str) -> str:
     r"""Return `a, b` for \boxed{a} and \boxed{b}: one list with a box for each part; else ''."""
     spans = _box_spans(text)
-    between = [text[end + 1 : opened] for (_, end, _), (_, _, opened) in itertools.pairwise(spans)]
+    between = [text[end + 1 : box] for (_, end, _), (_, _, box) in itertools.pairwise(spans)]
     if not between or any(len(gap) > MAX_GAP or not _JOINT.fullmatch(gap) for gap in between):
         return ""
     return ", ".join(text[start:end] for start, end, _ in spans)
@@ -484,7 +509,7 @@ def _distinct(places: list[Place]) -> list[Place]:
 def _box_spans(text: str) -> list[tuple[int, int, int]]:
     """Return the start and end of each box's content, and the start of the box."""
     spans: list[tuple[int, int, int]] = []
-    depth, start, opened = 0, 0, 0
+    depth, start, box = 0, 0, 0
     first = _BOX.search(text)
     for token in _BRACES.finditer(text, max(0, first.start() - 1)) if first else ():
         if token["bare"] is not None:
@@ -494,10 +519,10 @@ def _box_spans(text: str) -> list[tuple[int, int, int]]:
             continue
         opens = token["box"] is not None or (depth > 0 and token[0] == "{")
         if opens and depth == 0:
-            start, opened = token.end(), token.start()
+            start, box = token.end(), token.start()
         depth += 1 if opens else -1 if depth and token[0] == "}" else 0
         if depth == 0 and token[0] == "}" and start:
-            spans.append((start, token.start(), opened))
+            spans.append((start, token.start(), box))
             start = 0
     # \boxed{\phantom{2}} draws a box to be filled in.
     return [span for span in spans if _INVISIBLE.sub("", text[span[0] : span[1]])]
@@ -528,8 +553,8 @@ def _beside_box(phrase: str, how: str, language: str) -> list[Place]:
 
 def _is_near(phrase: str, text: str) -> bool:
     """Say whether a value follows the words that announce it: not `the remainder by 1000`."""
-    before, found, _ = phrase.partition(text.strip("$ "))
-    return not found or len(before.split()) <= MAX_WORDS_BEFORE
+    before, value, _ = phrase.partition(text.strip("$ "))
+    return not value or len(before.split()) <= MAX_WORDS_BEFORE
 
 
 def _stated(
@@ -575,8 +600,8 @@ def _without_closing(text: str) -> str:
 def _on_one_line(text: str) -> str:
     """Join the lines of the last displayed formula."""
     for opening, closing in (("$$", "$$"), ("\\[", "\\]")):
-        inside, closed, after = text.rpartition(closing)
-        before, opened, formula = inside.rpartition(opening)
-        if closed and opened:
-            text = before + opened + formula.replace("\n", " ") + closed + after
+        inside, end_mark, after = text.rpartition(closing)
+        before, start_mark, formula = inside.rpartition(opening)
+        if end_mark and start_mark:
+            text = before + start_mark + formula.replace("\n", " ") + end_mark + after
     return text

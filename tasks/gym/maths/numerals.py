@@ -156,9 +156,9 @@ def _below_million(words: str, language: str, rules: _Language) -> int | None:
         return table[words]
     wholes = {form.replace("_", " "): 1 for form in rules.one_thousand.split("/")}
     for thousand in rules.thousand.split("/"):
-        head, found, _ = words.partition(thousand)
-        if found and table.get(head.strip(), 0) > 1:
-            wholes[head + found] = table[head.strip()]
+        head, divider, _ = words.partition(thousand)
+        if divider and table.get(head.strip(), 0) > 1:
+            wholes[head + divider] = table[head.strip()]
     for whole, thousands in wholes.items():
         tail = words.removeprefix(whole)
         rest = 0 if not tail else _rest(whole, tail, table, rules)
@@ -188,19 +188,19 @@ def _below_1000_in_words(language: str) -> Mapping[str, int]:
     table = {form: value for value, forms in enumerate(small) for form in forms}
     for place, tens in enumerate(map(_forms, rules.tens.split()), 2):
         most = 20 if 10 * place in _PAST_NINE.get(language, ()) else 10
-        joined = _joined(tens, rules.joined, {value: last[value] for value in range(1, most)})
+        compounds = _join(tens, rules.joined, {value: last[value] for value in range(1, most)})
         table |= dict.fromkeys(tens, 10 * place)
-        table |= {form: 10 * place + value for form, value in joined.items()}
+        table |= {form: 10 * place + value for form, value in compounds.items()}
     below_100 = [[form for form in table if table[form] == value] for value in range(100)]
     for place, hundreds in enumerate(map(_forms, rules.hundreds.split()), 1):
         rests = dict(enumerate(below_100[1:], 1))
-        joined = _joined(hundreds, rules.hundred_joined, rests)
+        compounds = _join(hundreds, rules.hundred_joined, rests)
         table |= dict.fromkeys(hundreds, 100 * place)
-        table |= {form: 100 * place + value for form, value in joined.items()}
+        table |= {form: 100 * place + value for form, value in compounds.items()}
     return table
 
 
-def _joined(heads: list[str], patterns: str, rests: Mapping[int, list[str]]) -> dict[str, int]:
+def _join(heads: list[str], patterns: str, rests: Mapping[int, list[str]]) -> dict[str, int]:
     return {
         pattern.format(head, form): value
         for head in heads
@@ -247,15 +247,20 @@ COMMA_LANGUAGES = frozenset(
 
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
 _SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
+# "²", "⁻¹".
 _RAISED = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
+# "₁₀"
 _LOWERED = re.compile(f"[{''.join(_SUBSCRIPTS)}]+")
+# "m²" of "5 m²", "cm³" of "3cm³".
 _MEASURE = re.compile(r"(?<=\d)\s?([ckm]?m|ft|in|yd)([²³])")
+# The dash of "is -5", typed as an en dash; not those of "3-5" and "3 -5".
 _DASH_MINUS = re.compile(
     r"(?<![\d)\]}$%]\s)(?<![\w)\]}$%])[\u2010\u2011\u2013\ufe63\uff0d](?=[\d.])"
 )
 _HAN_DIGITS = {han: place for place, han in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _HAN_PLACES = {"十": 10, "百": 100, "千": 1000}
 _HAN_SCALES = {"万": 10**4, "亿": 10**8}
+# "三百二十", "一万".
 _HAN = re.compile(
     f"[{''.join(_HAN_DIGITS | _HAN_PLACES)}][{''.join(_HAN_DIGITS | _HAN_PLACES | _HAN_SCALES)}]*"
 )
@@ -265,10 +270,15 @@ _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 _WORD_VALUES = {word: value for value, word in enumerate(f"zero|{_ONES}|{_TEENS}".split("|"))} | {
     word: 10 * place for place, word in enumerate(_TENS.split("|"), 2)
 }
+# " ", "-".
 _GAP = r"[\s\u2010-]+"
+# "seven", "fifteen", "forty-two".
 _BELOW_100 = rf"(?:(?:{_TENS})(?:{_GAP}(?:{_ONES}))?|{_TEENS}|{_ONES})"
+# "a hundred", "three hundred and five", "ninety".
 _BELOW_1000 = rf"(?:(?:a|{_BELOW_100}){_GAP}hundred(?:{_GAP}(?:and\s+)?{_BELOW_100})?|{_BELOW_100})"
+# " " of "two thousand five", ", " of "one thousand, two hundred", " and ".
 _GROUP_GAP = rf"(?:,(?=[^,]*hundred))?{_GAP}(?:and\s+)?"
+# "it is exactly minus two thousand and five", "a hundred apples", "zero".
 _SPELLED = re.compile(
     r"(?:(?:it|that|this) (?:is|equals)\s+|(?:it|that)['’]s\s+|there (?:are|is)\s+)?"
     r"(?:(?:exactly|simply|just|equal to)\s+)?(?P<minus>(?:minus|negative)\s+)?(?:zero|"
@@ -279,9 +289,13 @@ _SPELLED = re.compile(
     r"minus|times|dozens)(?:percent|per cent|[a-z]{2,}s))?",
     re.IGNORECASE,
 )
+# "seven", "hundred".
 _NUMBER_WORD = rf"(?:{_TENS}|{_TEENS}|{_ONES}|hundred|thousand|million|dozen|zero)(?![A-Za-z])"
+# "-two", " and five".
 _NEXT_WORD = rf"[\s\u2010-]{{1,3}}(?:and\s)?{_NUMBER_WORD}"
+# "minus forty-two", "a hundred and five".
 _NUMBER_WORDS = rf"(?:(?:minus|negative|an?)\s)?{_NUMBER_WORD}(?:{_NEXT_WORD}){{0,8}}"
+# "six" of "six or 5", of "between six and 8" and of "5 or six".
 _BESIDE_DIGITS = re.compile(
     rf"(?<![\w-])(?P<first>{_NUMBER_WORDS})(?=(?:,?\s(?:or|to|through)\s|\s?[–—/]\s?)[\d$\\])|"
     rf"(?<=between\s)(?P<lower>{_NUMBER_WORDS})(?=\sand\s[\d$\\])|"
@@ -292,6 +306,7 @@ _BESIDE_DIGITS = re.compile(
 )
 MAX_BESIDE = 60
 """Most characters of a number in words next to digits."""
+# No number in words has "5", ",", "$".
 _NO_WORDS = r"[^\d.,;:!?$\\(){}\[\]]"
 _WORDS_AFTER = re.compile(
     rf"(?<=[\d$}})])(?P<joint>{JOINT})(?P<words>{_NO_WORDS}{{1,{MAX_BESIDE}}})", re.IGNORECASE
@@ -299,13 +314,17 @@ _WORDS_AFTER = re.compile(
 _JOINT_BEFORE = re.compile(rf"{JOINT}(?=[\d$\\])", re.IGNORECASE)
 MAX_SPELLED = 150
 """Most characters of a number in words."""
+# A number ends: not "1,000" in "1,0000".
 _END = r"(?!\d|[.,]\d)"
 _START = r"(?<![\d.,])"
+# "1 000 000", "1'000".
 _SPACED = r"\d{1,3}(?:[ '’]\d{3})+"
+# In English "1,234.5" and "1 000" have a point, "1.234,50" and "1.234.567" a comma.
 _POINT = re.compile(
     rf"{_START}(?:(?P<point>(?:\d{{1,3}}(?:,\d{{3}})+|{_SPACED})(?:\.\d+)?)|"
     rf"(?P<comma>\d{{1,3}}(?:\.\d{{3}})+,\d{{1,2}}|\d{{1,3}}(?:\.\d{{3}}){{2,}}(?:,\d+)?)){_END}"
 )
+# In Indonesian "1.234" and "3,5" have a comma, "1,234.5" and "1,234,567" a point.
 _COMMA = re.compile(
     rf"{_START}(?:(?P<point>\d{{1,3}}(?:,\d{{3}})+\.\d+|\d{{1,3}}(?:,\d{{3}}){{2,}})|"
     rf"(?P<comma>[1-9]\d{{0,2}}(?:\.\d{{3}})+(?:,\d+)?|{_SPACED}(?:,\d+)?|\d+,\d+)){_END}"
@@ -316,6 +335,7 @@ _MONEY = re.compile(
     rf"(?:(?P<comma>\d{{1,3}}(?:\.\d{{3}})+(?:,\d{{1,2}})?|\d+,\d{{1,2}})|"
     rf"(?P<point>\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{1,2}})?)){_END}(?P<after>\s*(?:₫|đ|€|VND|VNĐ|đồng)(?!\w))?"
 )
+# "\{", "(", "]".
 _BRACKETS = re.compile(r"\\\{|\\\}|[()\[\]]")
 
 

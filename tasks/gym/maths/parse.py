@@ -53,6 +53,7 @@ _AND_OR = {
     "zh": "和|或",
 }
 """Words that separate the items of a list; in other languages y and e are unknowns."""
+# "\dfrac" is "\frac", "5 p.m." is "5 pm", "1,\!000" is "1000", "90^\circ" is "90°".
 _REWRITES = tuple(
     (re.compile(pattern), by)
     for pattern, by in (
@@ -96,35 +97,49 @@ _REWRITES = tuple(
         (r"^\{([^{},]*)\}$", r"\1"),
     )
 )
+# "R$", "\$", "US$".
 _MONEY = re.compile(r"R\\?\$|(?:US|NT|HK|S|A|C)?\\\$|US\$")
+# "$" of "$5" and of "5$".
 _DOLLAR = re.compile(r"\$(?=\s?[-+]?\s?[\d.])|(?<=\d)\$")
+# "\text{ cm}", "\mathrm{kg}".
 _TEXT = re.compile(r"\\(?:text(?:bf|it|rm|normal)?|mathrm|mbox|operatorname)\s*\{([^{}]*)\}")
+# "\text{ cm}^2" of "5\text{ cm}^2", "\text{km}/\text{h}" of "5 \text{km}/\text{h}".
 _WRITTEN_UNIT = re.compile(
     r"(?<=[\d})\]a-zA-Z!%° ])((?:\\(?:text(?:bf|it|rm|normal)?|mathrm|mbox)\s*\{[^{}\d]*\}"
     r"(?:\s*\^\s*\{?[23]\}?)?[\s/.]?)+)$"
 )
 _UNIT_FOLLOWS = "\ue000"
 _SIGN = units.CURRENCY_SIGNS
+# "m", "°", "%".
 _LETTER = rf"(?:[^\W\d_]|[°%{_SIGN}{units.MARKS}])"
+# " km/h" of "5 km/h", " cm^2" of "5 cm^2", "%" of "5%".
 _PLAIN_UNIT = re.compile(
     rf"(?<=[\d)}}!])(?P<space>\s*(?:/(?=[a-z]{{3}}))?)(?P<unit>{_LETTER}(?:{_LETTER}|[ ./'’-])*"
     r"(?:\^\{?[23]\}?|(?<=[a-z])[23])?)$"
 )
+# "RM 5", "-€5", "Rp 1.000".
 _CURRENCY = re.compile(
     rf"([-+]?)\s*(RM|Rp\.?|IDR|USD|THB|VND|BRL|EUR|[{_SIGN}])\s*([-+]?(?:[\d.(]|\\frac).*)",
     re.DOTALL,
 )
+# "sqrt", "log".
 _FUNCTION = re.compile(r"(?:sqrt|pi|sin|cos|tan|sec|log|ln|exp|mod|choose)(?![A-Za-z])")
+# "sin" of "sin 30°".
 _ANGLE = re.compile(r"(?:sin|cos|tan|sec|csc|cot)(?![A-Za-z])")
+# "1 1/2"
 _MIXED = re.compile(r"(?<![\d.])(\d+) (\d+)/(\d+)(?![\d.])")
+# "x_1", "f(x)", "f^{-1}(x)", "P(A|B)".
 _NAME = re.compile(
     r"\(?(?:\\(?:angle|triangle))?\\?[^\W\d_]+(?:_(?:\{[^{}]*\}|\w)|\^\{-1\})?'*(?:[(,:|]\\?\w+"
     r"(?:_(?:\{[^{}]*\}|\w))?)*\)?"
 )
+# "\begin{pmatrix} 1 \\ 2 \end{pmatrix}"
 _MATRIX = re.compile(
     r"\\begin\{[pbvV]?matrix\}((?:(?!\\begin).)*)\\end\{[pbvV]?matrix\}", re.DOTALL
 )
+# "<=", ">", "\ne ".
 _RELATION = re.compile(r"(<=|>=|<|>|\\ne )")
+# "123_7", "1A_{16}".
 _BASED = re.compile(r"\(?(-?\d[0-9A-F]*)\)?_\{?(\d+)\}?")
 # A word next to other text is not a product of letters.
 _SENTENCE = re.compile(
@@ -329,17 +344,17 @@ def _value(text: str, whole: str) -> Answer:
     value, unit = _without_unit(text)
     if unit and (HEDGES.search(unit) or ALTERED_AFTER.match(unit)):
         return Answer("hedged", whole)
-    factor, found = units.scale(unit), units.unit(unit)
+    factor, names = units.scale(unit), units.unit(unit)
     based = _BASED.fullmatch(value)
     if based:
-        return Answer("based", f"{based[1]}_{based[2]}", unit=found)
+        return Answer("based", f"{based[1]}_{based[2]}", unit=names)
     expression = _MIXED.sub(r"(\1+\2/\3)", value)
     term = None if _SENTENCE.search(_FUNCTION.sub("", expression)) else parse_term(expression)
     if term is None:
         return Answer("unread", whole)
     if factor != 1:
         term = Term("*", (Term("num", value=Fraction(factor)), term))
-    return Answer("value", value if factor == 1 and not found else whole, term=term, unit=found)
+    return Answer("value", value if factor == 1 and not names else whole, term=term, unit=names)
 
 
 def _without_unit(text: str) -> tuple[str, str]:
@@ -347,8 +362,8 @@ def _without_unit(text: str) -> tuple[str, str]:
     before = ""
     if currency:
         text, before = currency[1] + currency[3], currency[2]
-    value, written, after = text.partition(_UNIT_FOLLOWS)
-    if written:
+    value, marker, after = text.partition(_UNIT_FOLLOWS)
+    if marker:
         return value.strip("+ "), f"{before} {after}".strip()
     match = _PLAIN_UNIT.search(text)
     angle = match and match["unit"][0] == "°" and _ANGLE.search(text)
@@ -357,17 +372,17 @@ def _without_unit(text: str) -> tuple[str, str]:
     return text[: match.start()].strip("+ "), f"{before} {match['unit']}".strip()
 
 
-def _may_be_unit(found: re.Match[str]) -> bool:
+def _may_be_unit(match: re.Match[str]) -> bool:
     """Say whether letters after a number are a unit: 2x and 2 x are products, 2 m is a length."""
-    unit = found["unit"]
+    unit = match["unit"]
     if "Ͱ" <= unit[0] <= "Ͽ":  # Greek: an unknown, or pi
         return False
     first = re.match(r"[^\W\d_]+", unit)
     if first is None or not first[0].isascii() or unit.startswith("°"):
         return True
-    known = units.KNOWN.get(first[0].casefold().removesuffix("s") or "s") or units.KNOWN.get(
+    entry = units.KNOWN.get(first[0].casefold().removesuffix("s") or "s") or units.KNOWN.get(
         first[0].casefold()
     )
-    if found["space"]:
-        return bool(known) or any(len(word) > 2 for word in re.findall(r"[^\W\d_]+", unit))
-    return bool(known) and len(first[0]) > 1
+    if match["space"]:
+        return bool(entry) or any(len(word) > 2 for word in re.findall(r"[^\W\d_]+", unit))
+    return bool(entry) and len(first[0]) > 1

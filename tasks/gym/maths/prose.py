@@ -34,26 +34,40 @@ from tasks.gym.maths.words import (
 MAX_UNIT_WORDS = 3
 """A number followed by more words is a sentence."""
 
+# "$x^2$", "\(5\)", "$$5$$".
 _FORMULA = r"\$\$[^$]+\$\$|\$[^$]+\$|\\\(.+?\\\)|\\\[.+?\\\]"
+# "Rp ", "\$", "€".
 _MONEY = rf"(?:(?:Rp\.?|RM|USD|R\$|\\?\$|[{units.CURRENCY_SIGNS}])\s{{0,2}})?"
+# "1,200", "-3", "$5", "2 + 3", "√2".
 _NUMBER = (
     rf"(?<![A-Za-z0-9_.\\])[-+−]?\s?{_MONEY}(?<![A-Za-z0-9_.])[-+−(]*(?:\d|\.\d|√)"
     r"[\d.,'’ +\-−*/×·÷^!%()²³√π½]*"
 )
+# "$x = 5$" is a formula, "5.50" a number.
 _RUN = re.compile(rf"(?P<formula>{_FORMULA})|(?P<number>{_NUMBER})", re.DOTALL)
+# "apples"; not "ab", and no part of "\frac".
 _WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z][a-z]{2,}")
+# "\text{ cm}", "\pi".
 _COMMAND = re.compile(r"\\[A-Za-z]+(?:\s*\{[^{}]*\})?")
+# "none other than", "nothing but", "no number but".
 _NOTHING_BUT = re.compile(
     r"(?:none|nothing|no\s\w+)\s+(?:other\s+than|else\s+(?:than|but)|but)", re.IGNORECASE
 )
+# "\pi"
 _COMMAND_NAME = re.compile(r"\\[A-Za-z]+")
+# "x " of "either 1 or x ".
 _NAME_LAST = re.compile(r"\S{1,20}\s*$")
+# "\mathbf{5}"
 _STYLE = re.compile(r"\\(?:mathbf|textbf|boldsymbol|mathrm)\{([^{}\\]*)\}")
+# "=" of "x = 5"; not of "x <= 5" or "x == 5".
 _EQUALS = re.compile(r"(?<![<>!:=\\])=(?!=)")
 _COMPARED_WITH = re.compile(r"(=\s*[\\$]{0,2}\d[\d.,]*)\s(?:more|less|fewer)\s+than\s(?!\s*\d).*")
 """The result of a calculation with what it is compared with: `20 - 7 = 13 more than Tommy`."""
+# " apples", "%", "km".
 _AFTER = re.compile(rf"\s?((?:[^\W\d_]|[{units.MARKS}])+|[%°])")
+# "5 (the smallest)"
 _NOTE = re.compile(r"([^()]+?)\s+\(([^()]*)\)")
+# ": ", "exactly ", "".
 _OPENING = re.compile(
     r"[\s:*_(]*(?:(?:exactly|simply|just|approximately|about|roughly|equal to)\s+)?"
 )
@@ -73,10 +87,10 @@ def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False)
     phrase = spelled_beside_digits(phrase, language)
     if not leading:
         phrase = _COMPARED_WITH.sub(r"\1", phrase)
-    known = leading and not by_colon and language.startswith("en")
-    if _alters(phrase, language, known=known, last=not leading):
+    strict = leading and not by_colon and language.startswith("en")
+    if _alters(phrase, language, strict=strict, last=not leading):
         return ()
-    phrase = _without_note(_said_once(phrase, language), language)
+    phrase = _without_note(_without_repetition(phrase, language), language)
     formula = re.fullmatch(_FORMULA, phrase.rstrip(" .。"), re.DOTALL) or _is_formula(phrase)
     if formula or _whole(parse(phrase, language)):
         return (phrase,)
@@ -91,11 +105,11 @@ def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False)
     return _numbers(phrase, language, leading)
 
 
-def _alters(phrase: str, language: str, *, known: bool, last: bool) -> bool:
+def _alters(phrase: str, language: str, *, strict: bool, last: bool) -> bool:
     """Say whether words beside the number make it another value, or are not known to keep it.
 
     Args:
-        known: the number must follow words that keep it (`exactly`, `a total of`): a sentence
+        strict: the number must follow words that keep it (`exactly`, `a total of`): a sentence
             with any other word between is not read.
         last: only the words beside the last number count.
     """
@@ -107,7 +121,7 @@ def _alters(phrase: str, language: str, *, known: bool, last: bool) -> bool:
         after = phrase[run.start() + len(run[0].rstrip(".,")) :]
         if ALTERED_AFTER.match(after) or ALTERED_BEFORE.search(before):
             return True
-        if not known or (place + 1 < len(runs) and denied_before(before, language)):
+        if not strict or (place + 1 < len(runs) and denied_before(before, language)):
             continue  # "not 8 but rather 9"
         keeps = LEAD_WORDS.fullmatch(before) or _is_mathematical(before)
         one = run[0].strip(".,") == "1"  # whose noun is no plural
@@ -120,7 +134,7 @@ def _is_mathematical(text: str) -> bool:
     return not _WORD.search(_COMMAND_NAME.sub("", text.rpartition("=")[2] or text))
 
 
-def _said_once(phrase: str, language: str) -> str:
+def _without_repetition(phrase: str, language: str) -> str:
     """Return 5 for `5 or five`."""
     pieces = [piece.strip(" .") for piece in OR.split(phrase)]
     if len(pieces) == 1 or not all(is_number(piece, language) for piece in pieces):
@@ -152,17 +166,17 @@ def _is_uncertain(left: str, language: str) -> bool:
 def _numbers(phrase: str, language: str, leading: bool) -> tuple[str, ...]:
     """Return the number or formula that a sentence with several of them states."""
     runs = [run for run in _RUN.finditer(phrase) if _separate(phrase, run)]
-    kept: list[str] = []
+    values: list[str] = []
     for place, run in enumerate(runs):
         before = phrase[runs[place - 1].end() if place else 0 : run.start()]
         after = phrase[run.end() : runs[place + 1].start() if place + 1 < len(runs) else None]
         last = place + 1 == len(runs)
-        joined = place > 0 and JOINED.fullmatch(before) and not OR.search(before)
-        if joined or (not last and OPENS_RANGE.search(before) and JOINED.search(after)):
+        is_joined = place > 0 and JOINED.fullmatch(before) and not OR.search(before)
+        if is_joined or (not last and OPENS_RANGE.search(before) and JOINED.search(after)):
             return ()  # 2 to 3, between 2 and 3, 2 and 3
         value = _text(phrase, run)
-        if kept and (OR.search(before) or PERHAPS.fullmatch(before)):
-            return (kept[-1], value)
+        if values and (OR.search(before) or PERHAPS.fullmatch(before)):
+            return (values[-1], value)
         rest = phrase[run.start() + len(run[0].rstrip(" ,(")) :]
         opens = leading and place == 0 and _OPENING.fullmatch(before) is not None
         if (
@@ -175,10 +189,10 @@ def _numbers(phrase: str, language: str, leading: bool) -> tuple[str, ...]:
             continue
         if OR_LAST.search(before) or (last and ALTERNATIVE_FOLLOWS.match(rest)):
             return ()  # 5 or none, six or 5
-        kept.append(value)
+        values.append(value)
         if opens and (last or not _adds(after)):
             break
-    return tuple(kept[-1:])
+    return tuple(values[-1:])
 
 
 def _adds(between: str) -> bool:

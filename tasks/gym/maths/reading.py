@@ -39,12 +39,15 @@ _EVENT = re.compile(
 
 _LAYOUT = re.compile(r"\\(?:left|right|displaystyle|[,;:!> ])|(?<=\\)[dt](?=frac)|[\s${}()\[\]~]")
 """What two spellings of one formula may differ in."""
+# "\cdot", "\times".
 _TIMES = re.compile(r"\\(?:cdot|times)(?![A-Za-z])")
+# "x=" of "x=5", "\theta=" of "\theta=5"; not of "x=y=5".
 _NAMED = re.compile(r"^\\?[A-Za-z]+=(?=[^=]*$)")
 _OPERATES = re.compile(
     r"[\w!|][-+*/^_<>=\u00d7\u00b7\u00f7]|\\(?!frac\d+$|pi$|infty$|text|circ|%)[a-z]+|[!|]"
 )
 """Occurs in a formula that states work, in no number, tuple or name."""
+# "-1/2"
 _FRACTION = re.compile(r"-?\d+/\d+")
 
 
@@ -80,8 +83,8 @@ class AnswerForm:
         return any(re.match(r"\s*=", text[call.end() :]) and self._is_other(call) for call in calls)
 
     def _is_other(self, call: re.Match[str]) -> bool:
-        named = {one for one in self.calls if one[0] == call["name"]}
-        return bool(named) and _tight(call[0]) not in named
+        calls = {one for one in self.calls if one[0] == call["name"]}
+        return bool(calls) and _tight(call[0]) not in calls
 
     def is_echo(self, text: str, gold: str) -> bool:
         """Say whether an answer is a formula of the problem, which the gold is not written as."""
@@ -150,8 +153,8 @@ def value(number: str, answer: Answer) -> Answer:
     return Answer("value", number, term=Term("num", value=Fraction(number)), unit=answer.unit)
 
 
-def _base(written: str) -> int:
-    word = written.casefold()
+def _base(text: str) -> int:
+    word = text.casefold()
     if word.isdecimal():
         return int(word)
     return 16 if word == "sixteen" else _BASE_WORDS.index(word) + 2

@@ -23,7 +23,9 @@ SLACK_S = 0.1
 """CPU seconds after which a worker is killed that a comparison in C does not give back."""
 MAX_CHARACTERS = 300
 
+# "\phantom{2}"
 _PHANTOM = re.compile(r"\\phantom\s*(?:\{[^{}]*\})?")
+# "\frac12", "\frac{1}2", "\dfrac\pi2".
 _BARE_FRACTION = re.compile(
     r"(\\[dtc]?frac)\s*(\\[A-Za-z]+|\w|\{[^{}]*\})\s*(\\[A-Za-z]+|\w|\{[^{}]*\})"
 )
@@ -44,7 +46,7 @@ class _OutOfTime(BaseException):
     """The limit of CPU time; no `except Exception` on the way may stop it."""
 
 
-def compared(gold: str, candidate: str, cpu_s: float = CPU_S) -> tuple[Outcome, float]:
+def compare(gold: str, candidate: str, cpu_s: float = CPU_S) -> tuple[Outcome, float]:
     """Compare two LaTeX expressions; must run in a worker's main thread.
 
     Args:

@@ -63,7 +63,9 @@ MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
 _WORD = rf"(?:[^\W\d_]|[{MARKS}])+"
 CURRENCY_SIGNS = "€£¥₫฿₹₱₩¢"
 _IGNORED = frozenset({"a", "an", "the", "of", "per", "each", "in", "is", "are"})
+# "m^2", "cm3", "m^{2}".
 _POWER = re.compile(r"([^\W\d_]+)\s?\^?\s?\{?([23])\}?")
+# "square metres", "cu. ft", "sq ft".
 _SQUARE = re.compile(r"\b(square|sq|cubic|cu)\b\.?\s*([^\W\d_]+)")
 
 
@@ -73,8 +75,8 @@ def unit(text: str) -> frozenset[str]:
     text = _SQUARE.sub(lambda m: f"{m[2]}^{3 if m[1][0] == 'c' else 2}", text)
     powers = {f"{_name(word)}^{power}" for word, power in _POWER.findall(text)}
     words = re.findall(rf"{_WORD}|[°%${CURRENCY_SIGNS}]", _POWER.sub(" ", text))
-    named = {_name(word) for word in words if word not in _SCALES}
-    return frozenset(powers | named - _IGNORED)
+    names = {_name(word) for word in words if word not in _SCALES}
+    return frozenset(powers | names - _IGNORED)
 
 
 def scale(text: str) -> int:
@@ -228,6 +230,7 @@ _WRITTEN = (
     ("³", "^3"),
     (r"\bper\b", "/"),
 )
+# "5 km/h", "2.5\times 10^{3} J": number, then unit.
 _QUANTITY = re.compile(
     r"(?P<number>(?![A-Za-z]).*?[\d)}])\s*(?P<unit>[^\W\d_][^\d{}\\]*(?:\d[^\d{}\\]*)*)"
 )
@@ -237,9 +240,11 @@ _CONTINUES = re.compile(
     r"from|here|using|after|before|during|approximately|about|the|this|it|has|have|gets?|we)(?!\w)|"
     r"[()。]|\\(?:end|implies|quad|qquad|Rightarrow)(?![A-Za-z])"
 )
+# "/(mol K)" of "J/(mol K)".
 _DIVISOR = re.compile(r"/\s*\(([^()]*)\)")
 _NAMED = re.compile(r",?\s*(?:\w+ed\s+)?in\s+(?:units?\s+of\s+)?(\S.*)")
 """`in MJ`, `measured in MJ`; `in total` names no unit."""
+# "m", "/s^2", "* K^-1".
 _FACTOR = re.compile(r"\s*([*/]?)\s*([^\W\d_]+)(?:\s*\^\(?([-+]?\d)\)?)?\s*")
 
 
@@ -259,14 +264,14 @@ def is_another(clause: str, unit: str) -> bool:
 
     What follows the first word that continues the sentence (`of`, `which`) is no part of a unit.
     """
-    named = _plain(clause).strip(" .}{()[]")
-    by_name = _NAMED.match(named)
+    text = _plain(clause).strip(" .}{()[]")
+    by_name = _NAMED.match(text)
     if by_name and _exponents(by_name[1].strip(" .}{()[]")):
         return _exponents(by_name[1].strip(" .}{()[]")) != _exponents(unit)
-    written = _CONTINUES.split(named, maxsplit=1)[0].strip(" .}{()[]")
-    if not re.search(r"[^\W\d_]", written):
+    other = _CONTINUES.split(text, maxsplit=1)[0].strip(" .}{()[]")
+    if not re.search(r"[^\W\d_]", other):
         return False
-    return _exponents(written) != _exponents(unit)
+    return _exponents(other) != _exponents(unit)
 
 
 def is_unit(text: str) -> bool:

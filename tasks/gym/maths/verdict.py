@@ -39,6 +39,7 @@ SHOWN_ANSWERS = 4
 MAX_VALUE = 200
 """Most characters of a gold that is a value; a longer one is a solution."""
 
+# "\frac", "x^2", "a_1", "|x|".
 _FORMULA = re.compile(r"\\[A-Za-z]|[\^_|]")
 # "48g" is a weight where the gold is a number; elsewhere 48 times g.
 _TIGHT_UNIT = re.compile(r"^(\$?\d+(?:[.,]\d+)*)([gmshlLJNWVK])(\$?\.?)$")
@@ -83,7 +84,7 @@ def same_answer(
     ours, theirs = parse(gold, language), parse(candidate, language)
     read = AnswerForm().read
     budget = _Budget(BUDGET_S)
-    return _compared(read(ours, ours), read(theirs, ours), budget, _fraction(tolerance)).equal
+    return _compare(read(ours, ours), read(theirs, ours), budget, _fraction(tolerance)).equal
 
 
 @dataclass(slots=True)
@@ -94,7 +95,7 @@ class _Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class _Compared:
+class _Comparison:
     equal: bool | None
     how: str
 
@@ -124,35 +125,35 @@ def _check(
         places = [Place(many, "boxes of a list")] if many else places
     if not 1 <= len(places) <= MAX_CANDIDATES:
         reason = "several_answers" if places else "no_answer"
-        return scored(0.0, reason, f"gold {_shown(ours)}; {len(places)} answers found")
+        return scored(0.0, reason, f"gold {_excerpt(ours)}; {len(places)} answers found")
     if is_number:
         places = [replace(place, text=_TIGHT_UNIT.sub(r"\1 \2\3", place.text)) for place in places]
-    found = [(place, form.read(_read(place, whole, language), whole)) for place in places]
+    answers = [(place, form.read(_read(place, whole, language), whole)) for place in places]
     budget = _Budget(BUDGET_S)
-    compared = [
-        _Compared(False, "another event")
+    comparisons = [
+        _Comparison(False, "another event")
         if form.is_another_call(place.sentence or place.text)
-        else _Compared(False, "a formula of the problem")
+        else _Comparison(False, "a formula of the problem")
         if form.is_echo(place.text, gold.value)
-        else _compared(ours, theirs, budget, allowed)
-        for place, theirs in found
+        else _compare(ours, theirs, budget, allowed)
+        for place, theirs in answers
     ]
-    if any(not one.equal for one in compared) and all(place.how == "box" for place in places):
-        listed = Place(joint(answer), "boxes of a list")
-        theirs = form.read(parse(listed.text, language), whole)
-        one = _compared(ours, theirs, budget, allowed)
+    if any(not one.equal for one in comparisons) and all(place.how == "box" for place in places):
+        whole_list = Place(joint(answer), "boxes of a list")
+        theirs = form.read(parse(whole_list.text, language), whole)
+        one = _compare(ours, theirs, budget, allowed)
         if one.equal:
-            found, compared = [(listed, theirs)], [one]
-    verdicts = [one.equal for one in compared]
-    read = [
-        f"{place.how} {_shown(theirs)}: {one.how}"
-        for (place, theirs), one in zip(found[:SHOWN_ANSWERS], compared, strict=False)
+            answers, comparisons = [(whole_list, theirs)], [one]
+    verdicts = [one.equal for one in comparisons]
+    readings = [
+        f"{place.how} {_excerpt(theirs)}: {one.how}"
+        for (place, theirs), one in zip(answers[:SHOWN_ANSWERS], comparisons, strict=False)
     ]
-    detail = f"gold {_shown(ours)}; {'; '.join(read)}{_lacking(gold.chain, response)}"
+    detail = f"gold {_excerpt(ours)}; {'; '.join(readings)}{_lacking(gold.chain, response)}"
     if all(verdicts):
         return scored(1.0, "correct", detail)
     if False in verdicts:
-        return scored(0.0, "several_answers" if len(found) > 1 else "wrong", detail)
+        return scored(0.0, "several_answers" if len(answers) > 1 else "wrong", detail)
     return abstain("gold_unreadable", detail)
 
 
@@ -185,43 +186,43 @@ def _fraction(tolerance: float | None) -> Fraction | None:
     return None if tolerance is None else Fraction(str(tolerance))
 
 
-def _shown(answer: Answer) -> str:
+def _excerpt(answer: Answer) -> str:
     text = answer.text if len(answer.text) <= SHOWN else f"{answer.text[:SHOWN]}..."
     return f"{text!r} ({answer.kind})"
 
 
-def _compared(
+def _compare(
     ours: Answer, theirs: Answer, budget: _Budget, tolerance: Fraction | None
-) -> _Compared:
+) -> _Comparison:
     equal = same(ours, theirs, tolerance)
     # A number has no spelling beyond our grammar that an answer would be written in.
     plain = _is_number(ours) or not _FORMULA.search(theirs.text) or HEDGES.search(theirs.text)
     if equal is None and not theirs.readable and plain:
-        return _Compared(False, "unread")
+        return _Comparison(False, "unread")
     if equal is not None:
-        return _Compared(equal, "same" if equal else "different")
-    left_to_do = set(_WORK.findall(theirs.text)) - set(_WORK.findall(ours.text))
-    if left_to_do or budget.cpu_s <= 0:
-        return _Compared(False, "left to be worked out" if left_to_do else "out of time")
-    return _asked(ours, theirs, budget)
+        return _Comparison(equal, "same" if equal else "different")
+    work = set(_WORK.findall(theirs.text)) - set(_WORK.findall(ours.text))
+    if work or budget.cpu_s <= 0:
+        return _Comparison(False, "left to be worked out" if work else "out of time")
+    return _ask_sympy(ours, theirs, budget)
 
 
-def _asked(ours: Answer, theirs: Answer, budget: _Budget) -> _Compared:
+def _ask_sympy(ours: Answer, theirs: Answer, budget: _Budget) -> _Comparison:
     """Ask sympy, which takes its time from the budget."""
     gold, candidate = (answer.text.replace("\\cr ", "\\\\ ") for answer in (ours, theirs))
     try:
         outcome, took_s = symbolic.in_worker(
-            symbolic.compared, (gold, candidate, budget.cpu_s), TIMEOUT_S
+            symbolic.compare, (gold, candidate, budget.cpu_s), TIMEOUT_S
         )
         budget.cpu_s -= took_s
     except (WorkerTimeout, WorkerFailed) as error:
         budget.cpu_s = 0.0
         if not ours.readable and not _gold_is_fit(gold):
-            return _Compared(None, f"{error}")
-        return _Compared(False, f"the answer cannot be compared: {error}")
+            return _Comparison(None, f"{error}")
+        return _Comparison(False, f"the answer cannot be compared: {error}")
     if outcome is Outcome.GOLD_UNREAD and not ours.readable:
-        return _Compared(None, outcome)
-    return _Compared(outcome is Outcome.SAME, f"{outcome} (math-verify)")
+        return _Comparison(None, outcome)
+    return _Comparison(outcome is Outcome.SAME, f"{outcome} (math-verify)")
 
 
 def _is_number(gold: Answer) -> bool:
@@ -232,7 +233,7 @@ def _is_number(gold: Answer) -> bool:
 def _gold_is_fit(gold: str) -> bool:
     """Say whether the gold can be compared with itself, so that the response is at fault."""
     try:
-        outcome, _ = symbolic.in_worker(symbolic.compared, (gold, gold, BUDGET_S), TIMEOUT_S)
+        outcome, _ = symbolic.in_worker(symbolic.compare, (gold, gold, BUDGET_S), TIMEOUT_S)
         return outcome is Outcome.SAME
     except (WorkerTimeout, WorkerFailed):
         return False

@@ -40,6 +40,7 @@ _TO = "to|through|sampai|hingga|đến|a|à|até|bis|ถึง|到|至|–|—|~
 _AND = "and|dan|và|y|et|e|und|และ|和|&"
 _BEYOND = "以上|以下|以内|以內|以外|trở lên|trở xuống|ขึ้นไป|ลงมา"
 """After a number: it is a bound."""
+# "than or equal to", "ou igual a", "或等于".
 _OR_EQUAL = (
     r"(?:\s*(?:than|que|als|dari|daripada))?\s*(?:or|ou|o|oder|atau|hoặc|หรือ|或)?\s*"
     r"(?:equal|égale?|igual|gleich|sama|bằng|เท่ากับ|等于|等於)(?:\s*(?:to|à|a|que|dengan))?"
@@ -69,6 +70,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
+# "isn't", also with the other apostrophes that people type.
 _CONTRACTED = r"\w+n['’‘ʼ´`]t(?!\w)"
 JOINT = rf"(?:,?\s{{0,3}}{_pattern(_OR, _SHORT_OR, _TO, _AND)}\s{{0,3}})"
 """Source of a pattern: words between two numbers that are alternatives, a range or a list."""
@@ -148,6 +150,7 @@ LEAD_WORDS = _compiled(
     r"eight|nine|ten|eleven|twelve|[a-z]+teen|[a-z]+ty|hundred|thousand|[a-zA-Z])(?![a-zA-Z]))*"
 )
 """Between the words that announce an answer and its number, in English: `exactly`, `a total of`."""
+# "apples", "people", "percent"; not "minus", "is".
 _NOUNS = (
     r"(?!(?:minus|plus|times|less|versus|is|was|as|perhaps|unless|besides|this|its|his|has|does)(?!\w))"
     r"(?:[a-z]+s|people|children|men|women|feet|sheep|fish|mice|geese|per\s?cent|\w*teeth|dozen|hundred|"

@@ -138,7 +138,7 @@ def _threads(root: int) -> Iterator[_Thread]:
     """Read every thread of a process and of its descendants."""
     results = [root]
     while results:
-        for task in _listed(Path(f"/proc/{results.pop()}/task")):
+        for task in _list(Path(f"/proc/{results.pop()}/task")):
             try:
                 # The program chooses the name before the bracket.
                 state = (task / "stat").read_text().rpartition(")")[2].split()[0]
@@ -149,7 +149,7 @@ def _threads(root: int) -> Iterator[_Thread]:
             yield _Thread(int(task.name), state, cpu * _NANOSECOND, delayed * _NANOSECOND)
 
 
-def _listed(folder: Path) -> list[Path]:
+def _list(folder: Path) -> list[Path]:
     try:
         return list(folder.iterdir())
     except OSError:

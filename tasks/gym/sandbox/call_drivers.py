@@ -48,13 +48,13 @@ def _cpp(owner: str, name: str, calls: Sequence[Sequence[object]]) -> str:
     pointer = f"&{owner}::{name}" if owner else f"&{name}"
     cases = []
     for index, args in enumerate(calls):
-        given = [
+        parameters = [
             f"call::parameter<decltype({pointer}), {number}> a{number} = {_literal(value)};"
             for number, value in enumerate(args)
         ]
         names = ", ".join(f"a{number}" for number in range(len(args)))
         called = f"{owner}().{name}({names})" if owner else f"{name}({names})"
-        cases.append(f"case {index}: {{ {' '.join(given)} call::print({called}); break; }}")
+        cases.append(f"case {index}: {{ {' '.join(parameters)} call::print({called}); break; }}")
     body = "\n".join(cases)
     return (
         '#include "call.hpp"\n'

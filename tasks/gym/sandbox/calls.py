@@ -143,8 +143,8 @@ class CallFilter:
             return None
         self._drop_privileges(self._libc)
         number = _SECCOMP[_ARCHITECTURES[platform.machine()][1]]
-        wanted = (ctypes.c_uint(_SET_FILTER), ctypes.c_uint(_NEW_LISTENER))
-        listener = self._libc.syscall(number, *wanted, ctypes.byref(self._filter))
+        arguments = (ctypes.c_uint(_SET_FILTER), ctypes.c_uint(_NEW_LISTENER))
+        listener = self._libc.syscall(number, *arguments, ctypes.byref(self._filter))
         return listener if listener >= 0 else None
 
     def _drop_privileges(self, libc: ctypes.CDLL) -> None:

@@ -240,8 +240,8 @@ def _check_literals(task: dict[str, Any], program: Program, reports: _Reports) -
     tests = [read_literal(test) for test in task["tests"]]
     names: dict[str, Any] = {}
     for name in sorted({test.function for test in tests if test}):
-        found, value = program.lookup(name)
-        if found:
+        exists, value = program.lookup(name)
+        if exists:
             names[name] = value
     reports.send(ready=True)
     for test in tests:
@@ -272,8 +272,8 @@ def _call_cases(task: dict[str, Any], program: Program, reports: _Reports) -> No
 
 
 def _call_case(program: Program, owner: str, name: str, case: dict[str, Any]) -> None:
-    found, function = program.lookup(owner or name)
-    if not found or not isinstance(function, Remote):
+    exists, function = program.lookup(owner or name)
+    if not exists or not isinstance(function, Remote):
         raise CandidateError(f"no function {owner or name}")
     if owner:
         function = getattr(function(), name)
@@ -302,8 +302,8 @@ def _namespace(setup: str, tests: list[str], program: Program) -> dict[str, Any]
     for name in (used - bound) & MODULES:
         names[name] = importlib.import_module(name)
     for name in sorted(names_under_test(setup, tests)):
-        found, value = program.lookup(name)
-        if found:
+        exists, value = program.lookup(name)
+        if exists:
             names[name] = value
     return names
 

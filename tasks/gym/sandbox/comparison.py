@@ -16,10 +16,10 @@ _MAX_NUMBER_CHARACTERS = 400
 
 def same_text(expected: str, printed: str) -> bool:
     """True if both have the same words in the same lines."""
-    wanted, given = _lines(expected), _lines(printed)
-    return len(wanted) == len(given) and all(
+    expected_lines, printed_lines = _lines(expected), _lines(printed)
+    return len(expected_lines) == len(printed_lines) and all(
         len(one) == len(other) and all(map(_same_word, one, other))
-        for one, other in zip(wanted, given, strict=True)
+        for one, other in zip(expected_lines, printed_lines, strict=True)
     )
 
 
@@ -43,11 +43,11 @@ def same_value(expected: object, value: object) -> bool:  # noqa: PLR0911 - a ta
         case dict():
             if not isinstance(value, dict):
                 return False
-            given = {_key(key): item for key, item in value.items()}
+            items = {_key(key): item for key, item in value.items()}
             return (
-                len(given) == len(value)
-                and given.keys() == expected.keys()
-                and all(same_value(item, given[key]) for key, item in expected.items())
+                len(items) == len(value)
+                and items.keys() == expected.keys()
+                and all(same_value(item, items[key]) for key, item in expected.items())
             )
         case _:
             return False

@@ -43,7 +43,7 @@ class ResourceLimits:
 def apply_limits(limits: ResourceLimits) -> None:
     """Cap CPU time, memory, processes, files and file size of this process."""
     memory = "RLIMIT_AS" if limits.counts_reserved else "RLIMIT_DATA"
-    wanted = [
+    caps = [
         (memory, limits.memory_bytes, limits.memory_bytes),
         ("RLIMIT_FSIZE", limits.file_bytes, limits.file_bytes),
         ("RLIMIT_NOFILE", limits.open_files, limits.open_files),
@@ -51,12 +51,12 @@ def apply_limits(limits: ResourceLimits) -> None:
         ("RLIMIT_MEMLOCK", 0, 0),
     ]
     if limits.cpu_s is not None:
-        wanted.append(("RLIMIT_CPU", limits.cpu_s, limits.cpu_s + 1))
+        caps.append(("RLIMIT_CPU", limits.cpu_s, limits.cpu_s + 1))
     if limits.processes is not None:
-        wanted.append(("RLIMIT_NPROC", limits.processes, limits.processes))
+        caps.append(("RLIMIT_NPROC", limits.processes, limits.processes))
     if limits.stack_bytes:
-        wanted.append(("RLIMIT_STACK", limits.stack_bytes, limits.stack_bytes))
-    for name, soft, hard in wanted:
+        caps.append(("RLIMIT_STACK", limits.stack_bytes, limits.stack_bytes))
+    for name, soft, hard in caps:
         if not hasattr(resource, name):
             continue
         kind = getattr(resource, name)

@@ -69,7 +69,7 @@ def serve(link: socket.socket, work: Path, *, filtered: bool) -> None:
     os.chdir(work)
     environment = {**request["environment"], "TMPDIR": str(work)}
     if request["compile"]:
-        ended = run_process(
+        result = run_process(
             request["compile"],
             environment,
             ResourceLimits(**request["compile_limits"]),
@@ -77,8 +77,8 @@ def serve(link: socket.socket, work: Path, *, filtered: bool) -> None:
             link,
             calls=Calls.COMPILER if filtered else None,
         )
-        if ended.end != "done" or ended.code != 0:
-            why = ended.output.decode(errors="replace").strip() or f"{ended.end} {ended.code}"
+        if result.end != "done" or result.code != 0:
+            why = result.output.decode(errors="replace").strip() or f"{result.end} {result.code}"
             send(link, {"compiled": False, "why": why[:500]})
             return
     send(link, {"compiled": True, "why": ""})
@@ -88,16 +88,16 @@ def serve(link: socket.socket, work: Path, *, filtered: bool) -> None:
         try:
             if not receive(link)["run"]:
                 continue  # the run ended before it was stopped
-            given = receive_bytes(link, MAX_STREAM_BYTES)
+            payload = receive_bytes(link, MAX_STREAM_BYTES)
         except WireError:
             return
         calls = Calls.PROGRAM if filtered else None
-        ended = run_process(
-            request["run"], environment, limits, options, link, given=given, calls=calls
+        result = run_process(
+            request["run"], environment, limits, options, link, payload=payload, calls=calls
         )
-        cpu_s = ended.cpu_s + time.process_time() - before_s
-        send(link, {"end": ended.end, "code": ended.code, "cpu_s": cpu_s})
-        send_bytes(link, ended.output, MAX_STREAM_BYTES)
+        cpu_s = result.cpu_s + time.process_time() - before_s
+        send(link, {"end": result.end, "code": result.code, "cpu_s": cpu_s})
+        send_bytes(link, result.output, MAX_STREAM_BYTES)
 
 
 def run_process(
@@ -107,7 +107,7 @@ def run_process(
     options: RunOptions,
     link: socket.socket,
     *,
-    given: bytes = b"",
+    payload: bytes = b"",
     calls: Calls | None = None,
 ) -> ProcessResult:
     """Run one command under its limits, kill it with its group, and return what it printed.
@@ -118,7 +118,7 @@ def run_process(
     reading, writing = os.pipe()
     mine, theirs = socket.socketpair()
     with tempfile.TemporaryFile(dir=".") as stdin:
-        stdin.write(given)
+        stdin.write(payload)
         stdin.seek(0)
         process = os.fork()
         if not process:

@@ -103,9 +103,11 @@ class Sandbox:
         Raises:
             EngineError: the sandbox failed twice.
         """
-        chosen = budget or Budget(self.limits)
+        allowance = budget or Budget(self.limits)
         return self._with_retry(
-            lambda session: session.execute(build, inputs, find_fault, chosen, fail_fast=fail_fast)
+            lambda session: session.execute(
+                build, inputs, find_fault, allowance, fail_fast=fail_fast
+            )
         )
 
     def close(self) -> None:
@@ -117,8 +119,8 @@ class Sandbox:
         self._idle = queue.LifoQueue()
 
     def _check(self, task: dict[str, object], budget: Budget | None) -> Outcome:
-        chosen = budget or Budget(self.limits)
-        return self._with_retry(lambda session: session.check(task, chosen))
+        allowance = budget or Budget(self.limits)
+        return self._with_retry(lambda session: session.check(task, allowance))
 
     def _with_retry(self, use: Callable[[Session], ResultT]) -> ResultT:
         for attempt in (1, 2):

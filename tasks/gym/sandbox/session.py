@@ -248,15 +248,15 @@ class Session:
         stopped = monitor.wait(link)
         if stopped:
             wire.send(link, {"run": False})
-        ended = wire.receive(link)
+        report = wire.receive(link)
         output = wire.receive_bytes(link, wire.MAX_STREAM_BYTES)
-        used_s = float(ended["cpu_s"])
+        used_s = float(report["cpu_s"])
         if not budget.covers(used_s):
             stopped = "spent"
         monitor.charge(used_s)
         return Run(
-            end=_STOPPED[stopped]["end"] if stopped else str(ended["end"]),
-            code=int(ended["code"]),
+            end=_STOPPED[stopped]["end"] if stopped else str(report["end"]),
+            code=int(report["code"]),
             cpu_s=used_s,
             output=output.decode(errors="replace"),
         )

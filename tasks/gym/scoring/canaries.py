@@ -154,11 +154,11 @@ def check(score: Score, verifiers: Collection[str]) -> None:
     Raises:
         EngineError: a verdict differs from the known one; the message names the verifier.
     """
-    chosen = [canary for canary in CANARIES if canary.verifier in verifiers]
-    chosen += [canary for name in sorted(verifiers) for canary in own_canaries(name)]
+    canaries = [canary for canary in CANARIES if canary.verifier in verifiers]
+    canaries += [canary for name in sorted(verifiers) for canary in own_canaries(name)]
     answers = [
         (_problem(canary), response, solved)
-        for canary in chosen
+        for canary in canaries
         for response, solved in ((canary.right, True), (canary.wrong, False))
     ]
     verdicts = score([problem for problem, _, _ in answers], [text for _, text, _ in answers])

@@ -134,8 +134,8 @@ def find_tokenizer(folder: Path) -> TokenizerFile:
             f"the tokenizer in {folder} rewrites spaces, which changes answers; "
             "set clean_up_tokenization_spaces to false in its tokenizer_config.json"
         )
-    known = (*end_ids(folder, ends[0]), *(end for end in ends if end is not None))
-    return TokenizerFile(str(path), tuple(dict.fromkeys(known)))
+    tokens = (*end_ids(folder, ends[0]), *(end for end in ends if end is not None))
+    return TokenizerFile(str(path), tuple(dict.fromkeys(tokens)))
 
 
 def text_of(source: TokenizerFile, tokens: Sequence[int]) -> str:

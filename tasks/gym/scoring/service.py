@@ -103,9 +103,9 @@ class WorkQueue(Generic[JobT]):
         with self._changed:
             self._changed.wait_for(lambda: len(self._waiting) > 0 or self._closed)
             share = -(-len(self._waiting) // (2 * self._num_threads))
-            taken = [self._waiting.popleft() for _ in range(min(share, self._portion))]
+            jobs = [self._waiting.popleft() for _ in range(min(share, self._portion))]
             self._changed.notify_all()
-            return taken
+            return jobs
 
 
 # One scorer for RL, grading and evaluation: scores responses as they finish.
@@ -277,15 +277,15 @@ class ScoringService:
         Raises:
             EngineError: a verdict differs from the known one; the message names the verifier.
         """
-        used = self._entries.keys() if verifiers is None else verifiers
-        canaries.check(self.score, [name for name in used if name in self._entries])
+        names = self._entries.keys() if verifiers is None else verifiers
+        canaries.check(self.score, [name for name in names if name in self._entries])
 
     def counters(self) -> dict[str, int]:
         """Return counts so far: verdicts per reason, timeouts, lost workers, queue high-water."""
         queues = (self._in_workers, self._in_threads, self._at_judge)
         return {
             **self._tally.counts(),
-            "worker_restarts": self._pool.lost,
+            "worker_restarts": self._pool.num_lost,
             "queue_high_water": max(queue.high_water for queue in queues),
         }
 

@@ -52,8 +52,8 @@ async def compute_score(
         "response": solution_str,
         "language": info.get("language", "en"),
     }
-    (found,) = await asyncio.to_thread(score, [row])
-    return {"score": found or 0.0, "abstained": float(found is None)}
+    (reward,) = await asyncio.to_thread(score, [row])
+    return {"score": reward or 0.0, "abstained": float(reward is None)}
 
 
 def reward(

@@ -113,7 +113,7 @@ def listen(routes: Routes, host: str, port: int, limits: Limits) -> ThreadingHTT
         )
     places = threading.BoundedSemaphore(limits.requests)
     connections = threading.BoundedSemaphore(limits.connections)
-    known = " or ".join(map(" ".join, routes))
+    paths = " or ".join(map(" ".join, routes))
 
     class Handler(_Handler):
         def handle(self) -> None:
@@ -127,7 +127,7 @@ def listen(routes: Routes, host: str, port: int, limits: Limits) -> ThreadingHTT
 
         def answer(self, method: str) -> bytes:
             if (method, self.path) not in routes:
-                raise Refusal(HTTPStatus.NOT_FOUND, "not_found", known)
+                raise Refusal(HTTPStatus.NOT_FOUND, "not_found", paths)
             reply = routes[method, self.path]
             if method == "GET":
                 return reply(b"")

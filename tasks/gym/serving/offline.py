@@ -36,10 +36,12 @@ def score_file(source: Path, out: Path, scorer: ScoringService) -> dict[str, int
     """
     rows = _read(source)
     partial = out.with_name(f"{out.name}.partial")
-    done = _count_done(partial, rows)
+    num_scored = _count_done(partial, rows)
     with partial.open("a", encoding="utf-8") as file:
-        bar = tqdm(total=len(rows), initial=done, desc="score", unit="row", dynamic_ncols=True)
-        for start, portion in _portions(rows, done):
+        bar = tqdm(
+            total=len(rows), initial=num_scored, desc="score", unit="row", dynamic_ncols=True
+        )
+        for start, portion in _portions(rows, num_scored):
             problems = [row.problem(start + n) for n, (_, row) in enumerate(portion)]
             verdicts = scorer.score(problems, [row.response for _, row in portion])
             for (digest, row), verdict in zip(portion, verdicts, strict=True):
@@ -78,8 +80,8 @@ def _count_done(partial: Path, rows: list[_Numbered]) -> int:
         return 0
     whole, _, _ = partial.read_bytes().rpartition(b"\n")
     lines = [line for line in whole.split(b"\n") if line]
-    written = [json.loads(line)["row"] for line in lines]
-    if written != [digest for digest, _ in rows[: len(written)]]:
+    digests = [json.loads(line)["row"] for line in lines]
+    if digests != [digest for digest, _ in rows[: len(digests)]]:
         raise DataError(
             f"{partial} was not written from these rows. Delete it, or set another --out."
         )
@@ -87,10 +89,10 @@ def _count_done(partial: Path, rows: list[_Numbered]) -> int:
     return len(lines)
 
 
-def _portions(rows: list[_Numbered], done: int) -> Iterator[tuple[int, list[_Numbered]]]:
+def _portions(rows: list[_Numbered], num_scored: int) -> Iterator[tuple[int, list[_Numbered]]]:
     """Split the rest into batches of whole groups, each with the number of its first row."""
-    start, portion = done, list[_Numbered]()
-    places = range(done, len(rows))
+    start, portion = num_scored, list[_Numbered]()
+    places = range(num_scored, len(rows))
     for _, group in groupby(places, key=lambda place: rows[place][1].id or str(place)):
         members = [rows[place] for place in group]
         if portion and len(portion) + len(members) > PORTION:

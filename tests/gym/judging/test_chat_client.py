@@ -129,7 +129,7 @@ def down(health):
     """Lose as many prompts in a row as the endpoint may before it counts as down."""
     for _ in range(2):
         assert health.admits(_Losses())
-        health.lost("TimeoutError: timed out")
+        health.note_loss("TimeoutError: timed out")
 
 
 def test_an_endpoint_that_is_down_is_sent_one_prompt_at_a_time_over_all_calls():
@@ -144,7 +144,7 @@ def test_a_call_whose_prompt_is_lost_too_leaves_the_next_one_to_another_call():
     health, first, second = _Health(2, pause_s=0.0), _Losses(), _Losses()
     down(health)
     assert health.admits(first)
-    health.lost("status 503")
+    health.note_loss("status 503")
 
     assert [False, True, False] == [health.admits(one) for one in (first, second, _Losses())]
 
@@ -153,15 +153,15 @@ def test_an_endpoint_that_replies_again_is_sent_everything():
     health, first = _Health(2, pause_s=0.0), _Losses()
     down(health)
     assert health.admits(first)
-    health.answered()
+    health.note_reply()
 
     assert [True] * 3 == [health.admits(one) for one in (first, first, _Losses())]
 
 
 def test_lost_prompts_that_are_not_in_a_row_do_not_count_as_down():
     health = _Health(2, pause_s=0.0)
-    health.lost("status 503")
-    health.answered()
-    health.lost("status 503")
+    health.note_loss("status 503")
+    health.note_reply()
+    health.note_loss("status 503")
 
     assert health.admits(_Losses())

@@ -113,7 +113,7 @@ def test_one_look_serves_all_that_wait(monkeypatch):
     monkeypatch.setattr(judge_endpoint, "SILENCE_S", 0.0)
     looks = []
     alive = Life(lambda: looks.append(1) or False)
-    threads = [threading.Thread(target=alive.gone, args=(0.0,)) for _ in range(8)]
+    threads = [threading.Thread(target=alive.has_gone, args=(0.0,)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -121,13 +121,13 @@ def test_one_look_serves_all_that_wait(monkeypatch):
 
     assert [1] == looks
     assert alive.is_gone
-    alive.shown()
+    alive.note_response()
     assert not alive.is_gone
 
 
 def test_what_responded_lately_is_not_looked_at():
     alive = Life(pytest.fail)
-    alive.shown()
+    alive.note_response()
 
-    assert not alive.gone(0.0)
+    assert not alive.has_gone(0.0)
     assert alive.back()

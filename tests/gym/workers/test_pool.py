@@ -140,14 +140,14 @@ def test_a_series_of_calls_has_one_reply_each_in_order(pool: WorkerPool) -> None
 
     assert [(3, 1), None, (2, 1)] == [reply.value for reply in replies]
     assert ["", "ZeroDivisionError", ""] == [reply.error for reply in replies]
-    assert 0 == pool.lost
+    assert 0 == pool.num_lost
 
 
 def test_a_call_that_overruns_costs_the_calls_after_it_nothing(pool: WorkerPool) -> None:
     replies = list(pool.each(hostile.computes, [(0,), (60,), (0,)], [5.0, 0.3, 5.0]))
 
     assert ["", "timeout", ""] == [reply.failure for reply in replies]
-    assert 1 == pool.lost
+    assert 1 == pool.num_lost
 
 
 def test_a_call_pays_for_its_own_death_only(pool: WorkerPool, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_call_pays_for_its_own_death_only(pool: WorkerPool, tmp_path: Path) ->
     )
 
     assert ["", "", ""] == [reply.failure for reply in replies]
-    assert 1 == pool.lost
+    assert 1 == pool.num_lost
 
 
 def test_idle_and_busy_workers_end_when_the_parent_is_killed() -> None:

@@ -99,9 +99,9 @@ class BfclHost:
 
     def forget(self, player: str) -> None:
         """Drop the simulators of a player, which BFCL keeps as globals of a module."""
-        kept = vars(self._utils)
-        for name in [name for name in kept if name.startswith(f"{player}_")]:
-            del kept[name]
+        namespace = vars(self._utils)
+        for name in [name for name in namespace if name.startswith(f"{player}_")]:
+            del namespace[name]
 
     def _offered(self, task: Mapping[str, Any]) -> list[dict[str, Any]]:
         classes = [name for name in task["involved_classes"] if name in self._functions]
@@ -128,7 +128,7 @@ class _Dialogue:
         self._calls: list[list[list[str]]] = [[]]
 
     def step(self, turn: Turn) -> Step:
-        calls = [self._written(call) for call in turn.calls or ()]
+        calls = [self._write(call) for call in turn.calls or ()]
         if calls:
             results = self._host.execute(self._task, calls, self._player)
             self._calls[-1].append(calls)
@@ -144,7 +144,7 @@ class _Dialogue:
     def close(self) -> None:
         self._host.forget(self._player)
 
-    def _written(self, call: Mapping[str, Any]) -> str:
+    def _write(self, call: Mapping[str, Any]) -> str:
         """Write a call in Python; of what is no name and no literal, nothing is kept."""
         names = list(call["parameters"])
         if call["name"] not in self._names or not all(map(_is_name, names)):

@@ -24,8 +24,8 @@ class _Game:
         guess = int(turn.text) if turn.text.isdecimal() else 0
         if guess == self._number or self._guesses == MAX_GUESSES:
             return Step(done=True, reward=float(guess == self._number))
-        said = "higher" if guess < self._number else "lower"
-        return Step([{"role": "user", "content": said}])
+        hint = "higher" if guess < self._number else "lower"
+        return Step([{"role": "user", "content": hint}])
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -38,9 +38,9 @@ class GuessHost:
 
     def offer(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
         """List the numbers."""
-        said = f"Guess a number from 1 to {NUMBERS}."
+        question = f"Guess a number from 1 to {NUMBERS}."
         return [
-            {"task": {"number": number}, "messages": [{"role": "user", "content": said}]}
+            {"task": {"number": number}, "messages": [{"role": "user", "content": question}]}
             for number in range(1, NUMBERS + 1)[: request["limit"]]
         ]
 

@@ -104,9 +104,9 @@ class Player:
         key = _key(task, turns)
         if key not in self._open:
             now = self._open.pop(_key(task, turns[:-1]), None)
-            now, left = (now, turns[-1:]) if now else (self._begin(task), turns)
+            now, rest = (now, turns[-1:]) if now else (self._begin(task), turns)
             try:
-                for turn in left:
+                for turn in rest:
                     self._advance(now, turn)
             except Exception:
                 now.episode.close()

@@ -35,9 +35,9 @@ class OpenEnvHost:
         self.version = f"{about.get('name')} {about.get('version')}, actions {digest[:12]}"
         # Every action has `metadata`, which is not for the policy.
         fields = {k: v for k, v in schema.get("properties", {}).items() if k != "metadata"}
-        named = [name for name in schema.get("required", ()) if name in fields]
-        texts = [name for name in named if fields[name].get("type") == "string"]
-        self._text_field = texts[0] if len(named) == len(texts) == 1 else ""
+        required = [name for name in schema.get("required", ()) if name in fields]
+        texts = [name for name in required if fields[name].get("type") == "string"]
+        self._text_field = texts[0] if len(required) == len(texts) == 1 else ""
         self._fields = fields
 
     def offer(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -123,10 +123,10 @@ class _Session:
 
 def _text(observation: Mapping[str, Any]) -> str:
     """Show an observation: its only text, or all of it as JSON."""
-    shown = {k: v for k, v in observation.items() if k not in ("metadata", "done", "reward")}
-    if len(shown) == 1 and isinstance(only := next(iter(shown.values())), str):
+    fields = {k: v for k, v in observation.items() if k not in ("metadata", "done", "reward")}
+    if len(fields) == 1 and isinstance(only := next(iter(fields.values())), str):
         return only
-    return json.dumps(shown, ensure_ascii=False)
+    return json.dumps(fields, ensure_ascii=False)
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ class Host:
 
     process: HostProcess
     lock: threading.Lock = field(default_factory=threading.Lock)
-    known: "OrderedDict[str, Answer | EnvironmentFailed]" = field(default_factory=OrderedDict)
+    cache: "OrderedDict[str, Answer | EnvironmentFailed]" = field(default_factory=OrderedDict)
 
     def play(self, gold: OutsideTask, turns: Sequence[str]) -> Answer:
         """Return what is said to the last turn.
@@ -89,31 +89,31 @@ class Host:
         Raises:
             EnvironmentFailed: the environment gives no answer that can be used.
         """
-        said = [_said(turn) for turn in turns]
-        played = [[gold.version, gold.task, said[: n + 1]] for n in range(len(said))]
-        keys = [json.dumps(part, sort_keys=True) for part in played]
+        replies = [_parse_turn(turn) for turn in turns]
+        histories = [[gold.version, gold.task, replies[: n + 1]] for n in range(len(replies))]
+        keys = [json.dumps(part, sort_keys=True) for part in histories]
         with self.lock:
-            if keys[-1] not in self.known:
+            if keys[-1] not in self.cache:
                 try:
-                    answers: Sequence[Answer | EnvironmentFailed] = self._ask(gold, said)
+                    answers: Sequence[Answer | EnvironmentFailed] = self._ask(gold, replies)
                 except EnvironmentFailed as failure:
                     answers = [failure]
                     keys = keys[-1:]
                 for key, answer in zip(keys, answers, strict=True):
-                    if self.known.setdefault(key, answer) != answer:
+                    if self.cache.setdefault(key, answer) != answer:
                         detail = "other answers to the same turns"
-                        self.known[keys[-1]] = EnvironmentFailed("not_deterministic", detail)
+                        self.cache[keys[-1]] = EnvironmentFailed("not_deterministic", detail)
                         break
-            result = self.known[keys[-1]]
-            while len(self.known) > MAX_KNOWN:
-                self.known.popitem(last=False)
+            result = self.cache[keys[-1]]
+            while len(self.cache) > MAX_KNOWN:
+                self.cache.popitem(last=False)
         if isinstance(result, EnvironmentFailed):
             raise result
         return result
 
-    def _ask(self, gold: OutsideTask, said: Sequence[Mapping[str, Any]]) -> list[Answer]:
-        request = {"version": gold.version, "task": gold.task, "turns": said}
-        return [_answer(step) for step in self.process.ask(request, len(said))["steps"]]
+    def _ask(self, gold: OutsideTask, replies: Sequence[Mapping[str, Any]]) -> list[Answer]:
+        request = {"version": gold.version, "task": gold.task, "turns": replies}
+        return [_answer(step) for step in self.process.ask(request, len(replies))["steps"]]
 
 
 class Hosts:
@@ -129,13 +129,13 @@ class Hosts:
         Raises:
             SettingsError: nothing says which interpreter has the library.
         """
-        written = json.dumps(arguments, sort_keys=True)
+        arguments_json = json.dumps(arguments, sort_keys=True)
         command = [_interpreter(library), "-m", f"{__package__}.{library}_host"]
-        command += [environment, written]
+        command += [environment, arguments_json]
         if library == "openenv":
             command.append(_place(f"openenv:{environment}", "the address of its server"))
         with self._lock:
-            key = (library, environment, written)
+            key = (library, environment, arguments_json)
             if key not in self._hosts:
                 self._hosts[key] = Host(HostProcess(command))
             return self._hosts[key]
@@ -162,7 +162,7 @@ def close() -> None:
 
 
 def offer(
-    library: str, environment: str, arguments: Mapping[str, Any], asked: Mapping[str, Any]
+    library: str, environment: str, arguments: Mapping[str, Any], request: Mapping[str, Any]
 ) -> tuple[str, list[dict[str, Any]]]:
     """Ask an environment for its tasks; return its version with them.
 
@@ -172,7 +172,7 @@ def offer(
     """
     host = shared_hosts().find(library, environment, arguments)
     with host.lock:
-        reply = host.process.ask({"offer": asked}, num_turns=1 + int(asked.get("limit", 0)))
+        reply = host.process.ask({"offer": request}, num_turns=1 + int(request.get("limit", 0)))
     return reply["version"], reply["tasks"]
 
 
@@ -220,7 +220,7 @@ def _play(gold: OutsideTask, turns: Sequence[str]) -> Answer:
     return host.play(gold, turns)
 
 
-def _said(turn: str) -> dict[str, Any]:
+def _parse_turn(turn: str) -> dict[str, Any]:
     """Read a turn: the text after the thinking, and the calls that it consists of."""
     text = answer_part(turn) or ""
     calls = [
@@ -252,7 +252,7 @@ def _interpreter(library: str) -> str:
 def _place(name: str, what: str) -> str:
     entries = [entry.strip() for entry in os.environ.get(VARIABLE, "").split(",")]
     for entry in entries:
-        found, _, place = entry.partition("=")
-        if found == name and place:
+        key, _, place = entry.partition("=")
+        if key == name and place:
             return place
     raise SettingsError(f"{VARIABLE} does not say {name}=PLACE, {what}")

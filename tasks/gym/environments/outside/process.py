@@ -97,7 +97,7 @@ class HostProcess:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._folder = tempfile.TemporaryDirectory(prefix="environment-")
-        passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         own = {"HOME": self._folder.name, "PYTHONPATH": str(_ROOT), "PYTHONHASHSEED": "0"}
         try:
             self._process = subprocess.Popen(
@@ -106,7 +106,7 @@ class HostProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 cwd=self._folder.name,
-                env=passed | own,
+                env=environment | own,
                 start_new_session=True,
             )
         except OSError as error:
@@ -125,12 +125,12 @@ def _write_line(process: subprocess.Popen[bytes], line: bytes, end: float) -> No
     """
     assert process.stdin is not None
     handle = process.stdin.fileno()
-    left = memoryview(line)
-    while left:
+    rest = memoryview(line)
+    while rest:
         _, ready, _ = select.select([], [handle], [], max(0.0, end - time.monotonic()))
         if not ready:
             raise EnvironmentFailed("environment_hung", "the request is not read")
-        left = left[os.write(handle, left) :]
+        rest = rest[os.write(handle, rest) :]
 
 
 def _read_line(process: subprocess.Popen[bytes], end: float) -> bytes:

@@ -64,27 +64,27 @@ class _Episode:
 
     def __init__(self, env: Any, loop: asyncio.AbstractEventLoop, row: Mapping[str, Any]) -> None:
         self._env, self._loop = env, loop
-        self._asked: asyncio.Queue[Any] = asyncio.Queue()
-        self._said: asyncio.Queue[Turn] = asyncio.Queue()
+        self._prompts: asyncio.Queue[Any] = asyncio.Queue()
+        self._turns: asyncio.Queue[Turn] = asyncio.Queue()
         self.tools: list[dict[str, Any]] = []
         self.prompt: list[dict[str, Any]] = []
         client = _policy_client()(self._answer)
         self._rollout = loop.create_task(env.rollout(dict(row), client, "policy"))
-        first = loop.run_until_complete(self._until_asked())
+        first = loop.run_until_complete(self._next_prompt())
         if first is None:
             raise RuntimeError("the episode ends before the first turn")
         self.prompt = first
 
     def step(self, turn: Turn) -> Step:
         before = self.prompt
-        self._said.put_nowait(turn)
-        after = self._loop.run_until_complete(self._until_asked())
+        self._turns.put_nowait(turn)
+        after = self._loop.run_until_complete(self._next_prompt())
         if after is None:
             return Step(done=True, reward=self._loop.run_until_complete(self._score()))
         if after[: len(before)] != before or after[len(before)]["role"] != "assistant":
             raise ValueError("the environment changes what was said before")
         self.prompt = after
-        return Step([_heard(message) for message in after[len(before) + 1 :]])
+        return Step([_message(message) for message in after[len(before) + 1 :]])
 
     def close(self) -> None:
         self._rollout.cancel()
@@ -92,16 +92,16 @@ class _Episode:
     async def _answer(self, prompt: Sequence[Any], tools: Sequence[Any] | None) -> Turn:
         """Hand a prompt out and wait for the turn; called by the rollout."""
         self.tools = [tool.model_dump(exclude_none=True) for tool in tools or ()]
-        self._asked.put_nowait([message.model_dump(exclude_none=True) for message in prompt])
-        return await self._said.get()
+        self._prompts.put_nowait([message.model_dump(exclude_none=True) for message in prompt])
+        return await self._turns.get()
 
-    async def _until_asked(self) -> list[dict[str, Any]] | None:
+    async def _next_prompt(self) -> list[dict[str, Any]] | None:
         """Wait for the next prompt; None at the end of the rollout."""
-        asked = asyncio.ensure_future(self._asked.get())
-        await asyncio.wait({asked, self._rollout}, return_when=asyncio.FIRST_COMPLETED)
-        if asked.done():
-            return asked.result()
-        asked.cancel()
+        prompt = asyncio.ensure_future(self._prompts.get())
+        await asyncio.wait({prompt, self._rollout}, return_when=asyncio.FIRST_COMPLETED)
+        if prompt.done():
+            return prompt.result()
+        prompt.cancel()
         error = self._rollout.result().get("error")
         if error is not None:
             raise RuntimeError(f"{type(error).__name__}: {error.__cause__ or error}")
@@ -113,7 +113,7 @@ class _Episode:
         return state["reward"]
 
 
-def _heard(message: Mapping[str, Any]) -> dict[str, str]:
+def _message(message: Mapping[str, Any]) -> dict[str, str]:
     content = message["content"]
     if not isinstance(content, str):
         if any(part.get("type") != "text" for part in content):
