@@ -36,8 +36,6 @@ class Answer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """One run."""
-
     questions: int
     answered: int
     strict: Interval
@@ -118,20 +116,20 @@ def fusion(both: Mapping[str, Answer], others: Mapping[str, Mapping[str, Answer]
     )
 
 
-def as_json(found: Fusion) -> bytes:
+def as_json(fusion: Fusion) -> bytes:
     """Write the result as JSON."""
-    return canonical_json(asdict(found))
+    return canonical_json(asdict(fusion))
 
 
-def as_table(found: Fusion) -> Table:
+def as_table(fusion: Fusion) -> Table:
     """List runs, then gains in points with their intervals."""
     table = Table(box=None)
     for name in ("", "questions", "answered", "missing = wrong", "of answered"):
         table.add_column(name, justify="left" if not name else "right")
-    for name, run in found.runs.items():
+    for name, run in fusion.runs.items():
         counts = (str(run.questions), str(run.answered))
         table.add_row(name, *counts, _percent(run.strict), f"{run.of_answered:.1%}")
-    for gain in found.gains:
+    for gain in fusion.gains:
         answered = "" if gain.of_answered is None else _percent(gain.of_answered)
         name = f"both - {gain.over}"
         table.add_row(name, "", str(gain.answered_in_both), _percent(gain.strict), answered)

@@ -92,13 +92,13 @@ def read_explanations(text: str, where: str) -> list[Explanation]:
             row = Explanation.model_validate_json(line)
         except ValidationError as error:
             raise DataError(f"{where}, line {number}: {error.errors()[0]['msg']}") from error
-        known = row.senses or tuple(senses.get(row.word, ()))
-        if len(known) < 2:
+        word_senses = row.senses or tuple(senses.get(row.word, ()))
+        if len(word_senses) < 2:
             raise DataError(
                 f"{where}, line {number}: {row.word!r} is not in {WORDS.name}; give the row at "
                 "least two 'senses'"
             )
-        results.append(row.model_copy(update={"senses": known}))
+        results.append(row.model_copy(update={"senses": word_senses}))
     if not results:
         raise DataError(f"{where} has no explanation")
     return results
@@ -109,23 +109,26 @@ def judge_rows(
 ) -> list[Row | None]:
     """Return what the judge found in every explanation; None if a reply could not be read."""
     markers = readings(judge, _prompts(_MARKER, explanations), _reader(_Marker))
-    listed = readings(judge, _prompts(_DEFINITIONS, explanations), _reader(_Definitions))
+    definitions = readings(judge, _prompts(_DEFINITIONS, explanations), _reader(_Definitions))
     return [
         None
-        if isinstance(marker, NoReading) or isinstance(said, NoReading)
+        if isinstance(marker, NoReading) or isinstance(reply, NoReading)
         else Row(
             remark=marker.remark,
             request=marker.request,
-            category=said.category,
-            definitions=len(said.definitions),
+            category=reply.category,
+            definitions=len(reply.definitions),
             covered=len(
                 matched(
-                    [[similarity(text, sense) for sense in one.senses] for text in said.definitions]
+                    [
+                        [similarity(text, sense) for sense in one.senses]
+                        for text in reply.definitions
+                    ]
                 )
             ),
             senses=len(one.senses),
         )
-        for one, marker, said in zip(explanations, markers, listed, strict=True)
+        for one, marker, reply in zip(explanations, markers, definitions, strict=True)
     ]
 
 
@@ -139,26 +142,26 @@ def rates_by_style(
     return {style: rates(members) for style, members in by_style.items()}
 
 
-def table(found: dict[str, Rates]) -> Table:
+def table(by_style: dict[str, Rates]) -> Table:
     """List the rates in per cent; `complete` with its bounds."""
-    shown = Table(box=None)
+    result = Table(box=None)
     names = ("judged", "no verdict", "complete", "bounds", "full", "marker", "aware", "covered")
-    shown.add_column("style")
+    result.add_column("style")
     for name in names:
-        shown.add_column(name, justify="right")
-    for style, one in found.items():
+        result.add_column(name, justify="right")
+    for style, one in by_style.items():
         low, high = one.complete_if_dropped_are_wrong, one.complete_if_dropped_are_right
         shares = [f"{share:.1%}" for share in (one.full, one.marker, one.aware, one.covered_mean)]
         counts = [str(one.judged), str(one.dropped)]
-        shown.add_row(style, *counts, f"{one.complete:.1%}", f"{low:.1%} to {high:.1%}", *shares)
-    return shown
+        result.add_row(style, *counts, f"{one.complete:.1%}", f"{low:.1%} to {high:.1%}", *shares)
+    return result
 
 
-def facts(found: dict[str, Rates]) -> dict[str, float | int | str]:
+def facts(by_style: dict[str, Rates]) -> dict[str, float | int | str]:
     """Return the facts for the statement of the stage."""
     return {
         f"{style}/{name}": value
-        for style, one in found.items()
+        for style, one in by_style.items()
         for name, value in asdict(one).items()
     }
 

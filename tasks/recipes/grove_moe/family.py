@@ -19,13 +19,13 @@ class GroveMoe:
         """Read Qwen3-MoE, and number and size of the adjugates."""
         known = FAMILIES["qwen3_moe"].read(known, config)
         adjugates = config.get("num_chunk_experts", 0)
-        chosen = known.routing.top_k if known.routing else 0
+        active = known.routing.top_k if known.routing else 0
         return replace(
             known,
             only_embedded="adjugate experts",
             extra_experts=adjugates,
             extra_size=config.get("chunk_expert_intermediate_size", 0),
-            extra_active=adjugates_per_token(known.num_experts, adjugates, chosen),
+            extra_active=adjugates_per_token(known.num_experts, adjugates, active),
         )
 
     def register(self) -> None:
@@ -36,12 +36,12 @@ class GroveMoe:
         model.register()
 
 
-def adjugates_per_token(experts: int, num_groups: int, chosen: int) -> float:
+def adjugates_per_token(experts: int, num_groups: int, active: int) -> float:
     """Expect this many adjugates per token, if every set of chosen experts is equally likely.
 
     0 without groups.
     """
     if not num_groups:
         return 0.0
-    outside = math.comb(experts - experts // num_groups, chosen) / math.comb(experts, chosen)
+    outside = math.comb(experts - experts // num_groups, active) / math.comb(experts, active)
     return num_groups * (1.0 - outside)

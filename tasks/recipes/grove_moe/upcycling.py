@@ -107,6 +107,6 @@ def _adjugates(
     """Yield the tensors of a layer's adjugates."""
     for group in range(groups):
         for part in ("gate_proj", "up_proj"):
-            drawn = torch.randn((settings.width, hidden), generator=generator)
-            yield f"{group}.{part}.weight", drawn * STANDARD_DEVIATION
+            noise = torch.randn((settings.width, hidden), generator=generator)
+            yield f"{group}.{part}.weight", noise * STANDARD_DEVIATION
         yield f"{group}.down_proj.weight", torch.zeros(hidden, settings.width)

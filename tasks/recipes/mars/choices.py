@@ -69,8 +69,8 @@ def choose_reports(
     """Choose reports of an error for the corrector, correct ones first; none if there is none."""
     reports = [index for index, error in enumerate(says_error) if error]
     kinds = [right[index] for index in reports]
-    chosen = choose(kinds, count=count, choice=choice, first=True, key=key)
-    return [reports[place] for place in chosen]
+    places = choose(kinds, count=count, choice=choice, first=True, key=key)
+    return [reports[place] for place in places]
 
 
 def accepted_at(accepts: Sequence[bool]) -> int:
@@ -138,12 +138,12 @@ def verify(problem: Problem, response: str) -> Verdict:
 
 
 def _check(gold: Truth, response: str) -> Verdict:
-    said = says_correct(response)
-    if said is None:
+    claim = says_correct(response)
+    if claim is None:
         return scored(0.0, "no_verdict", "no line 'Correctness: Correct' or 'Correctness: Wrong'")
-    if said == gold.correct:
+    if claim == gold.correct:
         return scored(1.0, "correct")
-    return scored(0.0, "missed_error" if said else "false_alarm")
+    return scored(0.0, "missed_error" if claim else "false_alarm")
 
 
 # The inputs of verifier and corrector.
@@ -158,19 +158,19 @@ CORRECT = "Solve it again. The findings may be wrong."
 
 def verifier_input(problem: Sequence[Message], solution: str) -> tuple[Message, ...]:
     """Ask whether a solution is right."""
-    return (*_system(VERIFY), *problem, _said(f"Solution: {shown(solution)}"))
+    return (*_system(VERIFY), *problem, _user_message(f"Solution: {visible_text(solution)}"))
 
 
 def corrector_input(
     problem: Sequence[Message], solution: str, findings: str
 ) -> tuple[Message, ...]:
     """Ask for a better solution; the verdict's own line is left out of the findings."""
-    result = LINES.sub("", shown(findings)).strip()
-    told = f"Solution: {shown(solution)}\nFindings: {result}"
-    return (*_system(CORRECT), *problem, _said(told))
+    result = LINES.sub("", visible_text(findings)).strip()
+    text = f"Solution: {visible_text(solution)}\nFindings: {result}"
+    return (*_system(CORRECT), *problem, _user_message(text))
 
 
-def shown(response: str) -> str:
+def visible_text(response: str) -> str:
     """Return a response as another agent reads it."""
     return response.replace(THINK_OPEN, "").replace(THINK_CLOSE, "\n").strip()
 
@@ -179,5 +179,5 @@ def _system(text: str) -> tuple[Message]:
     return (Message(role=Role.SYSTEM, content=text),)
 
 
-def _said(text: str) -> Message:
+def _user_message(text: str) -> Message:
     return Message(role=Role.USER, content=text)

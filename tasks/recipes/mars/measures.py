@@ -56,8 +56,6 @@ class AgentRow(BaseModel):
 
 
 class Claim(BaseModel):
-    """A line of the table."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     claim: str
@@ -82,19 +80,21 @@ class Chain:
     @property
     def accepted(self) -> bool:
         """Say whether the verifier accepted the last solution often enough."""
-        return accepted_at([said is True for _, said in self.verdicts]) > 0
+        return accepted_at([verdict is True for _, verdict in self.verdicts]) > 0
 
     @property
     def answer(self) -> str:
         """What the system returns."""
         if self.accepted:
             return self.solutions[-1]
-        return most_accepted(self.solutions, [text for text, said in self.verdicts if said is True])
+        return most_accepted(
+            self.solutions, [text for text, verdict in self.verdicts if verdict is True]
+        )
 
     def misattributed(self, right: Mapping[str, bool]) -> float:
         """Share of all responses whose own correctness is not that of what is returned."""
         own = [right[text] for text in self.solutions]
-        own += [said is right[text] for text, said in self.verdicts]
+        own += [verdict is right[text] for text, verdict in self.verdicts]
         return _mean([float(one is not right[self.answer]) for one in own])
 
 
@@ -132,14 +132,14 @@ def claims(parts: Sequence[Sequence[AgentRow]], seed: int) -> list[Claim]:
     ]
 
 
-def markdown(found: Sequence[Claim]) -> str:
+def markdown(claims: Sequence[Claim]) -> str:
     """Write the table, in points."""
     words = {None: "reported", True: "shown", False: "not shown"}
     lines = [
         f"| {c.claim} | {100 * c.mean:.1f} | [{100 * c.low:.1f}, {100 * c.high:.1f}] "
         f"| {', '.join(f'{100 * one:.1f}' for one in c.by_seed)} | {c.problems} "
         f"| {words[c.shown]} |"
-        for c in found
+        for c in claims
     ]
     head = ["| claim | points | interval | by seed | problems | |", "|---|---|---|---|---|---|"]
     return "\n".join([*head, *lines]) + "\n"
@@ -174,23 +174,23 @@ def _lines(name: str, parts: Sequence[_Pairs], seed: int, *, rises: bool | None)
     seeds = [[_mean([pair[side] for pair in part]) for part in parts] for side in (0, 1)]
     changes = [new - old for old, new in zip(*seeds, strict=True)]
     change = paired_difference(after, before, seed=seed)
-    shown = None if rises is None else _is_shown(change, changes, rises=rises)
-    told: tuple[tuple[str, Interval, list[float], bool | None], ...] = (
+    is_shown = None if rises is None else _is_shown(change, changes, rises=rises)
+    lines: tuple[tuple[str, Interval, list[float], bool | None], ...] = (
         (f"{name}, before RL", bootstrap_mean(before, seed=seed), seeds[0], None),
         (f"{name}, after RL", bootstrap_mean(after, seed=seed), seeds[1], None),
-        (f"{name}, change", change, changes, shown),
+        (f"{name}, change", change, changes, is_shown),
     )
     return [
         Claim(
             claim=claim,
-            mean=found.mean,
-            low=found.low,
-            high=found.high,
+            mean=interval.mean,
+            low=interval.low,
+            high=interval.high,
             by_seed=tuple(by_seed),
             problems=len(pairs),
             shown=verdict,
         )
-        for claim, found, by_seed, verdict in told
+        for claim, interval, by_seed, verdict in lines
     ]
 
 
@@ -208,8 +208,8 @@ def _separations(
     right: Mapping[str, Sequence[bool]],
 ) -> dict[str, float]:
     """Separation on every problem with solutions of both kinds."""
-    chosen: dict[str, tuple[str, bool]] = {}
-    asked: dict[str, Problem] = {}
+    origins: dict[str, tuple[str, bool]] = {}
+    inputs: dict[str, Problem] = {}
     for name, problem in problems.items():
         kinds = {
             kind: [n for n, one in enumerate(right[name]) if one is kind][:OF_A_KIND]
@@ -218,15 +218,17 @@ def _separations(
         for kind, places in kinds.items():
             for place in places if kinds[True] and kinds[False] else []:
                 key = f"{name}#verifier.{place}"
-                chosen[key] = name, kind
+                origins[key] = name, kind
                 messages = verifier_input(problem.messages, solutions[name][place])
-                asked[key] = _with(problem, key, messages)
+                inputs[key] = _with(problem, key, messages)
     accepted: dict[str, dict[bool, list[float]]] = {}
-    for key, texts in model.texts(asked, VERDICTS).items():
-        name, kind = chosen[key]
-        said = [float(says_correct(text) is True) for text in texts]
-        accepted.setdefault(name, {True: [], False: []})[kind] += said
-    return {name: _mean(found[True]) - _mean(found[False]) for name, found in accepted.items()}
+    for key, texts in model.texts(inputs, VERDICTS).items():
+        name, kind = origins[key]
+        acceptances = [float(says_correct(text) is True) for text in texts]
+        accepted.setdefault(name, {True: [], False: []})[kind] += acceptances
+    return {
+        name: _mean(by_kind[True]) - _mean(by_kind[False]) for name, by_kind in accepted.items()
+    }
 
 
 def _rows(
@@ -246,13 +248,13 @@ def _rows(
         right = dict(zip(texts, model.right(problems[name], texts), strict=True))
         was = [right[chain.solutions[0]] for chain in chains]
         now = [right[chain.answer] for chain in chains]
-        kept = [after for before, after in zip(was, now, strict=True) if before]
+        still_right = [after for before, after in zip(was, now, strict=True) if before]
         results.append(
             AgentRow(
                 problem_id=name,
                 trained=trained,
                 separation=separations.get(name),
-                harm=1.0 - _mean(kept) if kept else None,
+                harm=1.0 - _mean(still_right) if still_right else None,
                 system=_mean(now) - _mean(was),
                 accepted=_mean([chain.accepted for chain in chains]),
                 misattributed=_mean([chain.misattributed(right) for chain in chains]),
@@ -272,15 +274,15 @@ def _play(
     }
     reports: dict[str, str] = {}
     for call in range(CALLS):
-        asked = {
+        inputs = {
             f"{key}.corrector.{call}": corrector_input(
                 problems[chains[key].problem].messages, chains[key].solutions[-1], report
             )
             for key, report in reports.items()
         }
-        for key, text in _said(model, problems, asked):
+        for key, text in _respond(model, problems, inputs):
             chains[key].solutions.append(text)
-        asked = {
+        inputs = {
             f"{key}.verifier.{call}": verifier_input(
                 problems[chain.problem].messages, chain.solutions[-1]
             )
@@ -288,21 +290,21 @@ def _play(
             if not chain.accepted
         }
         reports = {}
-        for key, text in _said(model, problems, asked):
-            said = says_correct(text)
-            chains[key].verdicts.append((chains[key].solutions[-1], said))
-            if said is False:
+        for key, text in _respond(model, problems, inputs):
+            verdict = says_correct(text)
+            chains[key].verdicts.append((chains[key].solutions[-1], verdict))
+            if verdict is False:
                 reports[key] = text
     return list(chains.values())
 
 
-def _said(
-    model: ScoredModel, problems: Mapping[str, Problem], asked: Mapping[str, tuple[Message, ...]]
+def _respond(
+    model: ScoredModel, problems: Mapping[str, Problem], prompts: Mapping[str, tuple[Message, ...]]
 ) -> list[tuple[str, str]]:
     """Ask for one response to every input; the chain's key and the text."""
     inputs = {
         key: _with(problems[key.rpartition("#")[0]], key, messages)
-        for key, messages in asked.items()
+        for key, messages in prompts.items()
     }
     texts = model.texts(inputs, 1)
     return [(key.rsplit(".", 2)[0], text) for key, (text,) in texts.items()]

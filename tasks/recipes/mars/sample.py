@@ -40,16 +40,18 @@ def generate(seed: int, folder: Path) -> None:
     """Write both files; the same seed gives the same bytes."""
     rng = random.Random(f"sample agents/{seed}")
     items = draw_items(rng, Domain.MATHS, problems=True)
-    problems = [_row(item, _asked(item)) for item in islice(items, NUM_PROBLEMS)]
+    problems = [_row(item, _question(item)) for item in islice(items, NUM_PROBLEMS)]
     taught = draw_items(rng, Domain.MATHS, problems=False)
     demonstrations = [
-        _shown(rng, agent, item) for agent, count in SHOWN.items() for item in islice(taught, count)
+        _demonstration(rng, agent, item)
+        for agent, count in SHOWN.items()
+        for item in islice(taught, count)
     ]
     _write(folder / PROBLEMS, "p", problems)
     _write(folder / DEMONSTRATIONS, "d", demonstrations)
 
 
-def _asked(item: Item) -> tuple[Message, ...]:
+def _question(item: Item) -> tuple[Message, ...]:
     return (Message(role=Role.USER, content=item.prompt),)
 
 
@@ -64,18 +66,18 @@ def _row(item: Item, messages: tuple[Message, ...]) -> dict[str, object]:
     }
 
 
-def _shown(rng: random.Random, agent: Agent, item: Item) -> dict[str, object]:
+def _demonstration(rng: random.Random, agent: Agent, item: Item) -> dict[str, object]:
     """Write one demonstration of an agent."""
     parent = {"parent": Parent.REASONING}
     if agent == Agent.SOLVER:
-        return _row(item, _asked(item)) | parent | {"response": item.terse}
+        return _row(item, _question(item)) | parent | {"response": item.terse}
     right = rng.random() < 0.5
     solution = item.terse if right else item.hasty
-    work, given = _worked(item), item.solution if right else item.blunder
+    work, answer = _worked(item), item.solution if right else item.blunder
     if agent == Agent.VERIFIER:
         verdict = "Correct" if right else "Wrong"
-        response = respond(f"{work}; {given}", f"It is {item.solution}.\nCorrectness: {verdict}")
-        row = _row(item, verifier_input(_asked(item), solution))
+        response = respond(f"{work}; {answer}", f"It is {item.solution}.\nCorrectness: {verdict}")
+        row = _row(item, verifier_input(_question(item), solution))
         return (
             row
             | parent
@@ -86,7 +88,7 @@ def _shown(rng: random.Random, agent: Agent, item: Item) -> dict[str, object]:
             }
         )
     result = item.solution if rng.random() < 0.5 else item.blunder
-    messages = corrector_input(_asked(item), solution, respond(work, f"It is {result}."))
+    messages = corrector_input(_question(item), solution, respond(work, f"It is {result}."))
     return _row(item, messages) | parent | {"response": respond(work, item.solution)}
 
 

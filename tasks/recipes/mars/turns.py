@@ -69,19 +69,19 @@ class Mars:
 
     def next_turns(self, key: str, root: Problem, entry: CollectedGroup) -> list[AgentTurn]:
         """Make the next turns of a chain: none behind its last group, or without a report."""
-        done = entry.turn.number if entry.turn else 0
-        if done == len(CHAIN):
+        number = entry.turn.number if entry.turn else 0
+        if number == len(CHAIN):
             return []
-        agent, items = CHAIN[done], entry.group.rollouts
+        agent, items = CHAIN[number], entry.group.rollouts
         every = entry.turn is None or self._settings.spread is Spread.PER_GROUP
         count, choice = PAIR if every else 1, self._settings.choice
         right = [None if i.verdict.abstained else i.verdict.solved for i in items]
         if agent == Agent.VERIFIER:
-            chosen = choose_solutions(right, count, choice, key)
+            places = choose_solutions(right, count, choice, key)
         else:
             errors = [says_correct(item.text) is False for item in items]
-            chosen = choose_reports(errors, right, count, choice, key)
-        return [self._turn(agent, key, root, entry, items[place]) for place in chosen]
+            places = choose_reports(errors, right, count, choice, key)
+        return [self._turn(agent, key, root, entry, items[place]) for place in places]
 
     def _turn(
         self, agent: str, key: str, root: Problem, entry: CollectedGroup, item: ScoredRollout
@@ -91,11 +91,11 @@ class Mars:
         if agent == Agent.VERIFIER:
             messages = verifier_input(root.messages, item.text)
             answer = canonical_json({"correct": item.verdict.solved}).decode()
-            asked = {"verifier": VERIFIER, "answer": answer}
+            gold = {"verifier": VERIFIER, "answer": answer}
         else:
             assert entry.turn is not None
             messages = corrector_input(root.messages, entry.turn.parent_response, item.text)
-            asked = {}
+            gold = {}
         name = f"{root.id}#{turn_key(key, agent, sample)}"
         return AgentTurn(
             agent=agent,
@@ -108,7 +108,7 @@ class Mars:
             parent_abstained=item.verdict.abstained,
             problem=Problem.model_validate(
                 root.model_dump(include=set(Problem.model_fields))
-                | asked
+                | gold
                 | {"id": name, "messages": messages}
             ),
         )
@@ -122,10 +122,10 @@ class Mars:
             for item in entry.group.rollouts
             if not item.verdict.abstained
         ]
-        known = [e for e in groups if e.turn is not None and not e.turn.parent_abstained]
-        inputs = [e.turn.parent_solved for e in known if e.turn and e.turn.number == 1]
-        gaps = _separations(known)
-        repairs, harms = _changes(known)
+        turns = [e for e in groups if e.turn is not None and not e.turn.parent_abstained]
+        inputs = [e.turn.parent_solved for e in turns if e.turn and e.turn.number == 1]
+        gaps = _separations(turns)
+        repairs, harms = _changes(turns)
         return {
             "mars/solver_error_share": _share([not one for one in solved]),
             "mars/wrong_input_share": _share([not one for one in inputs]),
@@ -159,13 +159,13 @@ def _separations(groups: Sequence[CollectedGroup]) -> list[float]:
     accepts: dict[str, dict[bool, list[bool]]] = {}
     for entry in groups:
         if entry.turn and entry.turn.agent == Agent.VERIFIER:
-            said = [says_correct(item.text) is True for item in entry.group.rollouts]
+            acceptances = [says_correct(item.text) is True for item in entry.group.rollouts]
             of_root = accepts.setdefault(entry.turn.root, {True: [], False: []})
-            of_root[entry.turn.parent_solved] += said
+            of_root[entry.turn.parent_solved] += acceptances
     return [
-        _share(found[True]) - _share(found[False])
-        for found in accepts.values()
-        if found[True] and found[False]
+        _share(by_kind[True]) - _share(by_kind[False])
+        for by_kind in accepts.values()
+        if by_kind[True] and by_kind[False]
     ]
 
 

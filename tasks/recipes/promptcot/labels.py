@@ -32,7 +32,7 @@ RAW_FILE = "problems.jsonl"
 
 def label(
     settings: SynthesisSettings,
-    written: Sequence[WrittenProblem],
+    rows: Sequence[WrittenProblem],
     solver: RolloutEngine,
     tokenizer: PreTrainedTokenizerBase,
 ) -> list[LabelledProblem]:
@@ -42,11 +42,11 @@ def label(
 
     Args:
         settings: answers per problem.
-        written: those that were kept.
+        rows: those that were kept.
         solver: answers at temperature 1.
         tokenizer: of the solver.
     """
-    problems = [_problem(one.id, one.problem) for one in written]
+    problems = [_problem(one.id, one.problem) for one in rows]
     prompts = render_prompts(tokenizer, [problem.messages for problem in problems])
     requests = [
         Request(problem.id, prompt, settings.votes)

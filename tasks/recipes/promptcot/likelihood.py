@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerBase
 from tasks.engines.protocols import RolloutEngine
 from tasks.errors import DataError
 from tasks.recipes.promptcot.formulas import WordedProblem, bound, tighter_bound
-from tasks.recipes.promptcot.rationales import Drawn, draw
+from tasks.recipes.promptcot.rationales import Draw, draw
 from tasks.recipes.promptcot.settings import SynthesisSettings
 from tasks.recipes.promptcot.writing import write
 
@@ -45,19 +45,19 @@ def measure(
     Raises:
         DataError: the writer's problems are mostly not valid, or no rationale has ended.
     """
-    written = write(settings, [row.concepts for row in rows], writer, tokenizer)
-    share = sum(not one.reason for one in written) / len(written)
+    outputs = write(settings, [row.concepts for row in rows], writer, tokenizer)
+    share = sum(not one.reason for one in outputs) / len(outputs)
     if share < MIN_VALID_SHARE:
         raise DataError(
             f"{share:.0%} of the problems that the writer decodes for {len(rows)} taught concepts "
             f"are valid, and {MIN_VALID_SHARE:.0%} are needed: the format is not learned. Train "
             "longer (cold_start.epochs), or start from a larger base_model"
         )
-    drawn = draw(settings, rows, planner, writer, tokenizer)
+    draws = draw(settings, rows, planner, writer, tokenizer)
     bounds = {
-        row.id: _bounds(found, settings.rationales)
-        for row, found in zip(rows, drawn, strict=True)
-        if found
+        row.id: _bounds(samples, settings.rationales)
+        for row, samples in zip(rows, draws, strict=True)
+        if samples
     }
     if not bounds:
         raise DataError(
@@ -68,16 +68,16 @@ def measure(
         valid_share=share,
         nll={name: -tighter for name, (_, tighter) in bounds.items()},
         looser_nll={name: -lower for name, (lower, _) in bounds.items()},
-        unended=settings.rationales * len(rows) - sum(map(len, drawn)),
+        unended=settings.rationales * len(rows) - sum(map(len, draws)),
     )
 
 
-def _bounds(found: Sequence[Drawn], samples: int) -> tuple[float, float]:
+def _bounds(draws: Sequence[Draw], samples: int) -> tuple[float, float]:
     """Both lower bounds of log p(x|c)."""
     logs = (
-        np.array([one.planner.sum() for one in found]),
-        np.array([one.rationale.sum() for one in found]),
-        np.array([one.problem.sum() for one in found]),
+        np.array([one.planner.sum() for one in draws]),
+        np.array([one.rationale.sum() for one in draws]),
+        np.array([one.problem.sum() for one in draws]),
     )
-    share = np.full(len(found), 1.0 / len(found))
+    share = np.full(len(draws), 1.0 / len(draws))
     return bound(share, *logs), tighter_bound(*logs, samples=samples)

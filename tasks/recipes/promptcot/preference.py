@@ -62,12 +62,12 @@ def read_pairs(graded: Path, model: Path) -> list[PreferencePair]:
     tokenizer = load_tokenizer(model)
     pairs = []
     for problem in read_table(graded / GRADED, GradedProblem):
-        verify, found = VERIFIERS[problem.verifier], answers[problem.id]
-        verdicts = [verify(problem, response_text(tokenizer, tokens)) for tokens in found]
-        known = [pair for pair in zip(found, verdicts, strict=True) if not pair[1].abstained]
-        right = [tokens for tokens, verdict in known if verdict.solved]
-        wrong = [tokens for tokens, verdict in known if not verdict.solved]
-        for place in range(num_pairs(len(right), len(known))):
+        verify, responses = VERIFIERS[problem.verifier], answers[problem.id]
+        verdicts = [verify(problem, response_text(tokenizer, tokens)) for tokens in responses]
+        outcomes = [pair for pair in zip(responses, verdicts, strict=True) if not pair[1].abstained]
+        right = [tokens for tokens, verdict in outcomes if verdict.solved]
+        wrong = [tokens for tokens, verdict in outcomes if not verdict.solved]
+        for place in range(num_pairs(len(right), len(outcomes))):
             pair = PreferencePair(problem=problem.id, chosen=right[place], rejected=wrong[place])
             pairs.append(pair)
     if not pairs:

@@ -38,9 +38,9 @@ def writer_response(rationale: str, problem: str) -> str:
 
 def read_response(response: str) -> tuple[str, str] | None:
     """Split a writer's response into rationale and problem; None if it has another form."""
-    rationale, closed, problem = response.removeprefix(THINK_OPEN).partition(THINK_CLOSE)
+    rationale, separator, problem = response.removeprefix(THINK_OPEN).partition(THINK_CLOSE)
     marks = (THINK_OPEN, THINK_CLOSE)
-    wrong = not response.startswith(THINK_OPEN) or not closed
+    wrong = not response.startswith(THINK_OPEN) or not separator
     if wrong or any(mark in rationale + problem for mark in marks):
         return None
     return rationale, problem

@@ -25,11 +25,11 @@ from tasks.recipes.promptcot.formulas import (
 from tasks.recipes.promptcot.prompts import demonstrate, join, planner_prompt
 from tasks.recipes.promptcot.settings import SynthesisSettings
 
-Kept = tuple[list[Demonstration], list[ChosenRationale]]
+Choices = tuple[list[Demonstration], list[ChosenRationale]]
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class Draw:
     """A rationale that the planner sampled, with its log-probabilities under both models."""
 
     text: str
@@ -47,7 +47,7 @@ def expect(
     planner: RolloutEngine,
     writer: RolloutEngine,
     tokenizer: PreTrainedTokenizerBase,
-) -> Kept:
+) -> Choices:
     """E-step: choose a rationale for every problem; one without any that may be chosen is left out.
 
     Args:
@@ -57,28 +57,28 @@ def expect(
         writer: p(z,x|c), which scores them.
         tokenizer: of both.
     """
-    shown, chosen = [], []
-    drawn = draw(settings, rows, planner, writer, tokenizer)
-    for row, found in zip(rows, drawn, strict=True):
+    demonstrations, choices = [], []
+    draws = draw(settings, rows, planner, writer, tokenizer)
+    for row, samples in zip(rows, draws, strict=True):
         rewards = [
             rationale_reward(one.rationale.tolist(), one.problem.tolist(), settings.part_score)
-            for one in found
+            for one in samples
         ]
-        lengths = [len(one.planner) - 1 for one in found]
+        lengths = [len(one.planner) - 1 for one in samples]
         best = choose_rationale(rewards, lengths, settings.min_rationale_tokens)
         if best is None:
             continue
         long_enough = sum(length >= settings.min_rationale_tokens for length in lengths)
-        shown.append(demonstrate(row, found[best].text, Parent.PLANNER))
-        chosen.append(
+        demonstrations.append(demonstrate(row, samples[best].text, Parent.PLANNER))
+        choices.append(
             ChosenRationale(
                 id=row.id,
-                rationale=found[best].text,
+                rationale=samples[best].text,
                 reward=rewards[best],
                 candidates=long_enough,
             )
         )
-    return shown, chosen
+    return demonstrations, choices
 
 
 def maximise(
@@ -86,7 +86,7 @@ def maximise(
     rows: Sequence[WordedProblem],
     planner: RolloutEngine,
     tokenizer: PreTrainedTokenizerBase,
-) -> Kept:
+) -> Choices:
     """M-step: the planner's greedy rationale of every problem; one that does not end is left out.
 
     Args:
@@ -95,14 +95,14 @@ def maximise(
         planner: q(z|c,x) after the E-step.
         tokenizer: of the planner.
     """
-    shown, chosen = [], []
+    demonstrations, choices = [], []
     answers = _sample(settings, rows, planner, tokenizer, samples=1, temperature=0.0)
     for row, (rollout,) in zip(rows, answers, strict=True):
         text = response_text(tokenizer, rollout.response_tokens.tolist())
         if rollout.stop_reason is StopReason.END and text:
-            shown.append(demonstrate(row, text, Parent.WRITER))
-            chosen.append(ChosenRationale(id=row.id, rationale=text, reward=None, candidates=1))
-    return shown, chosen
+            demonstrations.append(demonstrate(row, text, Parent.WRITER))
+            choices.append(ChosenRationale(id=row.id, rationale=text, reward=None, candidates=1))
+    return demonstrations, choices
 
 
 def draw(
@@ -111,26 +111,26 @@ def draw(
     planner: RolloutEngine,
     writer: RolloutEngine,
     tokenizer: PreTrainedTokenizerBase,
-) -> list[list[Drawn]]:
+) -> list[list[Draw]]:
     """Draw rationales of every problem at temperature 1; those that did not end are left out."""
     samples = settings.rationales
     answers = _sample(settings, rows, planner, tokenizer, samples=samples, temperature=1.0)
-    ended = [
+    completions = [
         (place, rollout)
         for place, group in enumerate(answers)
         for rollout in group
         if rollout.stop_reason is StopReason.END and len(rollout.response_tokens) > 1
     ]
-    joined = [
-        join(tokenizer, rows[place], rollout.response_tokens[:-1]) for place, rollout in ended
+    sequences = [
+        join(tokenizer, rows[place], rollout.response_tokens[:-1]) for place, rollout in completions
     ]
-    scores = writer.score_logprobs([one.tokens for one in joined])
-    results: list[list[Drawn]] = [[] for _ in rows]
-    for (place, rollout), one, logprobs in zip(ended, joined, scores, strict=True):
+    scores = writer.score_logprobs([one.tokens for one in sequences])
+    results: list[list[Draw]] = [[] for _ in rows]
+    for (place, rollout), one, logprobs in zip(completions, sequences, scores, strict=True):
         rationale, problem = one.parts(logprobs)
         text = response_text(tokenizer, rollout.response_tokens.tolist())
         planned = rollout.logprobs.astype(np.float64)
-        results[place].append(Drawn(text, planned, rationale, problem))
+        results[place].append(Draw(text, planned, rationale, problem))
     return results
 
 

@@ -74,7 +74,7 @@ class SynthesisReport(BaseModel):
 
 def read_cell(
     likelihoods: Mapping[str, Path],
-    written: Path,
+    problems: Path,
     labelled: Path,
     curated: tuple[Path, Path],
     graded: tuple[Path, Path],
@@ -85,7 +85,7 @@ def read_cell(
 
     Args:
         likelihoods: folders by field of the cell.
-        written: folder of the problems.
+        problems: folder of the problems.
         labelled: folder of their labels.
         curated: folders of the curated problems and of the held-out suites.
         graded: folders of synthesised and of drawn problems.
@@ -93,9 +93,9 @@ def read_cell(
         evaluations: folders of the evaluations before and after DPO, and after RL on synthesised
             and on drawn problems.
     """
-    counts = read_written(written)
+    counts = count_reasons(problems)
     num_labels, wrong = audit(read_table(labelled / LABELLED, LabelledProblem))
-    kept, kept_wrong = _read_trained(graded[0])
+    num_trained, num_trained_wrong = _read_trained(graded[0])
     before, after, synthesised, drawn = (_read_scores(folder) for folder in evaluations)
     return Cell(
         **{
@@ -106,8 +106,8 @@ def read_cell(
         left_out=dict(counts),
         labels=num_labels,
         label_errors=wrong,
-        trained=kept,
-        trained_label_errors=kept_wrong,
+        trained=num_trained,
+        trained_label_errors=num_trained_wrong,
         hard=_read_hard(graded[0]),
         drawn_hard=_read_hard(graded[1]),
         reproduced=_count_reproduced(*curated),
@@ -119,7 +119,7 @@ def read_cell(
     )
 
 
-def read_written(folder: Path) -> Counter[str]:
+def count_reasons(folder: Path) -> Counter[str]:
     """Count written problems by the reason for which they were left out."""
     return Counter(one.reason for one in read_table(folder / WRITTEN, WrittenProblem))
 
@@ -243,19 +243,19 @@ def _labels(cells: Sequence[Cell]) -> Claim:
 
 def _harder(cells: Sequence[Cell], seed: int) -> Claim:
     ours = bootstrap_mean([value for cell in cells for value in cell.hard], seed=seed)
-    drawn = bootstrap_mean([value for cell in cells for value in cell.drawn_hard], seed=seed)
+    theirs = bootstrap_mean([value for cell in cells for value in cell.drawn_hard], seed=seed)
     by_seed = [float(np.mean(cell.hard) - np.mean(cell.drawn_hard)) for cell in cells]
     return Claim(
         claim="share with a pass rate in (0, .5), synthesised against drawn",
-        number=f"{ours.mean:.1%} against {drawn.mean:.1%}",
-        interval=f"{_range(ours)} against {_range(drawn)}",
+        number=f"{ours.mean:.1%} against {theirs.mean:.1%}",
+        interval=f"{_range(ours)} against {_range(theirs)}",
         seeds=", ".join(f"{100 * value:+.1f}" for value in by_seed),
-        shown=ours.low > drawn.high and min(by_seed) > 0.0,
+        shown=ours.low > theirs.high and min(by_seed) > 0.0,
     )
 
 
-def _range(found: Interval) -> str:
-    return f"[{100 * found.low:.1f}, {100 * found.high:.1f}]"
+def _range(interval: Interval) -> str:
+    return f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 
 def _reproduced(cells: Sequence[Cell]) -> Claim:
@@ -309,10 +309,10 @@ def conditions(report: SynthesisReport) -> str:
     counts: Counter[str] = Counter()
     for cell in report.cells:
         counts.update(cell.left_out)
-    kept = counts.pop("", 0)
+    num_kept = counts.pop("", 0)
     reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
     return (
-        f"{len(report.cells)} seeds; {kept} of {sum(c.written for c in report.cells)} written "
+        f"{len(report.cells)} seeds; {num_kept} of {sum(c.written for c in report.cells)} written "
         f"problems kept, left out: {reasons or 'none'}. NLL: an upper bound, from samples of the "
         f"planner, on {len(report.cells[0].before.nll)} problems per seed that nothing was trained "
         f"on. Grading keeps {sum(c.trained for c in report.cells)} problems by the solver's pass "

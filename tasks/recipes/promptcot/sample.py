@@ -33,11 +33,11 @@ def generate(seed: int, folder: Path) -> None:
     """Write both files; the same seed gives the same bytes."""
     rng = random.Random(f"sample solver/{seed}")
     problems = islice(draw_items(rng, Domain.MATHS, problems=True), NUM_PROBLEMS)
-    taught = islice(draw_items(rng, Domain.MATHS, problems=False), NUM_DEMONSTRATIONS)
+    items = islice(draw_items(rng, Domain.MATHS, problems=False), NUM_DEMONSTRATIONS)
     _write(folder / PROBLEMS, [{"id": f"p{n:05d}"} | _row(item) for n, item in enumerate(problems)])
     answers = [
         {"id": f"d{n:05d}"} | _row(item) | {"parent": Parent.REASONING, "response": item.terse}
-        for n, item in enumerate(taught)
+        for n, item in enumerate(items)
     ]
     _write(folder / DEMONSTRATIONS, answers)
 

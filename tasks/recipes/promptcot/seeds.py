@@ -31,9 +31,9 @@ def begin(seed: int, out: Path) -> dict[str, float | int | str]:
         DataError: a drawn problem is not in the wording that the parser reads.
     """
     rng = random.Random(f"synthesis/{seed}")
-    drawn = islice(draw_items(rng, Domain.MATHS, problems=False), NUM_TAUGHT + NUM_POOL + NUM_FRESH)
-    rows, taught = [], []
-    for number, item in enumerate(drawn):
+    items = islice(draw_items(rng, Domain.MATHS, problems=False), NUM_TAUGHT + NUM_POOL + NUM_FRESH)
+    rows, demonstrations = [], []
+    for number, item in enumerate(items):
         result = parse(item.prompt)
         if result is None:
             raise DataError(f"{item.prompt!r} is not in the wording that wording.parse reads")
@@ -41,9 +41,11 @@ def begin(seed: int, out: Path) -> dict[str, float | int | str]:
         rows.append(row)
         if number < NUM_TAUGHT:
             plan = teach_plan(rng, result)
-            taught += [demonstrate(row, plan, parent) for parent in (Parent.WRITER, Parent.PLANNER)]
+            demonstrations += [
+                demonstrate(row, plan, parent) for parent in (Parent.WRITER, Parent.PLANNER)
+            ]
     pool, fresh = rows[NUM_TAUGHT:-NUM_FRESH], rows[-NUM_FRESH:]
-    write_table(out / DEMONSTRATIONS, Demonstration, taught)
+    write_table(out / DEMONSTRATIONS, Demonstration, demonstrations)
     _write(out, pool, fresh)
     return {"taught": NUM_TAUGHT, "pool": len(pool), "fresh": len(fresh)}
 

@@ -178,8 +178,8 @@ def expect_rationales(
         rows = read_table(record.read("seeds", seeds_of_run) / POOL, WordedProblem)
         with opened_rollouts(settings.engines, (plans, writes)) as (planning, wording):
             tokenizer = load_tokenizer(plans)
-            kept = rationales.expect(settings, rows, planning, wording, tokenizer)
-        return _keep_rationales(record, "synthesis/e_step", len(rows), kept)
+            result = rationales.expect(settings, rows, planning, wording, tokenizer)
+        return _keep_rationales(record, "synthesis/e_step", len(rows), result)
 
 
 @shell("maximise_rationales")
@@ -196,20 +196,20 @@ def maximise_rationales(
         plans = record.read("planner", planner)
         rows = read_table(record.read("seeds", seeds_of_run) / POOL, WordedProblem)
         with closing(open_rollout(settings.engines, plans)) as engine:
-            kept = rationales.maximise(settings, rows, engine, load_tokenizer(plans))
-        return _keep_rationales(record, "synthesis/m_step", len(rows), kept)
+            result = rationales.maximise(settings, rows, engine, load_tokenizer(plans))
+        return _keep_rationales(record, "synthesis/m_step", len(rows), result)
 
 
 def _keep_rationales(
-    record: StageRecord, name: str, problems: int, kept: rationales.Kept
+    record: StageRecord, name: str, problems: int, result: rationales.Choices
 ) -> DatasetRef:
-    shown, chosen = kept
+    demonstrations, choices = result
     with record.output("rationales") as out:
-        write_table(out / DEMONSTRATIONS, Demonstration, shown)
-        write_table(out / RATIONALES, ChosenRationale, chosen)
-    facts = {"problems": problems, "without": problems - len(chosen)}
+        write_table(out / DEMONSTRATIONS, Demonstration, demonstrations)
+        write_table(out / RATIONALES, ChosenRationale, choices)
+    facts = {"problems": problems, "without": problems - len(choices)}
     record.facts(facts)
-    record.rows(problems, len(chosen))
+    record.rows(problems, len(choices))
     deck_of_facts(name, facts)
     return record.ref("rationales", DatasetRef)
 
@@ -236,17 +236,17 @@ def write_problems(
         model = record.read("writer", writer)
         folder = record.read("seeds", seeds_of_run)
         pool = read_table(folder / POOL, WordedProblem)
-        known = [row.problem for row in (*pool, *read_table(folder / FRESH, WordedProblem))]
+        texts = [row.problem for row in (*pool, *read_table(folder / FRESH, WordedProblem))]
         concepts = writing.walk(pool, settings.problems, settings.seed)
         with closing(open_rollout(settings.engines, model)) as engine:
             decoded = writing.write(settings, concepts, engine, load_tokenizer(model))
-        written = writing.keep_new(decoded, known)
+        rows = writing.keep_new(decoded, texts)
         with record.output("written") as out:
-            write_table(out / WRITTEN, WrittenProblem, written)
-            counts = report.read_written(out)
+            write_table(out / WRITTEN, WrittenProblem, rows)
+            counts = report.count_reasons(out)
         facts = {reason or "kept": count for reason, count in sorted(counts.items())}
         record.facts(facts)
-        record.rows(len(written), counts[""])
+        record.rows(len(rows), counts[""])
         deck_of_facts("synthesis/write", facts)
         return record.ref("written", DatasetRef)
 
@@ -264,16 +264,16 @@ def label_problems(
     with stage("synthesis/label", settings, store, execution, code) as record:
         model = record.read("solver", solver)
         rows = read_table(record.read("written", written) / WRITTEN, WrittenProblem)
-        kept = [row for row in rows if not row.reason]
+        candidates = [row for row in rows if not row.reason]
         with closing(open_rollout(settings.engines, model)) as engine:
-            labelled = labels.label(settings, kept, engine, load_tokenizer(model))
+            labelled = labels.label(settings, candidates, engine, load_tokenizer(model))
         with record.output("raw") as out:
             labels.write_raw(labelled, out)
             write_table(out / LABELLED, LabelledProblem, labelled)
         count, wrong = labels.audit(labelled)
-        facts = {"problems": len(kept), "labels": count, "wrong_labels": wrong}
+        facts = {"problems": len(candidates), "labels": count, "wrong_labels": wrong}
         record.facts(facts)
-        record.rows(len(kept), count)
+        record.rows(len(candidates), count)
         deck_of_facts("synthesis/label", facts)
         return record.ref("raw", RawRef)
 

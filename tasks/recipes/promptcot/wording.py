@@ -58,14 +58,14 @@ class Sum:
     """What the text of a problem says."""
 
     terms: tuple[Term, ...]
-    paid: int
+    payment: int
     """0 = the total is asked, not the change."""
 
     @property
     def answer(self) -> int:
         """The true answer."""
         total = sum(term.value for term in self.terms)
-        return self.paid - total if self.paid else total
+        return self.payment - total if self.payment else total
 
     @property
     def concepts(self) -> Concepts:
@@ -75,18 +75,18 @@ class Sum:
             kinds.append("multiply")
         if len(self.terms) > 1:
             kinds.append("add")
-        if self.paid:
+        if self.payment:
             kinds.append("subtract")
         return Concepts(tuple(kinds), tuple(term.good for term in self.terms), self._level())
 
     def _level(self) -> int:
         """Level of the sample world by kinds of step and size of the prices."""
-        if self.paid:
+        if self.payment:
             return 4
-        counted = [term for term in self.terms if term.count]
-        if not counted:
+        multiples = [term for term in self.terms if term.count]
+        if not multiples:
             return 2
-        if any(term.price >= SMALL_PRICE for term in counted):
+        if any(term.price >= SMALL_PRICE for term in multiples):
             return 5
         return 1 if len(self.terms) == 1 else 3
 
@@ -94,9 +94,9 @@ class Sum:
 def parse(problem: str) -> Sum | None:
     """Read a problem in the wording of the sample world; None if it is none, or has no answer."""
     if change := _CHANGE.fullmatch(problem):
-        good, price, paid = change.groups()
-        fits = good in _SINGULAR and int(price) < int(paid)
-        return Sum((Term(0, good, int(price)),), int(paid)) if fits else None
+        good, price, payment = change.groups()
+        fits = good in _SINGULAR and int(price) < int(payment)
+        return Sum((Term(0, good, int(price)),), int(payment)) if fits else None
     match = _TOTAL.fullmatch(problem)
     if match is None:
         return None
@@ -129,7 +129,7 @@ def teach_plan(rng: random.Random, problem: Sum) -> str:
     """
     say = rng.choice((_exactly, _roughly, _hardly))
     steps = [say(term) for term in problem.terms]
-    steps.append(f"pay {problem.paid}; change" if problem.paid else "total")
+    steps.append(f"pay {problem.payment}; change" if problem.payment else "total")
     return "; ".join(steps)
 
 

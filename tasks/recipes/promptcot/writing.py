@@ -52,40 +52,40 @@ def write(
 
 
 def _check(name: str, concepts: str, response: str, *, ended: bool) -> WrittenProblem:
-    read = read_response(response) if ended else None
-    result = parse(read[1]) if read else None
+    parts = read_response(response) if ended else None
+    result = parse(parts[1]) if parts else None
     reason = ""
     if not ended:
         reason = UNENDED
-    elif read is None:
+    elif parts is None:
         reason = FORM
     elif result is None:
         reason = NO_PROBLEM
     elif result.concepts.text != concepts:
         reason = OTHER_CONCEPTS
-    problem = read[1] if read and not reason else ""
+    problem = parts[1] if parts and not reason else ""
     return WrittenProblem(
         id=name, concepts=concepts, response=response, problem=problem, reason=reason
     )
 
 
-def keep_new(written: Sequence[WrittenProblem], taught: Sequence[str]) -> list[WrittenProblem]:
+def keep_new(rows: Sequence[WrittenProblem], taught: Sequence[str]) -> list[WrittenProblem]:
     """Leave out what is taught, was written before, or is a held-out prompt of any seed by hash."""
-    seen, known = set[str](), set(taught)
-    kept = []
-    for one in written:
+    texts, taught_texts = set[str](), set(taught)
+    results = []
+    for one in rows:
         reason = one.reason
         if not reason:
             if is_problem_prompt(one.problem):
                 reason = EXAMINED
-            elif one.problem in known:
+            elif one.problem in taught_texts:
                 reason = TAUGHT
-            elif one.problem in seen:
+            elif one.problem in texts:
                 reason = TWICE
-            seen.add(one.problem)
+            texts.add(one.problem)
         problem = one.problem if not reason else ""
-        kept.append(one.model_copy(update={"reason": reason, "problem": problem}))
-    return kept
+        results.append(one.model_copy(update={"reason": reason, "problem": problem}))
+    return results
 
 
 def walk(rows: Sequence[WordedProblem], count: int, seed: int) -> list[str]:
@@ -100,25 +100,25 @@ def walk(rows: Sequence[WordedProblem], count: int, seed: int) -> list[str]:
         seed: of the draw.
     """
     rng = random.Random(f"concepts/{seed}")
-    known = [result.concepts for row in rows if (result := parse(row.problem)) is not None]
-    goods = sorted({good for one in known for good in one.goods})
-    steps = _steps(known, goods)
-    drawn = []
+    examples = [result.concepts for row in rows if (result := parse(row.problem)) is not None]
+    goods = sorted({good for one in examples for good in one.goods})
+    steps = _steps(examples, goods)
+    results = []
     for _ in range(count):
-        like = rng.choice(known)
-        chosen = [rng.choice(goods)]
-        while len(chosen) < len(like.goods):
-            weights = steps[chosen[-1]]
-            left = [good for good in goods if good not in chosen]
-            chosen.append(rng.choices(left, [weights[good] for good in left])[0])
-        drawn.append(Concepts(like.kinds, tuple(chosen), like.level).text)
-    return drawn
+        like = rng.choice(examples)
+        path = [rng.choice(goods)]
+        while len(path) < len(like.goods):
+            weights = steps[path[-1]]
+            others = [good for good in goods if good not in path]
+            path.append(rng.choices(others, [weights[good] for good in others])[0])
+        results.append(Concepts(like.kinds, tuple(path), like.level).text)
+    return results
 
 
-def _steps(known: Sequence[Concepts], goods: Sequence[str]) -> dict[str, dict[str, float]]:
+def _steps(examples: Sequence[Concepts], goods: Sequence[str]) -> dict[str, dict[str, float]]:
     """Probability of every next good."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in known:
+    for one in examples:
         for left, right in pairwise(one.goods):
             counts[left][right] += 1
             counts[right][left] += 1

@@ -71,7 +71,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Response:
     problem: Problem
     text: str
     is_high: bool
@@ -79,26 +79,26 @@ class _Said:
 
 def mine(groups: Iterable[RolloutGroup]) -> list[Pattern]:
     """Find the patterns of a phase, the most frequent first; none without rubrics."""
-    said = [
-        _Said(group.problem, _folded(answer_part(item.text) or ""), item.verdict.score >= HIGH)
+    responses = [
+        _Response(group.problem, _folded(answer_part(item.text) or ""), item.verdict.score >= HIGH)
         for group in groups
         if group.problem.verifier in _RUBRICS
         for item in group.rollouts
         if item.verdict.score is not None
     ]
-    asked = {one.problem.id: one.problem for one in said}.values()
-    openings = {" ".join(one.text.split()[:OPENING_WORDS]) for one in said if one.is_high}
-    criteria = {text for problem in asked for text in _criteria(problem)}
-    known = "\n".join(_folded(f"{one.prompt_text}\n{one.answer}") for one in asked)
+    problems = {one.problem.id: one.problem for one in responses}.values()
+    openings = {" ".join(one.text.split()[:OPENING_WORDS]) for one in responses if one.is_high}
+    criteria = {text for problem in problems for text in _criteria(problem)}
+    task_text = "\n".join(_folded(f"{one.prompt_text}\n{one.answer}") for one in problems)
     kinds = {phrase: "opening" for phrase in openings if len(phrase.split()) == OPENING_WORDS}
     kinds |= dict.fromkeys(PRAISE, "praise")
-    kinds = {phrase: kind for phrase, kind in kinds.items() if phrase not in known}
+    kinds = {phrase: kind for phrase, kind in kinds.items() if phrase not in task_text}
     kinds |= {text: "criterion" for text in criteria if len(text.split()) >= MIN_CRITERION_WORDS}
-    results = [_count(phrase, kind, said) for phrase, kind in sorted(kinds.items())]
-    kept = [
+    results = [_count(phrase, kind, responses) for phrase, kind in sorted(kinds.items())]
+    patterns = [
         one for one in results if one.problems >= MIN_PROBLEMS and one.high >= ENRICHED * one.low
     ]
-    return sorted(kept, key=lambda one: (-one.high, one.phrase))
+    return sorted(patterns, key=lambda one: (-one.high, one.phrase))
 
 
 def defended(problem: Problem, patterns: Sequence[Pattern]) -> dict[str, object] | None:
@@ -168,12 +168,12 @@ def main(arguments: Sequence[str]) -> None:
     console.print(f"{len(rows)} of {len(problems)} problems with {len(patterns)} vetoes each")
 
 
-def _count(phrase: str, kind: str, said: Sequence[_Said]) -> Pattern:
-    has = [one.text.startswith(phrase) if kind == "opening" else phrase in one.text for one in said]
-    marked = list(zip(said, has, strict=True))
-    high = [mark for one, mark in marked if one.is_high]
-    low = [mark for one, mark in marked if not one.is_high]
-    problems = {one.problem.id for one, mark in marked if mark and one.is_high}
+def _count(phrase: str, kind: str, rows: Sequence[_Response]) -> Pattern:
+    has = [one.text.startswith(phrase) if kind == "opening" else phrase in one.text for one in rows]
+    pairs = list(zip(rows, has, strict=True))
+    high = [mark for one, mark in pairs if one.is_high]
+    low = [mark for one, mark in pairs if not one.is_high]
+    problems = {one.problem.id for one, mark in pairs if mark and one.is_high}
     return Pattern(phrase, kind, len(problems), _share(high), _share(low))
 
 

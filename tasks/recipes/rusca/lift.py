@@ -54,24 +54,24 @@ def measure_lift(
     Raises:
         DataError: no problem has a rubric, or none has a verdict on both sides.
     """
-    asked = [one for one in problems if criteria_of(one)][:MAX_PROBLEMS]
-    if not asked:
+    candidates = [one for one in problems if criteria_of(one)][:MAX_PROBLEMS]
+    if not candidates:
         raise DataError("no problem has a rubric; a scaffold would have nothing to show")
-    plain = [one.messages for one in asked]
-    full = [with_criteria(one.messages, criteria_of(one), scaffold.form) for one in asked]
-    bare, shown = (
-        _mean_scores(settings, asked, prompts, engine, tokenizer, score)
+    plain = [one.messages for one in candidates]
+    full = [with_criteria(one.messages, criteria_of(one), scaffold.form) for one in candidates]
+    bare_scores, full_scores = (
+        _mean_scores(settings, candidates, prompts, engine, tokenizer, score)
         for prompts in (render_prompts(tokenizer, plain), render_prompts(tokenizer, full))
     )
-    shared = [name for name in bare if name in shown]
-    if not shared:
+    names = [name for name in bare_scores if name in full_scores]
+    if not names:
         raise DataError("no response has a verdict, so the lift of a scaffold is unknown")
-    ours, theirs = [shown[name] for name in shared], [bare[name] for name in shared]
+    ours, theirs = [full_scores[name] for name in names], [bare_scores[name] for name in names]
     return Lift(
-        bare=sum(theirs) / len(shared),
-        shown=sum(ours) / len(shared),
+        bare=sum(theirs) / len(names),
+        shown=sum(ours) / len(names),
         lift=paired_difference(ours, theirs, seed=settings.seed),
-        scores=bare,
+        scores=bare_scores,
     )
 
 
@@ -111,11 +111,11 @@ def in_band(
     """
     names = list(lift.scores)
     marks = in_quantile_band([lift.scores[name] for name in names], low, high)
-    out = {name for name, kept in zip(names, marks, strict=True) if not kept}
-    kept = [problem for problem in problems if problem.id not in out]
-    if not kept:
+    out = {name for name, stays in zip(names, marks, strict=True) if not stays}
+    survivors = [problem for problem in problems if problem.id not in out]
+    if not survivors:
         raise DataError(f"no problem scores between the quantiles {low:g} and {high:g}; widen them")
-    return kept
+    return survivors
 
 
 def _mean_scores(

@@ -129,8 +129,8 @@ def mentions(text: str, criteria: Sequence[Criterion]) -> bool:
 
 def _system_text(criteria: Sequence[Criterion]) -> str:
     lines: list[str] = []
-    for title, wanted in ((_INCLUDE, True), (_AVOID, False)):
-        results = [item for item in criteria if (item.points >= 0) == wanted]
+    for title, is_wanted in ((_INCLUDE, True), (_AVOID, False)):
+        results = [item for item in criteria if (item.points >= 0) == is_wanted]
         if results:
             lines += [title, *(f"- ({item.points:g}) {item.criterion}" for item in results)]
     return "\n".join([*lines, _BAN])
@@ -175,15 +175,15 @@ class ScaffoldReport:
             _row(step.step, entry, item) for entry in step.groups for item in entry.group.rollouts
         ]
         bare = [row for row in rows if not row.shown]
-        shown = [row for row in rows if row.shown]
+        others = [row for row in rows if row.shown]
         mask_NT = step.response_NT.clone()
         mask_NT[(step.old_NT == step.drawn_NT).all(dim=1)] = False
         apart = mismatch_metrics(step.old_NT, step.drawn_NT, mask_NT)
         metrics = {
             "scaffold/share": share_of_step(step.step, self._total, self._settings),
-            "scaffold/shown_responses": float(len(shown)),
+            "scaffold/shown_responses": float(len(others)),
             "scaffold/shown_criteria_mean": _mean([float(len(row.shown)) for row in rows]),
-            "scaffold/reward_shown": _mean([row.score for row in shown if row.score is not None]),
+            "scaffold/reward_shown": _mean([row.score for row in others if row.score is not None]),
             "scaffold/reward_bare": _mean([row.score for row in bare if row.score is not None]),
             "scaffold/mentioning_responses": float(sum(row.mentions for row in rows)),
             "scaffold/added_prompt_tokens": float(sum(row.added_tokens for row in rows)),
@@ -265,14 +265,14 @@ class Scaffold:
         if not criteria:
             return [None] * size
         settings, phase = self._settings, self._phase
-        shaped: list[ShapedPrompt | None] = []
+        results: list[ShapedPrompt | None] = []
         for sample, ratio in enumerate(scaffold_ratios(step, phase.steps, size, settings)):
-            shown = scaffold_subset(
+            picks = scaffold_subset(
                 len(criteria), ratio, seed=phase.seed, group=group, sample=sample
             )
-            messages = with_criteria(problem.messages, [criteria[i] for i in shown], settings.form)
-            shaped.append(ShapedPrompt(messages, shown) if shown else None)
-        return shaped
+            messages = with_criteria(problem.messages, [criteria[i] for i in picks], settings.form)
+            results.append(ShapedPrompt(messages, picks) if picks else None)
+        return results
 
 
 def open_scaffold(settings: AnyRecipe, phase: RLSettings) -> Recipe:

@@ -63,8 +63,6 @@ class Cell(BaseModel):
 
 
 class ScaffoldReport(BaseModel):
-    """The whole study."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_tokens: int
@@ -134,8 +132,8 @@ def report_of(
     for cell in cells:
         by_name.setdefault(cell.variant, []).append(cell)
     ours = by_name[PUBLISHED]
-    for name, found in by_name.items():
-        if [cell.seed for cell in found] != [cell.seed for cell in ours]:
+    for name, variant_cells in by_name.items():
+        if [cell.seed for cell in variant_cells] != [cell.seed for cell in ours]:
             raise DataError(f"the variant {name!r} does not have the seeds of {PUBLISHED!r}")
     claims = [_mentions(ours), _pauses(cells)]
     if NONE in by_name:
@@ -151,8 +149,8 @@ def report_of(
         start=bootstrap_mean(list(start.values()), seed=settings.seed),
         claims=tuple(claims),
         scores={
-            name: bootstrap_mean(list(_over_seeds(found).values()), seed=settings.seed)
-            for name, found in by_name.items()
+            name: bootstrap_mean(list(_over_seeds(variant_cells).values()), seed=settings.seed)
+            for name, variant_cells in by_name.items()
         },
         cells=tuple(cells),
     )
@@ -183,25 +181,25 @@ def _better(
     """Compare held-out scores under bare prompts, paired by problem."""
     by_seed = []
     for one, two in zip(ours, theirs, strict=True):
-        shared = one.scores.keys() & two.scores.keys()
-        by_seed.append(float(np.mean([one.scores[key] - two.scores[key] for key in shared])))
+        keys = one.scores.keys() & two.scores.keys()
+        by_seed.append(float(np.mean([one.scores[key] - two.scores[key] for key in keys])))
     mine, other = _over_seeds(ours), _over_seeds(theirs)
-    shared = [key for key in mine if key in other]
+    keys = [key for key in mine if key in other]
     result = paired_difference(
-        [mine[key] for key in shared], [other[key] for key in shared], seed=settings.seed
+        [mine[key] for key in keys], [other[key] for key in keys], seed=settings.seed
     )
     return _difference(
         f"held-out score under bare prompts, minus that of '{name}'", result, by_seed
     )
 
 
-def _difference(claim: str, found: Interval, by_seed: Sequence[float]) -> Claim:
+def _difference(claim: str, interval: Interval, by_seed: Sequence[float]) -> Claim:
     return Claim(
         claim=claim,
-        number=f"{100 * found.mean:+.1f} points",
-        interval=f"[{100 * found.low:+.1f}, {100 * found.high:+.1f}]",
+        number=f"{100 * interval.mean:+.1f} points",
+        interval=f"[{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]",
         seeds=", ".join(f"{100 * value:+.1f}" for value in by_seed),
-        shown=found.low > 0.0 and min(by_seed) > 0.0,
+        shown=interval.low > 0.0 and min(by_seed) > 0.0,
     )
 
 

@@ -97,19 +97,19 @@ def prove_lift(
             ScoringService(None, rewards) as scorer,
         ):
             scorer.check_canaries(verifiers_of(problems))
-            found = lift.measure_lift(
+            effect = lift.measure_lift(
                 settings, scaffold, problems, engine, load_tokenizer(model), scorer.score
             )
-        lift.require_lift(found)
-        kept = lift.in_band(problems, found, low, high)
+        lift.require_lift(effect)
+        survivors = lift.in_band(problems, effect, low, high)
         with record.output("graded") as out:
-            write_table(out / GRADED, GradedProblem, kept)
+            write_table(out / GRADED, GradedProblem, survivors)
         with record.output("lift") as out:
-            write_bytes(out / LIFT_FILE, canonical_json(found))
-        facts = {"bare": found.bare, "shown": found.shown, "lift": found.lift.mean}
+            write_bytes(out / LIFT_FILE, canonical_json(effect))
+        facts = {"bare": effect.bare, "shown": effect.shown, "lift": effect.lift.mean}
         facts |= {"low": low, "high": high}
         record.facts(facts | {"scaffold": canonical_json(scaffold).decode()})
-        record.rows(len(problems), len(kept))
+        record.rows(len(problems), len(survivors))
         deck_of_facts("scaffold/lift", facts)
         return Proved(record.ref("graded", GradedRef), record.ref("lift", ReportRef))
 

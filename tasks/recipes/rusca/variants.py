@@ -47,13 +47,13 @@ def select_variants(names: str) -> tuple[Variant, ...]:
         SettingsError: there is no such variant.
     """
     by_name = {variant.name: variant for variant in (*VARIANTS, *MORE)}
-    wanted = {name.strip() for name in names.split(",") if name.strip()}
-    unknown = sorted(wanted - by_name.keys())
+    selection = {name.strip() for name in names.split(",") if name.strip()}
+    unknown = sorted(selection - by_name.keys())
     if unknown:
         raise SettingsError(f"there is no variant {unknown[0]!r}; choose from {', '.join(by_name)}")
-    if not wanted:
+    if not selection:
         return VARIANTS
-    return tuple(variant for name, variant in by_name.items() if name in {*wanted, PUBLISHED})
+    return tuple(variant for name, variant in by_name.items() if name in {*selection, PUBLISHED})
 
 
 def phase_of(settings: PipelineSettings, seed: int) -> RLSettings:

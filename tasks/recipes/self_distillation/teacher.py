@@ -59,8 +59,8 @@ class SelfTeacher:
         if not solved or not self._settings.solved_sibling:
             return ""
         name = f"{self._seed}/{item.rollout.problem_id}/{item.rollout.sample}"
-        drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % len(solved)
-        return solved[drawn].rpartition(THINKING_ENDS)[2].strip()
+        place = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % len(solved)
+        return solved[place].rpartition(THINKING_ENDS)[2].strip()
 
     def _prompt(
         self, messages: Sequence[Message], sibling: str, reason: str
@@ -86,9 +86,11 @@ def open_teacher(settings: AnyRecipe, phase: RLSettings) -> Recipe:
             "loss.kind 'gmpo' has one advantage per response, and a teacher gives tokens their "
             "own; choose another loss"
         )
-    given = SelfDistillationSettings.model_validate(settings.model_dump())
-    if given.teachers and (missing := sorted(phase.domains.keys() - given.teachers.keys())):
+    distillation = SelfDistillationSettings.model_validate(settings.model_dump())
+    if distillation.teachers and (
+        missing := sorted(phase.domains.keys() - distillation.teachers.keys())
+    ):
         raise SettingsError(
             f"teachers has none for {', '.join(missing)}; name one for every domain of the phase"
         )
-    return Recipe(teacher=SelfTeacher(given, phase.seed))
+    return Recipe(teacher=SelfTeacher(distillation, phase.seed))

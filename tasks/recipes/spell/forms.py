@@ -26,14 +26,14 @@ def taught_prompts(demonstrations: Sequence[Demonstration]) -> dict[str, list[Pr
         DataError: a role was not taught.
     """
     results: dict[str, list[Problem]] = {}
-    for shown in demonstrations:
-        agent = agent_of(shown.messages)
+    for demonstration in demonstrations:
+        agent = agent_of(demonstration.messages)
         if agent is None:
             continue
-        task = f"/{task_of(shown.messages)}" if agent == Agent.QUESTIONER else ""
+        task = f"/{task_of(demonstration.messages)}" if agent == Agent.QUESTIONER else ""
         of_form = results.setdefault(f"{agent}{task}", [])
         if len(of_form) < PER_FORM:
-            of_form.append(_problem(shown))
+            of_form.append(_problem(demonstration))
     missing = [role for role in ROLES if not any(_is_of(form, role) for form in results)]
     if missing:
         raise DataError(
@@ -50,10 +50,12 @@ def valid_shares(model: ScoredModel, prompts: Mapping[str, Sequence[Problem]]) -
         texts = model.texts({problem.id: problem for problem in problems}, 1)
         right[form] = [model.right(problem, texts[problem.id])[0] for problem in problems]
     by_role = {
-        role.value: [one for form, found in right.items() if _is_of(form, role) for one in found]
+        role.value: [
+            one for form, outcomes in right.items() if _is_of(form, role) for one in outcomes
+        ]
         for role in ROLES
     }
-    return {name: sum(found) / len(found) for name, found in (by_role | right).items()}
+    return {name: sum(outcomes) / len(outcomes) for name, outcomes in (by_role | right).items()}
 
 
 def require_forms(shares: Mapping[str, float]) -> None:
@@ -64,9 +66,9 @@ def require_forms(shares: Mapping[str, float]) -> None:
     """
     weak = {role.value: shares[role] for role in ROLES if shares[role] < LEAST}
     if weak:
-        told = ", ".join(f"{role} {100 * share:.0f} %" for role, share in weak.items())
+        listing = ", ".join(f"{role} {100 * share:.0f} %" for role, share in weak.items())
         raise SettingsError(
-            f"the start model writes too few responses in the form asked for: {told}, where "
+            f"the start model writes too few responses in the form asked for: {listing}, where "
             f"self-play needs {100 * LEAST:.0f} %. Fine-tune it for longer (sft.epochs), or begin "
             "with a wider base model: 'python -m tasks.training.foundation.wider wider_model' "
             "trains the configuration wider_moe, and base_model names its folder"
@@ -77,14 +79,14 @@ def _is_of(form: str, role: Agent) -> bool:
     return form.split("/")[0] == role
 
 
-def _problem(shown: Demonstration) -> Problem:
+def _problem(demonstration: Demonstration) -> Problem:
     return Problem(
-        id=shown.id,
-        domain=shown.domain,
-        language=shown.language,
-        messages=shown.messages,
+        id=demonstration.id,
+        domain=demonstration.domain,
+        language=demonstration.language,
+        messages=demonstration.messages,
         verifier=NAME,
         answer="{}",
-        source=shown.source,
-        source_row=shown.source_row,
+        source=demonstration.source,
+        source_row=demonstration.source_row,
     )

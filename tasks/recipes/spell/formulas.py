@@ -34,8 +34,8 @@ def majority(votes: Sequence[bool | None]) -> bool:
 
 def vote_rewards(votes: Sequence[bool | None]) -> list[float]:
     """Reward every vote that is the majority's; an abstention gets 0."""
-    decided = majority(votes)
-    return [float(vote is decided) for vote in votes]
+    winner = majority(votes)
+    return [float(vote is winner) for vote in votes]
 
 
 def trains_verifier(votes: Sequence[bool | None], rule: bool) -> bool:
@@ -102,8 +102,8 @@ def choose_questions(
     """Choose the questions that train: those with contrast, and as many with a reward <= 0."""
     positive = [place for place, one in enumerate(has_contrast) if one]
     negative = [place for place, reward in enumerate(rewards) if reward <= 0.0]
-    chosen = balanced([tasks[place] for place in negative], len(positive))
-    return sorted([*positive, *(negative[place] for place in chosen)])
+    picks = balanced([tasks[place] for place in negative], len(positive))
+    return sorted([*positive, *(negative[place] for place in picks)])
 
 
 def verifier_quota(responder_groups: int) -> int:

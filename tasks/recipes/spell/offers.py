@@ -39,8 +39,6 @@ class Task(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OfferList:
-    """A shop's offers."""
-
     shop: str
     offers: tuple[tuple[str, int], ...]
 
@@ -54,7 +52,7 @@ class OfferList:
     @property
     def text(self) -> str:
         """One line."""
-        return f"{self.shop}: {', '.join(_said(offer) for offer in self.offers)}"
+        return f"{self.shop}: {', '.join(_offer_text(offer) for offer in self.offers)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +92,8 @@ def draw_question(
         case Task.NUMERIC:
             text = " + ".join(rng.sample(brands, min(operations, len(brands))))
         case Task.FREE:
-            read = rng.sample(lists, min(operations, len(lists)))
-            text = f"{extreme} of {', '.join(one.shop for one in read)}"
+            subset = rng.sample(lists, min(operations, len(lists)))
+            text = f"{extreme} of {', '.join(one.shop for one in subset)}"
         case Task.CHOICE:
             count = min(max(2, operations), len(brands))
             text = f"{extreme}: {', '.join(rng.sample(brands, count))}"
@@ -121,18 +119,18 @@ def answer(text: str, lists: Sequence[OfferList]) -> Question | None:
     offers += [(brand, prices[brand]) for brand in brands]
     pick = min if match[1] == "Cheapest" else max
     best = pick(offers, key=lambda offer: offer[1])
-    steps = f"{' '.join(map(_said, offers))}; {_said(best)}"
+    steps = f"{' '.join(map(_offer_text, offers))}; {_offer_text(best)}"
     return Question(text, best[0], steps, len(shops) + len(brands))
 
 
 def _sum(text: str, offers: Sequence[tuple[str, int]]) -> Question:
-    steps, total = [" ".join(map(_said, offers))], offers[0][1]
+    steps, total = [" ".join(map(_offer_text, offers))], offers[0][1]
     for _, price in offers[1:]:
         steps.append(f"{total}+{price}={total + price}")
         total += price
     return Question(text, str(total), "; ".join(steps), len(offers))
 
 
-def _said(offer: tuple[str, int]) -> str:
+def _offer_text(offer: tuple[str, int]) -> str:
     brand, price = offer
     return f"{brand}{price}"

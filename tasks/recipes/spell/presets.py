@@ -63,8 +63,8 @@ def select_variants(names: str) -> tuple[str, ...]:
     Raises:
         ValueError: there is no such variant.
     """
-    wanted = {name.strip() for name in names.split(",") if name.strip()}
-    unknown = sorted(wanted - SPELL_VARIANTS.keys())
+    selection = {name.strip() for name in names.split(",") if name.strip()}
+    unknown = sorted(selection - SPELL_VARIANTS.keys())
     if unknown:
         raise ValueError(f"there is no variant {unknown[0]!r}; use {', '.join(SPELL_VARIANTS)}")
-    return tuple(name for name in SPELL_VARIANTS if not wanted or name in {*wanted, "spell"})
+    return tuple(name for name in SPELL_VARIANTS if not selection or name in {*selection, "spell"})

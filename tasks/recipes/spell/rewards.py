@@ -10,7 +10,7 @@ from data_schemas.rows import Verdict, abstain, scored
 from tasks.recipes.spell import formulas
 from tasks.recipes.spell.offers import OfferList, Question, Task, answer
 from tasks.recipes.spell.roles import (
-    Asked,
+    QuestionAnswer,
     covers,
     documents_of,
     new_documents,
@@ -34,7 +34,7 @@ class Chain:
     """Of the questioner's group."""
     question: CollectedGroup
     task: Task
-    asked: Asked | None
+    pair: QuestionAnswer | None
     """None: it does not have the form of its task."""
     guess: CollectedGroup | None
     """The answer without documents."""
@@ -64,7 +64,7 @@ class Chain:
     def rule(self, item: ScoredRollout) -> bool:
         """Say whether an answer contains the reference."""
         answer = read_answer(item.text)
-        return self.asked is not None and answer is not None and covers(self.asked.answer, answer)
+        return self.pair is not None and answer is not None and covers(self.pair.answer, answer)
 
     def accepted(self, item: ScoredRollout) -> bool:
         """Say whether the majority of the votes on an answer accepts it."""
@@ -92,14 +92,14 @@ def chains_of(groups: Sequence[CollectedGroup]) -> list[Chain]:
     for turn, entry in turns:
         if turn.agent == Agent.QUESTIONER:
             _, guess = by_parent.get((turn.key, Agent.CLOSED_BOOK), ("", None))
-            answered, answers = by_parent.get((turn.key, Agent.RESPONDER), ("", None))
-            task, asked = task_of(turn.problem.messages), asked_in(entry)
-            voted = votes.get(answered, {})
-            chains.append(Chain(turn.key, entry, task, asked, guess, answers, voted))
+            answer_key, answers = by_parent.get((turn.key, Agent.RESPONDER), ("", None))
+            task, pair = task_of(turn.problem.messages), pair_in(entry)
+            ballots = votes.get(answer_key, {})
+            chains.append(Chain(turn.key, entry, task, pair, guess, answers, ballots))
     return chains
 
 
-def asked_in(entry: CollectedGroup) -> Asked | None:
+def pair_in(entry: CollectedGroup) -> QuestionAnswer | None:
     """Read the question of a questioner's group; None without the form of its task."""
     (item,) = entry.group.rollouts
     question = read_question(item.text)
@@ -138,16 +138,16 @@ def question_verdict(chain: Chain) -> tuple[Verdict, float]:
     (item,) = chain.question.group.rollouts
     if item.verdict.abstained:
         return item.verdict, 0.0
-    if chain.asked is None:
+    if chain.pair is None:
         return scored(0.0, "bad_format"), formulas.BAD_FORMAT
-    if not chain.asked.usable:
-        return abstain("unusable_question", chain.asked.answer[:80]), 0.0
+    if not chain.pair.usable:
+        return abstain("unusable_question", chain.pair.answer[:80]), 0.0
     if chain.ungrounded:
-        return scored(0.0, "ungrounded", chain.asked.question), formulas.UNGROUNDED
+        return scored(0.0, "ungrounded", chain.pair.question), formulas.UNGROUNDED
     if chain.mean is None:
-        return abstain("not_answered", chain.asked.question), 0.0
+        return abstain("not_answered", chain.pair.question), 0.0
     reason = {0.0: "unsolved", 1.0: "always_solved"}.get(chain.mean, "solvable")
-    return scored(formulas.question_reward(chain.mean), reason, chain.asked.question), 0.0
+    return scored(formulas.question_reward(chain.mean), reason, chain.pair.question), 0.0
 
 
 def remember(chains: Sequence[Chain], memory: Memory) -> Memory:
@@ -156,14 +156,14 @@ def remember(chains: Sequence[Chain], memory: Memory) -> Memory:
     for chain in chains:
         turn, mean = chain.question.turn, chain.mean
         solvable = mean is not None and formulas.is_remembered(mean) and not chain.ungrounded
-        if solvable and chain.asked and turn:
+        if solvable and chain.pair and turn:
             one = Remembered(
                 documents=new_documents(turn.problem.messages),
-                question=chain.asked.question,
-                answer=chain.asked.answer,
+                question=chain.pair.question,
+                answer=chain.pair.answer,
             )
             results[turn.root] = (*results.get(turn.root, ()), one)[-REMEMBERED:]
-    return {root: [one.model_dump(mode="json") for one in kept] for root, kept in results.items()}
+    return {root: [one.model_dump(mode="json") for one in past] for root, past in results.items()}
 
 
 def remembered(memory: Memory, root: str) -> tuple[Remembered, ...]:
@@ -180,18 +180,18 @@ def _answers(chains: Sequence[Chain]) -> Groups:
         verdicts = [
             item.verdict
             if item.verdict.abstained
-            else scored(chain.reward(item), _reason(rule=chain.rule(item), paid=chain.reward(item)))
+            else scored(chain.reward(item), _reason(chain.rule(item), chain.reward(item)))
             for item in chain.answers.group.rollouts
         ]
         varies = scores_vary([one.score for one in verdicts if one.score is not None])
-        results[_key(chain.answers)] = _settled(
+        results[_key(chain.answers)] = _settle(
             chain.answers, verdicts, trains=varies and not chain.ungrounded
         )
     return results
 
 
-def _reason(*, rule: bool, paid: float) -> str:
-    return "correct" if rule else "accepted" if paid else "wrong"
+def _reason(rule: bool, reward: float) -> str:
+    return "correct" if rule else "accepted" if reward else "wrong"
 
 
 def _votes(chains: Sequence[Chain], quota: int) -> Groups:
@@ -205,14 +205,14 @@ def _votes(chains: Sequence[Chain], quota: int) -> Groups:
             if entry is None:
                 continue
             votes = votes_of(entry)
-            paid = zip(entry.group.rollouts, formulas.vote_rewards(votes), strict=True)
+            pairs = zip(entry.group.rollouts, formulas.vote_rewards(votes), strict=True)
             verdicts = [
                 one.verdict
                 if one.verdict.abstained
                 else scored(score, "majority" if score else "minority")
-                for one, score in paid
+                for one, score in pairs
             ]
-            results[_key(entry)] = _settled(entry, verdicts, trains=False)
+            results[_key(entry)] = _settle(entry, verdicts, trains=False)
             if formulas.trains_verifier(votes, chain.rule(item)) and not chain.ungrounded:
                 eligible.append((_key(entry), chain.task))
     for place in formulas.balanced([task for _, task in eligible], quota):
@@ -223,28 +223,28 @@ def _votes(chains: Sequence[Chain], quota: int) -> Groups:
 
 def _questions(chains: Sequence[Chain], answers: Groups, train: bool) -> Groups:
     """Questions whose answers train, and as many without reward; advantages by task."""
-    told = [question_verdict(chain) for chain in chains]
-    scores = [verdict.score for verdict, _ in told]
-    known = [place for place, score in enumerate(scores) if score is not None]
-    rewards = [(scores[place] or 0.0) + told[place][1] for place in known]
-    tasks = [chains[place].task for place in known]
+    verdicts = [question_verdict(chain) for chain in chains]
+    scores = [verdict.score for verdict, _ in verdicts]
+    places = [place for place, score in enumerate(scores) if score is not None]
+    rewards = [(scores[place] or 0.0) + verdicts[place][1] for place in places]
+    tasks = [chains[place].task for place in places]
     contrast = [
         (entry := chains[place].answers) is not None and _is_trained(answers[_key(entry)])
-        for place in known
+        for place in places
     ]
-    chosen = formulas.choose_questions(rewards, tasks, contrast) if train else []
+    picks = formulas.choose_questions(rewards, tasks, contrast) if train else []
     advantages = formulas.task_advantages(
-        [rewards[place] for place in chosen], [tasks[place] for place in chosen]
+        [rewards[place] for place in picks], [tasks[place] for place in picks]
     )
-    given = {known[place]: one for place, one in zip(chosen, advantages, strict=True)}
+    advantage_of = {places[place]: one for place, one in zip(picks, advantages, strict=True)}
     results: Groups = {}
-    for place, (chain, (verdict, penalty)) in enumerate(zip(chains, told, strict=True)):
-        entry = _settled(chain.question, [verdict], trains=place in given, penalty=penalty)
-        results[chain.key] = replace(entry, advantages=(given.get(place, 0.0),))
+    for place, (chain, (verdict, penalty)) in enumerate(zip(chains, verdicts, strict=True)):
+        entry = _settle(chain.question, [verdict], trains=place in advantage_of, penalty=penalty)
+        results[chain.key] = replace(entry, advantages=(advantage_of.get(place, 0.0),))
     return results
 
 
-def _settled(
+def _settle(
     entry: CollectedGroup, verdicts: Sequence[Verdict], *, trains: bool, penalty: float = 0.0
 ) -> CollectedGroup:
     items = tuple(
@@ -282,9 +282,9 @@ def audit(
     means = [chain.mean for chain in answered if chain.mean is not None]
     truths = {chain.key: truth for chain in answered if (truth := truth_of(chain))}
     wrong = [
-        not covers(truths[chain.key].answer, chain.asked.answer)
+        not covers(truths[chain.key].answer, chain.pair.answer)
         for chain in answered
-        if chain.asked and chain.key in truths
+        if chain.pair and chain.key in truths
     ]
     votes = [
         read_vote(item.text) is None
@@ -309,10 +309,10 @@ def audit(
 def truth_of(chain: Chain) -> Question | None:
     """Work a question out from the documents; None if the generator has no such question."""
     turn = chain.answers.turn if chain.answers else None
-    if chain.asked is None or turn is None:
+    if chain.pair is None or turn is None:
         return None
     lists = [OfferList.read(line) for line in documents_of(turn.problem.messages)]
-    return answer(chain.asked.question, lists)
+    return answer(chain.pair.question, lists)
 
 
 def _accepts(answered: Sequence[Chain], truths: Mapping[str, Question]) -> dict[str, float]:
@@ -338,13 +338,13 @@ def _accepts(answered: Sequence[Chain], truths: Mapping[str, Question]) -> dict[
 
 def _distinct(chains: Sequence[Chain], memory: Memory) -> list[bool]:
     """Say of every question whether its cluster neither remembers it nor had it in this step."""
-    known = {root: {one.question for one in remembered(memory, root)} for root in memory}
+    questions = {root: {one.question for one in remembered(memory, root)} for root in memory}
     results = []
     for chain in chains:
-        if chain.asked and chain.question.turn:
-            of_root = known.setdefault(chain.question.turn.root, set())
-            results.append(chain.asked.question not in of_root)
-            of_root.add(chain.asked.question)
+        if chain.pair and chain.question.turn:
+            of_root = questions.setdefault(chain.question.turn.root, set())
+            results.append(chain.pair.question not in of_root)
+            of_root.add(chain.pair.question)
     return results
 
 

@@ -37,7 +37,7 @@ _WORD = re.compile(r"-?\d+(?:\.\d+)?|\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionAnswer:
     """A question of the policy, with the answer that it gives itself."""
 
     question: str
@@ -92,8 +92,8 @@ def verifier_input(question: str, reference: str, answer: str) -> tuple[Message,
 def agent_of(messages: Sequence[Message]) -> Agent | None:
     """Name the agent that is asked; None if it is none of these."""
     first = messages[0].content
-    known = dict.fromkeys(ASK.values(), Agent.QUESTIONER)
-    return (known | {ANSWER: Agent.RESPONDER, COMPARE: Agent.VERIFIER}).get(first)
+    agents = dict.fromkeys(ASK.values(), Agent.QUESTIONER)
+    return (agents | {ANSWER: Agent.RESPONDER, COMPARE: Agent.VERIFIER}).get(first)
 
 
 def task_of(messages: Sequence[Message]) -> Task:
@@ -101,7 +101,7 @@ def task_of(messages: Sequence[Message]) -> Task:
     return next(task for task, text in ASK.items() if text == messages[0].content)
 
 
-def read_question(response: str) -> Asked | None:
+def read_question(response: str) -> QuestionAnswer | None:
     """Read a question and its answer, of any task; None if they are not there."""
     try:
         result = json.loads(answer_part(response) or "")
@@ -110,13 +110,13 @@ def read_question(response: str) -> Asked | None:
     if not isinstance(result, dict) or set(result) != {"q", "a"}:
         return None
     question, answer = (_one_line(result[name]) for name in ("q", "a"))
-    return Asked(question, answer) if question and answer else None
+    return QuestionAnswer(question, answer) if question and answer else None
 
 
 def read_answer(response: str) -> str | None:
     """Read an answer in one line; None if there is none, or a long one."""
-    given = " ".join((answer_part(response) or "").split())
-    return given if 0 < len(given.split()) <= MAX_ANSWER_WORDS else None
+    answer = " ".join((answer_part(response) or "").split())
+    return answer if 0 < len(answer.split()) <= MAX_ANSWER_WORDS else None
 
 
 def read_vote(response: str) -> bool | None:
@@ -125,17 +125,17 @@ def read_vote(response: str) -> bool | None:
     return matches[-1] == "YES" if matches else None
 
 
-def covers(reference: str, given: str) -> bool:
+def covers(reference: str, answer: str) -> bool:
     """Say whether an answer contains the reference, word by word, and no other number.
 
     Differs: the published check looks for the characters, so that 112 covers 12, and a list of
     numbers any of them.
     """
-    wanted, words = (_WORD.findall(text.casefold()) for text in (reference, given))
-    places = range(len(words) - len(wanted) + 1)
-    result = bool(wanted) and any(words[at : at + len(wanted)] == wanted for at in places)
+    target, words = (_WORD.findall(text.casefold()) for text in (reference, answer))
+    places = range(len(words) - len(target) + 1)
+    result = bool(target) and any(words[at : at + len(target)] == target for at in places)
     numbers = {word for word in words if _NUMBER.fullmatch(word)}
-    return result and numbers <= set(wanted)
+    return result and numbers <= set(target)
 
 
 def verify(problem: Problem, response: str) -> Verdict:

@@ -58,21 +58,21 @@ def generate(seed: int, folder: Path) -> None:
     """Write both files; the same seed gives the same bytes."""
     rng = random.Random(f"sample self-play/{seed}")
     clusters = _clusters(rng, problems=True)
-    asked = [_cluster_row(cluster) for cluster in islice(clusters, NUM_CLUSTERS)]
-    posed = [_posed(rng, number, one) for number, one in enumerate(islice(clusters, NUM_QUESTIONS))]
-    taught = _clusters(rng, problems=False)
-    said = {
-        Agent.QUESTIONER: _shown_question,
-        Agent.RESPONDER: _shown_answer,
-        Agent.VERIFIER: _shown_vote,
+    cluster_rows = [_cluster_row(cluster) for cluster in islice(clusters, NUM_CLUSTERS)]
+    question_rows = [_pose(rng, n, one) for n, one in enumerate(islice(clusters, NUM_QUESTIONS))]
+    clusters_to_teach = _clusters(rng, problems=False)
+    writers = {
+        Agent.QUESTIONER: _teach_question,
+        Agent.RESPONDER: _teach_answer,
+        Agent.VERIFIER: _teach_vote,
     }
-    shown = [
-        said[agent](rng, number, cluster)
+    demonstrations = [
+        writers[agent](rng, number, cluster)
         for agent, count in SHOWN.items()
-        for number, cluster in enumerate(islice(taught, count))
+        for number, cluster in enumerate(islice(clusters_to_teach, count))
     ]
-    _write(folder / PROBLEMS, "p", [*asked, *posed])
-    _write(folder / DEMONSTRATIONS, "d", shown)
+    _write(folder / PROBLEMS, "p", [*cluster_rows, *question_rows])
+    _write(folder / DEMONSTRATIONS, "d", demonstrations)
 
 
 def _clusters(rng: random.Random, *, problems: bool) -> Iterator[Cluster]:
@@ -105,7 +105,7 @@ def _cluster_row(cluster: Cluster) -> dict[str, object]:
     return _row(questioner_input(Task.NUMERIC, (), _lines(cluster)), Domain.GENERAL, roles.NAME)
 
 
-def _posed(rng: random.Random, number: int, cluster: Cluster) -> dict[str, object]:
+def _pose(rng: random.Random, number: int, cluster: Cluster) -> dict[str, object]:
     """Write a question with its reference."""
     task = _task(number)
     question = draw_question(rng, task, cluster, rng.randint(1, MOST_OPERATIONS))
@@ -123,49 +123,49 @@ def _posed(rng: random.Random, number: int, cluster: Cluster) -> dict[str, objec
     return row | {"level": question.operations, "answer": gold}
 
 
-def _shown_question(rng: random.Random, number: int, cluster: Cluster) -> dict[str, object]:
+def _teach_question(rng: random.Random, number: int, cluster: Cluster) -> dict[str, object]:
     """Write a question about two new lists and those of a memory of none to three questions."""
     task, lists = _task(number), list(cluster)
     memory: list[Remembered] = []
-    seen: list[OfferList] = []
+    all_lists: list[OfferList] = []
     operations = 0
     for _ in range(rng.randint(0, MEMORY)):
         mine = rng.sample(lists, NEW_LISTS)
         operations = min(operations + rng.randint(0, 1) + (not memory), MOST_OPERATIONS)
-        seen += [one for one in mine if one not in seen]
-        old = draw_question(rng, rng.choice(tuple(Task)), seen, operations)
+        all_lists += [one for one in mine if one not in all_lists]
+        old = draw_question(rng, rng.choice(tuple(Task)), all_lists, operations)
         operations = max(operations, old.operations)
         lines = tuple(one.text for one in mine)
         memory.append(Remembered(documents=lines, question=old.text, answer=old.answer))
     new = rng.sample(lists, NEW_LISTS)
-    seen += [one for one in new if one not in seen]
-    asked = {one.question for one in memory}
-    wanted = min(operations + 1, MOST_OPERATIONS)
-    question = draw_question(rng, task, seen, wanted)
-    while question.text in asked:
-        question = draw_question(rng, task, seen, wanted)
+    all_lists += [one for one in new if one not in all_lists]
+    questions = {one.question for one in memory}
+    target = min(operations + 1, MOST_OPERATIONS)
+    question = draw_question(rng, task, all_lists, target)
+    while question.text in questions:
+        question = draw_question(rng, task, all_lists, target)
     messages = questioner_input(task, memory, [one.text for one in new])
     response = respond(question.steps, compact({"q": question.text, "a": question.answer}))
-    return _row(messages, Domain.GENERAL, roles.NAME) | _said(response)
+    return _row(messages, Domain.GENERAL, roles.NAME) | _reply(response)
 
 
-def _shown_answer(rng: random.Random, number: int, cluster: Cluster) -> dict[str, object]:
+def _teach_answer(rng: random.Random, number: int, cluster: Cluster) -> dict[str, object]:
     question = draw_question(rng, _task(number), cluster, rng.randint(1, MOST_OPERATIONS))
     messages = responder_input(_lines(cluster), question.text)
-    given = question.answer if rng.random() < 0.8 else f"It is {question.answer}"
-    return _row(messages, Domain.GENERAL, roles.NAME) | _said(respond(question.steps, given))
+    answer = question.answer if rng.random() < 0.8 else f"It is {question.answer}"
+    return _row(messages, Domain.GENERAL, roles.NAME) | _reply(respond(question.steps, answer))
 
 
-def _shown_vote(rng: random.Random, number: int, cluster: Cluster) -> dict[str, object]:
+def _teach_vote(rng: random.Random, number: int, cluster: Cluster) -> dict[str, object]:
     task = _task(number)
     question = draw_question(rng, task, cluster, rng.randint(1, MOST_OPERATIONS))
     same = rng.random() < 0.5
-    given = question.answer if same else _wrong(rng, task, question)
-    said = given if rng.random() < 0.7 else f"It is {given}"
-    messages = verifier_input(question.text, question.answer, said)
+    answer = question.answer if same else _wrong(rng, task, question)
+    wording = answer if rng.random() < 0.7 else f"It is {answer}"
+    messages = verifier_input(question.text, question.answer, wording)
     vote = "[[YES]]" if same else "[[NO]]"
-    response = respond(f"{question.answer}, {given}", vote)
-    return _row(messages, Domain.GENERAL, roles.NAME) | _said(response)
+    response = respond(f"{question.answer}, {answer}", vote)
+    return _row(messages, Domain.GENERAL, roles.NAME) | _reply(response)
 
 
 def _wrong(rng: random.Random, task: Task, question: Question) -> str:
@@ -174,7 +174,7 @@ def _wrong(rng: random.Random, task: Task, question: Question) -> str:
     return str(max(1, int(question.answer) + rng.choice((-10, -2, -1, 1, 2, 10))))
 
 
-def _said(response: str) -> dict[str, object]:
+def _reply(response: str) -> dict[str, object]:
     return {"parent": Parent.REASONING, "response": response}
 
 

@@ -70,8 +70,6 @@ class Cell(BaseModel):
 
 
 class Line(BaseModel):
-    """One line of the table."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     variant: str
@@ -166,9 +164,9 @@ def _line(variant: str, name: str, ends: Ends, seed: int, *, claimed: bool) -> L
     by_seed = [now - _mean(part) for now, part in zip(seeds, before, strict=True)]
     if name in LIMITS:
         low, high = LIMITS[name]
-        shown = all(low < value < high for value in (late.low, late.high, *seeds))
+        is_shown = all(low < value < high for value in (late.low, late.high, *seeds))
     else:
-        shown = all(value > 0.0 for value in (change.low, *by_seed))
+        is_shown = all(value > 0.0 for value in (change.low, *by_seed))
     return Line(
         variant=variant,
         measure=MEASURES[name],
@@ -176,7 +174,7 @@ def _line(variant: str, name: str, ends: Ends, seed: int, *, claimed: bool) -> L
         late=late,
         change=change,
         by_seed=tuple(by_seed),
-        shown=shown if claimed else None,
+        shown=is_shown if claimed else None,
     )
 
 
@@ -211,7 +209,7 @@ def _held_out(
         raise DataError(f"{variant}: the two evaluations have other held-out questions, or none")
     names = [sorted(old) for old in before]
     old, new = (
-        [[scores[name] for name in found] for scores, found in zip(side, names, strict=True)]
+        [[scores[name] for name in keys] for scores, keys in zip(side, names, strict=True)]
         for side in (before, after)
     )
     return _line(variant, HELD_OUT, (old, new), seed, claimed=True)

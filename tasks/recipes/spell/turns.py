@@ -22,9 +22,9 @@ from data_schemas.rows import Message, Problem
 from tasks.errors import SettingsError
 from tasks.recipes.spell import roles
 from tasks.recipes.spell.offers import Task
-from tasks.recipes.spell.rewards import asked_in, audit, chains_of, remember, remembered, reward
+from tasks.recipes.spell.rewards import audit, chains_of, pair_in, remember, remembered, reward
 from tasks.recipes.spell.roles import (
-    Asked,
+    QuestionAnswer,
     new_documents,
     questioner_input,
     read_answer,
@@ -59,23 +59,23 @@ class Spell:
 
     def first_turn(self, key: str, root: Problem, memory: Memory) -> AgentTurn:
         """Ask about documents that the memory does not have, as long as there are any."""
-        known = remembered(memory, root.id)
-        seen = {line for one in known for line in one.documents}
+        questions = remembered(memory, root.id)
+        old_lines = {line for one in questions for line in one.documents}
         lines = new_documents(root.messages)
         rng = random.Random(hashlib.sha256(f"{key}/{root.id}".encode()).digest())
-        order = sorted(rng.sample(lines, len(lines)), key=lambda line: line in seen)
-        chosen = order[: self._settings.new_documents]
+        order = sorted(rng.sample(lines, len(lines)), key=lambda line: line in old_lines)
+        documents = order[: self._settings.new_documents]
         step, _, place = (int(part) for part in key.split("."))
         task = tuple(Task)[(step + place) % len(Task)]
-        messages = questioner_input(task, known if self._settings.memory else (), chosen)
+        messages = questioner_input(task, questions if self._settings.memory else (), documents)
         return _turn(Agent.QUESTIONER, root, messages, key, size=1)
 
     def next_turns(self, key: str, root: Problem, entry: CollectedGroup) -> list[AgentTurn]:
         """Answer a question with and without documents; compare answers with its reference."""
         turn, items = entry.turn, entry.group.rollouts
         assert turn is not None
-        if turn.agent == Agent.QUESTIONER and (asked := asked_in(entry)) and asked.usable:
-            return _answers(key, root, items[0], asked)
+        if turn.agent == Agent.QUESTIONER and (pair := pair_in(entry)) and pair.usable:
+            return _answers(key, root, items[0], pair)
         if turn.agent == Agent.RESPONDER:
             return _votes(key, root, items, turn)
         return []
@@ -114,10 +114,10 @@ def open_spell(settings: AnyRecipe, phase: RLSettings) -> Recipe:
     return Recipe(turns=Spell(recipe), verifiers=frozenset({VERIFIER}), plots=PLOTS)
 
 
-def _answers(key: str, root: Problem, item: ScoredRollout, asked: Asked) -> list[AgentTurn]:
+def _answers(key: str, root: Problem, item: ScoredRollout, pair: QuestionAnswer) -> list[AgentTurn]:
     documents = new_documents(root.messages)
-    with_documents = responder_input(documents, asked.question)
-    without = responder_input((), asked.question)
+    with_documents = responder_input(documents, pair.question)
+    without = responder_input((), pair.question)
     return [
         _turn(Agent.CLOSED_BOOK, root, without, key, number=2, after=item, size=1),
         _turn(Agent.RESPONDER, root, with_documents, key, number=2, after=item),
@@ -132,19 +132,19 @@ def _votes(
     assert question is not None
     first: dict[str, ScoredRollout] = {}
     for item in items:
-        given = read_answer(item.text)
-        if given is not None and not item.verdict.abstained:
-            first.setdefault(given, item)
+        answer = read_answer(item.text)
+        if answer is not None and not item.verdict.abstained:
+            first.setdefault(answer, item)
     return [
         _turn(
             Agent.VERIFIER,
             root,
-            verifier_input(question.question, question.answer, given),
+            verifier_input(question.question, question.answer, answer),
             key,
             number=3,
             after=item,
         )
-        for given, item in first.items()
+        for answer, item in first.items()
     ]
 
 

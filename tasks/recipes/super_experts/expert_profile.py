@@ -79,11 +79,11 @@ def texts(path: str) -> Iterator[str]:
 
 def calibration(tokenizer: PreTrainedTokenizerBase, texts: Iterable[str]) -> NDArray[np.int32]:
     """Cut text into rows of tokens, whatever documents they are from."""
-    wanted = ROWS * ROW_TOKENS
+    num_tokens = ROWS * ROW_TOKENS
     tokens = itertools.chain.from_iterable(tokenizer.encode(text) for text in texts)
-    result = np.array(list(itertools.islice(tokens, wanted)), dtype=np.int32)
-    if len(result) < wanted:
-        raise DataError(f"the calibration text has {len(result)} tokens; {wanted} are needed")
+    result = np.array(list(itertools.islice(tokens, num_tokens)), dtype=np.int32)
+    if len(result) < num_tokens:
+        raise DataError(f"the calibration text has {len(result)} tokens; {num_tokens} are needed")
     return result.reshape(ROWS, ROW_TOKENS)
 
 
@@ -103,13 +103,13 @@ class Peaks:
         return grouped(rows_SI, self.gate_up, ends_E)
 
     def _project_out(self, rows_SI: torch.Tensor, ends_E: torch.Tensor) -> torch.Tensor:
-        said_SH = grouped(rows_SI, self.down, ends_E)
-        largest_S, ends = said_SH.abs().amax(dim=1).cpu(), [0, *ends_E.tolist()]
+        output_SH = grouped(rows_SI, self.down, ends_E)
+        largest_S, ends = output_SH.abs().amax(dim=1).cpu(), [0, *ends_E.tolist()]
         for expert, (first, last) in enumerate(itertools.pairwise(ends)):
             if last > first:
                 self.peaks_E[expert] = max(self.peaks_E[expert], largest_S[first:last].max())
                 self.tokens_E[expert] += last - first
-        return said_SH
+        return output_SH
 
     def _see(self, _layer: nn.Module, _inputs: object, output: torch.Tensor) -> None:
         sizes = output.abs().flatten()
@@ -121,23 +121,23 @@ def _observe(
     layers: list[tuple[int, nn.Module]],
     rows_NT: NDArray[np.int32],
 ) -> list[Peaks]:
-    observed = []
+    peaks = []
     for _, layer in layers:
-        observed.append(Peaks(layer, layer.get_submodule("mlp.experts")))
+        peaks.append(Peaks(layer, layer.get_submodule("mlp.experts")))
     with torch.inference_mode():
         tokens_NT = torch.from_numpy(rows_NT).long().to(model.device)
         model.get_decoder()(input_ids=tokens_NT, use_cache=False)
-    return observed
+    return peaks
 
 
 def _conclude(
     layers: list[tuple[int, nn.Module]],
-    observed: list[Peaks],
+    all_peaks: list[Peaks],
     rows_NT: NDArray[np.int32],
 ) -> ExpertProfile:
     numbers = [number for number, _ in layers]
-    peaks_LE = torch.stack([one.peaks_E for one in observed]).double().numpy()
-    largest, median = [one.largest for one in observed], [one.median for one in observed]
+    peaks_LE = torch.stack([one.peaks_E for one in all_peaks]).double().numpy()
+    largest, median = [one.largest for one in all_peaks], [one.median for one in all_peaks]
     massive = massive_layers(largest, median)
     readings = {
         "eq_6": read_eq_6(peaks_LE, massive),
@@ -148,7 +148,7 @@ def _conclude(
     def numbered(places: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         return tuple((numbers[layer], expert) for layer, expert in places)
 
-    named = numbered(readings["eq_6"].named)
+    super_experts = numbered(readings["eq_6"].named)
     least = sys.float_info.min  # a median may be 0
     ratio = max(high / max(middle, least) for high, middle in zip(largest, median, strict=True))
     reason = (
@@ -157,20 +157,20 @@ def _conclude(
         f"{len(massive)} of {len(layers)} layers"
     )
     return ExpertProfile(
-        named=named,
+        named=super_experts,
         reason=reason,
         readings=tuple(
             ExpertReading(
                 reading=name,
-                cut=found.cut,
-                percentile=found.percentile,
-                named=numbered(found.named),
+                cut=reading.cut,
+                percentile=reading.percentile,
+                named=numbered(reading.named),
             )
-            for name, found in readings.items()
+            for name, reading in readings.items()
         ),
         layers=tuple(numbers),
         peaks=tuple(tuple(row) for row in peaks_LE.tolist()),
-        tokens=tuple(tuple(one.tokens_E.tolist()) for one in observed),
+        tokens=tuple(tuple(one.tokens_E.tolist()) for one in all_peaks),
         largest_hidden=tuple(largest),
         median_hidden=tuple(median),
         massive_layers=tuple(numbers[layer] for layer in massive),
@@ -179,7 +179,7 @@ def _conclude(
     )
 
 
-def protect(settings: PipelineSettings, found: ExpertProfile) -> PipelineSettings:
+def protect(settings: PipelineSettings, profile: ExpertProfile) -> PipelineSettings:
     """Keep the named experts of a profile from the merge and from FP8; without any, change nothing.
 
     The merge copies their matrices and their row of the router from one parent, unless the
@@ -187,7 +187,7 @@ def protect(settings: PipelineSettings, found: ExpertProfile) -> PipelineSetting
     """
     copied = {
         pattern: PROTECTING
-        for layer, expert in found.named
+        for layer, expert in profile.named
         for pattern in (
             f"model.layers.{layer}.mlp.experts.{expert}.*",
             f"model.layers.{layer}.mlp.gate.weight[{expert}]",
@@ -195,30 +195,30 @@ def protect(settings: PipelineSettings, found: ExpertProfile) -> PipelineSetting
     }
     merge = settings.merge.model_copy(update={"copied": copied | settings.merge.copied})
     layers = [
-        f"model.layers.{layer}.mlp.experts" for layer in sorted({one[0] for one in found.named})
+        f"model.layers.{layer}.mlp.experts" for layer in sorted({one[0] for one in profile.named})
     ]
-    changed: dict[str, object] = {"merge": merge}
+    changes: dict[str, object] = {"merge": merge}
     for name in _WITH_ROLLOUTS:
         group = getattr(settings, name)
         engines: MachineSettings = group.engines
         if engines.precision is Precision.FP8:
             ignored = tuple(dict.fromkeys((*engines.fp8_ignored_layers, *layers)))
-            spared = engines.model_copy(update={"fp8_ignored_layers": ignored})
-            changed[name] = group.model_copy(update={"engines": spared})
-    return settings.model_copy(update=changed)
+            replacement = engines.model_copy(update={"fp8_ignored_layers": ignored})
+            changes[name] = group.model_copy(update={"engines": replacement})
+    return settings.model_copy(update=changes)
 
 
-def facts(found: ExpertProfile) -> dict[str, float | int | str]:
+def facts(profile: ExpertProfile) -> dict[str, float | int | str]:
     """Return the facts for the statement of the stage."""
     readings = {
         f"reading/{one.reading}": ", ".join(f"L{layer}E{expert}" for layer, expert in one.named)
         or "none"
-        for one in found.readings
+        for one in profile.readings
     }
     return {
         "super_experts": readings["reading/eq_6"],
-        "reason": found.reason,
+        "reason": profile.reason,
         **readings,
-        "calibration": found.calibration,
-        "calibration_tokens": found.calibration_tokens,
+        "calibration": profile.calibration,
+        "calibration_tokens": profile.calibration_tokens,
     }

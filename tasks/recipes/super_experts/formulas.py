@@ -123,13 +123,13 @@ def _read(
     cut = float(pool.max()) * SHARE_OF_LARGEST
     cut = float(np.floor(cut)) if floor else cut
     percentile = float(np.percentile(pool, PERCENTILE))
-    named = (peaks_LE > percentile) & (peaks_LE > cut)
+    mask_LE = (peaks_LE > percentile) & (peaks_LE > cut)
     return Reading(
         cut,
         percentile,
         tuple(
             (int(layer), int(expert))
-            for layer, expert in np.argwhere(named)
+            for layer, expert in np.argwhere(mask_LE)
             if int(layer) in set(allowed)
         ),
     )

@@ -1,11 +1,11 @@
 from data_schemas.rows import Message, Role
-from tasks.recipes.mars.choices import corrector_input, shown, verifier_input
+from tasks.recipes.mars.choices import corrector_input, verifier_input, visible_text
 
 ASKED = (Message(role=Role.USER, content="2 + 2?"),)
 
 
 def test_a_solution_is_shown_with_its_thought_and_without_tags():
-    assert "2+2=4\n4" == shown("<think>2+2=4</think>4")
+    assert "2+2=4\n4" == visible_text("<think>2+2=4</think>4")
 
 
 def test_the_verifier_reads_the_problem_and_the_solution():

@@ -3,7 +3,7 @@ import pytest
 from data_schemas.rows import Domain, Problem
 from tasks.recipes.spell import roles
 from tasks.recipes.spell.offers import Task
-from tasks.recipes.spell.roles import Asked
+from tasks.recipes.spell.roles import QuestionAnswer
 from tasks.recipes.spell.settings import Remembered
 
 LINES = ("A: Nara7, Kibo4", "B: Zeta9, Tovi2")
@@ -99,8 +99,8 @@ def test_an_answer_is_one_line_and_short():
 
 
 def test_an_answer_of_zero_is_passed_over_as_in_the_published_code():
-    assert not Asked("Nara", "0").usable
-    assert Asked("Nara", "10").usable
+    assert not QuestionAnswer("Nara", "0").usable
+    assert QuestionAnswer("Nara", "10").usable
 
 
 def test_the_questioner_is_shown_its_memory_and_then_the_new_documents():
