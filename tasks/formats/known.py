@@ -28,15 +28,15 @@ def read_known(sets: Mapping[str, Path], name: str, model: type[Row]) -> list[Ro
     aside: dict[str, set[str]] = {}
     for folder in mixtures:
         if (folder / ASIDE).exists():
-            left = Aside.model_validate_json((folder / ASIDE).read_bytes())
-            aside.setdefault(left.curated, set()).update(left.files)
+            exclusion = Aside.model_validate_json((folder / ASIDE).read_bytes())
+            aside.setdefault(exclusion.curated, set()).update(exclusion.files)
     return [
         row
         for digest, folder in sets.items()
         if folder not in mixtures
-        for gone in (rows_of_files(folder, aside.get(digest, set())),)
+        for row_digests in (rows_of_files(folder, aside.get(digest, set())),)
         for row in read_table(folder / name, model)
-        if row.source_row not in gone
+        if row.source_row not in row_digests
     ]
 
 

@@ -70,12 +70,12 @@ def require_cause(
     Raises:
         DataError: of a source, all demonstrations were left out; names it and the reason.
     """
-    kept = {row.source for row in rows}
-    lost: dict[str, Counter[str]] = {}
+    sources = {row.source for row in rows}
+    losses: dict[str, Counter[str]] = {}
     for one in refused:
-        if one.kind is ItemKind.DEMONSTRATION and one.source not in kept:
-            lost.setdefault(one.source, Counter())[one.reason] += 1
-    for source, reasons in lost.items():
+        if one.kind is ItemKind.DEMONSTRATION and one.source not in sources:
+            losses.setdefault(one.source, Counter())[one.reason] += 1
+    for source, reasons in losses.items():
         ((reason, count),) = reasons.most_common(1)
         raise DataError(
             f"no demonstration for {parent.value} fine-tuning is left: all {reasons.total()} of "

@@ -19,7 +19,7 @@ def visible(value: Value) -> Value | str:
     """
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    return _TURNING.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    return _TURNING.sub(lambda match: f"\\u{ord(match[0]):04x}", value)
 
 
 def escaped(text: str) -> str:
@@ -33,4 +33,4 @@ def script_json(data: object) -> str:
     No "<" is left: "</script" would end the element, and "<!--<script" would keep it from ending.
     """
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return _TURNING.sub(lambda found: f"\\\\u{ord(found[0]):04x}", text)
+    return _TURNING.sub(lambda match: f"\\\\u{ord(match[0]):04x}", text)

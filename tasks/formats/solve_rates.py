@@ -26,7 +26,7 @@ Answered = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Measured:
-    """Of one problem."""
+    """The pass rates of one problem."""
 
     source: str
     rates: dict[str, float | None] = field(default_factory=dict)
@@ -100,16 +100,16 @@ def check_bands(bands: Bands, models: Mapping[str, Collection[str]]) -> None:
                 f"a band names the source {source!r}. {_likely(source, models)}Sources that are "
                 f"trained on: {', '.join(sorted(models)) or 'none'}."
             )
-        known = models[source]
+        names = models[source]
         for model in of_source:
-            if model not in known:
+            if model not in names:
                 raise DataError(
-                    f"a band of {source} names the model {model!r}. {_likely(model, known)}Models "
-                    f"with pass rates of {source}: {', '.join(sorted(known)) or 'none'}. Add a "
+                    f"a band of {source} names the model {model!r}. {_likely(model, names)}Models "
+                    f"with pass rates of {source}: {', '.join(sorted(names)) or 'none'}. Add a "
                     f"source {ADAPTER}=FILE that has them."
                 )
 
 
-def _likely(name: str, known: Iterable[str]) -> str:
-    likely = did_you_mean(name, sorted(known))
+def _likely(name: str, names: Iterable[str]) -> str:
+    likely = did_you_mean(name, sorted(names))
     return f"{likely[0].upper()}{likely[1:]} " if likely else ""

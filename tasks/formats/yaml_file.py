@@ -30,11 +30,11 @@ def parse_yaml(text: bytes | str, where: str) -> object:
         raise SettingsError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
 
 
-def check(given: object, model: type[ModelT], kind: str, where: str) -> ModelT:
+def check(content: object, model: type[ModelT], kind: str, where: str) -> ModelT:
     """Read the content of a file as a model.
 
     Args:
-        given: from `parse_yaml`.
+        content: from `parse_yaml`.
         model: what the file holds.
         kind: of file, in messages: 'mapping'.
         where: the file, in messages.
@@ -42,13 +42,13 @@ def check(given: object, model: type[ModelT], kind: str, where: str) -> ModelT:
     Raises:
         SettingsError: names the key and what is allowed.
     """
-    known = list(model.model_fields)
-    for key in given if isinstance(given, dict) else ():
-        if key not in known:
-            meant = did_you_mean(str(key), known) or f"the keys are {', '.join(known)}"
-            raise SettingsError(f"{kind} {where}: {key} is not a key of a {kind}; {meant}")
+    keys = list(model.model_fields)
+    for key in content if isinstance(content, dict) else ():
+        if key not in keys:
+            hint = did_you_mean(str(key), keys) or f"the keys are {', '.join(keys)}"
+            raise SettingsError(f"{kind} {where}: {key} is not a key of a {kind}; {hint}")
     try:
-        return model.model_validate(given)
+        return model.model_validate(content)
     except ValidationError as error:
         raise SettingsError(f"{kind} {where}: {explain(error, model)}") from error
 

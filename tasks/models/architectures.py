@@ -195,8 +195,8 @@ def _experts(
 
 
 def _dense_layers(known: Architecture, dense: set[int]) -> Architecture:
-    kept = tuple(layer for layer in known.moe_layers if layer not in dense)
-    return replace(known, moe_layers=kept, dense_size=known.dense_size if dense else 0)
+    layers = tuple(layer for layer in known.moe_layers if layer not in dense)
+    return replace(known, moe_layers=layers, dense_size=known.dense_size if dense else 0)
 
 
 def _llama(known: Architecture, config: Config) -> Architecture:
@@ -353,12 +353,12 @@ def code_of(config: Config) -> str:
     return "" if config.get("model_type") in FAMILIES else str(config.get(CODE) or "")
 
 
-def adopted_code(config: Config, chosen: str) -> str:
+def adopted_code(config: Config, reference: str) -> str:
     """Return the pinned code of a model from outside; '' if its family is built in or unknown.
 
     Args:
         config: its config.json.
-        chosen: `architecture` of the settings, which comes first; '' = they name none.
+        reference: `architecture` of the settings, which comes first; '' = they name none.
 
     Raises:
         SettingsError: config.json names code that neither the settings name nor this project has;
@@ -366,12 +366,12 @@ def adopted_code(config: Config, chosen: str) -> str:
     """
     if config.get("model_type") in FAMILIES:
         return ""
-    named = code_of(config)
-    if chosen or is_part_of_project(named):
-        return pin(chosen or _without_pin(named))
-    if named:
+    code = code_of(config)
+    if reference or is_part_of_project(code):
+        return pin(reference or _without_pin(code))
+    if code:
         raise SettingsError(
-            f"config.json names code that opens the model, {named.partition('@')[0]}. If you trust "
+            f"config.json names code that opens the model, {code.partition('@')[0]}. If you trust "
             f"it, name it in the settings as `architecture` ({GUIDE})"
         )
     return ""
@@ -525,8 +525,8 @@ def end_ids(folder: Path, own: int) -> tuple[int, ...]:
     ends = [own]
     for name in ("config.json", "generation_config.json"):
         try:
-            listed = json.loads((folder / name).read_bytes()).get("eos_token_id")
+            entry = json.loads((folder / name).read_bytes()).get("eos_token_id")
         except (OSError, ValueError, AttributeError):
             continue  # whoever opens the model says what is wrong with it
-        ends += listed if isinstance(listed, list) else [listed]
+        ends += entry if isinstance(entry, list) else [entry]
     return tuple(dict.fromkeys(end for end in ends if isinstance(end, int) and end >= 0))

@@ -46,10 +46,10 @@ class BailingMoeForCausalLM(Glm4MoeForCausalLM):
 
     def __init__(self, config: BailingMoeConfig) -> None:
         super().__init__(config)
-        known = architecture_of(config.to_dict())
-        assert known.routing is not None
-        if known.routing.score == "softmax":
-            for layer in known.moe_layers:
+        architecture = architecture_of(config.to_dict())
+        assert architecture.routing is not None
+        if architecture.routing.score == "softmax":
+            for layer in architecture.moe_layers:
                 block = self.model.get_submodule(f"layers.{layer}.mlp")
                 block.gate = Qwen3MoeTopKRouter(config)
         self.post_init()

@@ -103,7 +103,7 @@ def check_values(config: Mapping[str, Any]) -> None:
             continue
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= largest:
             raise SettingsError(
-                f"config.json has {name} {_shown(value)}; it must be a whole number from {least} "
+                f"config.json has {name} {_excerpt(value)}; it must be a whole number from {least} "
                 f"to {largest}. Correct it, or download the checkpoint again."
             )
     rope = _object(config, "rope_parameters") | _object(config, "rope_scaling")
@@ -111,7 +111,7 @@ def check_values(config: Mapping[str, Any]) -> None:
         for value in (config.get(name), rope.get(name)):
             if value is not None and not _is_positive(value):
                 raise SettingsError(
-                    f"config.json has {name} {_shown(value)}; it must be a positive number. "
+                    f"config.json has {name} {_excerpt(value)}; it must be a positive number. "
                     "Correct it, or download the checkpoint again."
                 )
     _check_names_of_one_value(config, rope)
@@ -120,9 +120,9 @@ def check_values(config: Mapping[str, Any]) -> None:
 
 def _check_names_of_one_value(config: Mapping[str, Any], rope: Mapping[str, Any]) -> None:
     for names in _SAME:
-        given = {name: config[name] for name in names if config.get(name) is not None}
-        if len({str(value).removeprefix("torch.") for value in given.values()}) > 1:
-            raise SettingsError(_contradiction(given))
+        values = {name: config[name] for name in names if config.get(name) is not None}
+        if len({str(value).removeprefix("torch.") for value in values.values()}) > 1:
+            raise SettingsError(_contradiction(values))
     theta, inner = config.get("rope_theta"), rope.get("rope_theta")
     if theta is not None and inner is not None and float(theta) != float(inner):
         raise SettingsError(_contradiction({"rope_theta": theta, "rope_parameters": inner}))
@@ -130,23 +130,23 @@ def _check_names_of_one_value(config: Mapping[str, Any], rope: Mapping[str, Any]
 
 def _check_experts(config: Mapping[str, Any]) -> None:
     experts = next((config[name] for name in _SAME[0] if config.get(name)), 0)
-    chosen = config.get("num_experts_per_tok")
-    if experts and isinstance(chosen, int) and not 1 <= chosen <= experts:
+    active = config.get("num_experts_per_tok")
+    if experts and isinstance(active, int) and not 1 <= active <= experts:
         raise SettingsError(
-            f"config.json has num_experts_per_tok {chosen}, but {experts} experts. Set it to 1 to "
+            f"config.json has num_experts_per_tok {active}, but {experts} experts. Set it to 1 to "
             f"{experts}, as the model was trained."
         )
-    groups, kept = config.get("n_group") or 1, config.get("topk_group") or 1
-    if experts and (experts % groups or kept > groups):
+    groups, top = config.get("n_group") or 1, config.get("topk_group") or 1
+    if experts and (experts % groups or top > groups):
         raise SettingsError(
-            f"config.json has n_group {groups} and topk_group {kept}, but {experts} experts: equal "
+            f"config.json has n_group {groups} and topk_group {top}, but {experts} experts: equal "
             "groups, of which at most all are kept. Correct them."
         )
 
 
-def _contradiction(given: Mapping[str, object]) -> str:
-    listed = " and ".join(f"{name} {_shown(value)}" for name, value in given.items())
-    return f"config.json has {listed}, which name the same value. Leave the wrong one out."
+def _contradiction(values: Mapping[str, object]) -> str:
+    entries = " and ".join(f"{name} {_excerpt(value)}" for name, value in values.items())
+    return f"config.json has {entries}, which name the same value. Leave the wrong one out."
 
 
 def _object(config: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _is_positive(value: object) -> bool:
     return value > 0 and math.isfinite(value)
 
 
-def _shown(value: object) -> str:
+def _excerpt(value: object) -> str:
     return repr(value)[:60]
 
 

@@ -215,18 +215,18 @@ def _try_chat(path: Path) -> int:
         SettingsError: it fails, does not end, or needs too much memory.
     """
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-I", chat_trial.__file__, str(path)],
             capture_output=True,
             timeout=_PATIENCE_S,
             check=False,
         )
-        found = json.loads(done.stdout)
-        wrong = " ".join(str(found["wrong"]).split())[:300]
+        reply = json.loads(result.stdout)
+        wrong = " ".join(str(reply["wrong"]).split())[:300]
     except subprocess.TimeoutExpired:
-        found, wrong = {}, f"they do not answer within {_PATIENCE_S:.0f} s"
+        reply, wrong = {}, f"they do not answer within {_PATIENCE_S:.0f} s"
     except ValueError:  # killed by a limit, or aborted
-        found = {}
+        reply = {}
         wrong = (
             f"they need more than {chat_trial.CPU_S} s of processor time or "
             f"{chat_trial.MEMORY_BYTES // 2**30} GiB of memory"
@@ -236,4 +236,4 @@ def _try_chat(path: Path) -> int:
             f"tokenizer and chat template of {path} do not render a question: {wrong}. Take them "
             "from the checkpoint as it was published."
         )
-    return int(found["highest"])
+    return int(reply["highest"])

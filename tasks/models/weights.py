@@ -155,12 +155,12 @@ class Weights:
             ) from error
 
     def _check_index(self) -> None:
-        listed = _read_index(self.folder)
-        for name in sorted(listed.keys() | self.file_of.keys()) if listed else ():
-            if listed.get(name) != self.file_of.get(name):
+        index = _read_index(self.folder)
+        for name in sorted(index.keys() | self.file_of.keys()) if index else ():
+            if index.get(name) != self.file_of.get(name):
                 raise DataError(
                     f"tensor {name} is in {self.file_of.get(name, 'no file')}, but in "
-                    f"{listed.get(name, 'no file')} by {self.folder / INDEX_FILE}. Complete the "
+                    f"{index.get(name, 'no file')} by {self.folder / INDEX_FILE}. Complete the "
                     "download."
                 )
 
@@ -207,15 +207,15 @@ def copy_mtp(source: Path, folder: Path) -> None:
         folder: model directory of the same architecture, complete but for them.
     """
     with Weights(source) as weights:
-        kept = {name: weights.read(name) for name in sorted(weights.mtp)}
-    if not kept:
+        tensors = {name: weights.read(name) for name in sorted(weights.mtp)}
+    if not tensors:
         return
-    with Weights(folder) as written:
-        files = dict(written.file_of)
+    with Weights(folder) as target:
+        files = dict(target.file_of)
     from safetensors.torch import save_file
 
-    save_file(kept, folder / MTP_FILE, metadata={"format": "pt"})
-    index = {"metadata": {}, "weight_map": files | dict.fromkeys(kept, MTP_FILE)}
+    save_file(tensors, folder / MTP_FILE, metadata={"format": "pt"})
+    index = {"metadata": {}, "weight_map": files | dict.fromkeys(tensors, MTP_FILE)}
     (folder / INDEX_FILE).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
 
 
@@ -231,20 +231,20 @@ def check_tensors(folder: Path) -> None:
 
 def _weight_files(folder: Path) -> list[str]:
     """Name the files of the weights; which one counts must not depend on the engine."""
-    listed = set(_read_index(folder).values()) or {SINGLE_FILE}
+    names = set(_read_index(folder).values()) or {SINGLE_FILE}
     present = {path.name for path in folder.glob("*.safetensors")}
     if not present:
         raise DataError(f"{folder} contains no *.safetensors weights. Complete the download.")
-    for name in sorted(listed & present):
+    for name in sorted(names & present):
         _check_regular(folder / name)
-    for name in sorted(listed ^ present):
+    for name in sorted(names ^ present):
         if name in present:
             raise DataError(
                 f"{folder / name} is not listed in {INDEX_FILE}, and some engines would read it. "
                 f"A model directory has {SINGLE_FILE}, or an index with the files that it names."
             )
         raise DataError(f"{folder / name} is missing. Complete the download.")
-    return sorted(listed)
+    return sorted(names)
 
 
 def _check_regular(path: Path) -> None:

@@ -78,17 +78,17 @@ SAMPLE = 1 << 17
 """Entries that a threshold is guessed from: 2 % of a tensor are then near enough to the guess."""
 
 
-def tensor_trim(parent: Tensor, base: Tensor, kept: int) -> merging.Threshold:
-    """Find the trim that keeps the `kept` largest magnitudes of a tensor's task vector.
+def tensor_trim(parent: Tensor, base: Tensor, num_kept: int) -> merging.Threshold:
+    """Find the trim that keeps the `num_kept` largest magnitudes of a tensor's task vector.
 
     Exact in any case: where the guess from a sample fails, the whole vector is made in fp32.
     """
     # An odd step does not stay in the same columns of a matrix.
     step = base.numel() // SAMPLE | 1
     sample = parent.flatten()[::step].float() - base.flatten()[::step].float()
-    guess = merging.bracket(sample, kept / base.numel())
-    threshold = merging.threshold_within(_moved(parent, base), kept, guess)
-    return threshold or merging.tensor_threshold(parent.float() - base.float(), kept)
+    guess = merging.bracket(sample, num_kept / base.numel())
+    threshold = merging.threshold_within(_moved(parent, base), num_kept, guess)
+    return threshold or merging.tensor_threshold(parent.float() - base.float(), num_kept)
 
 
 def model_trim(
@@ -121,12 +121,12 @@ def model_trim(
         return sum(merging.count_equal(vector, threshold.magnitude) for vector in vectors)
 
     num_entries = sum(math.prod(base.shape(name)) for name in names)
-    kept = merging.num_kept(density, num_entries, name=str(parent.folder))
-    threshold = merging.histogram_threshold(histogram, kept)
-    left, trims = threshold.num_equal, {}
+    num_kept = merging.num_kept(density, num_entries, name=str(parent.folder))
+    threshold = merging.histogram_threshold(histogram, num_kept)
+    remaining, trims = threshold.num_equal, {}
     for name, equal in zip(names, in_order(count_equal, names), strict=True):
-        trims[name] = merging.Threshold(threshold.magnitude, min(left, equal))
-        left -= trims[name].num_equal
+        trims[name] = merging.Threshold(threshold.magnitude, min(remaining, equal))
+        remaining -= trims[name].num_equal
     return trims
 
 
@@ -271,8 +271,8 @@ def merge(
         merged = opened.enter_context(closing(in_order(merger.merge_tensor, names)))
         for file, group in shards.items():
             tensors = merger.count(islice(merged, len(group)))
-            counted = progress(tensors, f"merge {file}", total=len(group))
-            write_shard(reasoning.folder / file, counted, out / file)
+            batch = progress(tensors, f"merge {file}", total=len(group))
+            write_shard(reasoning.folder / file, batch, out / file)
     for path in sorted(parents[0].iterdir()):
         if path.is_file() and path.suffix != ".safetensors" and path.name != MANIFEST:
             shutil.copyfile(path, out / path.name)
@@ -404,8 +404,8 @@ class _Merger:
     def _trims(self, name: str, base: Tensor, parents: list[Tensor]) -> list[merging.Threshold]:
         """Return the trim of each parent's tensor; none if the method does not trim."""
         if self.settings.method is MergeMethod.TIES:
-            kept = merging.num_kept(self.settings.density, base.numel(), name=name)
-            return [tensor_trim(parent, base, kept) for parent in parents]
+            num_kept = merging.num_kept(self.settings.density, base.numel(), name=name)
+            return [tensor_trim(parent, base, num_kept) for parent in parents]
         return list(self.model_trims.get(name, ()))
 
 

@@ -33,8 +33,8 @@ def parse_candidates(text: str) -> list[CandidateRef]:
 
 
 def _parse(entry: str) -> CandidateRef:
-    named = _NAMED.fullmatch(entry)
-    name, address = (named["name"], named["address"]) if named else ("", entry)
+    match = _NAMED.fullmatch(entry)
+    name, address = (match["name"], match["address"]) if match else ("", entry)
     if address.startswith(_ENDPOINT):
         return _endpoint(name, address)
     end = address.rstrip("/").rpartition("/")[2]

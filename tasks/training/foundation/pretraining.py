@@ -332,8 +332,8 @@ def rate_share(step: int, settings: PretrainSettings) -> float:
     warmup = max(1, round(WARMUP_SHARE * settings.steps))
     if step < warmup:
         return (step + 1) / warmup
-    done = (step - warmup) / max(1, settings.steps - warmup)
-    return 0.1 + 0.9 * 0.5 * (1.0 + math.cos(math.pi * done))
+    progress = (step - warmup) / max(1, settings.steps - warmup)
+    return 0.1 + 0.9 * 0.5 * (1.0 + math.cos(math.pi * progress))
 
 
 def _parameter_groups(model: torch.nn.Module, weight_decay: float) -> list[dict[str, object]]:

@@ -232,9 +232,9 @@ def _select_fitting(pairs: Sequence[ComparisonPair], base: Path) -> list[Compari
     context = int(json.loads((base / "config.json").read_bytes())["max_position_embeddings"])
     reply = context // REPLY_SHARE
     tokenizer = load_tokenizer(base)
-    taught = [both_orders(pair)[0] for pair in pairs]
-    prompts = render_prompts(tokenizer, [row.messages for row in taught])
-    replies = tokenizer([row.response for row in taught]).input_ids
+    rows = [both_orders(pair)[0] for pair in pairs]
+    prompts = render_prompts(tokenizer, [row.messages for row in rows])
+    replies = tokenizer([row.response for row in rows]).input_ids
     return [
         pair
         for pair, prompt, answer in zip(pairs, prompts, replies, strict=True)

@@ -206,10 +206,10 @@ def _inversions(
     """Return (groups, groups without verdict, the measures of both rewards on the former)."""
     groups = ranked_groups(pairs)
     rewarded = [(group, judge_rewards(group, judged)) for group in groups]
-    read = [(group, ours_G) for group, ours_G in rewarded if np.isfinite(ours_G).all()]
+    judged_groups = [(group, ours_G) for group, ours_G in rewarded if np.isfinite(ours_G).all()]
     both = [
         (_faults(group, ours_G), _faults(group, _scores(scalar, group, settings.batch_tokens)))
-        for group, ours_G in read
+        for group, ours_G in judged_groups
     ]
     rows: list[Measure] = []
     for name in FAULTS:
@@ -218,7 +218,7 @@ def _inversions(
         if paired:
             ours, theirs = zip(*paired, strict=True)
             rows.append(_measure(name, ours, theirs, settings.seed))
-    return len(read), len(groups) - len(read), rows
+    return len(judged_groups), len(groups) - len(judged_groups), rows
 
 
 def _faults(group: Group, rewards_G: NDArray[np.float64]) -> dict[str, float]:

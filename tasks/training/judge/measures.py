@@ -96,10 +96,10 @@ def agreement_with_annotators(
     Returns:
         None if no pair has individual votes.
     """
-    voted = [(pair, own) for pair, own in zip(verdicts, votes, strict=True) if own]
+    with_votes = [(pair, own) for pair, own in zip(verdicts, votes, strict=True) if own]
     each = [
-        agreement_with_label([pair for pair, _ in voted], list(column))
-        for column in zip(*(own for _, own in voted), strict=False)
+        agreement_with_label([pair for pair, _ in with_votes], list(column))
+        for column in zip(*(own for _, own in with_votes), strict=False)
     ]
     return _mean(each)
 
@@ -203,8 +203,8 @@ def _groups_of(pairs: Sequence[ComparisonPair], rows: Sequence[int]) -> Iterator
             compared.setdefault((pair.answer_a, pair.answer_b), row)
     answers = list(dict.fromkeys(answer for both in compared for answer in both))[:MAX_ANSWERS]
     for size in range(len(answers), MIN_ANSWERS - 1, -1):
-        for chosen in combinations(answers, size):
-            group = _group(pairs, chosen, compared)
+        for members in combinations(answers, size):
+            group = _group(pairs, members, compared)
             if group is not None:
                 yield group
 

@@ -80,7 +80,7 @@ def read_pairs(files: Sequence[Path]) -> tuple[list[ComparisonPair], Counter[str
     """
     pairs: list[ComparisonPair] = []
     left_out: Counter[str] = Counter()
-    seen: set[str] = set()
+    keys: set[str] = set()
     for file in files:
         for place, row in enumerate(_rows(file), start=1):
             pair = _pair(row, f"{file.stem}/{place}", f"{file}, row {place}")
@@ -88,10 +88,10 @@ def read_pairs(files: Sequence[Path]) -> tuple[list[ComparisonPair], Counter[str
                 left_out["no_majority"] += 1
                 continue
             key = json.dumps(row, sort_keys=True)
-            if key in seen:
+            if key in keys:
                 left_out["duplicate"] += 1
                 continue
-            seen.add(key)
+            keys.add(key)
             pairs.append(pair)
     return pairs, left_out
 
@@ -118,9 +118,9 @@ def split_by_task(
             f"{len(pairs)} comparisons of {len(tasks)} tasks cannot be split into training and "
             "held-out tasks. Add files with at least two tasks that fit the model's context."
         )
-    held = set(tasks[: max(1, round(HELD_OUT_SHARE * len(tasks)))])
-    training = [pair for pair in pairs if task_key(pair.task) not in held]
-    return training, [pair for pair in pairs if task_key(pair.task) in held]
+    held_out_tasks = set(tasks[: max(1, round(HELD_OUT_SHARE * len(tasks)))])
+    training = [pair for pair in pairs if task_key(pair.task) not in held_out_tasks]
+    return training, [pair for pair in pairs if task_key(pair.task) in held_out_tasks]
 
 
 def task_key(task: str) -> str:
@@ -235,9 +235,9 @@ def with_tie_share(
     Raises:
         DataError: there are too few pairs of a kind.
     """
-    wanted = round(share * size)
-    kept: set[int] = set()
-    for is_tie, count in ((True, wanted), (False, size - wanted)):
+    num_ties = round(share * size)
+    selection: set[int] = set()
+    for is_tie, count in ((True, num_ties), (False, size - num_ties)):
         rows = [row for row, pair in enumerate(pairs) if (pair.label is Label.TIE) is is_tie]
         if not 0 < count <= len(rows):
             kind = "ties" if is_tie else "pairs with a preferred answer"
@@ -246,8 +246,8 @@ def with_tie_share(
                 f"{len(rows)}. Add comparisons."
             )
         random.Random(f"{seed}/{is_tie}").shuffle(rows)
-        kept |= set(rows[:count])
-    return [pair for row, pair in enumerate(pairs) if row in kept]
+        selection |= set(rows[:count])
+    return [pair for row, pair in enumerate(pairs) if row in selection]
 
 
 def with_label_noise(

@@ -102,12 +102,10 @@ def facts(report: JudgeReport) -> dict[str, float | int | str]:
 
 
 def agreement_rows(
-    named: Sequence[tuple[str, Agreement | None]],
+    agreements: Sequence[tuple[str, Agreement | None]],
 ) -> tuple[AgreementRow, ...]:
     """Keep the agreements that exist."""
-    return tuple(
-        AgreementRow(who=who, agreement=agreement) for who, agreement in named if agreement
-    )
+    return tuple(AgreementRow(who=who, agreement=one) for who, one in agreements if one)
 
 
 def _format_interval(interval: Interval) -> str:
@@ -115,10 +113,10 @@ def _format_interval(interval: Interval) -> str:
 
 
 def _footnote(report: JudgeReport) -> str:
-    left = ", ".join(f"{count} {reason}" for reason, count in report.left_out.items() if count)
+    reasons = ", ".join(f"{count} {reason}" for reason, count in report.left_out.items() if count)
     return (
         f"Percent, with 95 % bootstrap intervals over tasks. {report.training_pairs} training "
-        f"and {report.held_out_pairs} held-out comparisons; left out: {left or 'none'}. "
+        f"and {report.held_out_pairs} held-out comparisons; left out: {reasons or 'none'}. "
         f"Inversions in {report.groups} ranked groups "
         f"({report.groups_without_verdict} more without verdict). "
         "Agreement is over pairs instead of tasks."

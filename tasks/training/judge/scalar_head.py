@@ -78,18 +78,18 @@ class ScalarReward:
         per_epoch = len(_batches(training, tokens, settings.batch_tokens, 0))
         losses: list[float] = []
         best: Mapping[str, torch.Tensor] = {}
-        done = 0
+        updates = 0
         for epoch in range(1, settings.epochs + 1):
             seed = settings.seed * 1009 + epoch
             for batch in _batches(training, tokens, settings.batch_tokens, seed):
                 rate = warmup_cosine(
-                    done,
+                    updates,
                     peak=settings.learning_rate,
                     warmup=round(settings.warmup_share * per_epoch * settings.epochs),
                     total=per_epoch * settings.epochs,
                 )
                 self._update(optimizer, [training[row] for row in batch], tokens, rate)
-                done += 1
+                updates += 1
             losses.append(self._loss(validation, settings.batch_tokens))
             logger.info("scalar head, epoch %d: validation loss %.4f", epoch, losses[-1])
             if losses[-1] == min(losses):
@@ -170,9 +170,9 @@ def _split_pairs(
             f"{len(pairs)} comparisons without ties, of {len(tasks)} tasks, cannot train a scalar "
             "reward; at least two tasks with a preferred answer are needed. Add files."
         )
-    held = set(tasks[::VALIDATION_EVERY])
-    training = [pair for pair in pairs if task_key(pair.task) not in held]
-    return training, [pair for pair in pairs if task_key(pair.task) in held]
+    validation_tasks = set(tasks[::VALIDATION_EVERY])
+    training = [pair for pair in pairs if task_key(pair.task) not in validation_tasks]
+    return training, [pair for pair in pairs if task_key(pair.task) in validation_tasks]
 
 
 def _batches(

@@ -94,12 +94,12 @@ def token_batch(
         rows: numbers of those in the batch.
         domains: of all demonstrations; their places in DOMAINS are the column DOMAIN.
     """
-    chosen = [encoded[row] for row in rows]
+    pairs = [encoded[row] for row in rows]
     places = torch.tensor([DOMAINS.index(domains[row]) for row in rows]) if domains else None
     return TokenBatch(
-        tokens_NT=pad_rows([tokens for tokens, _ in chosen], 0),
-        lengths_N=torch.tensor([len(tokens) for tokens, _ in chosen]),
-        response_NT=pad_rows([mask for _, mask in chosen], False),
+        tokens_NT=pad_rows([tokens for tokens, _ in pairs], 0),
+        lengths_N=torch.tensor([len(tokens) for tokens, _ in pairs]),
+        response_NT=pad_rows([mask for _, mask in pairs], False),
         experts_NTLK=None,
         columns={} if places is None else {DOMAIN: places},
     )

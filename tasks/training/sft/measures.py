@@ -94,12 +94,12 @@ def validation_losses(
     """Score held-out demonstrations."""
     sums: dict[Domain, float] = {}
     counts: dict[Domain, int] = {}
-    for chosen in plan([len(tokens) for tokens, _ in encoded], rows, batch_tokens, seed=0):
-        batch = token_batch(encoded, chosen)
+    for batch_rows in plan([len(tokens) for tokens, _ in encoded], rows, batch_tokens, seed=0):
+        batch = token_batch(encoded, batch_rows)
         scores = trainer.score(batch, temperature=1.0, record_routes=False)
         nats_N = -scores.logprobs_NT.double().sum(dim=1)
         for row, nats, tokens in zip(
-            chosen,
+            batch_rows,
             nats_N.tolist(),
             batch.response_NT.sum(dim=1).tolist(),
             strict=True,

@@ -101,9 +101,9 @@ class FineTuning:
     @property
     def prompts(self) -> list[NDArray]:
         """Tokens of the fixed prompts that every epoch answers."""
-        chosen = self.validation[: self.settings.entropy_prompts]
+        places = self.validation[: self.settings.entropy_prompts]
         tokenizer = load_tokenizer(self.base)
-        return [render_prompt(tokenizer, self.rows[row].messages) for row in chosen]
+        return [render_prompt(tokenizer, self.rows[row].messages) for row in places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +192,8 @@ def _updates(
         # The rollout engine is idle until the epoch is measured.
         engine.sleep()
         batches = tuning.batches[epoch - 1]
-        done = now.updates - sum(map(len, tuning.batches[: epoch - 1]))
-        for number, rows in enumerate(batches[done:], start=done + 1):
+        num_done = now.updates - sum(map(len, tuning.batches[: epoch - 1]))
+        for number, rows in enumerate(batches[num_done:], start=num_done + 1):
             now = _learn(tuning, now, trainer, rows)
             report = None
             if number == len(batches):
@@ -270,22 +270,22 @@ def finish(tuning: FineTuning, model_out: Path, report_out: Path) -> dict[str, f
     window = scaled_window(tuning.settings.entropy_window, len(load_tokenizer(tuning.base)))
     entropies, losses = [one.entropy for one in reports], [one.val_loss for one in reports]
     best = choose_checkpoint(entropies, losses, window)
-    chosen = reports[best]
-    source = progress.checkpoint_folder(tuning.state, chosen.epoch)
+    best_report = reports[best]
+    source = progress.checkpoint_folder(tuning.state, best_report.epoch)
     shutil.copytree(source, model_out, dirs_exist_ok=True)
-    marked = [one.model_copy(update={"chosen": one is chosen}) for one in reports]
+    rows = [one.model_copy(update={"chosen": one is best_report}) for one in reports]
     write_bytes(
         report_out / "epochs.json",
-        canonical_json([one.model_dump(mode="json") for one in marked]),
+        canonical_json([one.model_dump(mode="json") for one in rows]),
     )
-    uses = _uses(tuning, chosen.epoch)
+    uses = _uses(tuning, best_report.epoch)
     write_table(report_out / USES_FILE, DemonstrationUse, uses)
     trained = describe(tuning.settings.engines.lora.rank)
     report = {
         "parent": tuning.parent.value,
         "demonstrations": len(tuning.rows),
         "entropy_window_nats": list(window),
-        "chosen_epoch": chosen.epoch,
+        "chosen_epoch": best_report.epoch,
     }
     write_bytes(report_out / "report.json", canonical_json(report | trained))
     return {
@@ -293,10 +293,10 @@ def finish(tuning: FineTuning, model_out: Path, report_out: Path) -> dict[str, f
         "demonstrations": len(tuning.rows),
         TRAINED_TOKENS: _trained_tokens(tuning, uses),
         "epochs": len(reports),
-        "chosen_epoch": chosen.epoch,
-        "entropy": chosen.entropy,
-        "val_loss": chosen.val_loss,
-        "padding_share": chosen.padding_share,
+        "chosen_epoch": best_report.epoch,
+        "entropy": best_report.entropy,
+        "val_loss": best_report.val_loss,
+        "padding_share": best_report.padding_share,
         "skipped_updates": sum(one.skipped_updates for one in reports),
     }
 
