@@ -59,7 +59,7 @@ SLICE_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class History:
     """What the released model was trained on."""
 
     problems: tuple[Problem, ...]
@@ -72,7 +72,7 @@ def mix(
     settings: CurationSettings,
     month: str,
     new: Path,
-    history: Known,
+    history: History,
     out: Path,
     *,
     merge: bool = False,
@@ -198,7 +198,7 @@ def _without_ids(problems: Iterable[Problem], ids: set[str]) -> list[Problem]:
     return list({one.id: one for one in problems if one.id not in ids}.values())
 
 
-def load_known(sets: Mapping[str, Path], new: Path) -> Known:
+def load_history(sets: Mapping[str, Path], new: Path) -> History:
     """Read what the released model was trained and is evaluated on, without withdrawn rows.
 
     Args:
@@ -208,7 +208,7 @@ def load_known(sets: Mapping[str, Path], new: Path) -> Known:
     suites = read_table(new / HELD_OUT, Problem)
     questions = content_keys(suites)
     exclusions = read_list(new / LIST_FILE) if (new / LIST_FILE).exists() else frozenset[str]()
-    return Known(
+    return History(
         problems=tuple(
             problem
             for problem in read_known(sets, PROBLEMS, Problem)

@@ -48,10 +48,10 @@ def _bind_judge(judge: MeteredJudge, timeout_s: float) -> dict[str, Entry]:
             patience,
             in_worker=False,
             verify_group=comparisons.group_verifier(judge),
-            calls=judge.asked_here,
+            calls=judge.count_here,
         ),
         "rubric": Entry(
-            rubric.verifier(judge, PLAIN), patience, in_worker=False, calls=judge.asked_here
+            rubric.verifier(judge, PLAIN), patience, in_worker=False, calls=judge.count_here
         ),
     }
 

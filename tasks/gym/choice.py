@@ -349,10 +349,10 @@ def _regions(gold: Choice, answer: str) -> list[str]:
     regions = [clauses(_opening(text, names))]
     for place, (start, end, option) in enumerate(result):
         lead = clauses(_SENTENCE.split(text[max(0, start - WINDOW) : start])[-1])
-        taken_back = EVERY_LANGUAGE.before.search(lead) or HEDGED_BEFORE.search(lead)
+        withdrawal = EVERY_LANGUAGE.before.search(lead) or HEDGED_BEFORE.search(lead)
         last = place + 1 == len(result)
         following = text[end:] if last else _sentence(text, end, result[place + 1][0])
-        region = clauses(" ".join((lead if taken_back else "", option, following)))
+        region = clauses(" ".join((lead if withdrawal else "", option, following)))
         if option or any(_pattern(name).search(_BORDER.sub(" ", region)) for name in names):
             regions.append(region)
     return [region for region in regions if region] if len(regions) > 1 else [clauses(text)]

@@ -332,7 +332,7 @@ def mix(
             ref.digest: record.read(f"known/{place}", ref)
             for place, ref in enumerate(known, start=1)
         }
-        earlier = mixing.load_known(sets, new)
+        earlier = mixing.load_history(sets, new)
         month = time.strftime("%Y-%m", time.gmtime(execution.started))
         with record.output("curated") as out:
             merge = demonstrations is Teaching.MERGE

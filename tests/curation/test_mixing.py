@@ -22,7 +22,7 @@ from data_schemas.rows import (
 )
 from data_schemas.settings import CurationSettings
 from data_schemas.sources import RowPlace
-from tasks.curation.mixing import Known, load_known, mix, replay, take_slice
+from tasks.curation.mixing import History, load_history, mix, replay, take_slice
 from tasks.curation.mixture import draw
 from tasks.formats.decisions import LIST_FILE, read_list, write_list
 
@@ -60,7 +60,7 @@ OLD = [
     problem(f"o{number}", domain=domain)
     for number, domain in enumerate([Domain.MATHS] * 40 + [Domain.CHOICE] * 40)
 ]
-KNOWN = Known(
+KNOWN = History(
     problems=tuple(OLD),
     demonstrations=(
         *(shown(one, 7, key=f"d{one.id}") for one in OLD[:20]),
@@ -107,7 +107,7 @@ def test_a_problem_that_is_known_is_not_new(tmp_path, curated):
 def test_a_month_gives_one_slice_which_never_changes(tmp_path, curated):
     first, out = mixed(tmp_path, curated)
     held_out = read_table(out / HELD_OUT, Problem)
-    later = Known(KNOWN.problems, KNOWN.demonstrations, tuple(held_out))
+    later = History(KNOWN.problems, KNOWN.demonstrations, tuple(held_out))
     again, same = mixed(tmp_path / "new", curated, known=later)
 
     assert (4, "slice=2026-11") == (first.added, first.slice)
@@ -172,7 +172,7 @@ def test_few_new_problems_give_no_slice():
 
 
 def test_an_id_of_two_nights_is_that_of_the_new_problem(tmp_path, curated):
-    known = Known((problem("n3", "an older question"),), (), ())
+    known = History((problem("n3", "an older question"),), (), ())
     counts, out = mixed(tmp_path, curated, known=known)
 
     ids = [one.id for one in read_table(out / PROBLEMS, Problem)]
@@ -188,7 +188,7 @@ def test_what_the_model_knows_is_all_that_was_curated_for_it_but_the_held_out_se
     held_out = NEW[1].model_copy(update={"id": "slice=2026-10/n1"})
     write_table(tmp_path / "b" / HELD_OUT, Problem, [held_out])
 
-    known = load_known({"1": tmp_path / "a", "2": tmp_path / "b"}, tmp_path / "b")
+    known = load_history({"1": tmp_path / "a", "2": tmp_path / "b"}, tmp_path / "b")
 
     assert ["o0", "o1", "n0"] == [one.id for one in known.problems]
     assert ["o0", "n0"] == [one.id for one in known.demonstrations]
@@ -206,7 +206,7 @@ def test_a_withdrawn_row_is_not_replayed_and_its_list_is_passed_on(tmp_path, cur
     write_table(curated / HELD_OUT, Problem, [])
     write_list(curated / LIST_FILE, [gone.source_row])
 
-    loaded = load_known({"1": known}, curated)
+    loaded = load_history({"1": known}, curated)
     _, out = mixed(tmp_path, curated, known=loaded)
 
     assert (kept,) == loaded.problems
@@ -233,7 +233,7 @@ def test_rows_of_files_that_people_must_see_are_not_learned_from_now_or_later(tm
     out.mkdir()
 
     mix(SETTINGS, "2026-11", curated, KNOWN, out, aside=Aside(curated="1", files=(bad,)))
-    later = load_known({"1": curated, "2": out}, curated)
+    later = load_history({"1": curated, "2": out}, curated)
 
     expected = {one.id for one in problems[::2]}
     learned = {one.id for one in read_table(out / PROBLEMS, Problem)} - {one.id for one in OLD}
@@ -242,7 +242,9 @@ def test_rows_of_files_that_people_must_see_are_not_learned_from_now_or_later(tm
     assert expected - learned < held_out
     assert expected == {one.id for one in later.problems}
     assert expected == {one.id for one in later.demonstrations}
-    approved = load_known({"1": curated, "3": curated}, curated)  # the same rows, of another night
+    approved = load_history(
+        {"1": curated, "3": curated}, curated
+    )  # the same rows, of another night
     assert {one.id for one in problems} == {one.id for one in approved.problems}
 
 

@@ -114,9 +114,9 @@ class MeteredJudge:
 
     def ask(self, prompts: Sequence[Sequence[Message]]) -> list[str | None]:
         """Ask the wrapped judge."""
-        self._mine.asked = self.asked_here() + len(prompts)
+        self._mine.asked = self.count_here() + len(prompts)
         return self._judge.ask(prompts)
 
-    def asked_here(self) -> int:
+    def count_here(self) -> int:
         """Return the number of prompts from the calling thread so far."""
         return self._mine.__dict__.get("asked", 0)

@@ -322,8 +322,8 @@ class EndpointClient(Generic[ReplyT]):
         if self._key.value:
             headers["Authorization"] = f"Bearer {self._key.value}"
         try:
-            given_up = partial(self._is_given_up, losses, start)
-            with _connection(self._endpoint, timeout_s, given_up) as connection:
+            is_given_up = partial(self._is_given_up, losses, start)
+            with _connection(self._endpoint, timeout_s, is_given_up) as connection:
                 connection.request("POST", self._endpoint.path, payload, headers)
                 response = connection.getresponse()
                 self._life.note_response()

@@ -186,7 +186,7 @@ _UNSCALED = {
 }
 
 
-def _known_forms() -> dict[str, str]:
+def _forms() -> dict[str, str]:
     """Map every symbol and name, with every prefix, to one name of its unit."""
     results: dict[str, str] = {}
     for name, forms in (_SCALED | _UNSCALED).items():
@@ -202,7 +202,7 @@ def _known_forms() -> dict[str, str]:
     return results
 
 
-_KNOWN = _known_forms()
+_KNOWN = _forms()
 _WRITTEN = (
     (r"\\mu\s*\\(?:text|mathrm|rm)\s*\{([^{}]*)\}", r"μ\1"),
     (r"\^\s*\{\s*([-+]?\d)\s*\}", r"^\1"),

@@ -49,7 +49,7 @@ class Budget:
         return self.own_s + cpu_s <= self.limits.total_s
 
     @property
-    def left_s(self) -> float:
+    def remaining_s(self) -> float:
         """Wall-clock seconds until the program counts as starved; never 0."""
         return max(0.01, self._deadline - time.monotonic())
 

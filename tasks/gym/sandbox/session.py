@@ -212,7 +212,7 @@ class Session:
         *,
         fail_fast: bool,
     ) -> Runs:
-        link.settimeout(budget.left_s)
+        link.settimeout(budget.remaining_s)
         try:
             wire.send(
                 link,
@@ -304,13 +304,13 @@ def _reports(
     """Send the task and read one report per test, until the last one says how it ended."""
     reports: list[dict[str, Any]] = []
     try:
-        checker.settimeout(budget.left_s)
+        checker.settimeout(budget.remaining_s)
         wire.send(checker, task)
         while True:
             stopped = monitor.wait(checker)
             if stopped:
                 return reports, _STOPPED[stopped]
-            checker.settimeout(budget.left_s)
+            checker.settimeout(budget.remaining_s)
             report = wire.receive(checker)
             if "end" in report:
                 return reports, report

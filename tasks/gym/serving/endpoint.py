@@ -191,9 +191,9 @@ class _Handler(BaseHTTPRequestHandler):
         deadline = time.monotonic() + limit_s
         body = bytearray()
         while len(body) < int(length):
-            left_s = deadline - time.monotonic()
+            remaining_s = deadline - time.monotonic()
             try:
-                self.connection.settimeout(max(left_s, 0.001))
+                self.connection.settimeout(max(remaining_s, 0.001))
                 received = self.rfile.read1(min(CHUNK, int(length) - len(body)))
             except TimeoutError as error:
                 message = f"{len(body)} of {length} bytes in {limit_s} s"
@@ -223,8 +223,8 @@ class _Handler(BaseHTTPRequestHandler):
         deadline = time.monotonic() + LINGER_S
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
-            while (left_s := deadline - time.monotonic()) > 0:
-                self.connection.settimeout(left_s)
+            while (remaining_s := deadline - time.monotonic()) > 0:
+                self.connection.settimeout(remaining_s)
                 if not self.connection.recv(CHUNK):
                     break
 

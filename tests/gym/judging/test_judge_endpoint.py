@@ -55,8 +55,8 @@ def service_with(address, *, timeout_s=2.0):
         return scored(1.0, "local")
 
     table = {
-        "versus": Entry(versus, 30.0, in_worker=False, calls=judge.asked_here),
-        "anchor": Entry(versus, 30.0, False, anchor, judge.asked_here),
+        "versus": Entry(versus, 30.0, in_worker=False, calls=judge.count_here),
+        "anchor": Entry(versus, 30.0, False, anchor, judge.count_here),
         "choice": Entry(choice, in_worker=False),
     }
     with ScoringService(BASE_MODEL, RewardSettings(), num_workers=1, entries=table) as service:

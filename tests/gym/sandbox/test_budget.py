@@ -213,7 +213,7 @@ def test_a_budget_is_spent_by_own_time_and_late_by_the_clock() -> None:
     time.sleep(0.06)
 
     assert (False, True, True) == (is_spent, budget.is_spent, budget.is_late)
-    assert 0 < budget.left_s <= 0.01
+    assert 0 < budget.remaining_s <= 0.01
 
 
 def test_where_threads_cannot_be_seen_only_the_clock_ends_a_program() -> None:
