@@ -59,8 +59,8 @@ def generate(source: str, seed: int, folder: Path) -> None:
     amount = NUM_PROBLEMS if source == TAUGHT else NUM_HELD_OUT
     _write(folder / PROBLEMS, _draw(rng, source, amount))
     if source == TAUGHT:
-        shown = _draw(rng, source, NUM_DEMONSTRATIONS, problems=False)
-        _write(folder / DEMONSTRATIONS, shown)
+        demonstrations = _draw(rng, source, NUM_DEMONSTRATIONS, problems=False)
+        _write(folder / DEMONSTRATIONS, demonstrations)
 
 
 GENERATORS = {source: partial(generate, source) for source in CELLS}
@@ -97,17 +97,17 @@ def _draw(
 def _draw_chain(rng: random.Random, operations: str) -> tuple[str, list[str], list[int]]:
     """Draw a chain: its prompt, the text of every step, and the result of every step."""
     goods = rng.sample(ENGLISH_GOODS, len(operations.removesuffix("C")))
-    bought: list[str] = []
+    basket: list[str] = []
     steps: list[str] = []
     results: list[int] = []
     total = 0
     for operation, good in zip(operations, goods, strict=False):
         price = rng.randint(11, 29)
-        bought.append(f"{good} {price}")
+        basket.append(f"{good} {price}")
         if operation == "P":
             count, each = rng.randint(2, 6), rng.randint(2, 6)
             price = count * each
-            bought[-1] = f"{count} {plural(good)} at {each}"
+            basket[-1] = f"{count} {plural(good)} at {each}"
             steps.append(f"{count}*{each}={price}")
             results.append(price)
         if total:
@@ -115,11 +115,11 @@ def _draw_chain(rng: random.Random, operations: str) -> tuple[str, list[str], li
             results.append(total + price)
         total += price
     if not operations.endswith("C"):
-        return f"{', '.join(bought)}. Total?", steps, results
+        return f"{', '.join(basket)}. Total?", steps, results
     if total >= 100:
         return _draw_chain(rng, operations)
     steps.append(change_of_hundred(total))
-    return f"{', '.join(bought)}. Pay 100. Change?", steps, [*results, 100 - total]
+    return f"{', '.join(basket)}. Pay 100. Change?", steps, [*results, 100 - total]
 
 
 def _write(path: Path, rows: list[dict[str, object]]) -> None:

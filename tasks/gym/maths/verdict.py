@@ -159,9 +159,9 @@ def _check(
 
 def _lacking(chain: Sequence[str], response: str) -> str:
     """Name the first intermediate result that is not written behind those before it; '' = none."""
-    written = iter(re.findall(r"\d+", response))
+    numbers = iter(re.findall(r"\d+", response))
     for result in chain:
-        if result not in written:  # reads on from the result before
+        if result not in numbers:  # reads on from the result before
             return f"; the intermediate result {result} is not written"
     return ""
 
