@@ -126,20 +126,20 @@ def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost], grading: int 
     """
     if not rows:
         raise DataError("the ledger is empty: no prompt was drawn")
-    drawn = pd.DataFrame([row.model_dump() for row in rows]).assign(draws=1)
-    prompted = set(drawn["problem_id"])
-    drawn["problem_id"] = [row.account for row in rows]
-    drawn["skips"] = drawn["outcome"].isin(SKIPPED).astype(int)
-    drawn["scored"] = drawn["rollouts"] - drawn["abstained"]
+    draws = pd.DataFrame([row.model_dump() for row in rows]).assign(draws=1)
+    prompted = set(draws["problem_id"])
+    draws["problem_id"] = [row.account for row in rows]
+    draws["skips"] = draws["outcome"].isin(SKIPPED).astype(int)
+    draws["scored"] = draws["rollouts"] - draws["abstained"]
     spent = pd.DataFrame([cost.model_dump() for cost in costs], columns=[*PromptCost.model_fields])
-    unmatched = set(spent["problem_id"]) - set(drawn["problem_id"])
+    unmatched = set(spent["problem_id"]) - set(draws["problem_id"])
     if unmatched:
         raise DataError(f"{len(unmatched)} prompts have costs but no ledger row: {min(unmatched)}")
-    prompts = _sum_prompts(drawn, spent)
+    prompts = _sum_prompts(draws, spent)
     # Group sizes are those of prompts: other agents' groups have inputs that are never drawn again.
     sizes = _predict_sizes([prompt for prompt in prompts if prompt.problem_id in prompted])
     uses = token_uses(rows, grading)
-    return Ledger(prompts, _sum_outcomes(drawn), uses, sizes, _sum_totals(prompts))
+    return Ledger(prompts, _sum_outcomes(draws), uses, sizes, _sum_totals(prompts))
 
 
 def to_csv(prompts: Sequence[PromptAccount]) -> bytes:
@@ -168,10 +168,10 @@ def _sum_by(table: pd.DataFrame, key: str, names: Sequence[str]) -> pd.DataFrame
     return table.groupby(key, sort=False).agg(dict.fromkeys(names, sum))
 
 
-def _sum_prompts(drawn: pd.DataFrame, spent: pd.DataFrame) -> list[PromptAccount]:
-    sums = _sum_by(drawn, "problem_id", _PROMPT_SUMS)
+def _sum_prompts(draws: pd.DataFrame, spent: pd.DataFrame) -> list[PromptAccount]:
+    sums = _sum_by(draws, "problem_id", _PROMPT_SUMS)
     costs = _sum_by(spent, "problem_id", _COST_SUMS).reindex(sums.index, fill_value=0)
-    domains = drawn.groupby("problem_id", sort=False)["domain"].first()
+    domains = draws.groupby("problem_id", sort=False)["domain"].first()
     records = sums.join(costs).reset_index().to_dict("records")
     prompts = [
         PromptAccount(domain=Domain(domain), **record)
@@ -181,8 +181,8 @@ def _sum_prompts(drawn: pd.DataFrame, spent: pd.DataFrame) -> list[PromptAccount
     return prompts
 
 
-def _sum_outcomes(drawn: pd.DataFrame) -> list[OutcomeAccount]:
-    sums = _sum_by(drawn, "outcome", _OUTCOME_SUMS).reindex([*GroupOutcome], fill_value=0)
+def _sum_outcomes(draws: pd.DataFrame) -> list[OutcomeAccount]:
+    sums = _sum_by(draws, "outcome", _OUTCOME_SUMS).reindex([*GroupOutcome], fill_value=0)
     records = sums.to_dict("index")
     return [
         OutcomeAccount(stage=stage, outcome=outcome, **records[outcome])
@@ -192,12 +192,12 @@ def _sum_outcomes(drawn: pd.DataFrame) -> list[OutcomeAccount]:
 
 
 def _predict_sizes(prompts: Sequence[PromptAccount]) -> list[GroupSize]:
-    known = [prompt for prompt in prompts if prompt.scored > 0]
-    if not known:
+    accounts = [prompt for prompt in prompts if prompt.scored > 0]
+    if not accounts:
         return []
-    solved = [prompt.solved for prompt in known]
-    scored = [prompt.scored for prompt in known]
-    tokens = [prompt.generated_tokens / max(1, prompt.rollouts) for prompt in known]
+    solved = [prompt.solved for prompt in accounts]
+    scored = [prompt.scored for prompt in accounts]
+    tokens = [prompt.generated_tokens / max(1, prompt.rollouts) for prompt in accounts]
     return [predict_group_size(solved, scored, tokens, size) for size in GROUP_SIZES]
 
 
@@ -244,11 +244,11 @@ def _draw_prompts(axes: "Axes", ledger: Ledger) -> None:
 
 
 def _draw_outcomes(axes: "Axes", ledger: Ledger) -> None:
-    seen = [account for account in reversed(ledger.outcomes) if account.draws > 0]
+    accounts = [account for account in reversed(ledger.outcomes) if account.draws > 0]
     axes.barh(
-        [account.outcome.replace("_", " ") for account in seen],
-        [account.generated_tokens + account.saved_tokens for account in seen],
-        color=[_COLOURS[account.stage] for account in seen],
+        [account.outcome.replace("_", " ") for account in accounts],
+        [account.generated_tokens + account.saved_tokens for account in accounts],
+        color=[_COLOURS[account.stage] for account in accounts],
     )
     from matplotlib.ticker import MaxNLocator
 
@@ -301,9 +301,9 @@ def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) ->
             continue
         folder = localise(reports[0].uri, reports[0].digest, cache)
         phase = read_folder(statement.stage, folder)
-        counted = statement.facts.get("engine_tokens")
-        if counted is not None:
-            check_conservation(phase.rows, int(counted))
+        engine_tokens = statement.facts.get("engine_tokens")
+        if engine_tokens is not None:
+            check_conservation(phase.rows, int(engine_tokens))
         graded = [item for item in statement.inputs if item.role == "graded"]
         for item in graded[:1]:
             table = localise(item.uri, item.digest, cache) / PROBLEMS_FILE

@@ -54,8 +54,8 @@ def check_version(
     if version.model is None:
         yield _finding(node, about, "the logged model it refers to is missing")
     runs = lookup.runs(root)
-    made = {model.id for run in runs for model in run.models_out}
-    if runs and version.model and version.model.id not in made:
+    outputs = {model.id for run in runs for model in run.models_out}
+    if runs and version.model and version.model.id not in outputs:
         yield _finding(node, about, f"points at model {version.model.id}, which no release made")
     if runs and version.run_id not in {run.id for run in runs}:
         yield _finding(node, about, f"its source run {version.run_id or 'missing'} is no release's")
@@ -95,15 +95,15 @@ def check_page(
     digest = version.tags.get(SHA256, "")
     folder = f"{store}/objects/{digest[:16]}"
     expected = shipping.version_tags(store, folder, {}, statement.facts)
-    shown = {
+    entries = {
         name: value
         for name, value in version.tags.items()
         if name in expected or name.startswith(shipping.ACCURACY)
     }
-    for name in sorted(expected.keys() | shown.keys()):
-        found, wanted = shown.get(name), expected.get(name)
-        if _tail(found) != _tail(wanted):
-            yield _finding(node, about, _differs(name, found, wanted))
+    for name in sorted(expected.keys() | entries.keys()):
+        entry, released = entries.get(name), expected.get(name)
+        if _tail(entry) != _tail(released):
+            yield _finding(node, about, _differs(name, entry, released))
     execution = version.tags.get(EXECUTION, "")
     report = version.tags.get("report", "")
     if (report or execution) and not report.endswith(shipping.report_uri("", execution)):
@@ -154,24 +154,24 @@ def _values(digest: str, statement: Statement, run: StageRun, lookup: Lookup) ->
         # A curve of the same name ends elsewhere; the fact is its point at step 0.
         points = lookup.values(run.id, name, 0) if name in run.metrics else []
         if value not in points:
-            shown = ", ".join(map(str, points)) or None
-            yield _finding(digest, about, _differs(f"metric {name}", shown, str(value)))
+            values = ", ".join(map(str, points)) or None
+            yield _finding(digest, about, _differs(f"metric {name}", values, str(value)))
 
 
 def _models_out(
     digest: str, statement: Statement, run: StageRun, truth: dict[str, str | None]
 ) -> Iterator[Found]:
     """Check the models a run made; note in `truth` which content each really has."""
-    made = {output.digest: output.uri for output in statement.outputs}
+    outputs = {output.digest: output.uri for output in statement.outputs}
     parents = [item.digest for item in statement.inputs]
     for model in run.models_out:
         about = f"MLflow model {model.id}"
         sha256 = model.tags.get("sha256")
-        truth[model.id] = sha256 if sha256 in made else None
-        if sha256 not in made:
-            yield _finding(digest, about, _differs("sha256", sha256, " or ".join(made)))
-        elif _place(model.tags.get("uri", ""), sha256) != _place(made[sha256], sha256):
-            yield _finding(digest, about, _differs("uri", model.tags.get("uri"), made[sha256]))
+        truth[model.id] = sha256 if sha256 in outputs else None
+        if sha256 not in outputs:
+            yield _finding(digest, about, _differs("sha256", sha256, " or ".join(outputs)))
+        elif _place(model.tags.get("uri", ""), sha256) != _place(outputs[sha256], sha256):
+            yield _finding(digest, about, _differs("uri", model.tags.get("uri"), outputs[sha256]))
         if model.name != model_name(statement.stage):
             yield _finding(digest, about, _differs("name", model.name, model_name(statement.stage)))
         if model.tags.get("statement") != digest:
@@ -197,12 +197,12 @@ def _links(
         ("output", run.models_out, statement.outputs),
     ):
         linked = {data.digest for data in run.datasets if data.way == way}
-        known = _contents(models, truth)
-        linked |= {content[:_MAX_DIGEST] for content in known if content}
+        contents = _contents(models, truth)
+        linked |= {content[:_MAX_DIGEST] for content in contents if content}
         expected = {item.digest[:_MAX_DIGEST]: item for item in items}
         for extra in sorted(linked - expected.keys()):
             yield _finding(digest, about, f"{way} {extra}... is not in the statement")
-        if None in known:
+        if None in contents:
             continue  # that model has its finding, and may be the one that seems to be missing
         for missing in sorted(expected.keys() - linked):
             problem = f"{way} {expected[missing].role!r} {expected[missing].digest} is not linked"
@@ -223,18 +223,20 @@ def _sources(
         items = [
             one for one in sides.get(dataset.way, ()) if one.digest[:_MAX_DIGEST] == dataset.digest
         ]
-        known = {(one.role, one.role, _place(one.uri, one.digest)) for one in items}
+        entries = {(one.role, one.role, _place(one.uri, one.digest)) for one in items}
         place = _place(dataset.uri, items[0].digest) if items else dataset.uri
-        if not known or (dataset.name, dataset.role, place) in known:
+        if not entries or (dataset.name, dataset.role, place) in entries:
             continue
         outside = {one.role for one in items if _place(one.uri, one.digest) == one.uri}
-        named = dataset.name == dataset.role and dataset.role in outside
-        if named and lookup.is_shared(dataset, ours):
+        is_own_name = dataset.name == dataset.role and dataset.role in outside
+        if is_own_name and lookup.is_shared(dataset, ours):
             continue
         about = f"MLflow run {run.id} ({statement.stage})"
-        shown = f"{dataset.way} {dataset.role!r} is dataset {dataset.name!r} at {dataset.uri}"
-        expected = " or ".join(f"{role!r} at {uri}" for role, _, uri in sorted(known))
-        yield _finding(digest, about, f"{shown}, expected {expected}")
+        dataset_text = (
+            f"{dataset.way} {dataset.role!r} is dataset {dataset.name!r} at {dataset.uri}"
+        )
+        expected = " or ".join(f"{role!r} at {uri}" for role, _, uri in sorted(entries))
+        yield _finding(digest, about, f"{dataset_text}, expected {expected}")
 
 
 def _place(uri: str, digest: str) -> str:
@@ -246,11 +248,11 @@ def _contents(models: Iterable[Model], truth: Mapping[str, str | None]) -> list[
     return [truth.get(model.id, model.tags.get("sha256")) for model in models]
 
 
-def _is_same(found: str | None, expected: str | None) -> bool:
-    if found is None or expected is None or found == expected:
-        return found == expected
+def _is_same(entry: str | None, expected: str | None) -> bool:
+    if entry is None or expected is None or entry == expected:
+        return entry == expected
     try:  # a nested setting, whose keys MLflow has in another order
-        return json.loads(found) == json.loads(expected)
+        return json.loads(entry) == json.loads(expected)
     except ValueError:
         return False
 
@@ -259,7 +261,7 @@ def _finding(node: str, about: str, problem: str) -> Found:
     return node, Finding(object=about, problem=problem)
 
 
-def _differs(name: str, found: str | None, expected: str | None) -> str:
+def _differs(name: str, entry: str | None, expected: str | None) -> str:
     if expected is None:
-        return f"{name} is {found}, which its statement does not have"
-    return f"{name} is {found or 'missing'}, expected {expected}"
+        return f"{name} is {entry}, which its statement does not have"
+    return f"{name} is {entry or 'missing'}, expected {expected}"

@@ -214,9 +214,11 @@ def _runs(
             if run.tags.get(EXECUTION) != record.execution:
                 continue
             for tag in _WHO:
-                found, signed = run.tags.get(tag, ""), record.tags.get(tag, "")
-                if found != signed:
-                    problem = f"{tag} is {found or 'missing'}, signed as {signed or 'missing'}"
+                tag_value, signed_value = run.tags.get(tag, ""), record.tags.get(tag, "")
+                if tag_value != signed_value:
+                    problem = (
+                        f"{tag} is {tag_value or 'missing'}, signed as {signed_value or 'missing'}"
+                    )
                     about = f"MLflow run {run.id} ({record.stage})"
                     yield record.statement, Finding(object=about, problem=problem)
 
@@ -287,15 +289,15 @@ def _check_current(version: Version, target: Target, manifest: str, evidence: Ev
         if name != version.name:
             evidence.add(MODEL, about, f"is a copy of a release of {name} under another name")
     result = promotions(version.name, evidence.store, evidence.keys)
-    for made, problem in promotion_problems(result):
-        evidence.add(MODEL, statement_uri(evidence.store, made), problem)
+    for statement_digest, problem in promotion_problems(result):
+        evidence.add(MODEL, statement_uri(evidence.store, statement_digest), problem)
     if not result:
         return  # released by a version that counted no promotions
     is_current = target.digest == result[-1].checkpoint
     if RELEASED in version.aliases and not is_current:
         problem = f"the last promotion, {result[-1].number}, is of {result[-1].release}"
         evidence.add(MODEL, about, f"has the alias {RELEASED!r}, but {problem}")
-    if is_current and not target.lost and RELEASED not in version.aliases:
+    if is_current and not target.note and RELEASED not in version.aliases:
         problem = f"promotion {result[-1].number}, the last one, gave it that alias"
         evidence.add(MODEL, about, f"lacks the alias {RELEASED!r}, although {problem}")
 

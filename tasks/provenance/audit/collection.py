@@ -94,8 +94,8 @@ def collect(store: str, keep: Keep, now: float) -> list[Tombstone]:
     """
     statements = _statements(store)
     used = _last_use(statements, started(store), now)
-    kept = _kept(store, statements, keep)
-    made = {
+    needed = _needed_digests(store, statements, keep)
+    producers = {
         output.digest: (digest, statement)
         for digest, statement in statements.items()
         if statement.stage.split("/")[0] != _INGESTED
@@ -108,9 +108,9 @@ def collect(store: str, keep: Keep, now: float) -> list[Tombstone]:
         for output in statement.outputs
     }
     results = []
-    for digest, (name, statement) in made.items():
+    for digest, (name, statement) in producers.items():
         is_named = any(digest.startswith(one) for one in keep.digests)
-        if digest in kept | ingested or is_named or now - used[digest] < keep.days * _DAY_S:
+        if digest in needed | ingested or is_named or now - used[digest] < keep.days * _DAY_S:
             continue
         uri = f"{store}/objects/{digest[:16]}"
         if size := _model_bytes(store, uri, digest):
@@ -163,7 +163,7 @@ def _last_use(
     return used
 
 
-def _kept(store: str, statements: Mapping[str, Statement], keep: Keep) -> set[str]:
+def _needed_digests(store: str, statements: Mapping[str, Statement], keep: Keep) -> set[str]:
     """List the objects of the releases that stay, and what they were made of."""
     releases: dict[str, list[str]] = {}
     for digest, statement in statements.items():
@@ -172,8 +172,8 @@ def _kept(store: str, statements: Mapping[str, Statement], keep: Keep) -> set[st
             releases.setdefault(name, []).append(digest)
     stay: set[str] = set()
     for name, all_of_them in releases.items():
-        made = [one.release for one in promotions(name, store, trusted_keys(store))]
-        current = list(dict.fromkeys(reversed(made)))[: keep.versions]
+        digests = [one.release for one in promotions(name, store, trusted_keys(store))]
+        current = list(dict.fromkeys(reversed(digests)))[: keep.versions]
         # Of a version that counted no promotions nobody knows which is released.
         stay |= set(current or all_of_them)
     return {

@@ -113,7 +113,6 @@ class Evidence:
         return {name: sha256 for files in self.origins.values() for name, sha256 in files}
 
     def add(self, node: str, where: str, problem: str) -> None:
-        """Add a finding."""
         self.findings[node].append(Finding(object=where, problem=problem))
 
     def visit(self, digest: str) -> None:
@@ -200,8 +199,8 @@ class Evidence:
             return None
         self.signers[digest] = attested.signers
         self.check_signers(digest, uri, attested.signers)
-        read = [one for one in attested.statement.inputs if not origins.is_source(one)]
-        for item in (*read, *attested.statement.outputs):
+        inputs = [one for one in attested.statement.inputs if not origins.is_source(one)]
+        for item in (*inputs, *attested.statement.outputs):
             self._begin(item.uri, item.digest)
         return attested.statement
 

@@ -27,7 +27,7 @@ def check_pages(evidence: Evidence) -> str:
     if evidence.keys is None:
         return "not compared"
     as_signed = 0
-    for name in sorted({*_present(evidence.store), *_kept(evidence.store)}):
+    for name in sorted({*_present(evidence.store), *_list_reports(evidence.store)}):
         if problem := _problem(evidence, name):
             evidence.add(MODEL, f"{evidence.store}/{name}", problem)
         else:
@@ -66,7 +66,7 @@ def _present(store: str) -> Iterator[str]:
         yield _INDEX
 
 
-def _kept(store: str) -> Iterator[str]:
+def _list_reports(store: str) -> Iterator[str]:
     """Name the reports that were written."""
     for name in store_at(f"{store}/{PLACE}/{_REPORTS}").list_files():
         yield f"{_REPORTS}/{name.rpartition('/')[0]}"

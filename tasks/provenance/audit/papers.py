@@ -57,7 +57,7 @@ class Chain:
         """Stages in the order of work."""
         return [node for node in reversed(self.report.nodes) if node.kind == NodeKind.STAGE]
 
-    def named(self, *words: str) -> list[AuditNode]:
+    def stages_of(self, *words: str) -> list[AuditNode]:
         """Stages whose name begins with one of the words."""
         return [node for node in self.stages if node.title.split("/")[0] in words]
 
@@ -133,7 +133,7 @@ def _training_summary(chain: Chain) -> Fields:
         ("1.2 Models that it is a modification of", _bases(chain)),
         ("1.2 Date of placement on the Union market", BLANK),
         ("1.3 Modalities", "Text."),
-        ("1.3 Size of the training data", _facts(chain.named("curate", "mix", "grade"), _ROWS)),
+        ("1.3 Size of the training data", _facts(chain.stages_of("curate", "mix", "grade"), _ROWS)),
         ("1.3 Languages", _languages(chain)),
         ("1.3 Latest date of acquisition", _acquired(chain)),
         ("2.1 Publicly available data sets", _public(chain)),
@@ -141,13 +141,13 @@ def _training_summary(chain: Chain) -> Fields:
         ("2.5 Synthetic data", _synthetic(chain)),
         ("3.1 Reservations of rights (text and data mining)", BLANK),
         ("3.2 Removal of illegal content", _screened(chain)),
-        ("3.3 Other processing", _facts(chain.named("curate", "mix"))),
+        ("3.3 Other processing", _facts(chain.stages_of("curate", "mix"))),
     )
 
 
 def _version(chain: Chain) -> str:
     head = chain.report.nodes[0]
-    facts = _facts(chain.named("release"), ("version", "promotion", "promotion_before"))
+    facts = _facts(chain.stages_of("release"), ("version", "promotion", "promotion_before"))
     return f"{head.title}.\n\n{facts}" if facts != BLANK else f"{head.title}."
 
 
@@ -159,10 +159,10 @@ def _software(chain: Chain) -> str:
 
 
 def _form(chain: Chain) -> str:
-    made = [node for node in chain.stages if node.id in chain.report.nodes[0].parents]
+    makers = [node for node in chain.stages if node.id in chain.report.nodes[0].parents]
     return _cited(
         (node, f"a folder of weights, tokenizer and configuration, sha256 `{value}`")
-        for node in made
+        for node in makers
         for name, value in node.details
         if name.startswith("made ")
     )
@@ -183,7 +183,7 @@ def _bases(chain: Chain) -> str:
 def _settings(chain: Chain) -> str:
     return _cited(
         (node, f"`{_detail(node, 'settings')}`")
-        for node in chain.named("curate", "sft", "merge", "grade", "rl", "release")
+        for node in chain.stages_of("curate", "sft", "merge", "grade", "rl", "release")
     )
 
 
@@ -200,23 +200,28 @@ def _resources(chain: Chain) -> str:
 
 
 def _data(chain: Chain) -> str:
-    parts = (_public(chain), _rest(chain), _synthetic(chain), _facts(chain.named("curate", "mix")))
+    parts = (
+        _public(chain),
+        _rest(chain),
+        _synthetic(chain),
+        _facts(chain.stages_of("curate", "mix")),
+    )
     return "\n\n".join(part for part in parts if part not in (BLANK, NONE)) or BLANK
 
 
 def _people(chain: Chain) -> str:
-    return _facts(chain.named("approve", "reject", "rollback"), ("by", "because", "reason"))
+    return _facts(chain.stages_of("approve", "reject", "rollback"), ("by", "because", "reason"))
 
 
 def _gate(chain: Chain) -> str:
     return _cited(
         (node, f"rules of every release: `{_detail(node, 'settings')}`")
-        for node in chain.named("release")
+        for node in chain.stages_of("release")
     )
 
 
 def _scores(chain: Chain) -> str:
-    return _facts(chain.named("evaluate", "compare"))
+    return _facts(chain.stages_of("evaluate", "compare"))
 
 
 def _signatures(chain: Chain) -> str:
@@ -225,18 +230,18 @@ def _signatures(chain: Chain) -> str:
 
 def _accuracy(chain: Chain) -> str:
     kinds = ("accuracy/", "false_positive/", "false_negative/")
-    return _facts(chain.named("release"), kinds)
+    return _facts(chain.stages_of("release"), kinds)
 
 
 def _changes(chain: Chain) -> str:
-    return _facts(chain.named("release", "rollback"), ("promotion", "restored", "replaced"))
+    return _facts(chain.stages_of("release", "rollback"), ("promotion", "restored", "replaced"))
 
 
 def _languages(chain: Chain) -> str:
     kind = "accuracy/language:"
     return _cited(
         (node, f"of its held-out rows: {', '.join(results)}")
-        for node in chain.named("release")
+        for node in chain.stages_of("release")
         if (
             results := [
                 name.removeprefix(kind) for name, _ in node.details if name.startswith(kind)
@@ -246,7 +251,7 @@ def _languages(chain: Chain) -> str:
 
 
 def _acquired(chain: Chain) -> str:
-    records = [chain.records.get(node.id) for node in chain.named("ingest")]
+    records = [chain.records.get(node.id) for node in chain.stages_of("ingest")]
     times = [record.started for record in records if record]
     if not times:
         return BLANK
@@ -277,21 +282,21 @@ def _rest(chain: Chain) -> str:
 
 
 def _synthetic(chain: Chain) -> str:
-    drawn = [
+    programs = [
         (node, f"rows that a program draws: {adapter}")
-        for node in chain.named("ingest")
+        for node in chain.stages_of("ingest")
         if not _is_model(node)
         for adapter in _generated(node)
     ]
-    written = [(node, "text that a model wrote") for node in chain.named(*_WRITTEN)]
-    result = _cited([*drawn, *written])
+    models = [(node, "text that a model wrote") for node in chain.stages_of(*_WRITTEN)]
+    result = _cited([*programs, *models])
     return NONE if result == BLANK else result
 
 
 def _screened(chain: Chain) -> str:
     guards = [
         (node, json.loads(_detail(node, "settings")).get("guard", {}))
-        for node in chain.named("curate")
+        for node in chain.stages_of("curate")
     ]
     return _cited(
         (node, f"what `{guard.get('model') or guard['address']}` calls harmful was dropped")
@@ -300,10 +305,10 @@ def _screened(chain: Chain) -> str:
     )
 
 
-def _cited(found: Iterable[tuple[AuditNode, str]]) -> str:
+def _cited(facts: Iterable[tuple[AuditNode, str]]) -> str:
     """Write a line per fact, with its stages and the first digits of their statements."""
     stages: dict[str, list[str]] = {}
-    for node, text in found:
+    for node, text in facts:
         stages.setdefault(text, []).append(f"{node.title} [{node.id[:_DIGITS]}]")
     return "\n".join(f"- {', '.join(names)}: {text}" for text, names in stages.items()) or BLANK
 
@@ -312,15 +317,15 @@ def _facts(nodes: Sequence[AuditNode], names: Sequence[str] = ()) -> str:
     """Write facts of statements: all, or those of a name, or that begin like one with a slash."""
     results = []
     for node in nodes:
-        known = [name for name, _ in node.details]
-        facts = node.details[known.index("settings") + 1 :] if "settings" in known else ()
-        shown = [
+        details = [name for name, _ in node.details]
+        facts = node.details[details.index("settings") + 1 :] if "settings" in details else ()
+        texts = [
             f"{name} {value}"
             for name, value in facts
             if not names or name in names or f"{name.split('/')[0]}/" in names
         ]
-        if shown:
-            results.append((node, ", ".join(shown)))
+        if texts:
+            results.append((node, ", ".join(texts)))
     return _cited(results)
 
 

@@ -94,8 +94,8 @@ def check_folder(uri: str, digest: str) -> Iterator[Problem]:
     try:
         manifest = read_record(str(folder / MANIFEST))
     except Unreadable as error:
-        gone = str(error) == "gone"
-        yield (str(folder), "gone") if gone else (str(folder / MANIFEST), str(error))
+        is_gone = str(error) == "gone"
+        yield (str(folder), "gone") if is_gone else (str(folder / MANIFEST), str(error))
         return
     if (result := sha256_bytes(manifest)) != digest:
         yield str(folder / MANIFEST), f"sha256 is {result}, recorded {digest}"
@@ -121,11 +121,11 @@ def _compare(folder: Path, listed: dict[str, str], sizes: Mapping[str, int]) -> 
         yield str(folder / name), "removed after commit"
     both = sorted(files & listed.keys())
     with ThreadPoolExecutor(_HASH_THREADS) as pool:
-        hashes = pool.map(lambda name: _found(folder / name, sizes.get(name)), both)
-        for name, found in zip(both, hashes, strict=True):
-            if found != listed[name]:
-                is_hash = len(found) == len(listed[name])
-                problem = f"sha256 is {found}, recorded {listed[name]}" if is_hash else found
+        hashes = pool.map(lambda name: _hash_or_fault(folder / name, sizes.get(name)), both)
+        for name, result in zip(both, hashes, strict=True):
+            if result != listed[name]:
+                is_hash = len(result) == len(listed[name])
+                problem = f"sha256 is {result}, recorded {listed[name]}" if is_hash else result
                 yield str(folder / name), problem
 
 
@@ -152,7 +152,7 @@ def _present(folder: Path) -> tuple[set[str], set[str], list[Problem]]:
     return files - {MANIFEST}, folders, problems
 
 
-def _found(path: Path, expected_bytes: int | None) -> str:
+def _hash_or_fault(path: Path, expected_bytes: int | None) -> str:
     try:
         return hash_file(path, expected_bytes)
     except Unreadable as error:

@@ -30,13 +30,13 @@ def main(arguments: Sequence[str]) -> None:
     store = location.existing_store(
         parser.parse_args(arguments).store, os.environ.get("MLFLOW_TRACKING_URI", "")
     )
-    done = rebuild(store)
+    result = rebuild(store)
     console = Console(soft_wrap=True, highlight=False)
-    if done.kept:
-        console.print(f"The broken MLflow store is kept as {done.kept}.", markup=False)
+    if result.broken_file:
+        console.print(f"The broken MLflow store is kept as {result.broken_file}.", markup=False)
     console.print(
-        f"MLflow holds {done.runs} runs of {store.uri}; {done.derived} of them, whose events were "
-        "lost, from their statements and without curves.",
+        f"MLflow holds {result.runs} runs of {store.uri}; {result.derived} of them, whose events "
+        "were lost, from their statements and without curves.",
         markup=False,
     )
 

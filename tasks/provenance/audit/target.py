@@ -36,7 +36,7 @@ class Target:
     """Registered model, if one was asked for."""
     lookup: Lookup | None = None
     """MLflow, if it is to be compared."""
-    lost: str = ""
+    note: str = ""
     """What MLflow has lost."""
     copy: str = ""
     """Folder of the artifact, if one was asked for."""
@@ -63,11 +63,11 @@ def find_target(model: str, tracking_uri: str, evidence: Evidence) -> Target:
     if _SCHEME.match(model):
         return _registered(model, tracking_uri, evidence)
     if _DIGEST.fullmatch(model):
-        return _named(model, evidence)
+        return _find_by_digest(model, evidence)
     uri = location.absolute_store(model, "--model")
     if uri.startswith(f"{evidence.store}/objects/"):
         # The name says which artifact it was, whatever lies there now.
-        return _named(uri.rpartition("/")[2], evidence)
+        return _find_by_digest(uri.rpartition("/")[2], evidence)
     try:
         manifest = read_record(f"{uri}/{MANIFEST}")
     except DataError as error:
@@ -76,7 +76,7 @@ def find_target(model: str, tracking_uri: str, evidence: Evidence) -> Target:
             "that has one; or use models:/NAME@released, models:/NAME/3, or a digest."
         ) from error
     try:
-        result = _named(sha256_bytes(manifest), evidence)
+        result = _find_by_digest(sha256_bytes(manifest), evidence)
     except SettingsError as error:
         raise TamperError(
             f"{uri}/{MANIFEST}: no statement of {evidence.store} made this artifact. It was "
@@ -85,7 +85,7 @@ def find_target(model: str, tracking_uri: str, evidence: Evidence) -> Target:
     return Target(result.statement, result.digest, copy=uri)
 
 
-def _named(prefix: str, evidence: Evidence) -> Target:
+def _find_by_digest(prefix: str, evidence: Evidence) -> Target:
     """Find the statement of a digest, or the newest that made an artifact of it."""
     where = f"{evidence.store}/statements"
     names = [file.removesuffix(".json") for file in store_at(where).list_files()]
@@ -120,24 +120,24 @@ def _registered(model: str, tracking_uri: str, evidence: Evidence) -> Target:
     lookup = None
     try:
         lookup = Lookup(tracking_uri)
-        version, lost = lookup.version(model), ""
+        version, note = lookup.version(model), ""
     except (SettingsError, DataError) as error:
         if isinstance(error, SettingsError) and lookup is not None and lookup.has_versions(name):
             raise
         version = newest_release(name, evidence)
         if version is None:
             raise
-        lost = f"{error} The newest release of {name} in the store was audited instead."
+        note = f"{error} The newest release of {name} in the store was audited instead."
     statement, digest = _entry(version, evidence)
-    return Target(statement, digest, version, None if lost else lookup, lost)
+    return Target(statement, digest, version, None if note else lookup, note)
 
 
 def _entry(version: Version, evidence: Evidence) -> tuple[str, str]:
     """Choose the start: the version's own tags, or its model's if those are unusable."""
     tags = [version.tags, *([version.model.tags] if version.model else [])]
-    named = [(tag.get("statement", ""), tag.get("sha256", "")) for tag in tags]
-    for statement, digest in named:
-        made = evidence.peek(statement)
-        if made and digest in {output.digest for output in made.outputs}:
+    pairs = [(tag.get("statement", ""), tag.get("sha256", "")) for tag in tags]
+    for statement, digest in pairs:
+        producer = evidence.peek(statement)
+        if producer and digest in {output.digest for output in producer.outputs}:
             return statement, digest
-    return named[0]
+    return pairs[0]

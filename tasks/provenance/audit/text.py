@@ -13,7 +13,7 @@ from tasks.provenance.audit.walk import NODE_HEIGHT, NODE_WIDTH, Layout, layered
 def chain_text(report: AuditReport) -> str:
     """Draw the chain from the model back to the raw files, with the verdict below."""
     nodes = {node.id: node for node in report.nodes}
-    drawn: set[str] = set()
+    ids: set[str] = set()
     lines: list[str] = []
     # Not recursive: a chain may be longer than Python's stack.
     # Entries: node, indent of its line, indent of what follows.
@@ -21,20 +21,20 @@ def chain_text(report: AuditReport) -> str:
     while waiting:
         name, first, rest = waiting.pop()
         node = nodes[name]
-        if name in drawn:
+        if name in ids:
             lines.append(f"{first}{node.title} (above)")
             continue
-        drawn.add(name)
-        above = [nodes[parent].title for parent in node.parents if parent in drawn]
+        ids.add(name)
+        above = [nodes[parent].title for parent in node.parents if parent in ids]
         lines.append(first + _line(node) + (f", also from {', '.join(above)}" if above else ""))
         lines += _below(node, rest)
-        new = [parent for parent in node.parents if parent not in drawn]
+        new = [parent for parent in node.parents if parent not in ids]
         for parent in reversed(new):
             last = parent == new[-1]
             corner, follow = ("└─ ", "   ") if last else ("├─ ", "│  ")
             waiting.append((parent, rest + corner, rest + follow))
     for node in report.nodes:
-        if node.id not in drawn:
+        if node.id not in ids:
             lines += [f"not reached: {_line(node)}", *_below(node, "")]
     return "\n".join([*lines, "", verdict(report)])
 
@@ -62,13 +62,13 @@ def _stamp(report: AuditReport) -> str:
 
 def vouchers(report: AuditReport) -> str:
     """Say who signed the statements, and whether the auditor knows them."""
-    shown = [
+    counts = [
         f"{one.statements} signed by key {one.fingerprint[:16]}{' of --key' * one.known}"
         for one in report.signers
     ]
-    shown += [f"{report.unsigned} by nobody"] * bool(report.unsigned)
+    counts += [f"{report.unsigned} by nobody"] * bool(report.unsigned)
     note = "" if report.has_key else " Nobody vouches for that: no --key was given."
-    return f"Statements: {', '.join(shown)}.{note}"
+    return f"Statements: {', '.join(counts)}.{note}"
 
 
 def _below(node: AuditNode, indent: str) -> list[str]:
@@ -82,12 +82,12 @@ def _below(node: AuditNode, indent: str) -> list[str]:
 def _line(node: AuditNode) -> str:
     mark = "✗ " if node.findings else ""
     if node.kind == NodeKind.STAGE:
-        made = [
+        outputs = [
             f"{name.removeprefix('made ')} {digest[:12]}"
             for name, digest in node.details
             if name.startswith("made ")
         ]
-        arrow = f" -> {', '.join(made)}" if made else ""
+        arrow = f" -> {', '.join(outputs)}" if outputs else ""
         return f"{mark}{node.title} [{node.id[:12]}]{arrow}"
     return mark + node.title
 
@@ -187,19 +187,19 @@ def picture_html(report: AuditReport) -> str:
     """Draw an audit as a self-contained page."""
     layout = layered_layout({node.id: node.parents for node in report.nodes})
     state = "proved" if report.proved else "broken"
-    known = {
+    panels = {
         node.id: {
             "title": node.title,
             "parents": node.parents,
             "details": node.details,
-            "findings": [(found.object, found.problem) for found in node.findings],
+            "findings": [(finding.object, finding.problem) for finding in node.findings],
         }
         for node in report.nodes
     }
-    data = script_json(known)
+    data = script_json(panels)
     findings = "".join(
-        f'<div class="finding">{escaped(found.object)}: {escaped(found.problem)}</div>'
-        for found in report.findings
+        f'<div class="finding">{escaped(finding.object)}: {escaped(finding.problem)}</div>'
+        for finding in report.findings
     )
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -245,7 +245,9 @@ def _box(node: AuditNode, x: float, y: float) -> str:
     css = f"node {node.kind}{' broken' if node.findings else ''}"
     title, second = _lines(node)
     left, top = x - NODE_WIDTH / 2, y - NODE_HEIGHT / 2
-    tip = "; ".join(f"{found.object}: {found.problem}" for found in node.findings) or node.title
+    tip = (
+        "; ".join(f"{finding.object}: {finding.problem}" for finding in node.findings) or node.title
+    )
     return (
         f'<g class="{css}" data-id="{escaped(node.id)}" tabindex="0"><title>{escaped(tip)}</title>'
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{NODE_WIDTH}" height="{NODE_HEIGHT}" rx="6"/>'
@@ -258,10 +260,10 @@ def _box(node: AuditNode, x: float, y: float) -> str:
 def _lines(node: AuditNode) -> tuple[str, str]:
     """The title of a node and the line under it."""
     if node.kind == NodeKind.STAGE:
-        made = [(name, digest) for name, digest in node.details if name.startswith("made ")]
-        if len(made) == 1:
-            return node.title, f"{made[0][0].removeprefix('made ')} {made[0][1][:8]}"
-        return node.title, f"{len(made)} outputs" if made else "no output known"
+        outputs = [(name, digest) for name, digest in node.details if name.startswith("made ")]
+        if len(outputs) == 1:
+            return node.title, f"{outputs[0][0].removeprefix('made ')} {outputs[0][1][:8]}"
+        return node.title, f"{len(outputs)} outputs" if outputs else "no output known"
     if node.kind == NodeKind.ORIGIN:
         (_, digest), *others = node.details
         return node.title, f"{digest[:12]}{' ...' if others else ''}"

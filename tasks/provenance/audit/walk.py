@@ -206,8 +206,8 @@ def audit(
     check_executions(evidence, target.lookup)
     pages = check_pages(evidence)
     stamped = check_stamp(target, evidence, authorities)
-    if target.lost:
-        evidence.add(MODEL, "MLflow", target.lost)
+    if target.note:
+        evidence.add(MODEL, "MLflow", target.note)
     if target.lookup is not None and target.version is not None:
         for node, finding in (
             *check_version(
@@ -271,8 +271,8 @@ def _model_node(model: str, target: Target, evidence: Evidence) -> AuditNode:
             *sorted(version.tags.items()),
         ]
     else:
-        made = f" of {statement.stage}" if statement else ""
-        title = f"artifact {target.digest[:12]}{made}"
+        maker = f" of {statement.stage}" if statement else ""
+        title = f"artifact {target.digest[:12]}{maker}"
         details = [("asked for", model), ("artifact", target.digest)]
     return AuditNode(
         id=MODEL,

@@ -88,35 +88,35 @@ def from_payload(payload: bytes, store: str, where: str) -> Statement:
                 f"{where} is a statement of {version}, and this version reads "
                 f"{', '.join(_VERSIONS)}. Use the release that wrote it, or a later one."
             )
-        read, write = _VERSIONS[version]
-        statement = read(content, store)
+        reader, writer = _VERSIONS[version]
+        statement = reader(content, store)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{where} is not a statement of this version: {error!r}") from error
-    if write(statement) != payload:
+    if writer(statement) != payload:
         raise DataError(f"{where} is not a statement of this version: it says more than one")
     return statement
 
 
 def _parse(content: Any, store: str) -> Statement:
     build = content["predicate"]["buildDefinition"]
-    named: dict[str, list[Resource]] = {}
+    resources: dict[str, list[Resource]] = {}
     inputs = []
     for item in build["resolvedDependencies"]:
         if "annotations" in item:
             place = _place(item, store)
             inputs.append(Input(**place, statement=item["annotations"][_STATEMENT]))
         else:
-            named.setdefault(item["name"], []).append(item)
+            resources.setdefault(item["name"], []).append(item)
     (facts,) = content["predicate"]["runDetails"]["byproducts"]
     return Statement(
         stage=build["externalParameters"]["stage"],
         settings=canonical_json(build["externalParameters"]["settings"]).decode(),
-        code=tuple(item["digest"]["sha256"] for item in named.get(_SOURCE, ())),
-        environment=named[_PACKAGES][0]["digest"]["sha256"],
-        lock=named[_LOCK][0]["digest"]["sha256"] if _LOCK in named else "",
-        container=named[_CONTAINER][0]["uri"] if _CONTAINER in named else "",
+        code=tuple(item["digest"]["sha256"] for item in resources.get(_SOURCE, ())),
+        environment=resources[_PACKAGES][0]["digest"]["sha256"],
+        lock=resources[_LOCK][0]["digest"]["sha256"] if _LOCK in resources else "",
+        container=resources[_CONTAINER][0]["uri"] if _CONTAINER in resources else "",
         inputs=tuple(inputs),
         outputs=tuple(
             Output(**_place(item, store)) for item in content["subject"] if "uri" in item
@@ -135,8 +135,8 @@ def _dependencies(statement: Statement) -> Iterator[Resource]:
         yield {"name": _LOCK, "digest": {"sha256": statement.lock}}
     if statement.container:
         digest = statement.container.partition("@sha256:")[2]
-        known = {"digest": {"sha256": digest}} if digest else {}
-        yield {"name": _CONTAINER, "uri": statement.container, **known}
+        digests = {"digest": {"sha256": digest}} if digest else {}
+        yield {"name": _CONTAINER, "uri": statement.container, **digests}
 
 
 def _artifact(item: Input | Output) -> Resource:

@@ -61,10 +61,10 @@ def agrees(lock: Path, installed: Mapping[str, str]) -> bool:
         ]
     except InvalidRequirement:
         return False
-    wanted = [pin for pin in pins if pin.marker is None or pin.marker.evaluate()]
-    return bool(wanted) and all(
+    applicable = [pin for pin in pins if pin.marker is None or pin.marker.evaluate()]
+    return bool(applicable) and all(
         pin.specifier.contains(installed.get(canonicalize_name(pin.name), "0"), prereleases=True)
-        for pin in wanted
+        for pin in applicable
     )
 
 

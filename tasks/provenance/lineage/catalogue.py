@@ -91,11 +91,15 @@ class Catalogue:
             DataError: it refused one of them for good.
         """
         with boundary():
-            for is_curve, found in groupby(events, lambda event: isinstance(event, MetricsLogged)):
+            for is_curve, run_events in groupby(
+                events, lambda event: isinstance(event, MetricsLogged)
+            ):
                 if is_curve:
-                    self._metrics(run, [one for one in found if isinstance(one, MetricsLogged)])
+                    self._metrics(
+                        run, [one for one in run_events if isinstance(one, MetricsLogged)]
+                    )
                     continue
-                for event in found:
+                for event in run_events:
                     self._apply(run, event)
 
     def _apply(self, run: str, event: Event) -> None:
@@ -208,10 +212,10 @@ class Catalogue:
 
     def _run(self, run: str) -> str:
         if run not in self._runs:
-            found = self._find_run(run)
-            if found is None:
+            run_id = self._find_run(run)
+            if run_id is None:
                 raise DataError(f"run {run} was never started in {self._tracking_uri}")
-            self._runs[run] = found
+            self._runs[run] = run_id
         return self._runs[run]
 
     def _start(self, run: str, event: StageStarted) -> None:
@@ -303,20 +307,20 @@ class Catalogue:
 
     def _name_maker(self, run_id: str, event: ArtifactLinked) -> None:
         """Tag a run with the execution that made an input, unless its own did: a cached result."""
-        made = self._client.search_runs(
+        producers = self._client.search_runs(
             [self._experiment],
             f"tags.`{STATEMENT}` = '{event.statement}'",
             order_by=["attributes.start_time DESC"],
         )
-        makers = [one.data.tags.get(EXECUTION, "") for one in made]
+        makers = [one.data.tags.get(EXECUTION, "") for one in producers]
         if makers and self._client.get_run(run_id).data.tags.get(EXECUTION) not in makers:
             self._client.set_tag(run_id, f"{FROM}{event.role}", makers[0])
 
     def _model(self, event: ArtifactLinked | ModelRegistered, run_id: str | None) -> "LoggedModel":
         """Find the model of this content and statement, or make it."""
-        found = self._find_model(event.digest, event.statement)
-        if found is not None:
-            return found
+        existing = self._find_model(event.digest, event.statement)
+        if existing is not None:
+            return existing
         parents = event.parents if isinstance(event, ArtifactLinked) else ()
         model = self._client.create_logged_model(
             self._experiment,

@@ -144,10 +144,10 @@ def describe_stage(
     """
     parts = [_PURPOSES.get(stage.split("/")[0], "")]
     if statement is not None:
-        read = ", ".join(f"{item.role} `{item.digest[:12]}`" for item in statement.inputs)
-        made = ", ".join(f"{item.role} `{item.digest[:12]}`" for item in statement.outputs)
+        inputs = ", ".join(f"{item.role} `{item.digest[:12]}`" for item in statement.inputs)
+        outputs = ", ".join(f"{item.role} `{item.digest[:12]}`" for item in statement.outputs)
         parts += [
-            f"Read {read or 'nothing'}; made {made or 'nothing'}.",
+            f"Read {inputs or 'nothing'}; made {outputs or 'nothing'}.",
             f"Statement `{digest}`.",
         ]
     if error:

@@ -43,16 +43,16 @@ class ExecutionRuns:
     def __init__(self, client: "MlflowClient", experiment: str) -> None:
         self._client = client
         self._experiment = experiment
-        self._found: dict[str, str] = {}
+        self._runs: dict[str, str] = {}
 
     def open(self, tags: Mapping[str, str]) -> str:
         """Return the run of the execution that the tags of a run name, '' if they name none."""
         execution = tags.get(EXECUTION, "")
         if not execution:
             return ""
-        if execution not in self._found:
-            self._found[execution] = self._find(execution) or self._make(execution, tags)
-        return self._found[execution]
+        if execution not in self._runs:
+            self._runs[execution] = self._find(execution) or self._make(execution, tags)
+        return self._runs[execution]
 
     def resume(self, parent: str) -> None:
         """Mark the execution as running."""

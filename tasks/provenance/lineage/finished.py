@@ -121,8 +121,8 @@ def record(
     report: ReportRef | None = None,
 ) -> None:
     """Record what a stage committed. Call it before its working state is removed."""
-    done = Results(stage=stage, code=code, execution=execution, model=model, report=report)
-    store_at(f"{uri}.json").write_bytes(seal(_KIND, _name(uri), canonical_json(done)))
+    results = Results(stage=stage, code=code, execution=execution, model=model, report=report)
+    store_at(f"{uri}.json").write_bytes(seal(_KIND, _name(uri), canonical_json(results)))
 
 
 def _check(
@@ -143,11 +143,11 @@ def _check(
     if sha256_bytes(store_at(ref.uri).read_bytes(MANIFEST)) != ref.digest:
         raise DataError(f"{ref.uri} is not the object {ref.digest}")
     where = statement_uri(store, ref.statement)
-    made = open_statement(store_at(where).read_bytes(), ref.statement, store)
+    attested = open_statement(store_at(where).read_bytes(), ref.statement, store)
     trusted = trusted_keys(store)
-    if trusted and not any(trusted[key].last is None for key in made.signers if key in trusted):
+    if trusted and not any(trusted[key].last is None for key in attested.signers if key in trusted):
         raise DataError(f"{where} is not signed by a key that this run trusts")
-    statement = made.statement
+    statement = attested.statement
     if statement.stage != stage or code not in statement.code:
         raise DataError(f"{where} is of {statement.stage}, or of other code")
     if statement.settings != canonical_json(settings).decode():
@@ -206,12 +206,12 @@ def read_candidates(name: str, tracking_uri: str) -> Sequence[Candidate]:
     with boundary():
         result = client.search_model_versions(f"name = '{name}'")
         aliases = client.get_registered_model(name).aliases
-    held = [(str(number), alias) for alias, number in aliases.items()]
+    pairs = [(str(number), alias) for alias, number in aliases.items()]
     return sorted(
         (
             Candidate(
                 number=str(version.version),
-                aliases=tuple(alias for number, alias in held if number == str(version.version)),
+                aliases=tuple(alias for number, alias in pairs if number == str(version.version)),
                 tags=dict(version.tags),
                 created=version.creation_timestamp / 1000,
             )

@@ -74,7 +74,7 @@ class Dataset:
     digest: str
     """Written once, cut at 36 characters."""
     sha256: str
-    """A tag."""
+    """Of a tag: the whole of `digest`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +120,12 @@ def missing_version(model_uri: str, tracking_uri: str) -> str:
         return ""
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
-            known = [uri for (uri,) in database.execute(_KNOWN)]
+            uris = [uri for (uri,) in database.execute(_KNOWN)]
     except sqlite3.Error:
         return ""
-    if model_uri in known:
+    if model_uri in uris:
         return ""
-    has = f"which has {', '.join(known[:_SHOWN]) or 'no model'}{' ...' * (len(known) > _SHOWN)}"
+    has = f"which has {', '.join(uris[:_SHOWN]) or 'no model'}{' ...' * (len(uris) > _SHOWN)}"
     return (
         f"{model_uri} is not in this MLflow store, {has}. Correct the name, or name another "
         f"--store; if this one was lost, rebuild it from the statements: {REPAIR} {path.parent}"
@@ -231,11 +231,11 @@ class Lookup:
             experiment = self._client.get_experiment_by_name(EXPERIMENT)
             if experiment is None:
                 return False
-            found = self._client.search_runs(
+            users = self._client.search_runs(
                 [experiment.experiment_id],
                 f"dataset.name = '{dataset.name}' and dataset.digest = '{dataset.digest}'",
             )
-        return any(run.info.run_id not in runs for run in found)
+        return any(run.info.run_id not in runs for run in users)
 
     def _stage_run(self, run: "Run") -> StageRun:
         inputs = run.inputs

@@ -46,14 +46,14 @@ def producers_first(spools: Mapping[Key, tuple[str, Sequence[Event]]]) -> list[K
         return by_time
     position = {key: place for place, key in enumerate(by_time)}
     ready: list[tuple[int, Key]] = []
-    done: list[Key] = []
+    order: list[Key] = []
     while sorter.is_active():
         for key in sorter.get_ready():
             heapq.heappush(ready, (position[key], key))
         _, earliest = heapq.heappop(ready)
         sorter.done(earliest)
-        done.append(earliest)
-    return done
+        order.append(earliest)
+    return order
 
 
 def _started(events: Sequence[Event]) -> float:

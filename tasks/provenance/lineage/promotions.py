@@ -117,23 +117,23 @@ def _facts(number: int, before: str) -> Facts:
     return {NUMBER: number, AFTER: before} if before else {NUMBER: number}
 
 
-def promotion_problems(found: Iterable[Promotion]) -> list[tuple[str, str]]:
+def promotion_problems(history: Iterable[Promotion]) -> list[tuple[str, str]]:
     """Name (statement, problem) for every promotion that does not follow from the one before."""
     problems = []
     by_number: dict[int, Promotion] = {}
-    for one in found:
+    for one in history:
         other = by_number.setdefault(one.number, one)
         if other.checkpoint != one.checkpoint:
             problem = f"is promotion {one.number}, as {other.statement} is; one of them was forged"
             problems.append((one.statement, problem))
-    known = {one.statement: one for one in found}
+    statements = {one.statement: one for one in history}
     last = max(by_number, default=0)
     for number in range(1, last + 1):
         if number not in by_number:
             problems.append((by_number[last].statement, f"promotion {number} is gone"))
             continue
         before = by_number[number].before
-        if number > 1 and before not in known:
+        if number > 1 and before not in statements:
             problems.append((by_number[number].statement, f"follows {before}, which is gone"))
     return problems
 

@@ -71,7 +71,7 @@ class Rebuilt:
     runs: int
     derived: int
     """Of these, from the statement alone."""
-    kept: str
+    broken_file: str
     """Where the broken sqlite file is now; '' if there was none."""
 
 
@@ -85,15 +85,15 @@ def rebuild(store: StoreRef) -> Rebuilt:
         DataError: MLflow refused an event.
     """
     with lease(f"{store.uri}/spool/{LEASE}", "repair of MLflow"), TemporaryDirectory() as folder:
-        kept = set_aside(store.tracking_uri)
+        broken_file = set_aside(store.tracking_uri)
         spools: dict[object, Events] = {**read_spools(_spools(store, Path(folder)))}
         recorded = {_statement(events) for _, events in spools.values()}
         derived = {
             digest: (run, list(events)) for digest, run, events in _from_statements(store, recorded)
         }
-        told = {run for run, _ in spools.values()}
+        run_keys = {run for run, _ in spools.values()}
         spools |= derived
-        spools |= {run: (run, events) for run, events in _reports(store) if run not in told}
+        spools |= {run: (run, events) for run, events in _reports(store) if run not in run_keys}
         catalogue = Catalogue(store.tracking_uri)
         for key in producers_first(spools):
             run, events = spools[key]
@@ -103,7 +103,7 @@ def rebuild(store: StoreRef) -> Rebuilt:
             if is_buried(store.uri, digest := name.removesuffix(".json")):
                 catalogue.mark_deleted(digest, tombstone_uri(store.uri, digest))
     stages = {run for run, events in spools.values() if _is_stage(events)}
-    return Rebuilt(len(stages), len(derived), kept)
+    return Rebuilt(len(stages), len(derived), broken_file)
 
 
 def set_aside(tracking_uri: str) -> str:
@@ -112,12 +112,12 @@ def set_aside(tracking_uri: str) -> str:
     fault = find_fault(path) if path is not None and path.exists() else ""
     if path is None or not fault:
         return ""
-    kept = path.with_name(f"{path.name}.broken-{time.strftime('%Y%m%d-%H%M%S')}")
-    logger.warning("%s: %s; it is kept as %s", path, fault, kept.name)
+    new_place = path.with_name(f"{path.name}.broken-{time.strftime('%Y%m%d-%H%M%S')}")
+    logger.warning("%s: %s; it is kept as %s", path, fault, new_place.name)
     if (journal := journal_of(path)).exists():  # it would undo pages of the new file
-        journal.rename(journal_of(kept))
-    path.rename(kept)
-    return str(kept)
+        journal.rename(journal_of(new_place))
+    path.rename(new_place)
+    return str(new_place)
 
 
 def _spools(store: StoreRef, folder: Path) -> Iterator[Path]:
@@ -266,7 +266,7 @@ def _registration(
 ) -> Iterator[Event]:
     (model,) = statement.outputs
     place = origins.object_uri(store.uri, model.uri, model.digest)
-    shown = shipping.version_tags(store.uri, place, tags, statement.facts)
+    version_tags = shipping.version_tags(store.uri, place, tags, statement.facts)
     yield ModelRegistered(
         time=time,
         name=str(json.loads(statement.settings)["name"]),
@@ -274,7 +274,7 @@ def _registration(
         digest=model.digest,
         statement=digest,
         released=bool(statement.facts["released"]),
-        tags={**shown, MANIFEST_TAG: str(statement.facts["manifest_sha256"])},
+        tags={**version_tags, MANIFEST_TAG: str(statement.facts["manifest_sha256"])},
         description=_card(store.uri, model),
     )
     yield from shipping.attachments(place)

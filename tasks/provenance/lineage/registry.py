@@ -87,8 +87,8 @@ def register_release(
         if error.error_code != "RESOURCE_ALREADY_EXISTS":
             raise
     source = f"models:/{model_id}"
-    made = [one for one in versions_of(client, name, tags[KEY]) if one.source == source]
-    if not made:
+    existing = [one for one in versions_of(client, name, tags[KEY]) if one.source == source]
+    if not existing:
         with _global_tracking(client.tracking_uri):
             new = client.create_model_version(
                 name,
@@ -99,8 +99,8 @@ def register_release(
                 description=shorten(description),
                 await_creation_for=0,
             )
-        made.append(new)
-    return str(made[0].version)
+        existing.append(new)
+    return str(existing[0].version)
 
 
 def promote(client: "MlflowClient", name: str, new: Promotion, replaces: str = "") -> bool:
@@ -119,9 +119,9 @@ def promote(client: "MlflowClient", name: str, new: Promotion, replaces: str = "
     if new.key not in {entry.key for entry in entries}:
         if replaces and (not entries or entries[-1].statement != replaces):
             return False
-        written = len(_tags(client, name))
+        num_entries = len(_tags(client, name))
         entries.append(new)
-        for number, entry in enumerate(entries[written:], start=written + 1):
+        for number, entry in enumerate(entries[num_entries:], start=num_entries + 1):
             tag = f"{_PROMOTION}{number:06}"
             client.set_registered_model_tag(name, tag, entry.model_dump_json())
     _point(client, name, entries)
@@ -130,13 +130,13 @@ def promote(client: "MlflowClient", name: str, new: Promotion, replaces: str = "
 
 def history(client: "MlflowClient", name: str) -> list[Promotion]:
     """List all promotions of a registered model, the current one last."""
-    written = sorted(_tags(client, name).items())
-    if written:
-        return [Promotion.model_validate_json(text) for _, text in written]
+    tags = sorted(_tags(client, name).items())
+    if tags:
+        return [Promotion.model_validate_json(text) for _, text in tags]
     # Released before promotions were kept: the aliases are all that is known.
     aliases = client.get_registered_model(name).aliases
-    held = [aliases[alias] for alias in (PREVIOUS, RELEASED) if alias in aliases]
-    versions = [client.get_model_version(name, number) for number in held]
+    numbers = [aliases[alias] for alias in (PREVIOUS, RELEASED) if alias in aliases]
+    versions = [client.get_model_version(name, number) for number in numbers]
     return [
         Promotion(
             version=str(version.version),
@@ -160,11 +160,11 @@ def _point(client: "MlflowClient", name: str, entries: Sequence[Promotion]) -> N
     current = entries[-1]
     # The same content again is no other model to go back to.
     others = [entry for entry in entries if entry.sha256 != current.sha256]
-    wanted = {PREVIOUS: others[-1].version} if others else {}
-    wanted[RELEASED] = current.version
-    held = client.get_registered_model(name).aliases
-    for alias, version in wanted.items():
-        if str(held.get(alias, "")) != version:
+    aliases = {PREVIOUS: others[-1].version} if others else {}
+    aliases[RELEASED] = current.version
+    current_aliases = client.get_registered_model(name).aliases
+    for alias, version in aliases.items():
+        if str(current_aliases.get(alias, "")) != version:
             client.set_registered_model_alias(name, alias, version)
 
 
@@ -178,8 +178,8 @@ def shorten(card: str) -> str:
     """Cut a description between two lines to the length that the registry takes, and say so."""
     if len(card) <= _MAX_DESCRIPTION:
         return card
-    kept = card[: _MAX_DESCRIPTION - len(_SHORTENED)]
-    return (kept.rpartition("\n")[0] or kept) + _SHORTENED
+    head = card[: _MAX_DESCRIPTION - len(_SHORTENED)]
+    return (head.rpartition("\n")[0] or head) + _SHORTENED
 
 
 def versions_of(client: "MlflowClient", name: str, key: str) -> list["ModelVersion"]:

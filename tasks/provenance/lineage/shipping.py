@@ -150,12 +150,12 @@ def _sync(store: StoreRef, folder: Path) -> bool:
     for name in away:
         if not (folder / name).exists() and not (folder / SHIPPED / name).exists():
             write_bytes(folder / name, place.read_bytes(name))
-    left = ship_left_over(folder, Catalogue(store.tracking_uri))
+    left_over = ship_left_over(folder, Catalogue(store.tracking_uri))
     for name in away:
         if (folder / SHIPPED / name).exists():
             place.upload_file(folder / SHIPPED / name, f"{SHIPPED}/{name}")
             place.delete_file(name)
-    return left.reachable
+    return left_over.reachable
 
 
 def _waiting(store: StoreRef, folder: Path) -> set[str]:

@@ -132,9 +132,9 @@ class Spool:
     def close(self, *, shipped: bool) -> None:
         """Close the file; a shipped one is moved to `shipped/`."""
         if shipped:
-            done = self.path.parent / SHIPPED
-            done.mkdir(exist_ok=True)
-            self.path.rename(done / self.path.name)
+            folder = self.path.parent / SHIPPED
+            folder.mkdir(exist_ok=True)
+            self.path.rename(folder / self.path.name)
             self.path.with_suffix(".offset").unlink(missing_ok=True)
         self._stream.close()
 
@@ -161,7 +161,7 @@ def ship_left_over(folder: Path, receiver: Receiver) -> LeftOver:
 
     A spool without end belongs to a process that was killed: its run is marked so.
     """
-    left: list[Path] = []
+    remaining: list[Path] = []
     reachable = True
     for path in producers_first(read_spools(folder.glob("*.jsonl"))):
         with _lock(path) as spool:
@@ -179,8 +179,8 @@ def ship_left_over(folder: Path, receiver: Receiver) -> LeftOver:
                     reachable = not isinstance(error, EngineError)
             spool.close(shipped=shipped)
             if not shipped:
-                left.append(path)
-    return LeftOver(tuple(left), reachable)
+                remaining.append(path)
+    return LeftOver(tuple(remaining), reachable)
 
 
 def read_spools(paths: Iterable[Path]) -> dict[Path, tuple[str, list[Event]]]:

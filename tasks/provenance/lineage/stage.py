@@ -95,8 +95,8 @@ def inherited(statement: Statement) -> set[str]:
 
 def row_source_fact(names: Iterable[str]) -> dict[str, float | int | str]:
     """Return the fact that names sources; empty without any."""
-    named = ",".join(sorted(names))
-    return {ROW_SOURCE: named} if named else {}
+    sources = ",".join(sorted(names))
+    return {ROW_SOURCE: sources} if sources else {}
 
 
 # Record of one stage: its inputs, outputs, facts and metrics.
@@ -289,7 +289,7 @@ class StageRecord:
         sign_model(self._store.uri, ref.digest)
         if released:
             stamp_statement(self._store.uri, ref.statement)
-        shown = shipping.version_tags(self._store.uri, ref.uri, self._tags, self._facts)
+        version_tags = shipping.version_tags(self._store.uri, ref.uri, self._tags, self._facts)
         self._spool.append(
             ModelRegistered(
                 name=name,
@@ -298,7 +298,7 @@ class StageRecord:
                 statement=ref.statement,
                 released=released,
                 replaces=replaces,
-                tags={**shown, **tags},
+                tags={**version_tags, **tags},
                 description=description,
             )
         )

@@ -76,7 +76,7 @@ def bill_of_materials(
         "metadata": {"component": model},
         "components": [*_artifacts(manifest, chain), *raw, *software(chain)],
         "dependencies": _dependencies(manifest, chain, store),
-        "formulation": [{"workflows": [_workflow(manifest, *made) for made in chain.items()]}],
+        "formulation": [{"workflows": [_workflow(manifest, *item) for item in chain.items()]}],
     }
 
 

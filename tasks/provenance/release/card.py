@@ -144,8 +144,8 @@ def eval_results(manifest: ReleaseManifest, candidate: EvaluationReport) -> byte
 def _differences(manifest: ReleaseManifest) -> str:
     """Paired differences per task family and language; the gate's rules say which of them count."""
     names = {one.parent for one in manifest.gate.comparisons}
-    shown = [name for name in names if name == _BASE or name.startswith("models:/")]
-    shown += ["released"] if "released" in names else []
+    parents = [name for name in names if name == _BASE or name.startswith("models:/")]
+    parents += ["released"] if "released" in names else []
     lines = [
         "| against | suite | problems | points | interval |",
         "| --- | --- | --- | --- | --- |",
@@ -154,9 +154,9 @@ def _differences(manifest: ReleaseManifest) -> str:
         f"| {one.parent} | {one.suite} | {one.problems} | {100 * one.difference:+.1f} "
         f"| {100 * one.low:+.1f} to {100 * one.high:+.1f} |"
         for one in manifest.gate.comparisons
-        if one.parent in shown
+        if one.parent in parents
     ]
-    return "\n".join(lines) if shown else "Neither was among the models compared."
+    return "\n".join(lines) if parents else "Neither was among the models compared."
 
 
 def _datasets(manifest: ReleaseManifest) -> list[str]:
@@ -229,9 +229,9 @@ def _made_of(chain: Mapping[str, Statement]) -> str:
     lines = ["| stage | statement | code | facts |", "| --- | --- | --- | --- |"]
     for digest, statement in chain.items():
         facts = [f"{name} {_number(value)}" for name, value in statement.facts.items()]
-        shown = ", ".join(facts[:_SHOWN_FACTS]) + (", ..." if len(facts) > _SHOWN_FACTS else "")
+        excerpt = ", ".join(facts[:_SHOWN_FACTS]) + (", ..." if len(facts) > _SHOWN_FACTS else "")
         code = " ".join(f"`{part[:12]}`" for part in statement.code)
-        lines.append(f"| {statement.stage} | `{digest[:12]}` | {code} | {shown} |")
+        lines.append(f"| {statement.stage} | `{digest[:12]}` | {code} | {excerpt} |")
     return "\n".join(lines)
 
 
@@ -299,10 +299,10 @@ def limits(manifest: ReleaseManifest, progression: Sequence[EvaluationReport]) -
         "the evaluation; longer reasoning was not tested."
     )
     lines += [
-        f"Against {found.parent} it lost {-100 * found.difference:.1f} points on "
-        f"{found.suite.removeprefix('domain:')}."
-        for found in manifest.gate.comparisons
-        if found.difference < 0 and not found.suite.startswith("language:")
+        f"Against {one.parent} it lost {-100 * one.difference:.1f} points on "
+        f"{one.suite.removeprefix('domain:')}."
+        for one in manifest.gate.comparisons
+        if one.difference < 0 and not one.suite.startswith("language:")
     ]
     lines.append(
         "It was evaluated on the kinds of task it was trained on. Other tasks, other languages, "
@@ -332,8 +332,8 @@ def _suite(report: EvaluationReport, name: str) -> SuiteScore | None:
 
 def _code(name: str) -> str:
     """Quote a name from outside, so that a page shows its characters and renders none of them."""
-    shown = "".join(character if character.isprintable() else "?" for character in name)
-    return f"`{shown.replace('`', chr(39)).replace('|', chr(92) + '|')}`"
+    printable = "".join(character if character.isprintable() else "?" for character in name)
+    return f"`{printable.replace('`', chr(39)).replace('|', chr(92) + '|')}`"
 
 
 def _number(value: float | int | str) -> str:

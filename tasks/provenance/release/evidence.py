@@ -112,11 +112,11 @@ def audited(store: str, roots: Iterable[str]) -> Audited:
     evidence = Evidence(store, trusted_keys(store) or None, outside=False)
     for root in roots:
         evidence.visit(root)
-    found = [one for findings in evidence.findings.values() for one in findings]
+    all_findings = [one for findings in evidence.findings.values() for one in findings]
     return Audited(
         statements=len(evidence.statements) + len(evidence.damaged),
         objects=len(evidence.objects),
-        problems=tuple(f"{PurePosixPath(one.object).name}: {one.problem}" for one in found),
+        problems=tuple(f"{PurePosixPath(one.object).name}: {one.problem}" for one in all_findings),
     )
 
 
@@ -150,16 +150,16 @@ def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamina
         if (folder / HELD_OUT).exists()
         for problem in read_table(folder / HELD_OUT, Problem)
     }
-    rows, asked, num_rows = set[str](), set[str](), 0
+    rows, tasks, num_rows = set[str](), set[str](), 0
     for row in _training_rows([sets[key] for key in sets.keys() - (mixed - read_as_it_is)]):
         if not (isinstance(row, Problem) and row.is_outside):
             rows.add(row.source_row)
-        asked.add(row.asked)
+        tasks.add(row.asked)
         num_rows += 1
     repeated = [
         id_
         for id_, problem in held_out.items()
-        if problem.source_row in rows or problem.asked in asked
+        if problem.source_row in rows or problem.asked in tasks
     ]
     return Contamination(len(held_out), num_rows, tuple(sorted(repeated)))
 

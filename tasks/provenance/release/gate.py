@@ -63,31 +63,31 @@ def decide(
         comparisons: candidate minus parent on the same problems.
         background: what else is known.
     """
-    known = background or Background()
+    facts = background or Background()
     references = STARTS if set(STARTS) <= parents.keys() else sorted(parents)
-    found = {(comparison.parent, comparison.suite): comparison for comparison in comparisons}
+    by_suite = {(comparison.parent, comparison.suite): comparison for comparison in comparisons}
     suites = {suite.suite: suite for suite in candidate.suites}
     rules: list[Rule] = []
     if not references:
         rules.append((False, "there is no parent to compare with"))
     for name in references:
-        rules += _gain(settings, name, found.get((name, ALL)))
-        rules += _domains(settings, name, suites, found)
+        rules += _gain(settings, name, by_suite.get((name, ALL)))
+        rules += _domains(settings, name, suites, by_suite)
     for name in references:
-        rules += _above_echoes(name, candidate, suites, found)
+        rules += _above_echoes(name, candidate, suites, by_suite)
     rules += _answers(settings, candidate, suites.get(ALL))
-    rules += mismatch.rules(known.gates)
+    rules += mismatch.rules(facts.gates)
     compared = comparisons
-    if known.champion is not None:
+    if facts.champion is not None:
         names = [
-            name for name, one in parents.items() if one.checkpoint == known.champion.checkpoint
+            name for name, one in parents.items() if one.checkpoint == facts.champion.checkpoint
         ]
         against = [one for one in comparisons if one.parent in names[-1:]]
         if not against:
-            against = list(known.champion.comparisons)
+            against = list(facts.champion.comparisons)
             compared = (*comparisons, *against)
-        rules += _champion(settings, known.champion, candidate.checkpoint, against)
-    rules += _background(known)
+        rules += _champion(settings, facts.champion, candidate.checkpoint, against)
+    rules += _background(facts)
     return GateDecision(
         released=all(passed for passed, _ in rules),
         reasons=tuple(f"{'passed' if passed else 'FAILED'}: {text}" for passed, text in rules),
@@ -99,10 +99,10 @@ def _gain(settings: ReleaseSettings, name: str, comparison: Comparison | None) -
     if comparison is None:
         yield False, f"gain over {name}: the comparison on {ALL!r} is missing"
     elif name == MERGED and not settings.rl_has_to_gain:
-        shown = "shown" if comparison.low > settings.min_gain else "not shown"
+        result = "shown" if comparison.low > settings.min_gain else "not shown"
         yield (
             comparison.high >= 0.0,
-            f"gain over {name}: {_numbers(comparison)}: {shown}, which release.rl_has_to_gain "
+            f"gain over {name}: {_numbers(comparison)}: {result}, which release.rl_has_to_gain "
             "leaves open; its upper end must not be below 0",
         )
     else:
@@ -117,28 +117,28 @@ def _domains(
     settings: ReleaseSettings,
     name: str,
     suites: Mapping[str, SuiteScore],
-    found: Mapping[tuple[str, str], Comparison],
+    by_suite: Mapping[tuple[str, str], Comparison],
 ) -> Iterator[Rule]:
     domains = sorted(suite for suite in suites if suite.startswith("domain:"))
     if not domains:
         yield False, "domains: the candidate was not evaluated on any domain"
     for domain in domains:
-        comparison = found.get((name, domain))
+        comparison = by_suite.get((name, domain))
         if comparison is None:
             yield False, f"{domain} against {name}: the comparison is missing"
             continue
-        yield _kept(settings, f"{domain} against {name}", comparison)
+        yield _check_drop(settings, f"{domain} against {name}", comparison)
 
 
 def _above_echoes(
     name: str,
     candidate: EvaluationReport,
     suites: Mapping[str, SuiteScore],
-    found: Mapping[tuple[str, str], Comparison],
+    by_suite: Mapping[tuple[str, str], Comparison],
 ) -> Iterator[Rule]:
     """Refuse a gain in a family where a text that does no task earns as much as the candidate."""
     for echo in candidate.echoes:
-        suite, comparison = suites.get(echo.suite), found.get((name, echo.suite))
+        suite, comparison = suites.get(echo.suite), by_suite.get((name, echo.suite))
         if suite is None or comparison is None or comparison.difference <= 0.0:
             continue
         yield (
@@ -169,10 +169,12 @@ def _champion(
     )
     for one in against:
         if one.suite.startswith(_SLICES):
-            yield _kept(settings, f"{one.suite} against released model {champion.version}", one)
+            yield _check_drop(
+                settings, f"{one.suite} against released model {champion.version}", one
+            )
 
 
-def _kept(settings: ReleaseSettings, what: str, comparison: Comparison) -> Rule:
+def _check_drop(settings: ReleaseSettings, what: str, comparison: Comparison) -> Rule:
     """Fail if too much of a slice is lost, and for certain: the whole interval is below zero."""
     return (
         comparison.high >= 0.0 or comparison.difference >= -settings.max_domain_drop,
@@ -195,16 +197,16 @@ def _uses(tokens: Waste) -> Iterator[str]:
             yield f"{use.replace('_', ' ')} {count / tokens.generated:.1%}"
 
 
-def _background(known: Background) -> Iterator[Rule]:
-    rows, tokens = known.contamination, known.waste
-    if known.audit is not None:
+def _background(facts: Background) -> Iterator[Rule]:
+    rows, tokens = facts.contamination, facts.waste
+    if facts.audit is not None:
         yield (
-            not known.audit.problems,
-            f"audit: {known.audit.statements} statements and {known.audit.objects} objects of its "
+            not facts.audit.problems,
+            f"audit: {facts.audit.statements} statements and {facts.audit.objects} objects of its "
             "chain were hashed again; each must be as recorded, and made and signed by this run's "
             "key or one that it trusts"
-            + (f"; {len(known.audit.problems)} are not" if known.audit.problems else "")
-            + (f", first {known.audit.problems[0]}" if known.audit.problems else ""),
+            + (f"; {len(facts.audit.problems)} are not" if facts.audit.problems else "")
+            + (f", first {facts.audit.problems[0]}" if facts.audit.problems else ""),
         )
     if rows is not None:
         yield (
@@ -222,15 +224,15 @@ def _background(known: Background) -> Iterator[Rule]:
             + ("" if ratio is None else f" ({ratio:.2f} for each token of fine-tuning)")
             + f"; by use: {', '.join(_uses(tokens))}",
         )
-    if known.practised is not None:
+    if facts.practised is not None:
         yield (
-            known.practised.new + known.practised.demonstrations > 0,
-            f"new rows: {known.practised.explain()}; it must be at least one new one (with more "
+            facts.practised.new + facts.practised.demonstrations > 0,
+            f"new rows: {facts.practised.explain()}; it must be at least one new one (with more "
             "rl.steps RL draws more of them)",
         )
-    if known.start_is_released is not None:
+    if facts.start_is_released is not None:
         yield (
-            known.start_is_released,
+            facts.start_is_released,
             "start: the version that the candidate was trained from must still be the released "
             "one; replacing a newer one would lose what that one was trained on",
         )

@@ -23,13 +23,15 @@ _WIDTH = 120
 
 def rows(candidates: Sequence[Candidate], promotions: Sequence[Promotion]) -> list[tuple[str, ...]]:
     """Return one row per promotion and per refused candidate, in the order of time."""
-    known = {candidate.number: candidate for candidate in candidates}
+    by_number = {candidate.number: candidate for candidate in candidates}
     promoted = {promotion.version for promotion in promotions}
     events = [(one.time, one.version, one.by) for one in promotions]
     events += [
         (one.created, one.number, "refused") for one in candidates if one.number not in promoted
     ]
-    return [_row(moment, known.get(number), number, by) for moment, number, by in sorted(events)]
+    return [
+        _row(moment, by_number.get(number), number, by) for moment, number, by in sorted(events)
+    ]
 
 
 def _row(moment: float, candidate: Candidate | None, number: str, by: str) -> tuple[str, ...]:

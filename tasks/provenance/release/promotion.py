@@ -82,8 +82,8 @@ def find_champion(
         version = lookup.version(f"models:/{name}@{RELEASED}")
     except SettingsError:
         version = None
-    if made := promotions(name, store.uri, trusted_keys(store.uri)):
-        root = made[-1].release
+    if history := promotions(name, store.uri, trusted_keys(store.uri)):
+        root = history[-1].release
         if version is None or version.tags.get("statement") != root:
             logger.warning("models:/%s@released is not %s, the current release", name, root)
             version = lookup.registered(name, root)
@@ -111,11 +111,11 @@ def _evaluation(
 ) -> _Evaluated | None:
     """Read the last evaluation of a checkpoint in a chain."""
     for statement in reversed([*statements.values()]):
-        read = {item.role: item for item in statement.inputs}
-        if not statement.stage.startswith("evaluate/") or "curated" not in read:
+        inputs = {item.role: item for item in statement.inputs}
+        if not statement.stage.startswith("evaluate/") or "curated" not in inputs:
             continue
-        if MODEL in read and read[MODEL].digest == checkpoint:
-            report, curated = statement.outputs[0], read["curated"]
+        if MODEL in inputs and inputs[MODEL].digest == checkpoint:
+            report, curated = statement.outputs[0], inputs["curated"]
             samples = localise(report.uri, report.digest, cache) / SAMPLES_FILE
             problems = localise(curated.uri, curated.digest, cache) / HELD_OUT
             return _Evaluated(
@@ -141,8 +141,8 @@ def _compare(ours: _Evaluated, theirs: _Evaluated, name: str) -> tuple[Compariso
 def turn(name: str, store: StoreRef, execution: Execution) -> Iterator[Lease]:
     """Hold the lease of a registered model while the block runs; wait for another holder."""
     place = f"{store.uri}/leases/release-{sha256_bytes(name.encode())[:16]}"
-    with lease(place, f"{execution.id}, release of {name}") as held:
-        yield held
+    with lease(place, f"{execution.id}, release of {name}") as turn_lease:
+        yield turn_lease
 
 
 def is_current(name: str, statement: str, candidate: str, store: str) -> bool:
@@ -160,9 +160,9 @@ def is_current(name: str, statement: str, candidate: str, store: str) -> bool:
     if not history or statement == history[-1].release:
         return True
     followed = {one.statement: one.release for one in history}
-    made = load_statement(store, history[-1].release)
+    release = load_statement(store, history[-1].release)
     return followed.get(history[-1].before) == statement and any(
-        item.role == CANDIDATE and item.digest == candidate for item in made.inputs
+        item.role == CANDIDATE and item.digest == candidate for item in release.inputs
     )
 
 

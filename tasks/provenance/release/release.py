@@ -167,17 +167,17 @@ def release(
     }
 
 
-def _error_rates(found: Examination) -> dict[str, str]:
+def _error_rates(examination: Examination) -> dict[str, str]:
     """Error rates of the verifiers as they are stated, and the digest of their evidence."""
     stated = {
         f"{kind}/{one.verifier}": stated_rate(rate)
-        for one in found.rates
+        for one in examination.rates
         for kind, rate in (
             ("false_positive", one.false_positive),
             ("false_negative", one.false_negative),
         )
     }
-    return {**stated, "verifier_evidence_sha256": found.sha256} if stated else {}
+    return {**stated, "verifier_evidence_sha256": examination.sha256} if stated else {}
 
 
 def base_id(store: str, statements: Mapping[str, Statement]) -> str:
@@ -188,11 +188,11 @@ def base_id(store: str, statements: Mapping[str, Statement]) -> str:
             if CONFIG not in place.list_files():
                 continue
             try:
-                named = json.loads(place.read_bytes(CONFIG)).get("_name_or_path", "")
+                name = json.loads(place.read_bytes(CONFIG)).get("_name_or_path", "")
             except (ValueError, AttributeError):
                 continue
-            if _HUB_ID.fullmatch(str(named)):
-                return str(named)
+            if _HUB_ID.fullmatch(str(name)):
+                return str(name)
     return ""
 
 

@@ -57,20 +57,20 @@ def roll_back(name: str, number: str, store: StoreRef, by: str = "", reason: str
     when = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(when))
     execution = Execution(id=f"{stamp}-{uuid.uuid4().hex[:6]}", started=when, workflow="rollback")
-    with turn(name, store, execution) as held:
-        wanted, current = _choose(name, number, store.tracking_uri)
+    with turn(name, store, execution) as turn_lease:
+        earlier, current = _choose(name, number, store.tracking_uri)
         begin(store, execution)
-        settings = Rollback(name=name, version=wanted.number, replaces=current.number)
+        settings = Rollback(name=name, version=earlier.number, replaces=current.number)
         code = shell_digest(__name__, roll_back.__name__)
         with stage(ROLLBACK, settings, store, execution, code) as record:
-            restored = _release(wanted, store)
+            restored = _release(earlier, store)
             record.read(MODEL, restored)
-            record.facts({"restored": wanted.number, "replaced": current.number})
+            record.facts({"restored": earlier.number, "replaced": current.number})
             record.facts({word: text for word, text in (("by", by), ("reason", reason)) if text})
             trusted = trusted_keys(store.uri)
             record.facts(next_promotion(name, store.uri, trusted, restored.digest))
-            held.confirm()
-            record.restore(name, wanted.tags["statement"])
+            turn_lease.confirm()
+            record.restore(name, earlier.tags["statement"])
     return Lookup(store.tracking_uri).version(f"models:/{name}@{RELEASED}")
 
 
@@ -78,22 +78,22 @@ def _choose(name: str, number: str, tracking_uri: str) -> tuple[Version, Version
     """Find the version to go back to and the released one."""
     lookup = Lookup(tracking_uri)
     current = lookup.version(f"models:/{name}@{RELEASED}")
-    wanted = lookup.version(f"models:/{name}/{number}" if number else f"models:/{name}@{PREVIOUS}")
-    if wanted.number == current.number:
-        raise SettingsError(f"models:/{name}/{wanted.number} is the released version already")
-    if wanted.number not in {entry.version for entry in read_history(name, tracking_uri)}:
+    earlier = lookup.version(f"models:/{name}/{number}" if number else f"models:/{name}@{PREVIOUS}")
+    if earlier.number == current.number:
+        raise SettingsError(f"models:/{name}/{earlier.number} is the released version already")
+    if earlier.number not in {entry.version for entry in read_history(name, tracking_uri)}:
         raise SettingsError(
-            f"models:/{name}/{wanted.number} was never released; choose one from the history: "
+            f"models:/{name}/{earlier.number} was never released; choose one from the history: "
             f"eachprompt history --model {name}"
         )
-    return wanted, current
+    return earlier, current
 
 
 def _release(version: Version, store: StoreRef) -> CheckpointRef:
     statement, digest = version.tags["statement"], version.tags["sha256"]
     where = statement_uri(store.uri, statement)
     released = open_statement(store_at(where).read_bytes(), statement, store.uri)
-    made = {output.digest: output for output in released.statement.outputs}
+    outputs = {output.digest: output for output in released.statement.outputs}
     trusted = trusted_keys(store.uri)
     if trusted and not any(signer in trusted for signer in released.signers):
         raise TamperError(f"{where} is not signed by a key that this run trusts. Run the audit.")
@@ -104,9 +104,9 @@ def _release(version: Version, store: StoreRef) -> CheckpointRef:
             f"models:/{version.name}/{version.number} did not pass the gate of a release of that "
             "name, whatever MLflow's history says. Run the audit."
         )
-    if digest not in made:
+    if digest not in outputs:
         raise SettingsError(
             f"models:/{version.name}/{version.number} is not what its statement made. "
             "Run the audit."
         )
-    return CheckpointRef(uri=made[digest].uri, digest=digest, statement=statement)
+    return CheckpointRef(uri=outputs[digest].uri, digest=digest, statement=statement)

@@ -25,7 +25,7 @@ _SHA256 = 64
 
 @dataclass(frozen=True, slots=True)
 class RowSelection:
-    """What was asked for."""
+    """The rows that a question names, and what they were used for."""
 
     title: str
     uses: pa.Table
@@ -47,17 +47,17 @@ def by_row(index: Index, store: str, text: str) -> RowSelection:
     """
     if len(text) >= SHORTEST_PREFIX and is_digest(text.ljust(_SHA256, "0")):
         digest = pc.field("source_row")
-        found = _rows_where(index, (digest >= text) & (digest <= text + "f" * _SHA256))
-        if len(found) > 1:
-            raise SettingsError(f"--row {text} begins the digests of {len(found)} rows; type more")
+        rows = _rows_where(index, (digest >= text) & (digest <= text + "f" * _SHA256))
+        if len(rows) > 1:
+            raise SettingsError(f"--row {text} begins the digests of {len(rows)} rows; type more")
     else:
-        found = find_text(index, store, text)
-    if not len(found):
+        rows = find_text(index, store, text)
+    if not len(rows):
         raise SettingsError(
             f"--row {text[:60]!r}: no row of this store has this digest or text. Paste a line of a "
             "raw file as it is, or a part of a prompt or response."
         )
-    return _of_rows(index, f"row {text[:60]!r}" if len(found) > 1 else f"row {found[0]}", found)
+    return _of_rows(index, f"row {text[:60]!r}" if len(rows) > 1 else f"row {rows[0]}", rows)
 
 
 def is_digest(text: str) -> bool:
@@ -77,11 +77,11 @@ def find_text(index: Index, store: str, text: str) -> pa.Array:
     exact = _rows_where(index, pc.field("source_row").isin(_digests_of(text)))
     if len(exact):
         return exact
-    said = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    plain = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     curated = index.read("rows", ["artifact", "kind"]).filter(among("kind", KINDS.values()))
     names = curated["artifact"].unique().to_pylist()
     with ThreadPoolExecutor(_THREADS) as pool:
-        results = list(pool.map(lambda name: _saying(store, name, said), names))
+        results = list(pool.map(lambda name: _saying(store, name, plain), names))
     return pa.chunked_array([*results, pa.array([], pa.string())]).unique()
 
 
@@ -94,21 +94,21 @@ def by_file(index: Index, name: str) -> RowSelection:
     """
     files = index.read("files")
     resolved = str(Path(name).expanduser().resolve())
-    known = zip(files["uri"].to_pylist(), files["file"].to_pylist(), strict=True)
-    wanted = {
+    pairs = zip(files["uri"].to_pylist(), files["file"].to_pylist(), strict=True)
+    digests = {
         file
-        for uri, file in known
+        for uri, file in pairs
         if uri in (name, resolved)
         or uri.endswith(f"/{name}")
         or (len(name) >= SHORTEST_PREFIX and file.startswith(name))
     }
-    if not wanted:
+    if not digests:
         raise SettingsError(
             f"--file {name!r} was not ingested into this store. Give its path, or its sha256."
         )
     places = index.read("places", ["source_row", "file"])
-    rows = places.filter(among("file", wanted))
-    if not len(rows) and _is_unplaced(index, files, wanted):
+    rows = places.filter(among("file", digests))
+    if not len(rows) and _is_unplaced(index, files, digests):
         raise DataError(
             f"--file {name!r}: what was curated from it does not say which rows are its own; an "
             "earlier version made it. Trace its source instead."
@@ -165,13 +165,13 @@ def by_judge(index: Index, name: str) -> RowSelection:
         SettingsError: no phase of RL had this judge.
     """
     judges = {
-        digest: found
+        digest: names
         for digest, statement in index.graph.statements.items()
-        if statement.stage.startswith("rl/") and (found := _judge_of(statement))
+        if statement.stage.startswith("rl/") and (names := _judge_of(statement))
     }
-    _check_name("--judge", name, {value for found in judges.values() for value in found})
-    chosen = [digest for digest, found in judges.items() if name in found]
-    uses = index.read("uses").filter(among("statement", chosen))
+    _check_name("--judge", name, {value for names in judges.values() for value in names})
+    phases = [digest for digest, names in judges.items() if name in names]
+    uses = index.read("uses").filter(among("statement", phases))
     return RowSelection(f"judge {name}", uses, uses["source_row"].unique())
 
 
@@ -226,16 +226,16 @@ def _saying(store: str, artifact: str, text: str) -> pa.Array:
             continue
         columns = ["source_row", "messages"] + ["response"] * (file == DEMONSTRATIONS)
         table = opened.read(file, columns)
-        for column, said in (("messages", quoted), ("response", text))[: len(columns) - 1]:
-            options = pc.MatchSubstringOptions(said)
+        for column, pattern in (("messages", quoted), ("response", text))[: len(columns) - 1]:
+            options = pc.MatchSubstringOptions(pattern)
             mask = pc.call_function("match_substring", [table[column]], options)
             results += table.filter(mask)["source_row"].to_pylist()
     return pa.array(results, pa.string())
 
 
-def _is_unplaced(index: Index, files: pa.Table, wanted: Iterable[str]) -> bool:
+def _is_unplaced(index: Index, files: pa.Table, digests: Iterable[str]) -> bool:
     """True if a set was curated from one of these files without recording the places of rows."""
-    raw = set(files.filter(among("file", wanted))["artifact"].to_pylist())
+    raw = set(files.filter(among("file", digests))["artifact"].to_pylist())
     return any(
         statement.facts.get("rows")
         for statement in index.graph.statements.values()
@@ -251,8 +251,8 @@ def _judge_of(statement: Statement) -> set[str]:
     return {str(judge[name]) for name in ("kind", "model", "address") if judge.get(name)}
 
 
-def _check_name(option: str, name: str, known: Iterable[str]) -> None:
-    names = sorted(set(known) - {""})
+def _check_name(option: str, name: str, values: Iterable[str]) -> None:
+    names = sorted(set(values) - {""})
     if name not in names:
         raise SettingsError(
             f"{option} {name!r} is none of: {', '.join(names) or 'none in this store'}"

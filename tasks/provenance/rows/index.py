@@ -166,23 +166,23 @@ def fill(name: str, table: pa.Table, **constants: str | int | float) -> pa.Table
     return pa.table(columns, schema=schema)
 
 
-def tables_of(store: str, digest: str, statement: Statement, known: Set[str]) -> Tables:
+def tables_of(store: str, digest: str, statement: Statement, indexed: Set[str]) -> Tables:
     """Return what a statement adds to every table of the index.
 
     Args:
         store: absolute uri.
         digest: of the statement.
         statement: of a stage.
-        known: digests of the artifacts whose rows and files are indexed.
+        indexed: digests of the artifacts whose rows and files are indexed.
 
     Raises:
         DataError: one of its objects is gone or of another version.
         TamperError: one of them was changed.
     """
-    made = list(_made(store, statement))
+    artifacts = list(_open_outputs(store, statement))
     results: Tables = {name: [] for name in SCHEMAS}
-    for artifact in made:
-        if artifact.digest in known:
+    for artifact in artifacts:
+        if artifact.digest in indexed:
             continue
         results["rows"] += _rows(artifact)
         if ROWS in artifact:
@@ -190,15 +190,15 @@ def tables_of(store: str, digest: str, statement: Statement, known: Set[str]) ->
             results["places"].append(fill("places", table))
         if RAW_FILES in artifact:
             results["files"].append(artifact.raw_files())
-    for report in made:
+    for report in artifacts:
         if LEDGER_FILE in report:
             results["uses"].append(_prompts(store, digest, statement, report))
     if statement.stage.startswith("sft/"):
-        results["uses"].append(_demonstrations(store, digest, statement, made))
+        results["uses"].append(_demonstrations(store, digest, statement, artifacts))
     return results
 
 
-def _made(store: str, statement: Statement) -> Iterator[Object]:
+def _open_outputs(store: str, statement: Statement) -> Iterator[Object]:
     """Yield what a stage made, without models that were deleted on purpose: they have no rows."""
     for output in statement.outputs:
         try:
@@ -224,29 +224,29 @@ def _is_of(parent: str) -> pc.Expression:
 
 def _rows(artifact: Object) -> Iterator[pa.Table]:
     """Yield the items of a curated set, and the refusals of a curated or graded one."""
-    named = {"item": "id", "source_row": "source_row", "source": "source"}
+    columns = {"item": "id", "source_row": "source_row", "source": "source"}
     for file, kind in KINDS.items():
         if file in artifact:
             more = {} if file == DEMONSTRATIONS else {"verifier": "verifier"}
             yield fill(
                 "rows",
-                _renamed(artifact, file, named | more),
+                _renamed(artifact, file, columns | more),
                 artifact=artifact.digest,
                 kind=kind,
             )
     if QUARANTINE in artifact:
-        named = {"item": "key"} | {n: n for n in ("source_row", "source", "reason", "detail")}
-        named["kind"] = "kind"
-        yield fill("rows", _renamed(artifact, QUARANTINE, named), artifact=artifact.digest)
+        columns = {"item": "key"} | {n: n for n in ("source_row", "source", "reason", "detail")}
+        columns["kind"] = "kind"
+        yield fill("rows", _renamed(artifact, QUARANTINE, columns), artifact=artifact.digest)
     if DECISIONS in artifact:
         yield fill("rows", _decisions(artifact), artifact=artifact.digest, kind="decision")
 
 
 def _decisions(artifact: Object) -> pa.Table:
     """Return what people decided about gold answers, with who and when as the detail."""
-    named = {"item": "problem", "reason": "decision"}
+    columns = {"item": "problem", "reason": "decision"}
     more = ("source_row", "source", "gold", "correction", "by", "at")
-    table = _renamed(artifact, DECISIONS, named | _same(*more))
+    table = _renamed(artifact, DECISIONS, columns | _same(*more))
     details = [
         f"by {row['by']} at {row['at']}: {row['gold']}"
         + (f" became {row['correction']}" if row["correction"] else "")
@@ -258,11 +258,11 @@ def _decisions(artifact: Object) -> pa.Table:
 def _prompts(store: str, digest: str, statement: Statement, report: Object) -> pa.Table:
     """Return what a phase of RL did with its prompts: its ledger, with the rows behind them."""
     problems = _input_with(store, statement, GRADED)
-    known = _renamed(problems, GRADED, {"item": "id", **_same("source_row", "source", "verifier")})
-    named = {"item": "problem_id", "times": "rollouts", "tokens": "trained_tokens"}
-    named |= {"advantage": "advantage_mass", **_same("step", "outcome")}
-    drawn = _renamed(report, LEDGER_FILE, named)
-    joined = drawn.join(known, "item", join_type="left outer")
+    rows = _renamed(problems, GRADED, {"item": "id", **_same("source_row", "source", "verifier")})
+    columns = {"item": "problem_id", "times": "rollouts", "tokens": "trained_tokens"}
+    columns |= {"advantage": "advantage_mass", **_same("step", "outcome")}
+    draws = _renamed(report, LEDGER_FILE, columns)
+    joined = draws.join(rows, "item", join_type="left outer")
     if joined["source_row"].null_count:
         raise DataError(
             f"the ledger of {statement.stage} ({digest}) names prompts that it was not given"
@@ -271,25 +271,25 @@ def _prompts(store: str, digest: str, statement: Statement, report: Object) -> p
 
 
 def _demonstrations(
-    store: str, digest: str, statement: Statement, made: Iterable[Object]
+    store: str, digest: str, statement: Statement, outputs: Iterable[Object]
 ) -> pa.Table:
     """Return which demonstrations a fine-tuning was trained on, and which chose its checkpoint.
 
     Without a record of it, every demonstration of its parent counts as trained.
     """
-    given = _input_with(store, statement, DEMONSTRATIONS)
+    dataset = _input_with(store, statement, DEMONSTRATIONS)
     names = {"item": "id", "parent": "parent", **_same("source_row", "source")}
-    known = _renamed(given, DEMONSTRATIONS, names)
-    report = next((one for one in made if USES_FILE in one), None)
+    rows = _renamed(dataset, DEMONSTRATIONS, names)
+    report = next((one for one in outputs if USES_FILE in one), None)
     if report is None:
-        own = known.filter(_is_of(statement.stage.removeprefix("sft/")))
+        own = rows.filter(_is_of(statement.stage.removeprefix("sft/")))
         epochs = int(statement.facts["chosen_epoch"])
         return fill("uses", own, statement=digest, outcome=TRAINED, times=epochs)
     used = _renamed(report, USES_FILE, {"item": "id", "times": "epochs"})
-    joined = used.join(known, "item")
+    joined = used.join(rows, "item")
     return pa.concat_tables(
-        fill("uses", joined.filter(chosen), statement=digest, outcome=outcome)
-        for outcome, chosen in (
+        fill("uses", joined.filter(condition), statement=digest, outcome=outcome)
+        for outcome, condition in (
             (TRAINED, pc.field("times") > 0),
             (VALIDATED, pc.field("times") == 0),
         )
@@ -376,18 +376,18 @@ class Graph:
         Raises:
             SettingsError: it names no checkpoint, or several.
         """
-        made = {
+        checkpoints = {
             name: checkpoint.digest
             for name, statement in self.statements.items()
             if (checkpoint := checkpoint_of(statement))
         }
-        results = [name for name in made if _begins(digest, name, made[name])]
+        results = [name for name in checkpoints if _begins(digest, name, checkpoints[name])]
         if not results:
             raise SettingsError(
                 f"--model {digest!r} is no checkpoint of this store. Use models:/NAME@released, or "
                 f"at least {SHORTEST_PREFIX} characters of the digest of a checkpoint."
             )
-        if len({made[name] for name in results}) > 1:
+        if len({checkpoints[name] for name in results}) > 1:
             raise SettingsError(
                 f"--model {digest!r} begins the digests of {len(results)} checkpoints; type more"
             )
@@ -407,7 +407,6 @@ class Graph:
         )
 
     def describe_all(self, digests: Iterable[str]) -> tuple[Made, ...]:
-        """Describe several checkpoints."""
         return tuple(self.describe(digest) for digest in digests)
 
     def _reach(self, roots: Iterable[str], edges: Mapping[str, list[str]]) -> list[str]:
@@ -442,18 +441,18 @@ def _begins(text: str, *digests: str) -> bool:
 
 def _places(statements: Mapping[str, Statement]) -> dict[str, int]:
     """Number statements, each after its producers."""
-    done: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     waiting = [*statements][::-1]
     # Not recursive: a model that was retrained every night has a very long chain.
     while waiting:
         current = waiting[-1]
         producers = [item.statement for item in statements[current].inputs]
-        missing = [one for one in producers if one in statements and one not in done]
-        if missing and current not in done:
+        missing = [one for one in producers if one in statements and one not in numbers]
+        if missing and current not in numbers:
             waiting += missing
         else:
-            done.setdefault(waiting.pop(), len(done))
-    return done
+            numbers.setdefault(waiting.pop(), len(numbers))
+    return numbers
 
 
 # The index: all that the statements of a store tell of rows, in a few sorted tables.
@@ -532,10 +531,10 @@ def open_index(store: str, place: Path) -> Index:
     folder = place / "index" / _name_of(digests)
     if _is_sound(folder):
         return Index(folder)
-    made = _build(store, digests, _newest(place / "index", set(digests)))
+    tables = _build(store, digests, _newest(place / "index", set(digests)))
     try:
         with staged_folder(folder) as staged:
-            for name, table in made.items():
+            for name, table in tables.items():
                 path = staged / f"{name}.parquet"
                 pq.write_table(table, path, compression="zstd", row_group_size=_ROW_GROUP)
             manifest = folder_manifest(staged)
@@ -543,7 +542,7 @@ def open_index(store: str, place: Path) -> Index:
             write_bytes(staged / SIGNATURE, seal(_KIND, folder.name, manifest))
     except OSError as error:
         logger.warning("the index is not kept, %s cannot be written: %s", folder, error)
-        return Index(made)
+        return Index(tables)
     for old in _newest_first(folder.parent)[_KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
     return Index(folder)
@@ -576,7 +575,7 @@ def _is_sound(folder: Path) -> bool:
 def _newest(parent: Path, digests: set[str]) -> Index | None:
     """Find the newest sound index that knows nothing but these statements."""
     for folder in _newest_first(parent):
-        if _is_sound(folder) and set(_known(Index(folder))) <= digests:
+        if _is_sound(folder) and set(_statement_digests(Index(folder))) <= digests:
             return Index(folder)
     return None
 
@@ -586,16 +585,16 @@ def _newest_first(parent: Path) -> list[Path]:
     return sorted(result, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
-def _known(index: Index) -> list[str]:
+def _statement_digests(index: Index) -> list[str]:
     return index.read("statements", ["digest"])["digest"].to_pylist()
 
 
 def _build(store: str, digests: Sequence[str], old: Index | None) -> dict[str, pa.Table]:
     """Make every table, from an older index and from the statements that it does not know."""
-    known = set(_known(old)) if old else set()
+    indexed = set(_statement_digests(old)) if old else set()
     parts: Tables = {name: [old.read(name)] if old else [] for name in (*SCHEMAS, STATEMENTS)}
     artifacts = {one for table in parts["rows"] + parts["files"] for one in _values(table)}
-    new = [digest for digest in digests if digest not in known]
+    new = [digest for digest in digests if digest not in indexed]
     payloads = []
     for digest in progress(new, "indexing", len(new)):
         statement = load_statement(store, digest)

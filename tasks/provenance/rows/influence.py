@@ -105,22 +105,22 @@ def rows_of(uses: pa.Table) -> pa.Table:
     trained = uses.filter(IS_TRAINED)
     keys = ["source_row", "item", "source"]
     summed = trained.group_by(keys).aggregate([*_SUMS, ("statement", "count_distinct")])
-    named = summed.rename_columns(
+    sums = summed.rename_columns(
         {f"{name}_sum": name for name, _ in _SUMS} | {"statement_count_distinct": "stages"}
     )
     order = [("advantage", "descending"), ("times", "descending"), ("source_row", "ascending")]
-    return named.select([*TrainedRow.model_fields]).sort_by(order)
+    return sums.select([*TrainedRow.model_fields]).sort_by(order)
 
 
 def summarise(graph: Graph, uses: pa.Table) -> tuple[UsedIn, ...]:
     """Sum uses per stage and outcome, stages in order."""
-    wanted = [*_SUMS, ("source_row", "count_distinct"), ("step", "distinct")]
+    aggregates = [*_SUMS, ("source_row", "count_distinct"), ("step", "distinct")]
     results = [
         _used_in(graph, row, trained=trained)
         for trained, part in ((True, IS_TRAINED), (False, ~IS_TRAINED))
         for row in uses.filter(part)
         .group_by(["statement", "outcome"])
-        .aggregate(wanted)
+        .aggregate(aggregates)
         .to_pylist()
     ]
     place = {name: n for n, name in enumerate(graph.in_order({use.statement for use in results}))}
@@ -131,11 +131,11 @@ def summarise(graph: Graph, uses: pa.Table) -> tuple[UsedIn, ...]:
 
 def _used_in(graph: Graph, row: dict, *, trained: bool) -> UsedIn:
     statement = graph.statements[row["statement"]]
-    made = checkpoint_of(statement)
+    checkpoint = checkpoint_of(statement)
     return UsedIn(
         stage=statement.stage,
         statement=row["statement"],
-        checkpoint=made.digest if made else "",
+        checkpoint=checkpoint.digest if checkpoint else "",
         outcome=row["outcome"],
         rows=row["source_row_count_distinct"],
         steps=tuple(sorted(step for step in row["step_distinct"] if step)),
@@ -189,15 +189,15 @@ _OPTIONAL = ("sft/general",)
 class Withdrawal:
     """The rows to withdraw."""
 
-    named: frozenset[str]
+    digests: frozenset[str]
     unknown: frozenset[str]
     duplicates: frozenset[str]
     similar: frozenset[str]
 
     @property
     def rows(self) -> frozenset[str]:
-        """Return all of them."""
-        return self.named | self.duplicates
+        """Return those that were named, and their duplicates."""
+        return self.digests | self.duplicates
 
 
 def read_rows(index: Index, store: str, file: Path) -> Withdrawal:
@@ -210,23 +210,23 @@ def read_rows(index: Index, store: str, file: Path) -> Withdrawal:
         lines = file.read_text().splitlines()
     except (OSError, UnicodeError) as error:
         raise SettingsError(f"--rows {file} cannot be read: {error}. Correct it.") from error
-    named: set[str] = set()
+    digests: set[str] = set()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         if is_digest(line.strip()):
-            named.add(line.strip())
+            digests.add(line.strip())
             continue
         try:
-            named |= set(by_row(index, store, line).rows.to_pylist())
+            digests |= set(by_row(index, store, line).rows.to_pylist())
         except SettingsError as error:
             raise SettingsError(f"--rows {file}, line {number}: {error}") from error
-    if not named:
+    if not digests:
         raise SettingsError(f"--rows {file} names no row. Write one per line.")
-    read = index.read("rows", ["source_row"], pc.field("source_row").isin(named))
-    unknown = named - set(read["source_row"].to_pylist())
-    duplicates, similar = _twins(index, named)
-    return Withdrawal(frozenset(named), frozenset(unknown), duplicates, similar)
+    matches = index.read("rows", ["source_row"], pc.field("source_row").isin(digests))
+    unknown = digests - set(matches["source_row"].to_pylist())
+    duplicates, similar = _twins(index, digests)
+    return Withdrawal(frozenset(digests), frozenset(unknown), duplicates, similar)
 
 
 def forget(index: Index, store: str, place: Path, withdrawal: Withdrawal, show: int) -> Forgotten:
@@ -247,9 +247,13 @@ def forget(index: Index, store: str, place: Path, withdrawal: Withdrawal, show: 
     payload = list_bytes(rows | _earlier(index.graph, store))
     folder = place / "withdrawn" / sha256_bytes(payload)[:16]
     write_bytes(folder / LIST_FILE, payload)
-    newest = {made.release: made.statement for made in trace.checkpoints if made.release}
+    newest = {
+        checkpoint.release: checkpoint.statement
+        for checkpoint in trace.checkpoints
+        if checkpoint.release
+    }
     return Forgotten(
-        named=len(withdrawal.named),
+        named=len(withdrawal.digests),
         unknown=tuple(sorted(withdrawal.unknown)),
         duplicates=tuple(sorted(withdrawal.duplicates)),
         similar=tuple(sorted(withdrawal.similar)),
@@ -289,18 +293,18 @@ def retraining_settings(
     evaluations = [one for one in chain if one.stage.startswith("evaluate/")]
     base = first.get("ingest/base")
     sources = [*_sources(index, store, chain), Source(adapter=WITHDRAWN, path=exclusions)]
-    given = {
+    groups = {
         name: json.loads(first[stage].settings) for name, stage in _GROUPS.items() if stage in first
     }
-    given["curation"] = json.loads(first["curate"].settings) | {
+    groups["curation"] = json.loads(first["curate"].settings) | {
         "sources": [source.model_dump() for source in sources]
     }
-    given["release"] = json.loads(graph.statements[release].settings)
-    given["base_model"] = json.loads(base.settings).get("path", "") if base else ""
+    groups["release"] = json.loads(graph.statements[release].settings)
+    groups["base_model"] = json.loads(base.settings).get("path", "") if base else ""
     if evaluations:
-        given["evaluation"] = json.loads(evaluations[0].settings)
+        groups["evaluation"] = json.loads(evaluations[0].settings)
     try:
-        return PipelineSettings.model_validate(given)
+        return PipelineSettings.model_validate(groups)
     except ValidationError as error:
         raise SettingsError(f"its settings are of another version: {error.errors()[0]}") from error
 
@@ -320,8 +324,8 @@ def _sources(index: Index, store: str, chain: Sequence[Statement]) -> list[Sourc
     sources: dict[Source, None] = {}
     for statement in chain:
         if statement.stage == "ingest":
-            given = json.loads(statement.settings)["sources"]
-            sources |= dict.fromkeys(map(Source.model_validate, given))
+            rows = json.loads(statement.settings)["sources"]
+            sources |= dict.fromkeys(map(Source.model_validate, rows))
         elif statement.stage == "intake":
             raw = {output.digest for output in statement.outputs}
             copies = (
@@ -361,7 +365,7 @@ def _twins(index: Index, rows: Iterable[str]) -> tuple[frozenset[str], frozenset
     dropped = table.filter(among("reason", ["duplicate", "near_duplicate", "same_meaning"]))
     # The detail is 'of <id>', 'of <id>, Jaccard 0.93' or 'of <id>, cosine 0.931'.
     details = (detail.removeprefix("of ") for detail in dropped["detail"].to_pylist())
-    named = pa.table(
+    pairs_table = pa.table(
         {
             "artifact": dropped["artifact"],
             "item": pa.array([_SIMILAR.sub("", text) for text in details], pa.string()),
@@ -369,9 +373,9 @@ def _twins(index: Index, rows: Iterable[str]) -> tuple[frozenset[str], frozenset
             "why": dropped["reason"].cast(pa.string()),
         }
     )
-    kept = table.filter(among("reason", [""])).select(["artifact", "item", "source_row"])
+    survivors = table.filter(among("reason", [""])).select(["artifact", "item", "source_row"])
     pairs: dict[bool, list[tuple[str, str]]] = {True: [], False: []}
-    for row in named.join(kept, ["artifact", "item"], join_type="inner").to_pylist():
+    for row in pairs_table.join(survivors, ["artifact", "item"], join_type="inner").to_pylist():
         pairs[row["why"] == "duplicate"].append((row["source_row"], row["other"]))
     same = frozenset(_closure(set(rows), pairs[True]))
     near = {other for pair in pairs[False] for one, other in (pair, pair[::-1]) if one in same}
@@ -476,14 +480,14 @@ def _is_of_rl(one: Difference) -> bool:
 
 def _stages(graph: Graph, root: str) -> dict[str, Statement]:
     """Name every statement behind a model; a stage that ran several times is numbered."""
-    named: dict[str, Statement] = {}
-    seen: Counter[str] = Counter()
+    stages: dict[str, Statement] = {}
+    counts: Counter[str] = Counter()
     for digest in graph.in_order(graph.behind([root])):
         statement = graph.statements[digest]
-        seen[statement.stage] += 1
-        count = seen[statement.stage]
-        named[statement.stage if count == 1 else f"{statement.stage} {count}"] = statement
-    return named
+        counts[statement.stage] += 1
+        count = counts[statement.stage]
+        stages[statement.stage if count == 1 else f"{statement.stage} {count}"] = statement
+    return stages
 
 
 def _settings(stages: Mapping[str, Statement]) -> Values:
@@ -504,8 +508,8 @@ def _code(stages: Mapping[str, Statement]) -> Values:
 
 def _files(index: Index, graph: Graph, root: str) -> Values:
     behind = graph.behind([root])
-    made = {one.digest for digest in behind for one in graph.statements[digest].outputs}
-    files = index.read("files").filter(among("artifact", made)).to_pylist()
+    digests = {one.digest for digest in behind for one in graph.statements[digest].outputs}
+    files = index.read("files").filter(among("artifact", digests)).to_pylist()
     return {("", file["uri"]): file["file"] for file in files}
 
 
@@ -535,13 +539,13 @@ def _held_out(index: Index, graph: Graph, roots: Sequence[str]) -> Iterable[Diff
     rows = index.read("rows", ["artifact", "kind", "source_row"]).filter(among("kind", [HELD_OUT]))
     suites = []
     for root in roots:
-        given = {
+        inputs = {
             item.digest
             for digest in graph.behind([root])
             if graph.statements[digest].stage.startswith("evaluate")
             for item in graph.statements[digest].inputs
         }
-        suites.append(set(rows.filter(among("artifact", given))["source_row"].to_pylist()))
+        suites.append(set(rows.filter(among("artifact", inputs))["source_row"].to_pylist()))
     if all(suites) and suites[0] != suites[1]:
         common = len(suites[0] & suites[1])
         yield Difference(

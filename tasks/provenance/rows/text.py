@@ -56,56 +56,56 @@ def model_text(trace: ModelTrace) -> RenderableType:
     return Group(*parts)
 
 
-def forget_text(found: Forgotten, store: str) -> RenderableType:
+def forget_text(report: Forgotten, store: str) -> RenderableType:
     """Print what has to go, and the commands of the retraining."""
     parts: list[RenderableType] = [
-        f"{found.named:,} rows named, {len(found.unknown):,} of them never read by this store; "
-        f"{len(found.duplicates):,} duplicates of them are withdrawn too",
-        *([uses_table(found.trace.uses)] if found.trace.uses else ["Used in no training."]),
+        f"{report.named:,} rows named, {len(report.unknown):,} of them never read by this store; "
+        f"{len(report.duplicates):,} duplicates of them are withdrawn too",
+        *([uses_table(report.trace.uses)] if report.trace.uses else ["Used in no training."]),
     ]
-    if found.releases:
-        parts.append(made_table("Releases that must go", found.releases))
-        others = [made for made in found.trace.checkpoints if not made.release]
+    if report.releases:
+        parts.append(made_table("Releases that must go", report.releases))
+        others = [one for one in report.trace.checkpoints if not one.release]
         parts.append(made_table("Checkpoints that must go", others))
     else:
         parts.append("No release has to go.")
-    if found.trace.evaluations:
-        count = len(found.trace.evaluations)
+    if report.trace.evaluations:
+        count = len(report.trace.evaluations)
         parts.append(f"\n{count:,} evaluations were measured with them; these numbers change.")
-    if found.similar:
-        rows = ((row,) for row in found.similar)
+    if report.similar:
+        rows = ((row,) for row in report.similar)
         parts.append(_table("Near duplicates, NOT withdrawn; add those you want", ("row",), rows))
-    parts.append(f"\nexclusion list  {found.exclusions} ({found.rows:,} rows)")
-    for one in found.retrainings:
+    parts.append(f"\nexclusion list  {report.exclusions} ({report.rows:,} rows)")
+    for one in report.retrainings:
         parts.append(
             f"{one.release} without them:\n"
             f"  eachprompt run --settings {one.settings} --store {store}"
             if one.settings
             else f"{one.release}: no settings, {one.reason}. Add the list to the sources of what "
-            f"made it: withdrawn={found.exclusions}"
+            f"made it: withdrawn={report.exclusions}"
         )
     return Group(*parts)
 
 
-def comparison_text(found: ReleaseComparison) -> RenderableType:
+def comparison_text(pair: ReleaseComparison) -> RenderableType:
     """Print what two models differ in."""
     parts: list[RenderableType] = [
-        f"{_name(found.before)} -> {_name(found.after)}",
-        f"rows that trained them: {found.rows_before:,} -> {found.rows_after:,}; {found.added:,} "
-        f"added, {found.removed:,} removed, {found.changed:,} used to another extent",
+        f"{_name(pair.before)} -> {_name(pair.after)}",
+        f"rows that trained them: {pair.rows_before:,} -> {pair.rows_after:,}; {pair.added:,} "
+        f"added, {pair.removed:,} removed, {pair.changed:,} used to another extent",
     ]
     for title, of in (
-        ("Raw files", found.data),
-        ("Code and environment", found.code),
-        ("Settings", found.settings),
-        ("Rewards", found.rewards),
-        ("Evaluation", found.evaluation),
+        ("Raw files", pair.data),
+        ("Code and environment", pair.code),
+        ("Settings", pair.settings),
+        ("Rewards", pair.rewards),
+        ("Evaluation", pair.evaluation),
     ):
         parts.append(_table(title, ("stage", "name", "before", "after"), map(_values, of)))
         if not of:
             parts.append(" no difference")
-    if found.table:
-        parts.append(f"\nrows  {found.table}")
+    if pair.table:
+        parts.append(f"\nrows  {pair.table}")
     return Group(*parts)
 
 
@@ -132,10 +132,11 @@ def uses_table(uses: Iterable[UsedIn]) -> Table:
     return _table("Used in (* = changed weights; times = rollouts or epochs)", heads, rows)
 
 
-def made_table(title: str, made: Iterable[Made]) -> Table:
+def made_table(title: str, checkpoints: Iterable[Made]) -> Table:
     """One line per checkpoint."""
     rows = (
-        (one.stage, one.checkpoint[:_SHORT], one.statement[:_SHORT], _release(one)) for one in made
+        (one.stage, one.checkpoint[:_SHORT], one.statement[:_SHORT], _release(one))
+        for one in checkpoints
     )
     return _table(title, ("stage", "checkpoint", "statement", "release"), rows)
 
@@ -173,14 +174,15 @@ def _trained(row: TrainedRow) -> Sequence[str]:
     )
 
 
-def _release(made: Made) -> str:
-    if not made.release:
+def _release(checkpoint: Made) -> str:
+    if not checkpoint.release:
         return ""
-    return f"{made.release} {made.version}{'' if made.passed else ', refused by its gate'}"
+    refusal = "" if checkpoint.passed else ", refused by its gate"
+    return f"{checkpoint.release} {checkpoint.version}{refusal}"
 
 
-def _name(made: Made) -> str:
-    return _release(made) or f"{made.stage} {made.checkpoint[:_SHORT]}"
+def _name(checkpoint: Made) -> str:
+    return _release(checkpoint) or f"{checkpoint.stage} {checkpoint.checkpoint[:_SHORT]}"
 
 
 def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

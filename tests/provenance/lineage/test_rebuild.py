@@ -42,7 +42,7 @@ def test_an_empty_mlflow_gets_the_same_runs_curves_models_versions_and_aliases(
     expected = content(store.tracking_uri)
     assert expected == content(empty.tracking_uri)
     assert {"eachprompt-tiny": {"released": "3", "previous": "1"}} == expected["aliases"]
-    assert (9, 0, "") == (done.runs, done.derived, done.kept)
+    assert (9, 0, "") == (done.runs, done.derived, done.broken_file)
 
 
 def test_rebuilding_twice_changes_nothing(store, execution, empty):
@@ -89,7 +89,7 @@ def test_a_broken_database_is_kept_and_a_new_one_filled(store, execution, tmp_pa
     broken = store.model_copy(update={"tracking_uri": f"sqlite:///{path}"})
     done = rebuild(broken)
 
-    assert b"not a database" == Path(done.kept).read_bytes()
+    assert b"not a database" == Path(done.broken_file).read_bytes()
     assert content(store.tracking_uri) == content(broken.tracking_uri)
 
 

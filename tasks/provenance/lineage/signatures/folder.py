@@ -42,12 +42,12 @@ def continued(folder: Path, every_s: float = EVERY_S) -> Iterator[None]:
         SettingsError: there is no key to sign with.
     """
     _sweep(folder)
-    seen: _Seen = {}
+    marks: _Seen = {}
     ended = threading.Event()
 
     def watch() -> None:
         while not ended.wait(every_s):
-            _sign(folder, seen)
+            _sign(folder, marks)
 
     thread = threading.Thread(target=watch, name="sign-parts", daemon=True)
     thread.start()
@@ -56,7 +56,7 @@ def continued(folder: Path, every_s: float = EVERY_S) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
-        _sign(folder, seen)
+        _sign(folder, marks)
 
 
 def _sweep(folder: Path) -> None:
@@ -95,20 +95,20 @@ def _is_signed(part: Path, signed: dict[str, str]) -> bool:
     return results == expected
 
 
-def _sign(folder: Path, seen: _Seen) -> None:
+def _sign(folder: Path, marks: _Seen) -> None:
     """Sign every file there is; hash those that are new or were changed."""
     if not folder.is_dir():
         return
-    before, now = dict(seen), _Seen()
+    before, now = dict(marks), _Seen()
     try:
         for part in sorted(path for path in folder.iterdir() if path.is_dir()):
             for name, path in _files(part):
                 is_at = path.stat()
-                entry = seen.get(name, (0, 0, ""))
+                entry = marks.get(name, (0, 0, ""))
                 mark = (is_at.st_mtime_ns, is_at.st_size)
                 now[name] = entry if entry[:2] == mark else (*mark, sha256_file(path))
-        seen.clear()
-        seen.update(now)
+        marks.clear()
+        marks.update(now)
         if now != before:
             digests = {name: digest for name, (*_, digest) in now.items()}
             signed = seal(_KIND, _name(folder), canonical_json(digests))

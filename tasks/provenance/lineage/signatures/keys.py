@@ -71,16 +71,16 @@ def find_signer(store: str = "") -> Signer | None:
         SettingsError: it cannot be read or created, is none of P-256, or lies in the store.
         EngineError: the key service does not answer.
     """
-    named = os.environ.get(KEY_VARIABLE, "")
+    place = os.environ.get(KEY_VARIABLE, "")
     in_pod = "FLYTE_INTERNAL_EXECUTION_ID" in os.environ
-    if named.startswith(aws_kms.SCHEME):
-        return aws_kms.find_key(named)
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", named) or named == "sigstore":
+    if place.startswith(aws_kms.SCHEME):
+        return aws_kms.find_key(place)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", place) or place == "sigstore":
         raise SettingsError(
-            f"{KEY_VARIABLE} is {named!r}; supported are a key in a PEM file and one of AWS KMS, "
+            f"{KEY_VARIABLE} is {place!r}; supported are a key in a PEM file and one of AWS KMS, "
             f"no sigstore identity. Give the path of a file, or {aws_kms.FORM}."
         )
-    if not named and in_pod:
+    if not place and in_pod:
         logger.warning(
             "the statement is not signed: mount a key and name its file in %s", KEY_VARIABLE
         )
@@ -93,19 +93,19 @@ def find_signer(store: str = "") -> Signer | None:
         )
     if not path.exists():
         if in_pod:
-            raise SettingsError(f"{KEY_VARIABLE} is {named!r}, which is not there. Mount the key.")
+            raise SettingsError(f"{KEY_VARIABLE} is {place!r}, which is not there. Mount the key.")
         _create(path)
     signer = signer_of(_read_private(path))
-    if not named and not public_path().exists():  # killed between the two files
+    if not place and not public_path().exists():  # killed between the two files
         write_bytes(public_path(), public_pem(signer.public_key))
     return signer
 
 
 def public_half() -> str:
     """Say where the public half of the key is."""
-    named = os.environ.get(KEY_VARIABLE, "")
-    if named.startswith(aws_kms.SCHEME):
-        return f"{named} (aws kms get-public-key)"
+    place = os.environ.get(KEY_VARIABLE, "")
+    if place.startswith(aws_kms.SCHEME):
+        return f"{place} (aws kms get-public-key)"
     return str(public_path())
 
 
@@ -127,8 +127,8 @@ def trusted_keys(store: str = "") -> dict[str, PublicKey]:
     signer = find_signer(store)
     if signer is None:
         return {}
-    named = os.environ.get(TRUSTED_VARIABLE, "")
-    others = read_public_keys(Path(named), TRUSTED_VARIABLE) if named else {}
+    file = os.environ.get(TRUSTED_VARIABLE, "")
+    others = read_public_keys(Path(file), TRUSTED_VARIABLE) if file else {}
     return {signer.public: PublicKey(fingerprint(signer.public))} | others
 
 
@@ -205,8 +205,8 @@ def _limit(lines: str, where: str) -> str | None:
 
 
 def _path() -> Path:
-    named = os.environ.get(KEY_VARIABLE, "")
-    return (Path(named).expanduser() if named else Path.home() / _DEFAULT_KEY).absolute()
+    place = os.environ.get(KEY_VARIABLE, "")
+    return (Path(place).expanduser() if place else Path.home() / _DEFAULT_KEY).absolute()
 
 
 def _create(path: Path) -> None:

@@ -87,7 +87,7 @@ def stamp_statement(store: str, digest: str) -> None:
         place.read_bytes()
         return
     nonce = secrets.randbits(63)
-    asked = _Request(
+    request = _Request(
         version=1,
         imprint=_Imprint(
             algorithm=_Algorithm(name=_SHA256, parameters=asn1.Null()),
@@ -95,7 +95,7 @@ def stamp_statement(store: str, digest: str) -> None:
         ),
         nonce=nonce,
     )
-    answer = _ask(service, asn1.encode_der(asked))
+    answer = _ask(service, asn1.encode_der(request))
     try:
         info = _info(_signed(answer))
     except ValueError as error:
@@ -301,27 +301,27 @@ def _has_signed(certificate: x509.Certificate, signed: _Signed) -> bool:
     """Check signature, digest and type of what a certificate's key signed."""
     (one,) = signed.signers.as_list()
     signer, raw = one.parse(_Signer), one.parse(_RawSigner)
-    named = {item.name: item.values.as_list() for item in signer.attributes}
+    values = {item.name: item.values.as_list() for item in signer.attributes}
     digest = _HASHES.get(signer.digest.name)
-    if len(named) != len(signer.attributes) or digest is None:
+    if len(values) != len(signer.attributes) or digest is None:
         raise ValueError("its signed attributes or its digest are of no known kind")
-    if [tlv.parse(Oid) for tlv in named.get(_CONTENT_TYPE, ())] != [_STAMP_INFO]:
+    if [tlv.parse(Oid) for tlv in values.get(_CONTENT_TYPE, ())] != [_STAMP_INFO]:
         raise ValueError("its signature is of something else")
     hashed = hashes.Hash(digest)
     hashed.update(signed.content.info)
-    if [tlv.parse(bytes) for tlv in named.get(_MESSAGE_DIGEST, ())] != [hashed.finalize()]:
+    if [tlv.parse(bytes) for tlv in values.get(_MESSAGE_DIGEST, ())] != [hashed.finalize()]:
         raise ValueError("its signature is of other content")
     # Tagged [0] where they lie, signed as the SET that they are.
     attributes = b"\x31" + asn1.encode_der(raw.attributes)[1:]
     if signer.signature.name not in _SIGNED_WITH:
         raise ValueError(f"signatures of kind {signer.signature.name.dotted_string} are not read")
-    chosen = _SIGNED_WITH[signer.signature.name] or digest
+    algorithm = _SIGNED_WITH[signer.signature.name] or digest
     key = certificate.public_key()
     try:
         if isinstance(key, rsa.RSAPublicKey):
-            key.verify(signer.value, attributes, padding.PKCS1v15(), chosen)
+            key.verify(signer.value, attributes, padding.PKCS1v15(), algorithm)
         elif isinstance(key, ec.EllipticCurvePublicKey):
-            key.verify(signer.value, attributes, ec.ECDSA(chosen))
+            key.verify(signer.value, attributes, ec.ECDSA(algorithm))
         else:
             return False
     except InvalidSignature:
@@ -336,12 +336,12 @@ def _ask(service: str, request: bytes) -> bytes:
             f"{SERVICE_VARIABLE} is {service!r}; give the http:// or https:// address of a service "
             "of RFC 3161"
         )
-    asked = urllib.request.Request(
+    query = urllib.request.Request(
         service, request, {"Content-Type": "application/timestamp-query"}
     )
     ends, answer = time.monotonic() + _LIMIT_S, b""
     try:
-        with urllib.request.urlopen(asked, timeout=_LIMIT_S) as response:
+        with urllib.request.urlopen(query, timeout=_LIMIT_S) as response:
             while part := cast("bytes", response.read1(2**16)):
                 answer += part
                 if len(answer) > _LIMIT_BYTES or time.monotonic() > ends:
