@@ -280,7 +280,7 @@ def _put(place: S3Store, mine: Holder, tag: str | None) -> str:
         return new_tag
     # The client repeats a write whose answer was lost, and the repetition is refused.
     try:
-        stored, now = place.read_tagged()
+        content, latest_tag = place.read_tagged()
     except DataError:
         return ""
-    return now if stored == payload else ""
+    return latest_tag if content == payload else ""
