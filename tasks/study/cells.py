@@ -56,13 +56,13 @@ class Arm:
 
     @cached_property
     def domains(self) -> list[str]:
-        """Of every problem."""
+        """Task family of every problem."""
         return [self.measures[0].domains[name] for name in self.problems]
 
     def spent(self, kind: str, checkpoints: Sequence[str]) -> Array:
         """Tokens or CPU seconds of every seed until these checkpoints, [C, S]."""
-        paid = [{"tokens": one.tokens, "CPU seconds": one.seconds}[kind] for one in self.measures]
-        return np.array([[float(one.get(name, 0)) for one in paid] for name in checkpoints])
+        costs = [{"tokens": one.tokens, "CPU seconds": one.seconds}[kind] for one in self.measures]
+        return np.array([[float(one.get(name, 0)) for one in costs] for name in checkpoints])
 
     def curve(self, checkpoints: Sequence[str], kind: str = "tokens") -> Curve:
         """Accuracy by what was spent, from the start of RL on."""

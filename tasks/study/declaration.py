@@ -126,8 +126,8 @@ def load_settings(name: str, model: type[BaseModel], folder: Path = Path()) -> B
     if not name.endswith((".yaml", ".yml", ".json")):
         preset = PRESETS.get(name)
         if preset is None:
-            meant = did_you_mean(name, list(PRESETS)) or f"choose from {', '.join(PRESETS)}"
-            raise SettingsError(f"there is no preset {name!r}; {meant}, or name a .yaml file")
+            advice = did_you_mean(name, list(PRESETS)) or f"choose from {', '.join(PRESETS)}"
+            raise SettingsError(f"there is no preset {name!r}; {advice}, or name a .yaml file")
         if not isinstance(preset, model):
             raise SettingsError(f"the preset {name!r} has no {model.__name__}")
         return preset
@@ -157,10 +157,10 @@ def _arms(study: Study) -> list[tuple[str, _Arm]]:
         for name, variant in study.variants.items():
             against = variant.against or first
             if against not in study.variants:
-                meant = did_you_mean(against, list(study.variants))
-                raise SettingsError(f"variants.{name}.against is {against!r}, no variant; {meant}")
-            named = variant.model_copy(update={"against": f"{against}{suffix}"})
-            arms.append((f"{name}{suffix}", _Arm(named, folder)))
+                advice = did_you_mean(against, list(study.variants))
+                raise SettingsError(f"variants.{name}.against is {against!r}, no variant; {advice}")
+            paired = variant.model_copy(update={"against": f"{against}{suffix}"})
+            arms.append((f"{name}{suffix}", _Arm(paired, folder)))
     return arms
 
 

@@ -75,12 +75,12 @@ def render(text: str, folder: Path = evidence_file.FOLDER) -> str:
     return _REGION.sub(lambda match: _rendered(match["template"], folder), text)
 
 
-def measured(kept: Evidence, folder: Path) -> str:
+def measured(evidence: Evidence, folder: Path) -> str:
     """Say where and when numbers were measured, and what has changed since then."""
-    changed = evidence_file.changes_since(kept.name, folder)
+    changed = evidence_file.changes_since(evidence.name, folder)
     since = f"; since then changed: {', '.join(changed)}" if changed else ""
-    runs = f"{len(kept.seeds)} seed{'s' if len(kept.seeds) > 1 else ''}"
-    return f"`{kept.name}`: {runs}, measured at {kept.commit}{since}"
+    runs = f"{len(evidence.seeds)} seed{'s' if len(evidence.seeds) > 1 else ''}"
+    return f"`{evidence.name}`: {runs}, measured at {evidence.commit}{since}"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -113,13 +113,13 @@ def claim_rows(
             rows.append((one.claim, one.paper, "", f"cannot be shown here: {one.because}"))
             continue
         try:
-            kept = read(one.study)
+            evidence = read(one.study)
         except DataError:
             rows.append(
                 (one.claim, one.paper, "", f"{NOT_MEASURED}: `make evidence NAME={one.study}`")
             )
             continue
-        cell = _cell(kept, one.number)
+        cell = _cell(evidence, one.number)
         claimed = cell.value is not None and (cell.value < 0.0 if one.less else cell.value > 0.0)
         verdict = "shown" if cell.shown and claimed else "not shown"
         if cell.shown and not claimed:
@@ -170,16 +170,16 @@ def _rendered(template: str, folder: Path) -> str:
         text = environment.from_string(template).render(names)
     except jinja2.TemplateError as error:
         raise DataError(f"the region {template.strip()[:60]!r}: {error}") from error
-    origin = "; ".join(measured(kept, folder) for kept in used.values())
+    origin = "; ".join(measured(evidence, folder) for evidence in used.values())
     ending = f"\n\n<sub>{origin}</sub>" if origin else ""
     return f"<!-- evidence\n{template}\n-->\n{text}{ending}\n<!-- end of evidence -->"
 
 
-def _cell(kept: Evidence, name: str) -> EvidenceCell:
-    if name not in kept.cells:
-        near = [one for one in kept.cells if one.split("/")[-1] == name.split("/")[-1]][:5]
-        raise DataError(f"the evidence of {kept.name!r} has no {name!r}; near it: {near}")
-    return kept.cells[name]
+def _cell(evidence: Evidence, name: str) -> EvidenceCell:
+    if name not in evidence.cells:
+        near = [one for one in evidence.cells if one.split("/")[-1] == name.split("/")[-1]][:5]
+        raise DataError(f"the evidence of {evidence.name!r} has no {name!r}; near it: {near}")
+    return evidence.cells[name]
 
 
 if __name__ == "__main__":

@@ -61,20 +61,21 @@ def commit() -> str:
     return f"{head}+" if changed else head
 
 
-def dumped(kept: Evidence) -> bytes:
+def dumped(evidence: Evidence) -> bytes:
     """Write evidence as JSON, a line per number, so that a change is readable."""
-    fields = kept.model_dump(mode="json", exclude={"cells"})
+    fields = evidence.model_dump(mode="json", exclude={"cells"})
     lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items()]
     numbers = [
-        f"  {json.dumps(name)}: {json.dumps(_rounded(cell))}" for name, cell in kept.cells.items()
+        f"  {json.dumps(name)}: {json.dumps(_rounded(cell))}"
+        for name, cell in evidence.cells.items()
     ]
     body = ",\n".join([*lines, '"cells": {\n' + ",\n".join(numbers) + "\n}"])
     return ("{\n" + body + "\n}\n").encode()
 
 
-def write(kept: Evidence, folder: str) -> None:
+def write(evidence: Evidence, folder: str) -> None:
     """Write the evidence file of a study."""
-    write_bytes(Path(folder) / f"{kept.name}.json", dumped(kept))
+    write_bytes(Path(folder) / f"{evidence.name}.json", dumped(evidence))
 
 
 def read(name: str, folder: Path = FOLDER) -> Evidence:
@@ -95,23 +96,23 @@ def read(name: str, folder: Path = FOLDER) -> Evidence:
 @cache
 def changes_since(kept_name: str, folder: Path = FOLDER) -> tuple[str, ...]:
     """Name what differs today: 'settings', and stages whose code is another one."""
-    kept = read(kept_name, folder)
+    evidence = read(kept_name, folder)
     changed = []
     try:
-        plan = declaration.read_study(str(ROOT / kept.source), "", _counted(kept.seeds))
-        if plan.digest != kept.settings:
+        plan = declaration.read_study(str(ROOT / evidence.source), "", _num_seeds(evidence.seeds))
+        if plan.digest != evidence.settings:
             changed.append("settings")
     except SettingsError:
         changed.append("settings")
     changed += [
         name
-        for name, digest in kept.code.items()
+        for name, digest in evidence.code.items()
         if name not in STAGES or code_digest(name) != digest
     ]
     return tuple(changed)
 
 
-def _counted(seeds: Sequence[int]) -> int:
+def _num_seeds(seeds: Sequence[int]) -> int:
     return len(seeds) if tuple(seeds) == tuple(range(len(seeds))) else 0
 
 

@@ -139,7 +139,7 @@ def _read_phases(
     Returns:
         (tokens, steps, CPU seconds).
     """
-    tokens, done, spent = (
+    tokens, steps_until, spent = (
         dict.fromkeys(names, 0),
         dict.fromkeys(names, 0),
         dict.fromkeys(names, 0.0),
@@ -155,7 +155,7 @@ def _read_phases(
                 sum(StepTiming.model_validate_json(line).cpu_seconds.values()) for line in timings
             )
         tokens[name] = grading + sum(row.generated_tokens for row in rows)
-        done[name], spent[name] = len(steps), seconds
+        steps_until[name], spent[name] = len(steps), seconds
     if phases and "merged" in tokens:
         # Grading is of the merged model: what is spent before the first step of RL.
         tokens["merged"] = grading
@@ -168,16 +168,16 @@ def _read_phases(
             "steps": len(steps),
             "cpu seconds of rl": seconds,
         }
-    return tokens, done, spent
+    return tokens, steps_until, spent
 
 
 def _foreseen(phases: Mapping[str, Path], problems: Sequence[GradedProblem]) -> dict[str, float]:
     """Judge the rules that foresee zero variance on every phase that ran."""
     ran = {name: path for name, path in phases.items() if not (path / SKIPPED_FILE).exists()}
-    found = foresee([read_ledger(path / LEDGER_FILE) for path in ran.values()], problems)
+    forecasts = foresee([read_ledger(path / LEDGER_FILE) for path in ran.values()], problems)
     return {
         f"foreseen/{phase}/{one.rule}": one.ranking
-        for phase, rules in zip(ran, found, strict=True)
+        for phase, rules in zip(ran, forecasts, strict=True)
         for one in rules
         if one.ranking is not None
     }

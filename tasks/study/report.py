@@ -51,86 +51,91 @@ def number(cell: EvidenceCell, name: str) -> str:
     return f"{text(cell.value)}{unit}{interval}"
 
 
-def rows_of(kept: Evidence) -> tuple[list[str], list[tuple[str, ...]]]:
+def rows_of(evidence: Evidence) -> tuple[list[str], list[tuple[str, ...]]]:
     """Header and one line per arm: accuracy by checkpoint, differences, and what RL did."""
     checkpoints = [
-        name for name in kept.checkpoints if any(f"/accuracy/{name}" in key for key in kept.cells)
+        name
+        for name in evidence.checkpoints
+        if any(f"/accuracy/{name}" in key for key in evidence.cells)
     ]
-    compared = any(" minus " in key for key in kept.cells)
+    compared = any(" minus " in key for key in evidence.cells)
     metrics = [
-        name for name in _BRIEF if all(f"{arm}/{name}" in kept.cells for arm in kept.variants)
+        name
+        for name in _BRIEF
+        if all(f"{arm}/{name}" in evidence.cells for arm in evidence.variants)
     ]
     if not checkpoints:
-        first = next(iter(kept.variants))
-        metrics = [key.partition("/")[2] for key in kept.cells if key.startswith(f"{first}/")]
+        first = next(iter(evidence.variants))
+        metrics = [key.partition("/")[2] for key in evidence.cells if key.startswith(f"{first}/")]
     header = ["variant", "", *checkpoints, *([f"macro, {checkpoints[-1]}"] if checkpoints else [])]
     steps = f"equal steps/{checkpoints[-1]}" if checkpoints else ""
     kinds = (steps, "equal tokens", "equal CPU seconds", "cost ratio")
     pairs = [name for name in kinds if compared and name]
-    has = [name for name in pairs if any(key.endswith(f"/{name}") for key in kept.cells)]
+    has = [name for name in pairs if any(key.endswith(f"/{name}") for key in evidence.cells)]
     header += ["against", *[name.partition("/")[0] for name in has], "shown"] if has else []
     header += metrics
     rows = []
-    for arm, meaning in kept.variants.items():
+    for arm, meaning in evidence.variants.items():
         cells = [f"{arm}/accuracy/{name}" for name in checkpoints]
         cells += [f"{arm}/macro/{checkpoints[-1]}"] if checkpoints else []
-        row = [arm, meaning, *(_text(kept, name) for name in cells)]
+        row = [arm, meaning, *(_text(evidence, name) for name in cells)]
         if has:
-            other = kept.against[arm]
+            other = evidence.against[arm]
             names = [f"{arm} minus {other}/{name}" for name in has]
-            row += ["" if other == arm else other, *(_text(kept, name) for name in names)]
-            row.append(shown(kept, names))
-        rows.append((*row, *(_text(kept, f"{arm}/{name}") for name in metrics)))
+            row += ["" if other == arm else other, *(_text(evidence, name) for name in names)]
+            row.append(shown_differences(evidence, names))
+        rows.append((*row, *(_text(evidence, f"{arm}/{name}") for name in metrics)))
     return header, rows
 
 
-def shown(kept: Evidence, names: Sequence[str]) -> str:
+def shown_differences(evidence: Evidence, names: Sequence[str]) -> str:
     """Say which of several differences are shown."""
-    cells = [(name, kept.cells[name]) for name in names if name in kept.cells]
+    cells = [(name, evidence.cells[name]) for name in names if name in evidence.cells]
     certain = [name.split("/")[1] for name, cell in cells if cell.shown]
     return ", ".join(certain) or ("no" if cells else "")
 
 
-def gains_of(kept: Evidence) -> tuple[list[str], list[tuple[str, ...]]]:
+def gains_of(evidence: Evidence) -> tuple[list[str], list[tuple[str, ...]]]:
     """Header and one line per gain of training: between two checkpoints, by domain."""
     rows = [
         (*key.split("/", 1), number(cell, key), "shown" if cell.shown else "not shown", cell.note)
-        for key, cell in kept.cells.items()
+        for key, cell in evidence.cells.items()
         if "gain" in key and " minus " not in key
     ]
     return ["variant", "", "points", "", ""], rows
 
 
-def conditions(kept: Evidence) -> str:
+def conditions(evidence: Evidence) -> str:
     """Say under which conditions the numbers were measured."""
-    problems = max((cell.problems for cell in kept.cells.values()), default=0)
+    problems = max((cell.problems for cell in evidence.cells.values()), default=0)
     held_out = f", {problems} held-out problems" if problems else ""
     return (
-        f"`{kept.command}`; commit {kept.commit}, {kept.date}, seeds "
-        f"{', '.join(map(str, kept.seeds))}{held_out}; {kept.machine}. 95 % intervals: crossed "
-        "bootstrap of seeds and problems for accuracies, Student's t over seeds for the others. "
-        "Shown: the interval excludes 0, that of the seeds' means too, after Holm's correction; "
-        "with one seed nothing is shown. Tokens are all that were generated, grading's included."
+        f"`{evidence.command}`; commit {evidence.commit}, {evidence.date}, seeds "
+        f"{', '.join(map(str, evidence.seeds))}{held_out}; {evidence.machine}. 95 % intervals: "
+        "crossed bootstrap of seeds and problems for accuracies, Student's t over seeds for the "
+        "others. Shown: the interval excludes 0, that of the seeds' means too, after Holm's "
+        "correction; with one seed nothing is shown. Tokens are all that were generated, grading's "
+        "included."
     )
 
 
-def sheet(kept: Evidence) -> Sheet:
+def sheet(evidence: Evidence) -> Sheet:
     """The table of a study."""
-    header, rows = rows_of(kept)
-    return Sheet(kept.title, header, rows, conditions(kept))
+    header, rows = rows_of(evidence)
+    return Sheet(evidence.title, header, rows, conditions(evidence))
 
 
-def page(kept: Evidence) -> str:
+def page(evidence: Evidence) -> str:
     """The page of a study: its table, its gains and every number."""
-    title = html.escape(kept.title)
+    title = html.escape(evidence.title)
     every = [
         (name, number(cell, name), str(cell.runs), str(cell.problems or ""), cell.note)
-        for name, cell in kept.cells.items()
+        for name, cell in evidence.cells.items()
     ]
-    gains = gains_of(kept)
+    gains = gains_of(evidence)
     parts = [
         f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{STYLE}</style>",
-        f"<h1>{title}</h1>{html_table(*rows_of(kept))}<p>{html.escape(conditions(kept))}</p>",
+        f"<h1>{title}</h1>{html_table(*rows_of(evidence))}<p>{html.escape(conditions(evidence))}</p>",
         f"<h2>Gains of training</h2>{html_table(*gains)}" if gains[1] else "",
         "<h2>Every number</h2>",
         html_table(("", "value", "seeds", "problems", "note"), every),
@@ -138,18 +143,18 @@ def page(kept: Evidence) -> str:
     return "".join(parts)
 
 
-def show(kept: Evidence) -> None:
+def show(evidence: Evidence) -> None:
     """Print the table, with a line per number where there are few variants."""
     console = Console(width=max(Console().width, SCREEN_WIDTH))
-    header, rows = rows_of(kept)
+    header, rows = rows_of(evidence)
     if len(rows) <= FEW_VARIANTS:
         turned = [tuple(column) for column in zip(header, *rows, strict=True)]
         header, rows = list(turned[0]), turned[1:]
     console.print(screen_table(header, rows))
-    if (gains := gains_of(kept))[1]:
+    if (gains := gains_of(evidence))[1]:
         console.print(screen_table(*gains))
-    console.print(conditions(kept), markup=False)
+    console.print(conditions(evidence), markup=False)
 
 
-def _text(kept: Evidence, name: str) -> str:
-    return number(kept.cells[name], name) if name in kept.cells else ""
+def _text(evidence: Evidence, name: str) -> str:
+    return number(evidence.cells[name], name) if name in evidence.cells else ""

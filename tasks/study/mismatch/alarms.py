@@ -65,14 +65,14 @@ def alarm_step(values: Sequence[float]) -> int | None:
     a departure, or if there are no steps after the calm ones. NaN stands for a step without the
     quantity, which neither raises nor ends an alarm's count.
     """
-    known = [(step, value) for step, value in enumerate(values, start=1) if not np.isnan(value)]
-    calm = np.array([value for step, value in known if step <= CALM_STEPS])
+    points = [(step, value) for step, value in enumerate(values, start=1) if not np.isnan(value)]
+    calm = np.array([value for step, value in points if step <= CALM_STEPS])
     if not calm.size:
         return None
     middle = np.median(calm)
     sigma = MAD_TO_SIGMA * np.median(np.abs(calm - middle))
     count = 0
-    for step, value in known:
+    for step, value in points:
         if step <= CALM_STEPS:
             continue
         count = count + 1 if abs(value - middle) > WIDTH * sigma else 0

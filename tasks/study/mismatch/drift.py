@@ -211,11 +211,11 @@ def main(arguments: Sequence[str]) -> None:
     wide.print(drift_table(by_replay), alarms_table(watched), sep="\n\n")
     title = f"{options.engines} engines, rollouts {rollout.value}, trainer {trainer.value}"
     write_bytes(out / PICTURE_FILE, picture(by_replay, title))
-    kept = {
+    gates_by_replay = {
         replay.value: [gate.model_dump(mode="json") for gate in gates]
         for replay, gates in by_replay.items()
     }
-    write_bytes(out / RECORDS_FILE, json.dumps(kept, indent=1).encode() + b"\n")
+    write_bytes(out / RECORDS_FILE, json.dumps(gates_by_replay, indent=1).encode() + b"\n")
 
 
 if __name__ == "__main__":
