@@ -91,7 +91,7 @@ def compare_all(rows: Sequence[Graded], score_batch: ScoreBatch) -> list[Compare
 def facts(compared: Sequence[Compared]) -> dict[str, int]:
     """Count agreements, disagreements, abstentions by reason, and agreement with the records."""
     marks = Counter((_reward(row.final), _reward(row.rule)) for row in compared)
-    counted = {
+    counts = {
         "responses": len(compared),
         "both right": marks[1, 1],
         "both wrong": marks[-1, -1],
@@ -101,17 +101,17 @@ def facts(compared: Sequence[Compared]) -> dict[str, int]:
     }
     for name, verdicts in _by_verifier(compared).items():
         reasons = Counter(verdict.reason for verdict in verdicts if verdict.abstained)
-        counted |= {f"{name} abstains: {why}": n for why, n in sorted(reasons.items())}
+        counts |= {f"{name} abstains: {why}": n for why, n in sorted(reasons.items())}
     labelled = [row for row in compared if row.graded.label is not None]
     if labelled:
-        counted["recorded verdicts"] = len(labelled)
+        counts["recorded verdicts"] = len(labelled)
         for name, verdicts in _by_verifier(labelled).items():
             pairs = zip(verdicts, labelled, strict=True)
-            counted[f"{name} as recorded"] = sum(
+            counts[f"{name} as recorded"] = sum(
                 not verdict.abstained and verdict.solved == row.graded.label
                 for verdict, row in pairs
             )
-    return counted
+    return counts
 
 
 def select_disputed(compared: Sequence[Compared]) -> list[Compared]:
@@ -123,12 +123,12 @@ def select_disputed(compared: Sequence[Compared]) -> list[Compared]:
     ]
 
 
-def counts_table(title: str, counted: Mapping[str, int]) -> Table:
+def counts_table(title: str, counts: Mapping[str, int]) -> Table:
     """Format the counts as a table."""
     table = Table(title=Text(title))
     table.add_column("")
     table.add_column("rows", justify="right")
-    for name, count in counted.items():
+    for name, count in counts.items():
         table.add_row(name, f"{count:,}")
     return table
 

@@ -52,12 +52,12 @@ def page_of_dumps(
                 step=number,
                 policy_version=number,
                 metrics=_rewards(dump)
-                | {METRICS[key]: value for key, value in known.items() if key in METRICS},
+                | {METRICS[key]: value for key, value in quantities.items() if key in METRICS},
             ),
             timing=StepTiming(step=number, seconds={}),
             costs=(),
         )
-        for number, (_, dump, known) in enumerate(dumps, start=1)
+        for number, (_, dump, quantities) in enumerate(dumps, start=1)
     ]
     state = f"responses of {name}, the last of {len(dumps):,} files"
     responses = _responses(last, len(dumps), verdicts, tokenizer)
@@ -85,7 +85,7 @@ def _responses(
     members = list(groups.items())
     gaps = [max(_largest_gap(one) for _, one in group) for _, group in members]
     tokens = [sum(one.length for _, one in group) for _, group in members]
-    chosen = by_mismatch(gaps, tokens, MAX_TOKENS)
+    numbers = by_mismatch(gaps, tokens, MAX_TOKENS)
     views = tuple(
         GroupView(
             problem=name if len(name) <= 60 else f"{name[:60]}...",
@@ -99,7 +99,7 @@ def _responses(
                 _response(one, checked.get(str(place)), tokenizer) for place, one in group
             ),
         )
-        for name, group in (members[number] for number in chosen)
+        for name, group in (members[number] for number in numbers)
     )
     return Responses(step=step, groups=views, left_out=len(members) - len(views))
 
@@ -125,7 +125,7 @@ def _response(
         routes=(),
         score=one.reward,
         solved=one.reward is not None and one.reward > 0.0,
-        reason="recorded" if checked is None else _said(checked),
+        reason="recorded" if checked is None else _verdict_text(checked),
         detail="" if checked is None else checked.final.detail,
         penalty=0.0,
         advantage=one.advantage,
@@ -133,7 +133,7 @@ def _response(
     )
 
 
-def _said(checked: Compared) -> str:
+def _verdict_text(checked: Compared) -> str:
     words = {"final_answer": checked.final, "rule_answer": checked.rule}
     return ", ".join(f"{name}: {_word(verdict)}" for name, verdict in words.items())
 

@@ -50,21 +50,21 @@ def signal(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
     if siblings:
         same = [len({one.text for one in group}) < len(group) for group in siblings]
         yield "groups/equal siblings", _mean(same), "two responses are the same"
-    known = [(group, [one.reward for one in group]) for group in siblings]
-    known = [(group, rewards) for group, rewards in known if None not in rewards]
-    if known:
+    scored = [(group, [one.reward for one in group]) for group in siblings]
+    scored = [(group, rewards) for group, rewards in scored if None not in rewards]
+    if scored:
         lowest, highest = (
-            choose(reward for _, rewards in known for reward in rewards if reward is not None)
+            choose(reward for _, rewards in scored for reward in rewards if reward is not None)
             for choose in (min, max)
         )
-        constant = [(group, rewards[0]) for group, rewards in known if len(set(rewards)) == 1]
-        yield "groups/one reward", len(constant) / len(known), "no signal for a policy gradient"
+        constant = [(group, rewards[0]) for group, rewards in scored if len(set(rewards)) == 1]
+        yield "groups/one reward", len(constant) / len(scored), "no signal for a policy gradient"
         if lowest < highest:
             for name, reward in (("lowest", lowest), ("highest", highest)):
-                share = sum(one == reward for _, one in constant) / len(known)
+                share = sum(one == reward for _, one in constant) / len(scored)
                 yield f"groups/one reward, the {name}", share, f"all {reward:g}"
         spent = sum(one.length for group, _ in constant for one in group)
-        total = sum(one.length for group, _ in known for one in group)
+        total = sum(one.length for group, _ in scored for one in group)
         yield "length/in groups of one reward", spent / max(total, 1), "of what was generated"
     ends = [one.truncated for one in responses if one.truncated is not None]
     if ends:
@@ -108,11 +108,11 @@ def gaps(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
     for quarter in range(1, QUARTERS + 1):
         if (name := f"k3_quarter_{quarter}") in measures:
             yield f"mismatch/k3, quarter {quarter}", measures[name], "of each response"
-    kept, error = _mean_ratio([(train_R - roll_R) for train_R, roll_R in pairs])
+    ratio, error = _mean_ratio([(train_R - roll_R) for train_R, roll_R in pairs])
     says = "1 where both have the same tokens"
-    if kept + _Z * error < 1.0:
+    if ratio + _Z * error < 1.0:
         says = "below 1: the mass that top-p or top-k kept, which the trainer does not know"
-    yield "mismatch/mean ratio", kept, f"+- {_Z * error:.2g}; {says}"
+    yield "mismatch/mean ratio", ratio, f"+- {_Z * error:.2g}; {says}"
 
 
 def advantages(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
@@ -131,12 +131,12 @@ def advantages(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
     known_PG2 = torch.tensor([group for group in groups.values() if len(group) == size])
     rewards_PG, recorded_PG = known_PG2.unbind(dim=2)
     zeros_PG, valid_PG = torch.zeros_like(rewards_PG), torch.ones_like(rewards_PG, dtype=torch.bool)
-    found = {}
+    estimates = {}
     for name in ("grpo", "centred", "rloo", "maxrl"):
         estimator = ADVANTAGES.find(name, "advantage")
-        found[name] = estimator(rewards_PG, zeros_PG, valid_PG, std_floor=0.0)
-    found["grpo, with the sample deviation"] = found["grpo"] * math.sqrt((size - 1) / size)
-    gaps = {name: float((own - recorded_PG).abs().max()) for name, own in found.items()}
+        estimates[name] = estimator(rewards_PG, zeros_PG, valid_PG, std_floor=0.0)
+    estimates["grpo, with the sample deviation"] = estimates["grpo"] * math.sqrt((size - 1) / size)
+    gaps = {name: float((own - recorded_PG).abs().max()) for name, own in estimates.items()}
     nearest = min(gaps, key=lambda name: gaps[name])
     says = f"{nearest} gives the recorded ones, of {len(known_PG2):,} groups of {size}"
     if gaps[nearest] > _SAME_ADVANTAGE:
@@ -238,11 +238,11 @@ def print_dumps(files: Sequence[str], show: int, out: str, page: str, model: str
         model: folder with the tokenizer of the tokens on the page; '' shows their ids.
     """
     console = Console(highlight=False)
-    numbers, read = {}, []
+    numbers, loaded = {}, []
     for file in files:
         dump = read_dump(file, Path(file).read_bytes())
         checked = verdicts(dump.responses)
-        read.append((file, dump, checked))
+        loaded.append((file, dump, checked))
         against, compared = otherwise(checked)
         lines = list(
             chain(
@@ -259,10 +259,10 @@ def print_dumps(files: Sequence[str], show: int, out: str, page: str, model: str
     if out:
         write_bytes(Path(out), canonical_json(numbers))
     if page:
-        shown = page_of_dumps(
-            [(file, dump, numbers[file]) for file, dump, _ in read],
-            read[-1][2],
+        html = page_of_dumps(
+            [(file, dump, numbers[file]) for file, dump, _ in loaded],
+            loaded[-1][2],
             load_tokenizer(Path(model)) if model else None,
         )
-        write_bytes(Path(page), shown.encode())
+        write_bytes(Path(page), html.encode())
         click.echo(f"page: {page}")

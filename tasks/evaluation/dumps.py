@@ -37,14 +37,14 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--out", default="", help="JSON file for the numbers")
     parser.add_argument("--page", default="", help="HTML file: curves, and responses by token")
     parser.add_argument("--model", default="", help="folder whose tokenizer names the tokens")
-    given = parser.parse_args(arguments)
-    for file in given.files:
+    options = parser.parse_args(arguments)
+    for file in options.files:
         if not Path(file).is_file():
             raise SettingsError(f"{file} is no file. Correct the path.")
-    if given.model and not Path(given.model).is_dir():
-        raise SettingsError(f"--model {given.model} is no folder. Name that of the policy.")
+    if options.model and not Path(options.model).is_dir():
+        raise SettingsError(f"--model {options.model} is no folder. Name that of the policy.")
     report = importlib.import_module(REPORT)
-    report.print_dumps(given.files, given.show, given.out, given.page, given.model)
+    report.print_dumps(options.files, options.show, options.out, options.page, options.model)
 
 
 if __name__ == "__main__":

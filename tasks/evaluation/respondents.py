@@ -46,7 +46,7 @@ class Answer:
 
     @property
     def key(self) -> Key:
-        """What it answers."""
+        """Id of the problem, number of the sample."""
         return self.problem_id, self.sample
 
 

@@ -53,9 +53,9 @@ class Journal:
     _new: list[Answer] = field(default_factory=list)
     _saved: float = field(default_factory=time.monotonic)
 
-    def load(self, wanted: Sequence[Key]) -> list[Answer]:
-        """Return the recorded answers that are wanted, each once."""
-        place, allowed = store_at(self.uri), set(wanted)
+    def load(self, keys: Sequence[Key]) -> list[Answer]:
+        """Return the recorded answers to these keys, each once."""
+        place, allowed = store_at(self.uri), set(keys)
         answers: dict[Key, Answer] = {}
         for name in sorted(place.list_files()):
             for line in self._open(name, place.read_bytes(name)):
@@ -63,7 +63,7 @@ class Journal:
                 if answer is not None and answer.key in allowed:
                     answers.setdefault(answer.key, answer)
         if answers:
-            _LOG.info("%d of %d answers are known from before", len(answers), len(wanted))
+            _LOG.info("%d of %d answers are known from before", len(answers), len(keys))
         return list(answers.values())
 
     def add(self, answer: Answer) -> None:
@@ -301,7 +301,7 @@ def _judge_bias(problems: Mapping[str, Problem], rows: Sequence[SampleResult]) -
 class _Nothing:
     """A journal of an evaluation that starts anew when it is killed."""
 
-    def load(self, wanted: Sequence[Key]) -> list[Answer]:
+    def load(self, keys: Sequence[Key]) -> list[Answer]:
         return []
 
     def add(self, answer: Answer) -> None:
@@ -319,27 +319,27 @@ def _collect(
     journal: Journal | _Nothing,
 ) -> dict[Key, Answer]:
     """Ask for every answer that the journal lacks, and submit each problem when it is complete."""
-    known = journal.load(keys)
-    have = {answer.key for answer in known}
+    earlier = journal.load(keys)
+    have = {answer.key for answer in earlier}
     missing = [key for key in keys if key not in have]
-    wanted = Counter(name for name, _ in keys)
+    samples = Counter(name for name, _ in keys)
     groups: dict[str, list[Answer]] = {name: [] for name in problems}
     answers: dict[Key, Answer] = {}
     received = 0
-    for answer in chain(known, _recorded(candidate, problems, missing, journal)):
+    for answer in chain(earlier, _recorded(candidate, problems, missing, journal)):
         received += answer.key not in have
         if answer.key in answers or answer.problem_id not in problems:
             continue
         answers[answer.key] = answer
         group = groups[answer.problem_id]
         group.append(answer)
-        if len(group) == wanted[answer.problem_id]:
+        if len(group) == samples[answer.problem_id]:
             _submit(problems[answer.problem_id], group, scorer)
-    lost = [key for key in keys if key not in answers]
-    if lost or received != len(missing):
+    missing_keys = [key for key in keys if key not in answers]
+    if missing_keys or received != len(missing):
         raise EngineError(
             f"{candidate.name} returned {received} responses to {len(missing)} requested samples; "
-            f"first missing: {lost[0] if lost else 'none'}"
+            f"first missing: {missing_keys[0] if missing_keys else 'none'}"
         )
     return answers
 

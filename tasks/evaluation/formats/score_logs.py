@@ -103,7 +103,7 @@ def compare_scores(left: Scores, right: Scores, seed: int = 0) -> list[Paired]:
         )
     if not paired:
         raise DataError(
-            f"no item is scored on both sides: left has {_named(left)}, right {_named(right)}"
+            f"no item is scored on both sides: left has {_tasks(left)}, right {_tasks(right)}"
         )
     return paired
 
@@ -161,5 +161,5 @@ def _task_of(name: str) -> str:
     return match["task"] if match else name.rpartition("/")[2].removesuffix(".jsonl")
 
 
-def _named(scores: Scores) -> str:
+def _tasks(scores: Scores) -> str:
     return ", ".join(f"{task} ({metric})" for task, metric in sorted(scores)) or "nothing"
