@@ -276,8 +276,8 @@ class Stack:
                 s3_secret_key=secrets.token_urlsafe(30),
             )
             self._secret("access.json", json.dumps(asdict(access)))
-        found = json.loads(path.read_text())
-        return Access(**found | {"weed_ports": tuple(found["weed_ports"])})
+        values = json.loads(path.read_text())
+        return Access(**values | {"weed_ports": tuple(values["weed_ports"])})
 
     def _secret(self, name: str, text: str, *, keep: bool = False) -> Path:
         """Write a file that only its owner reads."""
@@ -299,8 +299,8 @@ class Stack:
         stamp.write_bytes(lock.read_bytes())
 
     def _program(self, name: str) -> Path:
-        found = sorted((self.folder / "packages").rglob(name))
-        for path in found:
+        paths = sorted((self.folder / "packages").rglob(name))
+        for path in paths:
             if path.is_file() and os.access(path, os.X_OK):
                 return path
         raise StackError(f"{name} is not in {self.folder}/packages; remove that folder")
@@ -317,8 +317,8 @@ def _postgres_programs() -> Path:
 
 def _unprivileged_user() -> str:
     """Return the user that PostgreSQL runs as: it refuses to run as root."""
-    known = {entry.pw_name for entry in pwd.getpwall()}
-    return "" if os.geteuid() != 0 else "postgres" if "postgres" in known else "nobody"
+    users = {entry.pw_name for entry in pwd.getpwall()}
+    return "" if os.geteuid() != 0 else "postgres" if "postgres" in users else "nobody"
 
 
 def _children(pid: int) -> list[int]:
@@ -328,12 +328,12 @@ def _children(pid: int) -> list[int]:
 
 def _free_ports(count: int) -> list[int]:
     """Return ports that are free now, as are those 10,000 above them."""
-    found: list[int] = []
-    while len(found) < count:
+    ports: list[int] = []
+    while len(ports) < count:
         port = secrets.randbelow(10_000) + 20_000
-        if port not in found and not _listens(port) and not _listens(port + 10_000):
-            found.append(port)
-    return found
+        if port not in ports and not _listens(port) and not _listens(port + 10_000):
+            ports.append(port)
+    return ports
 
 
 def _listens(port: int) -> bool:
@@ -359,14 +359,14 @@ def _until(true: Callable[[], bool]) -> None:
 
 
 def _run(command: Sequence[str | Path], user: str = "") -> None:
-    done = subprocess.run(command, user=user or None, cwd="/", capture_output=True, check=False)
-    if done.returncode != 0:
-        raise StackError(f"{command[0]}: {(done.stderr or done.stdout).decode().strip()}")
+    process = subprocess.run(command, user=user or None, cwd="/", capture_output=True, check=False)
+    if process.returncode != 0:
+        raise StackError(f"{command[0]}: {(process.stderr or process.stdout).decode().strip()}")
 
 
 def _succeeds(command: Sequence[str | Path], user: str = "") -> bool:
-    done = subprocess.run(command, user=user or None, cwd="/", capture_output=True, check=False)
-    return done.returncode == 0
+    process = subprocess.run(command, user=user or None, cwd="/", capture_output=True, check=False)
+    return process.returncode == 0
 
 
 def main(arguments: Sequence[str]) -> int:

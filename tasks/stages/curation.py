@@ -146,8 +146,8 @@ def curate(
             folders = (raw_folder, base_folder, out, held_out)
             facts = curation.curate(local, *folders, score=scorer.score, work=Path(shards))
         record.facts(facts)
-        kept = ("problems", "demonstrations", "held_out")
-        record.rows(int(facts["rows"]), sum(int(facts[name]) for name in kept))
+        outputs = ("problems", "demonstrations", "held_out")
+        record.rows(int(facts["rows"]), sum(int(facts[name]) for name in outputs))
         deck_of_facts("curate", facts)
         return record.ref("curated", DatasetRef)
 
@@ -187,8 +187,8 @@ def fit_settings(
         for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two))
     }
     for name, phase in phases.items():
-        drawn = [one for one in problems if phase.steps and one.domain in phase.domains]
-        require_judge(phase.rewards.judge, f"{name}.rewards.judge", drawn)
+        candidates = [one for one in problems if phase.steps and one.domain in phase.domains]
+        require_judge(phase.rewards.judge, f"{name}.rewards.judge", candidates)
     return settings.model_copy(update=phases)
 
 

@@ -238,12 +238,12 @@ def agreement(file: str, out: str, show: int) -> str:
         rows = read_graded(file, store_at(source).read_bytes())
     with ScoringService(None, RewardSettings()) as scorer:
         compared = compare_all(rows, scorer.score)
-    counted = facts(compared)
+    counts = facts(compared)
     target = location.absolute_store(out, "--out")
     store_at(target).write_bytes(to_csv(compared))
-    deck_of_facts("agreement", counted)
+    deck_of_facts("agreement", counts)
     console = Console(highlight=False)
-    console.print(counts_table(file, counted))
+    console.print(counts_table(file, counts))
     console.print(rows_table(select_disputed(compared), show))
     return target
 

@@ -31,12 +31,12 @@ def ledger(model: str, store: str, show: int) -> list[str]:
     uri = location.absolute_store(store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     cache = workplace(StoreRef(uri=uri, id="ledger", tracking_uri=tracking))
-    written: list[str] = []
+    files: list[str] = []
     phases = phases_behind(model, tracking, uri, cache)
     foreseen = foresee([phase.rows for phase in phases], phases[0].problems)
-    for phase, found in zip(phases, foreseen, strict=True):
-        written += _show(phase, found, uri, show)
-    return written
+    for phase, forecast in zip(phases, foreseen, strict=True):
+        files += _show(phase, forecast, uri, show)
+    return files
 
 
 def _show(phase: Phase, foreseen: Sequence[Foresight], store: str, show: int) -> list[str]:

@@ -31,8 +31,8 @@ def merge(
     inputs = (base.digest, reasoning.digest, commerce.digest)
     uri = results.work_uri(store.uri, "merge", settings, *inputs)
     with results.exclusive(f"{execution.id}, merge", uri):
-        if done := finished.find(uri, "merge", code, settings, inputs):
-            return done.model
+        if earlier := finished.find(uri, "merge", code, settings, inputs):
+            return earlier.model
         with stage("merge", settings, store, execution, code) as record:
             base_folder = record.read("base", base)
             parents = (record.read("reasoning", reasoning), record.read("commerce", commerce))

@@ -117,11 +117,11 @@ def check_settings(
     settings = options.fit_to_base(settings)
     options.require_router(settings)
     options.require_layers(settings)
-    chosen = options.with_suites(early.with_sources(settings, sources), suites)
-    chosen = options.with_room(chosen)
-    early.require_roles(chosen)
-    _check_sources(chosen)
-    return options.with_own_code(_with_recipes(chosen))
+    result = options.with_suites(early.with_sources(settings, sources), suites)
+    result = options.with_room(result)
+    early.require_roles(result)
+    _check_sources(result)
+    return options.with_own_code(_with_recipes(result))
 
 
 def _say_needs(settings: PipelineSettings) -> None:
@@ -160,9 +160,9 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
         settings: of the workflow.
         sources: 'adapter=path,adapter=path', or '' to keep those of the settings.
     """
-    chosen = options.with_room(early.with_sources(settings, sources))
-    _check_sources(chosen)
-    return options.with_own_code(chosen)
+    result = options.with_room(early.with_sources(settings, sources))
+    _check_sources(result)
+    return options.with_own_code(result)
 
 
 def _check_sources(settings: PipelineSettings) -> None:
@@ -184,20 +184,20 @@ def open_night(settings: RetrainSettings, from_inbox: str, model: str, store: st
     """
     settings = outcome.with_inputs(_checked(settings), from_inbox, model)
     opened = _open(store, "retrain")
-    found = find_released(settings.release.name, opened.store.tracking_uri, opened.store.uri)
+    released = find_released(settings.release.name, opened.store.tracking_uri, opened.store.uri)
     listing = inbox.list_files(settings.inbox)
-    done = processed.load(opened.store.uri, settings.inbox)
-    is_news = bool(processed.select(done, listing.files))
+    history = processed.load(opened.store.uri, settings.inbox)
+    is_news = bool(processed.select(history, listing.files))
     nothing = Intake(inbox=settings.inbox, files=(), left=dict(listing.left))
-    decision = worth.decide_reading(nothing, processed.waiting(done, listing.files))
+    decision = worth.decide_reading(nothing, processed.waiting(history, listing.files))
     return Night(
         settings=settings,
         store=opened.store,
         execution=opened.execution,
-        model=found.model,
-        release=found.statement,
-        known=list(found.curated),
-        held_out=found.held_out,
+        model=released.model,
+        release=released.statement,
+        known=list(released.curated),
+        held_out=released.held_out,
         is_news=is_news,
         message="" if is_news else f"Not retrained: {decision.reason}.",
     )

@@ -41,7 +41,7 @@ def release(
         replaces: statement of the version that has to be the released one; '' = any or none.
     """
     with (
-        turn(settings.name, store, execution) as held,
+        turn(settings.name, store, execution) as turn_lease,
         stage("release", settings, store, execution, code_digest("release")) as record,
     ):
         folder, compared = (
@@ -69,7 +69,7 @@ def release(
         decision = gate.decide(
             settings, evaluations[-1], parents, read_comparisons(compared), background
         )
-        known = releasing.Candidate(
+        contents = releasing.Candidate(
             candidate,
             folder,
             [progression.statement],
@@ -79,7 +79,7 @@ def release(
             rates_of(evidence.verifiers(producers, cache)),
         )
         with record.output("model") as out:
-            facts = releasing.release(settings, known, store.uri, out)
+            facts = releasing.release(settings, contents, store.uri, out)
             card = (out / CARD_FILE).read_text()
         facts["stale"] = int(current is False)
         if decision.released:
@@ -88,7 +88,7 @@ def release(
         record.facts(facts)
         deck_of_facts("release", facts)
         tags = {MANIFEST_TAG: str(facts["manifest_sha256"])}
-        held.confirm()
+        turn_lease.confirm()
         version = record.register(
             "model",
             settings.name,

@@ -107,22 +107,22 @@ def name_released(settings: RetrainSettings, after: str) -> str:
 def scan_inbox(settings: RetrainSettings, store: StoreRef, execution: Execution) -> News:
     """Copy every file of the inbox that was not processed yet."""
     listing = inbox.list_files(settings.inbox)
-    done = processed.load(store.uri, settings.inbox)
-    files = processed.select(done, listing.files)
+    history = processed.load(store.uri, settings.inbox)
+    files = processed.select(history, listing.files)
     with stage("intake", settings, store, execution, code_digest("scan_inbox")) as record:
         with record.output("raw") as out:
-            rulings = processed.rulings(done)
-            report, taken, rejected = take_in(settings.inbox, files, listing.left, out, rulings)
-        for approval in approvals(taken, rulings):
+            rulings = processed.rulings(history)
+            report, copies, rejected = take_in(settings.inbox, files, listing.left, out, rulings)
+        for approval in approvals(copies, rulings):
             record.read(ruling.ROLE, approval)
-        decision = worth.decide_reading(report, processed.waiting(done, listing.files))
-        facts = {"listed": len(listing.files), "taken": len(taken), "left": len(report.left)}
+        decision = worth.decide_reading(report, processed.waiting(history, listing.files))
+        facts = {"listed": len(listing.files), "taken": len(copies), "left": len(report.left)}
         record.facts(facts)
-        record.rows(len(listing.files), len(taken))
+        record.rows(len(listing.files), len(copies))
         deck_of_facts("intake", {**facts, "decision": decision.reason})
         raw = record.ref("raw", RawRef)
     processed.settle(store.uri, settings.inbox, rejected, FileStatus.REJECTED, execution.id)
-    return News(raw, taken, decision, decision.outcome is Outcome.LEARN)
+    return News(raw, copies, decision, decision.outcome is Outcome.LEARN)
 
 
 @shell("skip_curation")
@@ -154,21 +154,23 @@ def examine_rows(
     """
     folder, *others = (localise(ref.uri, ref.digest, workplace(store)) for ref in (curated, *known))
     sets = {ref.digest: other for ref, other in zip(known, others, strict=True)}
-    seen = [row for name in (PROBLEMS, HELD_OUT) for row in read_known(sets, name, Problem)]
+    earlier = [row for name in (PROBLEMS, HELD_OUT) for row in read_known(sets, name, Problem)]
     unmixed = [one for one in others if not (one / MIX_REPORT).exists()]  # mixtures repeat them
     facets = night.facets([folder, *unmixed])
-    faulty = suspicion.suspects(folder, seen, listed)
+    faulty = suspicion.suspects(folder, earlier, listed)
     usable = suspicion.without(folder, suspicion.digests(listed, faulty))
-    change = worth.measure(seen, usable, facets)
-    suspects = faulty | suspicion.strangers(settings.min_rows, folder, seen, facets, listed, faulty)
-    held = suspicion.digests(listed, suspects)
-    counted = count(folder, suspicion.without(folder, held), content_keys(seen))
-    decision = worth.decide_grading(settings, files.reason, counted, change, suspects)
+    change = worth.measure(earlier, usable, facets)
+    suspects = faulty | suspicion.strangers(
+        settings.min_rows, folder, earlier, facets, listed, faulty
+    )
+    digests = suspicion.digests(listed, suspects)
+    counts = count(folder, suspicion.without(folder, digests), content_keys(earlier))
+    decision = worth.decide_grading(settings, files.reason, counts, change, suspects)
     night.save(store.uri, execution.id, Night(drift=change, refused=night.refusals(folder)))
-    facts = {**counted.refused, "drift": change.explain(), "decision": decision.reason}
+    facts = {**counts.refused, "drift": change.explain(), "decision": decision.reason}
     deck_of_facts("examine_rows", facts)
     return Examined(
-        Examination(decision=decision, curated=curated, held=sorted(held)),
+        Examination(decision=decision, curated=curated, held=sorted(digests)),
         is_enough=decision.outcome is Outcome.LEARN,
     )
 
@@ -217,8 +219,8 @@ def assess_learning_value(
         phase = fit_phase(settings.rl, problems, "rl")
         held_out = read_table(mixture / HELD_OUT, Problem)
         require_judge(settings.evaluation.judge, "evaluation.judge", held_out)
-        drawn = [one for one in problems if phase.steps and one.domain in phase.domains]
-        require_judge(phase.rewards.judge, "rl.rewards.judge", drawn)
+        candidates = [one for one in problems if phase.steps and one.domain in phase.domains]
+        require_judge(phase.rewards.judge, "rl.rewards.judge", candidates)
         lesson = Lesson(curated=curated, graded=graded, phase=phase, teaching=teaching)
     return Assessed(
         Assessment(decision=decision, lesson=lesson),
@@ -245,8 +247,8 @@ def record_skip(
     """Report why nothing is trained; files without learning value are not read again."""
     for status, settled in outcome.without_training(decision, files).items():
         processed.settle(store.uri, settings.inbox, settled, status, execution.id)
-    asked = ruling.question(decision.held, settings.inbox, store.uri)
-    return f"Not retrained: {decision.reason}.{asked}"
+    question = ruling.question(decision.held, settings.inbox, store.uri)
+    return f"Not retrained: {decision.reason}.{question}"
 
 
 @shell("conclude")
@@ -264,11 +266,11 @@ def conclude(
     practised = evidence.practised(statements, workplace(store))
     learned_from = practised.explain() if practised else "None of its rows was trained on"
     facts = statements[candidate.statement].facts
-    held, learned = outcome.divide(decision, files)
+    suspects, learned = outcome.divide(decision, files)
     end = outcome.conclude(facts, learned)
-    processed.settle(store.uri, settings.inbox, held, FileStatus.HELD, execution.id)
+    processed.settle(store.uri, settings.inbox, suspects, FileStatus.HELD, execution.id)
     if end.status is not None:
         processed.settle(store.uri, settings.inbox, learned, end.status, execution.id)
-    asked = ruling.question(decision.held, settings.inbox, store.uri)
-    why = f"{learned_from}. Why it was trained: {decision.reason}.{asked}"
+    question = ruling.question(decision.held, settings.inbox, store.uri)
+    why = f"{learned_from}. Why it was trained: {decision.reason}.{question}"
     return f"{end.message} {why} Report: {page}"

@@ -130,9 +130,9 @@ def rl(
     inputs = (start.digest, graded.digest, *([earlier.digest] if earlier else []))
     whole = settings if recipe is None else RecipePhase(rl=settings, recipe=recipe)
     with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
-        if (done := finished.find(uri, name, digest, whole, inputs)) and done.report:
+        if (past := finished.find(uri, name, digest, whole, inputs)) and past.report:
             results.clear(folder, uri)
-            return Trained(done.model, done.report)
+            return Trained(past.model, past.report)
         with (
             listen_for_sigterm(resources.STAGES["rl"].grace_s) as stop,
             keep_durable(folder, uri, slot, stop.seconds_left) as uploads,
@@ -183,8 +183,8 @@ def _with_teachers(
     """Record the models that teach as inputs; name their local folders in the recipe."""
     if recipe is None:
         return None
-    read = cache(lambda role, address: str(read_model(role, address, record, store)))
-    return replace_models(recipe, read)
+    reader = cache(lambda role, address: str(read_model(role, address, record, store)))
+    return replace_models(recipe, reader)
 
 
 def _passed_on(

@@ -160,7 +160,7 @@ def find_statements(index: Index, store: str, model: str) -> list[str]:
 
 
 def say(answer: BaseModel, text: RenderableType, format: str) -> None:
-    """Print an answer."""
+    """Print an answer as text, or as JSON on one line."""
     console = Console(highlight=False)
     if format == "json":
         console.print(answer.model_dump_json(), markup=False, soft_wrap=True)
@@ -189,7 +189,7 @@ def _place(store: str) -> Path:
 def _trace_model(index: Index, store: str, model: str, show: int, format: str) -> str:
     statements = find_statements(index, store, model)
     answer, rows = trace_model(index, statements, show)
-    written = write_rows(store, answer.model.checkpoint[:16], rows)
-    answer = answer.model_copy(update={"table": written})
+    table = write_rows(store, answer.model.checkpoint[:16], rows)
+    answer = answer.model_copy(update={"table": table})
     say(answer, model_text(answer), format)
-    return written
+    return table

@@ -85,9 +85,9 @@ def sft(
     # The disk may be lost with the machine; the store is durable.
     folder = results.work_folder(workplace(store), uri)
     with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
-        if (done := finished.find(uri, name, digest, settings, inputs)) and done.report:
+        if (earlier := finished.find(uri, name, digest, settings, inputs)) and earlier.report:
             results.clear(folder, uri)
-            return Tuned(done.model, done.report)
+            return Tuned(earlier.model, earlier.report)
         with (
             listen_for_sigterm(resources.STAGES["sft"].grace_s) as stop,
             keep_durable(folder, uri, checkpoint(), stop.seconds_left) as uploads,
