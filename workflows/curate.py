@@ -37,9 +37,9 @@ def curate(
         curated: problems, demonstrations, held-out problems and what was left out.
         page: funnel, copies, overlaps, lengths and samples of the set as one HTML page.
     """
-    chosen = with_sources(settings=settings, sources=sources)
+    complete = with_sources(settings=settings, sources=sources)
     run, execution = open_store(store=store, workflow="curate")
-    named = ingest_models(settings=chosen, store=run, execution=execution)
-    rows = preparation(settings=named, store=run, execution=execution)
+    with_models = ingest_models(settings=complete, store=run, execution=execution)
+    rows = preparation(settings=with_models, store=run, execution=execution)
     page = curation_page(curated=rows.curated, store=run, execution=execution)
     return Curated(curated=rows.curated, page=page)

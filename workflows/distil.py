@@ -42,10 +42,10 @@ def distil(
     """
     checked = check_settings(settings=settings, sources=sources)
     run, execution = open_store(store=store, workflow="distil")
-    named = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=named, store=run, execution=execution)
+    with_models = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=with_models, store=run, execution=execution)
     return sample(
-        settings=named.grading,
+        settings=with_models.grading,
         teacher=teacher,
         served_as=served_as,
         keep=keep,

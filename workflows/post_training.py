@@ -51,9 +51,9 @@ def pipeline(
         settings=settings, sources=sources, base_model=base_model, release=release
     )
     run, execution = open_store(store=store, workflow="post_training")
-    named = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=named, store=run, execution=execution)
-    fitted = fit_settings(settings=named, curated=rows.curated, store=run)
+    with_models = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=with_models, store=run, execution=execution)
+    fitted = fit_settings(settings=with_models, curated=rows.curated, store=run)
     tuned = fine_tuning(
         settings=fitted.sft,
         merging=fitted.merge,

@@ -249,14 +249,14 @@ def night(
     execution: Execution,
 ) -> str:
     """Decide on new files step by step, and train if they are worth it."""
-    named = ingest_retrain_models(settings=settings, store=store, execution=execution)
-    news = scan_inbox(settings=named, store=store, execution=execution)
+    with_models = ingest_retrain_models(settings=settings, store=store, execution=execution)
+    news = scan_inbox(settings=with_models, store=store, execution=execution)
     # In sequence, not nested: flytekit executes both sides of a nested conditional.
     lesson = either(
         "worth_reading",
         news.is_enough,
         lambda: examine(
-            settings=named,
+            settings=with_models,
             files=news.decision,
             listed=news.files,
             raw=news.raw,
@@ -272,7 +272,7 @@ def night(
         "worth_grading",
         lesson.is_enough,
         lambda: study(
-            settings=named,
+            settings=with_models,
             rows=lesson.examination.decision,
             curated=lesson.examination.curated,
             held=lesson.examination.held,
@@ -282,10 +282,10 @@ def night(
             store=store,
             execution=execution,
         ),
-        lambda: skip_grading(settings=named, decision=lesson.examination.decision),
+        lambda: skip_grading(settings=with_models, decision=lesson.examination.decision),
     )
     taught = prepare(
-        settings=named,
+        settings=with_models,
         assessment=assessed.assessment,
         by_sft=assessed.by_sft,
         by_merge=assessed.by_merge,
@@ -297,7 +297,7 @@ def night(
         "worth_learning",
         assessed.is_worth,
         lambda: promote(
-            settings=named,
+            settings=with_models,
             lesson=assessed.assessment.lesson,
             decision=assessed.assessment.decision,
             start=start,
@@ -308,7 +308,7 @@ def night(
             execution=execution,
         ),
         lambda: record_skip(
-            settings=named,
+            settings=with_models,
             decision=assessed.assessment.decision,
             files=news.files,
             store=store,

@@ -54,11 +54,13 @@ def verify_answers(
     models = ingest_candidates(
         models=model, store=run, execution=execution, architecture=checked.architecture
     )
-    named = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=named, store=run, execution=execution)
-    questions = pose(settings=named.grading, curated=rows.curated, store=run, execution=execution)
+    with_models = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=with_models, store=run, execution=execution)
+    questions = pose(
+        settings=with_models.grading, curated=rows.curated, store=run, execution=execution
+    )
     scores = evaluate_all(
-        settings=named.evaluation,
+        settings=with_models.evaluation,
         models=models,
         base=rows.base,
         curated=questions,
@@ -67,6 +69,10 @@ def verify_answers(
     )
     doubts = export(reports=scores, curated=questions, store=run, execution=execution)
     answers = answers_page(
-        settings=named.evaluation, reports=scores, curated=questions, store=run, execution=execution
+        settings=with_models.evaluation,
+        reports=scores,
+        curated=questions,
+        store=run,
+        execution=execution,
     )
     return Doubted(doubts=doubts, answers=answers)

@@ -77,9 +77,9 @@ def _wire(
 ) -> Wired:
     run, execution = open_store(store=store, workflow="study")
     checked = check_settings(settings=settings, sources="")
-    named = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=named, store=run, execution=execution)
-    fitted = fit_settings(settings=named, curated=rows.curated, store=run)
+    with_models = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=with_models, store=run, execution=execution)
+    fitted = fit_settings(settings=with_models, curated=rows.curated, store=run)
     models: dict[str, CheckpointRef] = {"base": rows.base}
     trainings: dict[str, ReportRef] = {}
     graded: list[GradedRef] = []

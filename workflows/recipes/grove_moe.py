@@ -36,9 +36,9 @@ def _scores(
     Each has an execution of its own, because an execution has a stage of a name once.
     """
     store, execution = open_store(store=folder, workflow="grove")
-    named = ingest_models(settings=settings, store=store, execution=execution)
-    rows = preparation(settings=named, store=store, execution=execution)
-    fitted = fit_settings(settings=named, curated=rows.curated, store=store)
+    with_models = ingest_models(settings=settings, store=store, execution=execution)
+    rows = preparation(settings=with_models, store=store, execution=execution)
+    fitted = fit_settings(settings=with_models, curated=rows.curated, store=store)
     upcycled = add_adjugates(
         settings=UpcyclingSettings(seed=seed),
         model=rows.base,

@@ -41,10 +41,10 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
     """Fine-tune the three agents, train them together by RL, and measure each of them."""
     checked = check_settings(settings=settings, sources="")
     run, execution = open_store(store=store, workflow="mars")
-    named = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=named, store=run, execution=execution)
+    with_models = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=with_models, store=run, execution=execution)
     tuned = sft(
-        settings=named.sft,
+        settings=with_models.sft,
         parent=Parent.REASONING,
         curated=rows.curated,
         base=rows.base,
@@ -52,14 +52,14 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
         execution=execution,
     )
     graded = grade(
-        settings=named.grading,
+        settings=with_models.grading,
         curated=rows.curated,
         start=tuned.model,
         store=run,
         execution=execution,
     )
     trained = rl(
-        settings=named.rl_one,
+        settings=with_models.rl_one,
         recipe=pin_recipe(recipe=recipe),
         name="rl/mars",
         start=tuned.model,
@@ -69,7 +69,7 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
     )
     solver = [
         evaluate(
-            settings=named.evaluation,
+            settings=with_models.evaluation,
             name=name,
             model=model,
             curated=rows.curated,
@@ -79,7 +79,7 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
         for name, model in (("sft/reasoning", tuned.model), ("rl/mars", trained.model))
     ]
     measured = measure_agents(
-        settings=named.evaluation,
+        settings=with_models.evaluation,
         before=tuned.model,
         after=trained.model,
         curated=rows.curated,
@@ -87,14 +87,14 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
         execution=execution,
     )
     progression = compare(
-        settings=named.evaluation,
+        settings=with_models.evaluation,
         candidate=solver[1],
         parents=[solver[0]],
         store=run,
         execution=execution,
     )
     page = summary(
-        settings=named,
+        settings=with_models,
         curated=rows.curated,
         reports=[tuned.report, trained.report, progression],
         releases=[],

@@ -207,10 +207,10 @@ def train_on_synthesised(
     """Train a solver and a writer, write and label problems, and train the solver on them."""
     checked = check_settings(settings=settings, sources="")
     run, execution = open_store(store=store, workflow="promptcot")
-    named = ingest_models(settings=checked, store=run, execution=execution)
-    rows: Prepared = preparation(settings=named, store=run, execution=execution)
+    with_models = ingest_models(settings=checked, store=run, execution=execution)
+    rows: Prepared = preparation(settings=with_models, store=run, execution=execution)
     solver = sft(
-        settings=named.sft,
+        settings=with_models.sft,
         parent=Parent.REASONING,
         curated=rows.curated,
         base=rows.base,
@@ -218,15 +218,15 @@ def train_on_synthesised(
         execution=execution,
     ).model
     writers = train_writer(recipe=recipe, base=rows.base, store=store, execution=execution, run=run)
-    drawn = grade(
-        settings=named.grading,
+    pool = grade(
+        settings=with_models.grading,
         curated=rows.curated,
         start=solver,
         store=run,
         execution=execution,
     )
     same, own = open_store(store=store, workflow="promptcot")
-    written = write_problems(
+    problems = write_problems(
         settings=recipe.synthesis,
         writer=writers.writer,
         seeds_of_run=writers.seeds,
@@ -234,18 +234,18 @@ def train_on_synthesised(
         execution=own,
     )
     labelled = label_problems(
-        settings=recipe.synthesis, solver=solver, written=written, store=same, execution=own
+        settings=recipe.synthesis, solver=solver, written=problems, store=same, execution=own
     )
-    synthesised = curation(named, labelled, rows.base, same, own, rows.curated)
+    synthesised = curation(with_models, labelled, rows.base, same, own, rows.curated)
     graded = grade(
-        settings=named.grading, curated=synthesised, start=solver, store=same, execution=own
+        settings=with_models.grading, curated=synthesised, start=solver, store=same, execution=own
     )
     learned = learn(
-        settings=named,
+        settings=with_models,
         recipe=recipe,
         solver=solver,
         graded=graded,
-        drawn=drawn,
+        drawn=pool,
         held_out=rows.curated,
         store=same,
         execution=own,
@@ -255,12 +255,12 @@ def train_on_synthesised(
         before=writers.before,
         expected=writers.expected,
         after=writers.after,
-        written=written,
+        written=problems,
         labelled=labelled,
         synthesised=synthesised,
         held_out=rows.curated,
         graded=graded,
-        drawn=drawn,
+        drawn=pool,
         preference=learned.preference,
         evaluations=learned.evaluations,
         store=same,

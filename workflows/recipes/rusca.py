@@ -37,7 +37,7 @@ VARIANTS = environment.read("EACHPROMPT_VARIANTS", "", select_variants)
 
 def _prove(
     settings: PipelineSettings,
-    shown: ScaffoldSettings,
+    scaffold: ScaffoldSettings,
     low: float,
     high: float,
     start: CheckpointRef,
@@ -55,7 +55,7 @@ def _prove(
     )
     return prove_lift(
         settings=settings.rl_one,
-        scaffold=shown,
+        scaffold=scaffold,
         low=low,
         high=high,
         start=start,
@@ -78,9 +78,9 @@ def rusca_study(
     """Make the start model, prove the lift, train every variant with every seed, tabulate."""
     checked = check_settings(settings=settings, sources=sources)
     run, execution = open_store(store=store, workflow="rusca")
-    named = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=named, store=run, execution=execution)
-    fitted = fit_settings(settings=named, curated=rows.curated, store=run)
+    with_models = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=with_models, store=run, execution=execution)
+    fitted = fit_settings(settings=with_models, curated=rows.curated, store=run)
     tuned = fine_tuning(
         settings=fitted.sft,
         merging=fitted.merge,

@@ -54,10 +54,10 @@ class Prepared(NamedTuple):
 
 def _prepare(settings: PipelineSettings, store: StoreRef, execution: Execution) -> Prepared:
     """Wire the fine-tuning of the three roles, its gate and grading."""
-    named = ingest_models(settings=settings, store=store, execution=execution)
-    rows = preparation(settings=named, store=store, execution=execution)
+    with_models = ingest_models(settings=settings, store=store, execution=execution)
+    rows = preparation(settings=with_models, store=store, execution=execution)
     tuned = sft(
-        settings=named.sft,
+        settings=with_models.sft,
         parent=Parent.REASONING,
         curated=rows.curated,
         base=rows.base,
@@ -65,20 +65,20 @@ def _prepare(settings: PipelineSettings, store: StoreRef, execution: Execution) 
         execution=execution,
     )
     formed = check_forms(
-        settings=named.evaluation,
+        settings=with_models.evaluation,
         start=tuned.model,
         curated=rows.curated,
         store=store,
         execution=execution,
     )
     graded = grade(
-        settings=named.grading,
+        settings=with_models.grading,
         curated=rows.curated,
         start=formed.model,
         store=store,
         execution=execution,
     )
-    return Prepared(named, formed, rows.curated, graded, tuned.report)
+    return Prepared(with_models, formed, rows.curated, graded, tuned.report)
 
 
 def _train(
@@ -90,11 +90,11 @@ def _train(
     execution: Execution,
 ) -> Trained:
     """Wire one phase; that of 'spell' has the recipe that was asked for."""
-    chosen = SPELL_VARIANTS[variant]
+    own_recipe = SPELL_VARIANTS[variant]
     settings = prepared.settings
     phase = partial(
         rl,
-        settings=settings.rl_two if chosen is None else settings.rl_one,
+        settings=settings.rl_two if own_recipe is None else settings.rl_one,
         name=f"rl/{variant}",
         start=prepared.formed.model,
         graded=prepared.graded,
@@ -102,9 +102,9 @@ def _train(
         execution=execution,
         max_tokens=max_tokens,
     )
-    if chosen is None:
+    if own_recipe is None:
         return phase()
-    return phase(recipe=pin_recipe(recipe=recipe if variant == "spell" else chosen))
+    return phase(recipe=pin_recipe(recipe=recipe if variant == "spell" else own_recipe))
 
 
 def _held_out(
