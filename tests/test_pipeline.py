@@ -12,9 +12,9 @@ import pytest
 
 from tasks.provenance.audit.walk import audit
 from tasks.store.location import tracking_uri
+from tests import tiny_chain
 
 ROOT = Path(__file__).parents[1]
-MODEL = "models:/eachprompt-tiny@released"
 RL = {
     "steps": 3,
     "prompts_per_step": 6,
@@ -25,7 +25,7 @@ RL = {
     # Of 24 rollouts, three texts too short to tell their language are more than a tenth.
     "rewards": {"max_abstained_share": 0.4},
 }
-SETTINGS = {
+SAMPLE_WORLD = {
     "curation": {
         "held_out_per_suite": 8,
         "sources": [{"adapter": "sample_world", "limit": 600}],
@@ -39,6 +39,8 @@ SETTINGS = {
     # Three steps teach nothing worth releasing: the gate is opened to reach what lies behind it.
     "release": {"min_gain": -1.0, "max_domain_drop": 1.0, "max_truncated_share": 1.0},
 }
+LONGER = {"rl_one": {"steps": 12}}
+"""Long enough to be killed in the middle of it."""
 PATIENCE_S = 600
 SECRETS = {
     name: f"planted-{place}-c0ffee"
@@ -58,17 +60,26 @@ SECRETS = {
 """Set for every run: nothing that a run writes or prints may hold one."""
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    """A home of its own, so that Flyte's cache starts empty."""
-    return tmp_path_factory.mktemp("home")
+@pytest.fixture(
+    scope="module",
+    params=["sums", pytest.param("every domain of the sample world", marks=pytest.mark.slow)],
+)
+def home(request, tmp_path_factory):
+    """A home of its own, so that Flyte's cache starts empty, with the settings of its runs."""
+    home = tmp_path_factory.mktemp("home")
+    chosen = SAMPLE_WORLD
+    if request.param == "sums":
+        tiny_chain.prepare(home)
+        chosen = tiny_chain.settings(home, LONGER).model_dump(mode="json")
+    (home / "settings.json").write_text(json.dumps(chosen))
+    return home
 
 
 def start(home: Path) -> subprocess.Popen[str]:
     command = [
         str(Path(sys.executable).with_name("pyflyte")),
         *("run", "workflows/post_training.py", "post_training"),
-        *("--store", str(home / "runs"), "--settings", json.dumps(SETTINGS)),
+        *("--store", str(home / "runs"), "--settings", (home / "settings.json").read_text()),
     ]
     environment = os.environ | {"HOME": str(home), "COLUMNS": "120", "PYTHONPATH": str(ROOT)}
     environment |= SECRETS | {"TMPDIR": str(home / "tmp")}
@@ -118,7 +129,7 @@ def test_a_killed_run_goes_on_and_what_it_releases_can_be_proved(home):
     assert "same code, settings and" in " ".join(second.split())  # the stages before the kill
     assert "Released." in second
     store = str(home / "runs")
-    assert audit(MODEL, tracking_uri(store, ""), store).proved
+    assert audit(tiny_chain.MODEL, tracking_uri(store, ""), store).proved
 
 
 @pytest.mark.timeout(PATIENCE_S)
@@ -145,18 +156,14 @@ def test_no_secret_of_the_environment_is_in_anything_that_was_written(home):
 
 def test_one_flipped_byte_breaks_the_proof_and_is_named(home):
     store = str(home / "runs")
-    report = audit(MODEL, tracking_uri(store, ""), store)
-    (victim,) = [
-        path
-        for path in (home / "runs/objects").glob("*/steps.jsonl")
-        if "open_text" in path.read_text()
-    ]
+    report = audit(tiny_chain.MODEL, tracking_uri(store, ""), store)
+    victim, _ = (home / "runs/objects").glob("*/steps.jsonl")  # of a phase
     content = bytearray(victim.read_bytes())
     content[len(content) // 2] ^= 1
     victim.chmod(0o644)
     victim.write_bytes(content)
 
-    broken = audit(MODEL, tracking_uri(store, ""), store)
+    broken = audit(tiny_chain.MODEL, tracking_uri(store, ""), store)
 
     assert report.proved
     assert [str(victim)] == [finding.object for finding in broken.findings]
