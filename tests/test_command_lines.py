@@ -556,25 +556,6 @@ def test_a_mapping_of_20000_brackets_is_refused_before_a_model_is_copied(tmp_pat
     assert not (tmp_path / "runs").exists()
 
 
-def test_settings_of_20000_brackets_are_refused(tmp_path):
-    (tmp_path / "mine.yaml").write_text(NESTED)
-    command = [Path(sys.executable).with_name("pyflyte"), "run"]
-    command += ["workflows/post_training.py", "post_training", "--settings"]
-    command += [str(tmp_path / "mine.yaml"), "--store", str(tmp_path / "runs")]
-
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert 2 == done.returncode, done.stderr
-    assert "mine.yaml is nested too deeply to be read" in said(done.stderr)[-1]
-
-
 def test_sources_that_are_not_there_are_refused_before_a_model_is_copied(tmp_path):
     said = refused(tmp_path, "post_training", "--sources", "gsm8k=/nowhere")
 

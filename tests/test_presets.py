@@ -178,13 +178,24 @@ def test_settings_that_cannot_be_read_are_refused_in_one_line(
     [
         ("absent.yaml", "--settings: there is no file absent.yaml"),
         ("broken.yaml", "--settings: broken.yaml is not YAML"),
+        ("nested.yaml", "--settings: nested.yaml is nested too deeply to be read"),
     ],
 )
-def test_a_settings_file_that_cannot_be_read_is_refused_in_one_line(tmp_path, given, message):
+def test_a_settings_file_that_cannot_be_read_is_refused_in_one_line(
+    tmp_path, monkeypatch, given, message
+):
     (tmp_path / "broken.yaml").write_text("[1, 2")
+    (tmp_path / "nested.yaml").write_text("[" * 20_000)
+    # Of a name of its own: what is imported already is not read again.
+    file = f"shown_{given.partition('.')[0]}.py"
+    (tmp_path / file).write_text(SHOW)
+    typed = ["run", file, "shown", "--settings", given]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["pyflyte", *typed])
 
-    done = run(tmp_path, given)
+    done = CliRunner().invoke(main, typed)
 
-    assert 2 == done.returncode
+    assert 2 == done.exit_code
     (line,) = done.stderr.strip().splitlines()
     assert line.startswith(f"SettingsError: {message}")
