@@ -9,23 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import (
-    PreTrainedTokenizerFast,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-    Qwen3MoeConfig,
-    Qwen3MoeForCausalLM,
-)
 
 from containers.stack import Stack
 from tasks.provenance.lineage.connection import connect
-from tests.buckets import empty_bucket
 from tests.tracking_servers import TrackingServer, tracking_server
+
+# The libraries of models and of S3 are imported where they are used: with pytest-xdist, the process
+# that hands out the tests loads this file as well, and needs none of them.
 
 # Tests start Python some 500 times, and each start would compile the project anew: 5 CPU seconds.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -57,6 +48,10 @@ CHAT_TEMPLATE = (
 
 def build_tiny_moe(folder: Path, seed: int = 0) -> Path:
     """Write a random two-layer Qwen3-MoE with a byte tokenizer; routers are far from ties."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast, Qwen3MoeConfig, Qwen3MoeForCausalLM
+
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE(vocab={c: i for i, c in enumerate(alphabet)}, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -169,12 +164,17 @@ def stack() -> Iterator[Stack]:
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator:
     """A client of an S3 that needs no network and holds one empty bucket, 'bucket'."""
+    from tests.buckets import empty_bucket
+
     with empty_bucket(monkeypatch) as client:
         yield client
 
 
 def build_served_moe(tiny_moe: Path, folder: Path, **changes: object) -> Path:
     """Write a random model like `tiny_moe`, with heads as wide as vLLM's CPU kernel needs."""
+    import torch
+    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
+
     shutil.copytree(tiny_moe, folder, dirs_exist_ok=True)
     config = Qwen3MoeConfig.from_pretrained(tiny_moe, head_dim=32, **changes)
     torch.manual_seed(0)
@@ -193,25 +193,30 @@ def served_moe(tiny_moe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 DENSE = {
-    "qwen3": (Qwen3Config, Qwen3ForCausalLM, {"head_dim": 16}),
-    "qwen2": (Qwen2Config, Qwen2ForCausalLM, {}),
-    "qwen2 tied": (Qwen2Config, Qwen2ForCausalLM, {"tie_word_embeddings": True}),
+    "qwen3": ("Qwen3", {"head_dim": 16}),
+    "qwen2": ("Qwen2", {}),
+    "qwen2 tied": ("Qwen2", {"tie_word_embeddings": True}),
 }
+"""Prefix of the classes of transformers, and what their configuration has besides."""
 
 
 @pytest.fixture(scope="session", params=DENSE)
 def tiny_dense(request, tiny_moe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dense model of each family with the tokenizer of `tiny_moe`. Read only."""
+    import torch
+    import transformers
+
     folder = tmp_path_factory.mktemp("tiny_dense")
     shutil.copytree(tiny_moe, folder, dirs_exist_ok=True)
-    moe = Qwen3MoeConfig.from_pretrained(tiny_moe)
-    make_config, make_model, changes = DENSE[request.param]
+    moe = transformers.Qwen3MoeConfig.from_pretrained(tiny_moe)
+    family, changes = DENSE[request.param]
     same = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers")
     same += ("num_attention_heads", "num_key_value_heads", "max_position_embeddings")
     same += ("eos_token_id", "pad_token_id")
+    make_config = getattr(transformers, f"{family}Config")
     config = make_config(**{name: getattr(moe, name) for name in same} | changes)
     torch.manual_seed(0)
-    model = make_model(config)
+    model = getattr(transformers, f"{family}ForCausalLM")(config)
     for name, parameter in model.named_parameters():
         if parameter.ndim >= 2 or name.endswith("bias"):
             torch.nn.init.normal_(parameter, std=0.1)
