@@ -127,7 +127,13 @@ run: $(CHOSEN_STAMP) ## the whole pipeline, from raw rows to a released model; E
 # Processes that share the suite. A file stays whole, so that what its tests share is made once.
 WORKERS ?= 2
 
-test: lint ## style, types, import contracts and the test suite, in WORKERS=2 processes
+test: $(STAMP) ## style, types, import contracts and the test suite, in WORKERS=2 processes
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory -j 2 types suite
+
+suite: $(STAMP) ## the test suite only
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Formulas, settings, merges, ledger and the verifiers of maths: no process, no server, no model.
@@ -192,6 +198,10 @@ lint: $(STAMP) ## style, types and import contracts only
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+
+# One process for two minutes: make test runs it beside the suite.
+types: $(STAMP) ## types only
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 # A study is a declaration in workflows/studies, or of your own: make study OF=mine.yaml
 # Two presets or settings files: make study OF=mine.yaml AGAINST=cpu_smoke SEEDS=3
