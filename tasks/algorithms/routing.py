@@ -131,16 +131,18 @@ class Traces:
     """[T, L, K] of each, its last token left out; None: nothing was recorded."""
     num_layers: int
     k: int
+    digests: tuple[str, ...] = ()
+    """Of each, where another rank recorded and hashed it, else ""; () = of none."""
 
     def select(self, rows: Sequence[int], width: int, layers: Sequence[int] | None) -> "Traces":
         """Some sequences, up to a number of tokens, in some layers; None keeps all of them."""
         found = [self.of_sequences[row] for row in rows]
+        digests = tuple(self.digests[row] for row in rows) if self.digests else ()
         if layers is None:
             kept = tuple(one if one is None else one[:width] for one in found)
-            return Traces(kept, self.num_layers, self.k)
-        place_L = _slice_of(layers)
-        kept = tuple(one if one is None else one[:width, place_L] for one in found)
-        return Traces(kept, len(layers), self.k)
+            return Traces(kept, self.num_layers, self.k, digests)
+        kept = tuple(one if one is None else in_layers(one[:width], layers) for one in found)
+        return Traces(kept, len(layers), self.k, digests)
 
     def first(self, sequence: int, rows: int) -> NDArray[np.int16]:
         """The routes of a sequence's first tokens [rows, L, K], MISSING_ROUTE behind its record."""
@@ -160,12 +162,14 @@ class Traces:
         return torch.from_numpy(stacked_NTLK)
 
 
-def _slice_of(layers: Sequence[int]) -> slice | list[int]:
-    """A slice, which copies nothing, where the layers are consecutive."""
+def in_layers(
+    experts_TLK: NDArray[np.uint8 | np.int16], layers: Sequence[int]
+) -> NDArray[np.uint8 | np.int16]:
+    """Some layers of a trace; nothing is copied where they are consecutive."""
     first = layers[0] if layers else 0
     if list(layers) == list(range(first, first + len(layers))):
-        return slice(first, first + len(layers))
-    return list(layers)
+        return experts_TLK[:, first : first + len(layers)]
+    return experts_TLK[:, list(layers)]
 
 
 def missing_rows(routes: "torch.Tensor | Traces", lengths_N: torch.Tensor) -> int:

@@ -172,7 +172,7 @@ def token_batch(
         num_layers, k = first.experts_TLK.shape[1:]
         traces = [one.trace if drawn or one.bare_prompt is None else None for one in rollouts]
         recorded = tuple(None if one is None else one.experts_TLK for one in traces)
-        routes = Traces(recorded, num_layers, k)
+        routes = Traces(recorded, num_layers, k, tuple(one.digest if one else "" for one in traces))
     sets = [
         kept_behind(start, rollout.kept)
         for start, rollout in zip(starts, rollouts, strict=True)

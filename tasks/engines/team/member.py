@@ -8,6 +8,8 @@ from datetime import timedelta
 from enum import Enum
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import distributed as dist
 
 from tasks.engines.process_group import join_world
@@ -82,6 +84,10 @@ class Member:
     trainers: dict[int, Trainer] = field(default_factory=dict)
     engines: dict[int, QueueingEngine] = field(default_factory=dict)
     """By number; a rank has only the replicas to which it belongs."""
+    routes: dict[str, NDArray[np.uint8 | np.int16]] = field(default_factory=dict)
+    """Recorded here under the engine's current weights, by digest: trainers get them from here."""
+    recorders: dict[str, int] = field(default_factory=dict)
+    """Which rank holds them; at the controller."""
 
 
 class End(Enum):

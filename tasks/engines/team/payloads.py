@@ -100,9 +100,14 @@ def empty_tensor(dtype: str, shape: list[int]) -> torch.Tensor:
     return torch.empty(shape, dtype=getattr(torch, dtype))
 
 
+def flat(tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes of a tensor, without a copy."""
+    return tensor.reshape(-1).view(torch.uint8)
+
+
 def _carry_tensor(tensor: torch.Tensor, carry: _Carry) -> None:
     if tensor.numel():
-        carry(tensor.reshape(-1).view(torch.uint8))
+        carry(flat(tensor))
 
 
 def _plain(item: object, tensors: list[torch.Tensor]) -> object:

@@ -36,13 +36,20 @@ class Inbox:
         member: the controller's.
         senders: ranks; every one of them ends with None.
         ask: is given the rooms that they send, with the sender's index.
+        keep: the senders keep the routes, and who has which is noted.
     """
 
     def __init__(
-        self, member: Member, senders: Sequence[int], ask: Callable[[int, Room], None]
+        self,
+        member: Member,
+        senders: Sequence[int],
+        ask: Callable[[int, Room], None],
+        *,
+        keep: bool,
     ) -> None:
         self._member = member
         self._ask = ask
+        self._keep = keep
         self._open = len(senders)
         self._queue: queue.SimpleQueue[Rollout | RuntimeError | None] = queue.SimpleQueue()
         for place, sender in enumerate(senders):
@@ -90,6 +97,8 @@ class Inbox:
                     self._ask(place, item)
                     continue
                 assert isinstance(item, Rollout)
+                if self._keep and item.trace is not None:
+                    self._member.recorders[item.trace.digest] = sender
                 self._queue.put(item)
             self._queue.put(None)
         except RuntimeError as error:  # an error cannot be raised out of a thread
@@ -291,9 +300,15 @@ class Generate:
     samples: int
     """Responses in the queue."""
     sampling: Sampling
+    keep: bool
+    """The ranks keep the routes that they record, until they are told to forget them."""
+    forget: bool
+    """Routes of earlier calls were recorded under other weights."""
 
     def execute(self, member: Member) -> EngineCounters | None:
         rank = member.rank_info.rank
+        if self.forget:
+            member.routes.clear()
         for place, ranks in enumerate(self.replicas):
             if rank in ranks:
                 engine = member.engines[self.number]
@@ -304,6 +319,8 @@ class Generate:
                 for rollout in engine.generate(part, self.sampling) if part else ():
                     if rank == ranks[0]:
                         found = checked(rollout, engine.num_experts)
+                        if self.keep and found.trace is not None:
+                            member.routes[found.trace.digest] = found.trace.experts_TLK
                         payloads.send(found, 0, member.rollouts)
                 if rank == ranks[0] > 0:
                     payloads.send(None, 0, member.rollouts)
@@ -373,6 +390,7 @@ class Close:
     def execute(self, member: Member) -> None:
         if engine := member.engines.pop(self.number, None):
             engine.close()
+        member.routes.clear()
 
 
 def _load_weights(
@@ -412,6 +430,7 @@ class TeamRollout:
         self._tolerance = REPLICA_TOLERANCE[precision]
         self._channel: Channel = controller.async_group if dedicated else controller.commands
         self._others: dict[int, EngineCounters] = {}
+        self._kept_version = -1
         with controller.commands.together(Open(self._number, replicas, make)):
             self._local = make()
 
@@ -440,12 +459,22 @@ class TeamRollout:
         dealt = self._dedicated or sampling.exact
         parts = spread_requests(requests, len(self._replicas)) if dealt else ()
         samples = sum(request.num_samples for request in requests)
-        command = Generate(self._number, self._replicas, parts, samples, sampling)
         member = self._controller.member
+        # Dedicated engines roll out while a trainer may ask for the routes of an earlier call.
+        keep, version = not self._dedicated, self.policy_version
+        forget = keep and version != self._kept_version
+        command = Generate(
+            self._number, self._replicas, parts, samples, sampling, keep=keep, forget=forget
+        )
         with self._channel.together(command) as replies:
+            if forget:
+                member.recorders.clear()
+                self._kept_version = version
             shared, dealer = queue_of_controller(member, self._replicas, requests, sampling.enough)
             senders = [ranks[0] for ranks in self._replicas[1:]]
-            inbox = Inbox(member, senders, lambda place, room: dealer.ask(place + 1, room))
+            inbox = Inbox(
+                member, senders, lambda place, room: dealer.ask(place + 1, room), keep=keep
+            )
             part = parts[0] if parts else shared
             mine = self._local.generate(part, sampling) if part else iter(())
             rollouts = _merged(mine, inbox)
@@ -516,6 +545,7 @@ class TeamRollout:
             return
         with self._controller.commands.together(Close(self._number)):
             self._local.close()
+        self._controller.member.recorders.clear()
 
     def _broadcasting(
         self, weights: Iterator[tuple[str, torch.Tensor]]

@@ -2,18 +2,21 @@
 
 Every rank makes the same call on its own trainer, which divides the work among the ranks; the
 controller's results are complete. All ranks receive an outline of the batch; each requests and
-receives only the share that its trainer computes.
+receives only the share that its trainer computes: tokens from the controller, routes from the rank
+that recorded them, where it still has them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import torch
 from torch import distributed as dist
 
 from data_schemas.rl_settings import AuxiliarySettings
+from tasks.algorithms.routing import Traces, in_layers
 from tasks.engines.partial_batch import (
     AnyBatch,
     LossCall,
@@ -90,23 +93,86 @@ def _receive_part(batch: AnyBatch, trainer: Trainer, member: Member) -> TokenBat
     assert isinstance(trainer, SharingTrainer)
     share = trainer.share(batch)
     with member.failures.name_failed_rank():
-        held = _receive_share(share, member.commands)
+        held = _receive_share(share, member)
     return cast(TokenBatch, replace(batch, share=share, held=held))  # a sharing trainer takes both
 
 
-def _receive_share(share: Share, group: dist.ProcessGroup) -> tuple[TokenBatch, ...]:
-    """Request a share and receive its buckets, via the first rank that has the same share."""
+def _receive_share(share: Share, member: Member) -> tuple[TokenBatch, ...]:
+    """Request a share and receive its buckets, via the first rank that has the same share.
+
+    That rank receives them from the controller, without the routes that other ranks recorded, and
+    these from the ranks that did.
+    """
+    group = member.commands
     payloads.send(share, 0, group)
-    rank = dist.get_rank(group)
-    parties = payloads.receive_broadcast(group)
+    rank = member.rank_info.rank
+    parties, transfers = payloads.receive_broadcast(group)
     first, *others = next(ranks for ranks in parties if rank in ranks)
+    moving, arriving = _exchange_routes(member, transfers)
     held = []
     for _ in share.buckets:
         part = payloads.recv(0 if rank == first else first, group)
+        if rank == first:
+            part = _with_routes(part, arriving)
         for other in others if rank == first else ():
             payloads.send(part, other, group)
         held.append(part)
+    for work in moving:
+        work.wait()
     return tuple(held)
+
+
+Transfer = tuple[int, int, str, tuple[int, ...], tuple[int, int, int], str]
+"""Of routes: the rank that recorded them, the one that needs them, their digest, layers, shape
+[T, L, K] with these layers, and dtype. It is sent under its number in the list, from 1."""
+
+
+def _exchange_routes(
+    member: Member, transfers: Sequence[Transfer]
+) -> tuple[list[dist.Work], Iterator[torch.Tensor]]:
+    """Start this rank's part of all transfers.
+
+    Returns:
+        What it sends, to be waited for, and what it receives, in order, each when it has arrived.
+    """
+    rank, group = member.rank_info.rank, member.commands
+    moving: list[dist.Work] = []
+    arriving: list[tuple[torch.Tensor, dist.Work | None]] = []
+    for tag, (recorder, receiver, digest, layers, shape, dtype) in enumerate(transfers, start=1):
+        if rank == recorder:
+            found_TLK = np.ascontiguousarray(in_layers(member.routes[digest], layers))
+            tensor = torch.from_numpy(found_TLK if found_TLK.flags.writeable else found_TLK.copy())
+            if rank == receiver:
+                arriving.append((tensor, None))
+            else:
+                moving.append(_started(dist.isend(payloads.flat(tensor), receiver, group, tag)))
+        elif rank == receiver:
+            tensor = payloads.empty_tensor(dtype, list(shape))
+            work = _started(dist.irecv(payloads.flat(tensor), recorder, group, tag))
+            arriving.append((tensor, work))
+    return moving, _arrived(arriving)
+
+
+def _started(work: dist.Work | None) -> dist.Work:
+    assert work is not None  # both ranks are of the group
+    return work
+
+
+def _arrived(arriving: list[tuple[torch.Tensor, dist.Work | None]]) -> Iterator[torch.Tensor]:
+    for tensor, work in arriving:
+        if work is not None:
+            work.wait()
+        yield tensor
+
+
+def _with_routes(part: TokenBatch, arriving: Iterator[torch.Tensor]) -> TokenBatch:
+    """Put the routes into a bucket that arrive from the ranks that recorded them."""
+    routes = part.experts_NTLK
+    if not isinstance(routes, Traces) or not routes.digests:
+        return part
+    pairs = zip(routes.of_sequences, routes.digests, strict=True)
+    found = tuple(next(arriving).numpy() if one is None and of else one for one, of in pairs)
+    return replace(part, experts_NTLK=replace(routes, of_sequences=found))
 
 
 def _send_calls(calls: Sequence[LossCall], group: dist.ProcessGroup) -> None:
@@ -247,11 +313,39 @@ class TeamTrainer:
         ranks_of: dict[Share, list[int]] = {}
         for rank in range(1, dist.get_world_size(group)):
             ranks_of.setdefault(payloads.recv(rank, group), []).append(rank)
-        payloads.broadcast(list(ranks_of.values()), group)
-        for share, (first, *_) in ranks_of.items():
+        receivers = {share: first for share, (first, *_) in ranks_of.items()}
+        payloads.broadcast((list(ranks_of.values()), self._transfers(batch, receivers)), group)
+        for share, first in receivers.items():
             for bucket in share.buckets:
                 rows = torch.tensor(bucket, dtype=torch.int64)
-                payloads.send(batch.select(rows, share.layers), first, group)
+                part = batch.select(rows, share.layers)
+                payloads.send(self._without_recorded(part), first, group)
+
+    def _transfers(self, batch: TokenBatch, receivers: Mapping[Share, int]) -> list[Transfer]:
+        """Which routes the ranks that recorded them send, in the order of the shares."""
+        routes, recorders = batch.experts_NTLK, self._controller.member.recorders
+        if not isinstance(routes, Traces) or not routes.digests:
+            return []
+        transfers: list[Transfer] = []
+        for share, receiver in receivers.items():
+            if not share.layers:
+                continue
+            for row in (row for bucket in share.buckets for row in bucket):
+                digest, one_TLK = routes.digests[row], routes.of_sequences[row]
+                if one_TLK is not None and digest in recorders:
+                    shape = (len(one_TLK), len(share.layers), routes.k)
+                    end = digest, share.layers, shape, str(one_TLK.dtype)
+                    transfers.append((recorders[digest], receiver, *end))
+        return transfers
+
+    def _without_recorded(self, part: TokenBatch) -> TokenBatch:
+        """Leave out the routes that other ranks send."""
+        routes, recorders = part.experts_NTLK, self._controller.member.recorders
+        if not isinstance(routes, Traces) or not routes.digests or not routes.num_layers:
+            return part
+        pairs = zip(routes.of_sequences, routes.digests, strict=True)
+        left = tuple(None if digest in recorders else one for one, digest in pairs)
+        return replace(part, experts_NTLK=replace(routes, of_sequences=left))
 
     def weights(self) -> "TeamWeights":
         """The policy's tensors under Hugging Face names."""

@@ -3,17 +3,24 @@
 Letters: N sequences, T tokens, L MoE layers, K experts per token.
 """
 
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import torch
 
+from data_schemas.machine_settings import Precision
+from data_schemas.rollouts import Rollout, RouterTrace, ScoredRollout, StopReason
+from data_schemas.rows import Verdict
 from tasks.engines.partial_batch import AnyBatch, Share
-from tasks.engines.protocols import TokenBatch, TokenScores
+from tasks.engines.protocols import EngineCounters, Request, Sampling, TokenBatch, TokenScores
 from tasks.engines.team.controller import current, in_team
 from tasks.engines.team.member import read_rank_info
+from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.trainer import TeamTrainer
+from tasks.rl.batch import token_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +88,78 @@ def shared(batches: list[TokenBatch]) -> list[Seen]:
 
     in_team(lead)()
     return NotingTrainer.seen
+
+
+class RouteEngine:
+    """Answers with one token, and routes of its rank's own in two layers of 64 experts."""
+
+    num_experts, policy_version = 64, 0
+
+    def __init__(self) -> None:
+        self.counters = EngineCounters()
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
+        for request in requests:
+            length = len(request.prompt_tokens)
+            first = 8 * read_rank_info().rank + length
+            experts_TLK = np.arange(first, first + 4, dtype=np.uint8).reshape(1, 2, 2)
+            yield Rollout(
+                problem_id=request.problem_id,
+                sample=0,
+                prompt_tokens=request.prompt_tokens,
+                response_tokens=np.ones(1, dtype=np.int32),
+                logprobs=np.zeros(1, dtype=np.float32),
+                trace=RouterTrace(experts_TLK.repeat(length, axis=0)),
+                stop_reason=StopReason.END,
+                policy_version=self.policy_version,
+            )
+
+    def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
+        self.policy_version = version
+        return ""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def recorded() -> tuple[list[Seen], list[torch.Tensor]]:
+    """Train on responses of all ranks while rank 0 has blank routes of the others; then on the
+    same with its own when the ranks have forgotten them. What this rank saw, and what was recorded.
+    """
+
+    def lead() -> list[torch.Tensor]:
+        engine = TeamRollout(
+            current(),
+            RouteEngine,
+            replicas=((0,), (1,), (2,), (3,)),
+            dedicated=False,
+            precision=Precision.FP32,
+        )
+        trainer = TeamTrainer(current(), NotingTrainer)
+        roll_out = partial(engine.generate, sampling=Sampling(1, 1.0, 0, exact=True))
+        requests = [
+            Request(str(length), np.arange(length, dtype=np.int32), 1) for length in range(1, 9)
+        ]
+        batch = _batch(roll_out(requests))
+        known = batch.experts_NTLK
+        others = zip(known.of_sequences, known.digests, strict=True)
+        blank = tuple(np.zeros_like(one) if digest else one for one, digest in others)
+        trainer.score(
+            replace(batch, experts_NTLK=replace(known, of_sequences=blank)),
+            temperature=1.0,
+            record_routes=False,
+        )
+        engine.load_weights(iter(()), 1)
+        list(roll_out(requests[:1]))
+        trainer.score(batch, temperature=1.0, record_routes=False)
+        engine.close()
+        return list(batch.padded_routes_NTLK)
+
+    found = in_team(lead)()
+    return NotingTrainer.seen, found or []
+
+
+def _batch(rollouts: Iterator[Rollout]) -> TokenBatch:
+    ordered = sorted(rollouts, key=lambda one: len(one.prompt_tokens))
+    verdict = Verdict(score=1.0, reason="correct")
+    return token_batch([ScoredRollout(one, "", verdict, 0.0) for one in ordered], use_routes=True)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tasks.algorithms.routing import Traces
-from tests.engines.team.shares_of_world import shared
+from tests.engines.team.shares_of_world import recorded, shared
 from tests.engines.trainer_megatron.batches import as_recorded, random_batch
 from tests.engines.trainer_megatron.gloo_world import run_world
 
@@ -67,3 +67,15 @@ def test_nothing_else_is_sent_and_each_bucket_is_as_wide_as_its_longest(seen, na
         for one in calls if rank else []:  # rank 0 has it all
             assert routes == one.route_bytes
             assert outline + part == one.all_bytes
+
+
+def test_routes_come_from_the_rank_that_recorded_them_while_it_has_them():
+    ranks = run_world(recorded, RANKS)
+    routes_NTLK = torch.stack(ranks[0][1])
+    for rank, (seen, _) in enumerate(ranks[1:], start=1):
+        for one in seen:  # first with blank routes at rank 0, then with none at the others
+            for bucket, part in zip(one.share.buckets, one.parts, strict=True):
+                width = part.tokens_NT.shape[1]
+                expected = routes_NTLK[list(bucket), :width][:, :, [rank // 2]]
+                assert torch.equal(expected, part.padded_routes_NTLK)
+        assert len(seen) == 2
