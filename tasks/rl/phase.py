@@ -10,7 +10,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -205,6 +205,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
                 )
             )
         )
+        snapshots = opened.enter_context(closing(step_snapshot.Writer(folder)))
         if settings.engines.lora.rank:
             check_adapter(engine, trainer, engines.vocabulary, now.step)
         synced = sync_weights(engines, version=now.step)
@@ -219,17 +220,18 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             clock.lap("wait_for_rollouts")
             before, synced = synced, sync_weights(engines, version=step)
             clock.lap("weight_sync")
-            step_snapshot.write_snapshot(
-                folder, replace(metrics, weights_before=before.digest, weights_after=synced.digest)
-            )
+            snapshots.write(metrics, before.digest, synced.digest)
             now = now.model_copy(update={"step": step, "updates": updates})
             record = finished(record, timing(collected, clock), synced, settings)
             state.write_step(folder, record)
-            due = step % settings.commit_every == 0 or step == settings.steps
-            if due or stop.requested.is_set():
-                pending = state.PendingState(collector.state(), producer.waiting)
-                files = {state.INFLIGHT_FILE: state.encode(pending)}
-                state.commit(folder, now, trainer, files)
+            if (
+                step % settings.commit_every == 0
+                or step == settings.steps
+                or stop.requested.is_set()
+            ):
+                snapshots.settle()
+                left = state.PendingState(collector.state(), producer.waiting)
+                state.commit(folder, now, trainer, {state.INFLIGHT_FILE: state.encode(left)})
             yield record
             is_committed = states.newest(folder) == step
             # SIGTERM after this step's commit: the next step commits regardless of commit_every.

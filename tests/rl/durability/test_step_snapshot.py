@@ -1,11 +1,13 @@
 import dataclasses
 import itertools
+import threading
 
 import numpy as np
 import pytest
 
 from data_schemas.rows import Band, GradedProblem
 from tasks.algorithms.routing import route_digest
+from tasks.durability import states
 from tasks.errors import DataError
 from tasks.rl import step_snapshot
 from tasks.rl.codec import pack
@@ -103,6 +105,30 @@ def test_a_resumed_phase_writes_the_same_snapshots(phase, phase_in, scorer, tmp_
     for name in map(step_snapshot.name_of, (2, 3, 4)):
         whole = phase.state / step_snapshot.FOLDER / name
         assert whole.read_bytes() == (tmp_path / step_snapshot.FOLDER / name).read_bytes()
+
+
+def test_large_snapshots_are_written_beside_the_next_step_and_whole_at_every_commit(
+    phase, phase_in, scorer, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(step_snapshot, "BESIDE_BYTES", 0)
+    begun = threading.active_count()
+    for record in train(phase_in(tmp_path, commit_every=2), scorer()):
+        if record.report.step in {2, 4}:
+            name = step_snapshot.name_of(record.report.step)
+            whole = phase.state / step_snapshot.FOLDER / name
+            assert whole.read_bytes() == (tmp_path / step_snapshot.FOLDER / name).read_bytes()
+            assert any(one.name.startswith("snapshot") for one in threading.enumerate())
+    assert begun == threading.active_count()
+
+
+def test_what_stopped_a_snapshot_stops_the_phase_before_its_next_commit(
+    phase_in, scorer, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(step_snapshot, "BESIDE_BYTES", 0)
+    (tmp_path / step_snapshot.FOLDER).touch()
+    with pytest.raises(FileExistsError):
+        list(train(phase_in(tmp_path, commit_every=2), scorer()))
+    assert states.newest(tmp_path) == 0
 
 
 def test_every_sequence_is_in_exactly_one_call_of_the_loss(phase):
