@@ -13,6 +13,19 @@ WAITING_BYTES = 2**30
 """Tensors that wait to be hashed stay in memory, up to this size."""
 
 
+def on_host(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of a CPU as it is, and of a GPU a copy in pinned memory.
+
+    torch keeps pinned memory that is freed and uses it again: fresh memory, whose pages are mapped
+    while they are written, takes a twentieth of the speed.
+    """
+    plain = tensor.detach()
+    if plain.device.type == "cpu":
+        return plain
+    pinned = torch.cuda.is_available()
+    return torch.empty(plain.shape, dtype=plain.dtype, pin_memory=pinned).copy_(plain)
+
+
 class Hasher:
     """Hashes tensors in threads: one core hashes about 1 GB per second, a sync sends 10 and more.
 
@@ -31,9 +44,9 @@ class Hasher:
 
     def add(self, name: str, tensor: torch.Tensor) -> None:
         """Start to hash a tensor, after earlier ones if too many wait."""
-        flat = tensor.detach().to("cpu")
-        while self._waiting and self._bytes + flat.nbytes > WAITING_BYTES:
+        while self._waiting and self._bytes + tensor.nbytes > WAITING_BYTES:
             self._settle()
+        flat = on_host(tensor)
         self._waiting.append((name, flat.nbytes, self._pool.submit(tensor_digest, flat)))
         self._bytes += flat.nbytes
 

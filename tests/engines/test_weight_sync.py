@@ -5,6 +5,7 @@ import torch
 from tasks.algorithms.digests import tensor_digest, weight_digest
 from tasks.engines import weight_sync
 from tasks.engines.weight_sync import Hasher, Outgoing
+from tests.engines.embedded.second_device import second_device
 
 WEIGHTS = {f"layer.{number}": torch.full((3, 5), float(number)) for number in range(40)}
 
@@ -21,6 +22,19 @@ def test_what_each_process_sent_itself_counts_as_sent():
     outgoing.add_digests({name: tensor_digest(tensor) for name, tensor in WEIGHTS.items()})
 
     assert weight_digest(WEIGHTS.items()) == outgoing.digest()
+
+
+def test_tensors_of_a_gpu_are_hashed_as_they_were_when_they_were_added():
+    hasher = Hasher(threads=1)
+    with second_device():
+        for name, tensor in WEIGHTS.items():
+            there = tensor.to("cuda").t()  # as a view of a fused parameter is, not contiguous
+            hasher.add(name, there)
+            there.zero_()
+        found = dict(hasher.digests())
+    hasher.close()
+
+    assert {name: tensor_digest(tensor.t()) for name, tensor in WEIGHTS.items()} == found
 
 
 def test_few_tensors_wait_in_memory(monkeypatch):

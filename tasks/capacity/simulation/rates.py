@@ -41,8 +41,8 @@ class Efficiency:
     """Seconds of one node per response, if they are scored one by one (tasks/gym/README.md)."""
     hash_bytes_s: float = 1e9
     """Of one core: both sides of a weight sync hash all tensors (tasks/engines/weight_sync.py)."""
-    host_bytes_s: float = 1.2e9
-    """Assumed: of one process that copies tensors from a GPU into fresh memory, to hash them."""
+    host_bytes_s: float = 2e10
+    """Assumed: of one process that copies tensors from a GPU into pinned memory, to hash them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 
 from tasks.engines.expert_names import split_experts
 from tasks.engines.rollout_vllm.broadcast import PacketSender
+from tasks.engines.weight_sync import on_host
 from tasks.errors import EngineError, SettingsError
 from tasks.models.architectures import config_in, is_known, read_architecture
 
@@ -161,7 +162,8 @@ def _write_files(
     size = 0
     for name, tensor in weights:
         # A copy: the trainer may reuse the memory of a tensor it has yielded.
-        held[name] = tensor.detach().to("cpu", copy=True).contiguous()
+        host = on_host(tensor)
+        held[name] = (host.clone() if host.data_ptr() == tensor.data_ptr() else host).contiguous()
         size += tensor.nbytes
         if size >= chunk_bytes:
             _write(held, folder, where)
