@@ -1,6 +1,5 @@
 """Both sides of a weight sync hash every tensor: threads do it while tensors are sent."""
 
-import os
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -8,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import torch
 
 from tasks.algorithms.digests import joint_digest, tensor_digest
+from tasks.store.files import num_cores
 
 WAITING_BYTES = 2**30
 """Tensors that wait to be hashed stay in memory, up to this size."""
@@ -36,8 +36,7 @@ class Hasher:
     """
 
     def __init__(self, threads: int | None = None) -> None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        self._pool = ThreadPoolExecutor(threads or cores, thread_name_prefix="hash")
+        self._pool = ThreadPoolExecutor(threads or num_cores(), thread_name_prefix="hash")
         self._waiting: deque[tuple[str, int, Future[str]]] = deque()
         self._bytes = 0
         self._digests: dict[str, str] = {}

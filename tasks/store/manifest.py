@@ -9,18 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tasks.errors import DataError, TamperError
-from tasks.store.files import canonical_json, sha256_bytes, sha256_file
+from tasks.store.files import canonical_json, num_cores, sha256_bytes, sha256_file
 
 MANIFEST = "MANIFEST.json"
-_HASH_THREADS = 4
-"""sha256 releases the interpreter lock, so shards of a checkpoint are hashed in parallel."""
 
 
 def hash_files(paths: Sequence[Path]) -> list[str]:
-    """sha256 of each file."""
+    """sha256 of each file, on all cores: sha256 releases the interpreter's lock."""
     if len(paths) < 2:
         return [sha256_file(path) for path in paths]
-    with ThreadPoolExecutor(_HASH_THREADS) as pool:
+    with ThreadPoolExecutor(min(num_cores(), len(paths))) as pool:
         return list(pool.map(sha256_file, paths))
 
 

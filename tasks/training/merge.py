@@ -3,7 +3,6 @@
 import json
 import logging
 import math
-import os
 import re
 import shutil
 from collections import Counter, deque
@@ -26,6 +25,7 @@ from tasks.algorithms.merging import Merged, combine
 from tasks.errors import DataError, SettingsError
 from tasks.models.weights import Weights, is_finite, write_shard
 from tasks.platform.progress import progress
+from tasks.store.files import num_cores
 from tasks.store.manifest import MANIFEST
 
 # Work on several tensors at once: one thread per core that this process may use.
@@ -61,13 +61,6 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Generator
         pool.shutdown(cancel_futures=True)
         # Threads that start later take over the number that was set last in any thread.
         torch.set_num_threads(torch_threads)
-
-
-def num_cores() -> int:
-    """Count the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 # The trim of a tensor, and that of a whole model, from weights that are read in parts.

@@ -6,7 +6,8 @@ import threading
 import pytest
 import torch
 
-from tasks.training.merge import AHEAD, in_order, num_cores
+from tasks.store.files import num_cores
+from tasks.training.merge import AHEAD, in_order
 
 
 @pytest.fixture(autouse=True)
