@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+from transformers import Qwen3MoeForCausalLM  # noqa: F401 - once, and not in every rank
 
 from data_schemas.rl_settings import RLSettings
 from tasks.durability import states

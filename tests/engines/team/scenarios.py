@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+from transformers import Qwen3MoeForCausalLM  # noqa: F401 - once, and not in every rank
 
 from data_schemas.machine_settings import MachineSettings, Precision
 from tasks.algorithms.digests import weight_digest
