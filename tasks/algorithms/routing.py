@@ -136,12 +136,12 @@ class Traces:
 
     def select(self, rows: Sequence[int], width: int, layers: Sequence[int] | None) -> "Traces":
         """Some sequences, up to a number of tokens, in some layers; None keeps all of them."""
-        found = [self.of_sequences[row] for row in rows]
+        sequences = [self.of_sequences[row] for row in rows]
         digests = tuple(self.digests[row] for row in rows) if self.digests else ()
         if layers is None:
-            kept = tuple(one if one is None else one[:width] for one in found)
+            kept = tuple(one if one is None else one[:width] for one in sequences)
             return Traces(kept, self.num_layers, self.k, digests)
-        kept = tuple(one if one is None else in_layers(one[:width], layers) for one in found)
+        kept = tuple(one if one is None else in_layers(one[:width], layers) for one in sequences)
         return Traces(kept, len(layers), self.k, digests)
 
     def first(self, sequence: int, rows: int) -> NDArray[np.int16]:
@@ -149,8 +149,8 @@ class Traces:
         filled_TLK = np.full((rows, self.num_layers, self.k), MISSING_ROUTE, dtype=np.int16)
         recorded_TLK = self.of_sequences[sequence]
         if recorded_TLK is not None:
-            known = recorded_TLK[:rows]
-            filled_TLK[: len(known)] = known
+            recorded = recorded_TLK[:rows]
+            filled_TLK[: len(recorded)] = recorded
         return filled_TLK
 
     def padded(self, width: int) -> torch.Tensor:
@@ -286,14 +286,14 @@ def through_experts(
     833 us for all experts densely and 386 us for a loop over experts.
     """
     k = experts_MK.shape[1]
-    chosen = experts_MK.flatten()
-    order = chosen.argsort()
-    ends = torch.bincount(chosen, minlength=num_experts)[:num_experts].cumsum(0).to(torch.int32)
+    experts = experts_MK.flatten()
+    order = experts.argsort()
+    ends = torch.bincount(experts, minlength=num_experts)[:num_experts].cumsum(0).to(torch.int32)
     if skips:
         order = order[: int(ends[-1])]
     gate, up = gate_up(hidden_MH[order // k], ends).chunk(2, dim=1)
     outputs = down(functional.silu(gate) * up, ends)
-    returned = outputs.new_zeros(len(chosen), outputs.shape[1])
+    returned = outputs.new_zeros(len(experts), outputs.shape[1])
     returned[order] = outputs
     return torch.bmm(gates_MK[:, None], returned.unflatten(0, (-1, k)))[:, 0]
 

@@ -192,13 +192,15 @@ def render_observation(
     Raises:
         SettingsError: the chat template does not close the assistant's turns with the end token.
     """
-    (heard,) = _turns([messages])
-    spoken = [
+    (turn,) = _turns([messages])
+    dialogue = [
         {"role": Role.USER.value, "content": "?"},
         {"role": Role.ASSISTANT.value, "content": _SPOKEN},
     ]
     whole = str(
-        tokenizer.apply_chat_template([*spoken, *heard], add_generation_prompt=True, tokenize=False)
+        tokenizer.apply_chat_template(
+            [*dialogue, *turn], add_generation_prompt=True, tokenize=False
+        )
     )
     end = str(tokenizer.eos_token)
     _, marker, after = whole.partition(_SPOKEN)

@@ -21,8 +21,8 @@ def refuse_unusable_gpu() -> None:
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "0") in {"", "-1"}
     if torch.cuda.is_available() or hidden or not DRIVER.exists():
         return
-    found = re.search(r"\d+\.\d+(\.\d+)?", DRIVER.read_text())
-    version = found[0] if found else "of unknown version"
+    match = re.search(r"\d+\.\d+(\.\d+)?", DRIVER.read_text())
+    version = match[0] if match else "of unknown version"
     cuda = torch.version.cuda or "none (CPU only)"
     raise SettingsError(
         f"this machine has an NVIDIA driver {version}, which torch {torch.__version__}, built for "

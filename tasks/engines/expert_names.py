@@ -45,9 +45,9 @@ def held_tensors(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     """
     for name, parameter in model.named_parameters():
         yield from split_experts(name, parameter.detach())
-    kept = model.state_dict().keys()
+    saved = model.state_dict().keys()
     for name, buffer in model.named_buffers():
-        if name in kept:
+        if name in saved:
             yield name, buffer
 
 
@@ -75,15 +75,15 @@ def in_memory(
 ) -> dict[str, torch.Tensor]:
     """Undo `named_tensors`: by the names that `held_tensors` yields."""
     names = names_of(model)
-    held: dict[str, torch.Tensor] = {}
+    experts: dict[str, torch.Tensor] = {}
     for name, tensor in tensors:
         own = names.in_memory(name)
         if not names.fused_qkv or FUSED not in own:
-            held[own] = tensor
+            experts[own] = tensor
             continue
         targets = [own.replace(FUSED, part) for part in PARTS]
         sizes = [len(model.get_parameter(target)) for target in targets]
         if sum(sizes) != len(tensor):
             sizes = [len(tensor), 0, 0]  # of another shape, which the caller sees and names
-        held |= dict(zip(targets, tensor.split(sizes), strict=True))
-    return held
+        experts |= dict(zip(targets, tensor.split(sizes), strict=True))
+    return experts

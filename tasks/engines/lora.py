@@ -269,8 +269,8 @@ class AdapterRollout:
         with Weights(self._folder) as base:
             names = [name for name in base.file_of if name not in self._left_out]
             self._check(factors, {name: base.shape(name) for name in names if is_adapted(name)})
-            sent = Outgoing(merged(((name, base.read(name)) for name in names), factors))
-            installed, expected = self._engine.load_weights(sent, version), sent.digest()
+            outgoing = Outgoing(merged(((name, base.read(name)) for name in names), factors))
+            installed, expected = self._engine.load_weights(outgoing, version), outgoing.digest()
         if installed != expected:
             raise EngineError(
                 f"weight sync of version {version}: the engine has {installed[:12]}, the merged "

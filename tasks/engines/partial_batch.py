@@ -55,13 +55,13 @@ class PartialBatch:
         Raises:
             EngineError: they are not held in one bucket, or the routes of these layers are not.
         """
-        wanted = rows.tolist()
-        for bucket, held in zip(self.share.buckets, self.held, strict=True):
-            if set(bucket).issuperset(wanted):
-                places_N = torch.tensor([bucket.index(row) for row in wanted], dtype=torch.int64)
-                return held.select(places_N, self._places(layers))
+        places = rows.tolist()
+        for bucket, part in zip(self.share.buckets, self.held, strict=True):
+            if set(bucket).issuperset(places):
+                places_N = torch.tensor([bucket.index(row) for row in places], dtype=torch.int64)
+                return part.select(places_N, self._places(layers))
         raise EngineError(
-            f"sequences {wanted[:8]} are not held together by this rank, "
+            f"sequences {places[:8]} are not held together by this rank, "
             f"which requested {self.share.buckets[:8]}"
         )
 
@@ -73,15 +73,15 @@ class PartialBatch:
         """
         if self.route_shape is None:
             return None
-        held = self.share.layers
-        wanted = range(self.route_shape[0]) if layers is None else layers
-        missing = [layer for layer in wanted if layer not in held]
+        own_layers = self.share.layers
+        requested = range(self.route_shape[0]) if layers is None else layers
+        missing = [layer for layer in requested if layer not in own_layers]
         if missing:
             raise EngineError(
                 f"routes of layers {missing} are not held by this rank, "
-                f"which requested {list(held)}"
+                f"which requested {list(own_layers)}"
             )
-        return [held.index(layer) for layer in wanted]
+        return [own_layers.index(layer) for layer in requested]
 
 
 AnyBatch = TokenBatch | PartialBatch

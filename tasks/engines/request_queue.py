@@ -151,8 +151,8 @@ class Intake:
             return ()
         self._passes = 1
         live = len(self._held)
-        held = sum(self._held.values())
-        room = Room(live, 0 if full else self._slots - live, held, self._cache, (*self._ended,))
+        tokens = sum(self._held.values())
+        room = Room(live, 0 if full else self._slots - live, tokens, self._cache, (*self._ended,))
         self._ended.clear()
         new = self._requests.take(room)
         for request in new:
@@ -179,29 +179,29 @@ def deal(waiting: list[Request], rooms: Sequence[Room]) -> list[list[Request]]:
     free = sum(max(0.0, room.cache - room.held) for room in rooms)
     whole = sum(held_tokens(request) * request.num_samples for request in waiting) <= free
     dealt: list[list[Request]] = [[] for _ in rooms]
-    left = [room.slots for room in rooms]
+    slots = [room.slots for room in rooms]
     live = [room.live for room in rooms]
-    held = [room.held for room in rooms]
+    tokens = [room.held for room in rooms]
     while waiting:
         request, own = waiting[0], held_tokens(waiting[0])
         able = [
             place
             for place, room in enumerate(rooms)
-            if left[place] > 0 and (not live[place] or held[place] + own <= room.cache)
+            if slots[place] > 0 and (not live[place] or tokens[place] + own <= room.cache)
         ]
         if not able:
             break
-        place = min(able, key=lambda one: (held[one], one))
-        fitting = min(left[place], (rooms[place].cache - held[place]) // own)
+        place = min(able, key=lambda one: (tokens[one], one))
+        fitting = min(slots[place], (rooms[place].cache - tokens[place]) // own)
         count = int(max(1, min(request.num_samples, fitting))) if whole else 1
         dealt[place].append(_samples(request, 0, count))
         if count < request.num_samples:
             waiting[0] = _samples(request, count, request.num_samples)
         else:
             waiting.pop(0)
-        left[place] -= count
+        slots[place] -= count
         live[place] += count
-        held[place] += count * own
+        tokens[place] += count * own
     return dealt
 
 

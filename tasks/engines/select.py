@@ -117,15 +117,15 @@ def require_layers(
     """
     if not is_known(config_in(folder)):
         return  # the embedded engines refuse it as they open it; vLLM may screen with it
-    known = read_architecture(folder)
+    architecture = read_architecture(folder)
     try:
-        refuse_layers(known, rollout=rollout, trainer=trainer, lora_rank=lora_rank)
+        refuse_layers(architecture, rollout=rollout, trainer=trainer, lora_rank=lora_rank)
     except SettingsError as error:
         raise SettingsError(f"{folder}: {error}") from error
 
 
 def refuse_layers(
-    known: Architecture,
+    architecture: Architecture,
     *,
     rollout: RolloutKind | None,
     trainer: TrainerKind | None,
@@ -133,10 +133,10 @@ def refuse_layers(
 ) -> None:
     """Do the same as `require_layers` for a config that was read."""
     if rollout is not None:
-        (refuse_vllm if rollout is RolloutKind.VLLM else refuse_rollout)(known)
+        (refuse_vllm if rollout is RolloutKind.VLLM else refuse_rollout)(architecture)
     if trainer is not None:
-        (refuse_megatron if trainer is TrainerKind.MEGATRON else refuse_trainer)(known)
-    refuse_lora(known, lora_rank)
+        (refuse_megatron if trainer is TrainerKind.MEGATRON else refuse_trainer)(architecture)
+    refuse_lora(architecture, lora_rank)
 
 
 def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None:

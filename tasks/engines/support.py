@@ -23,59 +23,59 @@ LARGEST_UINT8 = 256
 """Experts whose numbers fit into a byte, as the embedded engine keeps routes."""
 
 
-def refuse_rollout(known: Architecture) -> None:
+def refuse_rollout(model: Architecture) -> None:
     """Refuse what the embedded rollout engine does not compute."""
     _refuse(
-        known,
+        model,
         "rollout 'hf'",
         "'vllm'",
-        (*_odd(known), *_unknown_rope(known, STATIC_ROPES)),
+        (*_odd(model), *_unknown_rope(model, STATIC_ROPES)),
         {
-            "multi-head latent attention": known.latent,
-            "norms over whole projections of query and key": known.qk_norm == "projection",
-            f"{known.num_experts} experts": known.num_experts > LARGEST_UINT8,
+            "multi-head latent attention": model.latent,
+            "norms over whole projections of query and key": model.qk_norm == "projection",
+            f"{model.num_experts} experts": model.num_experts > LARGEST_UINT8,
         },
     )
 
 
-def refuse_trainer(known: Architecture) -> None:
+def refuse_trainer(model: Architecture) -> None:
     """Refuse what the embedded trainer does not compute: it packs sequences."""
-    _refuse(known, "trainer 'torch'", "'megatron'", _odd(known), {})
+    _refuse(model, "trainer 'torch'", "'megatron'", _odd(model), {})
 
 
-def refuse_vllm(known: Architecture) -> None:
+def refuse_vllm(model: Architecture) -> None:
     """Refuse what vLLM 0.30 computes otherwise, or does not open."""
-    unskipped = known.mtp_layers > 0 and known.family == "bailing_moe"
+    unskipped = model.mtp_layers > 0 and model.family == "bailing_moe"
     _refuse(
-        known,
+        model,
         "rollout 'vllm'",
         "'hf'",
-        (*_outside(known), *known.oddities),
+        (*_outside(model), *model.oddities),
         {"layers of multi-token prediction, which its loader does not skip,": unskipped},
     )
 
 
-def refuse_megatron(known: Architecture) -> None:
+def refuse_megatron(model: Architecture) -> None:
     """Refuse what megatron-core 0.16.1 cannot express.
 
     Its group-limited choice ranks a group by its best K / kept groups experts, the models by their
     best two, and it always renormalises sigmoid scores.
     """
-    routing = known.routing
+    routing = model.routing
     sigmoid = routing is not None and routing.score == "sigmoid"
-    llama3 = dict(known.rope.parameters)
+    llama3 = dict(model.rope.parameters)
     llama3.pop("factor", None)
     _refuse(
-        known,
+        model,
         "trainer 'megatron'",
         "'torch'",
-        (*_outside(known), *_odd(known), *_unknown_rope(known, MEGATRON_ROPES)),
+        (*_outside(model), *_odd(model), *_unknown_rope(model, MEGATRON_ROPES)),
         {
-            "multi-head latent attention": known.latent,
-            "biases beside those of query, key and value": known.output_bias,
-            "norms over whole projections of query and key": known.qk_norm == "projection",
+            "multi-head latent attention": model.latent,
+            "biases beside those of query, key and value": model.output_bias,
+            "norms over whole projections of query and key": model.qk_norm == "projection",
             "other bounds of llama3's rotary embedding than 1, 4 and 8192": (
-                known.rope.kind == "llama3" and llama3 != MEGATRON_LLAMA3
+                model.rope.kind == "llama3" and llama3 != MEGATRON_LLAMA3
             ),
             "one expert per token, renormalised": (
                 routing is not None and routing.top_k == 1 and routing.renormalised
@@ -93,42 +93,42 @@ def refuse_megatron(known: Architecture) -> None:
     )
 
 
-def refuse_lora(known: Architecture, rank: int) -> None:
+def refuse_lora(model: Architecture, rank: int) -> None:
     """Refuse adapters whose names no engine would find in the files of the model.
 
     Raises:
         SettingsError: names the setting.
     """
-    if rank and not known.names.plain:
+    if rank and not model.names.plain:
         raise SettingsError(
-            f"lora.rank is {rank}, but files of {known.family} name projections otherwise than "
+            f"lora.rank is {rank}, but files of {model.family} name projections otherwise than "
             "adapters do; set lora.rank to 0"
         )
 
 
-def _odd(known: Architecture) -> tuple[str, ...]:
+def _odd(model: Architecture) -> tuple[str, ...]:
     return (
-        *known.oddities,
-        *((f"hidden_act {known.activation!r}",) if known.activation != "silu" else ()),
-        *(("a sliding window",) if known.window else ()),
+        *model.oddities,
+        *((f"hidden_act {model.activation!r}",) if model.activation != "silu" else ()),
+        *(("a sliding window",) if model.window else ()),
     )
 
 
-def _outside(known: Architecture) -> tuple[str, ...]:
-    return (known.only_embedded,) if known.only_embedded else ()
+def _outside(model: Architecture) -> tuple[str, ...]:
+    return (model.only_embedded,) if model.only_embedded else ()
 
 
-def _unknown_rope(known: Architecture, kinds: Iterable[str]) -> tuple[str, ...]:
-    return () if known.rope.kind in kinds else (f"rope_type {known.rope.kind!r}",)
+def _unknown_rope(model: Architecture, kinds: Iterable[str]) -> tuple[str, ...]:
+    return () if model.rope.kind in kinds else (f"rope_type {model.rope.kind!r}",)
 
 
 def _refuse(
-    known: Architecture, engine: str, instead: str, always: Iterable[str], parts: dict[str, bool]
+    model: Architecture, engine: str, instead: str, always: Iterable[str], parts: dict[str, bool]
 ) -> None:
     has = [*always, *(part for part, is_there in parts.items() if is_there)]
     if has:
         raise SettingsError(
-            f"engines.{engine} does not have {', '.join(has)} of this {known.family} model; "
+            f"engines.{engine} does not have {', '.join(has)} of this {model.family} model; "
             f"use {instead}"
         )
 

@@ -110,7 +110,7 @@ def build(
         taught: (group, sample) of the responses to which a teacher gives an advantage.
     """
     advantages_PG = scalar_advantages(settings, groups)
-    chosen: list[tuple[int, int]] = []
+    places: list[tuple[int, int]] = []
     by_zvp: list[bool] = []
     for place, entry in enumerate(groups):
         flat = entry.outcome is GroupOutcome.ZERO_VARIANCE_TRAINED
@@ -119,13 +119,13 @@ def build(
             has_advantage = signed or float(advantages_PG[place, sample]) != 0.0
             is_taught = (place, sample) in taught
             if has_advantage or is_taught or settings.loss.counts_all_responses:
-                chosen.append((place, sample))
+                places.append((place, sample))
                 by_zvp.append(signed)
-    items = [groups[place].group.rollouts[sample] for place, sample in chosen]
+    items = [groups[place].group.rollouts[sample] for place, sample in places]
     return StepBatch(
         tokens=token_batch(items, use_routes=settings.router_replay is RouterReplay.R3),
-        owners=chosen,
-        advantages_N=torch.tensor([float(advantages_PG[owner]) for owner in chosen]),
+        owners=places,
+        advantages_N=torch.tensor([float(advantages_PG[owner]) for owner in places]),
         zero_variance_N=torch.tensor(by_zvp, dtype=torch.bool),
         correct_N=torch.tensor([item.verdict.solved for item in items], dtype=torch.bool),
         num_sequences=advantages_PG.numel(),
@@ -226,8 +226,8 @@ def score_as_drawn(
     if not rows:
         return old
     use_routes = settings.router_replay is RouterReplay.R3
-    drawn = token_batch([items[row] for row in rows], use_routes=use_routes, drawn=True)
-    logprobs_NT = _score_elsewhere(trainer, settings, batch, rows, drawn, old.logprobs_NT)
+    truncated = token_batch([items[row] for row in rows], use_routes=use_routes, drawn=True)
+    logprobs_NT = _score_elsewhere(trainer, settings, batch, rows, truncated, old.logprobs_NT)
     return replace(old, logprobs_NT=logprobs_NT)
 
 
@@ -298,11 +298,11 @@ def score_as_taught(
     for index, row in enumerate(rows):
         by_domain[groups[batch.owners[row][0]].group.problem.domain].append(index)
     found_NT = nothing_NT
-    for domain, chosen in by_domain.items():
-        asked = others.get(domain, trainer)
-        taught = token_batch([items[index] for index in chosen], use_routes=False)
-        places = [rows[index] for index in chosen]
-        found_NT = _score_elsewhere(asked, settings, batch, places, taught, found_NT)
+    for domain, indices in by_domain.items():
+        scorer = others.get(domain, trainer)
+        taught = token_batch([items[index] for index in indices], use_routes=False)
+        places = [rows[index] for index in indices]
+        found_NT = _score_elsewhere(scorer, settings, batch, places, taught, found_NT)
     return found_NT, taught_NT
 
 

@@ -115,8 +115,8 @@ class Shared:
         """Predict the groups of a draw, and learn from them."""
         chances = [rule.predict(draw) for rule in self._rules]
         inputs = [
-            [1.0, *map(_log_odds, known), *self._describe(self._problems[row.problem_id])]
-            for (row, _), known in zip(draw, zip(*chances, strict=True), strict=True)
+            [1.0, *map(_log_odds, features), *self._describe(self._problems[row.problem_id])]
+            for (row, _), features in zip(draw, zip(*chances, strict=True), strict=True)
         ]
         predictions = chances[0]
         if self._flat and draw:

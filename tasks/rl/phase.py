@@ -230,8 +230,8 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
                 or stop.requested.is_set()
             ):
                 snapshots.settle()
-                left = state.PendingState(collector.state(), producer.waiting)
-                state.commit(folder, now, trainer, {state.INFLIGHT_FILE: state.encode(left)})
+                unfinished = state.PendingState(collector.state(), producer.waiting)
+                state.commit(folder, now, trainer, {state.INFLIGHT_FILE: state.encode(unfinished)})
             yield record
             is_committed = states.newest(folder) == step
             # SIGTERM after this step's commit: the next step commits regardless of commit_every.

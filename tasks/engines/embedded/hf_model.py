@@ -21,8 +21,8 @@ from tasks.models.weights import Weights, check_tensors
 
 def are_experts(module: nn.Module) -> bool:
     """Return whether a module is all experts of a layer: two stacked tensors, in every family."""
-    held = dict(module.named_parameters(recurse=False))
-    return {"gate_up_proj", "down_proj"} <= held.keys() and held["down_proj"].ndim == 3
+    parameters = dict(module.named_parameters(recurse=False))
+    return {"gate_up_proj", "down_proj"} <= parameters.keys() and parameters["down_proj"].ndim == 3
 
 
 def use_projections(experts: nn.Module, gate_up: Projection, down: Projection) -> None:

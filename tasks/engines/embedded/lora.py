@@ -111,7 +111,7 @@ class Adapter:
     @contextmanager
     def probing(self) -> Iterator[None]:
         """Give all factors random values that change every matrix visibly, while the block runs."""
-        kept = {name: factor.clone() for name, factor in self.state().items()}
+        initial = {name: factor.clone() for name, factor in self.state().items()}
         generator = torch.Generator().manual_seed(1)
         try:
             with torch.no_grad():
@@ -123,7 +123,7 @@ class Adapter:
                     target.b.copy_(b * spread / ALPHA)
             yield
         finally:
-            self.load(kept)
+            self.load(initial)
 
     def _target(
         self, name: str, weight: torch.Tensor, fused: int, generator: torch.Generator

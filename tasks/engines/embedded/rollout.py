@@ -154,12 +154,12 @@ class HFRolloutEngine:
         else:
             rollouts = self._decoded(requests, sampling)
         for rollout in rollouts:
-            counted = self._counters
+            counters = self._counters
             self._counters = replace(
-                counted,
-                sequences=counted.sequences + 1,
-                generated_tokens=counted.generated_tokens + rollout.num_generated,
-                reused_tokens=counted.reused_tokens + rollout.reused,
+                counters,
+                sequences=counters.sequences + 1,
+                generated_tokens=counters.generated_tokens + rollout.num_generated,
+                reused_tokens=counters.reused_tokens + rollout.reused,
             )
             yield rollout
 
@@ -177,17 +177,17 @@ class HFRolloutEngine:
     def _decoded(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
         intake = Intake(requests, sampling, slots=self._slots, cache=self._room)
         waiting: deque[Seat] = deque()
-        known: dict[int, _Prefix] = {}
+        prefix_of: dict[int, _Prefix] = {}
         stop = StopStrings(self._tokenizer, sampling.stop)
         size = min(self._slots, intake.samples)
         slots = Slots(sampling, size, self._room, self._end_tokens, stop)
         logits_BV = torch.empty(0, self._model.config.vocab_size, device=self._forward.device)
-        taken = 0
+        num_taken = 0
         while waiting or slots.live or intake.open:
             full = slots.live > REFILL_BELOW * self._slots
             new = intake.take(full=full or bool(waiting))
-            waiting += self._seats(new, sampling, first=taken)
-            taken += len(new)
+            waiting += self._seats(new, sampling, first=num_taken)
+            num_taken += len(new)
             if intake.over:
                 waiting.clear()
             if not (waiting or slots.live):
@@ -195,7 +195,7 @@ class HFRolloutEngine:
             seats = [] if full else self._wave(slots, waiting)
             if seats:
                 following = waiting[0].number if waiting else None
-                logits_BV = torch.cat([logits_BV, *self._admit(slots, seats, known, following)])
+                logits_BV = torch.cat([logits_BV, *self._admit(slots, seats, prefix_of, following)])
             started = time.perf_counter()
             token_B, logprob_B, over_BV = draw(
                 logits_BV,
@@ -207,12 +207,14 @@ class HFRolloutEngine:
             )
             sets = sets_of(over_BV > -torch.inf) if sampling.record_kept else ()
             ended_B = slots.record(token_B.cpu(), logprob_B.cpu(), sets)
-            done = [slots.rollout(slot, self._version) for slot in ended_B.nonzero()[:, 0].tolist()]
+            ended = [
+                slots.rollout(slot, self._version) for slot in ended_B.nonzero()[:, 0].tolist()
+            ]
             slots.drop(ended_B)
-            for rollout in done:
+            for rollout in ended:
                 intake.end(rollout.problem_id, rollout.sample)
             self._count_decoding(time.perf_counter() - started)
-            yield from done
+            yield from ended
             if intake.over:
                 yield from [slots.rollout(slot, self._version) for slot in range(slots.live)]
                 return
@@ -253,7 +255,7 @@ class HFRolloutEngine:
         self,
         slots: Slots,
         seats: Sequence[Seat],
-        known: dict[int, "_Prefix"],
+        prefix_of: dict[int, "_Prefix"],
         following: int | None,
     ) -> Iterator[torch.Tensor]:
         """Assign slots to sequences, prefilling new prompts; yield logits in slot order.
@@ -263,10 +265,10 @@ class HFRolloutEngine:
         Args:
             slots: with room for the sequences.
             seats: in their order.
-            known: prompts that are prefilled; afterwards those of them that are needed again.
+            prefix_of: prompts that are prefilled; afterwards those of them that are needed again.
             following: number of the next request that waits.
         """
-        fresh = {seat.number: _fed(seat.request) for seat in seats if seat.number not in known}
+        fresh = {seat.number: _fed(seat.request) for seat in seats if seat.number not in prefix_of}
         numbers, longest = list(fresh), max(map(slots.most, seats), default=0)
         passes = [
             [numbers[index] for index in bucket]
@@ -280,14 +282,14 @@ class HFRolloutEngine:
             started = time.perf_counter()
             fed = {number: fresh[number] for number in passes[index]} if index is not None else {}
             if fed:
-                known |= self._prefill(fed)
-            prefixes = [known[seat.number] for seat in together]
+                prefix_of |= self._prefill(fed)
+            prefixes = [prefix_of[seat.number] for seat in together]
             rows = torch.tensor([prefix.row for prefix in prefixes])
             slots.admit(together, prefixes[0].prefilled, rows, longest)
             logits_BV = prefixes[0].logits_PV[rows]
             del prefixes
-            for number in known.keys() - {following}:
-                del known[number]
+            for number in prefix_of.keys() - {following}:
+                del prefix_of[number]
             self._counters = replace(
                 self._counters,
                 prompt_tokens=self._counters.prompt_tokens + sum(map(len, fed.values())),

@@ -56,10 +56,12 @@ def routers(model: nn.Module) -> list[nn.Module]:
 def routing_of(model: nn.Module) -> Routing:
     """How the routers of a model with routers turn logits into gates."""
     config: Any = model.config
-    known = architecture_of(config.to_dict())
-    assert known.routing is not None
-    assert len(known.moe_layers) == len(named_routers(model)), "config.json names other layers"
-    return known.routing
+    architecture = architecture_of(config.to_dict())
+    assert architecture.routing is not None
+    assert len(architecture.moe_layers) == len(named_routers(model)), (
+        "config.json names other layers"
+    )
+    return architecture.routing
 
 
 def bias_of(router: nn.Module) -> torch.Tensor | None:

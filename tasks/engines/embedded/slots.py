@@ -296,10 +296,10 @@ class Slots:
         needed = max(width + 1, min(whole + self._sampling.max_new_tokens, 4 * width))
         self._reserve(last, needed, longest)
         self._routes_STLK[first:last, :width] = prefilled.experts_PTLK[rows, :width]
-        for kept, computed in zip(self._keys, prefilled.keys, strict=True):
-            kept[first:last, :width] = computed[rows, :width]
-        for kept, computed in zip(self._values, prefilled.values, strict=True):
-            kept[first:last, :width] = computed[rows, :width]
+        for cache, computed in zip(self._keys, prefilled.keys, strict=True):
+            cache[first:last, :width] = computed[rows, :width]
+        for cache, computed in zip(self._values, prefilled.values, strict=True):
+            cache[first:last, :width] = computed[rows, :width]
         self._seats.extend(seats)
         self._kept.extend([] for _ in seats)
 
@@ -380,9 +380,9 @@ class Slots:
 
     def drop(self, ended_B: torch.Tensor) -> None:
         """Free the slots of ended sequences; the last live sequences move into them."""
-        left = self.live - int(ended_B.sum())
-        gaps = ended_B[:left].nonzero()[:, 0]
-        movers = left + (~ended_B[left:]).nonzero()[:, 0]
+        remaining = self.live - int(ended_B.sum())
+        gaps = ended_B[:remaining].nonzero()[:, 0]
+        movers = remaining + (~ended_B[remaining:]).nonzero()[:, 0]
         if len(gaps):
             width = int(self.position_B.max()) + 1
             for buffer in self._buffers():
@@ -391,7 +391,7 @@ class Slots:
                 vector[gaps] = vector[movers]
             for gap, mover in zip(gaps.tolist(), movers.tolist(), strict=True):
                 self._seats[gap], self._kept[gap] = self._seats[mover], self._kept[mover]
-        del self._seats[left:], self._kept[left:]
+        del self._seats[remaining:], self._kept[remaining:]
 
     def _buffers(self) -> list[torch.Tensor]:
         return [

@@ -167,8 +167,8 @@ class TorchTrainer:
             )
             shape = micro.batch.tokens_NT.shape
             logprobs_NT = torch.zeros(shape).index_put(micro.at, logprobs_R.cpu())
-            given = self._with_shift(micro, seen_LME) if by_shift else micro.batch
-            value, metrics = loss(logprobs_NT, given)
+            inputs = self._with_shift(micro, seen_LME) if by_shift else micro.batch
+            value, metrics = loss(logprobs_NT, inputs)
             extra, extra_metrics = routing.loss(logits_LME, micro.packing.copies_M.to(device))
             if auxiliary.entropy > 0.0:
                 mean = entropy_R.sum() / num_responses

@@ -144,8 +144,8 @@ class Verifier:
         guessed, agreed = [*response.whole, *guess], True
         while True:
             start = len(response.keys[0])
-            drawn, experts_CLK, *cache = self._draw_block(response, guessed, start)
-            tokens, logprobs, sets = drawn
+            draws, experts_CLK, *cache = self._draw_block(response, guessed, start)
+            tokens, logprobs, sets = draws
             for place in range(max(start, first - 1), start + BLOCK):
                 response.tokens.append(tokens[place - start])
                 response.logprobs.append(logprobs[place - start])

@@ -37,7 +37,7 @@ LARGEST_UINT8 = 256
 
 
 def make_seats(
-    requests: Sequence[Request], sampling: Sampling, positions: int, held: int, first: int = 0
+    requests: Sequence[Request], sampling: Sampling, positions: int, capacity: int, first: int = 0
 ) -> list[Seat]:
     """One seat per sample, in the order of the requests, which are numbered from `first`.
 
@@ -45,7 +45,7 @@ def make_seats(
         requests: of one call.
         sampling: of the call.
         positions: of the model.
-        held: longest sequence that the engine's cache holds.
+        capacity: longest sequence that the engine's cache holds.
         first: number of the first request.
 
     Raises:
@@ -64,10 +64,10 @@ def make_seats(
         )
     seats = slots.make_seats(requests, sampling, positions, first)
     longest = max((len(one.prompt_tokens) for one in requests), default=0) + sampling.max_new_tokens
-    if longest > held:
+    if longest > capacity:
         raise SettingsError(
             f"a response may have {longest} tokens with its prompt, and beside the weights vLLM's "
-            f"cache holds {held} of one sequence; raise layout.rollout_memory or "
+            f"cache holds {capacity} of one sequence; raise layout.rollout_memory or "
             "layout.rollout_tensor, or lower max_new_tokens"
         )
     return seats
@@ -172,12 +172,12 @@ def kept_of(mask: SamplingMask | None, tokens: NDArray[np.int32], name: str) -> 
         raise EngineError(
             f"vLLM returned no sampling mask for {name}: its first model runner records none"
         )
-    kept = end_to_end([np.array(one, dtype=np.int32) for one in mask.token_ids])
+    sets = end_to_end([np.array(one, dtype=np.int32) for one in mask.token_ids])
     try:
-        check_kept(kept, tokens, None)
+        check_kept(sets, tokens, None)
     except DataError as error:
         raise EngineError(f"vLLM's sampling mask of {name}: {error}") from error
-    return kept
+    return sets
 
 
 def logprobs_call(number: int, tokens: NDArray[np.int32]) -> Call:

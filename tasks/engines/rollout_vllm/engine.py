@@ -109,8 +109,8 @@ class VllmRolloutEngine:
 
     def slots(self, tokens: float) -> int:
         """Number of sequences decoded concurrently, as many as the KV cache holds."""
-        held = int(self._backend.cache_tokens / max(1.0, tokens))
-        return min(SLOTS, max(1, held)) * self._replicas
+        count = int(self._backend.cache_tokens / max(1.0, tokens))
+        return min(SLOTS, max(1, count)) * self._replicas
 
     @property
     def counters(self) -> EngineCounters:
@@ -143,16 +143,16 @@ class VllmRolloutEngine:
         intake = Intake(requests, sampling, slots=SLOTS, cache=cache)
         seats: list[Seat] = []
         calls: list[Call] = []
-        taken = 0
+        num_taken = 0
 
         def more() -> Sequence[Call] | None:
-            nonlocal taken
+            nonlocal num_taken
             if not intake.open:
                 return None
             first, new = len(calls), intake.take()
-            positions, held = self._facts.max_tokens, self._backend.max_tokens
-            seats.extend(make_seats(new, sampling, positions, held, first=taken))
-            taken += len(new)
+            positions, capacity = self._facts.max_tokens, self._backend.max_tokens
+            seats.extend(make_seats(new, sampling, positions, capacity, first=num_taken))
+            num_taken += len(new)
             for number, seat in enumerate(seats[first:], start=first):
                 calls.append(call_of(number, seat, sampling, self._end_tokens))
             return calls[first:]
@@ -163,15 +163,15 @@ class VllmRolloutEngine:
             assert isinstance(self._backend, InProcess), "a process of its own has other steps"
             over = (lambda: intake.over) if sampling.enough else None
             running = self._backend.run((), more, over)
-        begun: set[int] = set()
+        started_seats: set[int] = set()
         with closing(running) as answers:
             for number, output in self._tally.timed(answers):
                 seat = seats[number]
                 intake.end(seat.request.problem_id, seat.sample)
                 rollout = rollout_of(seat, output, sampling, self._facts, self._version)
-                known = seat.number in begun
-                begun.add(seat.number)
-                self._tally.rollout(rollout, 0 if known else len(calls[number].tokens))
+                is_begun = seat.number in started_seats
+                started_seats.add(seat.number)
+                self._tally.rollout(rollout, 0 if is_begun else len(calls[number].tokens))
                 yield rollout
 
     def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:

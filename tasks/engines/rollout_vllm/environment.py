@@ -77,12 +77,12 @@ def last_devices(count: int) -> list[str]:
     """
     if not torch.cuda.is_available():
         return []
-    seen = _seen_devices()
-    if len(seen) < count:
+    devices = _seen_devices()
+    if len(devices) < count:
         raise SettingsError(
-            f"layout.dedicated_rollout_gpus is {count}, but this process sees {len(seen)} GPUs"
+            f"layout.dedicated_rollout_gpus is {count}, but this process sees {len(devices)} GPUs"
         )
-    return seen[-count:]
+    return devices[-count:]
 
 
 def group_with(devices: Sequence[str]) -> str:
@@ -96,8 +96,10 @@ def group_with(devices: Sequence[str]) -> str:
 
 
 def _seen_devices() -> list[str]:
-    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    return named.split(",") if named else [str(one) for one in range(torch.cuda.device_count())]
+    variable = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return (
+        variable.split(",") if variable else [str(one) for one in range(torch.cuda.device_count())]
+    )
 
 
 def _apply(changes: Mapping[str, str | None]) -> None:

@@ -135,12 +135,12 @@ class InProcess:
         A call that is aborted returns nothing, no routes either, but one whose limit is reached
         does; vLLM reads the limit after every token.
         """
-        known = self._engine.output_processor.external_req_ids
+        internal_ids = self._engine.output_processor.external_req_ids
         scheduler = self._core().scheduler
         assert isinstance(scheduler, Scheduler)
         unbegun = []
         for name in pending:
-            (internal,) = known[name]
+            (internal,) = internal_ids[name]
             request = scheduler.requests[internal]
             if request.num_output_tokens:
                 request.max_tokens = min(request.max_tokens, request.num_output_tokens + 1)

@@ -22,9 +22,9 @@ class LaunchedWorker(CPUWorker):
 
     def init_device(self) -> None:
         """Join the groups, and unlink their shared memory once all ranks have opened it."""
-        chosen = torch.frombuffer(bytearray(uuid4().bytes), dtype=torch.uint8)
-        distributed.broadcast(chosen, src=0)
-        name = bytes(chosen.tolist()).hex()
+        identity = torch.frombuffer(bytearray(uuid4().bytes), dtype=torch.uint8)
+        distributed.broadcast(identity, src=0)
+        name = bytes(identity.tolist()).hex()
         # The process group exists already: nothing else is read from the address.
         self.distributed_init_method = f"env://?{name}"
         super().init_device()

@@ -78,13 +78,13 @@ def model_facts(folder: Path) -> ModelFacts:
                 config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
             ),
         )
-    known = read_architecture(folder)
+    model = read_architecture(folder)
     return ModelFacts(
-        num_experts=known.num_experts,
-        moe_layers=known.moe_layers,
-        max_tokens=known.positions,
-        expert_width=known.expert_size,
-        head_width=known.head_size,
+        num_experts=model.num_experts,
+        moe_layers=model.moe_layers,
+        max_tokens=model.positions,
+        expert_width=model.expert_size,
+        head_width=model.head_size,
     )
 
 

@@ -153,10 +153,10 @@ class OwnProcess:
         ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
         pulse = self._process.pulse
         call_off = self._process.submit(calls, ended)
-        left, lost = len(calls), False
+        remaining, is_dead = len(calls), False
         try:
             # After a crash, earlier completions are still in the queue.
-            while left and not (lost and ended.empty()):
+            while remaining and not (is_dead and ended.empty()):
                 try:
                     number, answer = ended.get(timeout=self._look_s)
                 except queue.Empty:
@@ -165,11 +165,11 @@ class OwnProcess:
                         return
                     continue
                 if isinstance(answer, RequestOutput):
-                    left -= 1
+                    remaining -= 1
                     yield number, answer
                 elif isinstance(answer, EngineDeadError | EngineGenerateError):
                     LOG.warning("vLLM's process is dead: %r", answer)
-                    lost = True
+                    is_dead = True
                 else:
                     raise EngineError(f"vLLM refused a sequence: {answer}") from answer
         finally:

@@ -145,7 +145,7 @@ class TransferExtension:
     def folder_digest(self, folder: str) -> str:
         """Digest of the model directory that this worker was opened on."""
         files = sorted(Path(folder).glob("*.safetensors"))
-        return weight_digest(named for path in files for named in tensors_of(path))
+        return weight_digest(entry for path in files for entry in tensors_of(path))
 
 
 def _copy_tensors(

@@ -48,8 +48,8 @@ def expected_shapes(folder: Path) -> dict[str, Shape]:
             f"{folder} holds no *.safetensors, the only format that vLLM is opened on"
         )
     if is_known(config_in(folder)):
-        known = read_architecture(folder)  # what a trainer keeps and does not send
-        shapes = {name: shape for name, shape in shapes.items() if not known.is_mtp(name)}
+        architecture = read_architecture(folder)  # what a trainer keeps and does not send
+        shapes = {name: shape for name, shape in shapes.items() if not architecture.is_mtp(name)}
     if json.loads((folder / "config.json").read_text()).get("tie_word_embeddings"):
         shapes.pop("lm_head.weight", None)
     return shapes
@@ -63,17 +63,19 @@ def check_tensors(
     Raises:
         EngineError: a tensor is unknown, duplicated, of the wrong shape or missing.
     """
-    left = dict(expected)
+    remaining = dict(expected)
     for name, tensor in weights:
-        wanted = left.pop(name, None)
-        if wanted is None:
-            known = "came twice" if name in expected else "is unknown"
-            raise EngineError(f"weight sync: {name} {known} to the rollout model")
-        if wanted != (shape := tuple(tensor.shape)):
-            raise EngineError(f"weight sync: {name} is {shape}, expected {wanted}")
+        target = remaining.pop(name, None)
+        if target is None:
+            fault = "came twice" if name in expected else "is unknown"
+            raise EngineError(f"weight sync: {name} {fault} to the rollout model")
+        if target != (shape := tuple(tensor.shape)):
+            raise EngineError(f"weight sync: {name} is {shape}, expected {target}")
         yield name, tensor
-    if left:
-        raise EngineError(f"weight sync: {len(left)} tensors are missing: {sorted(left)[:3]}")
+    if remaining:
+        raise EngineError(
+            f"weight sync: {len(remaining)} tensors are missing: {sorted(remaining)[:3]}"
+        )
 
 
 class Staging:
@@ -157,24 +159,24 @@ def _write_files(
     weights: Iterator[tuple[str, torch.Tensor]], folder: Path, chunk_bytes: int
 ) -> dict[str, str]:
     """Write files of about `chunk_bytes`; return which file holds which tensor."""
-    held: dict[str, torch.Tensor] = {}
+    part: dict[str, torch.Tensor] = {}
     where: dict[str, str] = {}
     size = 0
     for name, tensor in weights:
         # A copy: the trainer may reuse the memory of a tensor it has yielded.
         host = on_host(tensor)
-        held[name] = (host.clone() if host.data_ptr() == tensor.data_ptr() else host).contiguous()
+        part[name] = (host.clone() if host.data_ptr() == tensor.data_ptr() else host).contiguous()
         size += tensor.nbytes
         if size >= chunk_bytes:
-            _write(held, folder, where)
+            _write(part, folder, where)
             size = 0
-    if held:
-        _write(held, folder, where)
+    if part:
+        _write(part, folder, where)
     return where
 
 
-def _write(held: dict[str, torch.Tensor], folder: Path, where: dict[str, str]) -> None:
+def _write(part: dict[str, torch.Tensor], folder: Path, where: dict[str, str]) -> None:
     file = f"model-{len(set(where.values())):05d}.safetensors"
-    save_file(held, folder / file, metadata={"format": "pt"})
-    where.update(dict.fromkeys(held, file))
-    held.clear()
+    save_file(part, folder / file, metadata={"format": "pt"})
+    where.update(dict.fromkeys(part, file))
+    part.clear()

@@ -43,8 +43,8 @@ class Update:
         assert self.link is not None
         try:
             self._settle()
-            taken = self._part(entries=entries)
-            self._flying = (taken, self.link.send(packet))
+            part = self._part(entries=entries)
+            self._flying = (part, self.link.send(packet))
         except Lost as error:
             # Without its traceback, which refers to the packet.
             self.lost = error.with_traceback(None)
@@ -82,9 +82,9 @@ class Update:
     def _settle(self) -> None:
         """Wait until the last packet is installed."""
         if self._flying is not None:
-            taken, sending = self._flying
+            part, sending = self._flying
             self._flying = None
-            self._process.answer(taken)
+            self._process.answer(part)
             sending.wait()
 
 

@@ -172,24 +172,24 @@ class FailureStore:
     @contextmanager
     def end_process_when_over(self, code: int, grace_s: float = GRACE_S) -> Iterator[None]:
         """Kill this process if the block is still running after the end of the team."""
-        left = threading.Event()
+        farewell = threading.Event()
         process = [os.getpid(), socket.gethostname(), os.environ.get(_ERROR_FILE, "")]
         self._set(f"{_PROCESS}/{self._rank}", json.dumps(process))
 
         def watch() -> None:
             passed_on = self._rank > 0
             pulses, team = _Pulses(), _Team(self._store, self._rank, self._size)
-            while not left.wait(_LOOK_EVERY_S):
+            while not farewell.wait(_LOOK_EVERY_S):
                 silent = self._first_silent(pulses)
                 if silent is not None and not self.is_over():
-                    self._end_silent(silent, left, grace_s)
+                    self._end_silent(silent, farewell, grace_s)
                 if (still := team.look(expected=self._expected)) and not self.is_over():
-                    self._end_still(still, left)
+                    self._end_still(still, farewell)
                 if not passed_on and self._is_marked(_TOLD, if_gone=False):
                     passed_on = True
                     os.kill(os.getpid(), signal.SIGTERM)
                 if self.is_over():
-                    self._end_late(left, code, grace_s)
+                    self._end_late(farewell, code, grace_s)
                     return
 
         watcher = threading.Thread(target=watch, name="team-over", daemon=True)
@@ -197,18 +197,18 @@ class FailureStore:
         try:
             yield
         finally:
-            left.set()
+            farewell.set()
             watcher.join()  # a thread in a call of the store would abort the interpreter's exit
 
-    def _end_late(self, left: threading.Event, code: int, grace_s: float) -> None:
+    def _end_late(self, farewell: threading.Event, code: int, grace_s: float) -> None:
         """End this process if it is late after the end of its team."""
         if not self._is_there():
-            if not left.wait(_STILL_GRACE_S):
+            if not farewell.wait(_STILL_GRACE_S):
                 self._end_with(EngineError(_GONE))
             return
         if self._rank > 0 and self._is_marked(_STILL, if_gone=False):
             self._end_with(self.failure() or EngineError("the team stood still"))
-        if not left.wait(grace_s):
+        if not farewell.wait(grace_s):
             os._exit(code)
 
     def _first_silent(self, pulses: "_Pulses") -> int | None:
@@ -221,7 +221,7 @@ class FailureStore:
             return None
         return pulses.first_silent(counts)
 
-    def _end_still(self, why: str, left: threading.Event) -> None:
+    def _end_still(self, why: str, farewell: threading.Event) -> None:
         """End a team in which no rank works, or takes a step.
 
         The workers' processes end with the error; this breaks the connections of the controller,
@@ -230,10 +230,10 @@ class FailureStore:
         error = EngineError(why)
         self._mark(_STILL)
         self._report(EngineError.__name__, why)
-        if not left.wait(_STILL_GRACE_S):
+        if not farewell.wait(_STILL_GRACE_S):
             self._end_with(error)
 
-    def _end_silent(self, rank: int, left: threading.Event, grace_s: float) -> None:
+    def _end_silent(self, rank: int, farewell: threading.Event, grace_s: float) -> None:
         """End a team of which a rank is silent.
 
         The controller kills the silent process, if it is on this machine: its connections break,
@@ -254,7 +254,7 @@ class FailureStore:
                     _record_for_another(error, Path(error_file))
                 with suppress(ProcessLookupError):
                     os.kill(number, signal.SIGKILL)
-            if left.wait(grace_s if number is not None else _STILL_GRACE_S):
+            if farewell.wait(grace_s if number is not None else _STILL_GRACE_S):
                 return
         elif number is not None:
             late = f"sleep {_HEAD_START_S}; kill -KILL {number}"

@@ -42,5 +42,5 @@ def hash_in_team(paths: Sequence[Path]) -> list[str]:
     ]
     with controller.commands.together(Hash(shares)) as replies:
         own = hash_files(shares[0])
-    found = [iter(one) for one in (own, *cast(list[list[str]], replies))]
-    return [next(found[rank]) for rank in ranks]
+    digests = [iter(one) for one in (own, *cast(list[list[str]], replies))]
+    return [next(digests[rank]) for rank in ranks]

@@ -154,15 +154,15 @@ def _item(plain: Any, tensors: list[torch.Tensor]) -> Any:
         case {"array": place}:
             return tensors[place].numpy()
         case {"of": name, "with": parts}:
-            known = {key: _item(part, tensors) for key, part in parts.items()}
-            return _made(name, known) if name else known
+            items = {key: _item(part, tensors) for key, part in parts.items()}
+            return _build(name, items) if name else items
         case list():
             return tuple(_item(part, tensors) for part in plain)
         case _:
             return plain
 
 
-def _made(name: str, parts: dict[str, Any]) -> object:
+def _build(name: str, parts: dict[str, Any]) -> object:
     if name == Rollout.__name__:
         parts["stop_reason"] = StopReason(parts["stop_reason"])
     return _RECORDS[name](**parts)

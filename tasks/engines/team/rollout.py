@@ -318,10 +318,10 @@ class Generate:
                     part = queue_of_worker(member, ranks[0], self.samples, self.sampling.enough)
                 for rollout in engine.generate(part, self.sampling) if part else ():
                     if rank == ranks[0]:
-                        found = checked(rollout, engine.num_experts)
-                        if self.keep and found.trace is not None:
-                            member.routes[found.trace.digest] = found.trace.experts_TLK
-                        payloads.send(found, 0, member.rollouts)
+                        whole = checked(rollout, engine.num_experts)
+                        if self.keep and whole.trace is not None:
+                            member.routes[whole.trace.digest] = whole.trace.experts_TLK
+                        payloads.send(whole, 0, member.rollouts)
                 if rank == ranks[0] > 0:
                     payloads.send(None, 0, member.rollouts)
                     return engine.counters
@@ -451,8 +451,8 @@ class TeamRollout:
     @property
     def counters(self) -> EngineCounters:
         """Counters of all replicas; those of workers as of their last call."""
-        known = [asdict(one) for one in (self._local.counters, *self._others.values())]
-        return EngineCounters(**{name: sum(one[name] for one in known) for name in known[0]})
+        counters = [asdict(one) for one in (self._local.counters, *self._others.values())]
+        return EngineCounters(**{name: sum(one[name] for one in counters) for name in counters[0]})
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
         """Distribute the requests; yield rollouts of all replicas as they end."""

@@ -93,8 +93,8 @@ def _receive_part(batch: AnyBatch, trainer: Trainer, member: Member) -> TokenBat
     assert isinstance(trainer, SharingTrainer)
     share = trainer.share(batch)
     with member.failures.name_failed_rank():
-        held = _receive_share(share, member)
-    return cast(TokenBatch, replace(batch, share=share, held=held))  # a sharing trainer takes both
+        parts = _receive_share(share, member)
+    return cast(TokenBatch, replace(batch, share=share, held=parts))  # a sharing trainer takes both
 
 
 def _receive_share(share: Share, member: Member) -> tuple[TokenBatch, ...]:
@@ -109,17 +109,17 @@ def _receive_share(share: Share, member: Member) -> tuple[TokenBatch, ...]:
     parties, transfers = payloads.receive_broadcast(group)
     first, *others = next(ranks for ranks in parties if rank in ranks)
     moving, arriving = _exchange_routes(member, transfers)
-    held = []
+    parts = []
     for _ in share.buckets:
         part = payloads.recv(0 if rank == first else first, group)
         if rank == first:
             part = _with_routes(part, arriving)
         for other in others if rank == first else ():
             payloads.send(part, other, group)
-        held.append(part)
+        parts.append(part)
     for work in moving:
         work.wait()
-    return tuple(held)
+    return tuple(parts)
 
 
 Transfer = tuple[int, int, str, tuple[int, ...], tuple[int, int, int], str]
@@ -171,8 +171,8 @@ def _with_routes(part: TokenBatch, arriving: Iterator[torch.Tensor]) -> TokenBat
     if not isinstance(routes, Traces) or not routes.digests:
         return part
     pairs = zip(routes.of_sequences, routes.digests, strict=True)
-    found = tuple(next(arriving).numpy() if one is None and of else one for one, of in pairs)
-    return replace(part, experts_NTLK=replace(routes, of_sequences=found))
+    sequences = tuple(next(arriving).numpy() if one is None and of else one for one, of in pairs)
+    return replace(part, experts_NTLK=replace(routes, of_sequences=sequences))
 
 
 def _send_calls(calls: Sequence[LossCall], group: dist.ProcessGroup) -> None:
@@ -184,16 +184,16 @@ def _send_calls(calls: Sequence[LossCall], group: dist.ProcessGroup) -> None:
 
 def _receive_calls(loss: RecordingLoss, group: dist.ProcessGroup) -> None:
     """Add the calls of the other ranks, each micro-batch from the first rank that has it."""
-    known = {call.key for call in loss.calls}
-    asked: list[list[int]] = [[]]
+    keys = {call.key for call in loss.calls}
+    requests: list[list[int]] = [[]]
     for rank in range(1, dist.get_world_size(group)):
-        asked.append([])
+        requests.append([])
         for place, key in enumerate(payloads.recv(rank, group)):
-            if key not in known:
-                known.add(key)
-                asked[rank].append(place)
-    payloads.broadcast(asked, group)
-    for rank, places in enumerate(asked):
+            if key not in keys:
+                keys.add(key)
+                requests[rank].append(place)
+    payloads.broadcast(requests, group)
+    for rank, places in enumerate(requests):
         loss.calls.extend(payloads.recv(rank, group) for _ in places)
 
 
@@ -344,8 +344,8 @@ class TeamTrainer:
         if not isinstance(routes, Traces) or not routes.digests or not routes.num_layers:
             return part
         pairs = zip(routes.of_sequences, routes.digests, strict=True)
-        left = tuple(None if digest in recorders else one for one, digest in pairs)
-        return replace(part, experts_NTLK=replace(routes, of_sequences=left))
+        sequences = tuple(None if digest in recorders else one for one, digest in pairs)
+        return replace(part, experts_NTLK=replace(routes, of_sequences=sequences))
 
     def weights(self) -> "TeamWeights":
         """The policy's tensors under Hugging Face names."""

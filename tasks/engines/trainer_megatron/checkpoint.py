@@ -112,11 +112,11 @@ def _sharded(state: State, *, loading: bool) -> dict[str, Any]:
     optimizers: dict[int, dict[str, Any]] = {}
     # Not the chained optimizer's own sharded_state_dict: its names contain optimizer indices.
     for number, one in enumerate(_optimizers(state.optimizer)):
-        named: dict[str, Any] = one.sharded_state_dict(
+        shards: dict[str, Any] = one.sharded_state_dict(
             weights, is_loading=loading, metadata=metadata
         )
-        named["param_state"] = named["param_state"] or {}  # None where another rank writes
-        optimizers[number] = named
+        shards["param_state"] = shards["param_state"] or {}  # None where another rank writes
+        optimizers[number] = shards
     return {"model": weights, "optimizer": optimizers}
 
 
@@ -191,7 +191,7 @@ def _check_shared(target: Path) -> None:
     Raises:
         EngineError: on all ranks alike.
     """
-    seen = torch.tensor([float(target.is_dir())])
-    distributed.all_reduce(seen, distributed.ReduceOp.MIN)
-    if not seen.item():
+    exists = torch.tensor([float(target.is_dir())])
+    distributed.all_reduce(exists, distributed.ReduceOp.MIN)
+    if not exists.item():
         raise EngineError(f"{target} is not on a disk that all ranks share")

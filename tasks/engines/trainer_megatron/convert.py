@@ -176,9 +176,9 @@ class _Files:
             opened = stack.enter_context(safe_open(path, framework="pt"))
             self._at |= dict.fromkeys(opened.keys(), opened)
         expected = {part.name for part, _ in all_parts(geometry)}
-        known = read_architecture(folder)
-        kept = {name for name in self._at if known.is_mtp(name)}
-        there = set(self._at) - kept - ({"lm_head.weight"} if geometry.tied else set())
+        architecture = read_architecture(folder)
+        mtp_names = {name for name in self._at if architecture.is_mtp(name)}
+        there = set(self._at) - mtp_names - ({"lm_head.weight"} if geometry.tied else set())
         if wrong := sorted(expected ^ there):
             raise SettingsError(
                 f"{folder} does not hold the tensors of its config.json: {len(wrong)} are "
@@ -241,20 +241,20 @@ def _export_experts(
         shape = (sum(part.shape[0] for part in of_one), of_one[0].shape[1])
         bytes_of_one = shape[0] * shape[1] * _like(own).dtype.itemsize
         seats = torch.arange(per_rank).split(max(1, piece_bytes // bytes_of_one))
-        left = iter(parts)
+        remaining = iter(parts)
         for owner, piece in itertools.product(range(ranks.expert), seats):
-            held = None
+            experts = None
             if (ranks.pipeline_rank, ranks.expert_rank) == (stage, owner):
                 slots = [expert_slots(geometry, layer, place, 0, int(seat)) for seat in piece]
-                held = torch.stack([own[slot[matrix].parameter] for slot in slots])
+                experts = torch.stack([own[slot[matrix].parameter] for slot in slots])
             whole = (len(piece), *shape)
             if ranks.pipeline_rank == stage:
-                held = _broadcast(held, whole, _like(own), ranks.expert_group, owner)
-            flat = _broadcast(held, whole, _like(own), ranks.pipeline_group, stage).flatten(0, 1)
-            named = list(itertools.islice(left, len(piece) * len(of_one)))
-            tensors = flat.split([part.shape[0] for part in named])
-            yield from zip((part.name for part in named), tensors, strict=True)
-            del held, flat, tensors  # before the next piece is received
+                experts = _broadcast(experts, whole, _like(own), ranks.expert_group, owner)
+            flat = _broadcast(experts, whole, _like(own), ranks.pipeline_group, stage).flatten(0, 1)
+            names = list(itertools.islice(remaining, len(piece) * len(of_one)))
+            tensors = flat.split([part.shape[0] for part in names])
+            yield from zip((part.name for part in names), tensors, strict=True)
+            del experts, flat, tensors  # before the next piece is received
 
 
 def _gather(shard: torch.Tensor, group: distributed.ProcessGroup, axis: int) -> torch.Tensor:

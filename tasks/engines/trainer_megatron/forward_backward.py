@@ -153,7 +153,7 @@ class ForwardBackward:
             temperature,
             self._share,
             with_entropy=with_entropy,
-            kept=kept_R and kept_R.take(own_R),
+            sets=kept_R and kept_R.take(own_R),
         )
         # The loss is small and reads columns that lie on the CPU.
         logprobs_R, entropy_R = (part.cpu() for part in scores)

@@ -59,8 +59,8 @@ def pieces(lengths: Sequence[int], context: int, rank: int) -> Iterator[Piece]:
 
 def held_rows(lengths: Sequence[int], context: int, rank: int) -> torch.Tensor:
     """Rows of the whole packed row that a rank holds, in its own order: int64 [M]."""
-    held = pieces(lengths, context, rank)
-    return torch.cat([torch.arange(piece.start, piece.stop) for piece in held])
+    parts = pieces(lengths, context, rank)
+    return torch.cat([torch.arange(piece.start, piece.stop) for piece in parts])
 
 
 # Division of a batch into micro-batches of packed sequences, per data-parallel rank.

@@ -84,11 +84,11 @@ class PackedAttention(torch.nn.Module):
         """Attend; returns [M, A, D]."""
         bounds = packed_seq_params.cu_seqlens_q.tolist()
         lengths = [stop - start for start, stop in pairwise(bounds)]
-        held = list(pieces(lengths, self.group.size(), self.group.rank()))
+        own_pieces = list(pieces(lengths, self.group.size(), self.group.rank()))
         # Split, not sliced one by one: the gradient of a slice is as large as the whole.
         keys = self._whole(key_MGD, lengths).split(lengths)
         values = self._whole(value_MGD, lengths).split(lengths)
-        queries = query_MAD.split([piece.stop - piece.start for piece in held])
+        queries = query_MAD.split([piece.stop - piece.start for piece in own_pieces])
         parts = [
             _attend(
                 query_QAD,
@@ -96,7 +96,7 @@ class PackedAttention(torch.nn.Module):
                 values[piece.sequence][: piece.stop - piece.first],
                 self.scale,
             )
-            for piece, query_QAD in zip(held, queries, strict=True)
+            for piece, query_QAD in zip(own_pieces, queries, strict=True)
         ]
         return torch.cat(parts)
 

@@ -112,39 +112,41 @@ def read_geometry(folder: Path) -> Geometry:
     Raises:
         SettingsError: no such file, another family, or an unsupported option.
     """
-    known = read_architecture(folder)
+    architecture = read_architecture(folder)
     try:
-        refuse_megatron(known)
+        refuse_megatron(architecture)
     except SettingsError as error:
         raise SettingsError(f"{folder}/config.json: {error}") from error
-    rope, routing = known.rope, known.routing
+    rope, routing = architecture.rope, architecture.routing
     return Geometry(
-        family=known.family,
-        layers=known.layers,
-        hidden=known.hidden,
-        heads=known.heads,
-        groups=known.groups,
-        head_size=known.head_size,
-        vocab=known.vocab,
-        positions=known.positions,
-        dense_size=known.dense_size if len(known.moe_layers) < known.layers else 0,
-        experts=known.num_experts,
+        family=architecture.family,
+        layers=architecture.layers,
+        hidden=architecture.hidden,
+        heads=architecture.heads,
+        groups=architecture.groups,
+        head_size=architecture.head_size,
+        vocab=architecture.vocab,
+        positions=architecture.positions,
+        dense_size=architecture.dense_size
+        if len(architecture.moe_layers) < architecture.layers
+        else 0,
+        experts=architecture.num_experts,
         top_k=routing.top_k if routing else 0,
-        expert_size=known.expert_size,
+        expert_size=architecture.expert_size,
         renormalised=bool(routing and routing.renormalised),
-        norm_epsilon=known.norm_epsilon,
+        norm_epsilon=architecture.norm_epsilon,
         rope_theta=rope.theta,
-        tied=known.tied,
-        qk_norm=known.qk_norm == "head",
-        qkv_bias=known.qkv_bias,
-        dtype=known.dtype,
+        tied=architecture.tied,
+        qk_norm=architecture.qk_norm == "head",
+        qkv_bias=architecture.qkv_bias,
+        dtype=architecture.dtype,
         routing=routing,
-        moe_layers=known.moe_layers,
-        shared_size=known.shared_size,
-        shared_gated=known.shared_gated,
-        rotated_share=rope.rotated / known.head_size,
+        moe_layers=architecture.moe_layers,
+        shared_size=architecture.shared_size,
+        shared_gated=architecture.shared_gated,
+        rotated_share=rope.rotated / architecture.head_size,
         llama3_factor=dict(rope.parameters)["factor"] if rope.kind == "llama3" else 0.0,
-        names=known.names,
+        names=architecture.names,
     )
 
 

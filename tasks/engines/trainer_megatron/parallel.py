@@ -270,12 +270,12 @@ def initialise(layout: LayoutSettings) -> Ranks:
         )
         _seed(on_cpu=on_cpu)
     ranks = _ranks(device)
-    held = (ranks.tensor, ranks.pipeline, ranks.context, ranks.expert)
+    actual = (ranks.tensor, ranks.pipeline, ranks.context, ranks.expert)
     requested = (layout.tensor, layout.pipeline, layout.context, layout.expert)
-    if held != requested:
+    if actual != requested:
         raise SettingsError(
             f"layout (tensor, pipeline, context, expert) is {requested}, but this process already "
-            f"trains with {held}; one process has one layout"
+            f"trains with {actual}; one process has one layout"
         )
     return ranks
 

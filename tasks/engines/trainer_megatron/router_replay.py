@@ -201,10 +201,10 @@ class ModelReplay:
 
     def recorded(self) -> torch.Tensor:
         """Native choices [M, L, K] of the last recorded forward pass, which is then forgotten."""
-        taken = [layer.recorded_MK for layer in self.layers]
+        recordings = [layer.recorded_MK for layer in self.layers]
         for layer in self.layers:
             layer.recorded_MK = None
-        return torch.stack([chosen_MK for chosen_MK in taken if chosen_MK is not None], dim=1)
+        return torch.stack([chosen_MK for chosen_MK in recordings if chosen_MK is not None], dim=1)
 
     def finish(self) -> None:
         """Check that every recomputation found its routes; called when a step is done."""

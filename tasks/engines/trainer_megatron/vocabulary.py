@@ -50,19 +50,19 @@ def sharded_scores(
     share: VocabularySlice,
     *,
     with_entropy: bool,
-    kept: KeptTokens | None = None,
+    sets: KeptTokens | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Log-probabilities of tokens and entropies [R] in float32, both differentiable.
 
     Args:
         hidden_RH: the same on all ranks of the group.
         with_entropy: False returns zeros as entropies and computes none.
-        kept: sets [R] that the tokens were drawn from; None is the whole vocabulary.
+        sets: sets [R] that the tokens were drawn from; None is the whole vocabulary.
     """
-    given = hidden_RH, head_VH, tokens_R, temperature, share
-    logprobs_R, entropy_R = _ShardedScores.apply(*given, with_entropy and kept is None, kept)
-    if with_entropy and kept is not None:
-        _, entropy_R = _ShardedScores.apply(*given, True, None)
+    inputs = hidden_RH, head_VH, tokens_R, temperature, share
+    logprobs_R, entropy_R = _ShardedScores.apply(*inputs, with_entropy and sets is None, sets)
+    if with_entropy and sets is not None:
+        _, entropy_R = _ShardedScores.apply(*inputs, True, None)
     return logprobs_R, entropy_R
 
 
@@ -73,14 +73,14 @@ class _ShardedScores(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, hidden_RH, head_VH, tokens_R, temperature, share, with_entropy, kept):
+    def forward(ctx, hidden_RH, head_VH, tokens_R, temperature, share, with_entropy, sets):
         size = len(tokens_R)
         logprobs_R = torch.zeros(size, dtype=torch.float32, device=hidden_RH.device)
         entropy_R, normaliser_R = torch.zeros_like(logprobs_R), torch.zeros_like(logprobs_R)
         parts = _parts(size, len(head_VH))
         ctx.kept_RV = None
         for part in parts:
-            logits_RV = _logits(hidden_RH, head_VH, temperature, share, kept, part)
+            logits_RV = _logits(hidden_RH, head_VH, temperature, share, sets, part)
             normaliser_R[part] = _logsumexp(logits_RV, share)
             logprobs_RV = logits_RV.sub_(normaliser_R[part, None])
             own_R, column_R = _columns(tokens_R[part], share)
@@ -92,7 +92,7 @@ class _ShardedScores(torch.autograd.Function):
                 ctx.kept_RV = logprobs_RV
         ctx.save_for_backward(hidden_RH, head_VH, tokens_R, entropy_R, normaliser_R)
         ctx.temperature, ctx.share, ctx.with_entropy = temperature, share, with_entropy
-        ctx.kept = kept
+        ctx.kept = sets
         return logprobs_R, entropy_R
 
     @staticmethod
@@ -105,8 +105,8 @@ class _ShardedScores(torch.autograd.Function):
         logprobs_RV, ctx.kept_RV = ctx.kept_RV, None  # used up below
         for part in _parts(len(tokens_R), len(head_VH)):
             if logprobs_RV is None:
-                given = hidden_RH, head_VH, ctx.temperature, ctx.share
-                logits_RV = _logits(*given, ctx.kept, part)
+                inputs = hidden_RH, head_VH, ctx.temperature, ctx.share
+                logits_RV = _logits(*inputs, ctx.kept, part)
                 logprobs_RV = logits_RV.sub_(normaliser_R[part, None])
             pull_R1 = slope_R[part, None]
             pull_RV = -pull_R1
@@ -133,14 +133,14 @@ def _logits(
     head_VH: torch.Tensor,
     temperature: float,
     share: VocabularySlice,
-    kept: KeptTokens | None,
+    sets: KeptTokens | None,
     part: slice,
 ) -> torch.Tensor:
     logits_RV = (hidden_RH[part] @ head_VH.T).float().div_(temperature)
     logits_RV[:, share.real :] = _NEVER
-    if kept is not None:
+    if sets is not None:
         columns, device = logits_RV.shape[1], logits_RV.device
-        logits_RV.masked_fill_(kept.outside(part, columns, device, first=share.first), _NEVER)
+        logits_RV.masked_fill_(sets.outside(part, columns, device, first=share.first), _NEVER)
     return logits_RV
 
 

@@ -28,7 +28,7 @@ def slice_scores(
     hidden_RH = hidden_RH.clone().requires_grad_()
     share = vocabulary_slice(len(head_VH), columns, rank, distributed.group.WORLD)
     logprobs_R, entropy_R = sharded_scores(
-        hidden_RH, own_VH, tokens_R, 0.7, share, with_entropy=True, kept=kept
+        hidden_RH, own_VH, tokens_R, 0.7, share, with_entropy=True, sets=kept
     )
     (logprobs_R.sin().sum() + entropy_R.cos().sum()).backward()
     slope_RH = hidden_RH.grad

@@ -57,7 +57,7 @@ def test_one_rank_that_holds_all_agrees_with_autograd(monkeypatch, chunk, make_s
     head_VH.requires_grad_()
     share = vocabulary_slice(TOKENS, TOKENS, 0, None)
     one, other = sharded_scores(
-        hidden_RH, head_VH, tokens_R, 0.7, share, with_entropy=True, kept=kept
+        hidden_RH, head_VH, tokens_R, 0.7, share, with_entropy=True, sets=kept
     )
     (one.sin().sum() + other.cos().sum()).backward()
 
