@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tasks.algorithms.kept_sets import KeptTokens
 from tasks.engines.trainer_megatron import vocabulary
@@ -94,3 +95,14 @@ def test_two_slices_agree_with_one_head_and_padding_has_no_gradient(padded, make
     slope_VH = torch.cat([rank[3] for rank in found])
     assert torch.allclose(expected[3], slope_VH[:TOKENS], atol=1e-5)
     assert not slope_VH[TOKENS:].any()
+
+
+def test_on_a_gpu_nothing_of_the_scores_is_computed_on_the_cpu():
+    with FakeTensorMode():  # CUDA's refusals, without its kernels
+        there = {"device": "cuda", "dtype": torch.bfloat16}
+        hidden_RH, head_VH = torch.empty(9, 6, **there), torch.empty(TOKENS, 6, **there)
+        tokens_R = torch.empty(9, dtype=torch.int64, device="cuda")
+        share = vocabulary_slice(TOKENS, TOKENS, 0, None)
+        found = sharded_scores(hidden_RH, head_VH, tokens_R, 0.7, share, with_entropy=True)
+
+    assert [("cuda", torch.float32)] * 2 == [(one.device.type, one.dtype) for one in found]
