@@ -326,7 +326,7 @@ def transformer_config(
         cuda_graph_scope=[],
         calculate_per_token_loss=True,  # gradients are summed: losses come already scaled
         moe_token_dispatcher_type="alltoall",
-        gradient_accumulation_fusion=False,
+        gradient_accumulation_fusion=False,  # Megatron's own output layer needs Apex for it
         **_moe_settings(geometry, on_gpu=on_gpu),
         **recompute,
     )
@@ -368,6 +368,7 @@ def _moe_settings(geometry: Geometry, *, on_gpu: bool) -> dict[str, object]:
         "moe_enable_routing_replay": False,
         "moe_router_fusion": False,  # it would silently skip the replay
         "moe_grouped_gemm": on_gpu,
+        "moe_permute_fusion": on_gpu,
     }
 
 

@@ -373,6 +373,47 @@ def apply_rotary_pos_emb(
     return torch.cat([rows.to(t.dtype), rest], dim=-1)
 
 
+def moe_permute_with_probs(
+    inp: torch.Tensor, probs: torch.Tensor, routing_map: torch.Tensor, num_out_tokens: int = -1
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Rows of every expert, one expert after the other, with their gates and their places."""
+    expert_S, token_S = routing_map.T.nonzero(as_tuple=True)
+    assert num_out_tokens in {-1, len(token_S)}, "nothing is dropped"
+    return inp.index_select(0, token_S), probs[token_S, expert_S], token_S
+
+
+def moe_unpermute(
+    inp: torch.Tensor,
+    row_id_map: torch.Tensor,
+    merging_probs: torch.Tensor | None = None,
+    restore_shape: torch.Size | None = None,
+    map_type: str = "mask",
+    probs: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Add the rows of every token up."""
+    assert (merging_probs, map_type, probs) == (None, "mask", None)
+    assert restore_shape is not None
+    return inp.new_zeros(restore_shape).index_add(0, row_id_map, inp)
+
+
+def moe_sort_chunks_by_index(
+    inp: torch.Tensor, split_sizes: torch.Tensor, sorted_index: torch.Tensor
+) -> torch.Tensor:
+    """Put chunks of rows in another order."""
+    chunks = inp.split(split_sizes.flatten().tolist())
+    return torch.cat([chunks[place] for place in sorted_index.tolist()])
+
+
+def moe_sort_chunks_by_index_with_probs(
+    inp: torch.Tensor, probs: torch.Tensor, split_sizes: torch.Tensor, sorted_index: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Put chunks of rows and of their gates in another order."""
+    return (
+        moe_sort_chunks_by_index(inp, split_sizes, sorted_index),
+        moe_sort_chunks_by_index(probs, split_sizes, sorted_index),
+    )
+
+
 class FusedAdam(torch.optim.Optimizer):
     """AdamW; the number of steps is a group's, as there, not a parameter's."""
 
@@ -485,6 +526,13 @@ def install() -> None:
             "Fp8Unpadding": _Absent,
             "fp8_autocast": lambda **_: nullcontext(),
             **dict.fromkeys(absent, _Absent),
+        },
+        "pytorch.permutation": {
+            "moe_permute": _Absent,
+            "moe_permute_with_probs": moe_permute_with_probs,
+            "moe_sort_chunks_by_index": moe_sort_chunks_by_index,
+            "moe_sort_chunks_by_index_with_probs": moe_sort_chunks_by_index_with_probs,
+            "moe_unpermute": moe_unpermute,
         },
         "pytorch.ops": dict.fromkeys(("FusibleOperation", "Sequential"), _Absent),
         "pytorch.fp8": {

@@ -55,3 +55,4 @@ def test_layers_are_transformer_engines(tiny_moe):
     assert {"TELayerNormColumnParallelLinear", "TERowParallelLinear", "TEGroupedMLP"} <= kinds
     assert {"TEColumnParallelGroupedLinear", "TEDotProductAttention"} <= kinds
     assert not {"SequentialMLP", "PackedAttention"} & kinds
+    assert gpt.config.moe_permute_fusion
