@@ -19,8 +19,12 @@ from typing import Any
 
 import torch
 from megatron.core import dist_checkpointing
+from megatron.core.dist_checkpointing.strategies.fully_parallel import (
+    FullyParallelLoadStrategyWrapper,
+)
 from megatron.core.dist_checkpointing.strategies.torch import (
     MCoreSavePlanner,
+    TorchDistLoadShardedStrategy,
     TorchDistSaveShardedStrategy,
     _replace_state_dict_keys_with_sharded_keys,
     mcore_to_pyt_state_dict,
@@ -81,7 +85,11 @@ def restore(folder: Path, state: State) -> None:
     _check_fits(folder, state)
     for one in _optimizers(state.optimizer):
         _prime(one)
-    loaded = dist_checkpointing.load(_sharded(state, loading=True), str(folder / STATE))
+    # What data-parallel ranks have in common one of them reads, and sends to the others.
+    once = FullyParallelLoadStrategyWrapper(
+        TorchDistLoadShardedStrategy(), state.ranks.data_context_group
+    )
+    loaded = dist_checkpointing.load(_sharded(state, loading=True), str(folder / STATE), once)
     assert isinstance(loaded, dict)
     state.gpt.load_state_dict(loaded["model"], strict=False)
     for number, one in enumerate(_optimizers(state.optimizer)):
