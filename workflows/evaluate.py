@@ -16,7 +16,7 @@ from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.platform.entry_point import entry_point
-from tasks.stages.evaluation import compare_last, evaluate_all, export
+from tasks.stages.evaluation import compare, evaluate_all, export
 from tasks.stages.foundation import ingest_candidates, ingest_models
 from tasks.stages.opening import check_settings, open_store
 from tasks.stages.pages import answers_page, summary
@@ -62,21 +62,21 @@ def evaluate(
     models = ingest_candidates(
         models=model, store=run, execution=execution, architecture=checked.architecture
     )
-    named = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=named, store=run, execution=execution)
+    with_models = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=with_models, store=run, execution=execution)
     scores = evaluate_all(
-        settings=named.evaluation,
+        settings=with_models.evaluation,
         models=models,
         base=rows.base,
         curated=rows.curated,
         store=run,
         execution=execution,
     )
-    progression = compare_last(
-        settings=named.evaluation, reports=scores, store=run, execution=execution
+    progression = compare(
+        settings=with_models.evaluation, parents=scores, store=run, execution=execution
     )
     page = summary(
-        settings=named,
+        settings=with_models,
         curated=rows.curated,
         reports=[progression],
         releases=[],
@@ -85,7 +85,7 @@ def evaluate(
     )
     formats = export(reports=scores, curated=rows.curated, store=run, execution=execution)
     answers = answers_page(
-        settings=named.evaluation,
+        settings=with_models.evaluation,
         reports=scores,
         curated=rows.curated,
         store=run,

@@ -253,7 +253,6 @@ STAGES = {
     # Reads logs that lie outside; the date of the execution is in the files.
     "compare_logs": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, cached=False),
     "export": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
-    "compare_last": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, retries=2),
     # Reads a file from outside.
     "read_study": Stage("stages.study", SMALL, "cpu", hours=WAIT, cached=False),
     # Their cells are cached stage by stage.

@@ -173,33 +173,23 @@ def evaluate_all(
 @shell("compare")
 def compare(
     settings: EvaluationSettings,
-    candidate: ReportRef,
     parents: list[ReportRef],
     store: StoreRef,
     execution: Execution,
+    candidate: ReportRef | None = None,
 ) -> ReportRef:
-    """Compare the answers of the candidate with those of every model that it was trained from."""
-    return _compare(settings, candidate, parents, store, execution, code_digest("compare"))
+    """Compare the answers of the candidate with those of every model that it was trained from.
 
-
-@shell("compare_last")
-def compare_last(
-    settings: EvaluationSettings, reports: list[ReportRef], store: StoreRef, execution: Execution
-) -> ReportRef:
-    """Compare the answers of the last model with those of all others."""
-    code = code_digest("compare_last")
-    return _compare(settings, reports[-1], reports[:-1], store, execution, code)
-
-
-def _compare(
-    settings: EvaluationSettings,
-    candidate: ReportRef,
-    parents: list[ReportRef],
-    store: StoreRef,
-    execution: Execution,
-    code: str,
-) -> ReportRef:
-    with stage("compare", settings, store, execution, code) as record:
+    Args:
+        settings: of the bootstrap.
+        parents: evaluations, in the order in which their models were made.
+        store: of the run.
+        execution: of the workflow.
+        candidate: evaluation of the candidate; None for the last of `parents`.
+    """
+    if candidate is None:
+        *parents, candidate = parents
+    with stage("compare", settings, store, execution, code_digest("compare")) as record:
         ours = record.read("candidate", candidate)
         # No model is its own parent, but for a base that is released untrained.
         others = [ref for ref in parents if ref.digest != candidate.digest] or parents

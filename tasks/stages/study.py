@@ -33,6 +33,7 @@ def read_study(of: str, against: str, seeds: int) -> Plan:
 @fan_out("study_cells")
 def study_cells(plan: Plan, store: str) -> list[list[ReportRef]]:
     """Run every variant in a dynamic task of its own."""
+    # Two levels: Flyte takes at most 100 nodes of one workflow, a dynamic one included.
     variants = list(dict.fromkeys(cell.variant for cell in plan.cells))
     return [
         study_variant(cells=[cell for cell in plan.cells if cell.variant == name], store=store)
