@@ -29,7 +29,7 @@ from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.store.interface import store_at
 from tests.cluster import EXECUTION, Attempt, Cluster, Literals
 from tests.packages import package_into
-from tests.test_pipeline import SETTINGS
+from tests.test_pipeline import SAMPLE_WORLD
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(3600)]
 
@@ -41,12 +41,12 @@ SECRETS = {
     "AWS_ACCESS_KEY_ID": "eachprompt/s3-key",
     "AWS_SECRET_ACCESS_KEY": "eachprompt/s3-secret",
 }
-SMALL = SETTINGS | {
-    "grading": SETTINGS["grading"] | {"max_problems": 60},
-    "rl_one": SETTINGS["rl_one"] | {"steps": 3},
-    "rl_two": SETTINGS["rl_two"] | {"steps": 3},
+SMALL = SAMPLE_WORLD | {
+    "grading": SAMPLE_WORLD["grading"] | {"max_problems": 60},
+    "rl_one": SAMPLE_WORLD["rl_one"] | {"steps": 3},
+    "rl_two": SAMPLE_WORLD["rl_two"] | {"steps": 3},
     "evaluation": {"samples": 1},
-    "release": SETTINGS["release"] | {"name": NAME},
+    "release": SAMPLE_WORLD["release"] | {"name": NAME},
 }
 
 

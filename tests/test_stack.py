@@ -32,7 +32,7 @@ from tasks.provenance.lineage.statements import chain
 from tasks.store.interface import store_at
 from tasks.store.objects import object_problems
 from tests.provenance.lineage.small_chain import make_raw, release, run_all, train
-from tests.test_pipeline import SETTINGS
+from tests.test_pipeline import SAMPLE_WORLD
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(3600)]
 
@@ -211,7 +211,7 @@ def test_pipeline_and_audit_run_from_the_command_line_while_mlflow_restarts(stac
 
     # No other test's release is its champion.
     name = f"pipeline-{store.id[:8]}"
-    settings = SETTINGS | {"release": SETTINGS["release"] | {"name": name}}
+    settings = SAMPLE_WORLD | {"release": SAMPLE_WORLD["release"] | {"name": name}}
     pipeline = run("post_training", "--settings", json.dumps(settings))
     records = store_at(f"{store.uri}-pipeline/executions")
     while not any(name.endswith("curate.json") for name in records.list_files()):

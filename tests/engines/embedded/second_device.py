@@ -53,6 +53,7 @@ class _Device(TorchFunctionMode):
         made_on_gpu = made and torch.device(given["device"]).type == "cuda"
         if made_on_gpu:
             del given["device"]
+        given.pop("pin_memory", None)  # the driver pins memory, and there is none
         joins = not made and self._has_gpu(last, args, given)
         if last == "histc" and joins:  # CUDA counts integers too
             args = (args[0].float(), *args[1:])
