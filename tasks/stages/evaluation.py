@@ -18,7 +18,7 @@ from data_schemas.artifacts import (
 )
 from data_schemas.reports import EvaluationReport
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rows import DECISIONS, Decided, Problem, SampleResult
+from data_schemas.rows import DECISIONS, PROBLEMS, Decided, Problem, SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.engines.chat import load_tokenizer
@@ -35,6 +35,7 @@ from tasks.evaluation.agreement import (
     select_disputed,
     to_csv,
 )
+from tasks.evaluation.echoes import held_out_echoes
 from tasks.evaluation.formats import export as export_formats
 from tasks.evaluation.formats import score_logs
 from tasks.evaluation.runner import open_journal
@@ -44,7 +45,6 @@ from tasks.formats.decisions import write_annotations
 from tasks.formats.progression import read_evaluation
 from tasks.formats.solve_rates import FILE as SOLVE_RATES
 from tasks.formats.solve_rates import write_rates
-from tasks.gym.degenerate import free_scores
 from tasks.gym.judging.opening import open_chat
 from tasks.gym.protocol import verifiers_of
 from tasks.gym.scoring.service import ScoringService
@@ -78,8 +78,8 @@ def evaluate(
     own = f"evaluate/{name}"
     answered = find_report(store.uri, execution.id, own, code, settings, inputs)
     with stage(own, settings, store, execution, code) as record:
-        folder = record.read("model", model)
-        problems, repeats = questions(record.read("curated", curated))
+        folder, rows = record.read("model", model), record.read("curated", curated)
+        problems, repeats = questions(rows)
         if answered is not None:
             answers = record.read("answers", answered)
             with record.output("report") as out:
@@ -97,8 +97,9 @@ def evaluate(
             candidate = runner.Candidate(name, model.digest, answers)
             journal = open_journal(store.uri, model.digest, settings, problems)
             scorer.check_canaries(verifiers_of(problems))
+            echoes = held_out_echoes(rows / PROBLEMS, problems)
             report = runner.evaluate(
-                settings, candidate, problems, scorer, out, journal, repeats, free_scores(problems)
+                settings, candidate, problems, scorer, out, journal, repeats, echoes
             )
         _tell(name, report, problems, record)
         return record.ref("report", ReportRef)
@@ -117,7 +118,8 @@ def evaluate_endpoint(
     """Let an OpenAI-compatible endpoint answer every held-out problem, and score its answers."""
     code = code_digest("evaluate_endpoint")
     with stage(f"evaluate/{name}", settings, store, execution, code) as record:
-        problems, repeats = questions(record.read("curated", curated))
+        rows = record.read("curated", curated)
+        problems, repeats = questions(rows)
         rewards = RewardSettings(judge=read_judge(settings.judge, record, store))
         client = open_chat(address, served_as, respondents.chat_sampling(settings))
         with (
@@ -128,8 +130,9 @@ def evaluate_endpoint(
             candidate = runner.Candidate(name, client.name, respondents.Endpoint(client, settings))
             journal = open_journal(store.uri, client.name, settings, problems)
             scorer.check_canaries(verifiers_of(problems))
+            echoes = held_out_echoes(rows / PROBLEMS, problems)
             report = runner.evaluate(
-                settings, candidate, problems, scorer, out, journal, repeats, free_scores(problems)
+                settings, candidate, problems, scorer, out, journal, repeats, echoes
             )
         _tell(name, report, problems, record)
         return record.ref("report", ReportRef)

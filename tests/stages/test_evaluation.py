@@ -7,7 +7,7 @@ import pytest
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
-from data_schemas.rows import HELD_OUT, Domain, Message, Problem, Role, SampleResult
+from data_schemas.rows import HELD_OUT, PROBLEMS, Domain, Message, Problem, Role, SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.formats.progression import read_evaluation
@@ -40,6 +40,7 @@ def ask(tiny_moe, tmp_path):
     with new_object(folder) as (path, model):
         shutil.copytree(tiny_moe, path, dirs_exist_ok=True)
     with new_object(folder) as (path, curated):
+        write_table(path / PROBLEMS, Problem, [])
         write_table(path / HELD_OUT, Problem, [PROBLEM])
 
     def ask(name, execution="one", settings=SETTINGS):
