@@ -1,13 +1,14 @@
 """An attacker who may write store and MLflow replaces weights and re-hashes all that follows."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from data_schemas.statements import Statement
 from tasks.provenance.lineage.attestation import to_payload
 from tasks.provenance.lineage.signatures.dsse import Signer, seal
 from tasks.provenance.lineage.signatures.model import sign_model
-from tasks.provenance.lineage.statements import chain
+from tasks.provenance.lineage.statements import chain, load_statement
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.manifest import MANIFEST
 
@@ -35,24 +36,41 @@ class Rehash:
         forged = bytes([*payload[:-1], payload[-1] ^ 1])
         self.contents[sha256_bytes(bytes(payload))] = forged
         for digest, statement in chain(str(self.store), [root]).items():
-            for output in statement.outputs:
-                self._object(output.digest)
-            text = self._written(canonical_json(statement))
-            if (changed := Statement.model_validate_json(text)) != statement:
-                after = to_payload(changed)
-                name = sha256_bytes(after)
-                self.renamed[digest.encode()] = name.encode()
-                (self.store / "statements" / f"{digest}.json").unlink()
-                envelope = canonical_json(seal(after, [self.signer.sign(after)]))
-                (self.store / "statements" / f"{name}.json").write_bytes(envelope)
+            self._statement(digest, statement)
+        # What came later names it too: promotions, and candidates that were compared with it.
+        while any(self._statement(*one) for one in self._later()):
+            pass
         for folder in ("executions", "spool"):
             for path in sorted((self.store / folder).rglob("*")):
                 if path.is_file():
                     path.write_bytes(self._written(path.read_bytes()))
         return self.renamed[root.encode()].decode()
 
+    def _later(self) -> Iterator[tuple[str, Statement]]:
+        written = {name.decode() for name in self.renamed.values()}
+        for path in sorted((self.store / "statements").glob("*.json")):
+            if path.stem not in written:
+                yield path.stem, load_statement(str(self.store), path.stem)
+
+    def _statement(self, digest: str, statement: Statement) -> bool:
+        for output in statement.outputs:
+            self._object(output.digest)
+        text = self._written(canonical_json(statement))
+        changed = Statement.model_validate_json(text)
+        if changed == statement:
+            return False
+        after = to_payload(changed)
+        name = sha256_bytes(after)
+        self.renamed[digest.encode()] = name.encode()
+        (self.store / "statements" / f"{digest}.json").unlink()
+        envelope = canonical_json(seal(after, [self.signer.sign(after)]))
+        (self.store / "statements" / f"{name}.json").write_bytes(envelope)
+        return True
+
     def _object(self, digest: str) -> None:
         folder = self.store / "objects" / digest[:16]
+        if not folder.exists():  # renamed before, or evidence that lies elsewhere
+            return
         files = [path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST]
         # Files name the digests of others: again until none changes.
         while any(self._file(path) for path in files):

@@ -1,0 +1,44 @@
+"""vLLM's Triton kernel for experts, interpreted on a CPU, with the experts of every preset."""
+
+import json
+import os
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tasks.capacity.plan import PRESETS
+
+pytestmark = pytest.mark.engines
+TOOL = Path(__file__).parent / "triton_tool.py"
+SHAPES = sorted(
+    {(shape.experts, shape.chosen) for _, shape, _ in PRESETS.values() if shape.experts}
+)
+TOKENS = (1, 100)
+"""One token takes blocks of a token of its own, if there are many experts."""
+ROUNDING = {"float32": 2e-6, "float16": 2e-3}
+"""Not bf16: Triton 3.7's interpreter multiplies matrices of it as integers."""
+
+
+@pytest.fixture(scope="module")
+def differences():
+    """By experts, chosen ones, tokens and precision: from float64's outputs, relative."""
+    pytest.importorskip("vllm")
+    cases = list(product(SHAPES, TOKENS, ROUNDING))
+    plan = json.dumps([[*shape, tokens, dtype] for shape, tokens, dtype in cases])
+    done = subprocess.run(
+        [sys.executable, TOOL, plan],
+        env=os.environ | {"TRITON_INTERPRET": "1"},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return dict(zip(cases, json.loads(done.stdout), strict=True))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "top-{1} of {0}".format(*shape))
+@pytest.mark.parametrize("tokens", TOKENS)
+@pytest.mark.parametrize("dtype", ROUNDING)
+def test_the_triton_kernel_computes_the_chosen_experts(differences, shape, tokens, dtype):
+    assert differences[shape, tokens, dtype] < ROUNDING[dtype]
