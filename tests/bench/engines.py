@@ -285,19 +285,28 @@ def rollout_speeds(model: Path, precision: Precision, load: Load, rounds: int) -
         )
 
 
+def trainers_here() -> dict[str, MachineSettings]:
+    """Name the trainers to compare; on a GPU Megatron computes in no fp32."""
+    sides = {
+        EMBEDDED: MachineSettings(),
+        "Megatron fp32": MachineSettings(trainer=TrainerKind.MEGATRON),
+        "Megatron bf16": MachineSettings(
+            trainer=TrainerKind.MEGATRON, layout=LayoutSettings(precision=Precision.BF16)
+        ),
+    }
+    if torch.cuda.is_available():
+        del sides["Megatron fp32"]
+    return sides
+
+
 def update_speeds(model: Path, load: Load, rounds: int) -> list[Speed]:
-    """Compare trainers on what the embedded engine rolled out; Megatron in both precisions."""
+    """Compare trainers on what the embedded engine rolled out."""
     requests = requests_of(load, len(load_tokenizer(model)) // 2)
     with closing(open_rollout(MachineSettings(), model)) as engine:
         batch = training_batch(list(engine.generate(requests, Sampling(load.new_tokens, 1.0, 0))))
     with ExitStack() as opened:
         sides: dict[str, Turn] = {}
-        for name, kind, precision in (
-            (EMBEDDED, TrainerKind.TORCH, Precision.FP32),
-            ("Megatron fp32", TrainerKind.MEGATRON, Precision.FP32),
-            ("Megatron bf16", TrainerKind.MEGATRON, Precision.BF16),
-        ):
-            engines = MachineSettings(trainer=kind, layout=LayoutSettings(precision=precision))
+        for name, engines in trainers_here().items():
             if _is_here(engines):
                 trainer = opened.enter_context(closing(open_trainer(engines, model)))
                 sides[name] = trainer_turn(trainer, batch)

@@ -94,6 +94,13 @@ def train_until(until: float, settings: RLSettings, folder: Path) -> Progress:
     return progress_of(records, until)
 
 
+def engines_of(name: str) -> MachineSettings:
+    """Return the engines of a name."""
+    if name == "embedded":
+        return MachineSettings(precision=Precision.BF16)
+    return real_engines(Precision.BF16, Precision.BF16)
+
+
 def main(arguments: Sequence[str]) -> None:
     """Train and print what the committed steps say."""
     parser = argparse.ArgumentParser(
@@ -107,11 +114,12 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--tokens", type=positive, default=64, help="of an answer")
     parser.add_argument("--out", type=Path, default=Path("runs/first_gpu/rl"))
     options = parser.parse_args(arguments)
-    engines = MachineSettings(precision=Precision.BF16)
-    if options.engines == "real":
-        engines = real_engines(Precision.BF16, Precision.BF16)
     settings = settings_of(
-        engines, RouterReplay.R3, steps=ENDLESS, prompts=options.prompts, tokens=options.tokens
+        engines_of(options.engines),
+        RouterReplay.R3,
+        steps=ENDLESS,
+        prompts=options.prompts,
+        tokens=options.tokens,
     ).model_copy(update={"commit_every": 1})
     found = train_until(options.until, settings, options.out / options.engines)
     print(json.dumps(asdict(found)), flush=True)  # noqa: T201 - the output of a command

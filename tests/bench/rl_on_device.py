@@ -260,6 +260,18 @@ def report(parts: Iterable[Part]) -> None:
             print(line_of(comparison), flush=True)  # noqa: T201 - the output of a command
 
 
+def engines_of(name: str) -> TrainingEngines:
+    """Return engines of a stage that trains: its rollout engine sleeps while the trainer works."""
+    if name == "embedded":
+        return TrainingEngines(precision=Precision.BF16)
+    return TrainingEngines(
+        rollout=RolloutKind.VLLM,
+        trainer=TrainerKind.MEGATRON,
+        precision=Precision.BF16,
+        layout=LayoutSettings(precision=Precision.BF16, rollout_memory=0.3),
+    )
+
+
 def main(arguments: Sequence[str]) -> None:
     """Measure, and print every part when it ends."""
     parser = argparse.ArgumentParser(
@@ -275,20 +287,11 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--tokens", type=positive, default=128, help="of an answer")
     options = parser.parse_args(arguments)
     load = Load(options.prompts, options.samples, options.tokens)
-    # Of a stage that trains: its rollout engine sleeps while the trainer computes.
-    engines = TrainingEngines(precision=Precision.BF16)
-    if options.engines == "real":
-        engines = TrainingEngines(
-            rollout=RolloutKind.VLLM,
-            trainer=TrainerKind.MEGATRON,
-            precision=Precision.BF16,
-            layout=LayoutSettings(precision=Precision.BF16, rollout_memory=0.3),
-        )
     with tempfile.TemporaryDirectory() as name:
         config = random_moe(**LARGE) if options.large else random_moe()
         random_model(Path(name) / "random", config)
         model, machine = endless_copy(Path(name) / "random", Path(name) / "model"), this_machine()
-        report(all_parts(engines, model, load, options.rounds, machine))
+        report(all_parts(engines_of(options.engines), model, load, options.rounds, machine))
 
 
 if __name__ == "__main__":

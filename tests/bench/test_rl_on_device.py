@@ -7,19 +7,25 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+import torch
 
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, Precision, TrainerKind
 from tasks.capacity.model_shape import shape_of
 from tasks.capacity.plan import read_shape
 from tasks.capacity.simulation.rates import forward_flops
+from tasks.engines.select import require_fit
 from tasks.models.model_folder import SHIPPED
+from tasks.study.mismatch.numerics import pairs_here
+from tests.bench import rl_minutes
 from tests.bench.comparisons import THRESHOLDS, Outcome, Part, read_comparisons
-from tests.bench.engines import Load, endless_copy, random_moe, requests_of
+from tests.bench.engines import Load, endless_copy, random_moe, requests_of, trainers_here
+from tests.bench.first_gpu import SLICES
 from tests.bench.rl_on_device import (
     LARGE,
     Machine,
     all_parts,
     budget_bytes,
+    engines_of,
     plain_part,
     report,
     step_parts,
@@ -152,3 +158,22 @@ def test_the_large_model_has_the_size_that_is_said():
         round(shape.parameters / 1e9, 1),
         round(shape.active_parameters / 1e9, 2),
     )
+
+
+def test_no_slice_asks_of_one_gpu_what_cuda_refuses(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    asked = {
+        "tests.bench.engines": tuple(trainers_here().values()),
+        "tests.bench.rl_minutes": (rl_minutes.engines_of("real"),),
+        "tests.bench.rl_on_device": (engines_of("real"),),
+        "workflows/mismatch.py": pairs_here("real"),
+    }
+    programs = [one for one in SLICES if one.tier > 1 and "pytest" not in one.command]
+
+    assert [] == [one.name for one in programs if not asked.keys() & set(one.command)]
+    for engines in (one for program in asked.values() for one in program):
+        require_fit(engines, nodes=1, processes=1)
+        layout = engines.layout
+        assert (layout.dedicated_rollout_gpus, layout.rollout_memory < 0.9) == (0, True)
+        in_fp32 = layout.precision is Precision.FP32
+        assert not (in_fp32 and engines.trainer is TrainerKind.MEGATRON), engines

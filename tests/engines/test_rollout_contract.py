@@ -51,7 +51,8 @@ def open_engine(kind, folder, precision=Precision.FP32):
         return open_rollout(MachineSettings(precision=precision), folder)
     if importlib.util.find_spec("vllm") is None:
         pytest.skip("vLLM is not installed")
-    layout = LayoutSettings(dedicated_rollout_gpus=0 if kind == "vllm" else 1)
+    # Two are open at once, on a GPU also.
+    layout = LayoutSettings(dedicated_rollout_gpus=int(kind != "vllm"), rollout_memory=0.4)
     with warnings.catch_warnings():
         # What vLLM's own modules do while they are imported is not ours to mend.
         warnings.simplefilter("ignore")

@@ -34,6 +34,7 @@ HANG_S = 86400.0
 """Longer than any test: a process that computes nothing is noticed by its CPU time."""
 PACKET = 300_000
 """Bytes: a weight sync of the base model takes a dozen."""
+two_gpus = pytest.mark.skipif(torch.cuda.device_count() == 1, reason="a GPU for each engine")
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +73,7 @@ def gap(engine, trainer):
 
 
 def opened(number, group):
-    layout = LayoutSettings(dedicated_rollout_gpus=number, hang_s=HANG_S)
+    layout = LayoutSettings(dedicated_rollout_gpus=number, rollout_memory=0.4, hang_s=HANG_S)
     engine = VllmRolloutEngine(BASE_MODEL, layout=layout, group=group)
     engine._staging.chunk_bytes = PACKET
     return engine
@@ -168,6 +169,7 @@ def weights_with(trainer, event):
         yield item
 
 
+@two_gpus
 def test_side_by_side_engines_answer_as_one_and_have_the_same_weights_or_those_of_before(engine):
     both, trainer = opened(2, "gloo"), trained(1)
     engine.load_weights(trainer.weights(), version=1)
@@ -200,8 +202,11 @@ def test_without_a_group_the_one_that_takes_a_lost_ones_place_reads_the_new_weig
     engine.close()
 
 
+@two_gpus
 def test_losing_one_of_two_workers_in_a_weight_sync_loses_nothing_else():
-    layout = LayoutSettings(dedicated_rollout_gpus=2, rollout_tensor=2, hang_s=HANG_S)
+    layout = LayoutSettings(
+        dedicated_rollout_gpus=2, rollout_tensor=2, rollout_memory=0.4, hang_s=HANG_S
+    )
     engine, trainer = VllmRolloutEngine(BASE_MODEL, layout=layout, group="gloo"), trained(2)
     engine._staging.chunk_bytes = PACKET
     core, *others = engine._backend._process._family

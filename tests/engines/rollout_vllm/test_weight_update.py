@@ -32,11 +32,14 @@ from tasks.errors import EngineError, SettingsError
 BASE_MODEL = Path("tasks/training/foundation/base_model")
 TOKENS = [np.arange(first, first + 70, dtype=np.int32) for first in (20, 150)]
 GREEDY = Sampling(1, 0.0, seed=0)
+LAYOUT = LayoutSettings(rollout_memory=0.4)
+"""Two engines are open at once; on a GPU one of them can have sleep mode."""
+SECOND = {"layout": LAYOUT, "sleeps": False}
 
 
 @pytest.fixture(scope="module")
 def engine():
-    engine = VllmRolloutEngine(BASE_MODEL)
+    engine = VllmRolloutEngine(BASE_MODEL, layout=LAYOUT)
     yield engine
     engine.close()
 
@@ -63,7 +66,7 @@ def exported(tmp_path_factory):
     """A model directory of a trained policy, and what a new engine computes with it."""
     folder = tmp_path_factory.mktemp("exported")
     trained(2).export(folder)
-    fresh = VllmRolloutEngine(folder)
+    fresh = VllmRolloutEngine(folder, **SECOND)
     expected = fresh.score_logprobs(TOKENS)
     fresh.close()
     return folder, expected
@@ -93,7 +96,7 @@ def test_an_updated_engine_computes_as_a_new_one_on_the_new_weights(engine, expo
 def test_a_checkpoint_with_its_own_names_and_dtype_can_be_synced(engine):
     weights = load_file(BASE_MODEL / "model.safetensors")
     digest = engine.load_weights(iter(weights.items()), version=3)
-    fresh = VllmRolloutEngine(BASE_MODEL)
+    fresh = VllmRolloutEngine(BASE_MODEL, **SECOND)
 
     assert weight_digest(weights.items()) == digest
     assert gap(engine, fresh.score_logprobs(TOKENS)) <= 1e-5
@@ -104,7 +107,7 @@ def test_two_engines_live_side_by_side_with_their_own_weights(engine, exported):
     folder, expected = exported
     engine.load_weights(TorchTrainer(BASE_MODEL).weights(), version=0)
     own = engine.score_logprobs(TOKENS)
-    other = VllmRolloutEngine(folder)
+    other = VllmRolloutEngine(folder, **SECOND)
     requests = [Request("p", TOKENS[0][:9], 2)]
     sampling = Sampling(6, 1.0, seed=3)
     alone = [r.response_tokens.tolist() for r in engine.generate(requests, sampling)]
@@ -123,7 +126,7 @@ def test_two_engines_live_side_by_side_with_their_own_weights(engine, exported):
 
 def test_engines_can_be_opened_one_after_another_and_leave_no_model_behind(exported):
     for _ in range(2):
-        engine = VllmRolloutEngine(exported[0])
+        engine = VllmRolloutEngine(exported[0], **SECOND)
         (model,) = engine._backend._engine.apply_model(weakref.ref)
         assert gap(engine, exported[1]) <= 1e-5
         engine.close()
@@ -131,7 +134,7 @@ def test_engines_can_be_opened_one_after_another_and_leave_no_model_behind(expor
 
 
 def test_closing_an_engine_leaves_the_process_group_alone(exported):
-    VllmRolloutEngine(exported[0]).close()
+    VllmRolloutEngine(exported[0], **SECOND).close()
 
     assert torch.distributed.is_initialized()
     total = torch.ones(2)
@@ -249,18 +252,13 @@ def test_experts_of_an_unknown_kernel_are_not_packed_by_guess():
 
 def test_bf16_differs_from_fp32_by_rounding_only(engine):
     engine.load_weights(TorchTrainer(BASE_MODEL).weights(), version=0)
-    half = VllmRolloutEngine(BASE_MODEL, precision=Precision.BF16)
+    half = VllmRolloutEngine(BASE_MODEL, precision=Precision.BF16, **SECOND)
     found = half.score_logprobs(TOKENS)
     (rollout,) = half.generate([Request("p", TOKENS[0], 1)], Sampling(12, 1.0, seed=3))
     half.close()
 
     assert 0.0 < np.mean(np.abs(found[0] - engine.score_logprobs(TOKENS)[0])) < 0.1
     assert 12 == len(rollout.response_tokens)
-
-
-def test_fp8_without_a_gpu_is_refused_by_name():
-    with pytest.raises(SettingsError, match=r"engines\.precision 'fp8' needs a GPU"):
-        VllmRolloutEngine(BASE_MODEL, precision=Precision.FP8)
 
 
 def as_a_bf16_trainer_sends(weights):
@@ -271,7 +269,7 @@ def as_a_bf16_trainer_sends(weights):
 
 def test_routers_in_fp32_are_updated_and_computed_in_fp32():
     trainer = trained(5)
-    engine = VllmRolloutEngine(BASE_MODEL, precision=Precision.BF16, fp32_router=True)
+    engine = VllmRolloutEngine(BASE_MODEL, precision=Precision.BF16, fp32_router=True, **SECOND)
     seen = {}
 
     def watch(model):
