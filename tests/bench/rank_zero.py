@@ -1,8 +1,8 @@
 """CPU seconds of rank 0 for the routes of one response, hop by hop; extrapolated to a step.
 
-    python -m tests.bench.rank_zero [--responses 24] [--tokens 32768] [--layers 72] [--top 4]
+    python -m tests.bench.rank_zero [--others 2] [--responses 24] [--tokens 32768] ...
 
-A team of three processes without a model: scripted engines hand over responses whose routes are
+A team of processes without a model: scripted engines hand over responses whose routes are
 random, and a trainer that computes nothing is sent its shares. Counted is the time of rank 0's
 process, all threads, in each part of a step that holds, copies or sends routes; of several steps
 the least, because the memory of the first is used again and threads that wait for a loaded machine
@@ -44,13 +44,13 @@ from tasks.rl.collector import check_routes
 from tasks.store.files import write_stream
 from tests.engines.trainer_megatron.gloo_world import run_world
 
-RANKS = 3
 EXPERTS = 128
 RESPONSES_OF_A_STEP = 4096
 REPLICAS = 32
 """Of 8 GPUs, the paper's step: 256 prompts, 16 responses each."""
 UPDATES = 2
 STEPS = 4
+LIMIT_S = 1800
 OWN = "own routes checked, hashed"
 
 
@@ -58,11 +58,18 @@ OWN = "own routes checked, hashed"
 class Load:
     """One step."""
 
+    others: int
+    """Ranks beside rank 0."""
     responses: int
     tokens: int
     """Of each, prompt included."""
     layers: int
     top: int
+
+    @property
+    def ranks(self) -> int:
+        """Of the team."""
+        return 1 + self.others
 
     @property
     def route_bytes(self) -> int:
@@ -102,11 +109,12 @@ class RouteEngine:
 
 
 class RouteTrainer:
-    """A trainer whose ranks are sent every third sequence, with all layers, and speak of them."""
+    """A trainer whose ranks are sent sequences in turn, with all layers, and speak of them."""
 
     def share(self, batch: AnyBatch) -> Share:
         """One sequence a micro-batch."""
-        rows = range(read_rank_info().rank, len(batch.lengths_N), RANKS)
+        here = read_rank_info()
+        rows = range(here.rank, len(batch.lengths_N), here.size)
         num_layers = (batch.route_shape or (0, 0))[0]
         return Share(tuple((row,) for row in rows), tuple(range(num_layers)))
 
@@ -155,7 +163,7 @@ def _step(load: Load, found: dict[str, float]) -> None:
     engine = TeamRollout(
         controller,
         partial(RouteEngine, load),  # pyright: ignore[reportArgumentType]
-        replicas=tuple((rank,) for rank in range(RANKS)),
+        replicas=tuple((rank,) for rank in range(load.ranks)),
         dedicated=False,
         precision=Precision.FP32,
     )
@@ -210,7 +218,8 @@ def _prompt(number: int) -> NDArray[np.int32]:
 def table(load: Load, seconds: dict[str, float]) -> Table:
     """Show what a response takes, and a step of the paper's size."""
     shown = Table(
-        title=f"Rank 0, {load.tokens} tokens x {load.layers} layers x top-{load.top}: "
+        title=f"Rank 0 of {load.ranks}, {load.responses} responses, {load.tokens} tokens x "
+        f"{load.layers} layers x top-{load.top}: "
         f"{load.route_bytes / load.responses / 1e6:.1f} MB of routes a response",
         title_justify="left",
         title_style="",
@@ -219,16 +228,18 @@ def table(load: Load, seconds: dict[str, float]) -> Table:
     shown.add_column("hop")
     shown.add_column("CPU s a response", justify="right")
     shown.add_column(f"CPU s of {RESPONSES_OF_A_STEP}", justify="right")
-    one = {name: total / load.responses * weight(name) for name, total in seconds.items()}
+    one = {
+        name: total / load.responses * weight(name, load.ranks) for name, total in seconds.items()
+    }
     for name, value in (one | {"sum": sum(one.values())}).items():
         shown.add_row(name, f"{value:.4f}", f"{value * RESPONSES_OF_A_STEP:.0f}")
     return shown
 
 
-def weight(hop: str) -> float:
+def weight(hop: str, ranks: int) -> float:
     """How much more of a step's responses take a hop than of the measured ones."""
-    own = RANKS / REPLICAS
-    return own if hop == OWN else (1 - 1 / REPLICAS) / (1 - 1 / RANKS)
+    own = ranks / REPLICAS
+    return own if hop == OWN else (1 - 1 / REPLICAS) / (1 - 1 / ranks)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -238,12 +249,13 @@ def main(arguments: Sequence[str]) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--others", type=positive, default=2, help="ranks beside rank 0")
     parser.add_argument("--responses", type=positive, default=24)
     parser.add_argument("--tokens", type=positive, default=2**15)
     parser.add_argument("--layers", type=positive, default=72)
     parser.add_argument("--top", type=positive, default=4)
     load = Load(**vars(parser.parse_args(arguments)))
-    seconds = run_world(measure, RANKS, load)[0]
+    seconds = run_world(measure, load.ranks, load, timeout_s=LIMIT_S)[0]
     Console(highlight=False).print(table(load, seconds))
 
 
