@@ -1,9 +1,11 @@
 """Routers use the routes they are given, in every layer, on every rank, forward and backward."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 pytest.importorskip("megatron.core.optimizer")
@@ -72,6 +74,23 @@ def test_probabilities_come_from_the_live_scores_of_the_replayed_experts():
         )
 
     assert [[3.0, 2.0], [1.0, 4.0]] == values.tolist()
+
+
+@pytest.mark.parametrize("of_routes", ["cuda", "cpu"])
+def test_on_a_gpu_nothing_of_a_replayed_choice_is_computed_on_the_cpu(of_routes):
+    model = OneLayer()
+    mixed = pytest.raises(RuntimeError, match="at least two devices, cpu and cuda:0")
+    with FakeTensorMode():  # CUDA's refusals, without its kernels and without a backward pass
+        scores_ME = torch.empty(9, 8, device="cuda")
+        experts_MLK = torch.empty(9, 1, 2, dtype=torch.int64, device=of_routes)
+        with (
+            model.forward(Routes(experts_MLK, torch.empty(9)), training=True),
+            mixed if of_routes == "cpu" else nullcontext(),
+        ):
+            found = model.layers[0].get_replay_topk(
+                scores_ME, 2, default_compute_topk=lambda s, k, *_: torch.topk(s, k, dim=1)
+            )
+            assert ["cuda", "cuda"] == [one.device.type for one in found]
 
 
 def test_what_is_computed_again_uses_the_routes_of_its_own_forward_pass():
