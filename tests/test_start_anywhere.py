@@ -24,6 +24,7 @@ from data_schemas.rows import (
     DEMONSTRATIONS,
     HELD_OUT,
     MERGED,
+    PROBLEMS,
     Demonstration,
     Domain,
     Message,
@@ -284,6 +285,7 @@ def test_a_general_fine_tuning_after_rl_learns_from_both_parents_rows_and_is_eva
         with record.output("curated") as out:
             write_table(out / DEMONSTRATIONS, Demonstration, rows)
             write_table(out / HELD_OUT, Problem, [question])
+            write_table(out / PROBLEMS, Problem, [])
         curated = record.ref("curated", DatasetRef)
 
     last = general_tuning(
