@@ -52,6 +52,7 @@ def test_settings_to_start_from_are_settings_and_are_listed(path: Path):
     assert f"]({path.relative_to(EXAMPLES)})" in (EXAMPLES / "README.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_three_tables_of_a_shop_become_a_model_with_one_command(tmp_path: Path):
     done = run(tmp_path)

@@ -21,6 +21,7 @@ PLANTED = "<b id=planted>,;()|`\n\n# planted\u202e\u2066\"'</script><!--<script>
 """A tag, what separates in names, a heading behind a newline, marks that turn text around."""
 TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 MLFLOW_NAME = re.compile(r"[\w\-./ :@]+")
+pytestmark = pytest.mark.slow
 
 
 def maths(n: int, **changes: object) -> dict[str, object]:

@@ -1,5 +1,7 @@
 """Minutes of RL: each call continues behind the last committed step and stops on time."""
 
+import pytest
+
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.rl_settings import RouterReplay
 from tasks.durability import states
@@ -11,6 +13,7 @@ NOW = 1e-9
 """Minutes that the first step is longer than."""
 
 
+@pytest.mark.slow
 def test_a_run_continues_where_the_call_before_stopped(tmp_path):
     settings = settings_of(
         MachineSettings(), RouterReplay.R3, steps=ENDLESS, prompts=2, tokens=8

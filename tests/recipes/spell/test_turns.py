@@ -346,10 +346,13 @@ def left_behind(phase, out):
     return kept, reports, facts, (out / "r" / LEDGER_FILE).read_bytes()
 
 
-MODES = {"synchronous": {}, "one step off": {"engines": EngineSettings(staleness=1)}}
-
-
-@pytest.mark.parametrize("changes", MODES.values(), ids=MODES)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({}, id="synchronous", marks=pytest.mark.slow),
+        pytest.param({"engines": EngineSettings(staleness=1)}, id="one step off"),
+    ],
+)
 def test_a_phase_stopped_with_a_memory_ends_in_the_same_bytes(phase, tmp_path, changes):
     changes = changes | {"prompts_per_step": 6}
     whole = left_behind(phase(tmp_path / "whole", **changes), tmp_path / "one")

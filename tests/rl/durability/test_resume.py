@@ -44,8 +44,13 @@ MODES = {
     "committed every other step": {"commit_every": 2},
 }
 
+DAILY = {"synchronous", "free-running"}
+"""The modes between which the others lie; those are killed in every night."""
 
-@pytest.mark.parametrize("mode", MODES)
+
+@pytest.mark.parametrize(
+    "mode", [mode if mode in DAILY else pytest.param(mode, marks=pytest.mark.slow) for mode in MODES]
+)
 def test_a_run_killed_between_any_two_operations_ends_in_the_same_bytes(
     phase_in, scorer, tmp_path, mode
 ):
