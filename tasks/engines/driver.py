@@ -12,6 +12,18 @@ DRIVER = Path("/proc/driver/nvidia/version")
 """Written by NVIDIA's kernel module, whose version it names; in containers, too."""
 
 
+def device_here() -> torch.device:
+    """Return this process's GPU; the CPU where none is visible.
+
+    Raises:
+        SettingsError: a GPU is visible and cannot be used.
+    """
+    refuse_unusable_gpu()
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    return torch.device("cuda", torch.cuda.current_device())
+
+
 def refuse_unusable_gpu() -> None:
     """Refuse to go on without CUDA where a GPU is visible: torch would silently take the CPU.
 

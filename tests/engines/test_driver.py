@@ -3,7 +3,10 @@
 import pytest
 
 from data_schemas.machine_settings import MachineSettings
+from tasks.curation.harm.text_classifier import TextClassifier
+from tasks.curation.meaning.folder_encoder import FolderEncoder
 from tasks.engines import driver
+from tasks.engines.embedded.hf_model import load_on_device
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import SettingsError
 
@@ -26,6 +29,13 @@ def old_driver(tmp_path, monkeypatch):
 def test_an_engine_on_a_gpu_that_cannot_be_used_is_refused_with_the_driver(opened, tiny_moe):
     with pytest.raises(SettingsError, match=r"driver 535\.104\.05, which torch .* CUDA 13"):
         opened(MachineSettings(), tiny_moe)
+
+
+@pytest.mark.usefixtures("old_driver")
+@pytest.mark.parametrize("loaded", [load_on_device, FolderEncoder, TextClassifier])
+def test_no_model_is_loaded_for_the_cpu_beside_a_gpu_that_cannot_be_used(loaded, tiny_moe):
+    with pytest.raises(SettingsError, match=r"driver 535\.104\.05, which torch .* CUDA 13"):
+        loaded(tiny_moe)
 
 
 @pytest.mark.usefixtures("old_driver")

@@ -15,6 +15,7 @@ from transformers.utils import logging as transformers_logging
 
 from data_schemas.rows import Message
 from tasks.curation.harm.protocol import Rating
+from tasks.engines.driver import device_here
 from tasks.errors import SettingsError
 
 THRESHOLD = 0.5
@@ -40,8 +41,9 @@ class TextClassifier:
 
         Raises:
             SettingsError: it is not loadable, lacks weights, has no label of harmless texts, or a
-                tokenizer that does not say what it cuts off.
+                tokenizer that does not say what it cuts off; or the GPU cannot be used.
         """
+        self._device = device_here()
         transformers_logging.disable_progress_bar()
         try:
             model, loading = AutoModelForSequenceClassification.from_pretrained(
@@ -60,7 +62,6 @@ class TextClassifier:
             )
         if missing := sorted(loading["missing_keys"]):  # transformers has drawn random values
             raise SettingsError(f"curation.guard.address: {folder} lacks the tensors {missing[:3]}")
-        self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._model: Any = model.eval().to(self._device)
         labels = model.config.id2label
         self._labels = [str(labels[place]) for place in range(model.config.num_labels)]

@@ -18,6 +18,7 @@ from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from tasks.curation.meaning.protocol import Vectors, unit
+from tasks.engines.driver import device_here
 from tasks.errors import SettingsError
 
 MAX_TOKENS = 512
@@ -43,8 +44,9 @@ class FolderEncoder:
 
         Raises:
             SettingsError: it is not loadable, lacks weights, or does with hidden states what is
-                not supported.
+                not supported; or the GPU cannot be used.
         """
+        self._device = device_here()
         self._pooling = pooling_of(folder)
         transformers_logging.disable_progress_bar()
         try:
@@ -60,7 +62,6 @@ class FolderEncoder:
         # Some encoders come without the pooler, which is not used here.
         if missing := sorted(name for name in loading["missing_keys"] if "pooler" not in name):
             raise SettingsError(f"{SETTING}: {folder} lacks the tensors {missing[:3]}")
-        self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._model: Any = model.float().eval().to(self._device)
         longest = getattr(model.config, "max_position_embeddings", MAX_TOKENS) - 2
         # RoBERTa's positions begin at 2, hence the difference.

@@ -10,6 +10,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
 from tasks.algorithms.routing import Projection, through_experts
+from tasks.engines.driver import device_here
 from tasks.engines.embedded.router_replay import named_routers
 from tasks.engines.expert_names import names_of
 from tasks.errors import SettingsError
@@ -81,9 +82,9 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTraine
 
 def load_on_device(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
     """Load a model on this process's GPU, if there is one."""
+    device = device_here()
     model = load_model(folder, dtype=dtype)
-    if torch.cuda.is_available():
-        torch.nn.Module.to(model, torch.device("cuda", torch.cuda.current_device()))
+    torch.nn.Module.to(model, device)
     return model
 
 
