@@ -15,6 +15,7 @@ from torch import distributed as dist
 from tasks.engines.process_group import join_world
 from tasks.engines.protocols import Trainer
 from tasks.engines.request_queue import QueueingEngine
+from tasks.engines.team.fabric import least_bandwidth, refuse_slow_fabric
 from tasks.engines.team.failure_store import FailureStore
 
 # Rank and world size of a process, from torchrun's environment.
@@ -110,9 +111,14 @@ def join_team() -> Iterator[Member]:
     """Initialise the process groups; a collective call of all ranks.
 
     The default group, which all engines use, is created here: gloo, and NCCL for CUDA tensors.
+
+    Raises:
+        SettingsError: the nodes have a fabric that NCCL does not use.
     """
-    join_world()
+    device = join_world()
     here = read_rank_info()
+    least_gb_s = least_bandwidth(device, ranks=here.size, local_ranks=here.local_size)
+    refuse_slow_fabric(device, least_gb_s)
     yield Member(here, FailureStore(here.rank, here.size), _group(), _group(), _group())
     # Only after success: without a peer this could wait forever.
     if dist.is_initialized():
