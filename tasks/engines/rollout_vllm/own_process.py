@@ -215,8 +215,7 @@ class OwnProcess:
         return Process(options, self._devices, hang_s=self._hang_s, group=self._group)
 
     def _read_identity(self) -> WeightIdentity:
-        digests = self._process.call_and_wait("folder_digest", folder=str(self._folder))
-        return digests[0], self._probe()
+        return self._process.folder_digest(self._folder), self._probe()
 
     def _probe(self) -> NDArray[np.float32]:
         return logprobs_of(self._process.complete(logprobs_call(0, CANARY_TOKENS)), CANARY_TOKENS)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
@@ -38,6 +39,9 @@ LOOK_S = 1.0
 """Interval of liveness checks of a process with pending calls."""
 DEATH_S = 10.0
 """Longest time from the death of a worker to that of its engine."""
+READ_BYTES_PER_S = 2e8
+"""Of a model at least: a network disk that the engines of several nodes share. 490 GB of a model of
+245B parameters then take 41 minutes."""
 
 Value = TypeVar("Value")
 Ended = tuple[int, RequestOutput | BaseException]
@@ -89,7 +93,7 @@ class Process:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        # vLLM's own limit for the start is VLLM_ENGINE_READY_TIMEOUT_S (ten minutes).
+        # Without a limit: VLLM_ENGINE_READY_TIMEOUT_S begins when the model has been read.
         try:
             self._engine = self._on_loop(self._open_engine(options, devices)).result()
             self._family = _family(self._engine)
@@ -151,6 +155,12 @@ class Process:
         """Call all workers and return their results."""
         return self.answer(self.call(name, **arguments))
 
+    def folder_digest(self, folder: Path) -> str:
+        """Digest of the model directory that the process was opened on, as its worker reads it."""
+        size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+        reading = self.call("folder_digest", folder=str(folder))
+        return self.answer(reading, more_s=size / READ_BYTES_PER_S)[0]
+
     def pause(self) -> None:
         """Pause generation until `resume`."""
         self._ask(self._engine.pause_generation())
@@ -165,21 +175,26 @@ class Process:
             raise EngineError("vLLM kept prefixes computed with the previous weights")
         self._ask(self._engine.resume_generation())
 
-    def answer(self, future: Future[Value]) -> Value:
+    def answer(self, future: Future[Value], more_s: float = 0.0) -> Value:
         """Wait for the result of a call.
 
+        Args:
+            future: of the call.
+            more_s: that it may take beside hang_s.
+
         Raises:
-            Lost: no result within hang_s, or the process hangs or is dead.
+            Lost: no result in that time, or the process hangs or is dead.
             EngineError: vLLM refused.
         """
-        until = time.monotonic() + self._hang_s
+        limit_s = self._hang_s + more_s
+        until = time.monotonic() + limit_s
         # vLLM never completes a call whose process has died.
         while not wait([future], timeout=LOOK_S).done:
             if self._engine.errored or time.monotonic() > until or self.hangs():
                 future.cancel()
                 raise Lost(
                     f"vLLM is dead, has computed nothing for {STILL_LOOKS * LOOK_S:.0f} s, or did "
-                    f"not respond for {self._hang_s:.0f} s"
+                    f"not respond for {limit_s:.0f} s"
                 )
         try:
             return future.result()

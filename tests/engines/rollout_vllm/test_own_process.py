@@ -5,6 +5,7 @@ import importlib.util
 import logging
 import os
 import signal
+import time
 import warnings
 from pathlib import Path
 
@@ -17,6 +18,9 @@ if importlib.util.find_spec("vllm") is None:
     pytest.skip("vLLM is not installed", allow_module_level=True)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
+    from vllm.v1.engine import core_client
+
+    from tasks.engines.rollout_vllm import process
     from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
 from data_schemas.machine_settings import LayoutSettings
 from tasks.algorithms.digests import weight_digest
@@ -93,6 +97,28 @@ def test_as_many_sequences_are_decoded_as_the_cache_holds(engine):
     assert tokens > 0
 
     assert [1, 3, SLOTS] == [engine.slots(size) for size in (tokens, tokens / 3, 1)]
+
+
+def test_a_large_model_may_take_longer_to_read_than_a_call_may_take(engine, monkeypatch):
+    running = engine._backend._process
+    monkeypatch.setattr(activity, "STILL_LOOKS", 10**6)
+    monkeypatch.setattr(process, "LOOK_S", 1e-3)
+    monkeypatch.setattr(running, "_hang_s", 0.0)
+    monkeypatch.setattr(process, "READ_BYTES_PER_S", 1e12)
+    with pytest.raises(process.Lost, match="did not respond for 0 s"):
+        running.folder_digest(engine._backend._folder)
+
+    monkeypatch.setattr(process, "READ_BYTES_PER_S", 1e3)
+    assert engine._backend._digest == running.folder_digest(engine._backend._folder)
+
+
+def test_vllms_own_limit_begins_when_it_has_read_its_model(monkeypatch):
+    """Its variable need not be set for large models; vLLM reads it as it is imported."""
+    monkeypatch.setattr(core_client, "VLLM_ENGINE_READY_TIMEOUT_S", 1)
+    started = time.monotonic()
+    opened(1, "").close()
+
+    assert time.monotonic() - started > 1.0
 
 
 @pytest.fixture(scope="module")
