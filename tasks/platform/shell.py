@@ -205,7 +205,7 @@ def task_arguments(name: str) -> dict[str, Any]:
         "container_image": IMAGES[stage.image],
         **_by_generation(needs),
         "accelerator": _Accelerator(stage.machine.accelerator) if stage.machine.gpus else None,
-        "retries": stage.retries,
+        "retries": stage.retries_over(NODES),
         "timeout": timedelta(hours=stage.hours),
         "interruptible": stage.interruptible,
         "pod_template": _pod(stage.grace_s) if stage.grace_s else None,

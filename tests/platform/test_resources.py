@@ -84,6 +84,14 @@ def test_preemptible_stages_have_retries_and_time_to_commit():
         assert not stage.interruptible or (stage.retries >= 3 and stage.grace_s > 0)
 
 
+def test_a_stage_over_many_nodes_has_a_retry_for_each_that_it_is_expected_to_lose():
+    rl, merge = resources.STAGES["rl"], resources.STAGES["merge"]
+
+    # 336 hours of 32 nodes, of which 0.3 a month are lost: 4.5.
+    assert [5, 6, 10] == [rl.retries_over(nodes) for nodes in (1, 2, 32)]
+    assert merge.retries == merge.retries_over(32), "it has one pod, and a budget of the platform"
+
+
 def test_a_stage_of_minutes_may_wait_half_a_day_for_a_node():
     assert [] == [name for name, stage in resources.STAGES.items() if stage.hours < 4]
 
