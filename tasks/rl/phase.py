@@ -214,6 +214,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             collected = producer.take(step)
             if settings.engines.steps_ahead == 0:  # otherwise rollouts are already running
                 engine.sleep()
+                snapshots.keep_rollouts(step, producer.pending(collected))
             clock.lap("collect")
             record, updates, snapshot = one_step(engines, collected, now.updates, synced.gap, clock)
             producer.settle()
@@ -230,8 +231,9 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
                 or stop.requested.is_set()
             ):
                 snapshots.settle()
-                unfinished = state.PendingState(collector.state(), producer.waiting)
-                state.commit(folder, now, trainer, {state.INFLIGHT_FILE: state.encode(unfinished)})
+                state.commit(
+                    folder, now, trainer, {state.INFLIGHT_FILE: state.encode(producer.pending())}
+                )
             yield record
             is_committed = states.newest(folder) == step
             # SIGTERM after this step's commit: the next step commits regardless of commit_every.
@@ -245,7 +247,10 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
 
 
 def _pending_after(phase: Phase, step: int) -> state.PendingState:
-    """Return what there is between a committed step and the next one."""
+    """Return what there is between a committed step and the next one's updates."""
+    if (kept := state.kept_rollouts(phase.state, step + 1)) is not None:
+        logger.warning("step %d goes on from its rollouts, which were finished", step + 1)
+        return state.decode(kept, phase.problems)
     if not step:
         return state.PendingState(
             first_state(phase.settings, phase.problems, phase.earlier, phase.before), ()

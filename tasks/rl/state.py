@@ -5,6 +5,7 @@ A state folder belongs to one phase on one start model and one set of problems:
     steps/000012.json         report, timing and ledger rows of step 12
     steps/pause-000012.json   that the mismatch gate stopped step 12, signed
     committed/000012/         run.json, the trainer's state, rollouts in flight
+    rollouts/000013/          those of step 13, scored, until it is committed; signed
 
 Everything random is a function of seed, step and position, so there is no generator state to save.
 The step number is also the policy's version and the ledger's offset. `tasks.durability` commits and
@@ -15,6 +16,8 @@ Between two steps there are unfinished responses, steps rolled out but not yet t
 one file of a committed state. Problems are stored by id.
 """
 
+import logging
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -46,10 +49,19 @@ from tasks.rl.collector import Collected, CollectorState, Cost, InFlight, Skippe
 from tasks.rl.groups import CollectedGroup, OpenGroup
 from tasks.rl.prompts import CurriculumPosition, PromptRecord
 from tasks.rl.reuse import Responses
-from tasks.store.files import canonical_json, write_bytes
+from tasks.store.files import (
+    canonical_json,
+    sha256_bytes,
+    sha256_file,
+    staged_folder,
+    write_bytes,
+)
+from tasks.store.manifest import MANIFEST
 
 STATE_FILE = "run.json"
 _PAUSE = "pause"
+_ROLLOUTS = "rollouts"
+logger = logging.getLogger(__name__)
 
 
 class RunState(BaseModel):
@@ -129,12 +141,15 @@ def commit(folder: Path, state: RunState, trainer: Trainer, files: Mapping[str, 
     records += states.notices(folder)
     content = {STATE_FILE: canonical_json(state), **files}
     states.commit(folder, state.step, trainer, content, records)
+    _drop_rollouts(folder, state.step + 1)
 
 
 def restore(folder: Path, trainer: Trainer) -> RunState:
     """Load the newest complete state into the trainer; a fresh RunState if there is none."""
     path = states.restore(folder, trainer)
-    return read_state(path) if path else RunState()
+    state = read_state(path) if path else RunState()
+    _drop_rollouts(folder, state.step + 1)
+    return state
 
 
 def read_state(path: Path) -> RunState:
@@ -164,8 +179,70 @@ class PendingState:
     """Rolled out and scored, not trained on yet; oldest first."""
 
 
+def keep_rollouts(folder: Path, step: int, pending: PendingState) -> None:
+    """Keep a step's rollouts until it is committed: a crash in its updates then repeats none.
+
+    Args:
+        folder: of the phase.
+        step: that comes next; if the one before is not committed, nothing is kept.
+        pending: as after the step's rollouts, which are the first ones that wait.
+    """
+    path = folder / _ROLLOUTS / f"{step:06d}"
+    if states.newest(folder) != step - 1 or path.exists():
+        return
+    with staged_folder(path) as staged:
+        with (staged / INFLIGHT_FILE).open("wb") as stream:
+            codec.pack_into(stream, *_parts(pending))
+        signed = _identity(folder, step, sha256_file(staged / INFLIGHT_FILE))
+        signature = seal(_ROLLOUTS, states.signed_name(folder.name, step), signed)
+        (staged / states.SIGNATURE).write_bytes(signature)
+
+
+def kept_rollouts(folder: Path, step: int) -> bytes | None:
+    """Return what was kept of a step; None, and it is dropped, if its policy was another one.
+
+    It is dropped as well if it is damaged, or if the gate stopped the step: an engine that computes
+    with other weights is not believed a second time.
+
+    Raises:
+        TamperError: it was not signed for this phase.
+    """
+    path = folder / _ROLLOUTS / f"{step:06d}"
+    data, signature = path / INFLIGHT_FILE, path / states.SIGNATURE
+    paused = states.record_path(folder, states.notice_name(_record_name(step))).exists()
+    if data.exists() and signature.exists() and not paused:
+        name = states.signed_name(folder.name, step)
+        signed = unseal(_ROLLOUTS, name, signature.read_bytes(), str(path))
+        content = data.read_bytes()
+        if signed == _identity(folder, step, sha256_bytes(content)):
+            return content
+    if path.exists():
+        logger.warning("rollouts of step %d are damaged, or were stopped: drawn again", step)
+        shutil.rmtree(path)
+    return None
+
+
+def _identity(folder: Path, step: int, content: str) -> bytes:
+    """Say what a step's rollouts are, and which policy they are of."""
+    before = states.committed_folder(folder) / f"{step - 1:06d}" / MANIFEST
+    policy = sha256_file(before) if step > 1 else ""
+    return canonical_json({"policy": policy, "sha256": content})
+
+
+def _drop_rollouts(folder: Path, step: int) -> None:
+    """Remove the rollouts of all steps but one."""
+    for path in (folder / _ROLLOUTS).glob("[0-9]*"):
+        if int(path.name) != step:
+            shutil.rmtree(path)
+
+
 def encode(pending: PendingState) -> bytes:
     """Pack everything into one file."""
+    return codec.pack(*_parts(pending))
+
+
+def _parts(pending: PendingState) -> tuple[codec.Arrays, dict[str, Any]]:
+    """Arrays and JSON of that file."""
     rollouts: list[Rollout] = []
     meta = {
         "position": pending.collector.position,
@@ -186,7 +263,7 @@ def encode(pending: PendingState) -> bytes:
     flat = [tokens for name in sorted(responses) for tokens in responses[name]]
     arrays["earlier_responses"] = np.concatenate([np.empty(0, np.int32), *flat])
     lengths = {name: [len(tokens) for tokens in responses[name]] for name in sorted(responses)}
-    return codec.pack(arrays, meta | {"rollouts": rows, "earlier_responses": lengths})
+    return arrays, meta | {"rollouts": rows, "earlier_responses": lengths}
 
 
 def decode(data: bytes, problems: Sequence[Problem]) -> PendingState:

@@ -321,7 +321,7 @@ def write_snapshot(folder: Path, snapshot: StepSnapshot) -> None:
 
 
 class Writer:
-    """Writes the snapshots of a phase, large ones in a thread, one at a time.
+    """Writes rollouts and snapshots of a phase's steps, in a thread what is large, one at a time.
 
     A state is committed behind `settle` only: what a crash leaves unwritten is done again.
     """
@@ -330,6 +330,11 @@ class Writer:
         self._folder = folder
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
         self._writing: Future[None] | None = None
+
+    def keep_rollouts(self, step: int, pending: state.PendingState) -> None:
+        """Begin to keep a step's rollouts, while it trains on them."""
+        self.settle()
+        self._writing = self._thread.submit(state.keep_rollouts, self._folder, step, pending)
 
     def write(self, sealed: StepSnapshot, before: str, after: str) -> None:
         """Write a snapshot with its weight digests, or begin to, when the one before is written."""
@@ -342,13 +347,13 @@ class Writer:
             self._writing = self._thread.submit(write_snapshot, self._folder, snapshot)
 
     def settle(self) -> None:
-        """Wait for the snapshot in progress; raises what stopped it."""
+        """Wait for what is in progress; raises what stopped it."""
         if self._writing is not None:
             self._writing.result()
             self._writing = None
 
     def close(self) -> None:
-        """End the thread; a snapshot in progress is finished first."""
+        """End the thread; what is in progress is finished first."""
         self._thread.shutdown(wait=True)
 
 

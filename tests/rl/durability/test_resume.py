@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import random
 import resource
+import shutil
 import time
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.rl_settings import EngineSettings
+from tasks.durability import states
+from tasks.engines.select import open_rollout
+from tasks.errors import TamperError
 from tasks.rl import state
 from tasks.rl.phase import train
 from tasks.store.files import sha256_file
@@ -69,6 +73,66 @@ def test_a_run_killed_between_any_two_operations_ends_in_the_same_bytes(
         assert whole == outcome(image), image
         # Nothing of the killed run stays behind.
         assert names(folder) == names(image), image
+
+
+def killed_in_updates(phase_in, scorer, tmp_path, step):
+    """What a run leaves that is killed when the step's updates are done, and not committed."""
+    folder = tmp_path / "whole"
+    recorder = Recorder(folder, tmp_path / "images")
+    with recorder.watching():
+        list(train(phase_in(folder, **SMALL), scorer()))
+    return folder, [
+        image
+        for image in recorder.found
+        if (image / f"rollouts/{step:06d}").exists() and states.newest(image) == step - 1
+    ][-1]
+
+
+def resumed(phase, judge):
+    """Resume a run; its records, and the tokens that its engine generated."""
+    opened = []
+
+    def open_engine(engines, model):
+        opened.append(open_rollout(engines, model))
+        return opened[-1]
+
+    records = list(train(phase, judge, open_engine=open_engine))
+    return records, opened[0].counters.generated_tokens
+
+
+def test_who_is_killed_in_the_updates_of_a_step_generates_no_token_twice(
+    phase_in, scorer, tmp_path
+):
+    folder, image = killed_in_updates(phase_in, scorer, tmp_path, step=2)
+    records, generated = resumed(phase_in(image, **SMALL), scorer())
+
+    assert [2, 3] == [one.report.step for one in records]
+    assert generated == sum(row.generated_tokens for row in records[1].ledger) > 0
+    assert outcome(folder) == outcome(image)
+
+
+def test_rollouts_that_are_damaged_or_of_another_policy_or_step_are_not_trained_on(
+    phase_in, scorer, tmp_path, caplog
+):
+    folder, image = killed_in_updates(phase_in, scorer, tmp_path, step=2)
+    kept = image / "rollouts/000002/state.npz"
+    whole = kept.read_bytes()
+    for content, manifest in ((whole[:-1], b""), (whole, b" ")):
+        work = tmp_path / f"work{len(manifest)}" / image.name
+        shutil.copytree(image, work)
+        (work / "rollouts/000002/state.npz").write_bytes(content)
+        with (work / "committed/000001/MANIFEST.json").open("ab") as stream:
+            stream.write(manifest)
+        assert state.kept_rollouts(work, 2) is None
+        assert not (work / "rollouts/000002").exists()
+    assert 2 == caplog.text.count("rollouts of step 2 are damaged")
+
+    shutil.copytree(kept.parent, image / "rollouts/000003")
+    with pytest.raises(TamperError, match="rollouts/000003"):
+        state.kept_rollouts(image, 3)
+    kept.write_bytes(whole[:-1])
+    list(train(phase_in(image, **SMALL), scorer()))
+    assert outcome(folder) == outcome(image)
 
 
 @given(first=st.floats(0.0, 1.0), second=st.floats(0.0, 1.0), mode=st.sampled_from(sorted(MODES)))
