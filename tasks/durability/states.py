@@ -6,6 +6,7 @@ A folder belongs to one piece of work, named by everything that determines its r
                               those called pause-* (notices) tell of a step that was stopped
     committed/000012/         the trainer's state after step 12, further files of the stage, the
                               digests of all records up to it, MANIFEST.json and its signature last
+    rollouts/000013/          of RL: what step 13 trains on, until it is committed (rl/state.py)
 
 Recovery uses the newest committed step whose manifest and records match; a damaged one is skipped
 with a warning. A whole one that was not signed for this work was put there, and is refused.
@@ -32,6 +33,7 @@ RECORDS_FILE = "records.json"
 SIGNATURE = "SIGNATURE.json"
 """In a committed state: its manifest, signed for this step of this work."""
 NOTICE = "pause-"
+ROLLOUTS = "rollouts"
 logger = logging.getLogger(__name__)
 
 

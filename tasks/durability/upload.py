@@ -2,10 +2,12 @@
 
     <uri>/steps/000012-<sha256>.json     a record
     <uri>/states/000012-<sha256>/        the committed state of step 12, MANIFEST.json last
+    <uri>/rollouts/000013-<sha256>/      what step 13 trains on, until its state is there
 
 Every name contains the digest of its content, so two attempts that run at the same time never
 overwrite each other's files. A thread uploads the newest committed state while training continues;
-states committed while it is busy are skipped and counted. Downloads are verified file by file.
+states committed while it is busy are skipped and counted. Downloads are verified file by file;
+rollouts by who reads them.
 """
 
 import logging
@@ -36,6 +38,8 @@ FIRST_PAUSE_S = 2.0
 LONGEST_PAUSE_S = 300.0
 """Delay between two attempts at an upload; doubled after every failure."""
 _HELD = "uploading"
+_LOOK_S = 1.0
+"""Interval of looks for rollouts, while there is no state to upload."""
 logger = logging.getLogger(__name__)
 
 
@@ -75,6 +79,7 @@ class Uploader:
         self._waiting: Path | None = None
         self._busy = self._flushing = self._closed = False
         self._notified = 0
+        self._seen_rollouts = ""
         self._records: set[str] | None = None
         self._newest: Pointer | None = None
         self._counts = Counts()
@@ -119,6 +124,8 @@ class Uploader:
         deadline = time.monotonic() + timeout_s
         with self._changed:
             self._flushing = True
+            if not self._busy:  # otherwise a state may have to be put back
+                self._waiting = self._waiting or self._hold_rollouts()
             self._changed.notify_all()
             idle = self._changed.wait_for(
                 lambda: self._waiting is None and not self._busy,
@@ -148,7 +155,10 @@ class Uploader:
         pause_s = self._first_pause_s
         while (link := self._next()) is not None:
             try:
-                self._record(self._send(link))
+                if link.name.startswith(states.ROLLOUTS):
+                    self._send_rollouts(link)
+                else:
+                    self._record(self._send(link))
             except Exception as error:  # noqa: BLE001 - boundary: failing storage must not stop training
                 self._count(failed=1)
                 logger.warning(
@@ -165,13 +175,31 @@ class Uploader:
             self._release(link)
 
     def _next(self) -> Path | None:
-        """Wait for a state to upload; None when the uploader is closed."""
+        """Wait for something to upload; None when the uploader is closed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._waiting is not None)
+            while self._waiting is None and not self._closed:
+                if not self._changed.wait_for(
+                    lambda: self._closed or self._waiting is not None, _LOOK_S
+                ):
+                    self._waiting = self._hold_rollouts()
             if self._closed:
                 return None
             link, self._waiting, self._busy = self._waiting, None, True
             return link
+
+    def _hold_rollouts(self) -> Path | None:
+        """Hold what a step trains on, if it was not seen before; None if there is nothing."""
+        names = sorted(path.name for path in (self._folder / states.ROLLOUTS).glob("[0-9]*"))
+        if self._here or not names or names[-1] == self._seen_rollouts:
+            return None
+        self._seen_rollouts = names[-1]
+        link = self._folder / _HELD / f"{states.ROLLOUTS}-{names[-1]}"
+        try:
+            link_folder(self._folder / states.ROLLOUTS / names[-1], link)
+        except FileNotFoundError:  # its step was committed meanwhile
+            shutil.rmtree(link, ignore_errors=True)
+            return None
+        return link
 
     def _put_back(self, link: Path, pause_s: float) -> None:
         """Wait, then queue the state again, unless there is a newer one."""
@@ -190,11 +218,19 @@ class Uploader:
         shutil.rmtree(link, ignore_errors=True)
         with self._changed:
             self._busy = False
+            self._waiting = self._waiting or self._hold_rollouts()
             self._changed.notify_all()
 
     def _skip(self, link: Path) -> None:
         shutil.rmtree(link, ignore_errors=True)
-        self._count(skipped=1)
+        self._count(skipped=int(not link.name.startswith(states.ROLLOUTS)))
+
+    def _send_rollouts(self, link: Path) -> None:
+        """Upload what a step trains on, its signature last."""
+        digest = sha256_file(link / states.SIGNATURE)[:16]
+        target = f"{states.ROLLOUTS}/{link.name.removeprefix(f'{states.ROLLOUTS}-')}-{digest}"
+        for path in sorted(link.iterdir(), key=lambda path: path.name == states.SIGNATURE):
+            self._place.upload_file(path, f"{target}/{path.name}")
 
     def _send(self, link: Path) -> Pointer:
         """Upload one state: the records it needs, its files, its manifest."""
@@ -213,6 +249,9 @@ class Uploader:
         self._place.write_bytes(manifest, f"{target}/{MANIFEST}")
         for old in _superseded(self._place):
             self._place.delete_folder(f"states/{old}")
+        for name in _folders(self._place, states.ROLLOUTS):
+            if int(name.partition("-")[0]) <= pointer.step:
+                self._place.delete_folder(f"{states.ROLLOUTS}/{name}")
         return pointer
 
     def _record(self, pointer: Pointer) -> None:
@@ -239,10 +278,17 @@ def fetch_newest(uri: str, folder: Path) -> int:
         EngineError: the durable storage does not answer.
         TamperError: a complete state was not signed for this work.
     """
-    here = newest_step(folder)
     place = store_at(uri)
     if place.local_path != folder:
         _fetch_notices(place, folder)
+    step = _fetch_newest_state(place, folder)
+    if place.local_path != folder:
+        _fetch_rollouts(place, folder, step + 1)
+    return step
+
+
+def _fetch_newest_state(place: Store, folder: Path) -> int:
+    here = newest_step(folder)
     for name in _uploaded(place):
         step = int(name.partition("-")[0])
         if step <= here:
@@ -254,7 +300,7 @@ def fetch_newest(uri: str, folder: Path) -> int:
         except DataError as error:
             logger.warning("uploaded state %s is skipped: %s", name, error)
             continue
-        logger.warning("state of step %d was downloaded from %s", step, uri)
+        logger.warning("state of step %d was downloaded from %s", step, place.uri)
         return step
     return here
 
@@ -292,6 +338,18 @@ def _fetch_notices(store: Store, folder: Path) -> None:
             store.download_file(target, f"steps/{there}")
 
 
+def _fetch_rollouts(store: Store, folder: Path, step: int) -> None:
+    """Download what a step trains on, unless it is here; who reads it checks it."""
+    target = folder / states.ROLLOUTS / f"{step:06d}"
+    names = [one for one in _folders(store, states.ROLLOUTS) if one.startswith(f"{step:06d}-")]
+    if target.exists() or not names:
+        return
+    place = store_at(f"{store.uri}/{states.ROLLOUTS}/{names[-1]}")
+    with staged_folder(target) as staged:
+        for file in place.list_files():
+            place.download_file(staged / file, file)
+
+
 def _fetch_record(store: Store, file: str, recorded: str, folder: Path) -> None:
     target = states.record_path(folder, file)
     if target.exists() and sha256_file(target) == recorded:
@@ -326,8 +384,12 @@ def _uploaded(place: Store) -> list[str]:
 def _superseded(place: Store) -> list[str]:
     """Names of states older than those that are kept, including incomplete ones."""
     kept_names = _uploaded(place)[: states.KEPT_STATES]
-    names = {name.partition("/")[0] for name in place.list_files("states")}
-    return sorted(name for name in names if name < kept_names[-1])
+    return [name for name in _folders(place, "states") if name < kept_names[-1]]
+
+
+def _folders(place: Store, name: str) -> list[str]:
+    """Names of the folders directly below one of a prefix."""
+    return sorted({file.partition("/")[0] for file in place.list_files(name)})
 
 
 def _pointer(path: Path, uri: str) -> Pointer:

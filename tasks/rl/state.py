@@ -60,7 +60,6 @@ from tasks.store.manifest import MANIFEST
 
 STATE_FILE = "run.json"
 _PAUSE = "pause"
-_ROLLOUTS = "rollouts"
 logger = logging.getLogger(__name__)
 
 
@@ -187,14 +186,14 @@ def keep_rollouts(folder: Path, step: int, pending: PendingState) -> None:
         step: that comes next; if the one before is not committed, nothing is kept.
         pending: as after the step's rollouts, which are the first ones that wait.
     """
-    path = folder / _ROLLOUTS / f"{step:06d}"
+    path = folder / states.ROLLOUTS / f"{step:06d}"
     if states.newest(folder) != step - 1 or path.exists():
         return
     with staged_folder(path) as staged:
         with (staged / INFLIGHT_FILE).open("wb") as stream:
             codec.pack_into(stream, *_parts(pending))
         signed = _identity(folder, step, sha256_file(staged / INFLIGHT_FILE))
-        signature = seal(_ROLLOUTS, states.signed_name(folder.name, step), signed)
+        signature = seal(states.ROLLOUTS, states.signed_name(folder.name, step), signed)
         (staged / states.SIGNATURE).write_bytes(signature)
 
 
@@ -207,12 +206,12 @@ def kept_rollouts(folder: Path, step: int) -> bytes | None:
     Raises:
         TamperError: it was not signed for this phase.
     """
-    path = folder / _ROLLOUTS / f"{step:06d}"
+    path = folder / states.ROLLOUTS / f"{step:06d}"
     data, signature = path / INFLIGHT_FILE, path / states.SIGNATURE
     paused = states.record_path(folder, states.notice_name(_record_name(step))).exists()
     if data.exists() and signature.exists() and not paused:
         name = states.signed_name(folder.name, step)
-        signed = unseal(_ROLLOUTS, name, signature.read_bytes(), str(path))
+        signed = unseal(states.ROLLOUTS, name, signature.read_bytes(), str(path))
         content = data.read_bytes()
         if signed == _identity(folder, step, sha256_bytes(content)):
             return content
@@ -231,7 +230,7 @@ def _identity(folder: Path, step: int, content: str) -> bytes:
 
 def _drop_rollouts(folder: Path, step: int) -> None:
     """Remove the rollouts of all steps but one."""
-    for path in (folder / _ROLLOUTS).glob("[0-9]*"):
+    for path in (folder / states.ROLLOUTS).glob("[0-9]*"):
         if int(path.name) != step:
             shutil.rmtree(path)
 

@@ -11,6 +11,7 @@ from tasks.durability import states
 from tasks.durability.upload import Uploader, fetch_newest
 from tasks.errors import EngineError
 from tasks.rl import state
+from tasks.rl.collector import first_state
 from tasks.store.interface import store_at
 
 pytestmark = pytest.mark.attack
@@ -70,6 +71,39 @@ def test_another_machine_goes_on_where_this_one_was(
     assert 3 == number.value
     assert list(state.read_steps(folder, 3)) == list(state.read_steps(other, 3))
     assert b"3" == states.read_file(other, 3, "state.npz")
+
+
+@pytest.fixture
+def rolled_out(folder, settings, problems):
+    """Keep a step's rollouts, as its updates begin."""
+
+    def keep(step: int) -> bytes:
+        begun = state.PendingState(first_state(settings, problems, {}), ())
+        state.keep_rollouts(folder, step, begun)
+        return (folder / f"rollouts/{step:06d}/state.npz").read_bytes()
+
+    return keep
+
+
+def test_another_machine_goes_on_from_the_rollouts_that_a_step_was_lost_behind(
+    place, folder, uploading, small_phase, rolled_out, tmp_path
+):
+    uploader = uploading(place)
+    first = rolled_out(1)
+    assert uploader.flush(PATIENCE_S)
+    assert 0 == fetch_newest(place, early := tmp_path / "early" / "work")
+    assert first == state.kept_rollouts(early, 1)
+
+    upload_each(uploader, small_phase, folder, 1)
+    assert not store_at(f"{place}/rollouts").list_files()
+    second = rolled_out(2)
+    while not store_at(f"{place}/rollouts").list_files():
+        time.sleep(0.01)  # nobody says that they are there
+    assert uploader.flush(PATIENCE_S)
+    assert 1 == fetch_newest(place, other := tmp_path / "other" / "work")
+    assert second == state.kept_rollouts(other, 2)
+    assert (1, 0, 0) == (uploader.counts.uploaded, uploader.counts.skipped, uploader.counts.failed)
+    assert not list((folder / "uploading").glob("*"))
 
 
 def test_only_the_newest_states_are_kept_there(place, folder, uploading, small_phase):

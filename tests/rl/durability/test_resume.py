@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 
 from data_schemas.rl_settings import EngineSettings
 from tasks.durability import states
+from tasks.durability.upload import Uploader, fetch_newest
 from tasks.engines.select import open_rollout
 from tasks.errors import TamperError
 from tasks.rl import state
 from tasks.rl.phase import train
 from tasks.store.files import sha256_file
+from tasks.store.interface import store_at
 from tests.killing import Recorder, different, names
 from tests.rl.conftest import even
 
@@ -100,10 +102,16 @@ def resumed(phase, judge):
     return records, opened[0].counters.generated_tokens
 
 
-def test_who_is_killed_in_the_updates_of_a_step_generates_no_token_twice(
+def test_who_is_killed_in_the_updates_of_a_step_generates_no_token_twice_elsewhere_either(
     phase_in, scorer, tmp_path
 ):
-    folder, image = killed_in_updates(phase_in, scorer, tmp_path, step=2)
+    folder, lost = killed_in_updates(phase_in, scorer, tmp_path, step=2)
+    image, place = tmp_path / "elsewhere" / lost.name, str(tmp_path / "store")
+    uploader = Uploader(lost, store_at(place))
+    uploader.notify()
+    assert uploader.flush(60.0)
+    uploader.close()
+    assert 1 == fetch_newest(place, image)
     records, generated = resumed(phase_in(image, **SMALL), scorer())
 
     assert [2, 3] == [one.report.step for one in records]

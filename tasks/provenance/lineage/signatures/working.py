@@ -26,8 +26,8 @@ def seal(kind: str, name: str, payload: bytes) -> bytes:
     """Put a payload into an envelope that this run's key signs.
 
     Args:
-        kind: 'state', 'pause', 'parts', 'answers', 'results', 'index', 'inbox', 'execution',
-            'tombstone'.
+        kind: 'state', 'rollouts', 'pause', 'parts', 'answers', 'results', 'index', 'inbox',
+            'execution', 'tombstone'.
         name: of the work; a reader must expect the same one.
         payload: any bytes.
     """
