@@ -211,7 +211,7 @@ def layer_bytes(
         imbalance: rows of this rank's experts divided by an equal share.
     """
     rows = tokens / (layout.tensor * layout.context)
-    routed = rows * imbalance * model.chosen if model.experts else rows * layout.tensor
+    routed = rows * imbalance * model.experts_per_token if model.experts else rows * layout.tensor
     width = model.width if model.experts else model.width / layout.tensor
     elements = (
         rows * kernels.hidden * model.hidden
@@ -340,14 +340,14 @@ def rollout_memory(
         sequences: number of sequences decoded at once.
     """
     tensor, element = layout.rollout_tensor, 4 if precision is Precision.FP32 else 2
-    token, routed = cache_token_bytes(model, tensor, precision), max(1, model.chosen)
+    token, routed = cache_token_bytes(model, tensor, precision), max(1, model.experts_per_token)
     row = (
         2 * model.hidden
         + (model.query_size + 2 * model.key_value_size) // tensor
         + routed * (model.hidden + 3 * model.width // tensor)
         + round(model.extra_active * (model.hidden + 3 * model.extra_width // tensor))
     )
-    routes = 4 * BATCHED_TOKENS * model.layers * model.chosen
+    routes = 4 * BATCHED_TOKENS * model.layers * model.experts_per_token
     working = BATCHED_TOKENS * row * element + HEAD_COPIES * 4 * sequences * model.vocabulary
     claim = int(layout.rollout_memory * gpu)
     weights = rollout_weight_bytes(model, tensor, precision)
@@ -359,7 +359,7 @@ def rollout_memory(
         routes=routes,
         working=working,
         token_bytes=token,
-        host_routes=cached * model.layers * model.chosen * wide,
+        host_routes=cached * model.layers * model.experts_per_token * wide,
         receiving=element_bytes(layout.precision) * model.largest_layer,
     )
 

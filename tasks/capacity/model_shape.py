@@ -32,8 +32,7 @@ class ModelShape:
     """Hidden size of one expert, or of the dense feed-forward layer."""
     experts: int = 0
     """Per layer; 0 = dense."""
-    chosen: int = 0
-    """Experts per token."""
+    experts_per_token: int = 0
     dense_layers: int = 0
     """First layers of a mixture of experts that have no experts."""
     dense_width: int = 0
@@ -85,7 +84,7 @@ class ModelShape:
 
         Of the extra experts, as many as a token is expected to use, rounded.
         """
-        active = self.chosen if self.experts else 1
+        active = self.experts_per_token if self.experts else 1
         extra = round(self.layers * self.extra_active * self.extra_parameters)
         routed = self._routed_layers * active * self.expert_parameters
         return self._outside_experts + routed + extra
@@ -135,7 +134,7 @@ COMPASSMAX = ModelShape(
     vocabulary=151_936,
     width=8192,
     experts=16,
-    chosen=4,
+    experts_per_token=4,
 )
 """CompassMax-V3: 245B parameters, 71B active, 16 experts and top-4 are published.
 
@@ -152,7 +151,7 @@ QWEN3_15B_A2B = ModelShape(
     vocabulary=151_936,
     width=768,
     experts=128,
-    chosen=8,
+    experts_per_token=8,
 )
 """The default of transformers' Qwen3MoeConfig."""
 LING_LITE = ModelShape(
@@ -164,7 +163,7 @@ LING_LITE = ModelShape(
     vocabulary=126_464,
     width=1408,
     experts=64,
-    chosen=6,
+    experts_per_token=6,
     shared_width=2 * 1408,
     head_norms=False,
 )
@@ -209,7 +208,7 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape:
         vocabulary=architecture.vocab,
         width=architecture.expert_size if routing else architecture.dense_size,
         experts=architecture.num_experts,
-        chosen=routing.top_k if routing else 0,
+        experts_per_token=routing.top_k if routing else 0,
         dense_layers=dense if routing else 0,
         dense_width=architecture.dense_size if routing and dense else 0,
         shared_width=architecture.shared_size,

@@ -91,7 +91,9 @@ def keep_durable(
     uploads = Keeper(uploader, uri, slot)
     try:
         yield uploads
+    # Of every kind: Ctrl-C and SystemExit end the work as well.
     except BaseException:
+        # First: the last state may take all the time that is left.
         uploads.send_notices()
         uploads.flush(seconds_left())
         raise

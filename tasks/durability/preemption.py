@@ -57,6 +57,7 @@ class Termination:
         previous = signal.signal(signal.SIGALRM, self._abandon)
         self._abandoning = True
         try:
+            # SIGTERM came before the block: its handler had no step to abandon.
             if self.requested.is_set():
                 self._arm()
             yield
@@ -68,6 +69,7 @@ class Termination:
     def _arm(self) -> None:
         if self._abandoning:
             remaining_s = STEP_SHARE * self._grace_s - (time.monotonic() - self._since)
+            # 0 would disarm the timer, where the time has run out already.
             signal.setitimer(signal.ITIMER_REAL, max(0.001, remaining_s), _AGAIN_S)
 
     def _abandon(self, _: int, __: FrameType | None) -> None:

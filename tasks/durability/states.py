@@ -56,6 +56,7 @@ def commit(
             (staged / name).write_bytes(payload)
         trainer.save(staged)
         manifest = folder_manifest(staged, hashed=hash_in_team)
+        # The manifest last: a state without one was not finished.
         (staged / SIGNATURE).write_bytes(seal(KIND, signed_name(folder.name, step), manifest))
         (staged / MANIFEST).write_bytes(manifest)
     _drop_old(folder)

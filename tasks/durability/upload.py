@@ -84,6 +84,7 @@ class Uploader:
         self._newest: Pointer | None = None
         self._counts = Counts()
         shutil.rmtree(folder / _HELD, ignore_errors=True)
+        # A daemon: an upload that hangs must not keep the process alive after its work.
         self._thread = threading.Thread(target=self._work, name="state-upload", daemon=True)
         self._thread.start()
 
@@ -235,6 +236,7 @@ class Uploader:
     def _send(self, link: Path) -> Pointer:
         """Upload one state: the records it needs, its files, its manifest."""
         pointer = _pointer(link, self._place.uri)
+        # Asked for here, in the thread: storage that does not answer must not stop the start.
         if self._records is None:
             self._records = set(self._place.list_files("steps"))
         for name, digest in states.read_records(link).items():
@@ -384,6 +386,7 @@ def _uploaded(place: Store) -> list[str]:
 def _superseded(place: Store) -> list[str]:
     """Names of states older than those that are kept, including incomplete ones."""
     kept_names = _uploaded(place)[: states.KEPT_STATES]
+    # By step, so that what another attempt is uploading now is left alone.
     return [name for name in _folders(place, "states") if name < kept_names[-1]]
 
 

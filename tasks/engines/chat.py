@@ -274,7 +274,7 @@ class StopStrings:
         """Tokens in which a stop string just completed must lie: every token has at least one byte,
         and a tokenizer may strip a space from the first token it decodes."""
 
-    def found(self, tails: list[list[int]]) -> list[bool]:
+    def match(self, tails: list[list[int]]) -> list[bool]:
         """Whether the last `tail` tokens of each response contain a stop string."""
         texts = self._tokenizer.batch_decode(
             tails, skip_special_tokens=False, clean_up_tokenization_spaces=False

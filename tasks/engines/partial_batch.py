@@ -46,7 +46,7 @@ class PartialBatch:
     prefixes: Prefixes
     """Of all sequences."""
     share: Share
-    held: tuple[TokenBatch, ...]
+    parts: tuple[TokenBatch, ...]
     """Sequences and layers of the share, in its order: each bucket as wide as its longest."""
 
     def select(self, rows: torch.Tensor, layers: Sequence[int] | None = None) -> TokenBatch:
@@ -56,7 +56,7 @@ class PartialBatch:
             EngineError: they are not held in one bucket, or the routes of these layers are not.
         """
         places = rows.tolist()
-        for bucket, part in zip(self.share.buckets, self.held, strict=True):
+        for bucket, part in zip(self.share.buckets, self.parts, strict=True):
             if set(bucket).issuperset(places):
                 places_N = torch.tensor([bucket.index(row) for row in places], dtype=torch.int64)
                 return part.select(places_N, self._places(layers))

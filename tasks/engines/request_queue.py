@@ -26,7 +26,7 @@ class Room:
     """Sequences that it has."""
     slots: int
     """Further sequences that it could decode."""
-    held: float
+    cache_use: float
     """Tokens that its sequences are expected to hold in the cache, on average over their time."""
     cache: float
     """Tokens that its cache holds; infinity if it grows."""
@@ -176,12 +176,12 @@ def deal(waiting: list[Request], rooms: Sequence[Room]) -> list[list[Request]]:
     they are dealt one by one. An engine without sequences gets at least one. What is not dealt
     stays in `waiting`.
     """
-    free = sum(max(0.0, room.cache - room.held) for room in rooms)
+    free = sum(max(0.0, room.cache - room.cache_use) for room in rooms)
     whole = sum(held_tokens(request) * request.num_samples for request in waiting) <= free
     dealt: list[list[Request]] = [[] for _ in rooms]
     slots = [room.slots for room in rooms]
     live = [room.live for room in rooms]
-    tokens = [room.held for room in rooms]
+    tokens = [room.cache_use for room in rooms]
     while waiting:
         request, own = waiting[0], held_tokens(waiting[0])
         able = [

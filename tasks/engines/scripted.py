@@ -82,7 +82,7 @@ class ScriptedRolloutEngine:
         """Cut a response behind its first stop string; True if there is one."""
         stop = StopStrings(self._tokenizer, sampling.stop)
         tails = [tokens[max(0, end - stop.tail) : end] for end in range(1, len(tokens) + 1)]
-        hits = stop.found([tail.tolist() for tail in tails]) if sampling.stop else []
+        hits = stop.match([tail.tolist() for tail in tails]) if sampling.stop else []
         return (tokens[: hits.index(True) + 1], True) if True in hits else (tokens, False)
 
     def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:

@@ -143,11 +143,11 @@ class Architecture:
 class Family(Protocol):
     """One model type: what differs from the common reading, and what transformers must be told."""
 
-    def read(self, known: Architecture, config: Config) -> Architecture:
+    def read(self, architecture: Architecture, config: Config) -> Architecture:
         """Add what this family reads of config.json.
 
         Args:
-            known: what all families have in common.
+            architecture: what all families have in common.
             config: of the model.
 
         Raises:
@@ -169,8 +169,8 @@ class _BuiltIn:
     module: str = ""
     """Has `register`; '' if transformers has the type."""
 
-    def read(self, known: Architecture, config: Config) -> Architecture:
-        return self.reader(replace(known, names=self.names), config)
+    def read(self, architecture: Architecture, config: Config) -> Architecture:
+        return self.reader(replace(architecture, names=self.names), config)
 
     def register(self) -> None:
         # Imported here: 2 s that stages without models are spared.
@@ -179,76 +179,86 @@ class _BuiltIn:
 
 
 def _experts(
-    known: Architecture, config: Config, *, size: str = "moe_intermediate_size", **routing: Any
+    architecture: Architecture,
+    config: Config,
+    *,
+    size: str = "moe_intermediate_size",
+    **routing: Any,
 ) -> Architecture:
     """Add a router to every layer, softmax and renormalised unless said otherwise."""
     experts = config.get("num_experts", config.get("num_local_experts"))
     experts = config.get("n_routed_experts", 0) if experts is None else experts
     if not experts:
-        return known
+        return architecture
     return replace(
-        known,
+        architecture,
         routing=Routing(experts, _size(config, "num_experts_per_tok"), **routing),
-        moe_layers=tuple(range(known.layers)),
+        moe_layers=tuple(range(architecture.layers)),
         expert_size=_size(config, size),
     )
 
 
-def _dense_layers(known: Architecture, dense: set[int]) -> Architecture:
-    layers = tuple(layer for layer in known.moe_layers if layer not in dense)
-    return replace(known, moe_layers=layers, dense_size=known.dense_size if dense else 0)
+def _dense_layers(architecture: Architecture, dense: set[int]) -> Architecture:
+    layers = tuple(layer for layer in architecture.moe_layers if layer not in dense)
+    return replace(
+        architecture, moe_layers=layers, dense_size=architecture.dense_size if dense else 0
+    )
 
 
-def _llama(known: Architecture, config: Config) -> Architecture:
+def _llama(architecture: Architecture, config: Config) -> Architecture:
     biased = bool(config.get("attention_bias"))
-    return replace(known, qkv_bias=biased, output_bias=biased or bool(config.get("mlp_bias")))
+    return replace(
+        architecture, qkv_bias=biased, output_bias=biased or bool(config.get("mlp_bias"))
+    )
 
 
-def _qwen2(known: Architecture, config: Config) -> Architecture:
-    return replace(known, qkv_bias=True, window=bool(config.get("use_sliding_window")))
+def _qwen2(architecture: Architecture, config: Config) -> Architecture:
+    return replace(architecture, qkv_bias=True, window=bool(config.get("use_sliding_window")))
 
 
-def _qwen3(known: Architecture, config: Config) -> Architecture:
+def _qwen3(architecture: Architecture, config: Config) -> Architecture:
     biased = bool(config.get("attention_bias"))
-    known = replace(known, qkv_bias=biased, output_bias=biased, qk_norm="head")
-    return replace(known, window=bool(config.get("use_sliding_window")))
+    architecture = replace(architecture, qkv_bias=biased, output_bias=biased, qk_norm="head")
+    return replace(architecture, window=bool(config.get("use_sliding_window")))
 
 
-def _mixed(known: Architecture, config: Config) -> Architecture:
+def _mixed(architecture: Architecture, config: Config) -> Architecture:
     """Leave the layers dense that Qwen's configs name, or that are not every n-th."""
     every = config.get("decoder_sparse_step") or 1
-    dense = {layer for layer in range(known.layers) if (layer + 1) % every}
-    return _dense_layers(known, dense | set(config.get("mlp_only_layers") or ()))
+    dense = {layer for layer in range(architecture.layers) if (layer + 1) % every}
+    return _dense_layers(architecture, dense | set(config.get("mlp_only_layers") or ()))
 
 
-def _qwen3_moe(known: Architecture, config: Config) -> Architecture:
+def _qwen3_moe(architecture: Architecture, config: Config) -> Architecture:
     renormalised = bool(config.get("norm_topk_prob", False))
-    return _mixed(_experts(_qwen3(known, config), config, renormalised=renormalised), config)
+    return _mixed(_experts(_qwen3(architecture, config), config, renormalised=renormalised), config)
 
 
-def _qwen2_moe(known: Architecture, config: Config) -> Architecture:
-    known = replace(
-        known,
+def _qwen2_moe(architecture: Architecture, config: Config) -> Architecture:
+    architecture = replace(
+        architecture,
         qkv_bias=bool(config.get("qkv_bias", True)),
         window=bool(config.get("use_sliding_window")),
     )
     renormalised = bool(config.get("norm_topk_prob", False))
-    known = _experts(known, config, renormalised=renormalised)
+    architecture = _experts(architecture, config, renormalised=renormalised)
     shared = config.get("shared_expert_intermediate_size", 5632)
-    return _mixed(replace(known, shared_size=shared, shared_gated=True), config)
+    return _mixed(replace(architecture, shared_size=shared, shared_gated=True), config)
 
 
-def _mixtral(known: Architecture, config: Config) -> Architecture:
-    known = _experts(known, config, size="intermediate_size")
+def _mixtral(architecture: Architecture, config: Config) -> Architecture:
+    architecture = _experts(architecture, config, size="intermediate_size")
     odd = ("router_jitter_noise",) if config.get("router_jitter_noise") else ()
     window = config.get("sliding_window") is not None
-    return replace(known, dense_size=0, oddities=(*known.oddities, *odd), window=window)
+    return replace(
+        architecture, dense_size=0, oddities=(*architecture.oddities, *odd), window=window
+    )
 
 
-def _sigmoid(known: Architecture, config: Config, **defaults: Any) -> Architecture:
+def _sigmoid(architecture: Architecture, config: Config, **defaults: Any) -> Architecture:
     """Read what DeepSeek-V3, GLM-4.5 and Ling 2.0 have in common."""
-    known = _experts(
-        known,
+    architecture = _experts(
+        architecture,
         config,
         score="sigmoid",
         renormalised=bool(config.get("norm_topk_prob", True)),
@@ -258,32 +268,32 @@ def _sigmoid(known: Architecture, config: Config, **defaults: Any) -> Architectu
         kept_groups=config.get("topk_group") or defaults["kept_groups"],
     )
     first = config.get("first_k_dense_replace", defaults["dense"])
-    shared = config.get("n_shared_experts", 1) * known.expert_size
-    return _dense_layers(replace(known, shared_size=shared), set(range(first)))
+    shared = config.get("n_shared_experts", 1) * architecture.expert_size
+    return _dense_layers(replace(architecture, shared_size=shared), set(range(first)))
 
 
-def _glm4_moe(known: Architecture, config: Config) -> Architecture:
-    known = replace(
-        known,
+def _glm4_moe(architecture: Architecture, config: Config) -> Architecture:
+    architecture = replace(
+        architecture,
         qkv_bias=bool(config.get("attention_bias")),
         qk_norm="head" if config.get("use_qk_norm") else "none",
     )
-    known = _rotated(known, config, share=0.5)
-    return _sigmoid(known, config, scale=1.0, groups=1, kept_groups=1, dense=1)
+    architecture = _rotated(architecture, config, share=0.5)
+    return _sigmoid(architecture, config, scale=1.0, groups=1, kept_groups=1, dense=1)
 
 
-def _deepseek_v3(known: Architecture, config: Config) -> Architecture:
+def _deepseek_v3(architecture: Architecture, config: Config) -> Architecture:
     odd = ("scoring_func",) if config.get("scoring_func", "sigmoid") != "sigmoid" else ()
-    known = replace(known, latent=True, oddities=(*known.oddities, *odd))
-    return _sigmoid(known, config, scale=2.5, groups=8, kept_groups=4, dense=3)
+    architecture = replace(architecture, latent=True, oddities=(*architecture.oddities, *odd))
+    return _sigmoid(architecture, config, scale=2.5, groups=8, kept_groups=4, dense=3)
 
 
-def _bailing_moe(known: Architecture, config: Config) -> Architecture:
+def _bailing_moe(architecture: Architecture, config: Config) -> Architecture:
     """Read Ling 1.5 and Ring-lite (softmax), and Ling 2.0 (sigmoid): one model type for both."""
     second = is_second_bailing(config)
     score = config.get("score_function") or ("sigmoid" if second else "softmax")
-    known = _experts(
-        known,
+    architecture = _experts(
+        architecture,
         config,
         score=score,
         renormalised=bool(config.get("norm_topk_prob", True)),
@@ -294,15 +304,15 @@ def _bailing_moe(known: Architecture, config: Config) -> Architecture:
     )
     shared = config.get("num_shared_experts", config.get("n_shared_experts")) or 0
     odd = ("norm_head",) if config.get("norm_head") else ()
-    known = replace(
-        _rotated(known, config, share=1.0),
+    architecture = replace(
+        _rotated(architecture, config, share=1.0),
         qkv_bias=bool(config.get("use_qkv_bias", config.get("attention_bias"))),
         output_bias=bool(config.get("use_bias")),
         qk_norm="head" if config.get("use_qk_norm", second) else "none",
-        shared_size=shared * known.expert_size,
-        oddities=(*known.oddities, *odd),
+        shared_size=shared * architecture.expert_size,
+        oddities=(*architecture.oddities, *odd),
     )
-    return _dense_layers(known, set(range(config.get("first_k_dense_replace") or 0)))
+    return _dense_layers(architecture, set(range(config.get("first_k_dense_replace") or 0)))
 
 
 def is_second_bailing(config: Config) -> bool:
@@ -310,10 +320,12 @@ def is_second_bailing(config: Config) -> bool:
     return any("V2" in str(name) for name in config.get("architectures") or ())
 
 
-def _rotated(known: Architecture, config: Config, *, share: float) -> Architecture:
+def _rotated(architecture: Architecture, config: Config, *, share: float) -> Architecture:
     rope = config.get("rope_parameters") or {}
     share = rope.get("partial_rotary_factor", config.get("partial_rotary_factor", share))
-    return replace(known, rope=replace(known.rope, rotated=int(known.head_size * share)))
+    return replace(
+        architecture, rope=replace(architecture.rope, rotated=int(architecture.head_size * share))
+    )
 
 
 _MIXTRAL_NAMES = Names(

@@ -99,7 +99,7 @@ quarantined (broken). Open a source for its reasons, and a reason for examples; 
 <span><i style="background:#dd9c94"></i>quarantined</span></p>
 {% for source in sources %}
 <details class="card"><summary class="source">{{ source.name }} \
-<span>{{ source.rows }} rows</span><b>{{ source.kept }} of {{ source.items }} items kept, \
+<span>{{ source.rows }} rows</span><b>{{ source.survivors }} of {{ source.items }} items kept, \
 {{ source.left_out }} left out</b>
 <div class="stack">{% for kind, width in source.bars %}\
 <i class="{{ kind }}" style="width:{{ width }}%"></i>{% endfor %}</div></summary>
@@ -377,7 +377,7 @@ class SourceLine:
     name: str
     rows: str
     items: str
-    kept: str
+    survivors: str
     left_out: str
     bars: Sequence[tuple[str, float]]
     decisions: str
@@ -505,7 +505,7 @@ def _source_line(
         name=name,
         rows=wording.count(counts.rows),
         items=wording.count(counts.items),
-        kept=wording.count(count),
+        survivors=wording.count(count),
         left_out=wording.count(dropped + broken),
         bars=[(kind, round(100 * number / whole, 2)) for kind, number in bars if number],
         decisions=_listed(counts.decisions),

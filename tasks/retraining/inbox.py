@@ -50,7 +50,7 @@ class Listing:
 
     files: tuple[InboxFile, ...]
     """By key."""
-    left: Mapping[str, str]
+    reasons: Mapping[str, str]
     """Key -> why the file is left for a later run."""
 
 

@@ -63,6 +63,7 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
     rows = [entry.group.rollouts for entry in groups]
     width = max(map(len, rows))
     verdicts = [_padded([item.verdict.score for item in row], width, None) for row in rows]
+    # 0 stands in for an abstention: `valid_PG` keeps it out of mean and advantage.
     scores_PG = torch.tensor([[score or 0.0 for score in row] for row in verdicts])
     if settings.rewards.error_rates:
         rates = [error_rates(settings, entry.group.problem) or ErrorRates() for entry in groups]
@@ -79,6 +80,7 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
         scores_PG = scores_PG.masked_fill(tied_P1, 0.0)
     valid_PG = torch.tensor([[score is not None for score in row] for row in verdicts])
     penalties_PG = torch.tensor([_padded([i.penalty for i in row], width, 0.0) for row in rows])
+    # A recipe may have compared responses beyond their group: its advantages replace ours.
     own = [entry.advantages for entry in groups]
     if None not in own:
         return torch.tensor([_padded(row or (), width, 0.0) for row in own])
@@ -136,7 +138,7 @@ def build(
 
 
 def token_batch(
-    items: Sequence[ScoredRollout], *, use_routes: bool, drawn: bool = False
+    items: Sequence[ScoredRollout], *, use_routes: bool, as_drawn: bool = False
 ) -> TokenBatch:
     """Right-pad prompt and response of every rollout, with the sets that it was drawn from.
 
@@ -146,7 +148,7 @@ def token_batch(
     Args:
         items: in the order of the rows.
         use_routes: replay recorded routes.
-        drawn: put the prompt in front that the response was drawn under.
+        as_drawn: put the prompt in front that the response was drawn under.
 
     Raises:
         EngineError: routes are to be replayed but a rollout has none; some have sets, some not.
@@ -154,7 +156,7 @@ def token_batch(
     rollouts = [item.rollout for item in items]
     rows, masks, logprobs, starts = [], [], [], []
     for rollout in rollouts:
-        before = rollout.prompt_tokens if drawn else rollout.trained_prompt
+        before = rollout.prompt_tokens if as_drawn else rollout.trained_prompt
         prompt = len(before)
         row = np.concatenate([before, rollout.response_tokens]).astype(np.int64)
         mask = np.arange(len(row)) >= prompt
@@ -170,7 +172,7 @@ def token_batch(
         if first is None:
             raise EngineError("routes are to be replayed but the rollouts have none")
         num_layers, k = first.experts_TLK.shape[1:]
-        traces = [one.trace if drawn or one.bare_prompt is None else None for one in rollouts]
+        traces = [one.trace if as_drawn or one.bare_prompt is None else None for one in rollouts]
         recorded = tuple(None if one is None else one.experts_TLK for one in traces)
         routes = Traces(recorded, num_layers, k, tuple(one.digest if one else "" for one in traces))
     sets = [
@@ -226,7 +228,7 @@ def score_as_drawn(
     if not rows:
         return old
     use_routes = settings.router_replay is RouterReplay.R3
-    truncated = token_batch([items[row] for row in rows], use_routes=use_routes, drawn=True)
+    truncated = token_batch([items[row] for row in rows], use_routes=use_routes, as_drawn=True)
     logprobs_NT = _score_elsewhere(trainer, settings, batch, rows, truncated, old.logprobs_NT)
     return replace(old, logprobs_NT=logprobs_NT)
 
@@ -285,6 +287,7 @@ def score_as_taught(
         longest = min(teacher.max_prompt_tokens, positions - len(item.rollout.response_tokens))
         if tokens is not None and len(tokens) <= longest:
             rows.append(row)
+            # `token_batch` trains behind the bare prompt: so the teacher's stands in its place.
             items.append(replace(item, rollout=replace(item.rollout, bare_prompt=tokens)))
     response_NT = batch.tokens.response_NT
     taught_NT = torch.zeros_like(response_NT)
@@ -292,6 +295,7 @@ def score_as_taught(
     if not rows:
         return nothing_NT, taught_NT
     taught_NT[rows] = response_NT[rows]
+    # The control arm teaches the same tokens nothing: it costs no pass.
     if teacher.blend.control:
         return nothing_NT, taught_NT
     by_domain: defaultdict[Domain, list[int]] = defaultdict(list)

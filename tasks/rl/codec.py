@@ -22,6 +22,7 @@ Arrays = Mapping[str, NDArray | list[NDArray]]
 """By name; a list is one array in parts, end to end."""
 _META = "meta.json"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The first date that a zip file can have."""
 
 
 def pack(arrays: Arrays, meta: Any) -> bytes:
@@ -49,6 +50,7 @@ def pack_into(out: IO[bytes], arrays: Arrays, meta: Any) -> None:
                 },
             )
             member = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
+            # Known before it is written: above 2 GiB zipfile has to choose zip64 in the header.
             member.file_size = head.tell() + dtype.itemsize * sum(part.size for part in parts)
             with archive.open(member, "w") as stream:
                 stream.write(head.getbuffer())

@@ -189,6 +189,8 @@ def merge_draw(whole: Collected, part: Collected, skipped: list[Skipped]) -> Col
         skipped=[*whole.skipped, *skipped],
         in_flight=[*whole.in_flight, *part.in_flight],
         costs=[*whole.costs, *part.costs],
+        # Of a name that both have, the first draw speaks: a refill of two prompts shows no
+        # schedule.
         metrics=part.metrics | whole.metrics,
         rollout_seconds=whole.rollout_seconds + part.rollout_seconds,
         reward_seconds=whole.reward_seconds + part.reward_seconds,
@@ -445,9 +447,11 @@ class Collector:
         refilled = sum(tokens for is_refill, tokens in costs if is_refill)
         first = sum(tokens for _, tokens in costs) - refilled
         mean = (first + refilled) / len(costs)
+        # Below 0 where a single refill has overdrawn the share; the caller then stops.
         return min(missing, int((share * first - refilled) / max(1.0, mean)))
 
     def _draw(self, step: int, number: int, count: int) -> tuple[list[OpenGroup], list[Skipped]]:
+        # Anew: the history has grown since the draw before.
         self._neighbours = Neighbours(self._problems, self._history)
         draw = self._stream.take(count, self._reason_to_pass)
         lengths = self._history.predicted_tokens([problem for problem, _ in draw.passed_over])
@@ -621,8 +625,10 @@ class Collector:
                 for item in group.rollouts:
                     self._submit(group, item)
         for rollouts in new.values():
+            # They ended in the order of their lengths, or of the speed of the replicas.
             rollouts.sort(key=lambda rollout: rollout.sample)
         requested = sum(request.num_samples for request in requests)
+        # Free-running, the call ends before some responses have begun.
         if not sampling.enough and requested != sum(map(len, new.values())):
             raise EngineError("the rollout engine did not return every requested sample")
         return new

@@ -31,6 +31,7 @@ FLAT = (
     GroupOutcome.ZERO_VARIANCE_IDLE,
 )
 EVEN = (1.0, 1.0)
+"""Flat and mixed groups of a family before its first: a uniform Beta prior."""
 RECENT = 0.97
 """Decay of the flat groups of a family or domain, by group: about the last 33 count."""
 Group = tuple[LedgerRow, int]
@@ -141,6 +142,7 @@ class Shared:
 
 
 def _log_odds(chance: float) -> float:
+    # 0 and 1 have no log-odds; 1e-3 is far below what a few hundred groups can tell apart.
     return float(logit(min(max(chance, 1e-3), 1.0 - 1e-3)))
 
 

@@ -109,6 +109,8 @@ def join_segments(before: Rollout, after: Rollout) -> Rollout:
     trace = after.trace
     if trace is not None and before.trace is not None:
         old_TLK, new_TLK = before.trace.experts_TLK, trace.experts_TLK
+        # The continuation was prefilled with the earlier tokens under newer weights: that part of
+        # its record is not of the policy which sampled them.
         trace = RouterTrace(np.concatenate([old_TLK, new_TLK[len(old_TLK) :]]))
     earlier = before.earlier
     if before.policy_version != after.policy_version:

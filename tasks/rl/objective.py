@@ -25,6 +25,7 @@ from tasks.rl.batch import StepBatch
 
 def split(settings: RLSettings, num_rows: int, step: int) -> tuple[torch.Tensor, ...]:
     """Rows of every update of the step: a seeded shuffle in equal parts, none of them empty."""
+    # A prime above any number of steps: no step of one seed is shuffled as a step of the next one.
     generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + step)
     parts = torch.randperm(num_rows, generator=generator).tensor_split(settings.num_mini_batches)
     return tuple(part for part in parts if len(part))
@@ -137,6 +138,7 @@ def without_cut(training: TokenBatch, kept_NT: torch.Tensor) -> TokenBatch:
     nothing is kept has one token left; `kept_rows` leaves it out.
     """
     place_T = torch.arange(1, kept_NT.shape[1] + 1)
+    # amax of rows without tokens is an error in torch: without a sequence there is no end.
     ends_N = (kept_NT * place_T).amax(dim=1).clamp(min=1) if len(kept_NT) else place_T[:0]
     has_cut_N = (training.response_NT & ~kept_NT).any(dim=1)
     lengths_N = torch.where(has_cut_N, ends_N, training.lengths_N)

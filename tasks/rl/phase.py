@@ -176,6 +176,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
         trainer = opened.enter_context(closing(open_trainer(settings.engines, phase.start)))
         now = state.restore(folder, trainer)
         generated = sum(map(_generated_tokens, state.read_steps(folder, now.step)))
+        # Before the rollout engine: a phase that has all its tokens loads no second model.
         if 0 < phase.max_tokens <= generated:
             return
         pending = _pending_after(phase, now.step)
@@ -194,6 +195,8 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
         )
         if stop.requested.is_set() and now.step < settings.steps:
             raise Preempted(f"stopped by SIGTERM before step {now.step + 1}")
+        # Opened before the producer, so closed after it: its thread ends while SIGTERM can still
+        # abandon what it waits for.
         opened.enter_context(stop.abandon_late_step())
         producer = opened.enter_context(
             closing(
@@ -208,6 +211,8 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
         snapshots = opened.enter_context(closing(step_snapshot.Writer(folder)))
         if settings.engines.lora.rank:
             check_adapter(engine, trainer, engines.vocabulary, now.step)
+        # Also in a fresh phase: the engine has the start model, a restored trainer has newer
+        # weights.
         synced = sync_weights(engines, version=now.step)
         for step in range(now.step + 1, settings.steps + 1):
             clock = Clock()
@@ -217,6 +222,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
                 snapshots.keep_rollouts(step, producer.pending(collected))
             clock.lap("collect")
             record, updates, snapshot = one_step(engines, collected, now.updates, synced.gap, clock)
+            # The weights of an engine that generates must not change under it.
             producer.settle()
             clock.lap("wait_for_rollouts")
             before, synced = synced, sync_weights(engines, version=step)
@@ -224,6 +230,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             snapshots.write(snapshot, before.digest, synced.digest)
             now = now.model_copy(update={"step": step, "updates": updates})
             record = finished(record, timing(collected, clock), synced, settings)
+            # Before the commit, whose state has the digest of every record up to it.
             state.write_step(folder, record)
             if (
                 step % settings.commit_every == 0
@@ -360,6 +367,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     differences, chances = (
         [one.metrics[f"length_bias/responses{end}"] for one in reports] for end in ("", "_chance")
     )
+    # `or 1`: [-0:] would be all steps.
     of_judge = complaints(bias, _judge_bias(reports[-(len(reports) // LAST_PART or 1) :]))
     for line in filter(None, (*of_judge, length_bias.complaint(differences, chances))):
         logger.warning("%s", line)

@@ -140,6 +140,7 @@ class History:
         old = self.of(problem_id)
         mean = sum(lengths) / len(lengths) if lengths else old.mean_tokens
         measured = old.mean_tokens > 0.0
+        # Without `skips`: the prompt was rolled out, so they count from 0 again.
         self._records[problem_id] = PromptRecord(
             solved=FADING * old.solved + solved,
             scored=FADING * old.scored + scored,

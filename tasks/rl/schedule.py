@@ -53,6 +53,7 @@ def forecast(
     drafts = [np.empty(0, np.int32)] * len(requests)
     if unknown and waves > 1.0:
         trials = [
+            # Under the name of its place: the same prompt may be there twice.
             Request(str(index), requests[index].prompt_tokens, 1, stream=requests[index].stream)
             for index in unknown
         ]

@@ -302,6 +302,7 @@ def _responses_in(
         ends = [start + length for length in accumulate(of_stream)]
         begins = [start, *ends[:-1]]
         tokens = arrays["earlier_responses"]
+        # Copied: a view would keep the responses of all streams in memory until the last one goes.
         responses[name] = tuple(tokens[b:e].copy() for b, e in zip(begins, ends, strict=True))
         start = ends[-1]
     return responses

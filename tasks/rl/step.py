@@ -135,6 +135,7 @@ def one_step(
         state.write_pause(engines.folder, decision)
     gate.enforce(decision)
     advantages_NT = token_advantages(settings, batch, old)
+    # Before the first update, as `old`: the policy itself may be the teacher.
     lesson, taught = take_lesson(engines, collected, batch, prompts)
     taught_NT = None
     if lesson is not None:
@@ -155,6 +156,7 @@ def one_step(
         ratio = sampled if as_drawn else old
         training = replaying_batch(engines, batch, ratio, advantages_NT * weights_NT, plan, held_NT)
         kept_NT = kept_by_budget(settings, batch, rows, collected.step)
+        # Numbered before rows are chosen: a replay puts every call of the loss back in its place.
         training = without_cut(watch.numbered(training), kept_NT)
         parts = kept_rows(rows, kept_NT)
         losses = update(engines, training, batch.num_sequences, parts, updates, watch)
@@ -322,6 +324,8 @@ def update(
     watch: step_snapshot.Recorder,
 ) -> list[dict[str, float]]:
     """Do the updates of the step, one per part of its rows."""
+    # Divided by the mean part, not by each: parts differ by a sequence where the division has a
+    # rest, and every sequence of the step weighs the same.
     policy = policy_loss(engines.settings, num_sequences / max(1, len(rows)))
     losses = []
     for number, part in enumerate(rows):

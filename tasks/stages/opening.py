@@ -188,7 +188,7 @@ def open_night(settings: RetrainSettings, from_inbox: str, model: str, store: st
     listing = inbox.list_files(settings.inbox)
     history = processed.load(opened.store.uri, settings.inbox)
     is_news = bool(processed.select(history, listing.files))
-    nothing = Intake(inbox=settings.inbox, files=(), left=dict(listing.left))
+    nothing = Intake(inbox=settings.inbox, files=(), left=dict(listing.reasons))
     decision = worth.decide_reading(nothing, processed.waiting(history, listing.files))
     return Night(
         settings=settings,

@@ -112,7 +112,7 @@ def scan_inbox(settings: RetrainSettings, store: StoreRef, execution: Execution)
     with stage("intake", settings, store, execution, code_digest("scan_inbox")) as record:
         with record.output("raw") as out:
             rulings = processed.rulings(history)
-            report, copies, rejected = take_in(settings.inbox, files, listing.left, out, rulings)
+            report, copies, rejected = take_in(settings.inbox, files, listing.reasons, out, rulings)
         for approval in approvals(copies, rulings):
             record.read(ruling.ROLE, approval)
         decision = worth.decide_reading(report, processed.waiting(history, listing.files))

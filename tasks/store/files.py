@@ -68,6 +68,7 @@ def write_bytes(path: Path, payload: bytes) -> None:
     """Write a file atomically: after a crash it has its old content or its new content."""
     with _temporary_file(path, payload) as temporary:
         temporary.replace(path)
+    # A rename is durable once its folder is flushed, not before.
     _sync(path.parent)
 
 
@@ -82,6 +83,7 @@ def create_bytes(path: Path, payload: bytes, mode: int = FILE_MODE) -> bool:
     """Write a file unless it exists; exactly one of several writers gets True."""
     with _temporary_file(path, payload, mode) as temporary:
         try:
+            # A link, because a rename replaces what is there without an error.
             path.hardlink_to(temporary)
         except FileExistsError:
             return False
@@ -93,6 +95,7 @@ def copy_file(source: Path, target: Path) -> None:
     """Copy a file of any size atomically: after a crash it has its old or its new content."""
     with _temporary_file(target, b"") as temporary:
         shutil.copyfile(source, temporary)
+        # `_temporary_file` has flushed an empty file.
         _sync(temporary)
         temporary.replace(target)
     _sync(target.parent)
@@ -198,9 +201,11 @@ def staged_folder(target: Path) -> Iterator[Path]:
 
 def install_folder(temporary: Path, target: Path) -> None:
     """Flush all files of a folder to disk, then rename it to its target."""
+    # Deepest first: a folder is flushed after what it lists.
     for path in sorted(temporary.rglob("*"), reverse=True):
         if not path.is_symlink():
             _sync(path)
+    # mkdtemp makes folders that their owner alone may read.
     temporary.chmod(FOLDER_MODE)
     _sync(temporary)
     try:

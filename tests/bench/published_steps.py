@@ -66,9 +66,9 @@ def _layout(tensor: int, context: int, expert: int, pipeline: int, rollout: int,
 
 
 LLAMA_8B = ModelShape(32, 4096, 32, 8, 128, 128_256, 14_336, head_norms=False)
-QWEN_30B = ModelShape(48, 2048, 32, 4, 128, 151_936, 768, experts=128, chosen=8)
+QWEN_30B = ModelShape(48, 2048, 32, 4, 128, 151_936, 768, experts=128, experts_per_token=8)
 QWEN_32B = ModelShape(64, 5120, 64, 8, 128, 151_936, 25_600)
-QWEN_235B = ModelShape(96, 4096, 64, 4, 128, 151_936, 1536, experts=128, chosen=8)
+QWEN_235B = ModelShape(96, 4096, 64, 4, 128, 151_936, 1536, experts=128, experts_per_token=8)
 RUNS = (
     Published(
         "Llama 3.1 8B", LLAMA_8B, 16, 2048, 4096, 1060, _layout(1, 1, 1, 2, 1, 4096), seconds=97.7

@@ -35,7 +35,7 @@ TINY = ModelShape(
     vocabulary=128,
     width=48,
     experts=8,
-    chosen=2,
+    experts_per_token=2,
     tied=True,
 )
 QWEN3_30B_A3B = replace(QWEN3_15B_A2B, layers=48)
@@ -121,7 +121,7 @@ def kept_by_embedded_layers(
         ({"hidden_size": 128}, replace(TINY, hidden=128)),
         ({"num_attention_heads": 8}, replace(TINY, heads=8)),
         ({"head_dim": 32}, replace(TINY, head_size=32)),
-        ({"num_experts_per_tok": 4}, replace(TINY, chosen=4)),
+        ({"num_experts_per_tok": 4}, replace(TINY, experts_per_token=4)),
         ({"num_experts": 16}, replace(TINY, experts=16)),
         ({"num_key_value_heads": 4}, replace(TINY, key_value_heads=4)),
     ],

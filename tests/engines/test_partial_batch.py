@@ -16,7 +16,7 @@ from tests.engines.trainer_megatron.batches import as_recorded, grouped_batch, r
 def held(batch, share):
     rows = [torch.tensor(bucket, dtype=torch.int64) for bucket in share.buckets]
     parts = tuple(batch.select(bucket, share.layers) for bucket in rows)
-    return replace(outline(batch), share=share, held=parts)
+    return replace(outline(batch), share=share, parts=parts)
 
 
 def assert_same(one, other):

@@ -28,15 +28,15 @@ def parts(dealt: list[list[Request]]) -> list[list[tuple[str, int, int]]]:
     return [[(one.problem_id, one.first_sample, one.num_samples) for one in part] for part in dealt]
 
 
-def room(slots: int, held: float = 0.0, cache: float = math.inf, live: int = 0) -> Room:
-    return Room(live, slots, held, cache)
+def room(slots: int, cache_use: float = 0.0, cache: float = math.inf, live: int = 0) -> Room:
+    return Room(live, slots, cache_use, cache)
 
 
 def test_the_first_request_goes_to_the_engine_that_holds_least():
     waiting = [request("a", 1), request("b", 1), request("c", 1)]
 
     assert [[("c", 0, 1)], [("a", 0, 1), ("b", 0, 1)]] == parts(
-        deal(waiting, [room(9, held=12.0, live=1), room(9, held=1.0, live=1)])
+        deal(waiting, [room(9, cache_use=12.0, live=1), room(9, cache_use=1.0, live=1)])
     )
     assert [] == waiting
 
@@ -52,7 +52,7 @@ def test_no_more_is_dealt_than_the_cache_is_expected_to_hold():
     waiting = [request("a", 7)]  # 5 + 10 / 2 tokens each
 
     assert [[("a", 0, 1), ("a", 1, 1), ("a", 2, 1)], []] == parts(
-        deal(waiting, [room(9, cache=39.0), room(9, held=30.0, cache=39.0, live=1)])
+        deal(waiting, [room(9, cache=39.0), room(9, cache_use=30.0, cache=39.0, live=1)])
     )
     assert [("a", 3, 4)] == parts([waiting])[0]
 
@@ -92,9 +92,9 @@ def rounds(rooms: list[list[Room]], requests: list[Request], order: list[int]):
 @given(st.permutations([0, 0, 0, 1, 1, 1, 2, 2, 2]))
 def test_who_gets_what_does_not_depend_on_who_asks_first(order):
     rooms = [
-        [room(2), room(0, held=9.0, live=2), room(1, held=4.0, live=1)],
-        [room(1), room(1), room(0, held=5.0, live=1)],
-        [room(3), room(1, held=3.0, live=2), room(2, held=1.0, live=1)],
+        [room(2), room(0, cache_use=9.0, live=2), room(1, cache_use=4.0, live=1)],
+        [room(1), room(1), room(0, cache_use=5.0, live=1)],
+        [room(3), room(1, cache_use=3.0, live=2), room(2, cache_use=1.0, live=1)],
     ]
     requests = [
         request(name, 2, expected)

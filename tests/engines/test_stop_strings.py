@@ -24,13 +24,13 @@ def test_a_stop_string_is_found_with_the_token_that_completes_it(
     tails = [tokens[max(0, end - strings.tail) : end] for end in range(1, len(tokens) + 1)]
     contained = [stop in tokenizer.decode(tokens[:end]) for end in range(1, len(tokens) + 1)]
 
-    assert contained.index(True) == strings.found(tails).index(True)
+    assert contained.index(True) == strings.match(tails).index(True)
 
 
 def test_a_response_without_one_goes_on(tokenizer: PreTrainedTokenizerBase):
     tokens = tokenizer("Answer: 4", add_special_tokens=False)["input_ids"]
 
-    assert [False] == StopStrings(tokenizer, ["Answer:5"]).found([tokens])
+    assert [False] == StopStrings(tokenizer, ["Answer:5"]).match([tokens])
 
 
 def test_stop_strings_of_a_response_in_segments_are_refused():

@@ -41,8 +41,8 @@ class OwnForCausalLM(Qwen3MoeForCausalLM):
 {forward}
 
 class Own:
-    def read(self, known, config):
-        return FAMILIES["qwen3_moe"].read(known, config)
+    def read(self, architecture, config):
+        return FAMILIES["qwen3_moe"].read(architecture, config)
 
     def register(self):
         register_classes(OwnConfig, OwnForCausalLM)

@@ -24,7 +24,7 @@ def test_a_folder_is_listed_whole_and_by_name(tmp_path):
 
     assert ["2026/11/c.jsonl", "2026/a.jsonl", "b.jsonl"] == keys(listing)
     assert [2, 2, 2] == [file.bytes for file in listing.files]
-    assert {} == listing.left
+    assert {} == listing.reasons
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_hidden_files_are_not_data(tmp_path, name):
 
     listing = list_files(str(tmp_path))
 
-    assert ([], {}) == (keys(listing), listing.left)
+    assert ([], {}) == (keys(listing), listing.reasons)
 
 
 @pytest.mark.parametrize("suffix", [".tmp", ".part", ".crdownload", "~"])
@@ -50,7 +50,7 @@ def test_partial_uploads_are_left_with_the_reason(tmp_path, suffix):
     assert {
         f"rows.jsonl{suffix}": "it has the name of a partial upload",
         "empty.jsonl": "it is empty",
-    } == listing.left
+    } == listing.reasons
 
 
 def test_the_parts_of_a_folder_are_ready_with_its_mark(tmp_path):
@@ -61,7 +61,7 @@ def test_the_parts_of_a_folder_are_ready_with_its_mark(tmp_path):
     listing = list_files(str(tmp_path))
 
     assert ["day2/part-00000.jsonl"] == keys(listing)
-    assert {"day1/part-00000.jsonl": "there is no _SUCCESS beside it yet"} == listing.left
+    assert {"day1/part-00000.jsonl": "there is no _SUCCESS beside it yet"} == listing.reasons
 
 
 def test_a_file_that_is_still_written_is_left_until_it_is_closed(tmp_path):
@@ -70,7 +70,7 @@ def test_a_file_that_is_still_written_is_left_until_it_is_closed(tmp_path):
         writer.flush()
         listing = list_files(str(tmp_path))
 
-    assert {"a.jsonl": "a process has it open for writing"} == listing.left
+    assert {"a.jsonl": "a process has it open for writing"} == listing.reasons
     assert ["a.jsonl"] == keys(list_files(str(tmp_path)))
 
 
@@ -184,12 +184,14 @@ def test_files_below_a_wrong_mapping_file_are_left_with_its_fault(tmp_path):
     listing = list_files(str(tmp_path))
 
     assert ["a.jsonl"] == keys(listing)
-    assert ["shop/b.csv"] == list(listing.left)
+    assert ["shop/b.csv"] == list(listing.reasons)
     assert (
         "its mapping file cannot be used: mapping shop/_mapping.yaml: "
-        in listing.left["shop/b.csv"]
+        in listing.reasons["shop/b.csv"]
     )
-    assert "promt is not a key of a mapping; did you mean `prompt`?" in listing.left["shop/b.csv"]
+    assert (
+        "promt is not a key of a mapping; did you mean `prompt`?" in listing.reasons["shop/b.csv"]
+    )
 
 
 def test_a_file_is_new_again_under_another_mapping_and_only_then(tmp_path):

@@ -147,7 +147,7 @@ def engine_rates(plan: Plan, efficiency: Efficiency) -> EngineRates:
         pass_s=(memory.weights - expert_bytes) / bandwidth
         + (2 * model.layers * COLLECTIVE_S if tensor > 1 else 0.0),
         experts_s=expert_bytes / bandwidth,
-        expert_share=model.chosen / model.experts if model.experts else 0.0,
+        expert_share=model.experts_per_token / model.experts if model.experts else 0.0,
         sequence_s=token_s,
         context_s=memory.token_bytes / bandwidth,
         prefill_s=token_s,
@@ -192,7 +192,7 @@ def _exchange_seconds(model: ModelShape, layout: LayoutSettings) -> float:
     """
     hidden = element_bytes(layout.precision) * model.hidden
     tensor = 4 * hidden * (layout.tensor - 1) / _link(layout.tensor)
-    expert_bytes = 2 * hidden * model.chosen * (layout.expert - 1) / layout.expert
+    expert_bytes = 2 * hidden * model.experts_per_token * (layout.expert - 1) / layout.expert
     return model.layers * (tensor + expert_bytes / _link(layout.expert))
 
 

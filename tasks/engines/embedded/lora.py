@@ -37,7 +37,7 @@ class _Target:
     b: nn.Parameter
     """[O, r], or [E, O, r]."""
 
-    def named(self) -> Iterator[tuple[str, torch.Tensor]]:
+    def factors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """Yield the factors of every matrix under the names of files: views."""
         for side, stacked in enumerate((self.a.detach(), self.b.detach())):
             for name, factor in split_experts(self.name, stacked):
@@ -85,7 +85,7 @@ class Adapter:
     def named_factors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """Yield the factors of every matrix under the names of files, without gradients."""
         for target in self._targets:
-            yield from target.named()
+            yield from target.factors()
 
     def merged_state(self) -> dict[str, torch.Tensor]:
         """Return the state dict of a model without adapters that computes the same."""

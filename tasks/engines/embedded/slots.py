@@ -333,7 +333,7 @@ class Slots:
         ended_B = torch.isin(token_B, self._end_tokens)
         ended_B |= self.position_B + 1 >= self._stop_S[:live]
         if self._sampling.stop:
-            ended_B |= torch.tensor(self._stop.found([self._tail(slot) for slot in range(live)]))
+            ended_B |= torch.tensor(self._stop.match([self._tail(slot) for slot in range(live)]))
         return ended_B
 
     def advance(self, experts_BLK: torch.Tensor) -> None:
@@ -354,7 +354,7 @@ class Slots:
         whole = len(request.response_tokens) + len(tokens_R)
         if tokens_R[-1] in self._end_tokens:
             reason = StopReason.END
-        elif sampling.stop and self._stop.found([self._tail(slot)])[0]:
+        elif sampling.stop and self._stop.match([self._tail(slot)])[0]:
             reason = StopReason.STOP
         elif whole == sampling.max_new_tokens:
             reason = StopReason.LENGTH

@@ -53,7 +53,7 @@ class _Response:
     values: list[torch.Tensor]
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
-    kept: list[NDArray[np.int32]] = field(default_factory=list)
+    kept_sets: list[NDArray[np.int32]] = field(default_factory=list)
     """What each token was drawn from, where that is recorded."""
     routes: list[torch.Tensor] = field(default_factory=list)
     """Of all blocks that are complete; of the tokens after them when the response has ended."""
@@ -149,7 +149,7 @@ class Verifier:
             for place in range(max(start, first - 1), start + BLOCK):
                 response.tokens.append(tokens[place - start])
                 response.logprobs.append(logprobs[place - start])
-                response.kept += sets[place - start : place - start + 1]
+                response.kept_sets += sets[place - start : place - start + 1]
                 response.stop_reason = self._reason_to_stop(response)
                 following = guessed[place + 1 : place + 2]
                 agreed = following == response.tokens[-1:]
@@ -193,7 +193,7 @@ class Verifier:
         tokens, sampling = response.tokens, self._sampling
         if tokens[-1] in self._end_tokens:
             return StopReason.END
-        if sampling.stop and self._stop.found([tokens[-self._stop.tail :]])[0]:
+        if sampling.stop and self._stop.match([tokens[-self._stop.tail :]])[0]:
             return StopReason.STOP
         whole = len(response.seat.request.response_tokens) + len(tokens)
         return StopReason.LENGTH if whole == sampling.max_new_tokens else None
@@ -255,5 +255,5 @@ def _rollout(response: _Response, sampling: Sampling, version: int) -> Rollout:
         stop_reason=response.stop_reason,
         policy_version=version,
         reused=response.reused,
-        kept=end_to_end(response.kept) if sampling.record_kept else None,
+        kept=end_to_end(response.kept_sets) if sampling.record_kept else None,
     )

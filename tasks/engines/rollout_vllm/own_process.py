@@ -132,7 +132,7 @@ class OwnProcess:
     def abort(self, update: Update) -> None:
         """Open a new process on the previous weights, if they were changed."""
         folder, *_ = self._before
-        if update.begun or update.lost is not None or self._folder != folder:
+        if update.has_started or update.failure is not None or self._folder != folder:
             self._folder, self._digest, self._canary = self._before
             self._restart("a weight update was interrupted; restoring the previous weights")
             self._fruitless = 0

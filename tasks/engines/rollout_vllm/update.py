@@ -29,8 +29,8 @@ class Update:
     """
 
     def __init__(self, process: Process) -> None:
-        self.lost: Lost | None = None
-        self.begun = False
+        self.failure: Lost | None = None
+        self.has_started = False
         """Whether the process no longer has the previous weights."""
         self.link = process.link
         self._process = process
@@ -38,7 +38,7 @@ class Update:
 
     def send(self, entries: list[Entry], packet: torch.Tensor) -> None:
         """Send a packet when the previous one is installed: at most two are held."""
-        if self.lost is not None:
+        if self.failure is not None:
             return
         assert self.link is not None
         try:
@@ -47,11 +47,11 @@ class Update:
             self._flying = (part, self.link.send(packet))
         except Lost as error:
             # Without its traceback, which refers to the packet.
-            self.lost = error.with_traceback(None)
+            self.failure = error.with_traceback(None)
         except EngineError:
             raise
         except RuntimeError as error:
-            self.lost = Lost(f"vLLM's workers are gone: {error}")
+            self.failure = Lost(f"vLLM's workers are gone: {error}")
 
     def end(self, folder: Path) -> str:
         """Finish; return the digest of what the workers received.
@@ -60,8 +60,8 @@ class Update:
             Lost: the process was lost during the update.
             EngineError: vLLM failed, or its workers received different tensors.
         """
-        if self.lost is not None:
-            raise self.lost
+        if self.failure is not None:
+            raise self.failure
         self._settle()
         for path in files_of(folder) if self.link is None else ():
             self._process.answer(self._part(path=str(path)))
@@ -73,8 +73,8 @@ class Update:
         return digests.pop()
 
     def _part(self, **info: Any) -> Future[list[Any]]:
-        if not self.begun:
-            self.begun = True
+        if not self.has_started:
+            self.has_started = True
             self._process.pause()
             self._process.call_and_wait("start_weight_update")
         return self._process.call("update_weights", update_info=info)

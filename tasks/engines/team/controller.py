@@ -99,7 +99,7 @@ class Controller:
         return next(self._numbers)
 
     @property
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         """True if no command can reach the workers any more."""
         return self.commands.busy or self.async_group.busy
 

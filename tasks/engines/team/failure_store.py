@@ -344,8 +344,8 @@ class _Team:
         stepped = self._calls != before or self._activity.children_moved
         try:
             self._store.set(f"{_PLACE}/{self._rank}", place())
-            works = self._count(_WORK, counted=worked)
-            steps = self._count(_STEP, counted=stepped)
+            works = self._count(_WORK, has_moved=worked)
+            steps = self._count(_STEP, has_moved=stepped)
             if self._rank > 0:
                 return ""
             looks = standstill.STILL_LOOKS, standstill.STEP_LOOKS
@@ -357,9 +357,9 @@ class _Team:
             pass
         return ""
 
-    def _count(self, key: str, *, counted: bool) -> tuple[int, ...]:
+    def _count(self, key: str, *, has_moved: bool) -> tuple[int, ...]:
         """Count for this rank; return the counts of all ranks, at rank 0."""
-        if counted:
+        if has_moved:
             self._store.add(f"{key}/{self._rank}", 1)
         ranks = range(0 if self._rank else self._size)
         return tuple(self._store.add(f"{key}/{rank}", 0) for rank in ranks)

@@ -541,7 +541,7 @@ class TeamRollout:
 
     def close(self) -> None:
         """Free every replica; after a failure, the processes end instead."""
-        if self._controller.lost:
+        if self._controller.is_lost:
             return
         with self._controller.commands.together(Close(self._number)):
             self._local.close()

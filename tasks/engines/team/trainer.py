@@ -94,7 +94,9 @@ def _receive_part(batch: AnyBatch, trainer: Trainer, member: Member) -> TokenBat
     share = trainer.share(batch)
     with member.failures.name_failed_rank():
         parts = _receive_share(share, member)
-    return cast(TokenBatch, replace(batch, share=share, held=parts))  # a sharing trainer takes both
+    return cast(
+        TokenBatch, replace(batch, share=share, parts=parts)
+    )  # a sharing trainer takes both
 
 
 def _receive_share(share: Share, member: Member) -> tuple[TokenBatch, ...]:
@@ -368,7 +370,7 @@ class TeamTrainer:
 
     def close(self) -> None:
         """Free the trainers of all ranks; after a failure, the processes end instead."""
-        if self._controller.lost:
+        if self._controller.is_lost:
             return
         with self._controller.commands.together(Close(self.number)):
             self.local.close()

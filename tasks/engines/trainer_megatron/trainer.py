@@ -110,7 +110,7 @@ class MegatronTrainer:
             return TokenScores(logprobs.gather(), entropies.gather(), None)
 
         def keep(micro: MicroBatch, scores: Scores) -> torch.Tensor:
-            if self._speaks:
+            if self._reports:
                 logprobs.put(micro, scores[0])
                 entropies.put(micro, scores[1])
             return torch.zeros(())
@@ -158,9 +158,9 @@ class MegatronTrainer:
         totals: dict[str, float] = {}
         num_responses = max(1, int(batch.response_NT.sum()))
 
-        def lose(micro: MicroBatch, scores: Scores) -> torch.Tensor:
+        def compute_loss(micro: MicroBatch, scores: Scores) -> torch.Tensor:
             logprobs_R, entropy_R = scores
-            if self._speaks:
+            if self._reports:
                 rows, padding = float(len(micro.tokens_M)), float(micro.num_padding)
                 add(totals, {PACKED_ROWS: rows, PADDING_ROWS: padding})
             if micro.is_filler:
@@ -173,7 +173,7 @@ class MegatronTrainer:
                 mean = entropy_R.sum() / num_responses
                 value = value - auxiliary.entropy * mean
                 metrics["auxiliary/entropy_nats"] = float(mean.detach())
-            if self._speaks:
+            if self._reports:
                 add(totals, metrics)
             return value
 
@@ -182,7 +182,7 @@ class MegatronTrainer:
             with terms.attach_losses():
                 training.forward_backward.run(
                     micros,
-                    lose,
+                    compute_loss,
                     temperature=temperature,
                     training=True,
                     with_entropy=auxiliary.entropy > 0.0,
@@ -215,7 +215,7 @@ class MegatronTrainer:
         parallel.free_memory()
 
     @property
-    def _speaks(self) -> bool:
+    def _reports(self) -> bool:
         """Whether this rank contributes its scores; ranks with the same micro-batches do not."""
         return self._ranks.tensor_rank == 0 and self._ranks.context_rank == 0
 

@@ -15,17 +15,17 @@ GROVE_MOE = "grove_moe"
 class GroveMoe:
     """A `Family`: Qwen3-MoE with an adjugate beside every group of experts."""
 
-    def read(self, known: Architecture, config: Config) -> Architecture:
+    def read(self, architecture: Architecture, config: Config) -> Architecture:
         """Read Qwen3-MoE, and number and size of the adjugates."""
-        known = FAMILIES["qwen3_moe"].read(known, config)
+        architecture = FAMILIES["qwen3_moe"].read(architecture, config)
         adjugates = config.get("num_chunk_experts", 0)
-        active = known.routing.top_k if known.routing else 0
+        active = architecture.routing.top_k if architecture.routing else 0
         return replace(
-            known,
+            architecture,
             only_embedded="adjugate experts",
             extra_experts=adjugates,
             extra_size=config.get("chunk_expert_intermediate_size", 0),
-            extra_active=adjugates_per_token(known.num_experts, adjugates, active),
+            extra_active=adjugates_per_token(architecture.num_experts, adjugates, active),
         )
 
     def register(self) -> None:

@@ -1,7 +1,7 @@
 """Repeat a step from its snapshot with the functions that trained it, and compare the bytes.
 
-The computation is that of batch.py, gate.py, metrics.py and objective.py in tasks/rl/update. No
-model is needed: the snapshot contains the log-probs that every loss was computed from.
+The computation is that of batch.py, gate.py, ledger.py and objective.py in tasks/rl. No model is
+needed: the snapshot contains the log-probs that every loss was computed from.
 Letters: N sequences, T tokens, M sequences of a micro-batch.
 """
 
@@ -152,6 +152,7 @@ def first_difference(recorded: NDArray, repeated: NDArray) -> str:
     """Describe the first byte difference between two arrays; '' if they are equal."""
     if (recorded.shape, recorded.dtype) != (repeated.shape, repeated.dtype):
         return f"repeated as {repeated.dtype} {repeated.shape}"
+    # By bytes, not by value: NaN equals itself, and 0.0 differs from -0.0.
     width = recorded.dtype.itemsize
     left_rows, right = (
         np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8).reshape(-1, width)

@@ -28,7 +28,7 @@ COLUMNS = (*map(str, Label), NO_LABEL)
 class Verdicts:
     """The verdicts on one pair; None if unreadable."""
 
-    given: Label | None
+    original: Label | None
     """With the answers in the order of the file."""
     swapped: Label | None
     """With the answers in the other order, converted to the order of the file."""
@@ -46,19 +46,19 @@ class Agreement:
 
 def share_correct(verdicts: Verdicts, label: Label) -> float:
     """Return the share of the two orders in which the verdict is the label: 0, 0.5 or 1."""
-    return ((verdicts.given is label) + (verdicts.swapped is label)) / 2
+    return ((verdicts.original is label) + (verdicts.swapped is label)) / 2
 
 
 def is_consistent(verdicts: Verdicts) -> bool:
     """Return True if both orders have the same verdict."""
-    return verdicts.given is not None and verdicts.given is verdicts.swapped
+    return verdicts.original is not None and verdicts.original is verdicts.swapped
 
 
 def confusion(verdicts: Sequence[Verdicts], labels: Sequence[Label]) -> dict[str, dict[str, int]]:
     """Count the verdicts in both orders per human label."""
     counts = {str(label): dict.fromkeys(COLUMNS, 0) for label in Label}
     for pair, label in zip(verdicts, labels, strict=True):
-        for verdict in (pair.given, pair.swapped):
+        for verdict in (pair.original, pair.swapped):
             counts[label.value][NO_LABEL if verdict is None else verdict.value] += 1
     return counts
 
@@ -81,7 +81,7 @@ def agreement(first: Sequence[Hashable], second: Sequence[Hashable]) -> Agreemen
 
 def agreement_with_label(verdicts: Sequence[Verdicts], labels: Sequence[Label]) -> Agreement:
     """Compare the verdicts of both orders with the labels."""
-    both = [verdict for pair in verdicts for verdict in (pair.given, pair.swapped)]
+    both = [verdict for pair in verdicts for verdict in (pair.original, pair.swapped)]
     return agreement(both, [label for label in labels for _ in range(2)])
 
 
@@ -189,9 +189,9 @@ def share_of_ordered_ties(
 
 def _first_answer_worth(verdicts: Verdicts) -> float:
     """Return the reward of the pair's first answer; NaN unless both orders have a verdict."""
-    if verdicts.given is None or verdicts.swapped is None:
+    if verdicts.original is None or verdicts.swapped is None:
         return float("nan")
-    return (WORTH[verdicts.given] + WORTH[verdicts.swapped]) / 2
+    return (WORTH[verdicts.original] + WORTH[verdicts.swapped]) / 2
 
 
 def _groups_of(pairs: Sequence[ComparisonPair], rows: Sequence[int]) -> Iterator[Group]:

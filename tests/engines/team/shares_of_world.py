@@ -58,8 +58,8 @@ class NotingTrainer:
         share = self.share(batch)
         rows = [torch.tensor(bucket, dtype=torch.int64) for bucket in share.buckets]
         parts = tuple(batch.select(bucket, share.layers) for bucket in rows)
-        held = (batch,) if isinstance(batch, TokenBatch) else batch.held
-        route_bytes = sum(memory(one.experts_NTLK) for one in held)
+        batches = (batch,) if isinstance(batch, TokenBatch) else batch.parts
+        route_bytes = sum(memory(one.experts_NTLK) for one in batches)
         seen = Seen(share, parts, route_bytes, memory(batch))
         self.seen.append(seen)
 
