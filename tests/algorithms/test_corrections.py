@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from data_schemas.rl_settings import Correction, MismatchSettings
-from tasks.algorithms.losses import grpo
+from data_schemas.rl_settings import Correction, LossSettings, MismatchSettings
+from tasks.algorithms.losses import table
 from tasks.algorithms.losses.surrogate import clipped_objective
 from tasks.algorithms.mismatch import correction_weights, is_stale
 
@@ -70,7 +70,8 @@ def test_a_weight_in_the_advantage_scales_the_tokens_loss_and_nothing_else(advan
     gap = torch.tensor([[0.4, -0.4, 0.05]])
     weights = torch.tensor([[2.0, 0.5, 0.0]])
     zero = torch.zeros_like(gap)
-    plan = grpo.plan(torch.ones(1, 3, dtype=torch.bool), clip_low=0.2, clip_high=0.28)
+    settings = LossSettings(kind="grpo", clip_low=0.2, clip_high=0.28)
+    plan = table.plan(settings, zero, torch.ones(1, 3, dtype=torch.bool), vocabulary=8)
 
     def tokens(scale):
         logprobs = gap.clone().requires_grad_()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.rl_settings import LossSettings, PolicyLoss, RatioMode
-from tasks.algorithms.losses import espo, grpo, gspo, surrogate, table
+from tasks.algorithms.losses import espo, surrogate, table
 from tasks.algorithms.losses.surrogate import Plan, clipped_objective
 
 VECTOR = json.loads((Path(__file__).parent / "vectors.json").read_text())["espo"]
@@ -21,7 +21,12 @@ GSPO_TOKEN = RatioMode.GSPO_TOKEN
 def espo_plan(entropy=ENTROPY, mask=ALL, *, share=0.4, edges=(), **changes):
     chosen = {"high_entropy_share": share, "entropy_edges": edges, "clip_scale": 0.1} | changes
     vocabulary = chosen.pop("vocabulary", 8)
-    return espo.plan(entropy, mask, LossSettings(**chosen), vocabulary=vocabulary)
+    return table.plan(LossSettings(**chosen), entropy, mask, vocabulary=vocabulary)
+
+
+def clip_plan(kind, mask, low, high):
+    settings = LossSettings(kind=kind, clip_low=low, clip_high=high)
+    return table.plan(settings, torch.zeros(mask.shape), mask, vocabulary=8)
 
 
 def objective_and_gradient(plan: Plan, gap, advantage, mode=GSPO_TOKEN):
@@ -53,12 +58,8 @@ def test_espo_gives_the_worked_numbers(case):
 
 def test_gspo_and_grpo_give_the_contrast_numbers():
     contrast = VECTOR["gspo_contrast"]["objective_A1"]
-    gspo_objective, _, _ = objective_and_gradient(
-        gspo.plan(ALL, clip_low=3e-4, clip_high=4e-4), GAP, 1.0
-    )
-    grpo_objective, _, _ = objective_and_gradient(
-        grpo.plan(ALL, clip_low=0.2, clip_high=0.28), GAP, 1.0
-    )
+    gspo_objective, _, _ = objective_and_gradient(clip_plan("gspo", ALL, 3e-4, 4e-4), GAP, 1.0)
+    grpo_objective, _, _ = objective_and_gradient(clip_plan("grpo", ALL, 0.2, 0.28), GAP, 1.0)
 
     assert contrast == pytest.approx(float(gspo_objective), abs=1e-7)
     assert VECTOR["grpo_contrast_clip_02_028"]["objective_A1"] == pytest.approx(
@@ -131,7 +132,7 @@ def test_relative_widths_of_one_token_per_group_are_those_of_grpo():
     one = torch.ones(1, 1, dtype=torch.bool)
     plan, other = (
         espo_plan(entropy, one, clip_scale=0.0, clip_high=0.28),
-        grpo.plan(one, clip_low=0.2, clip_high=0.28),
+        clip_plan("grpo", one, 0.2, 0.28),
     )
 
     assert torch.allclose(other.clip_low_NT, plan.clip_low_NT.float())
@@ -153,7 +154,7 @@ def test_equal_entropies_make_espo_gspo_with_one_group():
     width = float(plan.clip_low_NT[0, 0])
 
     one = objective_and_gradient(plan, GAP, 1.0)
-    other = objective_and_gradient(gspo.plan(ALL, clip_low=width, clip_high=width), GAP, 1.0)
+    other = objective_and_gradient(clip_plan("gspo", ALL, width, width), GAP, 1.0)
 
     assert torch.allclose(one[0], other[0].double(), atol=1e-7)
     assert torch.allclose(one[1], other[1].double(), atol=1e-7)
@@ -161,7 +162,7 @@ def test_equal_entropies_make_espo_gspo_with_one_group():
 
 def test_one_token_per_group_gives_grpo_ratios():
     gap = torch.randn(3, 6, dtype=torch.float64) * 0.1
-    plan = grpo.plan(torch.ones(3, 6, dtype=torch.bool), clip_low=10.0, clip_high=10.0)
+    plan = clip_plan("grpo", torch.ones(3, 6, dtype=torch.bool), 10.0, 10.0)
 
     objective, gradient, _ = objective_and_gradient(plan, gap, 1.0)
 
@@ -295,7 +296,7 @@ def test_one_range_for_all_entropies_is_gspo():
     width = float(plan.clip_low_NT[0, 0])
 
     one = objective_and_gradient(plan, GAP, -1.0)
-    other = objective_and_gradient(gspo.plan(ALL, clip_low=width, clip_high=width), GAP, -1.0)
+    other = objective_and_gradient(clip_plan("gspo", ALL, width, width), GAP, -1.0)
 
     assert torch.allclose(one[0], other[0].double(), atol=1e-7)
     assert torch.allclose(one[1], other[1].double(), atol=1e-7)
@@ -306,7 +307,7 @@ def test_a_range_per_token_is_grpo():
     plan = espo_plan(entropy, edges=(0.1, 0.2, 0.3, 0.4), clip_floor=0.2)
 
     one = objective_and_gradient(plan, GAP, 1.0)
-    other = objective_and_gradient(grpo.plan(ALL, clip_low=0.2, clip_high=0.2), GAP, 1.0)
+    other = objective_and_gradient(clip_plan("grpo", ALL, 0.2, 0.2), GAP, 1.0)
 
     assert torch.allclose(one[0], other[0].double(), atol=1e-7)
     assert torch.allclose(one[1], other[1].double(), atol=1e-7)
@@ -315,7 +316,7 @@ def test_a_range_per_token_is_grpo():
 def test_a_wider_upper_bound_lets_unlikely_right_tokens_grow_further():
     gap = torch.tensor([[math.log(1.25)]], dtype=torch.float64)
     one = torch.ones(1, 1, dtype=torch.bool)
-    tight, higher = (grpo.plan(one, clip_low=0.2, clip_high=high) for high in (0.2, 0.28))
+    tight, higher = (clip_plan("grpo", one, 0.2, high) for high in (0.2, 0.28))
 
     assert not objective_and_gradient(tight, gap, 1.0)[1].any()
     assert 1.25 == pytest.approx(float(objective_and_gradient(higher, gap, 1.0)[1]))

@@ -48,11 +48,7 @@ class DPPO:
 
     def plan(self, step: StepTokens, settings: LossSettings) -> Plan:
         """Weigh all tokens of the batch equally."""
-        totals = step.totals
-        weights_NT = batch_mean_weights(
-            step.mask_NT, num_sequences=totals.num_sequences, num_tokens=totals.num_tokens
-        )
-        return unclipped(step.mask_NT, weights_NT)
+        return unclipped(step.mask_NT, batch_mean_weights(step))
 
     def objective(
         self,

@@ -92,23 +92,21 @@ def relative_widths(
     return mean_entropy_NT / step_entropy / sizes_NT.to(mean_entropy_NT.dtype).sqrt()
 
 
-def plan(
-    entropy_NT: torch.Tensor, mask_NT: torch.Tensor, settings: LossSettings, *, vocabulary: int
-) -> Plan:
+def plan(step: StepTokens, settings: LossSettings) -> Plan:
     """Compute groups, weights and clip ranges from pi_old's entropies.
 
     Every group of a sequence weighs the same (eq. 5), so with a 20/80 split a
     high-entropy token weighs four times a low one.
 
     Args:
-        entropy_NT: full-vocabulary entropy under pi_old, nats; of all rows of the step.
-        mask_NT: response tokens; a sequence without any gets no weight.
+        step: a sequence without response tokens gets no weight; only eq. 8 depends on the
+            vocabulary.
         settings: `clip_scale` > 0: eq. 8; 0: relative to the step, from `clip_low` and `clip_high`.
             `clip_floor` is the smallest half-width; 0 freezes zero-entropy groups off-policy.
             `drop_low` does not train the lowest range; with edges, a sequence without a token
             above the first edge then gets no weight.
-        vocabulary: |V|; only eq. 8 depends on it.
     """
+    entropy_NT, mask_NT = step.entropy_NT, step.mask_NT
     groups_NT = entropy_groups(
         entropy_NT, mask_NT, share=settings.high_entropy_share, edges=settings.entropy_edges
     )
@@ -121,7 +119,7 @@ def plan(
     mean_NT = group_means(entropy_NT, groups_NT, trained_NT)
     if settings.clip_scale > 0.0:
         low_NT = high_NT = eq8_widths(
-            mean_NT, clip_scale=settings.clip_scale, vocabulary=vocabulary
+            mean_NT, clip_scale=settings.clip_scale, vocabulary=step.vocabulary
         )
     else:
         step_entropy = float(entropy_NT[mask_NT].mean()) if mask_NT.any() else 0.0
@@ -135,8 +133,4 @@ def plan(
     )
 
 
-def _of_step(step: StepTokens, settings: LossSettings) -> Plan:
-    return plan(step.entropy_NT, step.mask_NT, settings, vocabulary=step.vocabulary)
-
-
-LOSS = Clipped(_of_step, ratio=lambda settings: settings.ratio)
+LOSS = Clipped(plan, ratio=lambda settings: settings.ratio)

@@ -10,22 +10,14 @@ Letters: N sequences, T tokens.
 from dataclasses import replace
 
 from data_schemas.rl_settings import LossSettings
-from tasks.algorithms.losses import dapo, gspo
+from tasks.algorithms.losses import gspo
 from tasks.algorithms.losses.protocol import Plan, StepTokens
-from tasks.algorithms.losses.surrogate import Clipped
+from tasks.algorithms.losses.surrogate import Clipped, batch_mean_weights
 
 
-def _of_step(step: StepTokens, settings: LossSettings) -> Plan:
+def plan(step: StepTokens, settings: LossSettings) -> Plan:
     """GSPO's groups and ranges with DAPO's weights; the paper's widths are 2e-3 and 2.5e-3."""
-    widths = {"clip_low": settings.clip_low, "clip_high": settings.clip_high}
-    totals = step.totals
-    of_batch = dapo.plan(
-        step.mask_NT,
-        num_sequences=totals.num_sequences,
-        num_tokens=totals.num_tokens,
-        **widths,
-    )
-    return replace(gspo.plan(step.mask_NT, **widths), weights_NT=of_batch.weights_NT)
+    return replace(gspo.plan(step, settings), weights_NT=batch_mean_weights(step))
 
 
-LOSS = Clipped(_of_step)
+LOSS = Clipped(plan)

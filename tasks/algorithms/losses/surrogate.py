@@ -68,6 +68,18 @@ class Clipped:
         )
 
 
+def clip_plan(
+    mask_NT: torch.Tensor,
+    groups_NT: torch.Tensor,
+    weights_NT: torch.Tensor,
+    settings: LossSettings,
+) -> Plan:
+    """Give every response token the clip range of the settings."""
+    inside_NT = mask_NT.float()
+    low_NT, high_NT = settings.clip_low * inside_NT, settings.clip_high * inside_NT
+    return Plan(groups_NT, weights_NT, low_NT, high_NT)
+
+
 def unclipped(mask_NT: torch.Tensor, weights_NT: torch.Tensor) -> Plan:
     """Weigh tokens for a loss that has neither groups nor clip ranges."""
     nothing_NT = torch.zeros(mask_NT.shape)
@@ -93,11 +105,12 @@ def sequence_mean_weights(mask_NT: torch.Tensor) -> torch.Tensor:
     return inside_NT / inside_NT.sum(dim=1, keepdim=True).clamp(min=1.0)
 
 
-def batch_mean_weights(
-    mask_NT: torch.Tensor, *, num_sequences: int, num_tokens: int
-) -> torch.Tensor:
-    """Weight all tokens equally: 1 / num_tokens after division by `num_sequences`."""
-    return mask_NT.float() * (num_sequences / max(1, num_tokens))
+def batch_mean_weights(step: StepTokens) -> torch.Tensor:
+    """Weight all tokens equally: 1 / tokens of the batch after division by its sequences.
+
+    Rows without gradient count in both.
+    """
+    return step.mask_NT.float() * (step.totals.num_sequences / max(1, step.totals.num_tokens))
 
 
 def group_means(

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.rl_settings import LossSettings, RatioMode
-from tasks.algorithms.losses import espo, grpo
+from tasks.algorithms.losses import espo, table
 from tasks.algorithms.losses.surrogate import Plan, clipped_objective
 
 RELATIVE = LossSettings(clip_scale=0.0, clip_low=0.02, clip_high=0.02)
 EQ_8 = LossSettings(clip_scale=0.02)
+GRPO = LossSettings(kind="grpo", clip_low=0.02, clip_high=0.02)
 VOCABULARIES = (8, 768, 151_936)
 TEMPERATURES = (0.25, 0.5, 1.0)
 N, T = 64, 25
@@ -47,7 +48,7 @@ def clipped(plan: Plan, gap_NT):
 
 def decisions(settings, entropy_NT, gap_NT, *, vocabulary):
     mask_NT = torch.ones_like(gap_NT, dtype=torch.bool)
-    return clipped(espo.plan(entropy_NT, mask_NT, settings, vocabulary=vocabulary), gap_NT)
+    return clipped(table.plan(settings, entropy_NT, mask_NT, vocabulary=vocabulary), gap_NT)
 
 
 def share(settings, entropy_NT, gap_NT, *, vocabulary=768):
@@ -99,7 +100,7 @@ def test_eq_8_clips_more_the_lower_the_temperature_and_the_relative_rule_hardly_
         [share(settings, entropy_NT, gap_NT) for entropy_NT in found]
         for settings in (EQ_8, RELATIVE)
     )
-    tokens = grpo.plan(torch.ones(N, T, dtype=torch.bool), clip_low=0.02, clip_high=0.02)
+    tokens = table.plan(GRPO, found[0], torch.ones(N, T, dtype=torch.bool), vocabulary=64)
 
     assert pytest.approx([0.82, 1.65, 2.74], abs=0.01) == [float(one.mean()) for one in found]
     assert pytest.approx([0.431, 0.288, 0.078], abs=0.01) == eq_8
@@ -111,7 +112,7 @@ def test_the_same_number_of_nats_on_every_entropy_does_change_the_relative_rule(
     """Where every token has as many synonyms; eq. 8 changes too, towards clipping nothing."""
     entropy_NT, mask_NT = entropies(policy(0)), torch.ones(N, T, dtype=torch.bool)
     once, split, limit = (
-        espo.plan(entropy_NT + math.log(synonyms), mask_NT, RELATIVE, vocabulary=8)
+        table.plan(RELATIVE, entropy_NT + math.log(synonyms), mask_NT, vocabulary=8)
         for synonyms in (1, 10, 1e12)
     )
 
