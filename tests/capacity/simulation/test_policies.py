@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.capacity.plan import Plan, override_work, plan_of_preset
-from tasks.capacity.simulation import search
 from tasks.capacity.simulation.page import (
     Row,
     compare,
@@ -16,7 +15,7 @@ from tasks.capacity.simulation.page import (
     variants,
     with_largest_claim,
 )
-from tasks.capacity.simulation.rates import Efficiency, trainer_rates
+from tasks.capacity.simulation.rates import Efficiency
 from tasks.capacity.simulation.steps import assumed
 
 
@@ -52,29 +51,6 @@ def test_half_of_a_node_is_dedicated():
     layout = dedicated_plan(plan_of_preset("full_scale")).layout
 
     assert (4, 4) == (layout.dedicated_rollout_gpus, layout.rollout_tensor)
-
-
-def test_the_search_finds_nothing_slower_than_the_preset_and_all_of_it_fits(monkeypatch):
-    for name, sizes in (("TENSOR", (4,)), ("PIPELINE", (1,)), ("EXPERT", (8,))):
-        monkeypatch.setattr(search, name, sizes)
-    plan = small()
-    found = search.search(plan, assumed(256), Efficiency(), 64.0)
-
-    assert found[0].tokens_s >= rows(plan)["shared queue"].tokens_s
-    assert {""} == {reason_against(row.variant.plan) for row in found}
-    assert sorted((row.tokens_s for row in found), reverse=True) == [row.tokens_s for row in found]
-    assert "free-running, staleness 4" in {row.variant.name for row in found}
-
-
-def test_slower_trainers_are_searched_only_if_they_leave_engines_more_memory():
-    plan = plan_of_preset("full_scale")
-    found = list(search._best_trainers(plan, Efficiency(), 8192.0))
-    claims = [one.layout.rollout_memory for one in found]
-    seconds = [sum(trainer_rates(one, Efficiency(), 9216.0)) for one in found]
-
-    assert 1 < len(found)
-    assert sorted(set(claims)) == claims
-    assert sorted(seconds) == seconds
 
 
 def test_the_page_shows_every_policy_once_and_loads_nothing():
