@@ -141,7 +141,7 @@ def step_parts(
             yield _measured("weight_sync", sync, rounds, machine, budgeted, held=held)
         if engines.trainer is TrainerKind.MEGATRON:
             # Imported here: only this branch needs Megatron.
-            from tasks.engines.trainer_megatron.plain_loop import PlainLoop
+            from tests.bench.plain_loop import PlainLoop
 
             engine.sleep()
             held = machine.held_bytes()

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tasks.capacity.simulation.calibration import calibrate, predict, read_steps
+from tests.bench.calibration import calibrate, predict, read_steps
 from tasks.platform.command_line import run
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("megatron.core.optimizer")
 
 from data_schemas.machine_settings import LayoutSettings
 from tasks.engines.protocols import TokenBatch
-from tasks.engines.trainer_megatron.plain_loop import PlainLoop
+from tests.bench.plain_loop import PlainLoop
 from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 from tests.engines.trainer_megatron.batches import random_batch
 from tests.engines.trainer_megatron.gloo_world import run_world

@@ -6,7 +6,7 @@ from data_schemas.arrow import write_table
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
 from data_schemas.rollouts import GroupOutcome, LedgerRow
 from data_schemas.rows import Domain
-from tasks.capacity.simulation.calibration import StepWork, calibrate, predict, read_steps
+from tests.bench.calibration import StepWork, calibrate, predict, read_steps
 from tasks.errors import DataError
 
 
