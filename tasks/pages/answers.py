@@ -4,16 +4,14 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
-
 from data_schemas.reports import EvaluationReport, SuiteScore
 from data_schemas.rows import Problem, SampleResult
 from data_schemas.settings import EvaluationSettings
 from data_schemas.sources import RowPlace
 from tasks.algorithms.intervals import compare, per_problem
-from tasks.formats.script_data import script_json, visible
+from tasks.formats.script_data import script_json
 from tasks.pages.live import SCRIPT
-from tasks.platform.page_style import STYLE
+from tasks.platform.page_style import STYLE, fill
 
 # The page of an evaluation. A string, because Flyte's code bundles contain modules only.
 
@@ -272,10 +270,9 @@ def render(
         "answers": [_answers(samples, ids) for _, samples in evaluated],
         "left_out": len({row.problem_id for row in evaluated[-1][1]}) - len(ids),
     }
-    environment = Environment(autoescape=True, finalize=visible, undefined=StrictUndefined)
     # No '<' survives in the data, so that no text of a response can end the script element.
     text = script_json(data)
-    return environment.from_string(PAGE).render(title=title, style=STYLE, data=text).encode()
+    return fill(PAGE, title=title, style=STYLE, data=text).encode()
 
 
 def _ladder(report: EvaluationReport) -> dict[str, Any]:

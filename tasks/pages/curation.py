@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from jinja2 import Environment, StrictUndefined
 
 from data_schemas.reports import EchoScore
 from data_schemas.rows import (
@@ -26,10 +25,9 @@ from data_schemas.rows import (
     Band,
     band_of,
 )
-from tasks.formats.script_data import visible
 from tasks.pages import figures, wording
 from tasks.pages.sections import Chart, Curation, Kept, SourceCounts, read_curation
-from tasks.platform.page_style import STYLE
+from tasks.platform.page_style import STYLE, fill
 
 # The template of the page of a curated set; its style is that of the run's report.
 
@@ -427,14 +425,8 @@ def render_curation(curated: Path, title: str, note: str = "") -> bytes:
         DataError: the folder has no report of a curation.
     """
     curation, contents = read_curation(curated), read_contents(curated)
-    environment = Environment(
-        autoescape=True,
-        finalize=visible,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    html = environment.from_string(PAGE).render(
+    html = fill(
+        PAGE,
         title=title,
         note=note,
         style=STYLE,

@@ -5,12 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from jinja2 import Environment, StrictUndefined
-
 from data_schemas.statements import ExecutionRecord, Statement
 from tasks.pages import wording
 from tasks.pages.navigation import INDEX, with_navigation
-from tasks.platform.page_style import STYLE
+from tasks.platform.page_style import STYLE, fill
 from tasks.provenance.lineage.signatures.pages import write_page
 from tasks.provenance.lineage.statements import load_executions, load_statement
 from tasks.store.interface import store_at
@@ -85,16 +83,13 @@ class Line:
 
 def write_index(store: str) -> str:
     """Write `index.html` of a store, and return its location."""
-    html = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     audits = [
         (name.removesuffix(".html"), f"{AUDITS}/{name}")
         for name in sorted(store_at(f"{store}/{AUDITS}").list_files(), reverse=True)
         if name.endswith(".html")
     ]
     lines = list(_lines(store))
-    page = html.from_string(PAGE).render(store=store, lines=lines, audits=audits, style=STYLE)
+    page = fill(PAGE, store=store, lines=lines, audits=audits, style=STYLE)
     return write_page(store, INDEX, with_navigation(page, {}))
 
 

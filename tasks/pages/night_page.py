@@ -7,13 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jinja2 import Environment, StrictUndefined
-
 from data_schemas.reports import FieldDrift, Night
-from tasks.formats.script_data import visible
 from tasks.pages import figures, wording
 from tasks.pages.sections import Chart
-from tasks.platform.page_style import STYLE
+from tasks.platform.page_style import STYLE, fill
 
 TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -149,14 +146,8 @@ def section(title: str, message: str, night: Night | None) -> NightSection:
 
 def render(title: str, nights: Sequence[NightSection]) -> bytes:
     """Write one HTML file without external resources."""
-    environment = Environment(
-        autoescape=True,
-        finalize=visible,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.from_string(TEMPLATE).render(
+    page = fill(
+        TEMPLATE,
         title=title,
         nights=nights,
         style=STYLE,

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from jinja2 import Environment, StrictUndefined
-
 from data_schemas.reports import Comparison, EvaluationReport
-from tasks.formats.script_data import visible
 from tasks.pages import figures, wording
 from tasks.pages.before_after import BeforeAfter
 from tasks.pages.inputs import RunInputs, suite
@@ -34,7 +31,7 @@ from tasks.pages.sections import (
     tuning_samples,
 )
 from tasks.pages.template import PAGE
-from tasks.platform.page_style import STYLE
+from tasks.platform.page_style import STYLE, fill
 from tasks.store.files import write_bytes
 
 PAGE_FILE = "report.html"
@@ -109,14 +106,8 @@ def write_report(inputs: RunInputs, out: Path, links: Mapping[str, str] = NO_LIN
     Raises:
         DataError: an artifact folder lacks a file or holds something else; names file and line.
     """
-    environment = Environment(
-        autoescape=True,
-        finalize=visible,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    html = environment.from_string(PAGE).render(
+    html = fill(
+        PAGE,
         page=_page(inputs),
         style=STYLE,
         colours={

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined
-
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import StoreRef
 from data_schemas.faults import did_you_mean
@@ -18,7 +16,6 @@ from data_schemas.rows import HELD_OUT, Problem
 from data_schemas.statements import Input, Output, Statement
 from tasks.errors import SettingsError
 from tasks.formats.progression import read_progression
-from tasks.formats.script_data import visible
 from tasks.pages import wording
 from tasks.pages.before_after import BeforeAfter, before_and_after
 from tasks.pages.collect import CANDIDATE, COMPARED
@@ -27,7 +24,7 @@ from tasks.pages.inputs import flat, suite, value_text
 from tasks.pages.navigation import INDEX, TO_INDEX, with_navigation
 from tasks.pages.sections import SuiteTable, suite_table
 from tasks.pages.template import MACROS
-from tasks.platform.page_style import STYLE
+from tasks.platform.page_style import STYLE, fill
 from tasks.provenance.lineage.origins import object_uri
 from tasks.provenance.lineage.signatures import pages
 from tasks.provenance.lineage.stage import workplace
@@ -157,15 +154,9 @@ def read_side(store: StoreRef, execution: str) -> Side:
 def write_page(store: StoreRef, before: Side, after: Side) -> str:
     """Write the page beside the reports, link it in the index, and return its location."""
     sides = before, after
-    html = Environment(
-        autoescape=True,
-        finalize=visible,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     shared = len({one.id for one in before.problems} & {one.id for one in after.problems})
-    page = html.from_string(PAGE).render(
+    page = fill(
+        PAGE,
         style=STYLE,
         before=before.execution,
         after=after.execution,

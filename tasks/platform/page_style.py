@@ -1,7 +1,24 @@
-"""The style of the HTML pages: no external resources.
+"""Filling the templates of the HTML pages, and their style: no external resources.
 
 Classes: `lede` opens a section, `card` holds one thing, `grid` lays cards out.
 """
+
+from jinja2 import Environment, StrictUndefined
+
+from tasks.formats.script_data import visible
+
+
+def fill(template: str, **values: object) -> str:
+    """Fill a template: texts are escaped, and a name that it lacks is an error."""
+    environment = Environment(
+        autoescape=True,
+        finalize=visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.from_string(template).render(**values)
+
 
 STYLE = """
 :root{--ink:#1c2733;--muted:#66727f;--line:#e3e8ed;--paper:#f5f7f9;--card:#fff;--good:#1a7f5a;

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from jinja2 import Environment, StrictUndefined
 from rich.table import Table
 
 from data_schemas.machine_settings import Precision
@@ -14,7 +13,7 @@ from tasks.capacity.plan import HEADROOM, Plan, describe_fit, format_bytes
 from tasks.capacity.simulation.rates import NODE_GPUS, Efficiency, rates_of
 from tasks.capacity.simulation.steps import PARTS, Batch, Draw, Outcome, Policy, Simulation
 from tasks.errors import SettingsError
-from tasks.platform.page_style import STYLE
+from tasks.platform.page_style import STYLE, fill
 
 # A step under several policies: which layout each needs, whether that fits, and what it takes.
 
@@ -289,11 +288,8 @@ def render(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str
         rows: policies of `variants`; at least one fits.
         lengths: where the lengths come from.
     """
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     page = _page(plan, rows, efficiency, lengths)
-    return environment.from_string(TEMPLATE).render(page=page, style=STYLE).encode()
+    return fill(TEMPLATE, page=page, style=STYLE).encode()
 
 
 def _page(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str) -> _Page:
