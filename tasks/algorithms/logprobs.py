@@ -36,7 +36,7 @@ def scores_from_hidden(
     """
     logprobs_R = hidden_RH.new_empty(len(tokens_R), dtype=torch.float32)
     entropy_R = torch.empty_like(logprobs_R)
-    for part in _parts(len(tokens_R), len(head_VH)):
+    for part in chunks(len(tokens_R), len(head_VH)):
         logits_RV = _logits(hidden_RH[part], head_VH, temperature)
         logprobs_RV = torch.log_softmax(logits_RV, dim=1)
         entropy_R[part] = _entropy(logprobs_RV)
@@ -81,7 +81,7 @@ class _HeadScores(torch.autograd.Function):
     def forward(ctx, hidden_RH, head_VH, tokens_R, temperature, with_entropy, sets):
         logprobs_R = hidden_RH.new_empty(len(tokens_R), dtype=torch.float32)
         entropy_R = torch.zeros_like(logprobs_R)
-        parts = _parts(len(tokens_R), len(head_VH))
+        parts = chunks(len(tokens_R), len(head_VH))
         ctx.kept_RV = None
         for part in parts:
             logprobs_RV = _distribution(hidden_RH, head_VH, temperature, sets, part)
@@ -102,7 +102,7 @@ class _HeadScores(torch.autograd.Function):
         hidden_RH, head_VH, tokens_R, entropy_R = ctx.saved_tensors
         hidden_slope_RH, head_slope_VH = torch.empty_like(hidden_RH), torch.zeros_like(head_VH)
         kept_RV, ctx.kept_RV = ctx.kept_RV, None  # modified in place below
-        for part in _parts(len(tokens_R), len(head_VH)):
+        for part in chunks(len(tokens_R), len(head_VH)):
             logprobs_RV = kept_RV
             if logprobs_RV is None:
                 logprobs_RV = _distribution(hidden_RH, head_VH, ctx.temperature, ctx.kept, part)
@@ -121,8 +121,9 @@ class _HeadScores(torch.autograd.Function):
         return hidden_slope_RH, head_slope_VH, None, None, None, None
 
 
-def _parts(num_rows: int, vocabulary: int) -> list[slice]:
-    rows = max(1, CHUNK_LOGITS // vocabulary)
+def chunks(num_rows: int, columns: int) -> list[slice]:
+    """Split positions so that at most CHUNK_LOGITS logits are in memory, or those of one."""
+    rows = max(1, CHUNK_LOGITS // columns)
     return [slice(start, start + rows) for start in range(0, num_rows, rows)]
 
 

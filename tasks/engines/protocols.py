@@ -232,6 +232,22 @@ class TokenBatch:
         return routes.padded(self.tokens_NT.shape[1]) if isinstance(routes, Traces) else routes
 
     @property
+    def real_NT(self) -> torch.Tensor:
+        """bool: True where there is a token."""
+        return torch.arange(self.tokens_NT.shape[1]) < self.lengths_N[:, None]
+
+    @property
+    def at(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Sequence and position of every response token."""
+        sequence_R, position_R = self.response_NT.nonzero(as_tuple=True)
+        return sequence_R, position_R
+
+    @property
+    def tokens_R(self) -> torch.Tensor:
+        """Response tokens, sequence after sequence."""
+        return self.tokens_NT[self.at]
+
+    @property
     def kept_R(self) -> KeptTokens | None:
         """Sets of the response tokens, sequence after sequence."""
         return None if self.kept_N is None else kept_at(self.kept_N, self.response_NT)

@@ -81,7 +81,7 @@ class PlainLoop:
         """Compute the losses of a micro-batch's rows, as Megatron's schedules ask for them."""
         micro, device = next(waiting), self._ranks.device
         labels_M, mask_M = torch.zeros_like(micro.tokens_M), torch.zeros(len(micro.tokens_M))
-        labels_M[micro.before_R], mask_M[micro.before_R] = micro.tokens_R, 1.0
+        labels_M[micro.before_R], mask_M[micro.before_R] = micro.batch.tokens_R, 1.0
         losses_BM = replica(
             micro.tokens_M[None].to(device),
             labels=labels_M[None].to(device),

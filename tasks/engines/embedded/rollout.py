@@ -287,6 +287,7 @@ class HFRolloutEngine:
             rows = torch.tensor([prefix.row for prefix in prefixes])
             slots.admit(together, prefixes[0].prefilled, rows, longest)
             logits_BV = prefixes[0].logits_PV[rows]
+            # Or this name would keep the pass in memory while the next one is made.
             del prefixes
             for number in prefix_of.keys() - {following}:
                 del prefix_of[number]

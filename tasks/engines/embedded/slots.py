@@ -50,6 +50,7 @@ def uniforms(keys_B: NDArray[np.uint64], places_B: NDArray[np.int64]) -> NDArray
     for shift, factor in _MIX:
         mixed_B = (mixed_B ^ (mixed_B >> shift)) * factor
     mixed_B ^= mixed_B >> np.uint64(31)
+    # 53 bits, as many as a double holds: with more it could round up to 1.
     return (mixed_B >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
@@ -81,6 +82,7 @@ def draw(
         cumulated_BV = logprobs_BV.exp().cumsum(dim=1, dtype=torch.float64)
         threshold_B = torch.from_numpy(uniforms_B).to(logits_BV.device) * cumulated_BV[:, -1]
         token_B = torch.searchsorted(cumulated_BV, threshold_B[:, None], right=True)[:, 0]
+        # A number just below 1, times the sum of all, may round up to the sum.
         token_B.clamp_(max=logits_BV.shape[1] - 1)
     return token_B, logprobs_BV.gather(1, token_B[:, None])[:, 0], logprobs_BV
 
@@ -109,6 +111,7 @@ def truncate(logprobs_BV: torch.Tensor, top_p: float, min_p: float, top_k: int =
         ascending_BV, order_BV = logprobs_BV.sort(dim=1, stable=True)
         mass_BV = ascending_BV.exp().cumsum(dim=1, dtype=torch.float64)
         excluded_BV = mass_BV <= 1.0 - top_p
+        # The likeliest token stays, whatever the sums round to.
         excluded_BV[:, -1] = False
         excluded_BV = torch.zeros_like(excluded_BV).scatter(1, order_BV, excluded_BV)
         logprobs_BV = logprobs_BV.masked_fill(excluded_BV, -torch.inf).log_softmax(dim=1)
@@ -310,6 +313,7 @@ class Slots:
         self._position_S[slot] = prompt + len(request.response_tokens)
         self._stop_S[slot] = self.most(seat)
         key = stream_key(self._sampling.seed, request.stream or request.problem_id, seat.sample)
+        # torch computes little in uint64, so that an int64 holds the bits of the key.
         self._stream_S.numpy().view(np.uint64)[slot] = key
 
     def record(
@@ -325,6 +329,7 @@ class Slots:
             logprob_B: their log-probabilities.
             sets: what they were drawn from, where that is recorded.
         """
+        # Not strict: there are no sets where they are not recorded.
         for earlier, new in zip(self._kept, sets, strict=False):
             earlier.append(new)
         rows_B, live = torch.arange(self.live), self.live

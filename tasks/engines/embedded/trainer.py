@@ -52,6 +52,7 @@ from tasks.models.weights import copy_mtp, write_config
 
 ADAM_BETAS = (0.9, 0.95)
 GRAD_CLIP = 1.0
+"""Both as GPT-3 and LLaMA were trained; those of the Megatron trainer, too."""
 STATE_FILE = "trainer.pt"
 
 
@@ -104,19 +105,20 @@ class TorchTrainer:
                         shape = (*batch.tokens_NT.shape, *native_NTLK.shape[2:])
                         experts_NTLK = torch.full(shape, MISSING_ROUTE, dtype=torch.int16)
                     width = native_NTLK.shape[1]
-                    native_NTLK[~micro.real_NT] = MISSING_ROUTE
+                    native_NTLK[~micro.batch.real_NT] = MISSING_ROUTE
                     experts_NTLK[micro.rows_N, :width] = native_NTLK.to(torch.int16)
                 else:
                     hidden_MH = self._hidden(micro)
                 logprobs_R, entropy_R = scores_from_hidden(
                     hidden_MH[micro.before_R],
                     self._head(),
-                    micro.tokens_R.to(self._model.device),
+                    micro.batch.tokens_R.to(self._model.device),
                     temperature,
                     micro.batch.kept_R,
                 )
-            logprobs_NT[micro.rows_N[micro.at[0]], micro.at[1]] = logprobs_R.cpu()
-            entropy_NT[micro.rows_N[micro.at[0]], micro.at[1]] = entropy_R.cpu()
+            sequence_R, position_R = micro.batch.at
+            logprobs_NT[micro.rows_N[sequence_R], position_R] = logprobs_R.cpu()
+            entropy_NT[micro.rows_N[sequence_R], position_R] = entropy_R.cpu()
         return TokenScores(logprobs_NT, entropy_NT, experts_NTLK)
 
     def router_scores(self, batch: TokenBatch) -> torch.Tensor:
@@ -127,7 +129,8 @@ class TorchTrainer:
             with torch.inference_mode(), watching(self._model) as logits_LME:
                 self._hidden(micro)
                 scores_RLK = self._chosen_scores(micro, logits_LME)
-            scores_NTLK[micro.rows_N[micro.at[0]], micro.at[1]] = scores_RLK
+            sequence_R, position_R = micro.batch.at
+            scores_NTLK[micro.rows_N[sequence_R], position_R] = scores_RLK
         return scores_NTLK
 
     def update(
@@ -160,13 +163,13 @@ class TorchTrainer:
             logprobs_R, entropy_R = trainable_scores(
                 hidden_MH.index_select(0, micro.before_R.to(device)),
                 self._head(),
-                micro.tokens_R.to(device),
+                micro.batch.tokens_R.to(device),
                 temperature,
                 with_entropy=auxiliary.entropy > 0.0,
                 sets=micro.batch.kept_R,
             )
             shape = micro.batch.tokens_NT.shape
-            logprobs_NT = torch.zeros(shape).index_put(micro.at, logprobs_R.cpu())
+            logprobs_NT = torch.zeros(shape).index_put(micro.batch.at, logprobs_R.cpu())
             inputs = self._with_shift(micro, seen_LME) if by_shift else micro.batch
             value, metrics = loss(logprobs_NT, inputs)
             extra, extra_metrics = routing.loss(logits_LME, micro.packing.copies_M.to(device))
@@ -271,7 +274,7 @@ class TorchTrainer:
         self, micro: "_MicroBatch", logits_LME: Sequence[torch.Tensor]
     ) -> torch.Tensor:
         """Log scores [R, L, K] of the replayed experts that predict each response token."""
-        experts_NTLK, (sequence_R, position_R) = micro.batch.padded_routes_NTLK, micro.at
+        experts_NTLK, (sequence_R, position_R) = micro.batch.padded_routes_NTLK, micro.batch.at
         assert experts_NTLK is not None
         experts_RLK = experts_NTLK[sequence_R, position_R - 1].long()
         routing = routing_of(self._model)
@@ -284,9 +287,9 @@ class TorchTrainer:
     def _with_shift(self, micro: "_MicroBatch", logits_LME: Sequence[torch.Tensor]) -> TokenBatch:
         """Replace the old scores of a micro-batch by log gamma of its response tokens."""
         columns = dict(micro.batch.columns)
-        old_RLK = columns.pop(OLD_SCORES)[micro.at]
+        old_RLK = columns.pop(OLD_SCORES)[micro.batch.at]
         shift_R = log_shift(self._chosen_scores(micro, logits_LME), old_RLK)
-        columns[SHIFT] = torch.zeros(micro.batch.tokens_NT.shape).index_put(micro.at, shift_R)
+        columns[SHIFT] = torch.zeros(micro.batch.tokens_NT.shape).index_put(micro.batch.at, shift_R)
         return replace(micro.batch, columns=columns)
 
     def _router_terms(
@@ -300,6 +303,8 @@ class TorchTrainer:
         terms = RouterTerms(auxiliary, num_tokens=int(batch.lengths_N.sum()))
         if auxiliary.balance > 0.0:
             for micro in micros:
+                # Not inference_mode: the loads are multiplied in a loss with gradient, and autograd
+                # saves no tensor that was made there.
                 with torch.no_grad(), terms.collect_logits(self._model) as logits_LME:
                     self._hidden(micro)
                 terms.count(self._model, logits_LME, micro.packing.copies_M.to(self._model.device))
@@ -317,23 +322,9 @@ class _MicroBatch:
     layout: Layout
 
     @property
-    def real_NT(self) -> torch.Tensor:
-        return torch.arange(self.batch.tokens_NT.shape[1]) < self.batch.lengths_N[:, None]
-
-    @property
-    def at(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sequence and position of every response token."""
-        sequence_R, position_R = self.batch.response_NT.nonzero(as_tuple=True)
-        return sequence_R, position_R
-
-    @property
-    def tokens_R(self) -> torch.Tensor:
-        return self.batch.tokens_NT[self.at]
-
-    @property
     def before_R(self) -> torch.Tensor:
         """Packed row that predicts a response token."""
-        sequence_R, position_R = self.at
+        sequence_R, position_R = self.batch.at
         return self.packing.rows_NT[sequence_R, position_R - 1]
 
 

@@ -124,6 +124,7 @@ def engine_options(
         "cpu_distributed_timeout_seconds": round(COLLECTIVE_LIMIT.total_seconds()),
         "enable_prefix_caching": True,
         "enable_return_routed_experts": facts.num_experts > 0,
+        # Of what tokens are drawn from: after temperature and truncation, as the trainer computes.
         "logprobs_mode": "processed_logprobs",
         "weight_transfer_config": WeightTransferConfig(backend=BACKEND),
         "worker_extension_cls": f"{TransferExtension.__module__}.{TransferExtension.__qualname__}",

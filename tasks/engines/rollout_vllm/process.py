@@ -128,6 +128,7 @@ class Process:
         self.pulse.beat()
 
         def call_off() -> None:
+            # The tasks are those of the loop, which runs in another thread.
             for task in tasks:
                 self._loop.call_soon_threadsafe(task.cancel)
 

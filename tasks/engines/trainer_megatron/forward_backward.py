@@ -149,7 +149,7 @@ class ForwardBackward:
         scores = sharded_scores(
             output[:, 0].index_select(0, row_R[own_R].to(device)),
             self._head(),
-            micro.tokens_R[own_R].to(device),
+            micro.batch.tokens_R[own_R].to(device),
             temperature,
             self._share,
             with_entropy=with_entropy,

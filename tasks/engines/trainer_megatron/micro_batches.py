@@ -121,7 +121,7 @@ class MicroBatch:
     @property
     def places_C(self) -> torch.Tensor:
         """int64: packed row of every token, sequence after sequence."""
-        real_NT = _real(self.batch)
+        real_NT = self.batch.real_NT
         return self.packing.rows_NT[:, : real_NT.shape[1]][real_NT]
 
     @property
@@ -152,20 +152,9 @@ class MicroBatch:
         )
 
     @property
-    def at(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sequence and position of every response token."""
-        sequence_R, position_R = self.batch.response_NT.nonzero(as_tuple=True)
-        return sequence_R, position_R
-
-    @property
-    def tokens_R(self) -> torch.Tensor:
-        """Response tokens."""
-        return self.batch.tokens_NT[self.at]
-
-    @property
     def before_R(self) -> torch.Tensor:
         """Packed row that predicts a response token."""
-        sequence_R, position_R = self.at
+        sequence_R, position_R = self.batch.at
         return self.packing.rows_NT[sequence_R, position_R - 1]
 
     def routes_MLK(self) -> torch.Tensor | None:
@@ -179,7 +168,7 @@ class MicroBatch:
             return None
         num_layers, k = experts_NTLK.shape[2:]
         routes_MLK = torch.arange(k).expand(len(self.tokens_M), num_layers, k).clone()
-        routes_MLK[self.places_C] = experts_NTLK[_real(self.batch)].long()
+        routes_MLK[self.places_C] = experts_NTLK[self.batch.real_NT].long()
         return routes_MLK
 
 
@@ -266,13 +255,8 @@ def cut(
     width = max(tensor * piece, _filled(len(packing.cells_M), tensor * piece))
     tokens_M = torch.zeros(width, dtype=torch.int64)
     empty = MicroBatch(rows_N, part, tokens_M, tuple(lengths), packing)
-    tokens_M = tokens_M.index_copy(0, empty.places_C, part.tokens_NT[_real(part)])
+    tokens_M = tokens_M.index_copy(0, empty.places_C, part.tokens_NT[part.real_NT])
     return replace(empty, tokens_M=tokens_M)
-
-
-def _real(batch: TokenBatch) -> torch.Tensor:
-    """bool [N, T]: True where there is a token."""
-    return torch.arange(batch.tokens_NT.shape[1]) < batch.lengths_N[:, None]
 
 
 def _filled(length: int, multiple: int) -> int:
@@ -405,7 +389,7 @@ class ResponseValues:
 
     def put(self, micro: MicroBatch, values_R: torch.Tensor) -> None:
         """Set those of a micro-batch."""
-        sequence_R, position_R = micro.at
+        sequence_R, position_R = micro.batch.at
         self._values_NT[micro.rows_N[sequence_R], position_R] = values_R.detach()
 
     def gather(self) -> torch.Tensor:

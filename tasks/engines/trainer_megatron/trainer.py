@@ -166,7 +166,7 @@ class MegatronTrainer:
             if micro.is_filler:
                 return logprobs_R.sum()
             shape = micro.batch.tokens_NT.shape
-            logprobs_NT = torch.zeros(shape).index_put(micro.at, logprobs_R)
+            logprobs_NT = torch.zeros(shape).index_put(micro.batch.at, logprobs_R)
             value, metrics = loss(logprobs_NT, micro.batch)
             metrics = {"loss": float(value.detach())} | metrics
             if auxiliary.entropy > 0.0:

@@ -15,7 +15,7 @@ from torch import distributed
 from torch.autograd.function import once_differentiable
 
 from tasks.algorithms.kept_sets import KeptTokens
-from tasks.algorithms.logprobs import CHUNK_LOGITS
+from tasks.algorithms.logprobs import chunks
 
 _NEVER = -1e30
 """Logit of a padding column in the last slice, and outside of a set: its probability is exactly
@@ -77,7 +77,7 @@ class _ShardedScores(torch.autograd.Function):
         size = len(tokens_R)
         logprobs_R = torch.zeros(size, dtype=torch.float32, device=hidden_RH.device)
         entropy_R, normaliser_R = torch.zeros_like(logprobs_R), torch.zeros_like(logprobs_R)
-        parts = _parts(size, len(head_VH))
+        parts = chunks(size, len(head_VH))
         ctx.kept_RV = None
         for part in parts:
             logits_RV = _logits(hidden_RH, head_VH, temperature, share, sets, part)
@@ -103,7 +103,7 @@ class _ShardedScores(torch.autograd.Function):
         hidden_RH, head_VH, tokens_R, entropy_R, normaliser_R = ctx.saved_tensors
         hidden_slope_RH, head_slope_VH = torch.zeros_like(hidden_RH), torch.zeros_like(head_VH)
         logprobs_RV, ctx.kept_RV = ctx.kept_RV, None  # used up below
-        for part in _parts(len(tokens_R), len(head_VH)):
+        for part in chunks(len(tokens_R), len(head_VH)):
             if logprobs_RV is None:
                 inputs = hidden_RH, head_VH, ctx.temperature, ctx.share
                 logits_RV = _logits(*inputs, ctx.kept, part)
@@ -121,11 +121,6 @@ class _ShardedScores(torch.autograd.Function):
             head_slope_VH.addmm_(slope_RV.T, hidden_RH[part])
             logprobs_RV = None
         return hidden_slope_RH, head_slope_VH, None, None, None, None, None
-
-
-def _parts(num_rows: int, columns: int) -> list[slice]:
-    rows = max(1, CHUNK_LOGITS // columns)
-    return [slice(start, start + rows) for start in range(0, num_rows, rows)]
 
 
 def _logits(

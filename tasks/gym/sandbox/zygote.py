@@ -97,6 +97,7 @@ def main() -> None:
         [Path(path) for path in config.readable], [Path(config.work)]
     )
     wire.send(control, {"filter": is_filtered, "files": files})
+    # Frozen, so that no collection in a child writes to the pages that it shares with this process.
     gc.collect()
     gc.freeze()
     forker = _Forker(config, filters if config.confined and is_filtered else {})
@@ -228,6 +229,7 @@ class _Forker:
         if process:
             return process
         try:
+            # A group of its own: what the program starts is killed with it.
             os.setsid()
             die_with_parent()
             _close_all_but(handles)
@@ -238,6 +240,7 @@ class _Forker:
                     os._exit(1)
             serve(sockets)
         finally:
+            # Whatever was raised: a child must not go on in the loop of its parent.
             os._exit(0)
 
     def _serve_executor(self, sockets: list[socket.socket]) -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from tasks.algorithms.packing import common_prefixes
 from tasks.engines.trainer_megatron.micro_batches import (
-    _real,
     cut,
     divide,
     held_rows,
@@ -152,8 +151,8 @@ def test_a_micro_batch_is_its_sequences_end_to_end():
 def test_a_response_token_is_predicted_from_the_row_before_it():
     micro = cut(random_batch(), [2, 0, 5])
 
-    assert len(micro.tokens_R) == int(micro.batch.response_NT.sum())
-    assert torch.equal(micro.tokens_R, micro.tokens_M[micro.before_R + 1])
+    assert len(micro.batch.tokens_R) == int(micro.batch.response_NT.sum())
+    assert torch.equal(micro.batch.tokens_R, micro.tokens_M[micro.before_R + 1])
 
 
 def test_routes_go_with_their_tokens_and_padding_names_different_experts():
@@ -176,7 +175,7 @@ def test_a_filler_is_a_row_of_padding_without_weight():
 
     assert micro.is_filler
     assert 2 == len(micro.tokens_M) == micro.num_padding
-    assert 0 == len(micro.tokens_R) == int(micro.copies_M.sum())
+    assert 0 == len(micro.batch.tokens_R) == int(micro.copies_M.sum())
     assert (2, 2, 2) == tuple(micro.routes_MLK().shape)
 
 
@@ -188,9 +187,9 @@ def test_context_ranks_hold_every_row_once_and_a_share_of_every_sequence():
     assert len(micro.tokens_M) == sum(micro.parts)
     assert int((micro.copies_M == 0).sum()) == micro.num_padding
     assert torch.equal(torch.arange(len(micro.tokens_M)), torch.cat(held).sort().values)
-    assert torch.equal(micro.tokens_R, micro.tokens_M[micro.before_R + 1])
+    assert torch.equal(micro.batch.tokens_R, micro.tokens_M[micro.before_R + 1])
     assert torch.equal(
-        micro.routes_MLK()[micro.places_C], micro.batch.experts_NTLK[_real(micro.batch)]
+        micro.routes_MLK()[micro.places_C], micro.batch.experts_NTLK[micro.batch.real_NT]
     )
 
 
@@ -219,7 +218,7 @@ def test_every_answer_is_predicted_from_rows_of_its_own_beginning():
     width = tokens_NT.shape[1]
     foreign = 0
     for row, sequence, position in zip(
-        micro.before_R.tolist(), *(part.tolist() for part in micro.at), strict=True
+        micro.before_R.tolist(), *(part.tolist() for part in micro.batch.at), strict=True
     ):
         source, place = divmod(int(micro.packing.cells_M[row]), width)
         foreign += source != sequence
@@ -231,7 +230,7 @@ def test_every_answer_is_predicted_from_rows_of_its_own_beginning():
 
     assert foreign > 5
     assert not torch.equal(
-        micro.tokens_R, micro.tokens_M[(micro.before_R + 1) % len(micro.tokens_M)]
+        micro.batch.tokens_R, micro.tokens_M[(micro.before_R + 1) % len(micro.tokens_M)]
     )
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from tasks.algorithms import logprobs
 from tasks.algorithms.kept_sets import KeptTokens
-from tasks.engines.trainer_megatron import vocabulary
 from tasks.engines.trainer_megatron.vocabulary import sharded_scores, vocabulary_slice
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.heads_of_world import slice_scores
@@ -50,7 +50,7 @@ def whole_head(hidden_RH, head_VH, tokens_R, kept):
 @pytest.mark.parametrize("make_sets", [lambda _: None, sets], ids=["all tokens", "sets"])
 @pytest.mark.parametrize("chunk", [2**24, 50])
 def test_one_rank_that_holds_all_agrees_with_autograd(monkeypatch, chunk, make_sets):
-    monkeypatch.setattr(vocabulary, "CHUNK_LOGITS", chunk)
+    monkeypatch.setattr(logprobs, "CHUNK_LOGITS", chunk)
     hidden_RH, head_VH, tokens_R = problem()
     kept = make_sets(tokens_R)
     expected = whole_head(hidden_RH, head_VH, tokens_R, kept)
