@@ -141,6 +141,8 @@ def _distribution(
 
 
 def _logits(hidden_RH: torch.Tensor, head_VH: torch.Tensor, temperature: float) -> torch.Tensor:
+    # The product in the precision of the model, all after it in float32: a softmax over a large
+    # vocabulary in bf16 loses most digits.
     logits_RV = (hidden_RH @ head_VH.T).float()
     if temperature != 1.0:
         logits_RV /= temperature

@@ -32,6 +32,7 @@ _PER_BLOCK = 8
 
 def stream_key(seed: int, parent: int, name: str) -> int:
     """Return the 128-bit key of the random numbers of one tensor of one parent."""
+    # Not hash(), which differs from process to process.
     digest = hashlib.sha256(f"{seed}/{parent}/{name}".encode()).digest()
     return int.from_bytes(digest[:16], "little")
 

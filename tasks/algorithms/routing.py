@@ -139,10 +139,10 @@ class Traces:
         sequences = [self.of_sequences[row] for row in rows]
         digests = tuple(self.digests[row] for row in rows) if self.digests else ()
         if layers is None:
-            kept = tuple(one if one is None else one[:width] for one in sequences)
-            return Traces(kept, self.num_layers, self.k, digests)
-        kept = tuple(one if one is None else in_layers(one[:width], layers) for one in sequences)
-        return Traces(kept, len(layers), self.k, digests)
+            parts = tuple(one if one is None else one[:width] for one in sequences)
+            return Traces(parts, self.num_layers, self.k, digests)
+        parts = tuple(one if one is None else in_layers(one[:width], layers) for one in sequences)
+        return Traces(parts, len(layers), self.k, digests)
 
     def first(self, sequence: int, rows: int) -> NDArray[np.int16]:
         """The routes of a sequence's first tokens [rows, L, K], MISSING_ROUTE behind its record."""
@@ -288,8 +288,10 @@ def through_experts(
     k = experts_MK.shape[1]
     experts = experts_MK.flatten()
     order = experts.argsort()
+    # int32, as grouped_mm takes the ends.
     ends = torch.bincount(experts, minlength=num_experts)[:num_experts].cumsum(0).to(torch.int32)
     if skips:
+        # Pairs without an expert are sorted behind all others.
         order = order[: int(ends[-1])]
     gate, up = gate_up(hidden_MH[order // k], ends).chunk(2, dim=1)
     outputs = down(functional.silu(gate) * up, ends)

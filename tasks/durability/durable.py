@@ -31,7 +31,7 @@ class Slot(Protocol):
         ...
 
 
-class Keeper:
+class StateUploads:
     """Uploads a training run's states and keeps the pointer of its attempt up to date.
 
     Flyte's checkpoint may be used by one thread only: all methods are called by the main thread.
@@ -74,7 +74,7 @@ class Keeper:
 @contextmanager
 def keep_durable(
     folder: Path, uri: str, slot: Slot | None, seconds_left: Callable[[], float]
-) -> Iterator[Keeper]:
+) -> Iterator[StateUploads]:
     """Restore what an earlier attempt uploaded, then upload new states while the block runs.
 
     Args:
@@ -88,7 +88,7 @@ def keep_durable(
     """
     restore_uploaded(folder, uri, slot)
     uploader = Uploader(folder, store_at(uri))
-    uploads = Keeper(uploader, uri, slot)
+    uploads = StateUploads(uploader, uri, slot)
     try:
         yield uploads
     # Of every kind: Ctrl-C and SystemExit end the work as well.

@@ -13,8 +13,6 @@ from data_schemas.rows import Message, Role
 from tasks.errors import SettingsError
 from tasks.models.architectures import end_ids, register_architecture
 
-# Chat turns to tokens and response tokens back to text, with the model's own template.
-#
 # SFT, grading, RL and evaluation all render here, so that a prompt has the same tokens
 # wherever it is used. A response is tokenised on its own and appended: the prompt part
 # of a demonstration is therefore exactly the prompt that RL uses.

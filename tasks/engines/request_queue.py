@@ -93,6 +93,7 @@ class Ending:
 
 def held_tokens(request: Request) -> float:
     """Return the mean number of tokens that a sample is expected to hold in the cache."""
+    # Half of what is expected: over its time a response grows from none to all of it.
     return len(request.prompt_tokens) + len(request.response_tokens) + request.expected_tokens / 2
 
 

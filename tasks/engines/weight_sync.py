@@ -95,6 +95,7 @@ class Outgoing(Iterator[tuple[str, torch.Tensor]]):
 
     def digest(self) -> str:
         """Digest of all tensors; ends the hashing."""
+        # By name, not by order: each side yields the tensors as they are ready.
         joint = joint_digest(self.tensor_digests())
         self._hasher.close()
         return joint

@@ -221,6 +221,7 @@ def evaluate(
         )
     write_table(out / SAMPLES_FILE, SampleResult, rows)
     write_bytes(out / REPORT_FILE, report.model_dump_json(indent=2).encode() + b"\n")
+    # Where an endpoint failed the others stay: the same command then asks for what is missing.
     if journal is not None and not any(answer.failure for answer in answers.values()):
         journal.discard()
     return report

@@ -19,8 +19,6 @@ from typing import Any
 
 from tasks.errors import EngineError
 
-# Run functions that may hang, crash or exhaust memory in processes that can be killed.
-#
 # A worker is a fresh interpreter (no fork of a multi-threaded process, no second import of the
 # main script) that runs one call at a time in its main thread. A worker that exceeds its time
 # limit is killed with everything it started, reaped and replaced at the next call. Workers start

@@ -133,7 +133,7 @@ evaluation.</p>
 <p class="lede">Of what is trained on.</p>
 <div class="grid two">
 {% for chart in charts %}
-<figure class="card"><figcaption><h3>{{ chart.title }}<b>{{ chart.course }}</b></h3>\
+<figure class="card"><figcaption><h3>{{ chart.title }}<b>{{ chart.numbers }}</b></h3>\
 <p>{{ chart.note }}</p></figcaption>
 {{ chart.svg|safe }}</figure>
 {% endfor %}

@@ -40,7 +40,7 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font:12.5px/1.5 var(--m
 <span><i style="background:{{ tuned }}"></i>new problems, with their share</span></p>
 <div class="grid two">
 {% for chart in night.charts %}
-<figure class="card"><figcaption><h3>{{ chart.title }}<b>{{ chart.course }}</b></h3>\
+<figure class="card"><figcaption><h3>{{ chart.title }}<b>{{ chart.numbers }}</b></h3>\
 <p>{{ chart.note }}</p></figcaption>
 {{ chart.svg|safe }}</figure>
 {% endfor %}
@@ -162,7 +162,7 @@ def _chart(field: FieldDrift, name: str) -> Chart:
     return Chart(
         title=field.field,
         note="; ".join(notes) or "no new and no vanished value",
-        course=f"PSI {field.psi:.2f}, {field.degree}",
+        numbers=f"PSI {field.psi:.2f}, {field.degree}",
         svg=figures.shares_figure(field, name),
     )
 

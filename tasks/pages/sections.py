@@ -237,7 +237,7 @@ class Chart:
 
     title: str
     note: str
-    course: str
+    numbers: str
     """The key numbers, at the end of the title."""
     svg: str
     key: tuple[tuple[str, str], ...] = ()

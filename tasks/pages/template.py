@@ -46,7 +46,7 @@ PAGE = (
 </head>
 <body>
 {% macro chart(figure) %}
-<figure class="card"><figcaption><h3>{{ figure.title }}<b>{{ figure.course }}</b></h3>\
+<figure class="card"><figcaption><h3>{{ figure.title }}<b>{{ figure.numbers }}</b></h3>\
 <p>{{ figure.note }}</p>{% if figure.key %}<p class="key">\
 {% for colour, text in figure.key %}<span><i style="background:{{ colour }}"></i>{{ text }}</span>\
 {% endfor %}</p>{% endif %}</figcaption>

@@ -315,6 +315,7 @@ def _copy(file: InboxFile, target: Path) -> str:
         place.download_file(target)
     except (DataError, OSError) as error:
         return f"it cannot be read: {error}"
+    # An ETag of S3 is no sha256, so that only a file on disk can be compared.
     if place.local_path is not None and sha256_file(target) != file.fingerprint:
         return "it changed while it was copied"
     return ""

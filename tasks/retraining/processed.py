@@ -139,6 +139,7 @@ def change(
     with lease(f"{folder}/{name}.lease", f"{execution}, files of {inbox}") as own_lease:
 
         def write(after: Processed) -> Processed:
+            # In S3 another run may have taken over while this one was slow.
             own_lease.confirm()
             store_at(folder).write_bytes(seal(_KIND, name, canonical_json(after)), name)
             return after

@@ -5,7 +5,7 @@
 A snapshot holds a recorded step of RL. Trainers take the first update of that step, with its routes
 replayed, on its batch as it is and on one with another first token in every sequence, in which no
 two sequences share a row. The two take turns within one run; ratios are of CPU seconds, round by
-round (benchmarks/engines.py).
+round (engines.py).
 """
 
 import argparse

@@ -72,10 +72,10 @@ def test_a_platform_without_checkpoints_does_without(tmp_path):
 
 def run(folder, uri, slot, small_phase, last):
     """One attempt on a new disk, preempted after a step."""
-    with keep_durable(folder, uri, slot, lambda: 20.0) as keeper:
+    with keep_durable(folder, uri, slot, lambda: 20.0) as uploads:
         for step in range(states.newest(folder) + 1, last + 1):
             small_phase(folder, step, step)
-            keeper.upload_newest()
+            uploads.upload_newest()
         raise Preempted("told to stop")
 
 

@@ -139,7 +139,7 @@ def clipped_objective(
     Args:
         logprobs_NT: under the policy in training, with gradient.
         old_logprobs_NT: under pi_old, from which the plan was computed.
-        advantages_NT: may already include the correction weights (corrections.py).
+        advantages_NT: may already include the correction weights (mismatch.py).
         ratio_mode: `gspo_token`: value of the group ratio, gradient of the token
             (ESPO eq. 3); `literal_eq9`: group ratio times token ratio, as printed;
             `detached`: the clipped ratio as a constant times the log-probability.

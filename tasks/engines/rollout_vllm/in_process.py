@@ -205,6 +205,7 @@ class InProcess:
         core.model_executor.shutdown()
         core.scheduler.shutdown()
         del self._engine, core
+        # vLLM freezes the heap as it starts, and thaws it in the shutdown that is not called here.
         gc.unfreeze()
         gc.collect()
         if torch.cuda.is_available():

@@ -159,14 +159,14 @@ def serve() -> None:
     with (
         join_team() as member,
         member.failures.end_process_when_over(code=0),
-        _leaving_sigterm_to_the_controller(member.failures) as came,
+        _leaving_sigterm_to_the_controller(member.failures) as signals,
     ):
         second = threading.Thread(
             target=_serve_async_group, args=(member,), name="async_group", daemon=True
         )
         second.start()
         if _serve_channel(member, member.commands) is End.DONE:
-            came.clear()
+            signals.clear()
         # It has received its End, or its connection breaks. At the interpreter's exit a thread in
         # a collective aborts the process, and a stage that is finished would fail.
         second.join()
@@ -182,7 +182,7 @@ def _leaving_sigterm_to_the_controller(failures: FailureStore) -> Iterator[list[
     The main thread waits in a collective and runs no handler, so a thread reads the number of the
     signal from a socket.
     """
-    came: list[int] = []
+    signals: list[int] = []
     here, there = socket.socketpair()
     there.setblocking(False)
 
@@ -193,17 +193,17 @@ def _leaving_sigterm_to_the_controller(failures: FailureStore) -> Iterator[list[
 
     sender = threading.Thread(target=pass_on, name="sigterm", daemon=True)
     sender.start()
-    signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
     signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
     try:
-        yield came
+        yield signals
     finally:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         there.close()
         sender.join()
         here.close()
-        if came:  # the agent sent it and waits for the exit
+        if signals:  # the agent sent it and waits for the exit
             os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -62,12 +62,12 @@ def limit_silence(port: int = 0) -> None:
 #
 # The same thread counts up a number every second. A rank whose number stands still is stopped, or
 # its machine is gone; its connections may stay open for hours. Rank 0 watches all others, and they
-# watch rank 0, whose machine also has the store: silence.py breaks its connections. A second
+# watch rank 0, whose machine also has the store: `limit_silence` breaks its connections. A second
 # number counts the looks at which a rank had worked: if no rank works while a command runs, one of
 # them hangs (standstill.py); and so if none takes a step for much longer.
 
 _OVER = "team/over"
-_TOLD = "team/told"
+_SIGTERM = "team/told"
 _FAILURE = "team/failure"
 _PROCESS = "team/process"
 _PULSE = "team/pulse"
@@ -129,7 +129,7 @@ class FailureStore:
 
     def pass_on_sigterm(self) -> None:
         """Forward SIGTERM to the controller, which can still commit."""
-        self._mark(_TOLD)
+        self._mark(_SIGTERM)
 
     def failure(self, within_s: float = _FAILURE_WITHIN_S) -> PipelineError | None:
         """The error of the rank that failed first; None if none is reported in time."""
@@ -185,7 +185,7 @@ class FailureStore:
                     self._end_silent(silent, farewell, grace_s)
                 if (still := team.look(expected=self._expected)) and not self.is_over():
                     self._end_still(still, farewell)
-                if not passed_on and self._is_marked(_TOLD, if_gone=False):
+                if not passed_on and self._is_marked(_SIGTERM, if_gone=False):
                     passed_on = True
                     os.kill(os.getpid(), signal.SIGTERM)
                 if self.is_over():

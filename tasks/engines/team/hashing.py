@@ -30,12 +30,12 @@ def hash_in_team(paths: Sequence[Path]) -> list[str]:
 
     Only a trainer whose ranks share a disk has such shards.
     """
-    wrote = [_WRITER.search(path.name) for path in paths]
-    controller = current() if any(wrote) else None
+    matches = [_WRITER.search(path.name) for path in paths]
+    controller = current() if any(matches) else None
     if controller is None:
         return hash_files(paths)
     size = controller.member.rank_info.size
-    ranks = [int(one[1]) % size if one else 0 for one in wrote]
+    ranks = [int(one[1]) % size if one else 0 for one in matches]
     shares = [
         [path for path, reader in zip(paths, ranks, strict=True) if reader == rank]
         for rank in range(size)

@@ -64,8 +64,6 @@ def replicas(
     return tuple(tuple(range(first, first + tensor)) for first in range(0, size, tensor))
 
 
-# One process of a team: its groups, and the engines it holds.
-
 COMMAND_LIMIT = timedelta(days=30)
 """Between two commands are whole rollouts and rewards; a peer's death is detected at once."""
 

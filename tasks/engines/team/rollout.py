@@ -263,7 +263,7 @@ def queue_of_controller(
 #
 # A replica is one engine: a rank, or a tensor-parallel group of ranks that make the same calls and
 # whose first rank represents it. Replicas in the ranks' own processes share a queue of requests
-# (shared_queue.py). To dedicated ones, whose steps the ranks do not see, and for exact rollouts,
+# (`Dealer`). To dedicated ones, whose steps the ranks do not see, and for exact rollouts,
 # requests are dealt at once, balanced by expected response length. A sequence's random stream is
 # keyed by its name, so the responses do not depend on the replica.
 
@@ -557,6 +557,8 @@ class TeamRollout:
         payloads.broadcast(None, self._controller.member.commands)
 
     def _compare(self, rank: int, theirs: NDArray[np.float32], ours: NDArray[np.float32]) -> None:
+        # Capped by token, as in the gate (rl/gate.py): a route that rounding flips moves few
+        # tokens, but those by up to 10 nats.
         gap = float(np.minimum(np.abs(theirs - ours), 1.0).mean())
         if not gap <= self._tolerance:
             raise EngineError(

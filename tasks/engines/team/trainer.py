@@ -119,6 +119,7 @@ def _receive_share(share: Share, member: Member) -> tuple[TokenBatch, ...]:
         for other in others if rank == first else ():
             payloads.send(part, other, group)
         parts.append(part)
+    # Last: of two ranks that send to each other, each would wait for the other to receive.
     for work in moving:
         work.wait()
     return tuple(parts)
@@ -206,6 +207,7 @@ class Weights:
     number: int
 
     def execute(self, member: Member) -> None:
+        # To the end: gathering is a collective, and a rank that stops leaves the others waiting.
         for _ in member.trainers[self.number].weights():
             pass
 

@@ -67,6 +67,7 @@ def save(folder: Path, state: State) -> None:
     if state.ranks.rank == 0:
         target.mkdir(parents=True)
         (folder / DESCRIPTION).write_text(json.dumps(_description(state), sort_keys=True))
+    # The folder is there before another rank looks for it.
     distributed.barrier()
     _check_shared(target)
     for one in _optimizers(state.optimizer):

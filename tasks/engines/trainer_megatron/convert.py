@@ -123,6 +123,7 @@ def save(
     shard: dict[str, torch.Tensor] = {}
     open_file = ""
     for name, tensor in export(model, geometry, ranks):
+        # The others iterate to the end as well: every tensor is gathered by all ranks.
         if ranks.rank != 0:
             continue
         if names[name] != open_file:
@@ -134,6 +135,7 @@ def save(
         _write_index(names, geometry, sum(sizes.values()), folder)
         copy_mtp(source, folder)
         _copy_settings(source, folder, _like(own).dtype)
+    # No rank goes on before the files are there.
     distributed.barrier()
 
 

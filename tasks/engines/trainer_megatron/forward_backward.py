@@ -143,6 +143,8 @@ class ForwardBackward:
         """Compute the loss from hidden states [M, 1, H] in the form of Megatron's schedules."""
         device = self._ranks.device
         if self._ranks.tensor > 1:
+            # True: backward adds up the shares of all tensor ranks, which hold other columns of the
+            # head, before it scatters them.
             output = gather_from_sequence_parallel_region(output, tensor_parallel_output_grad=True)
         row_R = self._row_among_held(micro)
         own_R, kept_R = (row_R >= 0).nonzero()[:, 0], micro.batch.kept_R
@@ -162,6 +164,7 @@ class ForwardBackward:
             logprobs_R = join_parts(logprobs_R, own_R, size, group)
             entropy_R = join_parts(entropy_R, own_R, size, group)
         loss = finish(micro, (logprobs_R, entropy_R))
+        # Megatron counts tokens to divide gradients by; `optimizer.replicate` passes no count on.
         return loss.to(device), torch.zeros((), dtype=torch.int, device=device), {}
 
     def _row_among_held(self, micro: MicroBatch) -> torch.Tensor:

@@ -67,7 +67,7 @@ def held_rows(lengths: Sequence[int], context: int, rank: int) -> torch.Tensor:
 #
 # Sequences of one prompt are dealt together: a prefix that sequences of a micro-batch share is one
 # set of packed rows (algorithms/packing.py), which all but the core of attention computes once
-# (prefix_attention.py). Such a group is assigned to one rank (largest first, to the least loaded
+# (`PrefixAttention`). Such a group is assigned to one rank (largest first, to the least loaded
 # rank), which packs its sequences end to end into micro-batches without padding. Groups are split
 # where this balances the ranks. Pipeline and expert parallel ranks work in lockstep, so all ranks
 # have the same number of micro-batches: fillers have no sequences and no weight. How replayed

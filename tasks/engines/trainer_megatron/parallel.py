@@ -27,7 +27,7 @@ from tasks.errors import SettingsError
 # Upgrading Megatron: 0.17 and later need Python 3.12 (0.19.2 is the newest), so the whole version
 # set changes, including the torch and vLLM wheels. In 0.19.2 the names of `SPELLINGS` still occur,
 # the NameError is fixed, local norms still refuse sequence parallelism, PackedSeqParams has more
-# fields, and grouped experts have no legacy switch: review `install`, model.py, local_layers.py
+# fields, and grouped experts have no legacy switch: review `install`, model.py
 # and the optimizer's workarounds, and set VERSION; the tests of this package show what broke.
 
 VERSION = "0.16.1"

@@ -4,8 +4,6 @@ import math
 import re
 from collections import Counter
 
-# Words and signs next to a number: units, currencies, per cent, words such as million.
-#
 # A unit is a set of words. Nothing is converted: 5 cm is not 0.05 m.
 
 PERCENT = frozenset({"%"})

@@ -51,6 +51,7 @@ def apply_limits(limits: ResourceLimits) -> None:
         ("RLIMIT_MEMLOCK", 0, 0),
     ]
     if limits.cpu_s is not None:
+        # SIGXCPU at the first, which names the cause; SIGKILL a second later, if it is ignored.
         caps.append(("RLIMIT_CPU", limits.cpu_s, limits.cpu_s + 1))
     if limits.processes is not None:
         caps.append(("RLIMIT_NPROC", limits.processes, limits.processes))

@@ -100,10 +100,13 @@ class Session:
                 [*wrapper, *command, json.dumps(asdict(config))],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
+                # Read only if it does not start: then it redirects its streams, and the pipe cannot
+                # fill.
                 stderr=subprocess.PIPE,
                 cwd="/",
                 # With a fixed hash seed the order of sets, and the verdict, are reproducible.
                 env={"PYTHONHASHSEED": "0"},
+                # Ctrl-C in a terminal is for this process, which then ends the sandbox itself.
                 start_new_session=True,
             )
         finally:

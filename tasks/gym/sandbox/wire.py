@@ -79,6 +79,7 @@ def encode(value: object, keep: Keep) -> Any:  # noqa: C901, PLR0911, PLR0912 - 
             return {"bytes": bytes(value).hex()}
         case range():
             return {"range": [value.start, value.stop, value.step]}
+        # Methods of the built-in types, here and below: those of a subclass are the program's own.
         case dict():
             return {"dict": [[encode(k, keep), encode(v, keep)] for k, v in dict.items(value)]}
         case list():

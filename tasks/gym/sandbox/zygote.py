@@ -250,6 +250,7 @@ class _Forker:
 
 def _end(process: int) -> dict[str, float]:
     """Kill a child with its group, reap it, and say how it ended."""
+    # Both: a child that was forked just now has no group of its own yet.
     for kill in (os.killpg, os.kill):
         try:
             kill(process, signal.SIGKILL)

@@ -50,11 +50,6 @@ def croissant_problems(metadata: bytes, listed: Mapping[str, str]) -> Iterator[s
         yield f"is no Croissant metadata of this version: {error!r:.200}"
 
 
-# Re-hash the chain: every statement, object and external file.
-#
-# MLflow is not used here. Every difference from the record becomes a finding on its node, and the
-# walk continues, so that one damaged statement does not hide another.
-
 MODEL = "model"
 """Id of the node of the registered version."""
 

@@ -99,17 +99,6 @@ def row_source_fact(names: Iterable[str]) -> dict[str, float | int | str]:
     return {ROW_SOURCE: sources} if sources else {}
 
 
-# Record of one stage: its inputs, outputs, facts and metrics.
-#
-#     with stage("curate", settings, store, execution, code) as record:
-#         with record.output("curated") as out:
-#             record.facts(curate(settings, record.read("raw", raw), out))
-#         return record.ref("curated", DatasetRef)
-#
-# The first `ref` closes the statement: a reference carries the statement's digest, so the
-# statement must be complete by then. Metrics, rows and `register` may still follow. An outage of
-# MLflow stops no stage but the release, and loses no event (see `spool`).
-
 logger = logging.getLogger(__name__)
 
 Ref = TypeVar("Ref", CheckpointRef, RawRef, DatasetRef, GradedRef, ReportRef)

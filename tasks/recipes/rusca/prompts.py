@@ -227,7 +227,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 # RuscaRL (arXiv 2508.16949): the samples of a group see different shares of their rubric, and
-# fewer from step to step (`shares.py`).
+# fewer from step to step (`shares_of_group`).
 
 
 class Scaffold:

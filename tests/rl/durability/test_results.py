@@ -177,10 +177,10 @@ def test_a_phase_with_fewer_steps_than_asked_is_not_committed(phase_in, scorer, 
 
 def test_a_finished_phase_leaves_nothing_at_the_durable_place(small_phase, tmp_path):
     disk, uri = tmp_path / "disk", tmp_path / "durable"
-    with keep_durable(disk, str(uri), None, lambda: 20.0) as keeper:
+    with keep_durable(disk, str(uri), None, lambda: 20.0) as uploads:
         small_phase(disk, 1, 2)
-        keeper.flush(20.0)
-        assert (1, 0, 0) == (keeper.counts.uploaded, keeper.counts.skipped, keeper.counts.failed)
+        uploads.flush(20.0)
+        assert (1, 0, 0) == (uploads.counts.uploaded, uploads.counts.skipped, uploads.counts.failed)
     results.clear(disk, str(uri))
 
     assert not uri.exists()

@@ -146,10 +146,10 @@ def test_sigterm_commits_the_update_in_flight(course_in, whole, tmp_path):
 
 def test_another_machine_goes_on_with_what_was_uploaded(course_in, whole, tmp_path, caplog):
     uri = str(tmp_path / "durable")
-    with keep_durable(tmp_path / "lost" / "work", uri, None, lambda: 20.0) as keeper:
+    with keep_durable(tmp_path / "lost" / "work", uri, None, lambda: 20.0) as uploads:
         for _ in islice(updates(course_in(tmp_path / "lost" / "work")), 4):
-            keeper.upload_newest()
-        keeper.flush(20.0)
+            uploads.upload_newest()
+        uploads.flush(20.0)
     shutil.rmtree(tmp_path / "lost" / "work")
 
     course = course_in(tmp_path / "other" / "work", code="code-b")

@@ -217,6 +217,7 @@ def _create(path: Path) -> None:
         serialization.NoEncryption(),
     )
     try:
+        # Several processes may begin at once: the first key stays, and all read it.
         if create_bytes(path, private, mode=0o600):
             write_bytes(public_path(), public_pem(key.public_key()))
             logger.info("created the signing key %s", path)

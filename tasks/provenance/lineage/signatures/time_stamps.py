@@ -38,6 +38,7 @@ SERVICE_VARIABLE = "EACHPROMPT_TIME_STAMPS"
 _LIMIT_S = 30.0
 _LIMIT_BYTES = 2**18
 _GRANTED = (0, 1)
+"""PKIStatus granted, and granted with modifications."""
 _SIGNED_DATA = Oid("1.2.840.113549.1.7.2")
 _STAMP_INFO = Oid("1.2.840.113549.1.9.16.1.4")
 _CONTENT_TYPE = Oid("1.2.840.113549.1.9.3")
@@ -86,6 +87,7 @@ def stamp_statement(store: str, digest: str) -> None:
     with suppress(DataError):
         place.read_bytes()
         return
+    # 63 bits: DER knows signed integers only.
     nonce = secrets.randbits(63)
     request = _Request(
         version=1,
@@ -299,6 +301,7 @@ def _is_of(info: _Info, digest: str) -> bool:
 
 def _has_signed(certificate: x509.Certificate, signed: _Signed) -> bool:
     """Check signature, digest and type of what a certificate's key signed."""
+    # One signature, the service's own (RFC 3161, 2.4.2).
     (one,) = signed.signers.as_list()
     signer, raw = one.parse(_Signer), one.parse(_RawSigner)
     values = {item.name: item.values.as_list() for item in signer.attributes}
