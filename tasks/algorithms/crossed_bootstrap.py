@@ -92,7 +92,6 @@ def crossed_interval(
     domains_P: Sequence[str] = (),
     *,
     seed: int = 0,
-    replicates: int = REPLICATES,
 ) -> Interval:
     """Compute the mean over seeds and problems with its crossed bootstrap interval.
 
@@ -100,7 +99,6 @@ def crossed_interval(
         values_SP: one value per seed and problem, such as differences of two arms.
         domains_P: for a macro average; () = every problem has the same weight.
         seed: of the draws.
-        replicates: B.
 
     Raises:
         DataError: there are no values, or one is not finite.
@@ -109,7 +107,7 @@ def crossed_interval(
     if values.ndim != 2 or not values.size or not np.all(np.isfinite(values)):
         raise DataError(f"a comparison needs finite values [S, P], got shape {values.shape}")
     domains = tuple(domains_P) or ("all",) * values.shape[1]
-    draws = draw(values.shape[0], domains, seed=seed, replicates=replicates)
+    draws = draw(values.shape[0], domains, seed=seed, replicates=REPLICATES)
     return percentile_interval(weighted_mean(values, domains), replicate_means(values, draws))
 
 
@@ -249,9 +247,11 @@ def log_ratios(ours: tuple[Array, Array], theirs: tuple[Array, Array], grid_T: A
         )
 
 
-def cost_ratio(
-    ours: Curve, theirs: Curve, grid_T: ArrayLike, draws: Draws, *, replicates: int = 2000
-) -> CostRatio:
+COST_REPLICATES = 2000
+"""Replicates of a cost ratio, each of which searches both curves at every accuracy of the grid."""
+
+
+def cost_ratio(ours: Curve, theirs: Curve, grid_T: ArrayLike, draws: Draws) -> CostRatio:
     """Compare the tokens to common accuracies, as the mean of the log ratios over a grid.
 
     Refused where it would be an artefact: a plateau has no cost ratio, and neither has a target
@@ -261,8 +261,7 @@ def cost_ratio(
         ours: one arm.
         theirs: the other.
         grid_T: accuracies that all seeds of both arms reached.
-        draws: of seeds and problems; the first `replicates` of them are used.
-        replicates: B.
+        draws: of seeds and problems; the first COST_REPLICATES of them are used.
     """
     grid = np.asarray(grid_T, dtype=np.float64)
     if not grid.size:
@@ -275,7 +274,7 @@ def cost_ratio(
         if np.quantile(rise_B, (1.0 - CONFIDENCE) / 2.0) <= 0.0:
             return CostRatio(None, "a plateau: the rise at the target is within its noise")
     resampled = []
-    for place in range(min(replicates, len(draws.seeds_BS))):
+    for place in range(min(COST_REPLICATES, len(draws.seeds_BS))):
         sides = [(tokens[place], means[place]) for tokens, means in curves]
         resampled.append(float(log_ratios(sides[0], sides[1], grid).mean()))
     finite = np.isfinite(resampled)

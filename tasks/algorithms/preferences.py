@@ -49,18 +49,22 @@ class Inversion:
     """All pairs, G (G - 1) / 2."""
 
 
+TOLERANCE = 1e-9
+"""Difference below which two numbers are the same: rounding of a mean, far below any score."""
+
+
 def advantage_inversion(
-    quality_G: NDArray[np.float64], estimate_G: NDArray[np.float64], *, tolerance: float = 1e-9
+    quality_G: NDArray[np.float64], estimate_G: NDArray[np.float64]
 ) -> Inversion:
     """Count flipped advantages and discordant pairs.
 
-    A quality or an estimate within the tolerance of the mean, or of the other answer of a pair,
+    A quality or an estimate within TOLERANCE of the mean, or of the other answer of a pair,
     has no direction, so a tie is not an inversion.
     """
-    truth_G = _direction(quality_G - quality_G.mean(), tolerance)
-    guess_G = _direction(estimate_G - estimate_G.mean(), tolerance)
-    truth_GG = _direction(quality_G[:, None] - quality_G, tolerance)
-    guess_GG = _direction(estimate_G[:, None] - estimate_G, tolerance)
+    truth_G = _direction(quality_G - quality_G.mean())
+    guess_G = _direction(estimate_G - estimate_G.mean())
+    truth_GG = _direction(quality_G[:, None] - quality_G)
+    guess_GG = _direction(estimate_G[:, None] - estimate_G)
     return Inversion(
         flipped=int((truth_G * guess_G < 0).sum()),
         answers=int((truth_G != 0).sum()),
@@ -69,5 +73,5 @@ def advantage_inversion(
     )
 
 
-def _direction(difference: NDArray[np.float64], tolerance: float) -> NDArray[np.float64]:
-    return np.where(np.abs(difference) > tolerance, np.sign(difference), 0.0)
+def _direction(difference: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(np.abs(difference) > TOLERANCE, np.sign(difference), 0.0)

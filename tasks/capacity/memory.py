@@ -258,7 +258,6 @@ def trainer_memory(
     *,
     world: int,
     stage: int,
-    kernels: SavedTensors = TRANSFORMER_ENGINE,
 ) -> TrainerMemory:
     """Compute the memory of one rank of a pipeline stage.
 
@@ -280,7 +279,7 @@ def trainer_memory(
         weights=weights,
         gradients=gradients,
         optimizer=optimizer,
-        activations=activation_bytes(model, layout, tokens, stage, kernels),
+        activations=activation_bytes(model, layout, tokens, stage, TRANSFORMER_ENGINE),
         logits=logits,
         weight_sync=sync_bytes(model, layout),
         reference=weights if work.reference else 0,

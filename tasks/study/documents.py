@@ -130,9 +130,9 @@ def claim_rows(
     return rows
 
 
-def read_claims(path: Path = CLAIMS) -> list[Claim]:
+def read_claims() -> list[Claim]:
     """Read the claims of the papers."""
-    return [Claim.model_validate(one) for one in yaml.safe_load(path.read_text())]
+    return [Claim.model_validate(one) for one in yaml.safe_load(CLAIMS.read_text())]
 
 
 def _rendered(template: str, folder: Path) -> str:

@@ -82,15 +82,11 @@ def draw_step(
     num_prompts: int,
     group_size: int,
     draws: np.random.Generator,
-    earlier: int = 0,
 ) -> list[Group]:
-    """Draw the groups of a step, and for each the earlier responses of its record.
+    """Draw the groups of a step, and for each as many earlier responses, its record.
 
-    A prompt with fewer lengths than that is not drawn. Of a table without prompts every length is
+    A prompt with fewer lengths than both is not drawn. Of a table without prompts every length is
     a prompt of its own, without a record.
-
-    Args:
-        earlier: responses of a record; 0 = as many as of a group.
 
     Raises:
         DataError: no prompt has enough lengths.
@@ -98,7 +94,7 @@ def draw_step(
     if len(by_prompt) == 1:
         single_lengths = draws.choice(by_prompt[0], num_prompts * group_size)
         return [Group(np.array([length]), None) for length in single_lengths]
-    needed = group_size + (earlier or group_size)
+    needed = 2 * group_size
     enough = [lengths for lengths in by_prompt if len(lengths) >= needed]
     if not enough:
         raise DataError(f"no prompt has {needed} lengths, a group and its earlier responses")

@@ -69,7 +69,6 @@ class HFRolloutEngine:
         *,
         precision: Precision = Precision.FP32,
         fp32_router: bool = False,
-        version: int = 0,
         slots: int = MAX_LIVE_SEQUENCES,
     ) -> None:
         if precision not in DTYPES:
@@ -85,7 +84,7 @@ class HFRolloutEngine:
         self._forward = DecoderForward(self._model)
         self._tokenizer = load_tokenizer(folder)
         self._end_tokens, self._pad_token = end_and_pad(self._tokenizer)
-        self._version = version
+        self._version = 0
         self._slots = slots
         self._room = _cache_tokens(self._forward)
         self._counters = EngineCounters()

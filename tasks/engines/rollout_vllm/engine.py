@@ -60,7 +60,6 @@ class VllmRolloutEngine:
         *,
         precision: Precision = Precision.FP32,
         layout: LayoutSettings = ONE_PROCESS,
-        version: int = 0,
         fp32_router: bool = False,
         fp8_ignored_layers: Sequence[str] = (),
         group: str | None = None,
@@ -94,7 +93,7 @@ class VllmRolloutEngine:
         self._replicas = max(1, layout.dedicated_rollout_gpus // layout.rollout_tensor)
         self._staging = Staging(folder)
         self._backend = _open_backend(options, layout, self._staging, group)
-        self._version = version
+        self._version = 0
         self._tally = WorkCounters()
 
     @property

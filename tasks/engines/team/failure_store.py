@@ -170,7 +170,7 @@ class FailureStore:
             raise EngineError(f"a process exited without reporting an error: {error}") from error
 
     @contextmanager
-    def end_process_when_over(self, code: int, grace_s: float = GRACE_S) -> Iterator[None]:
+    def end_process_when_over(self, code: int) -> Iterator[None]:
         """Kill this process if the block is still running after the end of the team."""
         farewell = threading.Event()
         process = [os.getpid(), socket.gethostname(), os.environ.get(_ERROR_FILE, "")]
@@ -182,14 +182,14 @@ class FailureStore:
             while not farewell.wait(_LOOK_EVERY_S):
                 silent = self._first_silent(pulses)
                 if silent is not None and not self.is_over():
-                    self._end_silent(silent, farewell, grace_s)
+                    self._end_silent(silent, farewell)
                 if (still := team.look(expected=self._expected)) and not self.is_over():
                     self._end_still(still, farewell)
                 if not passed_on and self._is_marked(_SIGTERM, if_gone=False):
                     passed_on = True
                     os.kill(os.getpid(), signal.SIGTERM)
                 if self.is_over():
-                    self._end_late(farewell, code, grace_s)
+                    self._end_late(farewell, code)
                     return
 
         watcher = threading.Thread(target=watch, name="team-over", daemon=True)
@@ -200,7 +200,7 @@ class FailureStore:
             farewell.set()
             watcher.join()  # a thread in a call of the store would abort the interpreter's exit
 
-    def _end_late(self, farewell: threading.Event, code: int, grace_s: float) -> None:
+    def _end_late(self, farewell: threading.Event, code: int) -> None:
         """End this process if it is late after the end of its team."""
         if not self._is_there():
             if not farewell.wait(_STILL_GRACE_S):
@@ -208,7 +208,7 @@ class FailureStore:
             return
         if self._rank > 0 and self._is_marked(_STILL, if_gone=False):
             self._end_with(self.failure() or EngineError("the team stood still"))
-        if not farewell.wait(grace_s):
+        if not farewell.wait(GRACE_S):
             os._exit(code)
 
     def _first_silent(self, pulses: "_Pulses") -> int | None:
@@ -233,7 +233,7 @@ class FailureStore:
         if not farewell.wait(_STILL_GRACE_S):
             self._end_with(error)
 
-    def _end_silent(self, rank: int, farewell: threading.Event, grace_s: float) -> None:
+    def _end_silent(self, rank: int, farewell: threading.Event) -> None:
         """End a team of which a rank is silent.
 
         The controller kills the silent process, if it is on this machine: its connections break,
@@ -254,7 +254,7 @@ class FailureStore:
                     _record_for_another(error, Path(error_file))
                 with suppress(ProcessLookupError):
                     os.kill(number, signal.SIGKILL)
-            if farewell.wait(grace_s if number is not None else _STILL_GRACE_S):
+            if farewell.wait(GRACE_S if number is not None else _STILL_GRACE_S):
                 return
         elif number is not None:
             late = f"sleep {_HEAD_START_S}; kill -KILL {number}"

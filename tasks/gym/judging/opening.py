@@ -189,16 +189,13 @@ def open_judge(settings: JudgeSettings) -> Judge:
             raise SettingsError(NO_JUDGE)
 
 
-def open_chat(
-    address: str, model: str, sampling: ChatSampling, timeout_s: float | None = None
-) -> ChatClient:
-    """Open an endpoint with the key of its host.
+def open_chat(address: str, model: str, sampling: ChatSampling) -> ChatClient:
+    """Open an endpoint with the key of its host; a response has the time of the longest one.
 
     Args:
         address: base URL.
         model: name under which it is served.
         sampling: of the responses.
-        timeout_s: of one response; None for the time that the longest one takes.
 
     Raises:
         SettingsError: the address is no base URL, or its key cannot be a header.
@@ -208,7 +205,7 @@ def open_chat(
         model,
         sampling,
         key=key_of(address),
-        timeout_s=timeout_s or 60.0 + sampling.max_tokens / SLOWEST_TOKENS_PER_S,
+        timeout_s=60.0 + sampling.max_tokens / SLOWEST_TOKENS_PER_S,
         max_concurrent=NUM_CONCURRENT,
     )
 

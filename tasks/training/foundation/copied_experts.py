@@ -34,14 +34,13 @@ PER_TOKEN = 2
 _OF_EXPERT = {"gate_proj": "w1", "up_proj": "w3", "down_proj": "w2"}
 
 
-def copy_experts(folder: Path, out: Path, experts: int, seed: int = 0) -> None:
+def copy_experts(folder: Path, out: Path, experts: int) -> None:
     """Write the mixture into the empty folder `out`.
 
     Args:
         folder: dense model.
         out: receives a file of weights per layer, and one of all others.
         experts: of a layer.
-        seed: of the routers.
 
     Raises:
         SettingsError: the model is no Llama without biases, or there are fewer than two experts.
@@ -51,7 +50,7 @@ def copy_experts(folder: Path, out: Path, experts: int, seed: int = 0) -> None:
     for path in sorted(folder.iterdir()):
         if path.is_file() and path.name != MANIFEST and ".safetensors" not in path.name:
             shutil.copyfile(path, out / path.name)
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
     file_of: dict[str, str] = {}
     with Weights(folder) as weights:
         for file, names in sorted(_files(weights).items()):
