@@ -25,6 +25,8 @@ from rich.table import Table
 from tqdm import tqdm
 
 from tasks.platform.command_line import run
+from tasks.store.files import write_bytes
+from tasks.study import evidence_file
 from tests.examiner.confusion import Confusion, disagrees, row, write_examples
 from tests.examiner.families import FAMILIES, cases
 from tests.examiner.scoring import MATH_VERIFY, Foreign, Scorer
@@ -76,6 +78,7 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--alone", action="store_true", help="no checkers of other projects")
     parser.add_argument("--python", help="Python of an environment with lm-eval and bfcl-eval")
     parser.add_argument("--out", type=Path, default=Path("runs/examination"))
+    parser.add_argument("--counts", type=Path, help="file for the sums that pages show")
     parser.add_argument("--classes", action="store_true", help="list the classes and stop")
     asked = parser.parse_args(words)
     if not asked.classes and (asked.data is None or not asked.data.is_dir()):
@@ -92,6 +95,10 @@ def main(arguments: Sequence[str]) -> None:
         return
     counted = examine(asked)
     console.print(counted.by_class(), counted.by_verifier())
+    if asked.counts:
+        made_by = f"python -m tests.examiner.command DATA --cases {asked.cases} --seed {asked.seed}"
+        content = {"command": made_by, "commit": evidence_file.commit(), "rows": counted.sums()}
+        write_bytes(asked.counts, (json.dumps(content, indent=1) + "\n").encode())
     console.print(f"Every disagreement: {asked.out}/disagreements.jsonl, examples in .md")
 
 

@@ -64,12 +64,30 @@ class Confusion:
     def by_verifier(self) -> Table:
         """Lay out sums: equivalents and falsifications of each verifier and family."""
         shown = _table("family", "verifier", "must be")
+        for (family, verifier, right), counts in self._groups().items():
+            shown.add_row(family, verifier, "accepted" if right else "refused", *_cells(counts))
+        return shown
+
+    def sums(self) -> list[dict[str, object]]:
+        """Return the same sums as records, for a file that pages are rendered from."""
+        return [
+            {
+                "family": family,
+                "verifier": verifier,
+                "must_be": "accepted" if right else "refused",
+                "cases": (cases := sum(c.cases for c in counts)),
+                "false": sum(c.false for c in counts),
+                "abstained": sum(c.abstained for c in counts),
+                "ms": round(1000 * sum(c.seconds for c in counts) / cases, 2),
+            }
+            for (family, verifier, right), counts in self._groups().items()
+        ]
+
+    def _groups(self) -> dict[tuple[str, str, bool], list[Counts]]:
         groups: dict[tuple[str, str, bool], list[Counts]] = {}
         for (family, _, verifier), counts in self.counts.items():
             groups.setdefault((family, verifier, counts.right), []).append(counts)
-        for (family, verifier, right), counts in groups.items():
-            shown.add_row(family, verifier, "accepted" if right else "refused", *_cells(counts))
-        return shown
+        return groups
 
 
 def disagrees(found: CaseVerdict) -> bool:

@@ -94,6 +94,15 @@ def test_plain_boxes_are_accepted_and_other_digits_are_not(one_worker: Run) -> N
     assert CASES > beside > 0
 
 
+def test_the_sums_for_pages_are_those_of_the_table(one_worker: Run) -> None:
+    sums = one_worker.counted.sums()
+
+    ours = [one for one in sums if one["verifier"] == "final_answer"]
+    assert {"accepted", "refused"} == {one["must_be"] for one in ours}
+    assert CASES == sum(int(str(one["cases"])) for one in ours)
+    assert all(0 == one["false"] and "maths" == one["family"] for one in ours)
+
+
 def test_an_abstention_is_a_disagreement_only_where_the_answer_is_right() -> None:
     kinds = {kind.right: kind for kind in MATHS.classes}
     said = {
