@@ -11,13 +11,17 @@ A region of a page has its text as a template in a comment, and below it what wa
     <!-- end of evidence -->
 
 Behind every region stands when its numbers were measured and what has changed since then: nobody
-has to remember that a number is old. A test renders all pages and compares.
+has to remember that a number is old. What a command wrote that is no study is read by path:
+`facts("tests/examiner/cost.json")`. A test renders all pages and compares, and another one finds
+numbers that stand outside of a region and name no commit.
 """
 
 import argparse
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import yaml
@@ -32,7 +36,7 @@ from tasks.store.files import write_bytes
 from tasks.study import evidence_file, report
 
 CLAIMS = ROOT / "tasks" / "study" / "claims.yaml"
-_REGION = re.compile(
+REGION = re.compile(
     r"<!-- evidence\n(?P<template>.*?)\n-->\n(?P<text>.*?)<!-- end of evidence -->", re.DOTALL
 )
 _FOLDERS = ("", "tasks", "workflows", "containers", "data_schemas")
@@ -72,7 +76,7 @@ def render(text: str, folder: Path = evidence_file.FOLDER) -> str:
     Raises:
         DataError: a region names a study or a number that there is none of.
     """
-    return _REGION.sub(lambda match: _rendered(match["template"], folder), text)
+    return REGION.sub(lambda match: _rendered(match["template"], folder), text)
 
 
 def measured(evidence: Evidence, folder: Path) -> str:
@@ -137,10 +141,22 @@ def read_claims() -> list[Claim]:
 
 def _rendered(template: str, folder: Path) -> str:
     used: dict[str, Evidence] = {}
+    files: dict[str, str] = {}
 
     def read(name: str) -> Evidence:
         used[name] = evidence_file.read(name, folder)
         return used[name]
+
+    def facts(path: str) -> Any:
+        try:
+            content = json.loads((ROOT / path).read_bytes())
+        except (OSError, ValueError) as error:
+            raise DataError(
+                f"a region reads {path}, which no command has written: {error}"
+            ) from error
+        by = f", written by `{content['command']}`" if "command" in content else ""
+        files[path] = f"`{path}`{by}" + (f" at {content['commit']}" if "commit" in content else "")
+        return content
 
     def value(study: str, name: str) -> str:
         return report.number(_cell(read(study), name), name)
@@ -164,13 +180,15 @@ def _rendered(template: str, folder: Path) -> str:
         "table": table,
         "gains": gains,
         "claims": claims,
+        "facts": facts,
     }
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
     try:
         text = environment.from_string(template).render(names)
     except jinja2.TemplateError as error:
         raise DataError(f"the region {template.strip()[:60]!r}: {error}") from error
-    origin = "; ".join(measured(evidence, folder) for evidence in used.values())
+    origins = [measured(evidence, folder) for evidence in used.values()]
+    origin = "; ".join([*origins, *files.values()])
     ending = f"\n\n<sub>{origin}</sub>" if origin else ""
     return f"<!-- evidence\n{template}\n-->\n{text}{ending}\n<!-- end of evidence -->"
 

@@ -1,5 +1,7 @@
 """Numbers in pages: rendered from evidence, and stale ones say so."""
 
+import re
+
 import pytest
 
 from data_schemas.study import Evidence, EvidenceCell
@@ -84,6 +86,18 @@ def test_a_number_that_nobody_measured_is_refused(tmp_path):
         documents.render(broken, tmp_path)
 
 
+def test_what_another_command_wrote_is_rendered_with_its_file_and_command(tmp_path):
+    region = "<!-- evidence\n{{ facts('%s').final_answer.texts }}\n-->\n<!-- end of evidence -->"
+
+    page = documents.render(region % "tests/examiner/cost.json", tmp_path)
+
+    assert "-->\n10000\n" in page
+    origin = "`tests/examiner/cost.json`, written by `python -m tests.examiner.cost --texts 20000"
+    assert f"<sub>{origin}" in page
+    with pytest.raises(DataError, match=r"reads runs/none\.json, which no command has written"):
+        documents.render(region % "runs/none.json", tmp_path)
+
+
 def test_an_evidence_file_keeps_every_number_and_has_a_line_for_each(tmp_path):
     kept = evidence()
 
@@ -142,3 +156,38 @@ def test_the_claims_of_the_papers_name_studies_and_variants_that_exist():
 def test_every_page_is_what_its_evidence_says(path):
     """`make docs` renders them."""
     assert documents.render(path.read_text()) == path.read_text()
+
+
+FOLDERS = (".github", "containers", "data_schemas", "docs", "tasks", "tests/bench", "workflows")
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`|^    [^\n]*$", re.DOTALL | re.MULTILINE)
+MEASURED = re.compile(r"\d+\.\d+ ?%|\[[+-]?[\d.]+, [+-]?\d+\.\d+\]")
+COMMIT = re.compile(r"\b(?=\w*[a-f])(?=\w*\d)[0-9a-f]{7,9}\b|\bat \d{8}\b")
+PAPER = re.compile(r"\b\d{4}\.\d{5}\b")
+
+
+def unfounded(text: str) -> list[str]:
+    """Percentages and intervals with no commit in their section and no paper in their paragraph."""
+    text = CODE.sub("", documents.REGION.sub("", text))
+    sections = re.split(r"^(?=#+ )", text, flags=re.MULTILINE)
+    alone = [one for one in sections if not COMMIT.search(one)]
+    alone = [one for one in alone if not PAPER.search(one.partition("\n")[0])]
+    blocks = [block for one in alone for block in one.split("\n\n") if not PAPER.search(block)]
+    return [match[0] for block in blocks for match in MEASURED.finditer(block)]
+
+
+def test_a_number_outside_of_a_region_that_names_no_commit_is_found():
+    assert ["71.5 %", "[0.4, 2.6]"] == unfounded("# A\nThat is 71.5 %.\n# B\nGains 1.5 [0.4, 2.6].")
+    assert ["71.5 %"] == unfounded("# A\nAs in 2512.07710.\n\nThat is 71.5 %.")
+    assert [] == unfounded("# A\nAs in 2512.07710: 71.5 %.\n# B\nAt 9077fd5.\n\n1.5 [0.4, 2.6]")
+    assert [] == unfounded("# A\n`band: [0.9, 1.1]`\n\n    share 71.5 %\n\nA share of 40 %.")
+    assert [] == unfounded(PAGE.replace("anything", "71.5 %"))
+
+
+def test_every_number_measured_is_rendered_or_names_its_commit_or_paper():
+    """Render it from an evidence file, or say "at COMMIT" in its section."""
+    root = evidence_file.ROOT
+    pages = [root / "README.md", *(page for one in FOLDERS for page in (root / one).rglob("*.md"))]
+
+    found = {str(page.relative_to(root)): unfounded(page.read_text()) for page in pages}
+
+    assert {} == {page: numbers for page, numbers in found.items() if numbers}
