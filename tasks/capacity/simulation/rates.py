@@ -36,7 +36,7 @@ class Efficiency:
     compute: float = 0.4
     """Assumed: share of the operations per second that matrix products reach."""
     bandwidth: float = 0.396
-    """Share of the memory bandwidth that decoding reaches; fitted (study/earlier/ENGINES.md)."""
+    """Share of the memory bandwidth that decoding reaches; fitted (study/earlier/README.md)."""
     reward_s: float = 1 / 208
     """Seconds of one node per response, if they are scored one by one (tasks/gym/README.md)."""
     hash_bytes_s: float = 1e9
