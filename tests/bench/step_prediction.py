@@ -13,8 +13,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench.calibration import calibrate, predict, read_steps
 from tasks.platform.command_line import run
+from tests.bench.calibration import calibrate, predict, read_steps
 
 
 def main(arguments: Sequence[str]) -> None:

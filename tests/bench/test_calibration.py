@@ -6,8 +6,8 @@ from data_schemas.arrow import write_table
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
 from data_schemas.rollouts import GroupOutcome, LedgerRow
 from data_schemas.rows import Domain
-from tests.bench.calibration import StepWork, calibrate, predict, read_steps
 from tasks.errors import DataError
+from tests.bench.calibration import StepWork, calibrate, predict, read_steps
 
 
 def step(passes: float, tokens: float, batch: float) -> StepWork:

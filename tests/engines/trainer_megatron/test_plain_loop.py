@@ -12,8 +12,8 @@ pytest.importorskip("megatron.core.optimizer")
 
 from data_schemas.machine_settings import LayoutSettings
 from tasks.engines.protocols import TokenBatch
-from tests.bench.plain_loop import PlainLoop
 from tasks.engines.trainer_megatron.trainer import MegatronTrainer
+from tests.bench.plain_loop import PlainLoop
 from tests.engines.trainer_megatron.batches import random_batch
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import configs, write_model

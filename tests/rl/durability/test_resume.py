@@ -50,12 +50,13 @@ MODES = {
     "committed every other step": {"commit_every": 2},
 }
 
-DAILY = {"synchronous", "free-running"}
-"""The modes between which the others lie; those are killed in every night."""
+NIGHTLY = ["one step off", "in segments", "committed every other step"]
+"""Modes that lie between the other two."""
 
 
 @pytest.mark.parametrize(
-    "mode", [mode if mode in DAILY else pytest.param(mode, marks=pytest.mark.slow) for mode in MODES]
+    "mode",
+    [pytest.param(one, marks=pytest.mark.slow if one in NIGHTLY else ()) for one in MODES],
 )
 def test_a_run_killed_between_any_two_operations_ends_in_the_same_bytes(
     phase_in, scorer, tmp_path, mode
