@@ -52,7 +52,7 @@ from tasks.gym.judging.comparisons import complaints
 from tasks.gym.protocol import Scorer, verifiers_of
 from tasks.models.model_folder import read_config
 from tasks.rl import state, step_snapshot
-from tasks.rl.collector import Collector, first_state
+from tasks.rl.collector import Collected, Collector, first_state
 from tasks.rl.groups import without_problems
 from tasks.rl.learned import Learned, learned_in, write_learned
 from tasks.rl.ledger import domain_metrics, use_metrics
@@ -219,7 +219,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             collected = producer.take(step)
             if settings.engines.steps_ahead == 0:  # otherwise rollouts are already running
                 engine.sleep()
-                snapshots.keep_rollouts(step, producer.pending(collected))
+                snapshots.keep_rollouts(step, _unfinished(collector, producer, collected))
             clock.lap("collect")
             record, updates, snapshot = one_step(engines, collected, now.updates, synced.gap, clock)
             # The weights of an engine that generates must not change under it.
@@ -239,7 +239,10 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             ):
                 snapshots.settle()
                 state.commit(
-                    folder, now, trainer, {state.INFLIGHT_FILE: state.encode(producer.pending())}
+                    folder,
+                    now,
+                    trainer,
+                    {state.INFLIGHT_FILE: state.encode(_unfinished(collector, producer))},
                 )
             yield record
             is_committed = states.newest(folder) == step
@@ -251,6 +254,11 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             generated += _generated_tokens(record)
             if 0 < phase.max_tokens <= generated and is_committed:
                 return
+
+
+def _unfinished(collector: Collector, producer: Producer, *taken: Collected) -> state.PendingState:
+    """Return what the next step begins with, and rollouts of a step that is not committed."""
+    return state.PendingState(collector.state(), (*taken, *producer.waiting))
 
 
 def _pending_after(phase: Phase, step: int) -> state.PendingState:

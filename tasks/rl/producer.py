@@ -15,7 +15,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from tasks.errors import EngineError
 from tasks.rl.collector import Collected, Collector
-from tasks.rl.state import PendingState
 
 
 class Producer:
@@ -40,14 +39,6 @@ class Producer:
     def waiting(self) -> tuple[Collected, ...]:
         """Rollouts generated for later steps; valid only between `settle` and `take`."""
         return tuple(self._waiting)
-
-    def pending(self, *taken: Collected) -> PendingState:
-        """Return what the next step begins with; valid while no rollouts are generated.
-
-        Args:
-            taken: rollouts of a step that is not committed.
-        """
-        return PendingState(self._collector.state(), (*taken, *self.waiting))
 
     def take(self, step: int) -> Collected:
         """Return the rollouts of a step; in asynchronous mode, start those of a later step.
