@@ -3,14 +3,16 @@
     python -m tests.bench.rl_step [steps] [threads]
 
 Same model, questions, group size, limit on the answers, rule of reward, number of updates and of
-threads. The two take turns within one run, step by step, so that whatever else the machine does
-falls on both. TRL gets its best: grouped expert products, no checkpointing, no logs, no saves; what
-it does between two steps is not counted. Ours is the loop of production, ledger included.
+threads. The two take turns within one run, step by step, and what counts are the CPU seconds of
+this process, which hardly depend on what else the machine does. TRL gets its best: grouped expert
+products, no checkpointing, no logs, no saves; what it does between two steps is not counted. Ours
+is the loop of production, ledger included.
 
 Tokens are generated tokens: the two draw differently, so their answers differ in length.
 """
 
 import argparse
+import json
 import logging
 import statistics
 import sys
@@ -19,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import (
@@ -38,12 +41,14 @@ from tasks.models.model_folder import SHIPPED
 from tasks.platform.command_line import positive, run
 from tasks.rl.phase import Phase, train
 from tasks.rl.state import StepRecord
+from tasks.store.files import write_bytes
+from tasks.study import evidence_file
 from tests.bench.rl_job import InlineScorer, problems, reward
 
 NEW_TOKENS = 48
 WARMUP_STEPS = 1
 """Turns that are not counted: the first allocates."""
-PARTS = ("rollout", "reward", "old_logprobs", "update", "weight_sync")
+PARTS = ("collect", "old_logprobs", "update", "weight_sync")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +73,11 @@ def settings_of(steps: int) -> RLSettings:
 
 def our_turn(records: Iterator[StepRecord]) -> Turn:
     """Do the next step of the loop."""
-    started = time.perf_counter()
+    started = time.process_time()
     record = next(records)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     tokens = int(record.report.metrics["rollout/generated_tokens"])
-    return Turn(tokens, seconds, dict(record.timing.seconds))
+    return Turn(tokens, seconds, dict(record.timing.cpu_seconds))
 
 
 class Alternation(TrainerCallback):
@@ -92,13 +97,13 @@ class Alternation(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Start the clock."""
-        self._started = time.perf_counter()
+        self._started = time.process_time()
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Stop it; a full step is all updates on one generation."""
-        self._seconds += time.perf_counter() - self._started
+        self._seconds += time.process_time() - self._started
         if state.global_step % self._updates == 0:
             self.theirs.append(Turn(self._generated() - self._tokens, self._seconds))
             self._seconds, self._tokens = 0.0, self._generated()
@@ -167,26 +172,41 @@ def alternate(steps: int, folder: Path) -> tuple[list[Turn], list[Turn]]:
     return turns.ours[WARMUP_STEPS:], turns.theirs[WARMUP_STEPS:]
 
 
-def table(ours: Sequence[Turn], theirs: Sequence[Turn]) -> str:
-    """The outcome: tokens per second, their ratio turn by turn, and where our time goes."""
+def summary(ours: Sequence[Turn], theirs: Sequence[Turn]) -> dict[str, Any]:
+    """Tokens per CPU second, their ratio turn by turn, and where our time goes."""
     speeds = [
         [turn.tokens / turn.seconds for turn in side if turn.seconds > 0] for side in (ours, theirs)
     ]
     ratios = sorted(a / b for a, b in zip(*speeds, strict=True))
     whole = sum(turn.seconds for turn in ours)
-    parts = {name: sum(turn.parts[name] for turn in ours) for name in PARTS}
-    parts["the rest"] = whole - sum(parts.values())
+    parts = {name: sum(turn.parts[name] for turn in ours) / whole for name in PARTS}
+    return {
+        "turns": len(ratios),
+        "ratio": round(statistics.median(ratios), 2),
+        "low": round(ratios[0], 2),
+        "high": round(ratios[-1], 2),
+        "ours": _side(ours, speeds[0]),
+        "trl": _side(theirs, speeds[1]),
+        "shares": parts | {"the rest": 1.0 - sum(parts.values())},
+    }
+
+
+def _side(turns: Sequence[Turn], speeds: Sequence[float]) -> dict[str, float]:
+    seconds = sum(turn.seconds for turn in turns) / len(turns)
+    return {"tokens_per_s": round(statistics.median(speeds)), "step_s": round(seconds, 2)}
+
+
+def table(found: dict[str, Any]) -> str:
+    """Lay it out."""
     lines = [
-        f"ours {statistics.median(speeds[0]):8.0f} generated tokens/s, "
-        f"{whole / len(ours):.2f} s a step",
-        f"TRL  {statistics.median(speeds[1]):8.0f} generated tokens/s, "
-        f"{sum(turn.seconds for turn in theirs) / len(theirs):.2f} s a step",
-        f"ratio {statistics.median(ratios):.2f} (median of {len(ratios)} turns, "
-        f"{ratios[0]:.2f} to {ratios[-1]:.2f})",
         *(
-            f"  {name:14}{seconds / len(ours):8.3f} s {seconds / whole:7.1%}"
-            for name, seconds in parts.items()
+            f"{says:4} {found[name]['tokens_per_s']:8.0f} generated tokens per CPU s, "
+            f"{found[name]['step_s']:.2f} s a step"
+            for says, name in (("ours", "ours"), ("TRL", "trl"))
         ),
+        f"ratio {found['ratio']:.2f} (median of {found['turns']} turns, "
+        f"{found['low']:.2f} to {found['high']:.2f})",
+        *(f"  {name:14}{share:7.1%}" for name, share in found["shares"].items()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -200,12 +220,17 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("steps", type=positive, nargs="?", default=6)
     parser.add_argument("threads", type=positive, nargs="?", default=1)
+    parser.add_argument("--out", type=Path, help="file that the page of this is rendered from")
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     logging.getLogger("tasks").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
-        ours, theirs = alternate(options.steps, Path(folder))
-    sys.stdout.write(table(ours, theirs))
+        found = summary(*alternate(options.steps, Path(folder)))
+    sys.stdout.write(table(found))
+    if options.out:
+        command = f"python -m tests.bench.rl_step {options.steps} {options.threads}"
+        content = {"command": command, "commit": evidence_file.commit(), **found}
+        write_bytes(options.out, (json.dumps(content, indent=1) + "\n").encode())
 
 
 if __name__ == "__main__":
