@@ -48,7 +48,7 @@ from tests.bench.rl_job import InlineScorer, problems, reward
 NEW_TOKENS = 48
 WARMUP_STEPS = 1
 """Turns that are not counted: the first allocates."""
-PARTS = ("collect", "old_logprobs", "update", "weight_sync")
+PARTS: tuple[str, ...] = ("collect", "old_logprobs", "update", "weight_sync")
 
 
 @dataclass(frozen=True, slots=True)
