@@ -6,7 +6,7 @@ import pytest
 from tests.bench.published_steps import RUNS, lengths, predict
 from tests.test_layout import ROOT
 
-PAGE = ROOT / "tasks" / "study" / "earlier" / "ENGINES.md"
+PAGE = ROOT / "tasks" / "engines" / "SPEED.md"
 
 
 @pytest.mark.parametrize("run", [RUNS[1]], ids=lambda run: run.name)

@@ -43,7 +43,7 @@ def test_the_copies_are_the_raw_files_of_curation(inbox, out):
     (inbox / "a.jsonl").write_text("rows")
     listing = list_files(str(inbox))
 
-    report, taken, _ = take_in(str(inbox), listing.files, listing.left, out)
+    report, taken, _ = take_in(str(inbox), listing.files, listing.reasons, out)
     (inbox / "a.jsonl").unlink()
     (raw,) = check_raw_files(out)
 
@@ -64,7 +64,7 @@ def test_a_mapping_beside_a_file_or_of_the_project_is_part_of_the_raw_files(inbo
     (inbox / "shop" / "_mapping.yaml").write_text(text)
     listing = list_files(str(inbox))
 
-    report, *_ = take_in(str(inbox), listing.files, listing.left, out)
+    report, *_ = take_in(str(inbox), listing.files, listing.reasons, out)
 
     assert ["product_matching", "shop"] == [file.adapter for file in report.files]
     assert ["product_matching", "shop"] == [
@@ -81,7 +81,7 @@ def test_the_same_files_make_the_same_object(inbox, tmp_path):
         folder.mkdir()
         (inbox / "a.jsonl").touch()
         listing = list_files(str(inbox))
-        take_in(str(inbox), listing.files, listing.left, folder)
+        take_in(str(inbox), listing.files, listing.reasons, folder)
         written.append({path.name: path.read_bytes() for path in folder.rglob("*.json*")})
 
     assert written[0] == written[1]

@@ -2,16 +2,15 @@
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from data_schemas.rows import Message, Role
 from tasks.curation.harm.protocol import Guard, Rating
 from tasks.curation.harm.text_classifier import TextClassifier
-from tasks.gym.judging.chat_client import ChatSampling, Reply
+from tasks.gym.judging.chat_client import ChatClient, ChatSampling, Reply
 from tasks.gym.judging.endpoint import Failed
-from tasks.gym.judging.opening import ModelJudge, open_chat
+from tasks.gym.judging.opening import NUM_CONCURRENT, ModelJudge, key_of
 from tasks.gym.protocol import THINK_CLOSE
 from tasks.models.model_folder import has_classification_head
 
@@ -86,9 +85,15 @@ def open_guard(settings: JudgeSettings) -> Guard | None:
         case JudgeKind.NONE:
             return None
         case JudgeKind.HTTP:
-            sampling = ChatSampling(MAX_REPLY_TOKENS)
-            open_endpoint = partial(open_chat, settings.address, settings.model, sampling)
-            return ChatGuard(open_endpoint(timeout_s=settings.timeout_s).ask)
+            client = ChatClient(
+                settings.address,
+                settings.model,
+                ChatSampling(MAX_REPLY_TOKENS),
+                key=key_of(settings.address),
+                timeout_s=settings.timeout_s,
+                max_concurrent=NUM_CONCURRENT,
+            )
+            return ChatGuard(client.ask)
         case JudgeKind.MODEL:
             folder = Path(settings.address)
             if has_classification_head(folder):

@@ -14,7 +14,7 @@ from tasks.capacity.plan import PRESETS
 pytestmark = pytest.mark.engines
 TOOL = Path(__file__).parent / "triton_tool.py"
 SHAPES = sorted(
-    {(shape.experts, shape.chosen) for _, shape, _ in PRESETS.values() if shape.experts}
+    {(shape.experts, shape.experts_per_token) for _, shape, _ in PRESETS.values() if shape.experts}
 )
 TOKENS = (1, 100)
 """One token takes blocks of a token of its own, if there are many experts."""

@@ -55,7 +55,7 @@ def test_published_counts_of_adjugates_come_out(size):
         layers=size["layers"],
         hidden=size["hidden"],
         experts=size["experts"],
-        chosen=size["top_k"],
+        experts_per_token=size["top_k"],
     )
     used = adjugates_per_token(size["experts"], size["groups"], size["top_k"])
     grown = replace(

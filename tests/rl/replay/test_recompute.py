@@ -30,6 +30,7 @@ STEPS = {
         ),
     },
     "recorded log-probs as the old ones, in bf16": {
+        "group_size": 16,  # so that some have contrast under any processor's kernels
         "loss": LossSettings(kind=PolicyLoss.DAPO),
         "zero_variance": ZeroVarianceSettings(rl_zvp_alpha=0.0),
         "engines": EngineSettings(
