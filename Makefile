@@ -124,10 +124,11 @@ run: $(CHOSEN_STAMP) ## the whole pipeline, from raw rows to a released model; E
 	$(if $(REAL_ENGINES),EACHPROMPT_PROCESSES=2 PYTHONWARNINGS=ignore) $(CHOSEN_BIN)/pyflyte run workflows/post_training.py post_training \
 		$(if $(REAL_ENGINES),--settings '$(ON_TWO)') $(ARGS)
 
-# Processes that share the suite. A file stays whole, so that what its tests share is made once.
-WORKERS ?= 2
+# Processes that share the suite. A file stays whole, so that what its tests share is made once. On two
+# cores a third one computes while the others wait for servers, disks and time limits.
+WORKERS ?= 3
 
-test: $(STAMP) ## style, types, import contracts and the test suite, in WORKERS=2 processes
+test: $(STAMP) ## style, types, import contracts and the test suite, in WORKERS=3 processes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
