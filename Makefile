@@ -131,7 +131,6 @@ WORKERS ?= 3
 test: $(STAMP) ## style, types, import contracts and the test suite, in WORKERS=3 processes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
 	@$(MAKE) --no-print-directory -j 2 types suite
 
 suite: $(STAMP) ## the test suite only
@@ -197,11 +196,11 @@ test-images: $(STAMP) ## the lines of every Dockerfile in a Debian root, without
 lint: $(STAMP) ## style, types and import contracts only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/basedpyright --pythonpath $(BIN)/python
-	$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory types
 
 # One process for two minutes: make test runs it beside the suite.
-types: $(STAMP) ## types only
+types: $(STAMP) ## types and import contracts only
+	$(BIN)/lint-imports
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 # A study is a declaration in workflows/studies, or of your own: make study OF=mine.yaml

@@ -24,6 +24,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # As the Makefile sets it: a process that is forked while OpenMP has threads waits for them forever.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# What is imported and collected holds no cycles worth a search.
+gc.disable()
 
 # How long an example takes says something about the machine, not about the code. The suite draws
 # the same examples every time, so that its verdict is the commit's; `make laws` draws new ones.
@@ -103,6 +105,7 @@ def pytest_collection_finish() -> None:
     """Spare what was imported and collected each later search for cycles: a twentieth of all."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

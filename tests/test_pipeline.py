@@ -132,6 +132,7 @@ def test_a_killed_run_goes_on_and_what_it_releases_can_be_proved(home):
     assert audit(tiny_chain.MODEL, tracking_uri(store, ""), store).proved
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(PATIENCE_S)
 def test_a_second_run_is_served_from_the_cache(home):
     output = finish(start(home))

@@ -110,6 +110,7 @@ def learned(rate, known, seed):
     return ((held_PKD @ policy_D).argmax(axis=1) == (held_PKD @ truth).argmax(axis=1)).mean()
 
 
+@pytest.mark.slow
 def test_with_the_correction_up_to_ten_per_cent_of_noise_cost_at_most_a_point():
     seeds = range(12)
     clean = np.mean([learned(0.0, 0.0, seed) for seed in seeds])

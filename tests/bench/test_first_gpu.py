@@ -174,6 +174,7 @@ def test_the_page_says_of_every_slice_in_order_what_it_decides_and_how_long_it_t
     assert [f"{CALL_S / 60:.0f} min"] * len(rows[1:]) == [took[:5] for _, took in rows[1:]]
 
 
+@pytest.mark.slow
 def test_the_environment_is_said_as_json(tmp_path):
     (result,), _ = run_slices(SLICES[:1], tmp_path)
 

@@ -67,6 +67,7 @@ def one_worker(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return examined(data, tmp_path_factory.mktemp("one"), "--workers", "1")
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_changes_no_verdict(
     data: Path, one_worker: Run, tmp_path: Path
 ) -> None:

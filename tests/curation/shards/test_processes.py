@@ -88,7 +88,9 @@ def ring(tiny_moe: Path, tmp_path: Path) -> Path:
     return write_family("ling mini 2", tiny_moe, tmp_path / "ring")
 
 
-@pytest.mark.parametrize("architecture", ["base_model", "ring"])
+@pytest.mark.parametrize(
+    "architecture", ["base_model", pytest.param("ring", marks=pytest.mark.slow)]
+)
 def test_a_process_writes_the_shards_that_this_one_writes(
     architecture: str,
     request: pytest.FixtureRequest,

@@ -49,7 +49,7 @@ def cache_of(monkeypatch):
     return lambda tokens: monkeypatch.setattr(rollout, "CACHE_BYTES", tokens * TOKEN_BYTES)
 
 
-@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("exact", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_five_times_the_prompts_take_the_same_memory(tiny_moe, cache_of, exact):
     cache_of(1000)
     sampling = dataclasses.replace(SAMPLING, max_new_tokens=3, exact=exact)

@@ -59,6 +59,7 @@ def test_equal_records_give_an_equal_picture_even_where_nothing_differs():
     assert one.startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_short_run_is_trained_drawn_and_taken_up_again(tmp_path, capsys):
     command = ["--steps", "1", "--prompts", "2", "--tokens", "8", "--out", str(tmp_path / "out")]
 

@@ -53,6 +53,7 @@ def test_bf16_shows_and_what_replays_the_trainers_own_routes_changes_nothing(tin
         assert row.largest >= row.mean_abs
 
 
+@pytest.mark.slow
 def test_the_sample_world_gives_the_same_problems_again():
     once, again = sample_problems(3, 5), sample_problems(3, 5)
 
