@@ -251,8 +251,8 @@ class Uploader:
         self._place.write_bytes(manifest, f"{target}/{MANIFEST}")
         for old in _superseded(self._place):
             self._place.delete_folder(f"states/{old}")
-        for name in _folders(self._place, states.ROLLOUTS):
-            if int(name.partition("-")[0]) <= pointer.step:
+        for name, step in _uploaded_rollouts(self._place).items():
+            if step <= pointer.step:
                 self._place.delete_folder(f"{states.ROLLOUTS}/{name}")
         return pointer
 
@@ -343,13 +343,23 @@ def _fetch_notices(store: Store, folder: Path) -> None:
 def _fetch_rollouts(store: Store, folder: Path, step: int) -> None:
     """Download what a step trains on, unless it is here; who reads it checks it."""
     target = folder / states.ROLLOUTS / f"{step:06d}"
-    names = [one for one in _folders(store, states.ROLLOUTS) if one.startswith(f"{step:06d}-")]
+    names = [name for name, number in _uploaded_rollouts(store).items() if number == step]
     if target.exists() or not names:
         return
     place = store_at(f"{store.uri}/{states.ROLLOUTS}/{names[-1]}")
-    with staged_folder(target) as staged:
-        for file in place.list_files():
-            place.download_file(staged / file, file)
+    try:
+        with staged_folder(target) as staged:
+            # No manifest says what belongs to them, and S3 has names such as `../file`.
+            for file in filter(re.compile(r"\w[\w.]*").fullmatch, place.list_files()):
+                place.download_file(staged / file, file)
+    except DataError as error:  # an attempt elsewhere has committed the step meanwhile
+        logger.warning("rollouts of step %d are drawn again: %s", step, error)
+
+
+def _uploaded_rollouts(place: Store) -> dict[str, int]:
+    """Name -> step of rollouts there; what else lies beside them is left alone."""
+    names = _folders(place, states.ROLLOUTS)
+    return {one: int(one[:6]) for one in names if re.fullmatch(r"[0-9]{6}-[0-9a-f]{16}", one)}
 
 
 def _fetch_record(store: Store, file: str, recorded: str, folder: Path) -> None:

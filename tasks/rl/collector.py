@@ -189,7 +189,7 @@ def merge_draw(whole: Collected, part: Collected, skipped: list[Skipped]) -> Col
         skipped=[*whole.skipped, *skipped],
         in_flight=[*whole.in_flight, *part.in_flight],
         costs=[*whole.costs, *part.costs],
-        # Of a name that both have, the first draw speaks: a refill of two prompts shows no
+        # Of a name that both have, the first draw counts: a refill of two prompts shows no
         # schedule.
         metrics=part.metrics | whole.metrics,
         rollout_seconds=whole.rollout_seconds + part.rollout_seconds,

@@ -196,17 +196,17 @@ def _side(turns: Sequence[Turn], speeds: Sequence[float]) -> dict[str, float]:
     return {"tokens_per_s": round(statistics.median(speeds)), "step_s": round(seconds, 2)}
 
 
-def table(found: dict[str, Any]) -> str:
+def table(result: dict[str, Any]) -> str:
     """Lay it out."""
     lines = [
         *(
-            f"{says:4} {found[name]['tokens_per_s']:8.0f} generated tokens per CPU s, "
-            f"{found[name]['step_s']:.2f} s a step"
+            f"{says:4} {result[name]['tokens_per_s']:8.0f} generated tokens per CPU s, "
+            f"{result[name]['step_s']:.2f} s a step"
             for says, name in (("ours", "ours"), ("TRL", "trl"))
         ),
-        f"ratio {found['ratio']:.2f} (median of {found['turns']} turns, "
-        f"{found['low']:.2f} to {found['high']:.2f})",
-        *(f"  {name:14}{share:7.1%}" for name, share in found["shares"].items()),
+        f"ratio {result['ratio']:.2f} (median of {result['turns']} turns, "
+        f"{result['low']:.2f} to {result['high']:.2f})",
+        *(f"  {name:14}{share:7.1%}" for name, share in result["shares"].items()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -225,11 +225,11 @@ def main(arguments: Sequence[str]) -> None:
     torch.set_num_threads(options.threads)
     logging.getLogger("tasks").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
-        found = summary(*alternate(options.steps, Path(folder)))
-    sys.stdout.write(table(found))
+        result = summary(*alternate(options.steps, Path(folder)))
+    sys.stdout.write(table(result))
     if options.out:
         command = f"python -m tests.bench.rl_step {options.steps} {options.threads}"
-        content = {"command": command, "commit": evidence_file.commit(), **found}
+        content = {"command": command, "commit": evidence_file.commit(), **result}
         write_bytes(options.out, (json.dumps(content, indent=1) + "\n").encode())
 
 

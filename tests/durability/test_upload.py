@@ -5,6 +5,7 @@ import threading
 import time
 from pathlib import Path
 
+import boto3
 import pytest
 
 from tasks.durability import states
@@ -78,8 +79,8 @@ def rolled_out(folder, settings, problems):
     """Keep a step's rollouts, as its updates begin."""
 
     def keep(step: int) -> bytes:
-        begun = state.PendingState(first_state(settings, problems, {}), ())
-        state.keep_rollouts(folder, step, begun)
+        pending = state.PendingState(first_state(settings, problems, {}), ())
+        state.keep_rollouts(folder, step, pending)
         return (folder / f"rollouts/{step:06d}/state.npz").read_bytes()
 
     return keep
@@ -104,6 +105,39 @@ def test_another_machine_goes_on_from_the_rollouts_that_a_step_was_lost_behind(
     assert second == state.kept_rollouts(other, 2)
     assert (1, 0, 0) == (uploader.counts.uploaded, uploader.counts.skipped, uploader.counts.failed)
     assert not list((folder / "uploading").glob("*"))
+
+
+def test_names_beside_uploaded_rollouts_reach_no_other_folder_and_stop_no_upload(
+    bucket, folder, uploading, small_phase, rolled_out, tmp_path
+):
+    uploader = uploading(PREFIX)
+    kept = rolled_out(1)
+    assert uploader.flush(PATIENCE_S)
+    (signed,) = {name.partition("/")[0] for name in store_at(f"{PREFIX}/rollouts").list_files()}
+    for name in (f"{signed}/../../../../escaped", f"{signed}/../escaped", "stray/file", "1-x/file"):
+        boto3.client("s3").put_object(
+            Bucket="bucket", Key=f"store/state/abc/rollouts/{name}", Body=b"planted"
+        )
+
+    assert 0 == fetch_newest(PREFIX, other := tmp_path / "other" / "work")
+    assert kept == state.kept_rollouts(other, 1)
+    assert not list(tmp_path.rglob("escaped"))
+    upload_each(uploader, small_phase, folder, 1)
+    assert (1, 0, 0) == (uploader.counts.uploaded, uploader.counts.skipped, uploader.counts.failed)
+
+
+def test_rollouts_that_vanish_while_they_are_fetched_are_drawn_again(
+    bucket, uploading, rolled_out, tmp_path
+):
+    uploader = uploading(PREFIX)
+    rolled_out(1)
+    assert uploader.flush(PATIENCE_S)
+    files = store_at(f"{PREFIX}/rollouts").list_files()
+    (signature,) = (name for name in files if name.endswith(states.SIGNATURE))
+    store_at(f"{PREFIX}/rollouts").delete_file(signature)
+
+    assert 0 == fetch_newest(PREFIX, other := tmp_path / "other" / "work")
+    assert state.kept_rollouts(other, 1) is None
 
 
 def test_only_the_newest_states_are_kept_there(place, folder, uploading, small_phase):

@@ -165,7 +165,7 @@ COMMIT = re.compile(r"\b(?=\w*[a-f])(?=\w*\d)[0-9a-f]{7,9}\b|\bat \d{8}\b")
 PAPER = re.compile(r"\b\d{4}\.\d{5}\b")
 
 
-def unfounded(text: str) -> list[str]:
+def bare_numbers(text: str) -> list[str]:
     """Percentages and intervals with no commit in their section and no paper in their paragraph."""
     text = CODE.sub("", documents.REGION.sub("", text))
     sections = re.split(r"^(?=#+ )", text, flags=re.MULTILINE)
@@ -176,11 +176,11 @@ def unfounded(text: str) -> list[str]:
 
 
 def test_a_number_outside_of_a_region_that_names_no_commit_is_found():
-    assert ["71.5 %", "[0.4, 2.6]"] == unfounded("# A\nThat is 71.5 %.\n# B\nGains 1.5 [0.4, 2.6].")
-    assert ["71.5 %"] == unfounded("# A\nAs in 2512.07710.\n\nThat is 71.5 %.")
-    assert [] == unfounded("# A\nAs in 2512.07710: 71.5 %.\n# B\nAt 9077fd5.\n\n1.5 [0.4, 2.6]")
-    assert [] == unfounded("# A\n`band: [0.9, 1.1]`\n\n    share 71.5 %\n\nA share of 40 %.")
-    assert [] == unfounded(PAGE.replace("anything", "71.5 %"))
+    assert ["71.5 %", "[0.4, 2.6]"] == bare_numbers("# A\nThat is 71.5 %.\n# B\nGains 1.5 [0.4, 2.6].")
+    assert ["71.5 %"] == bare_numbers("# A\nAs in 2512.07710.\n\nThat is 71.5 %.")
+    assert [] == bare_numbers("# A\nAs in 2512.07710: 71.5 %.\n# B\nAt 9077fd5.\n\n1.5 [0.4, 2.6]")
+    assert [] == bare_numbers("# A\n`band: [0.9, 1.1]`\n\n    share 71.5 %\n\nA share of 40 %.")
+    assert [] == bare_numbers(PAGE.replace("anything", "71.5 %"))
 
 
 def test_every_number_measured_is_rendered_or_names_its_commit_or_paper():
@@ -188,6 +188,6 @@ def test_every_number_measured_is_rendered_or_names_its_commit_or_paper():
     root = evidence_file.ROOT
     pages = [root / "README.md", *(page for one in FOLDERS for page in (root / one).rglob("*.md"))]
 
-    found = {str(page.relative_to(root)): unfounded(page.read_text()) for page in pages}
+    bare = {str(page.relative_to(root)): bare_numbers(page.read_text()) for page in pages}
 
-    assert {} == {page: numbers for page, numbers in found.items() if numbers}
+    assert {} == {page: numbers for page, numbers in bare.items() if numbers}

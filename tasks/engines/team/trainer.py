@@ -94,9 +94,8 @@ def _receive_part(batch: AnyBatch, trainer: Trainer, member: Member) -> TokenBat
     share = trainer.share(batch)
     with member.failures.name_failed_rank():
         parts = _receive_share(share, member)
-    return cast(
-        TokenBatch, replace(batch, share=share, parts=parts)
-    )  # a sharing trainer takes both
+    # A sharing trainer takes both.
+    return cast(TokenBatch, replace(batch, share=share, parts=parts))
 
 
 def _receive_share(share: Share, member: Member) -> tuple[TokenBatch, ...]:

@@ -13,24 +13,24 @@ from tests.engines.trainer_megatron.gloo_world import run_world
 def started(least_gb_s: list[float]) -> list[str]:
     """What a rank says of a fabric of too high a rate, and of one that is fast enough."""
     device = join_world()
-    said = []
+    messages = []
     for least in least_gb_s:
         try:
             refuse_slow_fabric(device, least, measured_bytes=2**20)
         except SettingsError as error:
-            said.append(str(error))
-    return said
+            messages.append(str(error))
+    return messages
 
 
 def test_all_ranks_refuse_a_fabric_that_is_not_used_and_say_what_to_set():
     one, other = run_world(started, 2, [5000.0, 1e-6, 0.0])
 
     assert one == other
-    (said,) = one
-    assert "5e+03 GB/s or more" in said
+    (message,) = one
+    assert "5e+03 GB/s or more" in message
     for name in ("NET/Socket", "NCCL_IB_HCA", "FI_PROVIDER=efa", "NCCL_NET=Socket"):
-        assert name in said
-    assert "\n" not in said
+        assert name in message
+    assert "\n" not in message
 
 
 @pytest.fixture
