@@ -176,7 +176,9 @@ def bare_numbers(text: str) -> list[str]:
 
 
 def test_a_number_outside_of_a_region_that_names_no_commit_is_found():
-    assert ["71.5 %", "[0.4, 2.6]"] == bare_numbers("# A\nThat is 71.5 %.\n# B\nGains 1.5 [0.4, 2.6].")
+    assert ["71.5 %", "[0.4, 2.6]"] == bare_numbers(
+        "# A\nThat is 71.5 %.\n# B\nGains 1.5 [0.4, 2.6]."
+    )
     assert ["71.5 %"] == bare_numbers("# A\nAs in 2512.07710.\n\nThat is 71.5 %.")
     assert [] == bare_numbers("# A\nAs in 2512.07710: 71.5 %.\n# B\nAt 9077fd5.\n\n1.5 [0.4, 2.6]")
     assert [] == bare_numbers("# A\n`band: [0.9, 1.1]`\n\n    share 71.5 %\n\nA share of 40 %.")
