@@ -53,6 +53,9 @@ class Claim(BaseModel):
     study: str = Field(default="", description="that measures it; '' = cannot be measured here")
     number: str = Field(default="", description="name of the cell; a positive value is the claim")
     less: bool = Field(default=False, description="a negative value is the claim")
+    turned: bool = Field(
+        default=False, description="the cell is the other minus this: shown with the sign turned"
+    )
     because: str = Field(default="", description="why it cannot be measured")
 
 
@@ -124,6 +127,8 @@ def claim_rows(
             )
             continue
         cell = _cell(evidence, one.number)
+        if one.turned:
+            cell = _turned(cell)
         claimed = cell.value is not None and (cell.value < 0.0 if one.less else cell.value > 0.0)
         verdict = "shown" if cell.shown and claimed else "not shown"
         if cell.shown and not claimed:
@@ -191,6 +196,17 @@ def _rendered(template: str, folder: Path) -> str:
     origin = "; ".join([*origins, *files.values()])
     ending = f"\n\n<sub>{origin}</sub>" if origin else ""
     return f"<!-- evidence\n{template}\n-->\n{text}{ending}\n<!-- end of evidence -->"
+
+
+def _turned(cell: EvidenceCell) -> EvidenceCell:
+    """The same difference, seen from the other arm."""
+
+    def minus(value: float | None) -> float | None:
+        return None if value is None else -value
+
+    return cell.model_copy(
+        update={"value": minus(cell.value), "low": minus(cell.high), "high": minus(cell.low)}
+    )
 
 
 def _cell(evidence: Evidence, name: str) -> EvidenceCell:

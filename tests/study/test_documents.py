@@ -119,6 +119,7 @@ def test_a_claim_is_shown_only_where_its_evidence_says_so():
         documents.Claim(claim="up", study="ladder", number="a/x"),
         documents.Claim(claim="down", study="ladder", number="a/x", less=True),
         documents.Claim(claim="perhaps", study="ladder", number="a/y"),
+        documents.Claim(claim="the other arm", study="ladder", number="a/x", turned=True),
         documents.Claim(claim="once", study="ladder", number="a/z"),
         documents.Claim(claim="never", because="no FP8 here"),
         documents.Claim(claim="later", study="nothing", number="a/x"),
@@ -129,12 +130,14 @@ def test_a_claim_is_shown_only_where_its_evidence_says_so():
             raise DataError("none")
         return kept
 
-    verdicts = [row[-1] for row in documents.claim_rows(read, claims)]
+    rows = documents.claim_rows(read, claims)
 
-    assert verdicts == [
+    assert "-0.1 [-0.2, -0.05], `ladder`" in [row[2] for row in rows]
+    assert [row[-1] for row in rows] == [
         "shown",
         "the opposite is shown",
         "not shown",
+        "the opposite is shown",
         "not shown (one run)",
         "cannot be shown here: no FP8 here",
         "not measured: `make evidence NAME=nothing`",
