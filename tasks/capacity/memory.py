@@ -328,6 +328,12 @@ def rollout_weight_bytes(model: ModelShape, tensor: int, precision: Precision) -
     return element_bytes(precision) * divided + other * (whole + model.hidden + tables)
 
 
+def route_bytes(model: ModelShape) -> int:
+    """Bytes of a token's routes in host memory and in files; 0 without experts."""
+    wide = 1 if model.experts <= 256 else 2
+    return model.layers * model.experts_per_token * wide
+
+
 def rollout_memory(
     model: ModelShape, layout: LayoutSettings, precision: Precision, gpu: int, sequences: int
 ) -> RolloutMemory:
@@ -351,14 +357,13 @@ def rollout_memory(
     claim = int(layout.rollout_memory * gpu)
     weights = rollout_weight_bytes(model, tensor, precision)
     cached = max(0, claim - weights - routes - working) // token
-    wide = 1 if model.experts <= 256 else 2
     return RolloutMemory(
         claim=claim,
         weights=weights,
         routes=routes,
         working=working,
         token_bytes=token,
-        host_routes=cached * model.layers * model.experts_per_token * wide,
+        host_routes=cached * route_bytes(model),
         receiving=element_bytes(layout.precision) * model.largest_layer,
     )
 

@@ -14,7 +14,16 @@ from data_schemas.faults import did_you_mean, explain
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, Precision
 from data_schemas.settings import PipelineSettings
 from tasks.capacity import model_shape
-from tasks.capacity.memory import FIXED_BYTES, GIB, H100_BYTES, Budget, Work, budget, element_bytes
+from tasks.capacity.memory import (
+    FIXED_BYTES,
+    GIB,
+    H100_BYTES,
+    Budget,
+    Work,
+    budget,
+    element_bytes,
+    route_bytes,
+)
 from tasks.capacity.model_shape import ModelShape, shape_of
 from tasks.errors import SettingsError
 from tasks.models.architectures import refuse_foreign_code
@@ -99,6 +108,11 @@ def budget_table(plan: "Plan", budget: Budget) -> Table:
         ("GPU", budget.gpu, describe_fit(budget)),
         ("host: routes", rollout.host_routes, "all tokens in the cache, in host memory"),
         ("disk: states", plan.states_on_disk, "two are kept while another is written"),
+        (
+            "disk: rollouts",
+            plan.rollouts_on_disk,
+            "a step's, at most, until it is committed: tokens and routes",
+        ),
     ]
     for name, size, meaning in lines:
         if name.endswith("reference") and not size:
@@ -181,6 +195,17 @@ class Plan:
         Each has the weights, and in fp32 the weights and two moments.
         """
         return STATES * (element_bytes(self.layout.precision) + 12) * self.model.parameters
+
+    @property
+    def rollouts_on_disk(self) -> int:
+        """Bytes of a step's rollouts if every sequence has full length, texts left out.
+
+        A token is an int32, of a response also its log-probability in fp32; the last token of a
+        sequence is not fed to the model, so it has no routes.
+        """
+        work = self.work
+        tokens = 4 * work.longest + 4 * work.response_tokens
+        return work.sequences * (tokens + (work.longest - 1) * route_bytes(self.model))
 
     def budget(self) -> Budget:
         """Compute the memory of the fullest GPU."""

@@ -2,15 +2,18 @@
 
 from io import StringIO
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from data_schemas import presets
+from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from tasks.capacity import plan as plans
 from tasks.capacity.memory import GIB, budget
 from tasks.capacity.plan import HEADROOM
 from tasks.durability.states import KEPT_STATES
 from tasks.errors import SettingsError
+from tasks.rl import codec
 
 KEEP = {"layout": "{}", "precision": "", "gpus": 0, "gpu_gib": 0.0}
 
@@ -35,6 +38,29 @@ def test_the_table_has_the_disk_of_the_states_that_are_there_while_one_is_writte
     assert (KEPT_STATES + 1) * 14 * plan.model.parameters == found
     assert pytest.approx(10.3e12, rel=0.01) == found
     assert f"disk: states {found / 2**30:,.2f} GiB" in " ".join(console.export_text().split())
+
+
+def test_the_table_has_the_disk_of_the_rollouts_that_are_kept_until_their_step_is_committed():
+    plan = plans.override_work(plans.plan_of_preset("single_node"), 40, 400, 2)
+    model = plan.model
+    rollouts = [
+        Rollout(
+            problem_id="p",
+            sample=sample,
+            prompt_tokens=np.ones(40, np.int32),
+            response_tokens=np.ones(400, np.int32),
+            logprobs=np.zeros(400, np.float32),
+            trace=RouterTrace(np.zeros((439, model.layers, model.experts_per_token), np.uint8)),
+            stop_reason=StopReason.LENGTH,
+            policy_version=0,
+        )
+        for sample in range(2)
+    ]
+
+    # Names of arrays, lengths and reasons beside them are a few hundred bytes.
+    assert pytest.approx(len(codec.pack(*codec.rollout_arrays(rollouts))), rel=0.01) == (
+        plan.rollouts_on_disk
+    )
 
 
 def test_a_preset_is_named_with_its_parameters_and_gpus():
