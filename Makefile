@@ -94,13 +94,14 @@ GGUF := gguf==0.19.0 --hash=sha256:70bcd10edfe697fb2dad6e40af2234b9d8ece9a41a997
 EXPERTS ?= 0
 REAL_MODEL = $(REAL_FOLDER)/$(if $(filter 0,$(EXPERTS)),model,mixture-of-$(EXPERTS))
 REAL_STAMP := $(REAL_FOLDER)/.ready-$(firstword $(shell echo '$(SMOLLM2) $(GGUF)' | cksum))
-MIXTURE := "rl_one": {"router_replay": "r3"}, "rl_two": {"router_replay": "r3"}, "release": {"name": "eachprompt-small-mixture"}
+REAL_PRESET = small_lm$(if $(filter 0,$(EXPERTS)),,_mixture)
 # Beside the sample world of the preset, the first rows of these where DATA has them.
 REAL_ROWS ?= 30
 real_source = $(if $(wildcard $(DATA)/$(2)),$(comma) {"adapter": "$(1)"$(comma) "path": "$(DATA)/$(2)"$(comma) "limit": $(REAL_ROWS)})
-REAL = {"parent": "small_lm", $(if $(filter 0,$(EXPERTS)),,$(MIXTURE)$(comma)) "curation": {"sources": [{"adapter": "sample_world"}$(strip \
-	$(call real_source,gsm8k,gsm8k/train.jsonl) \
-	$(call real_source,ae110k,attribute_extraction/ae-110k_train.jsonl))]}}
+REAL_SETS = $(strip $(call real_source,gsm8k,gsm8k/train.jsonl) \
+	$(call real_source,ae110k,attribute_extraction/ae-110k_train.jsonl))
+REAL_WORLD = {"adapter": "sample_world"$(if $(filter 0,$(EXPERTS)),,$(comma) "limit": 3600)}
+REAL = {"parent": "$(REAL_PRESET)"$(if $(REAL_SETS),$(comma) "curation": {"sources": [$(REAL_WORLD)$(REAL_SETS)]})}
 
 # The same pipeline on real engines: each stage in two processes that share every layer's experts.
 # Warnings of libraries are off: missing GPU packages (Apex, Transformer Engine) fill the screen.
