@@ -25,9 +25,13 @@ def own(folders: Iterable[Path]) -> None:
     process = os.getpid()
     for folder in folders:
         if folder.is_dir() and not (folder / MARK).exists():
-            # Kept open until the process ends: closing the file would release its lock.
-            descriptor = os.open(folder / MARK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            # Kept open until the process ends: closing the file would release its lock. It has its
+            # name once it is locked: a process that begins beside this one takes a mark whose lock
+            # is free for one left behind.
+            unlocked = folder / f"{MARK}.{process}"
+            descriptor = os.open(unlocked, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            unlocked.rename(folder / MARK)
             atexit.register(_remove_as, process, folder)
 
 

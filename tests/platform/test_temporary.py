@@ -1,12 +1,14 @@
 """Folders of flytekit: gone with their process, also if it was killed; no others are touched."""
 
+import atexit
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-from tasks.platform.temporary import MARK, sweep
+from tasks.platform.temporary import MARK, own, sweep
 
 ROOT = Path(__file__).parents[2]
 START = "import tasks.platform.shell, sys; print('ready', flush=True); sys.stdin.read()"
@@ -61,3 +63,26 @@ def test_folders_without_our_mark_are_not_touched(tmp_path):
 
     assert [tmp_path / "flyte-ours"] == sweep(tmp_path)
     assert (tmp_path / "flyte-of-others").is_dir()
+
+
+def test_a_process_that_begins_meanwhile_does_not_take_a_folder_that_is_being_marked(
+    tmp_path, monkeypatch
+):
+    folder = tmp_path / "flyte-ours"
+    folder.mkdir()
+    lock, taken = fcntl.flock, []
+
+    def begins_meanwhile(descriptor: int, operation: int) -> None:
+        if not taken:
+            taken.append([])  # the sweep below locks, too
+            taken[0] = sweep(tmp_path)
+        lock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", begins_meanwhile)
+    monkeypatch.setattr(atexit, "register", lambda *_: None)
+
+    own([folder])
+
+    assert [[]] == taken
+    assert folder.is_dir()
+    assert not sweep(tmp_path)
