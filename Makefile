@@ -100,7 +100,8 @@ REAL_ROWS ?= 30
 real_source = $(if $(wildcard $(DATA)/$(2)),$(comma) {"adapter": "$(1)"$(comma) "path": "$(DATA)/$(2)"$(comma) "limit": $(REAL_ROWS)})
 REAL_SETS = $(strip $(call real_source,gsm8k,gsm8k/train.jsonl) \
 	$(call real_source,ae110k,attribute_extraction/ae-110k_train.jsonl))
-REAL_WORLD = {"adapter": "sample_world"$(if $(filter 0,$(EXPERTS)),,$(comma) "limit": 3600)}
+REAL_LIMIT = $(shell sed -n 's/.*sample_world, limit: \([0-9]*\).*/\1/p' workflows/presets/$(REAL_PRESET).yaml)
+REAL_WORLD = {"adapter": "sample_world"$(if $(REAL_LIMIT),$(comma) "limit": $(REAL_LIMIT))}
 REAL = {"parent": "$(REAL_PRESET)"$(if $(REAL_SETS),$(comma) "curation": {"sources": [$(REAL_WORLD)$(REAL_SETS)]})}
 
 # The same pipeline on real engines: each stage in two processes that share every layer's experts.

@@ -9,6 +9,7 @@ from data_schemas.rollouts import MISSING_ROUTE
 from tasks.algorithms.packing import pad_rows
 from tasks.algorithms.routing import Traces
 from tasks.engines.protocols import TokenBatch
+from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut
 
 MISSING = (0, 3)
 """Sequence and position of a row that no rollout engine has recorded."""
@@ -96,3 +97,9 @@ def beginnings(batch: TokenBatch) -> int:
         units = torch.cat([units, routes_NTLK.flatten(2)], dim=2)
     rows = [one[:length].tolist() for one, length in zip(units, batch.lengths_N, strict=True)]
     return len({str(row[: t + 1]) for row in rows for t in range(len(row))})
+
+
+def shared_micro(batch: TokenBatch, **settings: int) -> MicroBatch:
+    """All sequences as one micro-batch that computes every common beginning once."""
+    prefixes = batch.prefixes
+    return cut(batch, prefixes.order, prefixes=prefixes, **settings)

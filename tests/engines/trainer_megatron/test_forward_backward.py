@@ -14,8 +14,7 @@ pytest.importorskip("megatron.core.optimizer")
 from tasks.engines.trainer_megatron.forward_backward import ForwardBackward
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut
 from tasks.engines.trainer_megatron.router_replay import LayerReplay, ModelReplay
-from tests.engines.trainer_megatron.batches import grouped_batch
-from tests.engines.trainer_megatron.test_micro_batches import shared_micro
+from tests.engines.trainer_megatron.batches import grouped_batch, shared_micro
 
 pytestmark = pytest.mark.engines
 

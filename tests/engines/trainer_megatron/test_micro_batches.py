@@ -15,7 +15,12 @@ from tasks.engines.trainer_megatron.micro_batches import (
     held_rows,
     prompt_lengths,
 )
-from tests.engines.trainer_megatron.batches import beginnings, grouped_batch, random_batch
+from tests.engines.trainer_megatron.batches import (
+    beginnings,
+    grouped_batch,
+    random_batch,
+    shared_micro,
+)
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(1, 5), st.integers(1, 80))
@@ -191,11 +196,6 @@ def test_context_ranks_hold_every_row_once_and_a_share_of_every_sequence():
     assert torch.equal(
         micro.routes_MLK()[micro.places_C], micro.batch.experts_NTLK[micro.batch.real_NT]
     )
-
-
-def shared_micro(batch, **settings):
-    prefixes = batch.prefixes
-    return cut(batch, prefixes.order, prefixes=prefixes, **settings)
 
 
 def test_a_prompt_of_several_answers_is_one_set_of_rows():
