@@ -174,6 +174,12 @@ PHASE_PLOTS: tuple[Plot, ...] = (
     ("reward/mean", "Reward", "mean score of the responses with a verdict", 1.0),
     ("reward/solved_share", "Solved", "% of the responses with a verdict", 100.0),
     (
+        "reward/above_graded",
+        "Solved above grading",
+        "% points, against the pass rate of the same prompts when they were graded",
+        100.0,
+    ),
+    (
         "zero_variance/share",
         "Zero-variance groups",
         "% of prompts whose responses all earn the same",

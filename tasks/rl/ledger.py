@@ -21,7 +21,8 @@ from data_schemas.rollouts import (
     StopReason,
     TokenUse,
 )
-from data_schemas.rows import Domain, Problem
+from data_schemas.rows import Domain, GradedProblem, Problem
+from tasks.algorithms.above_graded import above_graded
 from tasks.algorithms.length_bias import length_bias
 from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
 from tasks.algorithms.routing import disagreement, missing_rows
@@ -32,6 +33,9 @@ from tasks.gym.protocol import JUDGED
 from tasks.rl.batch import StepBatch
 from tasks.rl.collector import Collected, InFlight, Skipped
 from tasks.rl.groups import CollectedGroup, scores_vary
+
+ABOVE_GRADED, ABOVE_GRADED_ERROR = "reward/above_graded", "reward/above_graded_error"
+"""Metrics: share solved above that of grading, mean over the groups, and its standard error."""
 
 
 def ledger_rows(
@@ -267,6 +271,7 @@ def collect_metrics(collected: Collected) -> dict[str, float]:
         "rollout/in_flight_groups": float(len(collected.in_flight)),
     }
     metrics |= zero_variance_metrics(collected) | _by_domain(groups) | _by_reason(groups)
+    metrics |= _above_graded(groups)
     metrics |= _of_sets([item.rollout.kept for item in items if item.rollout.kept is not None])
     return metrics | judge_bias(
         [
@@ -275,6 +280,20 @@ def collect_metrics(collected: Collected) -> dict[str, float]:
             if entry.group.problem.verifier in JUDGED
         ]
     )
+
+
+def _above_graded(groups: Sequence[CollectedGroup]) -> dict[str, float]:
+    """Share solved above the pass rate of grading; nothing without two groups of graded prompts."""
+    rates, graded = [], []
+    for entry in groups:
+        problem, verdicts = entry.group.problem, [item.verdict for item in entry.group.rollouts]
+        scored = sum(verdict.score is not None for verdict in verdicts)
+        if scored and isinstance(problem, GradedProblem) and problem.pass_rate is not None:
+            rates.append(sum(verdict.solved for verdict in verdicts) / scored)
+            graded.append(problem.pass_rate)
+    if (compared := above_graded(rates, graded)) is None:
+        return {}
+    return dict(zip((ABOVE_GRADED, ABOVE_GRADED_ERROR), compared, strict=True))
 
 
 def _of_sets(sets: Sequence[KeptSets]) -> dict[str, float]:

@@ -8,7 +8,7 @@ It is resumable at every step.
 import contextlib
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,7 +38,7 @@ from data_schemas.rl_settings import (
 )
 from data_schemas.rollouts import PromptCost
 from data_schemas.rows import PROBLEMS_FILE, Domain, GradedProblem, Problem
-from tasks.algorithms import length_bias
+from tasks.algorithms import above_graded, length_bias
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
@@ -55,7 +55,7 @@ from tasks.rl import state, step_snapshot
 from tasks.rl.collector import Collected, Collector, first_state
 from tasks.rl.groups import without_problems
 from tasks.rl.learned import Learned, learned_in, write_learned
-from tasks.rl.ledger import domain_metrics, use_metrics
+from tasks.rl.ledger import ABOVE_GRADED, ABOVE_GRADED_ERROR, domain_metrics, use_metrics
 from tasks.rl.producer import Producer
 from tasks.rl.recipe import PLAIN, Recipe
 from tasks.rl.reuse import Responses, write_responses
@@ -175,9 +175,9 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             stop = opened.enter_context(listen_for_sigterm(GRACE_S))
         trainer = opened.enter_context(closing(open_trainer(settings.engines, phase.start)))
         now = state.restore(folder, trainer)
-        generated = sum(map(_generated_tokens, state.read_steps(folder, now.step)))
+        so_far = _SoFar(state.read_steps(folder, now.step))
         # Before the rollout engine: a phase that has all its tokens loads no second model.
-        if 0 < phase.max_tokens <= generated:
+        if 0 < phase.max_tokens <= so_far.generated:
             return
         pending = _pending_after(phase, now.step)
         if phase.code not in now.code:
@@ -244,6 +244,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
                     trainer,
                     {state.INFLIGHT_FILE: state.encode(_unfinished(collector, producer))},
                 )
+            so_far.add(record)
             yield record
             is_committed = states.newest(folder) == step
             # SIGTERM after this step's commit: the next step commits regardless of commit_every.
@@ -251,9 +252,31 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
                 raise Preempted(f"stopped by SIGTERM after committed step {step}")
             if step % settings.rewards.canary_every == 0:
                 scorer.check_canaries(verifiers_in_use(phase))
-            generated += _generated_tokens(record)
-            if 0 < phase.max_tokens <= generated and is_committed:
+            if 0 < phase.max_tokens <= so_far.generated and is_committed:
                 return
+
+
+class _SoFar:
+    """What the steps so far generated; says once that the policy loses what it could."""
+
+    def __init__(self, records: Iterable[state.StepRecord]) -> None:
+        self.generated = 0
+        """Tokens."""
+        self._compared: list[tuple[float, float]] = []
+        self._has_warned = False
+        for record in records:
+            self.add(record)
+
+    def add(self, record: state.StepRecord) -> None:
+        """Count one more step."""
+        self.generated += _generated_tokens(record)
+        metrics = record.report.metrics
+        if ABOVE_GRADED not in metrics:
+            return
+        self._compared.append((metrics[ABOVE_GRADED], metrics[ABOVE_GRADED_ERROR]))
+        if not self._has_warned and (line := above_graded.complaint(self._compared)):
+            logger.warning("%s", line)
+            self._has_warned = True
 
 
 def _unfinished(collector: Collector, producer: Producer, *taken: Collected) -> state.PendingState:

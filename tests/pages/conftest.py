@@ -87,6 +87,7 @@ def write_steps(folder, steps, seed):
     courses = {
         "reward/mean": (0.3, 0.5, 0.04),
         "reward/solved_share": (0.25, 0.42, 0.04),
+        "reward/above_graded": (0.0, 0.15, 0.04),
         "zero_variance/share": (0.5, 0.35, 0.06),
         "policy/entropy_nats": (0.8, 0.45, 0.02),
         "rollout/length_tokens": (28.0, 34.0, 1.0),

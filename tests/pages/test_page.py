@@ -66,9 +66,9 @@ def test_every_reference_inside_a_plot_hits_its_own_id(html, page):
 def test_every_plot_is_well_formed_and_names_itself(html):
     plots = [f"<svg{part.split('</svg>')[0]}</svg>" for part in html.split("<svg")[1:]]
 
-    assert 2 + 10 + 4 == len(
+    assert 2 + 11 + 4 == len(
         plots
-    )  # checkpoint progression and gains, ten charts of RL, two per tuning
+    )  # checkpoint progression and gains, eleven charts of RL, two per tuning
     for plot in plots:
         assert ElementTree.fromstring(plot).get("aria-label")
 

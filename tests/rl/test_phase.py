@@ -21,7 +21,7 @@ from data_schemas.rl_settings import (
     RouterReplay,
 )
 from data_schemas.rollouts import SKIPPED, LedgerRow, PromptCost
-from data_schemas.rows import Band, Domain, GradedProblem
+from data_schemas.rows import Band, Domain, GradedProblem, scored
 from tasks.durability import states
 from tasks.durability.durable import keep_durable
 from tasks.engines.embedded.rollout import HFRolloutEngine
@@ -416,3 +416,23 @@ def test_a_phase_warns_once_of_every_value_without_effect(phase_in, scorer, tmp_
     assert [
         "loss.clip_scale 0.1 has no effect: loss.kind 'gspo' does not read it"
     ] == caplog.messages
+
+
+def test_a_phase_says_once_that_the_policy_loses_what_it_could(phase_in, scorer, tmp_path, caplog):
+    scored_so_far = itertools.count()
+
+    def rule(_, response):
+        able = next(scored_so_far) < 5 * 12  # five steps of three groups of four
+        return scored(float(able and len(response) % 2 == 0), "rule")
+
+    phase = phase_in(tmp_path, steps=12)
+    rows = tuple(
+        GradedProblem(**dict(one), pass_rate=0.5, mean_tokens=1.0, band=Band.MEDIUM)
+        for one in phase.problems
+    )
+    with caplog.at_level(logging.WARNING, "tasks.rl.phase"):
+        records = [*train(dataclasses.replace(phase, problems=rows), scorer(rule))]
+
+    assert -0.5 == records[-1].report.metrics["reward/above_graded"]
+    (line,) = caplog.messages
+    assert line.startswith("the policy loses what it could: in the last 5 steps it solved -0.")

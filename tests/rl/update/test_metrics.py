@@ -6,7 +6,7 @@ import torch
 
 from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import MISSING_ROUTE, GroupOutcome, StopReason
-from data_schemas.rows import response_fault, scored
+from data_schemas.rows import Band, GradedProblem, response_fault, scored
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.engines.protocols import TokenScores
 from tasks.rl.batch import build
@@ -40,6 +40,27 @@ def test_rewards_are_means_over_verdicts_and_penalties_over_responses(entry):
         *("reward/mean", "reward/mean_maths", "reward/solved_share", "reward/abstained_count"),
         *("reward/penalty_mean", "reward/reason/rule", "reward/abstained/timeout"),
     )
+
+
+def test_what_is_solved_is_compared_with_grading_where_a_prompt_was_graded(entry):
+    def graded(number, scores, rate):
+        one = entry(scores, number=number)
+        problem = GradedProblem(
+            **dict(one.group.problem), pass_rate=rate, mean_tokens=1.0, band=Band.MEDIUM
+        )
+        return replace(one, group=replace(one.group, problem=problem))
+
+    never_graded = entry([0.0, 0.0], number=2)
+    without_verdict = graded(3, [None, None], 1.0)
+    first, second = graded(0, [1.0, 0.0, None], 0.25), graded(1, [1.0, 1.0, 0.0, 0.0], 0.75)
+
+    metrics = collect_metrics(Collected(1, 0, [first, second, never_graded, without_verdict]))
+
+    # 0.25 and -0.25: variance 0.125, over two groups.
+    assert {"reward/above_graded": 0.0, "reward/above_graded_error": 0.25} == part(
+        metrics, "reward/above_graded", "reward/above_graded_error"
+    )
+    assert "reward/above_graded" not in collect_metrics(Collected(1, 0, [first, never_graded]))
 
 
 def test_a_response_that_breaks_its_verifier_counts_as_wrong_and_under_its_reason(entry):
