@@ -368,6 +368,10 @@ class LedgerRow(BaseModel):
         default=0,
         description="of its responses, sampled by an older policy than the one that was trained",
     )
+    tokens_by_version: tuple[tuple[int, int], ...] = Field(
+        default=(),
+        description="(policy version, tokens of its responses that it sampled), oldest first",
+    )
     saved_tokens: int = Field(description="predicted for the group of a skipped prompt, else 0")
     trained_tokens: int = Field(
         description="response tokens with a non-zero advantage and a weight in the loss"

@@ -25,7 +25,7 @@ def replay(
         model: 'models:/NAME@released' or 'models:/NAME/VERSION'.
         phase: 'rl/one', 'rl/two', 'rl/retrain'; '' for the last one.
         step: number of the step; 0 for the newest with a snapshot.
-        loss: espo, gspo, grpo, dr_grpo, dapo or cispo: shows its result on the same data.
+        loss: a `loss.kind`, such as gspo: shows its result on the same data.
         store: folder or s3:// prefix the artifacts lie in.
         file: a snapshot (.npz), instead of a model.
 

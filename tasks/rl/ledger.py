@@ -178,6 +178,7 @@ def _finished(
         draft_tokens=entry.draft_tokens,
         reused_tokens=entry.reused_tokens,
         stale_tokens=sum(_stale_tokens(step, item.rollout) for item in items),
+        tokens_by_version=_by_version([item.rollout for item in items]),
         saved_tokens=0,
         **({"trained_tokens": 0} | dict(tokens)),
         solved=sum(item.verdict.solved for item in items),
@@ -407,6 +408,16 @@ def mismatch_of(
 def _alive(entry: CollectedGroup) -> bool:
     verdicts = [item.verdict for item in entry.group.rollouts]
     return scores_vary([verdict.score for verdict in verdicts if verdict.score is not None])
+
+
+def _by_version(rollouts: Sequence[Rollout]) -> tuple[tuple[int, int], ...]:
+    """Count the tokens that each policy version sampled."""
+    counts = Counter[int]()
+    for one in rollouts:
+        sampled_R = one.versions_R if one.sampled is None else one.versions_R[one.sampled]
+        for version, tokens in zip(*np.unique(sampled_R, return_counts=True), strict=True):
+            counts[int(version)] += int(tokens)
+    return tuple(sorted(counts.items()))
 
 
 def _stale_tokens(step: int, rollout: Rollout) -> int:

@@ -43,6 +43,19 @@ def test_an_exact_hit_takes_no_further_response():
     assert exact["tokens"] == int(kept.sum())
 
 
+def test_a_response_keeps_the_same_share_of_its_tokens_whatever_its_length():
+    """A heavy tail, whose longest response is an eighth of the budget, and half of the tokens."""
+    lengths = torch.exp(5 + torch.randn(64, generator=torch.Generator().manual_seed(0))).long() + 1
+    budget = int(lengths.sum()) // 2
+    kept = sum(select(lengths, budget, seed).double() / lengths for seed in range(1500)) / 1500
+    scaled = lengths.double().log()
+
+    slope = torch.cov(torch.stack([scaled, kept]))[0, 1] / scaled.var()
+
+    assert 0.5 == pytest.approx(float(kept.mean()), abs=0.01)
+    assert abs(float(slope)) < 0.01  # of the tokens, for a response e times as long
+
+
 def test_the_sum_is_divided_by_the_budget_even_where_it_is_not_reached():
     lengths = VECTOR["underfull"]["lengths"]
     mask = torch.arange(600) < torch.tensor(lengths)[:, None]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from data_schemas.rl_settings import Correction, LossSettings, MismatchSettings, PolicyLoss
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty
-from tasks.algorithms.mismatch import correction_weights
+from tasks.algorithms.mismatch import correction_weights, is_stale
 
 grpo_trainer = pytest.importorskip(
     "trl.trainer.grpo_trainer", reason="trl is a test dependency: pip install trl==1.16.0"
@@ -172,3 +172,17 @@ def test_truncated_importance_sampling_is_that_of_trl(name):
         of_ours(batch, settings, weights=weights),
         of_trl(batch, settings, loss_type, level, weights=theirs),
     )
+
+
+@hypothesis_settings(max_examples=25)
+@given(seed=st.integers(0, 10_000), bound=st.floats(0.0, 1.0))
+def test_the_off_policy_mask_of_v32_is_that_of_trl(seed, bound):
+    batch = random_batch(seed)
+    theirs_N1 = grpo_trainer.GRPOTrainer.get_off_policy_mask(
+        batch.advantages[:, None], batch.new, batch.rollout, batch.mask.double(), bound
+    )
+    advantages = batch.advantages[:, None] * batch.mask
+
+    stale_N = is_stale(batch.new, batch.rollout, advantages, batch.mask, bound)
+
+    assert (theirs_N1[:, 0] == 0.0).tolist() == stale_N.tolist()

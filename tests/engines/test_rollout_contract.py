@@ -133,11 +133,16 @@ def test_samples_of_a_prompt_differ(rollouts):
     assert 9 == len({tuple(tokens) for tokens in by_key(rollouts).values()})
 
 
-def test_samples_of_a_prompt_are_drawn_independently(engine, trainer):
+@pytest.mark.parametrize("exact", [False, True])
+def test_samples_of_a_prompt_are_drawn_independently(engine, trainer, exact):
     """As many pairs of siblings agree as the distribution says: draws that hang together show."""
+    if exact and not isinstance(engine, HFRolloutEngine):
+        pytest.skip("only the embedded engine has exact rollouts")
     (request,) = prompts(6)
     count = 200
-    drawn = engine.generate([dataclasses.replace(request, num_samples=count)], Sampling(1, 0.5, 7))
+    drawn = engine.generate(
+        [dataclasses.replace(request, num_samples=count)], Sampling(1, 0.5, 7, exact=exact)
+    )
     tokens = torch.tensor([int(one.response_tokens[0]) for one in drawn])
     whole = torch.from_numpy(request.prompt_tokens.astype(np.int64))
     with torch.inference_mode():

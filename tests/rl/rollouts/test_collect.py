@@ -10,7 +10,7 @@ from data_schemas.rl_settings import (
     RewardSettings,
     ZeroVarianceSettings,
 )
-from data_schemas.rollouts import GroupOutcome, RouterTrace, StopReason
+from data_schemas.rollouts import GroupOutcome, KeptSets, RouterTrace, StopReason
 from data_schemas.rows import Band, Domain, GradedProblem, abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
@@ -116,6 +116,23 @@ def test_routes_that_cannot_be_replayed_stop_the_step(collector):
 
     with pytest.raises(EngineError, match="impossible routes: trace repeats an expert"):
         collector(engine=AllZero).collect(1)
+
+
+@pytest.mark.parametrize(
+    ("kept", "reason"),
+    [
+        (None, "recorded no sets"),
+        (KeptSets(np.zeros(0, np.int32), np.zeros(0, np.int32)), "recorded impossible sets"),
+    ],
+)
+def test_sets_that_cannot_be_renormalised_over_stop_the_step(collector, kept, reason):
+    class WithoutSets(HFRolloutEngine):
+        def generate(self, requests, sampling):
+            for one in super().generate(requests, sampling):
+                yield dataclasses.replace(one, kept=kept)
+
+    with pytest.raises(EngineError, match=reason):
+        collector(engine=WithoutSets, top_p=0.9).collect(1)
 
 
 def test_a_collector_goes_on_from_its_state(collector):
@@ -320,6 +337,9 @@ def test_a_response_in_flight_has_the_tokens_of_one_that_was_never_cut(varied):
         {"engines": EngineSettings()},
         {"engines": EngineSettings(segment_tokens=5)},
         {"engines": FREE, "zero_variance": ZeroVarianceSettings(refill_rounds=1)},
+        {"zero_variance": ZeroVarianceSettings(refill_rounds=2, refill_share=0.5)},
+        {"engines": EngineSettings(staleness=2)},
+        {"engines": EngineSettings(reuse="prefix")},
     ],
 )
 def test_every_rule_lets_a_response_in_whatever_its_length(varied, changes):

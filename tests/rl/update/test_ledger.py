@@ -63,6 +63,18 @@ def test_every_prompt_that_was_drawn_has_one_row(rows, problems):
     assert [0, 1, 0, 1, 0] == [row.round for row in rows]
 
 
+def test_a_row_says_which_policy_sampled_how_many_of_its_tokens(settings, entry):
+    group = entry([1.0, 0.0], lengths=[4, 6], rollout={"earlier": ((4, 3),), "policy_version": 6})
+    heard = entry([1.0, 0.0], lengths=[4, 4], rollout={"sampled": np.array([True, False] * 2)})
+    batch = build(settings, [group, heard])
+    nothing_NT = torch.zeros(batch.tokens.tokens_NT.shape)
+
+    first, second = ledger_rows(Collected(7, 6, [group, heard]), batch, nothing_NT, {})
+
+    assert (((4, 6), (6, 4)), 6) == (first.tokens_by_version, first.stale_tokens)
+    assert ((3, 4),) == second.tokens_by_version
+
+
 def test_generated_tokens_add_up_to_what_the_engine_made(rows, step):
     made = [*step.groups, *step.in_flight]
 
