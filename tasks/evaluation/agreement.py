@@ -28,6 +28,11 @@ VERIFIERS = ("final_answer", "rule_answer")
 GOLD = ("gold", "answer", "value")
 RESPONSE = ("response", "solution", "pred")
 LABEL = ("label", "verdict", "is_correct", "expected")
+VERDICTS = {"true": True, "right": True, "correct": True} | {
+    "false": False,
+    "wrong": False,
+    "incorrect": False,
+}
 SHOWN_CHARACTERS = 60
 
 ScoreBatch = Callable[[Sequence[Problem], Sequence[str]], Sequence[Verdict]]
@@ -65,7 +70,8 @@ def read_graded(name: str, payload: bytes) -> list[Graded]:
         payload: its bytes.
 
     Raises:
-        DataError: a row has no gold answer or no response, or there is no row.
+        DataError: a row has no gold answer or no response, a recorded verdict is none, or there is
+            no row.
     """
     if name.endswith(".parquet"):
         try:
@@ -209,8 +215,21 @@ def _parse_row(name: str, place: int, row: Mapping[str, Any]) -> Graded:
         id=str(row.get("id", place)),
         gold=str(row[gold]),
         response=str(row[response]),
-        label=None if label is None else bool(row[label]),
+        label=None if label is None else _is_right(row[label], f"{name}, row {place}: {label}"),
     )
+
+
+def _is_right(value: object, where: str) -> bool:
+    """Read a recorded verdict: a reward of -1 is a wrong answer, and so is the word 'false'.
+
+    Raises:
+        DataError: it is neither a number nor one of the words.
+    """
+    if isinstance(value, bool | int | float):
+        return value > 0
+    if (word := str(value).strip().lower()) not in VERDICTS:
+        raise DataError(f"{where} is {value!r}. Use true or false, or a number above 0 for right.")
+    return VERDICTS[word]
 
 
 def _problem(row: Graded, verifier: str) -> Problem:

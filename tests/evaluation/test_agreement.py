@@ -53,6 +53,13 @@ def test_the_columns_of_public_files_are_known(row: dict) -> None:
     assert [Graded("7", "3", "so 3", True)] == read_graded("a.jsonl", json.dumps(row).encode())
 
 
+@pytest.mark.parametrize("label", [-1, -1.0, 0, False, "false", "Wrong "])
+def test_a_reward_that_is_not_positive_is_a_wrong_answer(label: object) -> None:
+    row = {"gold": "3", "response": "4", "label": label}
+
+    assert [Graded("0", "3", "4", False)] == read_graded("a.jsonl", json.dumps(row).encode())
+
+
 def test_parquet_is_read_and_a_missing_label_is_none() -> None:
     file = io.BytesIO()
     pq.write_table(pa.Table.from_pylist([{"gold": "3", "response": "4"}]), file)
@@ -67,6 +74,7 @@ def test_parquet_is_read_and_a_missing_label_is_none() -> None:
         (b'{"gold": "1"}', "row 0: needs one of gold, answer, value and one of response"),
         (b'{"gold"', "line 1: Expecting"),
         (b"[1]", "line 1 is not a JSON object"),
+        (b'{"gold": "1", "pred": "1", "label": "A"}', "row 0: label is 'A'. Use true or false"),
     ],
 )
 def test_a_file_that_cannot_be_judged_is_refused_by_name(payload: bytes, message: str) -> None:
