@@ -45,13 +45,12 @@ def refuse_trainer(model: Architecture) -> None:
 
 def refuse_vllm(model: Architecture) -> None:
     """Refuse what vLLM 0.30 computes otherwise, or does not open."""
-    unskipped = model.mtp_layers > 0 and model.family == "bailing_moe"
     _refuse(
         model,
         "rollout 'vllm'",
         "'hf'",
         (*_outside(model), *model.oddities),
-        {"layers of multi-token prediction, which its loader does not skip,": unskipped},
+        {},
     )
 
 

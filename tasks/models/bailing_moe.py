@@ -37,6 +37,8 @@ class BailingMoeConfig(Glm4MoeConfig):
         self.n_group = self.n_group or 1
         self.topk_group = self.topk_group or 1
         super().__post_init__(**kwargs)
+        # vLLM reads it here, and rotates whole heads where it is not: transformers has moved it.
+        self.partial_rotary_factor = (self.rope_parameters or {}).get("partial_rotary_factor", 1.0)
 
 
 class BailingMoeForCausalLM(Glm4MoeForCausalLM):

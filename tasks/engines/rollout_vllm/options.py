@@ -13,7 +13,12 @@ from vllm.v1.attention.backends.cpu_attn import CPUAttentionBackend
 
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.engines.process_group import COLLECTIVE_LIMIT
-from tasks.engines.rollout_vllm.receive import BACKEND, ROUTER_ARCHITECTURE, TransferExtension
+from tasks.engines.rollout_vllm.receive import (
+    BACKEND,
+    ROUTER_ARCHITECTURE,
+    WITHOUT_MTP,
+    TransferExtension,
+)
 from tasks.errors import SettingsError
 from tasks.models.architectures import (
     architecture,
@@ -56,6 +61,8 @@ class ModelFacts:
     """Longest sequence, prompt and response, that the model has positions for."""
     expert_width: int
     head_width: int
+    has_mtp: bool = False
+    """Layers of multi-token prediction lie in the model directory."""
 
 
 def model_facts(folder: Path) -> ModelFacts:
@@ -85,6 +92,7 @@ def model_facts(folder: Path) -> ModelFacts:
         max_tokens=model.positions,
         expert_width=model.expert_size,
         head_width=model.head_size,
+        has_mtp=model.mtp_layers > 0,
     )
 
 
@@ -138,6 +146,8 @@ def engine_options(
                 f"{architecture(folder)}; leave it out, or use precision 'fp32'"
             )
         options["hf_overrides"] = {"architectures": [ROUTER_ARCHITECTURE]}
+    if facts.has_mtp:
+        options["load_format"] = WITHOUT_MTP
     if precision is Precision.FP8:
         options["quantization"] = "fp8_per_block"
         options["quantization_config"] = {"ignore": [*FP8_IGNORED_LAYERS, *fp8_ignored_layers]}

@@ -11,14 +11,15 @@ that is tied to the embedding keeps the packed copy of the old one. `pack_expert
 add these steps, and refuse unknown kernels.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import safe_open
 from vllm import __version__ as vllm_version
+from vllm.config import LoadConfig, ModelConfig
 from vllm.distributed.weight_transfer.base import (
     WeightTransferEngine,
     WeightTransferInitInfo,
@@ -28,6 +29,7 @@ from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
 from vllm.model_executor.layers.fused_moe.experts.cpu_moe import CPUUnquantizedExperts
 from vllm.model_executor.layers.fused_moe.routed_experts import RoutedExperts
 from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
+from vllm.model_executor.model_loader import DefaultModelLoader, register_model_loader
 from vllm.model_executor.model_loader.reload import (
     finalize_layerwise_reload,
     initialize_layerwise_reload,
@@ -39,9 +41,12 @@ from tasks.algorithms.digests import joint_digest, weight_digest
 from tasks.engines.rollout_vllm.broadcast import Entry, Rendezvous, receive_packet
 from tasks.engines.weight_sync import Hasher
 from tasks.errors import EngineError
+from tasks.models.architectures import read_architecture
 
 BACKEND = "eachprompt"
 """Name of the backend in vLLM's registry."""
+WITHOUT_MTP = "eachprompt"
+"""Name of the loader among vLLM's load formats."""
 ROUTER_ARCHITECTURE = "Fp32RouterQwen3Moe"
 """Name of the class in `fp32_router`."""
 PACKED_BY_HAND = "0.30."
@@ -206,10 +211,29 @@ def pack_heads(model: torch.nn.Module) -> int:
     return len(heads)
 
 
+class WithoutMTP(DefaultModelLoader):
+    """Reads model directories without their layers of multi-token prediction.
+
+    Most of vLLM's models refuse tensors that they have no parameter for.
+    """
+
+    def __init__(self, load_config: LoadConfig) -> None:
+        super().__init__(replace(load_config, load_format="safetensors"))
+
+    def get_all_weights(
+        self, model_config: ModelConfig, model: torch.nn.Module
+    ) -> Generator[tuple[str, torch.Tensor]]:
+        architecture = read_architecture(Path(model_config.model))
+        for name, tensor in super().get_all_weights(model_config, model):
+            if not architecture.is_mtp(name):
+                yield name, tensor
+
+
 def register() -> None:
-    """Register the backend, and the model with routers in fp32, with vLLM here; idempotent."""
+    """Register backend, loader and the model with routers in fp32 with vLLM here; idempotent."""
     if BACKEND not in WeightTransferEngineFactory._registry:
         WeightTransferEngineFactory.register_engine(BACKEND, TensorTransfer)
+        register_model_loader(WITHOUT_MTP)(WithoutMTP)
         ModelRegistry.register_model(
             ROUTER_ARCHITECTURE, f"tasks.engines.rollout_vllm.fp32_router:{ROUTER_ARCHITECTURE}"
         )
