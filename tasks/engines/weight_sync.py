@@ -89,9 +89,10 @@ class Outgoing(Iterator[tuple[str, torch.Tensor]]):
         """Digest of every tensor sent so far."""
         return {**self._hasher.digests(), **self._elsewhere}
 
-    def add_digests(self, tensor_digests: Mapping[str, str]) -> None:
-        """Add digests of tensors that each process sent directly to its own engine."""
-        self._elsewhere.update(tensor_digests)
+    def join(self, others: "Outgoing") -> None:
+        """Count tensors that each process sent directly to its own engine."""
+        self._elsewhere.update(others.tensor_digests())
+        self.sent_bytes += others.sent_bytes
 
     def digest(self) -> str:
         """Digest of all tensors; ends the hashing."""

@@ -229,7 +229,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             clock.lap("weight_sync")
             snapshots.write(snapshot, before.digest, synced.digest)
             now = now.model_copy(update={"step": step, "updates": updates})
-            record = finished(record, timing(collected, clock), synced, settings)
+            record = finished(record, timing(collected, clock), synced)
             # Before the commit, whose state has the digest of every record up to it.
             state.write_step(folder, record)
             if (

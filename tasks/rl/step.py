@@ -374,14 +374,10 @@ def sync_weights(engines: Engines, version: int) -> Synced:
     return Synced(digest, gap, weights.sent_bytes)
 
 
-def finished(
-    record: state.StepRecord, seconds: StepTiming, synced: Synced, settings: RLSettings
-) -> state.StepRecord:
-    """Complete a step's record with what followed its updates; with LoRA, the bytes of the sync."""
-    report = record.report
-    if settings.engines.lora.rank:
-        metrics = report.metrics | {"weight_sync/sent_bytes": float(synced.sent_bytes)}
-        report = report.model_copy(update={"metrics": metrics})
+def finished(record: state.StepRecord, seconds: StepTiming, synced: Synced) -> state.StepRecord:
+    """Complete a step's record with what followed its updates."""
+    metrics = record.report.metrics | {"weight_sync/sent_bytes": float(synced.sent_bytes)}
+    report = record.report.model_copy(update={"metrics": metrics})
     return record.model_copy(update={"timing": seconds, "report": report})
 
 

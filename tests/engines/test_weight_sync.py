@@ -18,10 +18,13 @@ def test_what_is_sent_is_hashed_on_the_way():
 
 
 def test_what_each_process_sent_itself_counts_as_sent():
-    outgoing = Outgoing(iter(()))
-    outgoing.add_digests({name: tensor_digest(tensor) for name, tensor in WEIGHTS.items()})
+    outgoing, mine = Outgoing(iter(())), Outgoing(iter(WEIGHTS.items()))
+    list(mine)
+
+    outgoing.join(mine)
 
     assert weight_digest(WEIGHTS.items()) == outgoing.digest()
+    assert 40 * 15 * 4 == outgoing.sent_bytes
 
 
 def test_tensors_of_a_gpu_are_hashed_as_they_were_when_they_were_added():

@@ -53,7 +53,7 @@ def test_a_phase_trains_adapters_and_releases_a_merged_model(results, tiny_moe, 
     assert 8 == json.loads((report / ADAPTER_FOLDER / "adapter_config.json").read_text())["r"]
 
 
-def test_a_phase_that_trains_all_weights_reports_and_leaves_what_it_did_before(
+def test_a_phase_that_trains_all_weights_sends_them_all_and_leaves_no_adapter(
     phase_in, scorer, tmp_path
 ):
     phase = phase_in(tmp_path / "state", **(SMALL | {"steps": 1}))
@@ -63,7 +63,8 @@ def test_a_phase_that_trains_all_weights_reports_and_leaves_what_it_did_before(
     report.mkdir()
     facts = finish(phase, model, report)
 
-    assert "weight_sync/sent_bytes" not in records[0].report.metrics
+    weights = sum(tensor.nbytes for _, tensor in TorchTrainer(phase.start).weights())
+    assert float(weights) == records[0].report.metrics["weight_sync/sent_bytes"]
     assert "lora" not in facts
     assert not (report / ADAPTER_FOLDER).exists()
 

@@ -519,7 +519,7 @@ class TeamRollout:
             with self._controller.commands.together(command) as replies:
                 digest = _load_weights(self._local, mine, version)
             if isinstance(weights, Outgoing):
-                weights.add_digests(mine.tensor_digests())
+                weights.join(mine)
         else:
             with self._controller.commands.together(
                 ReceiveWeights(self._number, version)
