@@ -9,7 +9,7 @@ from tests.test_layout import ROOT
 PAGE = ROOT / "tasks" / "engines" / "SPEED.md"
 
 
-@pytest.mark.parametrize("run", [RUNS[1]], ids=lambda run: run.name)
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 def test_the_page_says_by_how_much_a_published_step_is_missed(run):
     found = predict(run)
 
