@@ -179,6 +179,8 @@ class Plan:
     """Responses of a prompt."""
     mini_batches: int = 2
     """Optimizer updates of a step."""
+    commit_every: int = 1
+    """Steps between two commits of the trainer's state."""
 
     def title(self) -> str:
         """Describe the model, the GPUs and the layout."""
@@ -189,12 +191,14 @@ class Plan:
         )
 
     @property
-    def states_on_disk(self) -> int:
-        """Bytes of the committed states, and of the one that is written before one is dropped.
+    def state_bytes_per_weight(self) -> int:
+        """Bytes of a committed state: the weight, and in fp32 the weight and two moments."""
+        return element_bytes(self.layout.precision) + 12
 
-        Each has the weights, and in fp32 the weights and two moments.
-        """
-        return STATES * (element_bytes(self.layout.precision) + 12) * self.model.parameters
+    @property
+    def states_on_disk(self) -> int:
+        """Bytes of the committed states, and of the one that is written before one is dropped."""
+        return STATES * self.state_bytes_per_weight * self.model.parameters
 
     @property
     def rollouts_on_disk(self) -> int:
@@ -236,6 +240,7 @@ def plan_of_preset(name: str) -> Plan:
         gpus,
         group_size=phase.group_size,
         mini_batches=phase.num_mini_batches,
+        commit_every=phase.commit_every,
     )
 
 

@@ -10,7 +10,8 @@ which no budget counts, and the runs that are a step ahead do not say how GPUs a
 Assumed: 32 responses a prompt, prompts of 128 tokens, engines with 0.6 of a GPU, no recomputation
 but for the 235B model (with 96 layers for its 94, which its eight stages do not divide),
 micro-batches of one longest sequence, lengths that are log-normal and cut at the limit.
-Their weight sync hashes nothing and stays on the GPUs.
+Their weight sync hashes nothing and stays on the GPUs; no step commits a state, and no process has
+the routes of all responses pass through it.
 """
 
 import math
@@ -31,7 +32,13 @@ from tasks.platform.command_line import run
 
 PROMPT = 128
 GROUP = 32
-UNHASHED = Efficiency(hash_bytes_s=math.inf, host_bytes_s=math.inf)
+UNHASHED = Efficiency(
+    hash_bytes_s=math.inf,
+    host_bytes_s=math.inf,
+    disk_bytes_s=math.inf,
+    rank_zero_s=0.0,
+    rank_zero_byte_s=0.0,
+)
 TRAINED = 512
 """Responses of an update (T-GBS)."""
 

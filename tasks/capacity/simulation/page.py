@@ -166,10 +166,24 @@ def simulate(
 
 # The simulated step as a table on the screen and as one HTML page without external resources.
 
-COLOURS = dict(zip(PARTS, ("#1a7f5a", "#e3bd4f", "#8cc7ad", "#3f7fb5", "#b3372f"), strict=True))
-NAMES = dict(
-    zip(PARTS, ("rollouts", "rewards", "old log-probs", "update", "weight sync"), strict=True)
-)
+COLOURS = {
+    "rollout": "#1a7f5a",
+    "reward": "#e3bd4f",
+    "old_logprobs": "#8cc7ad",
+    "update": "#3f7fb5",
+    "rank_zero": "#8a6fb0",
+    "weight_sync": "#b3372f",
+    "commit": "#7d7466",
+}
+NAMES = {
+    "rollout": "rollouts",
+    "reward": "rewards",
+    "old_logprobs": "old log-probs",
+    "update": "update",
+    "rank_zero": "rank 0",
+    "weight_sync": "weight sync",
+    "commit": "commit",
+}
 TEMPLATE = """<!doctype html>
 <html lang="en">
 <head>
@@ -321,7 +335,9 @@ def _page(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str)
         phases=tuple((name, format_bytes(size)) for name, size in budget.phases.items()),
         footer="Simulated from the shape of the model and the data sheet of an H100, with "
         f"{efficiency.compute:.2f} of its operations and {efficiency.bandwidth:.2f} of its memory "
-        "bandwidth, all groups trained, without commits. Nothing here was measured on a GPU.",
+        "bandwidth, all groups trained, and a commit every "
+        f"{plan.commit_every} steps at {efficiency.disk_bytes_s / 1e9:.0f} GB/s of a node that "
+        "writes. Nothing here was measured on a GPU.",
     )
 
 

@@ -4,14 +4,16 @@ Same layout, cache and weight bytes as the memory budget. A decoding pass reads 
 cache and computes one token per sequence; the trainer's passes compute, exchange activations, and
 wait in the pipeline's bubble. Constants without a source are assumed, and are called so.
 
-Differs: transfers do not overlap with computation. No commit and no hashing of weights.
+Differs: transfers do not overlap with computation, and rank 0's work on responses not with that of
+GPUs, though a third of it is done while others are generated. Of a commit, the gathering of
+optimizer states on the ranks that write them is not counted.
 """
 
 from dataclasses import dataclass, replace
 
 from data_schemas.machine_settings import LayoutSettings, Precision
-from tasks.capacity.memory import element_bytes
-from tasks.capacity.model_shape import ModelShape
+from tasks.capacity.memory import element_bytes, route_bytes
+from tasks.capacity.model_shape import ModelShape, rank_tensors
 from tasks.capacity.plan import Plan
 
 FLOPS = 989e12
@@ -40,9 +42,16 @@ class Efficiency:
     reward_s: float = 1 / 208
     """Seconds of one node per response, if they are scored one by one (tasks/gym/README.md)."""
     hash_bytes_s: float = 1e9
-    """Of one core: both sides of a weight sync hash all tensors (tasks/engines/weight_sync.py)."""
+    """Of one core: both sides of a weight sync hash all tensors (tasks/engines/weight_sync.py), and
+    every rank the shards that it wrote."""
     host_bytes_s: float = 2e10
     """Assumed: of one process that copies tensors from a GPU into pinned memory, to hash them."""
+    disk_bytes_s: float = 2e9
+    """Assumed: of one node that writes to the disk of states, which all nodes share."""
+    rank_zero_s: float = 0.007
+    rank_zero_byte_s: float = 5.3e-10
+    """CPU seconds of rank 0 per response, and more per byte of its routes. Measured: 0.012 with
+    9.4 MB of routes, 0.020 with 24.6 MB (tasks/engines/README.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,10 @@ class Rates:
     sync_s: float
     reward_s: float
     """Per response."""
+    rank_zero_s: float = 0.0
+    """Per response: rank 0 checks, batches and sends it, and GPUs wait."""
+    commit_s: float = 0.0
+    """Per step: a commit's seconds, divided by the steps between two."""
 
 
 def rates_of(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> Rates:
@@ -100,6 +113,8 @@ def rates_of(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> Rates:
         update_s=update,
         sync_s=sync_seconds(plan, efficiency),
         reward_s=efficiency.reward_s / nodes,
+        rank_zero_s=rank_zero_seconds(plan, efficiency, mean_tokens),
+        commit_s=commit_seconds(plan, efficiency) / plan.commit_every,
     )
 
 
@@ -132,6 +147,42 @@ def sync_seconds(plan: Plan, efficiency: Efficiency) -> float:
     hashing = weights * (receiving + 1) / (NODE_CORES * efficiency.hash_bytes_s)
     copying = weights * (1 if plan.layout.dedicated_rollout_gpus else 2) / efficiency.host_bytes_s
     return max(weights / _link(plan.gpus) + copying, hashing)
+
+
+def rank_zero_seconds(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> float:
+    """Derive the seconds in which rank 0 handles one response; 0 on one GPU, which sends nothing.
+
+    Args:
+        mean_tokens: of a sequence, prompt included.
+    """
+    if plan.gpus == 1:
+        return 0.0
+    routes = mean_tokens * route_bytes(plan.model)
+    return efficiency.rank_zero_s + efficiency.rank_zero_byte_s * routes
+
+
+def commit_seconds(plan: Plan, efficiency: Efficiency) -> float:
+    """Derive the seconds of a commit: ranks write the trainer's state, then hash what they wrote.
+
+    Data-parallel ranks have one state, which the first of them writes. So the first ranks of a
+    pipeline stage write, as many as divide its tensors or its experts, and a commit takes as long
+    as the node that writes most.
+    """
+    nodes, world = _nodes_and_world(plan)
+    layout, node = plan.layout, world // nodes
+    stages = max(1, node * layout.pipeline // world)  # on one node
+    most_of_node = most_of_rank = 0
+    for first in (0, layout.pipeline - stages):
+        of_node = 0
+        for stage in range(first, first + stages):
+            tensors = rank_tensors(plan.model, layout, stage)
+            shared, expert = sum(tensors.shared), sum(tensors.expert)
+            of_node += min(node, layout.tensor) * shared + min(node, layout.expert) * expert
+            most_of_rank = max(most_of_rank, shared + expert)
+        most_of_node = max(most_of_node, of_node)
+    return plan.state_bytes_per_weight * (
+        most_of_node / efficiency.disk_bytes_s + most_of_rank / efficiency.hash_bytes_s
+    )
 
 
 def engine_rates(plan: Plan, efficiency: Efficiency) -> EngineRates:

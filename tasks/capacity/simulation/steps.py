@@ -176,7 +176,7 @@ WARM_UP = 3
 """Steps that are not counted."""
 CUT_WARM_UP = 12
 """The same where responses are cut, which may span several steps."""
-PARTS = ("rollout", "reward", "old_logprobs", "update", "weight_sync")
+PARTS = ("rollout", "reward", "old_logprobs", "update", "rank_zero", "weight_sync", "commit")
 """Parts of a step, as in its timing; rollouts and rewards: the time in which they are awaited."""
 
 
@@ -353,7 +353,7 @@ class Simulation:
             late = min(reward, waited)
             _add(totals, trained)
             _add(totals, {"rollout": waited - late, "reward": late, "busy": busy})
-            _add(totals, {"weight_sync": rates.sync_s})
+            _add(totals, {"weight_sync": rates.sync_s, "commit": rates.commit_s})
             totals["staleness"] += policy.staleness * len(complete)
             totals["oldest"] = max(totals["oldest"], policy.staleness + _age(complete, step))
         return self._outcome(totals, steps)
@@ -393,7 +393,8 @@ class Simulation:
         A prompt counts once per answer, which is the most that a trainer computes of it.
         """
         generated = sum(sum(group.lengths) for group in groups)
-        fed = generated + sum(len(group.lengths) for group in groups) * self._batch.prompt_tokens
+        responses = sum(len(group.lengths) for group in groups)
+        fed = generated + responses * self._batch.prompt_tokens
         totals["tokens"] += generated
         totals["groups"] += len(groups)
         totals["staleness"] += sum(step - group.draw_step for group in groups)
@@ -401,6 +402,7 @@ class Simulation:
         return {
             "old_logprobs": self._rates.score_s * fed,
             "update": self._rates.update_s * fed,
+            "rank_zero": self._rates.rank_zero_s * responses,
         }
 
     def _run_free(self, policy: Policy, steps: int) -> Outcome:
@@ -429,11 +431,12 @@ class Simulation:
             end = begin + sum(trained.values())
             while fleet.next_event() <= end:
                 ready += self._completed(fleet.advance())
-            fleet.pause(self._rates.sync_s)
+            fleet.pause(self._rates.sync_s + self._rates.commit_s)
             fleet.shared.extend(self._new_jobs(step + 1, policy))
             _add(totals, trained)
             _add(totals, {"rollout": begin - now, "weight_sync": self._rates.sync_s})
-            now = end + self._rates.sync_s
+            _add(totals, {"commit": self._rates.commit_s})
+            now = end + self._rates.sync_s + self._rates.commit_s
             fleet.wake(now)
         totals["busy"] = (fleet.busy - busy_before) / self._rates.engines
         return self._outcome(totals, steps)
@@ -462,7 +465,7 @@ class Simulation:
             busy = fleet.busy / rates.engines
             _add(totals, self._train(complete, step, totals))
             _add(totals, {"rollout": rollout, "reward": reward, "busy": busy})
-            _add(totals, {"weight_sync": rates.sync_s})
+            _add(totals, {"weight_sync": rates.sync_s, "commit": rates.commit_s})
         return self._outcome(totals, steps)
 
     def _drawn_by(self, job: Job, step: int) -> bool:

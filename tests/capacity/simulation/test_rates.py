@@ -12,7 +12,9 @@ from tasks.capacity.simulation.rates import (
     NVLINK_BYTES_S,
     Efficiency,
     bubble_share,
+    commit_seconds,
     engine_rates,
+    rank_zero_seconds,
     rates_of,
     sync_seconds,
     trainer_rates,
@@ -100,3 +102,51 @@ def test_every_rank_receives_and_hashes_all_weights():
     copied = small_bytes / NVLINK_BYTES_S + 2 * small_bytes / 2e10
     assert pytest.approx(copied) == sync_seconds(small, Efficiency())
     assert rates_of(small, Efficiency(), 4096.0).sync_s == sync_seconds(small, Efficiency())
+
+
+def test_rank_zero_takes_what_was_measured_of_it_for_two_shapes_of_routes():
+    plan = plan_of_preset("full_scale")
+    wider = replace(plan.model, layers=94, experts_per_token=8)
+
+    # 32k tokens: 72 layers of top-4 and 94 of top-8.
+    assert [0.012, 0.020] == [
+        pytest.approx(rank_zero_seconds(one, Efficiency(), 32_768.0), rel=0.01)
+        for one in (plan, replace(plan, model=wider))
+    ]
+    assert 0.0 == rank_zero_seconds(replace(plan, gpus=1), Efficiency(), 32_768.0)
+    assert 0.007 == rank_zero_seconds(plan_of_preset("compass_thinker"), Efficiency(), 4096.0)
+
+
+def test_a_commit_takes_as_long_as_the_node_that_writes_most():
+    plan = plan_of_preset("full_scale")
+    unhashed = Efficiency(hash_bytes_s=math.inf)
+    unwritten = Efficiency(disk_bytes_s=math.inf)
+
+    # A rank has an expert of each of the 9 layers of its stage, an eighth of their attention and
+    # of a table of the vocabulary: 2.14e9 weights of 14 bytes. Eight of them share a node.
+    attention = 8192 * 2 * (64 + 8) * 128
+    rank = 14 * (9 * (3 * 8192 * 8192) + (9 * attention + 151_936 * 8192) / 8)
+    assert pytest.approx(29.9e9, rel=0.001) == rank
+    assert pytest.approx(8 * rank / 2e9, rel=0.001) == commit_seconds(plan, unhashed)
+    assert pytest.approx(rank / 1e9, rel=0.001) == commit_seconds(plan, unwritten)
+
+    whole = commit_seconds(plan, Efficiency())
+    assert pytest.approx(whole / 10) == rates_of(plan, Efficiency(), 8192.0).commit_s  # every tenth
+
+
+def test_one_node_writes_the_whole_state():
+    plan = plan_of_preset("single_node")
+    unhashed = Efficiency(hash_bytes_s=math.inf)
+
+    assert pytest.approx(14 * plan.model.parameters / 2e9, rel=0.005) == commit_seconds(
+        plan, unhashed
+    )
+
+
+def test_stages_that_share_a_node_write_all_they_have():
+    plan = changed(plan_of_preset("single_node"), tensor=2, pipeline=2, expert=4)
+    unhashed = Efficiency(hash_bytes_s=math.inf)
+
+    assert pytest.approx(14 * plan.model.parameters / 2e9, rel=0.005) == commit_seconds(
+        plan, unhashed
+    )

@@ -1,5 +1,6 @@
 """Steps of a small task under every policy, by hand."""
 
+from dataclasses import replace
 from itertools import cycle, islice
 
 import numpy as np
@@ -11,9 +12,13 @@ from tasks.capacity.simulation.steps import Batch, Group, Outcome, Policy, Simul
 ENGINE = EngineRates(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, slots=1, cache_tokens=1000)
 
 
-def simulate(lengths: list[list[int]], policy: Policy, *, dedicated: bool = False) -> Outcome:
-    """Two engines of one slot; a step trains 1 s a token, and a weight sync takes 0.5 s."""
-    rates = Rates(ENGINE, engines=2, score_s=0.25, update_s=0.75, sync_s=0.5, reward_s=1.0)
+RATES = Rates(ENGINE, engines=2, score_s=0.25, update_s=0.75, sync_s=0.5, reward_s=1.0)
+"""Two engines of one slot; a step trains 1 s a token, and a weight sync takes 0.5 s."""
+
+
+def simulate(
+    lengths: list[list[int]], policy: Policy, *, dedicated: bool = False, rates: Rates = RATES
+) -> Outcome:
     batch = Batch(len(lengths), len(lengths[0]), prompt_tokens=0, max_tokens=8)
 
     def draw(prompts: int, size: int, random: np.random.Generator) -> list[Group]:
@@ -29,7 +34,38 @@ def test_a_step_is_the_sum_of_its_parts():
 
     # Both engines have 3 + 1; responses end at 3, 3, 4 and 4, verdicts at 4, 5, 6 and 7.
     parts = {"rollout": 4.0, "reward": 3.0, "old_logprobs": 2.0, "update": 6.0, "weight_sync": 0.5}
+    parts |= {"rank_zero": 0.0, "commit": 0.0}
     assert (parts, 15.5, 8.0) == (found.parts, found.seconds, found.tokens)
+
+
+@pytest.mark.parametrize(
+    ("policy", "dedicated"),
+    [
+        (Policy(), False),
+        (Policy(segment_tokens=4, on_demand=True), False),
+        (Policy(staleness=1, free_running=True), False),
+        (Policy(), True),
+    ],
+)
+def test_gpus_wait_while_rank_zero_works_on_responses_and_a_state_is_committed(policy, dedicated):
+    lengths = [[3], [1], [3], [1]]
+    rates = replace(RATES, rank_zero_s=0.5, commit_s=4.0)
+    plain, found = (simulate(lengths, policy, dedicated=dedicated, rates=r) for r in (RATES, rates))
+
+    # Four responses of 0.5 s each.
+    assert plain.parts | {"rank_zero": 2.0, "commit": 4.0} == found.parts
+    assert pytest.approx(plain.seconds + 6.0) == found.seconds
+    worked = (1.0 - plain.trainer_idle) * plain.seconds
+    assert pytest.approx(1.0 - worked / found.seconds) == found.trainer_idle
+
+
+def test_dedicated_engines_go_on_while_rank_zero_works_but_stand_still_for_a_commit():
+    rates = replace(RATES, rank_zero_s=0.5, commit_s=4.0)
+    found = simulate([[2], [2]], Policy(staleness=1), dedicated=True, rates=rates)
+
+    # Rollouts and rewards take 4 s, beside 4 s of the trainer and 1 s of rank 0.
+    assert (0.0, 0.0, 1.0) == tuple(found.parts[one] for one in ("rollout", "reward", "rank_zero"))
+    assert 4.0 + 1.0 + 0.5 + 4.0 == found.seconds
 
 
 def test_as_drawn_one_engine_has_all_long_responses():
