@@ -156,9 +156,15 @@ if not SMOKE and _REGISTERING & set(sys.argv):
 SMALL, ROWS, WEIGHTS, GPU_NODE = (REGISTRATION.machines[kind] for kind in _MACHINES)
 
 
-NODE_LOSSES_PER_HOUR = 0.3 / 720
-"""Of preemptible nodes of 8 GPUs: 0.1 a month fail (Llama 3, arXiv 2407.21783: 419 interruptions of
-16,384 GPUs in 54 days), and 0.2 are taken away (AWS's Spot Advisor: 15 to 20 % of many types)."""
+FAILURES_PER_HOUR = 0.1 / 720
+"""Of nodes of 8 GPUs (Llama 3, arXiv 2407.21783: 419 interruptions of 16,384 GPUs in 54 days)."""
+PREEMPTIONS_PER_HOUR = 0.2 / 720
+"""Of preemptible ones (AWS's Spot Advisor: 15 to 20 % a month of many types)."""
+LOST_HOURS = 3.5
+"""Assumed: of a team whose node is taken away. Ten steps of half an hour lie between two commits,
+of which it loses half; after an hour it has another node and has started."""
+MOST_LOST = 0.01
+"""Largest share of a team's time that preemptions may be expected to cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +181,8 @@ class Stage:
     """After recoverable errors, and after the loss of a node of a stage over several nodes. The
     loss of a pod counts against a budget of the platform (`max-node-retries-system-failures`)."""
     interruptible: bool = False
-    """May run on preemptible nodes; only for stages that resume from their last committed step."""
+    """May run on preemptible nodes, on few of them if on several (`interruptible_over`); only for
+    stages that resume from their last committed step."""
     grace_s: int = 0
     """Seconds between SIGTERM and SIGKILL, to finish and commit the current step."""
     cached: bool = True
@@ -190,7 +197,20 @@ class Stage:
         """
         if not self.team or nodes == 1:
             return self.retries
-        return self.retries + math.ceil(NODE_LOSSES_PER_HOUR * nodes * self.hours)
+        losses_per_hour = FAILURES_PER_HOUR + PREEMPTIONS_PER_HOUR
+        return self.retries + math.ceil(losses_per_hour * nodes * self.hours)
+
+    def interruptible_over(self, nodes: int) -> bool:
+        """Return whether it may run on preemptible nodes, of which a team loses more with its size.
+
+        A team that loses one stands still as a whole. Up to 10 nodes that is expected to cost
+        `MOST_LOST` of its time, over 32 of them thrice as much, and 32 free ones at once are rare.
+
+        Args:
+            nodes: of a stage of a team.
+        """
+        lost = PREEMPTIONS_PER_HOUR * nodes * LOST_HOURS
+        return self.interruptible and (not self.team or lost <= MOST_LOST)
 
 
 WAIT = 12

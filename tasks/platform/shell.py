@@ -207,7 +207,7 @@ def task_arguments(name: str) -> dict[str, Any]:
         "accelerator": _Accelerator(stage.machine.accelerator) if stage.machine.gpus else None,
         "retries": stage.retries_over(NODES),
         "timeout": timedelta(hours=stage.hours),
-        "interruptible": stage.interruptible,
+        "interruptible": stage.interruptible_over(NODES),
         "pod_template": _pod(stage.grace_s) if stage.grace_s else None,
         "pod_template_name": POD_TEMPLATES[stage.image] or None,
         "secret_requests": _secrets() or None,
