@@ -1,6 +1,7 @@
 """Flyte shell of the mismatch table."""
 
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
@@ -35,7 +36,8 @@ def mismatch(
         max_new_tokens: of a response.
         seeds: of the sampling.
         engines: 'embedded' or 'real': vLLM against Megatron.
-        out: folder for the table as mismatch.md and mismatch.json; '' writes none.
+        out: folder for the table as mismatch.md and mismatch.json, of what was measured where a
+            pair fails; '' writes none.
 
     Returns:
         k3 of every row of the table.
@@ -48,18 +50,29 @@ def mismatch(
     refuse_foreign_code(folder)
     check_model_folder(folder)
     problems = numerics.sample_problems(0, prompts)
-    rows: list[numerics.Gap] = []
-    try:
-        for row in numerics.gaps(
-            folder, problems, max_new_tokens, seeds, numerics.pairs_here(engines)
-        ):
-            logger.info("%s, %s, %s: k3 %.3g", row.rollout, row.trainer, row.replay.value, row.k3)
-            rows.append(row)
-    finally:  # a pair that fails loses no other
-        Console(highlight=False).print(*gaps_tables(rows, len(problems)))
-    if out:
-        write_bytes(Path(out) / "mismatch.md", gaps_markdown(rows).encode())
-        write_bytes(Path(out) / "mismatch.json", gaps_json(rows))
+    gaps = numerics.gaps(folder, problems, max_new_tokens, seeds, numerics.pairs_here(engines))
+    rows = show_and_write(gaps, len(problems), out)
     facts = {f"{row.rollout}, {row.trainer}, {row.replay.value}: k3": row.k3 for row in rows}
     deck_of_facts("mismatch", facts)
     return [row.k3 for row in rows]
+
+
+def show_and_write(gaps: Iterable[numerics.Gap], prompts: int, out: str) -> list[numerics.Gap]:
+    """Print and write rows once all are measured, or one fails: a pair that fails loses no other.
+
+    Args:
+        gaps: rows as they are measured.
+        prompts: number of them, for the title.
+        out: folder of the files, which stay as they are if there is no row; '' writes none.
+    """
+    rows: list[numerics.Gap] = []
+    try:
+        for row in gaps:
+            logger.info("%s, %s, %s: k3 %.3g", row.rollout, row.trainer, row.replay.value, row.k3)
+            rows.append(row)
+    finally:
+        Console(highlight=False).print(*gaps_tables(rows, prompts))
+        if out and rows:
+            write_bytes(Path(out) / "mismatch.md", gaps_markdown(rows).encode())
+            write_bytes(Path(out) / "mismatch.json", gaps_json(rows))
+    return rows

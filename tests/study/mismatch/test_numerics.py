@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,13 @@ from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import Rollout, StopReason
 from tasks.engines.chat import load_tokenizer, render_prompts
 from tasks.engines.protocols import TokenBatch, TokenScores
-from tasks.errors import SettingsError
-from tasks.stages.mismatch import mismatch
+from tasks.errors import EngineError, SettingsError
+from tasks.stages.mismatch import mismatch, show_and_write
 from tasks.study.mismatch.drift import NUM_PROBLEMS
 from tasks.study.mismatch.numerics import (
     EMBEDDED,
     PAIRS,
+    Gap,
     gaps,
     gaps_markdown,
     measure,
@@ -95,6 +97,32 @@ def test_vllm_and_megatron_agree_in_fp32_and_replay_hides_what_bf16_does_to_rout
     assert 0.0 == found["vllm bf16", "megatron fp32", "r3"]["route_share"]
     lines = (tmp_path / "mismatch.md").read_text().splitlines()
     assert 2 * 21 == sum(line.startswith("| vllm ") for line in lines)  # two tables
+
+
+def test_a_pair_that_fails_loses_no_row_of_those_before(tmp_path):
+    own = torch.zeros(1, 2)
+    batch = TokenBatch(
+        tokens_NT=torch.zeros(1, 2, dtype=torch.int64),
+        lengths_N=torch.tensor([2]),
+        response_NT=torch.ones(1, 2, dtype=torch.bool),
+        experts_NTLK=None,
+        columns={"rollout_logprobs": own},
+    )
+    none_NTL = torch.zeros(1, 1, 1, dtype=torch.bool)
+
+    def fail_third() -> Iterator[Gap]:
+        for engines in EMBEDDED[:2]:
+            scores = TokenScores(own, own, None)
+            yield measure(engines, RouterReplay.OFF, scores, batch, [rollout("first")], none_NTL)
+        raise EngineError("out of memory")
+
+    with pytest.raises(EngineError, match="out of memory"):
+        show_and_write(fail_third(), 1, str(tmp_path))
+
+    rows = json.loads((tmp_path / "mismatch.json").read_text())
+    assert ["hf bf16", "hf bf16, routers fp32"] == [row["rollout"] for row in rows]
+    lines = (tmp_path / "mismatch.md").read_text().splitlines()
+    assert 2 * 2 == sum(line.startswith("| hf bf16") for line in lines)  # two tables
 
 
 def test_tokens_that_overflow_are_counted_and_left_out_of_the_numbers():
