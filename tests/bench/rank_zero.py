@@ -228,12 +228,17 @@ def table(load: Load, seconds: dict[str, float]) -> Table:
     shown.add_column("hop")
     shown.add_column("CPU s a response", justify="right")
     shown.add_column(f"CPU s of {RESPONSES_OF_A_STEP}", justify="right")
-    one = {
-        name: total / load.responses * weight(name, load.ranks) for name, total in seconds.items()
-    }
+    one = response_seconds(load, seconds)
     for name, value in (one | {"sum": sum(one.values())}).items():
         shown.add_row(name, f"{value:.4f}", f"{value * RESPONSES_OF_A_STEP:.0f}")
     return shown
+
+
+def response_seconds(load: Load, seconds: dict[str, float]) -> dict[str, float]:
+    """Scale the measured CPU seconds of each hop to one response of a step of the paper's size."""
+    return {
+        name: total / load.responses * weight(name, load.ranks) for name, total in seconds.items()
+    }
 
 
 def weight(hop: str, ranks: int) -> float:
