@@ -1,11 +1,11 @@
 """Runs where vLLM's CPU build is installed: its interpreted Triton kernel for experts and float64.
 
-    TRITON_INTERPRET=1 python triton_tool.py '[[16, 4, 100, "float32"]]'
+    TRITON_INTERPRET=1 python triton_tool.py '[[16, 4, 100, "float32", 72, 40]]'
 
-A case is experts, chosen ones, tokens, precision. Triton's interpreter computes every program of a
-launch with NumPy: blocks, masks and strides are those of a GPU, compilation and memory are not.
-vLLM's CPU build hides Triton from itself, and has not the two CUDA operations around the kernel:
-here they are torch.
+A case is experts, chosen ones, tokens, precision, hidden size and width of an expert. Triton's
+interpreter computes every program of a launch with NumPy: blocks, masks and strides are those of a
+GPU, compilation and memory are not. vLLM's CPU build hides Triton from itself, and has not the two
+CUDA operations around the kernel: here they are torch.
 """
 
 import importlib
@@ -29,8 +29,6 @@ from vllm.model_executor.layers.fused_moe.fused_moe import (  # noqa: E402
     fused_moe_kernel,
 )
 
-HIDDEN, WIDTH = 72, 40
-"""No multiples of a block: masks matter."""
 OPERATIONS = torch.library.Library("_moe_C", "DEF")
 OPERATIONS.define(
     "moe_align_block_size(Tensor chosen, int experts, int block, Tensor(a!) places,"
@@ -78,22 +76,22 @@ OPERATIONS.impl("moe_align_block_size", align, "CPU")
 OPERATIONS.impl("moe_sum", add, "CPU")
 
 
-def difference(experts: int, top: int, tokens: int, dtype: str) -> float:
+def difference(experts: int, top: int, tokens: int, dtype: str, hidden: int, width: int) -> float:
     """Compare the kernel's outputs with float64's; return the largest difference to the largest."""
     draws = torch.Generator().manual_seed(0)
 
     def normal(*shape: int) -> torch.Tensor:
         return torch.randn(shape, generator=draws).to(getattr(torch, dtype)) / shape[-1] ** 0.5
 
-    data, first = normal(tokens, HIDDEN), normal(experts, 2 * WIDTH, HIDDEN)
-    second, scores = normal(experts, HIDDEN, WIDTH), torch.randn(tokens, experts, generator=draws)
+    data, first = normal(tokens, hidden), normal(experts, 2 * width, hidden)
+    second, scores = normal(experts, hidden, width), torch.randn(tokens, experts, generator=draws)
     weights, chosen = scores.softmax(-1).topk(top)
     found = fused_experts_impl(data, first, second, weights, chosen.int())
 
-    inner = torch.einsum("td,tkwd->tkw", data.double(), first.double()[chosen])
+    inner = torch.einsum("td,tkwd->tkw", data.double(), first[chosen].double())
     gate, up = inner.chunk(2, -1)
     outer = torch.einsum(
-        "tkw,tkdw->tkd", torch.nn.functional.silu(gate) * up, second.double()[chosen]
+        "tkw,tkdw->tkd", torch.nn.functional.silu(gate) * up, second[chosen].double()
     )
     wanted = (weights.double()[..., None] * outer).sum(1)
     return float((found.double() - wanted).abs().max() / wanted.abs().max())
