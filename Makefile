@@ -326,6 +326,7 @@ rollback: $(STAMP) ## release the previous version again: make rollback ARGS="--
 	$(BIN)/eachprompt rollback $(ARGS)
 
 # make budget TARGET=single_node, or a model directory: make budget TARGET=my/model ARGS="--gpus 8"
+# make budget ARGS="--fastest 8" lists the layouts that fit and take a simulated step in least time
 TARGET ?= full_scale
 
 budget: $(STAMP) ## GPU memory of a layout, and a simulated step of RL by policy

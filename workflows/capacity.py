@@ -27,6 +27,7 @@ def capacity(
     column: str = "",
     prompt_column: str = "",
     page: str = "",
+    fastest: Whole = 0,
 ) -> str:
     """Print what one GPU holds, and a simulated step by policy; exit code 1 if it does not fit.
 
@@ -48,6 +49,7 @@ def capacity(
         column: its column of lengths.
         prompt_column: its column that names the prompt; '' = it has none.
         page: HTML file to write.
+        fastest: of the layouts that fit, how many to list, the fastest first; 0 = none.
 
     Returns:
         Whether it fits, and what is left.
@@ -66,4 +68,5 @@ def capacity(
         column=column,
         prompt_column=prompt_column,
         page=page,
+        fastest=fastest,
     )

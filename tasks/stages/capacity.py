@@ -6,6 +6,7 @@ from rich.console import Console
 
 from tasks.capacity import plan as plans
 from tasks.capacity.plan import HEADROOM, budget_table, describe_fit
+from tasks.capacity.simulation.layouts import fastest_layouts, layout_table
 from tasks.capacity.simulation.page import compare, render, step_table, variants
 from tasks.capacity.simulation.rates import Efficiency
 from tasks.capacity.simulation.steps import read_source
@@ -31,6 +32,7 @@ def capacity(
     column: str,
     prompt_column: str,
     page: str,
+    fastest: int,
 ) -> str:
     """Print the memory of one GPU by part, and a simulated step of RL by policy.
 
@@ -48,6 +50,7 @@ def capacity(
         column: its column of lengths.
         prompt_column: its column that names the prompt; '' = it has none.
         page: HTML file to write; '' = none.
+        fastest: of the layouts that fit, how many to list, the fastest first; 0 = none.
 
     Returns:
         Whether the layout fits, and the free share.
@@ -65,9 +68,12 @@ def capacity(
     plan = plans.override_work(overridden, prompt, response, sequences)
     estimate = plan.budget()
     Console(highlight=False).print(budget_table(plan, estimate))
+    source = read_source(lengths, column, prompt_column, plan.work.response_tokens)
+    if fastest:
+        best = fastest_layouts(plan, source.draw, Efficiency(), source.mean, fastest)
+        Console(highlight=False).print(layout_table(best))
     if not estimate.fits(HEADROOM):
         raise CapacityError(f"{plan.name} {describe_fit(estimate)}")
-    source = read_source(lengths, column, prompt_column, plan.work.response_tokens)
     rows = list(compare(variants(plan), source.draw, Efficiency(), source.mean))
     Console(highlight=False).print(step_table(rows))
     html = render(plan, rows, Efficiency(), source.description)

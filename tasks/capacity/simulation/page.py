@@ -151,17 +151,21 @@ def simulate(
     plan: Plan, policy: Policy, draw: Draw, efficiency: Efficiency, mean_tokens: float
 ) -> Outcome:
     """Simulate steps of a plan, whether it fits or not."""
+    rates = rates_of(plan, efficiency, plan.work.prompt_tokens + mean_tokens)
+    dedicated = plan.layout.dedicated_rollout_gpus > 0
+    steps = FREE_STEPS if policy.free_running and not dedicated else SIMULATED_STEPS
+    return Simulation(rates, batch_of(plan), draw, dedicated=dedicated).run(policy, steps)
+
+
+def batch_of(plan: Plan) -> Batch:
+    """Return what a step of a plan rolls out."""
     work = plan.work
-    rates = rates_of(plan, efficiency, work.prompt_tokens + mean_tokens)
-    batch = Batch(
+    return Batch(
         prompts=max(1, work.sequences // plan.group_size),
         group_size=plan.group_size,
         prompt_tokens=work.prompt_tokens,
         max_tokens=work.response_tokens,
     )
-    dedicated = plan.layout.dedicated_rollout_gpus > 0
-    steps = FREE_STEPS if policy.free_running and not dedicated else SIMULATED_STEPS
-    return Simulation(rates, batch, draw, dedicated=dedicated).run(policy, steps)
 
 
 # The simulated step as a table on the screen and as one HTML page without external resources.
