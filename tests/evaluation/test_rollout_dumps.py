@@ -27,6 +27,10 @@ from tasks.evaluation.rollout_dumps import read_dump
 TRL = Path(__file__).parent / "dumps" / "completions_00001.parquet"
 """Step 1 of TRL 1.16.0's GRPOTrainer on the shipped base: 4 prompts, 4 completions each."""
 
+VERL = TRL.with_name("verl_1.jsonl")
+"""The same responses and rewards, by the methods of verl 0.9.1's RayPPOTrainer that log rollouts:
+their source was run on a batch of them, without the rest of verl."""
+
 
 def verl(*rows: dict[str, Any]) -> bytes:
     """Write the file as RayPPOTrainer._dump_generations does."""
@@ -64,6 +68,15 @@ def slime_sample(group: int, reward: float, status: str = "completed") -> dict[s
 
 def measured(lines: Any) -> dict[str, float]:
     return {quantity: value for quantity, value, _ in lines}
+
+
+def test_what_verl_and_trl_write_of_the_same_responses_says_the_same() -> None:
+    ours, theirs = (read_dump(path.name, path.read_bytes()) for path in (VERL, TRL))
+
+    assert ("verl", 16) == (ours.trainer, len(ours.responses))
+    assert measured(signal(theirs.responses)) == measured(signal(ours.responses))
+    assert [one.reward for one in theirs.responses] == [one.reward for one in ours.responses]
+    assert {""} == {one.gold for one in ours.responses}  # null, where a row has no answer
 
 
 def test_a_reward_that_is_no_number_is_missing_and_its_group_is_in_no_share() -> None:
