@@ -24,15 +24,12 @@ MEASURED_BYTES = 2**29
 ROUNDS = 3
 
 
-def refuse_slow_fabric(
-    device: torch.device, least_gb_s: float, measured_bytes: int = MEASURED_BYTES
-) -> None:
+def refuse_slow_fabric(device: torch.device, least_gb_s: float) -> None:
     """Measure an all-reduce between all ranks once; a collective call, the same result on all.
 
     Args:
         device: of this rank.
         least_gb_s: see `least_bandwidth`; the largest of all ranks counts. 0 = no fabric.
-        measured_bytes: of the all-reduce.
 
     Raises:
         SettingsError: NCCL is slower than that.
@@ -41,7 +38,7 @@ def refuse_slow_fabric(
     dist.all_reduce(least, dist.ReduceOp.MAX)
     if not least:
         return
-    found_gb_s = measure_bandwidth(device, measured_bytes)
+    found_gb_s = measure_bandwidth(device)
     if found_gb_s < least:
         raise SettingsError(
             f"NCCL's all-reduce between the nodes reaches {found_gb_s:.2g} GB/s; their InfiniBand "
@@ -76,12 +73,12 @@ def least_bandwidth(device: torch.device, *, ranks: int, local_ranks: int) -> fl
     return LEAST_SHARE * sum(sorted(gigabits)[-local_ranks:]) / 8
 
 
-def measure_bandwidth(device: torch.device, measured_bytes: int) -> float:
+def measure_bandwidth(device: torch.device) -> float:
     """Return the GB/s of bus of an all-reduce of all ranks, as nccl-tests counts them."""
     # A group of its own: NCCL's buffers of the default group would stay.
     group = dist.new_group(backend="nccl" if device.type == "cuda" else "gloo")
     assert isinstance(group, dist.ProcessGroup)
-    data = torch.zeros(measured_bytes // 2, dtype=torch.bfloat16, device=device)
+    data = torch.zeros(MEASURED_BYTES // 2, dtype=torch.bfloat16, device=device)
     seconds = []
     for _ in range(1 + ROUNDS):  # the first one connects
         started = time.perf_counter()
@@ -95,4 +92,4 @@ def measure_bandwidth(device: torch.device, measured_bytes: int) -> float:
     if device.type == "cuda":
         torch.cuda.empty_cache()
     ranks = dist.get_world_size()
-    return 2 * (ranks - 1) / ranks * measured_bytes / float(slowest) / 1e9
+    return 2 * (ranks - 1) / ranks * MEASURED_BYTES / float(slowest) / 1e9
