@@ -102,7 +102,7 @@ def _receive_share(share: Share, member: Member) -> tuple[TokenBatch, ...]:
     """Request a share and receive its buckets, via the first rank that has the same share.
 
     That rank receives them from the controller, without the routes that other ranks recorded, and
-    these from the ranks that did.
+    these from the ranks that did. Returns when all ranks have theirs.
     """
     group = member.commands
     payloads.send(share, 0, group)
@@ -121,6 +121,8 @@ def _receive_share(share: Share, member: Member) -> tuple[TokenBatch, ...]:
     # Last: of two ranks that send to each other, each would wait for the other to receive.
     for work in moving:
         work.wait()
+    # Engines' collectives have a shorter limit than others may still need for their shares.
+    dist.barrier(group)
     return tuple(parts)
 
 
@@ -308,7 +310,8 @@ class TeamTrainer:
     def _send_shares(self, batch: TokenBatch) -> None:
         """Send the other ranks their shares, one bucket in memory at a time.
 
-        Ranks with the same share are consecutive: the first of them forwards it.
+        Ranks with the same share are consecutive: the first of them forwards it. Returns when all
+        ranks have theirs.
         """
         if not isinstance(self.local, SharingTrainer):
             return
@@ -323,6 +326,7 @@ class TeamTrainer:
                 rows = torch.tensor(bucket, dtype=torch.int64)
                 part = batch.select(rows, share.layers)
                 payloads.send(self._without_recorded(part), first, group)
+        dist.barrier(group)  # as in _receive_share
 
     def _transfers(self, batch: TokenBatch, receivers: Mapping[Share, int]) -> list[Transfer]:
         """Which routes the ranks that recorded them send, in the order of the shares."""

@@ -3,13 +3,16 @@
 Letters: N sequences, T tokens, L MoE layers, K experts per token.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import timedelta
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import torch
+from torch import distributed as dist
 
 from data_schemas.machine_settings import Precision
 from data_schemas.rollouts import Rollout, RouterTrace, ScoredRollout, StopReason
@@ -88,6 +91,40 @@ def shared(batches: list[TokenBatch]) -> list[Seen]:
 
     in_team(lead)()
     return NotingTrainer.seen
+
+
+LIMIT_S = 4
+"""Of the default group's collectives, in which engines compute."""
+
+
+class SummingTrainer(NotingTrainer):
+    """A trainer whose ranks add something up, within a short limit."""
+
+    def __init__(self) -> None:
+        dist.distributed_c10d._set_pg_timeout(timedelta(seconds=LIMIT_S))
+
+    def score(self, batch: AnyBatch, *, temperature: float, record_routes: bool) -> TokenScores:
+        total = torch.ones(1)
+        dist.all_reduce(total)
+        return TokenScores(total, total, None)
+
+
+def slowly_shared(batch: TokenBatch) -> float | None:
+    """Score while the last rank takes longer to receive its share than collectives may take."""
+    if read_rank_info().rank == read_rank_info().size - 1:
+        recv, delays = dist.recv, iter([1.5 * LIMIT_S])
+
+        def slow_recv(*arguments, **others):
+            time.sleep(next(delays, 0.0))
+            return recv(*arguments, **others)
+
+        dist.recv = slow_recv
+
+    def lead() -> float:
+        trainer = TeamTrainer(current(), SummingTrainer)
+        return float(trainer.score(batch, temperature=1.0, record_routes=False).logprobs_NT)
+
+    return in_team(lead)()
 
 
 class RouteEngine:

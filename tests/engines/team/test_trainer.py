@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tasks.algorithms.routing import Traces
-from tests.engines.team.shares_of_world import recorded, shared
+from tests.engines.team.shares_of_world import recorded, shared, slowly_shared
 from tests.engines.trainer_megatron.batches import as_recorded, random_batch
 from tests.engines.trainer_megatron.gloo_world import run_world
 
@@ -79,3 +79,7 @@ def test_routes_come_from_the_rank_that_recorded_them_while_it_has_them():
                 expected = routes_NTLK[list(bucket), :width][:, :, [rank // 2]]
                 assert torch.equal(expected, part.padded_routes_NTLK)
         assert len(seen) == 2
+
+
+def test_nobody_waits_in_an_engines_collective_for_who_still_receives_a_share():
+    assert [3.0, None, None] == run_world(slowly_shared, 3, FULL)
