@@ -11,7 +11,7 @@ Letters: M packed rows, A attention heads, G key-value heads, D head size.
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from importlib.machinery import ModuleSpec
 from itertools import pairwise
@@ -116,6 +116,7 @@ class Linear(TransformerEngineBaseModule):
         tp_group: Any = None,
         tp_size: int = 1,
         get_rng_state_tracker: Callable[[], Any] | None = None,
+        rng_tracker_name: str | None = None,
         init_method: Callable[[torch.Tensor], Any] | None = None,
         bias: bool = True,
         return_bias: bool = False,
@@ -132,7 +133,6 @@ class Linear(TransformerEngineBaseModule):
         delay_wgrad_compute: bool = False,
         symmetric_ar_type: str | None = None,
         save_original_input: bool = False,
-        rng_tracker_name: str | None = None,
         name: str | None = None,
     ) -> None:
         super().__init__()
@@ -149,7 +149,13 @@ class Linear(TransformerEngineBaseModule):
         else:
             self.bias = torch.empty(0, dtype=params_dtype)
 
-    def forward(self, inp: torch.Tensor, is_first_microbatch: bool | None = None) -> Any:
+    def forward(
+        self,
+        inp: torch.Tensor,
+        is_first_microbatch: bool | None = None,
+        fp8_output: bool = False,
+        fp8_grad: bool = False,
+    ) -> Any:
         """Multiply; the bias is added, or given back."""
         parallel = self.tp_size > 1 and self.parallel_mode is not None
         assert not parallel or self.sequence_parallel, "written for sequence parallelism only"
@@ -174,9 +180,10 @@ class RMSNorm(TransformerEngineBaseModule):
         params_dtype: torch.dtype = torch.float32,
         zero_centered_gamma: bool = False,
         hidden_size: int | None = None,
-        device: Any = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__()
+        assert kwargs.keys() <= {"device"}
         assert not zero_centered_gamma
         size = normalized_shape or hidden_size or 0
         _parameter(self, "weight", (size,), params_dtype, sequence_parallel=sequence_parallel)
@@ -199,25 +206,57 @@ class LayerNormLinear(Linear):
         in_features: int,
         out_features: int,
         eps: float = 1e-5,
-        *,
+        sequence_parallel: bool = False,
+        fuse_wgrad_accumulation: bool = False,
+        tp_group: Any = None,
+        tp_size: int = 1,
+        get_rng_state_tracker: Callable[[], Any] | None = None,
+        init_method: Callable[[torch.Tensor], Any] | None = None,
+        bias: bool = True,
         normalization: str = "LayerNorm",
+        return_bias: bool = False,
+        params_dtype: torch.dtype = torch.float32,
+        parallel_mode: str | None = None,
         return_layernorm_output: bool = False,
         return_layernorm_output_gathered: bool = False,
+        parameters_split: Any = None,
         zero_centered_gamma: bool = False,
-        **settings: Any,
+        device: Any = "cuda",
+        ub_overlap_ag: bool = False,
+        ub_overlap_rs: bool = False,
+        ub_overlap_rs_dgrad: bool = False,
+        ub_bulk_wgrad: bool = False,
+        ub_bulk_dgrad: bool = False,
+        ub_name: str | None = None,
+        delay_wgrad_compute: bool = False,
+        symmetric_ar_type: str | None = None,
+        name: str | None = None,
     ) -> None:
-        super().__init__(in_features, out_features, **settings)
+        super().__init__(
+            in_features,
+            out_features,
+            sequence_parallel=sequence_parallel,
+            tp_group=tp_group,
+            tp_size=tp_size,
+            bias=bias,
+            return_bias=return_bias,
+            params_dtype=params_dtype,
+            parallel_mode=parallel_mode,
+        )
         assert normalization == "RMSNorm"
         assert not zero_centered_gamma
         assert not return_layernorm_output
         self.eps, self.normalization = eps, normalization
-        dtype, marks = (
-            self.get_parameter("weight").dtype,
-            {"sequence_parallel": settings["sequence_parallel"]},
-        )
-        _parameter(self, "layer_norm_weight", (in_features,), dtype, **marks)
+        marks = {"sequence_parallel": sequence_parallel}
+        _parameter(self, "layer_norm_weight", (in_features,), params_dtype, **marks)
 
-    def forward(self, inp: torch.Tensor, is_first_microbatch: bool | None = None) -> Any:
+    def forward(
+        self,
+        inp: torch.Tensor,
+        is_first_microbatch: bool | None = None,
+        fp8_output: bool = False,
+        fp8_grad: bool = False,
+    ) -> Any:
         """Normalise and multiply."""
         return super().forward(_normed(inp, self.get_parameter("layer_norm_weight"), self.eps))
 
@@ -247,6 +286,7 @@ class GroupedLinear(TransformerEngineBaseModule):
         ub_name: str | None = None,
         delay_wgrad_compute: bool = False,
         save_original_input: bool = False,
+        name: str | None = None,
     ) -> None:
         super().__init__()
         assert tp_size == 1
@@ -435,6 +475,7 @@ class FusedAdam(torch.optim.Optimizer):
         exp_avg_sq_dtype: torch.dtype = torch.float32,
         use_decoupled_grad: bool = False,
         store_param_remainders: bool = False,
+        set_grad_none: bool | None = None,
     ) -> None:
         assert adam_w_mode
         assert bias_correction
@@ -472,11 +513,20 @@ class FusedAdam(torch.optim.Optimizer):
         parameter.addcdiv_(mean / (1 - first ** group["step"]), wide, value=-group["lr"])
 
 
-def multi_tensor_applier(
-    op: Callable[..., Any], noop_flag_buffer: torch.Tensor, tensor_lists: Any, *args: Any
-) -> Any:
-    """Call a kernel on lists of tensors."""
-    return op(2**16, noop_flag_buffer, tensor_lists, *args)
+class MultiTensorApply:
+    """Calls a kernel on lists of tensors."""
+
+    def __init__(self, chunk_size: int) -> None:
+        self.chunk_size = chunk_size
+
+    def __call__(
+        self,
+        op: Callable[..., Any],
+        noop_flag_buffer: torch.Tensor,
+        tensor_lists: Any,
+        *args: Any,
+    ) -> Any:
+        return op(self.chunk_size, noop_flag_buffer, tensor_lists, *args)
 
 
 def multi_tensor_l2norm(
@@ -501,74 +551,76 @@ class _Absent:
         raise NotImplementedError("not in the stand-in of Transformer Engine")
 
 
-class _NoFp8:
+class FP8GlobalStateManager:
     """Its state of fp8, which is off."""
 
-    @staticmethod
-    def is_fp8_enabled() -> bool:
+    @classmethod
+    def is_fp8_enabled(cls) -> bool:
         return False
+
+
+MEMBERS: dict[str, dict[str, Any]] = {
+    "": {"__version__": VERSION},
+    "common": {},
+    "common.recipe": dict.fromkeys(("DelayedScaling", "Format", "Recipe"), _Absent),
+    "pytorch": {
+        "Linear": Linear,
+        "LayerNormLinear": LayerNormLinear,
+        "GroupedLinear": GroupedLinear,
+        "DotProductAttention": DotProductAttention,
+        "RMSNorm": RMSNorm,
+        "fp8_autocast": lambda **_: nullcontext(),
+        **dict.fromkeys(("LayerNorm", "TransformerLayer", "Fp8Padding", "Fp8Unpadding"), _Absent),
+    },
+    "pytorch.permutation": {
+        "moe_permute": _Absent,
+        "moe_permute_with_probs": moe_permute_with_probs,
+        "moe_sort_chunks_by_index": moe_sort_chunks_by_index,
+        "moe_sort_chunks_by_index_with_probs": moe_sort_chunks_by_index_with_probs,
+        "moe_unpermute": moe_unpermute,
+    },
+    "pytorch.ops": dict.fromkeys(("FusibleOperation", "Sequential"), _Absent),
+    "pytorch.fp8": {
+        "FP8GlobalStateManager": FP8GlobalStateManager,
+        "fp8_autocast": lambda **_: nullcontext(),
+        "fp8_model_init": lambda **_: nullcontext(),
+    },
+    "pytorch.attention": {},
+    "pytorch.attention.rope": {"apply_rotary_pos_emb": apply_rotary_pos_emb},
+    "pytorch.distributed": {
+        "CudaRNGStatesTracker": type("CudaRNGStatesTracker", (), {}),
+        "activation_recompute_forward": _Absent,
+        "is_fp8_activation_recompute_enabled": lambda: False,
+    },
+    "pytorch.router": dict.fromkeys(
+        (
+            "fused_compute_score_for_moe_aux_loss",
+            "fused_moe_aux_loss",
+            "fused_topk_with_score_function",
+        ),
+        _Absent,
+    ),
+    "pytorch.optimizers": {
+        "FusedAdam": FusedAdam,
+        "FusedSGD": _Absent,
+        "MultiTensorApply": MultiTensorApply,
+        "multi_tensor_applier": MultiTensorApply(2**16),
+        "multi_tensor_l2norm": multi_tensor_l2norm,
+        "multi_tensor_scale": multi_tensor_scale,
+    },
+    "pytorch.tensor": {"QuantizedTensor": type("QuantizedTensor", (), {})},
+    "pytorch.tensor.float8_tensor": {"Float8Tensor": type("Float8Tensor", (), {})},
+    "pytorch.float8_tensor": {"Float8Tensor": type("Float8Tensor", (), {})},
+    "pytorch.module": {},
+    "pytorch.module.base": {"TransformerEngineBaseModule": TransformerEngineBaseModule},
+}
+"""By module, counted from transformer_engine."""
 
 
 def install() -> None:
     """Take the place of transformer_engine in this process."""
     assert "megatron.core" not in sys.modules, "megatron.core has already looked for it"
-    absent: Sequence[str] = ("LayerNorm", "TransformerLayer", "DelayedScaling", "Fp8Padding")
-    names: dict[str, dict[str, Any]] = {
-        "": {"__version__": VERSION},
-        "common": {},
-        "common.recipe": dict.fromkeys(("DelayedScaling", "Format", "Recipe"), _Absent),
-        "pytorch": {
-            "Linear": Linear,
-            "LayerNormLinear": LayerNormLinear,
-            "GroupedLinear": GroupedLinear,
-            "DotProductAttention": DotProductAttention,
-            "RMSNorm": RMSNorm,
-            "Fp8Unpadding": _Absent,
-            "fp8_autocast": lambda **_: nullcontext(),
-            **dict.fromkeys(absent, _Absent),
-        },
-        "pytorch.permutation": {
-            "moe_permute": _Absent,
-            "moe_permute_with_probs": moe_permute_with_probs,
-            "moe_sort_chunks_by_index": moe_sort_chunks_by_index,
-            "moe_sort_chunks_by_index_with_probs": moe_sort_chunks_by_index_with_probs,
-            "moe_unpermute": moe_unpermute,
-        },
-        "pytorch.ops": dict.fromkeys(("FusibleOperation", "Sequential"), _Absent),
-        "pytorch.fp8": {
-            "FP8GlobalStateManager": _NoFp8,
-            "fp8_autocast": lambda **_: nullcontext(),
-            "fp8_model_init": lambda **_: nullcontext(),
-        },
-        "pytorch.attention": {},
-        "pytorch.attention.rope": {"apply_rotary_pos_emb": apply_rotary_pos_emb},
-        "pytorch.distributed": {
-            "CudaRNGStatesTracker": type("CudaRNGStatesTracker", (), {}),
-            "activation_recompute_forward": _Absent,
-            "is_fp8_activation_recompute_enabled": lambda: False,
-        },
-        "pytorch.router": dict.fromkeys(
-            (
-                "fused_compute_score_for_moe_aux_loss",
-                "fused_moe_aux_loss",
-                "fused_topk_with_score_function",
-            ),
-            _Absent,
-        ),
-        "pytorch.optimizers": {
-            "FusedAdam": FusedAdam,
-            "FusedSGD": _Absent,
-            "multi_tensor_applier": multi_tensor_applier,
-            "multi_tensor_l2norm": multi_tensor_l2norm,
-            "multi_tensor_scale": multi_tensor_scale,
-        },
-        "pytorch.tensor": {"QuantizedTensor": type("QuantizedTensor", (), {})},
-        "pytorch.tensor.float8_tensor": {"Float8Tensor": type("Float8Tensor", (), {})},
-        "pytorch.float8_tensor": {"Float8Tensor": type("Float8Tensor", (), {})},
-        "pytorch.module": {},
-        "pytorch.module.base": {"TransformerEngineBaseModule": TransformerEngineBaseModule},
-    }
-    for name, members in names.items():
+    for name, members in MEMBERS.items():
         full = f"transformer_engine.{name}".rstrip(".")
         module = ModuleType(full)
         vars(module).update(members, __path__=[], __spec__=ModuleSpec(full, None))
