@@ -1,12 +1,20 @@
 """A divided head gives what one head gives, values and gradients."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
+from torch import distributed
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from tasks.algorithms import logprobs
 from tasks.algorithms.kept_sets import KeptTokens
-from tasks.engines.trainer_megatron.vocabulary import sharded_scores, vocabulary_slice
+from tasks.engines.trainer_megatron.vocabulary import (
+    _ShardedScores,
+    sharded_scores,
+    vocabulary_slice,
+)
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.heads_of_world import slice_scores
 
@@ -97,12 +105,40 @@ def test_two_slices_agree_with_one_head_and_padding_has_no_gradient(padded, make
     assert not slope_VH[TOKENS:].any()
 
 
-def test_on_a_gpu_nothing_of_the_scores_is_computed_on_the_cpu():
+@pytest.fixture(params=[1, 2])
+def group(request):
+    """None for a rank alone, else a group in which nothing is sent."""
+    if request.param == 1:
+        yield None
+        return
+    distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=request.param)
+    yield distributed.group.WORLD
+    distributed.destroy_process_group()
+
+
+class Context(SimpleNamespace):
+    """Of a call without autograd, whose engine asks for the driver of a fake device."""
+
+    def save_for_backward(self, *tensors):
+        self.saved_tensors = tensors
+
+
+@pytest.mark.parametrize("chunk", [2**24, 50])
+def test_on_a_gpu_nothing_of_scores_and_gradients_is_computed_on_the_cpu(monkeypatch, group, chunk):
+    monkeypatch.setattr(logprobs, "CHUNK_LOGITS", chunk)
+    columns = TOKENS if group is None else 12
+    share, context = vocabulary_slice(TOKENS, columns, 0, group), Context()
     with FakeTensorMode():  # CUDA's refusals, without its kernels
         there = {"device": "cuda", "dtype": torch.bfloat16}
-        hidden_RH, head_VH = torch.empty(9, 6, **there), torch.empty(TOKENS, 6, **there)
+        hidden_RH, head_VH = torch.empty(9, 6, **there), torch.empty(columns, 6, **there)
         tokens_R = torch.empty(9, dtype=torch.int64, device="cuda")
-        share = vocabulary_slice(TOKENS, TOKENS, 0, None)
-        found = sharded_scores(hidden_RH, head_VH, tokens_R, 0.7, share, with_entropy=True)
+        inputs = hidden_RH, head_VH, tokens_R, 0.7, share
+        scores = _ShardedScores.forward(context, *inputs, True, None)
+        slopes = _ShardedScores.backward(context, *map(torch.ones_like, scores))
 
-    assert [("cuda", torch.float32)] * 2 == [(one.device.type, one.dtype) for one in found]
+    def facts(tensors):
+        return [(one.device.type, one.dtype, tuple(one.shape)) for one in tensors]
+
+    assert [("cuda", torch.float32, (9,))] * 2 == facts(scores)
+    bf16 = "cuda", torch.bfloat16
+    assert [(*bf16, (9, 6)), (*bf16, (columns, 6))] == facts(slopes[:2])
