@@ -1,11 +1,9 @@
 """Asynchronous scheduling, which vLLM has on every GPU and on no CPU, changes no rollout.
 
-vLLM's CPU platform turns it off. Here it is turned on again, with streams and events of CUDA that
-do nothing: on a CPU every copy is finished when it is started.
+In ranks that torchrun started, see test_launch.
 """
 # ruff: noqa: E402, the skip stands before what needs vLLM
 
-import contextlib
 from dataclasses import replace
 
 import pytest
@@ -14,45 +12,22 @@ pytest.importorskip("vllm")
 pytestmark = pytest.mark.engines
 
 import numpy as np
-import torch
 
 from data_schemas.rollouts import Rollout, StopReason
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.request_queue import Room
 from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
+from tests.engines.rollout_vllm.scheduled_ahead import scheduled_ahead
 
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
-
-
-class Nothing:
-    """A stream or an event."""
-
-    def __init__(self, *_: object, **__: object) -> None: ...
-
-    def __getattr__(self, _: str):
-        return lambda *_, **__: None
 
 
 @pytest.fixture(scope="module")
 def engines(served_moe):
     """One engine without asynchronous scheduling, one with it."""
     plain = VllmRolloutEngine(served_moe)
-    from vllm.platforms.cpu import CpuPlatform  # after the engine has prepared the environment
-
-    with pytest.MonkeyPatch.context() as patch:
-        update = CpuPlatform.check_and_update_config
-
-        def keep_async(_, config) -> None:
-            update(config)
-            config.scheduler_config.async_scheduling = True
-
-        patch.setattr(CpuPlatform, "check_and_update_config", classmethod(keep_async))
-        for name in ("Stream", "Event"):
-            patch.setattr(torch.cuda, name, Nothing)
-        patch.setattr(torch, "Event", Nothing)
-        patch.setattr(torch.cuda, "stream", lambda _: contextlib.nullcontext())
-        patch.setattr(torch.cuda, "current_stream", lambda *_: Nothing())
+    with scheduled_ahead():
         ahead = VllmRolloutEngine(served_moe)
         assert ahead._backend._engine.vllm_config.scheduler_config.async_scheduling
         yield plain, ahead

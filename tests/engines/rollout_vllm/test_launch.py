@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -34,36 +35,67 @@ def expected():
     return weight_digest(trainer.weights()), logprobs.gather(1, tokens[1:, None])[:, 0].tolist()
 
 
-@pytest.fixture(autouse=True)
-def _left_by_a_launch_that_was_killed():
+@contextmanager
+def left_by_a_launch_that_was_killed():
     """Shared memory under the name that vLLM gives it in every launch of this shape."""
     left = Path("/dev/shm/-tp:0-[0-1]-cpushm_0")
     left.touch()
-    yield
-    left.unlink()
+    try:
+        yield
+    finally:
+        left.unlink(missing_ok=True)  # another run beside this one may have
 
 
-@pytest.mark.parametrize("tensor", [1, 2])
-def test_ranks_serve_next_to_a_process_group_that_outlives_them(tensor, tmp_path, expected):
+@pytest.fixture(scope="module", params=[1, 2])
+def ranks(request, tmp_path_factory):
+    """What each of two ranks found: two replicas, or one."""
+    out = tmp_path_factory.mktemp("ranks")
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    world = ["--nproc-per-node=2", str(WORLD), str(BASE_MODEL), str(tensor), str(tmp_path)]
-    done = subprocess.run(
-        [*launcher, *world],
-        env=os.environ | {"PYTHONPATH": str(Path.cwd()), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=380,
-        check=False,
-    )
+    world = ["--nproc-per-node=2", str(WORLD), str(BASE_MODEL), str(request.param), str(out)]
+    with left_by_a_launch_that_was_killed():
+        done = subprocess.run(
+            [*launcher, *world],
+            env=os.environ | {"PYTHONPATH": str(Path.cwd()), "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            timeout=380,
+            check=False,
+        )
     assert 0 == done.returncode, done.stderr[-3000:]
-    first, second = (json.loads((tmp_path / rank).read_text()) for rank in "01")
+    return [json.loads((out / rank).read_text()) for rank in "01"]
+
+
+def tokens(answers):
+    return {sample: answer[0] for sample, answer in answers.items()}
+
+
+def test_ranks_serve_next_to_a_process_group_that_outlives_them(ranks, expected):
+    first, second = (rank["plain"] for rank in ranks)
 
     digest, logprobs = expected
     assert digest == first["digest"] == second["digest"]
     assert logprobs == pytest.approx(first["probe"], abs=1e-4)
     assert np.allclose(first["probe"], second["probe"], atol=1e-5)
-    assert 3.0 == first["sum"] == second["sum"]
+    assert [3.0, 3.0] == [rank["sum"] for rank in ranks]
     for when in ("before", "after"):
         assert 9 == len(first[when])
-        assert second[when] == {key: first[when][key] for key in second[when]}
-    assert first["before"] != first["after"]
+        assert tokens(first[when]).items() >= tokens(second[when]).items()
+    assert tokens(first["before"]) != tokens(first["after"])
+
+
+def test_asynchronous_scheduling_changes_no_rollout_of_a_rank(ranks):
+    for rank in ranks:
+        plain, ahead = rank["plain"], rank["ahead"]
+
+        assert (False, True) == (plain["is_ahead"], ahead["is_ahead"])
+        for key in ("before", "after", "digest", "probe"):
+            assert plain[key] == ahead[key]
+
+
+@pytest.mark.parametrize("scheduling", ["plain", "ahead"])
+def test_all_ranks_cut_the_same_when_enough_prompts_ended(ranks, scheduling):
+    first, second = (rank[scheduling]["cut"] for rank in ranks)
+
+    assert ["p0/0", "p1/0", "p1/1", "p1/2"] == sorted(first)
+    assert max(len(tokens(first)[f"p1/{sample}"]) for sample in range(3)) < 12
+    assert first == second
