@@ -5,6 +5,7 @@ experts, top-4 and multi-token prediction are published.
 """
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,9 @@ from tasks.capacity.model_shape import shape_of
 from tasks.engines.trainer_megatron.names import read_geometry
 from tasks.errors import SettingsError
 from tasks.models.architectures import read_architecture
+from tasks.platform import resources
 from tasks.settings import early, options
+from tasks.stages.opening import check_settings
 
 LING_LITE = {
     "architectures": ["BailingMoeForCausalLM"],
@@ -115,6 +118,46 @@ def test_a_preset_passes_the_checks_with_its_papers_base(bound):
     for stage in ("sft", "rl_one", "rl_two"):
         read_geometry(folder).check(getattr(settings, stage).engines.layout)
     assert shape_of(json.loads((folder / "config.json").read_text())).parameters
+
+
+@pytest.fixture
+def cluster(bound, monkeypatch):
+    """The preset with the nodes and processes that the guide has it registered with."""
+    settings, folder = bound
+    nodes = 32 if settings.release == presets.COMPASSMAX.release else 1
+    monkeypatch.setattr(resources, "NODES", nodes)
+    monkeypatch.setattr(resources, "PROCESSES", 8)
+    return settings, folder
+
+
+def test_a_pod_that_checks_a_preset_with_its_papers_base_changes_nothing(cluster, monkeypatch):
+    settings, _ = cluster
+    monkeypatch.setenv("FLYTE_INTERNAL_EXECUTION_ID", "run")
+
+    assert settings == check_settings.task_function(settings=settings, sources="")
+
+
+def test_outside_a_pod_a_preset_passes_where_its_sources_and_engines_are(cluster, monkeypatch):
+    settings, folder = cluster
+    monkeypatch.delenv("FLYTE_INTERNAL_EXECUTION_ID", raising=False)
+    for package in ("vllm", "megatron"):  # an engine is installed if its package is found
+        (folder / "packages" / package).mkdir(parents=True)
+        (folder / "packages" / package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(folder / "packages")
+    files = [folder / f"{Path(one.path).name}.jsonl" for one in settings.curation.sources]
+    sources = tuple(
+        one.model_copy(update={"path": str(file)})
+        for one, file in zip(settings.curation.sources, files, strict=True)
+    )
+    curation = settings.curation.model_copy(update={"sources": sources})
+    settings = settings.model_copy(update={"curation": curation})
+    with pytest.raises(SettingsError, match=r"sources\[0\]\.path: .* is no folder or file"):
+        check_settings.task_function(settings=settings, sources="")
+
+    for file in files:
+        file.touch()
+
+    assert settings == check_settings.task_function(settings=settings, sources="")
 
 
 def test_a_preset_with_longer_responses_than_its_base_is_refused(bound):
