@@ -120,6 +120,16 @@ quarantined (broken). Open a source for its reasons, and a reason for examples; 
 evaluation.</p>
 {{ families("domain", domains) }}
 {{ families("language", languages) }}
+{% if thinking %}
+<p class="lede">How much the demonstrations think. Short or empty think blocks teach the form of a \
+chain of thought alone.</p>
+<div class="card scroll"><table><thead><tr><th>source</th><th>domain</th>\
+<th class="n">demonstrations</th><th class="n">think block empty or missing</th>\
+<th class="n">median words of thinking</th></tr></thead><tbody>
+{% for source, domain, cells in thinking %}<tr><th>{{ source }}</th><td>{{ domain }}</td>\
+{% for cell in cells %}<td class="n">{{ cell }}</td>{% endfor %}</tr>{% endfor %}
+</tbody></table></div>
+{% endif %}
 {% for title, lines in subjects if lines %}
 <div class="card scroll"><table><thead><tr><th>{{ title }}</th>\
 <th class="n">problems</th><th class="n">share</th></tr></thead><tbody>
@@ -443,6 +453,7 @@ def render_curation(curated: Path, title: str, note: str = "") -> bytes:
         charts=list(_charts(contents)),
         domains=_families(contents, 0),
         languages=_families(contents, 1),
+        thinking=list(_thinking(curation)),
         subjects=[
             ("subject, as sources name it", list(_subjects(contents.subjects))),
             ("class of the MSC 2020", list(_subjects(_classes(contents.classes)))),
@@ -594,6 +605,21 @@ def _families(contents: Contents, axis: int) -> list[FamilyLine]:
         )
         for name in names
     ]
+
+
+def _thinking(curation: Curation) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield (source, domain, [demonstrations, those without thinking, median words])."""
+    for source, domains in curation.thinking.items():
+        for domain, counts in domains.items():
+            empty = wording.count(counts.empty)
+            if counts.empty:
+                empty += f" ({wording.percent(counts.empty / counts.demonstrations)})"
+            words = f"{counts.median_words:,g}"
+            yield (
+                source,
+                domain.replace("_", " "),
+                [wording.count(counts.demonstrations), empty, words],
+            )
 
 
 def _subjects(subjects: Counter[str]) -> Iterator[tuple[str, str, str]]:

@@ -47,6 +47,18 @@ class SourceCounts(BaseModel):
     """Problems that models solved: `matched` by one in the set before selection, or `unmatched`."""
 
 
+class ThinkingCounts(BaseModel):
+    """How much the demonstrations of one source and domain think."""
+
+    model_config = ConfigDict(frozen=True)
+
+    demonstrations: int
+    empty: int
+    """Of them, those whose think block is empty or missing."""
+    median_words: float
+    """Of thinking per demonstration."""
+
+
 class Curation(BaseModel):
     """The counts of report.json that the page shows."""
 
@@ -55,6 +67,8 @@ class Curation(BaseModel):
     sources: dict[str, SourceCounts]
     free_rewards: dict[str, dict[str, EchoScore]] = {}
     """By source and verifier, what texts that do no task earn."""
+    thinking: dict[str, dict[str, ThinkingCounts]] = {}
+    """By source and domain, of the demonstrations that are kept."""
 
 
 @dataclass(frozen=True, slots=True)

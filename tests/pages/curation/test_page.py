@@ -102,7 +102,8 @@ def curated(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "quarantined": {"empty_field": 5},
         },
     }  # fmt: skip
-    (folder / "report.json").write_text(json.dumps({"sources": sources}))
+    thinking = {"a": {"maths": {"demonstrations": 1, "empty": 0, "median_words": 3}}}
+    (folder / "report.json").write_text(json.dumps({"sources": sources, "thinking": thinking}))
     return folder
 
 
@@ -155,8 +156,25 @@ def test_a_set_in_which_nothing_was_left_out_has_no_empty_sections(curated, tmp_
     page = render_curation(tmp_path, "Curation").decode()
 
     assert "1 of 1 items are in the set" in page
+    assert "median words of thinking" not in page
     assert "<h2>Copies" not in page
     assert "<h2>Overlap" not in page
+
+
+def test_thinking_is_counted_by_source_and_domain_with_its_empty_blocks(curated):
+    report = json.loads((curated / "report.json").read_text())
+    report["thinking"]["<b>"] = {
+        "open_text": {"demonstrations": 3000, "empty": 750, "median_words": 1234.5}
+    }
+    (curated / "report.json").write_text(json.dumps(report))
+
+    page = render_curation(curated, "Curation").decode().replace("\xa0", " ")
+
+    rows = re.findall(r"<tr><th>(\S+)</th><td>([^<]*)</td>((?:<td[^>]*>[^<]*</td>){3})</tr>", page)
+    assert [
+        ("a", "maths", ["1", "0", "3"]),
+        ("&lt;b&gt;", "open text", ["3,000", "750 (25.0 %)", "1,234.5"]),
+    ] == [(*names, re.findall(r">([^<]+)</td>", cells)) for *names, cells in rows]
 
 
 def test_subjects_are_those_that_sources_name(curated):
