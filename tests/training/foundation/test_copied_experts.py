@@ -5,7 +5,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from tasks.engines.embedded.hf_model import load_model
-from tasks.engines.embedded.router_replay import recording
+from tasks.engines.embedded.router_replay import recording, routers
 from tasks.errors import SettingsError
 from tasks.models.architectures import read_architecture
 from tasks.training.foundation import copied_experts
@@ -27,6 +27,23 @@ def test_a_mixture_of_copied_experts_has_the_logits_of_the_dense_model(tiny_dens
     assert float(difference.abs().max()) < 1e-5
     # Every expert has tokens from which it can learn to differ.
     assert {0, 1, 2} == set(routes.flatten().tolist())
+
+
+@pytest.mark.parametrize("experts", [3, 4])
+def test_equal_gates_leave_the_logits_exactly_those_of_the_dense_model(
+    tiny_dense, tmp_path, experts
+):
+    dense = write_family("llama", tiny_dense, tmp_path / "dense")
+    copied_experts.copy_experts(dense, _new(tmp_path / "mixture"), experts)
+    one, other = load_model(dense), load_model(tmp_path / "mixture")
+    with torch.no_grad():
+        for router in routers(other):
+            router.weight.zero_()  # a token's two gates are 0.5, so that nothing is rounded
+    tokens = torch.randint(0, 250, (2, 40), generator=torch.Generator().manual_seed(1))
+    with torch.inference_mode():
+        difference = one(tokens).logits - other(tokens).logits
+
+    assert 0.0 == float(difference.abs().max())
 
 
 def test_transformers_reads_the_mixture_as_the_pipeline_does(tiny_dense, tmp_path):
