@@ -302,7 +302,7 @@ SLOWEST = 10
 CURVES: tuple[tuple[str, str, str], ...] = (
     ("reward/mean", "Reward", "mean score of the responses with a verdict"),
     ("reward/solved_share", "Solved", "share of the responses with a verdict"),
-    ("reward/above_graded", "Solved above grading", "share, minus that of the same prompts then"),
+    ("reward/above_graded", "Solved above grading", "share, minus the prompts' graded pass rate"),
     ("zero_variance/share", "Zero-variance groups", "share of prompts, first draw"),
     ("policy/entropy_nats", "Entropy", "nats per token"),
     ("policy/clip_share", "Clipped", "share of tokens"),
