@@ -220,11 +220,17 @@ study: $(STAMP) ## variants of settings with several seeds, in one table with in
 STUDIES := $(basename $(notdir $(wildcard workflows/studies/*.yaml)))
 EVIDENCE = $(if $(filter file,$(origin NAME)),ladder,$(NAME))
 
+# Beside the studies, NAME=trl runs the two comparisons with TRL, NAME=claims renders what was measured.
+# make -n runs every line that has $(MAKE) in it: a study stands on a line of its own.
 evidence: $(STAMP) ## run a study and keep its numbers in tasks/study/evidence: NAME=ladder SEEDS=1
-	$(if $(filter $(EVIDENCE),$(STUDIES)),,$(error NAME=$(EVIDENCE) is no study. Use one of: $(STUDIES). \
-		TRL is compared by make bench-rl and make bench-resume, and make docs renders the claims))
-	$(BIN)/pyflyte run workflows/study.py study --of workflows/studies/$(EVIDENCE).yaml \
-		$(GIVEN_SEEDS) --evidence tasks/study/evidence $(ARGS)
+	$(if $(filter $(EVIDENCE),$(STUDIES) trl claims),,\
+		$(error NAME=$(EVIDENCE) is no study. Use one of: $(STUDIES) trl claims))
+	$(if $(filter trl,$(EVIDENCE)),$(MAKE) bench-rl ARGS="8 1 --out tests/bench/rl_step.json" \
+		&& $(MAKE) bench-resume ARGS="--points 50")
+	$(if $(filter trl claims,$(EVIDENCE)),$(MAKE) docs)
+	$(if $(filter $(EVIDENCE),$(STUDIES)),\
+		$(BIN)/pyflyte run workflows/study.py study --of workflows/studies/$(EVIDENCE).yaml \
+		$(GIVEN_SEEDS) --evidence tasks/study/evidence $(ARGS))
 
 docs: $(STAMP) ## render the numbers in all pages from tasks/study/evidence
 	$(BIN)/python -m tasks.study.documents $(ARGS)

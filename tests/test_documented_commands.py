@@ -60,11 +60,24 @@ def test_settings_given_twice_are_refused_before_any_work(target):
 
 
 def test_evidence_of_what_is_no_study_is_refused_with_those_that_are():
-    command = ["make", "-n", "evidence", "NAME=trl"]
+    command = ["make", "-n", "evidence", "NAME=nothing"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert 2 == done.returncode
-    assert all(f" {name}" in done.stderr for name in ("ladder", "tokens", "real", "make bench-rl"))
+    assert all(f" {name}" in done.stderr for name in ("ladder", "tokens", "real", "trl", "claims"))
+
+
+def test_evidence_beside_trl_is_both_benches_and_of_the_claims_only_their_page():
+    rendered = "python -m tasks.study.documents"
+
+    assert [
+        "python -m tests.bench.rl_step 8 1 --out tests/bench/rl_step.json",
+        "python -m tests.bench.resume.command --points 50",
+        rendered,
+    ] == [line.strip() for line in made("make evidence NAME=trl")]
+    assert [rendered] == [line.strip() for line in made("make evidence NAME=claims")]
+    (study,) = made("make evidence NAME=tokens SEEDS=2")
+    assert "--of workflows/studies/tokens.yaml" in study
 
 
 def resolve(command: str, *, in_full: bool = False) -> None:
