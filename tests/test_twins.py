@@ -1,4 +1,4 @@
-"""Each recipe's twin goes through the whole chain on a base of its paper's family."""
+"""Each recipe's twin goes through the whole chain on a base with its paper's published keys."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,16 +11,14 @@ from data_schemas.settings import PipelineSettings
 from tasks.gym.judging.scripted import preferring
 from tests import tiny_chain
 from tests.chat_endpoint import completion, endpoint, send
-from tests.engines.families import write_family
+from tests.engines.families import add_mtp_layer, write_model
+from tests.published_bases import COMPASSMAX_V3, LING_LITE, QWEN2_5_MATH_7B
 
 pytestmark = pytest.mark.slow
 BASES = {
-    "ring_lite": ("ling lite", {}),
-    "compass_thinker": ("llama", {"model_type": "qwen2", "tie_word_embeddings": False}),
-    "compassmax": (
-        "qwen3_moe mixed",
-        {"mlp_only_layers": [], "num_experts": 16, "num_experts_per_tok": 4},
-    ),
+    "ring_lite": LING_LITE,
+    "compass_thinker": QWEN2_5_MATH_7B,
+    "compassmax": COMPASSMAX_V3,
 }
 SHORT = {"max_new_tokens": 4}
 TIDIER = preferring(lambda title: float("SALE" not in title))
@@ -36,17 +34,18 @@ def judge() -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipes_twin_runs_to_its_decision_on_a_base_of_its_papers_family(
+def test_a_recipes_twin_runs_to_its_decision_on_its_papers_base(
     name: str, tiny_moe: Path, tmp_path: Path, judge: dict[str, str]
 ) -> None:
-    family, changes = BASES[name]
-    base = str(write_family(family, tiny_moe, tmp_path / "base", **changes))
+    base = write_model(BASES[name], tiny_moe, tmp_path / "base")
+    if BASES[name].get("num_nextn_predict_layers"):
+        add_mtp_layer(base)
     twin = scaled(RECIPES[name])
     sources = [one.model_dump() | {"limit": 90} for one in twin.curation.sources]
     rewards = {"max_abstained_share": 1.0} | ({"judge": judge} if has_judge(RECIPES[name]) else {})
     phase = SHORT | {"steps": 1, "prompts_per_step": 4, "rewards": rewards}
     small = {
-        "base_model": base,
+        "base_model": str(base),
         "curation": {"sources": sources, "held_out_per_suite": 2, "max_prompt_tokens": 160},
         "sft": {"epochs": 1, "entropy_prompts": 2},
         "general_sft": {"entropy_prompts": 2},

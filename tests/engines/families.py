@@ -6,10 +6,12 @@ the published model. All disturb what is 0 or 1 at the start: norms, biases, rou
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from tasks.models.architectures import register_architecture
@@ -159,15 +161,28 @@ def write_family(name: str, tokenizer: Path, folder: Path, **changes: object) ->
     """Write a model directory of a family, its config.json as published ones are written.
 
     Args:
+        name: of the family.
         tokenizer: folder with a tokenizer of at most 288 tokens.
+        folder: receives the model.
         changes: of config.json.
+    """
+    return write_model(COMMON | CONFIGS[name] | changes, tokenizer, folder)
+
+
+def write_model(published: Mapping[str, Any], tokenizer: Path, folder: Path) -> Path:
+    """Write a random model directory with the keys of a config.json, in its dtype.
+
+    Args:
+        published: config.json; its ends are replaced by those of the tokenizer.
+        tokenizer: folder of a model with as many tokens, or fewer.
+        folder: receives the model.
     """
     shutil.copytree(tokenizer, folder, dirs_exist_ok=True)
     for file in folder.glob("*.safetensors"):
         file.unlink()
     base = json.loads((tokenizer / "config.json").read_text())
     ends = {key: base[key] for key in ("eos_token_id", "pad_token_id")}
-    config = COMMON | CONFIGS[name] | ends | changes
+    config = {**published, **ends}
     written = json.dumps(config, indent=2, sort_keys=True)
     (folder / "config.json").write_text(written)
     register_architecture(folder)
@@ -183,6 +198,20 @@ def write_family(name: str, tokenizer: Path, folder: Path, **changes: object) ->
         for own, buffer in model.named_buffers():
             if own.endswith("e_score_correction_bias"):
                 buffer.copy_(0.1 * torch.randn_like(buffer))
-    model.save_pretrained(folder)
+    model.to(getattr(torch, config.get("torch_dtype", "float32"))).save_pretrained(folder)
     (folder / "config.json").write_text(written)
     return folder
+
+
+def add_mtp_layer(folder: Path) -> None:
+    """Write a layer of multi-token prediction behind the last, as published files have it."""
+    layers = json.loads((folder / "config.json").read_text())["num_hidden_layers"]
+    file = folder / "model.safetensors"
+    weights = load_file(file)
+    last = f"model.layers.{layers - 1}."
+    extra = {
+        name.replace(last, f"model.layers.{layers}."): value.clone()
+        for name, value in weights.items()
+        if name.startswith(last)
+    }
+    save_file(weights | extra, file, metadata={"format": "pt"})

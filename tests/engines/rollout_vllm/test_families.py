@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 pytestmark = pytest.mark.engines
@@ -22,7 +21,7 @@ from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.routing import check_trace
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
-from tests.engines.families import CONFIGS, ROUTED, write_family
+from tests.engines.families import CONFIGS, ROUTED, add_mtp_layer, write_family
 
 WIDE = {"hidden_size": 128, "head_dim": 32}
 """What vLLM's attention and experts need without a GPU."""
@@ -39,19 +38,6 @@ def name_class(folder):
         model = AutoModelForCausalLM.from_pretrained(folder)
         config["architectures"] = [type(model).__name__]
         (folder / "config.json").write_text(json.dumps(config))
-
-
-def add_mtp_layer(folder):
-    """Write a layer of multi-token prediction behind the last, as published files have it."""
-    file = folder / "model.safetensors"
-    weights = load_file(file)
-    last = "model.layers.2."
-    extra = {
-        name.replace(last, "model.layers.3."): value.clone()
-        for name, value in weights.items()
-        if name.startswith(last)
-    }
-    save_file(weights | extra, file, metadata={"format": "pt"})
 
 
 def write_served(case, tokenizer, folder):
