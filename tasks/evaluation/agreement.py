@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,11 +29,9 @@ VERIFIERS = ("final_answer", "rule_answer")
 GOLD = ("gold", "answer", "value")
 RESPONSE = ("response", "solution", "pred")
 LABEL = ("label", "verdict", "is_correct", "expected")
-VERDICTS = {"true": True, "right": True, "correct": True} | {
-    "false": False,
-    "wrong": False,
-    "incorrect": False,
-}
+VERDICTS = dict.fromkeys(("true", "right", "correct"), True) | dict.fromkeys(
+    ("false", "wrong", "incorrect"), False
+)
 SHOWN_CHARACTERS = 60
 
 ScoreBatch = Callable[[Sequence[Problem], Sequence[str]], Sequence[Verdict]]
@@ -219,14 +218,16 @@ def _parse_row(name: str, place: int, row: Mapping[str, Any]) -> Graded:
     )
 
 
-def _is_right(value: object, where: str) -> bool:
+def _is_right(value: object, where: str) -> bool | None:
     """Read a recorded verdict: a reward of -1 is a wrong answer, and so is the word 'false'.
+
+    Not a number is none, as an empty cell of parquet is read.
 
     Raises:
         DataError: it is neither a number nor one of the words.
     """
     if isinstance(value, bool | int | float):
-        return value > 0
+        return None if math.isnan(value) else value > 0
     if (word := str(value).strip().lower()) not in VERDICTS:
         raise DataError(f"{where} is {value!r}. Use true or false, or a number above 0 for right.")
     return VERDICTS[word]

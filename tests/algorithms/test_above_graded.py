@@ -60,15 +60,33 @@ def test_where_grading_lay_has_no_part_in_it(offset):
     assert bool(complaint(moved)) is bool(complaint(FALL))
 
 
+def first_warning(draw, steps, fall):
+    """Steps after which a phase of 12 groups of 8 warns first; their number if it never does.
+
+    The true rates fall by `fall` from step 10 to step 14.
+    """
+    compared = []
+    for step in range(steps):
+        rates_G = draw.beta(2, 2, 12)
+        graded_G = draw.binomial(4, rates_G) / 4
+        now_G = np.clip(rates_G - fall * np.clip((step - 9) / 5, 0, 1), 0, 1)
+        compared.append(above_graded(draw.binomial(8, now_G) / 8, graded_G))
+        if complaint(compared):
+            return step
+    return steps
+
+
 def test_a_policy_that_stands_still_is_hardly_ever_accused():
     draw = np.random.default_rng(0)
-    accused = 0
-    for _ in range(50):
-        steps = []
-        for _ in range(40):
-            rates_G = draw.beta(2, 2, 12)
-            graded_G = draw.binomial(4, rates_G) / 4
-            steps.append(above_graded(draw.binomial(8, rates_G) / 8, graded_G))
-        accused += any(complaint(steps[:end]) for end in range(1, 41))
 
-    assert accused <= 1
+    silent = sum(first_warning(draw, 100, fall=0.0) == 100 for _ in range(100))
+
+    assert silent >= 97
+
+
+def test_a_policy_that_loses_a_third_within_five_steps_is_found_as_they_end():
+    draw = np.random.default_rng(1)
+    steps = [first_warning(draw, 40, fall=0.3) for _ in range(100)]
+
+    assert sum(step < 40 for step in steps) >= 97
+    assert 12 <= np.median(steps) <= 15

@@ -60,9 +60,10 @@ def test_a_reward_that_is_not_positive_is_a_wrong_answer(label: object) -> None:
     assert [Graded("0", "3", "4", False)] == read_graded("a.jsonl", json.dumps(row).encode())
 
 
-def test_parquet_is_read_and_a_missing_label_is_none() -> None:
+@pytest.mark.parametrize("label", [{}, {"label": None}, {"label": float("nan")}])
+def test_parquet_is_read_and_a_missing_label_is_none(label: dict) -> None:
     file = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist([{"gold": "3", "response": "4"}]), file)
+    pq.write_table(pa.Table.from_pylist([{"gold": "3", "response": "4"} | label]), file)
 
     assert [Graded("0", "3", "4", None)] == read_graded("a.parquet", file.getvalue())
 
