@@ -33,21 +33,27 @@ NOT_COVERED = (
 )
 
 
-def code_digest(name: str) -> str:
-    """Hash the source files that the result of a stage depends on."""
-    return shell_digest(f"tasks.{STAGES[name].module}", name)
+def code_digest(name: str, without: tuple[str, ...] = ()) -> str:
+    """Hash the source files that the result of a stage depends on; `without` as below."""
+    return shell_digest(f"tasks.{STAGES[name].module}", name, without)
 
 
 @functools.cache
-def shell_digest(module: str, function: str) -> str:
+def shell_digest(module: str, function: str, without: tuple[str, ...] = ()) -> str:
     """Hash everything that the result of one task function depends on.
+
+    Args:
+        module: of the function.
+        function: its name.
+        without: packages that the function imports only where settings ask for them, and these do
+            not; a cache version leaves nothing out.
 
     Raises:
         SettingsError: there is no such function, or the lock file is missing.
     """
     shell = read_shell(module, function)
     digest = hashlib.sha256(shell.text.encode())
-    for name in sorted(reachable(shell.imports)):
+    for name in sorted(reachable(shell.imports, without)):
         digest.update(f"\n{name}\n".encode())
         digest.update(_file(name).read_bytes())
         if name == presets.__name__:  # its values are in files
@@ -92,13 +98,14 @@ def read_shell(module: str, function: str) -> Shell:
     return Shell("\n".join(texts), frozenset(bound[name] for name in used & bound.keys()))
 
 
-def reachable(modules: Iterable[str]) -> set[str]:
+def reachable(modules: Iterable[str], without: tuple[str, ...] = ()) -> set[str]:
     """Follow imports from these modules through first-party code, themselves included."""
+    left_out = NOT_COVERED + without
     modules_seen: set[str] = set()
     waiting = list(modules)
     while waiting:
         module = waiting.pop()
-        if module not in modules_seen and not module.startswith(NOT_COVERED):
+        if module not in modules_seen and not module.startswith(left_out):
             modules_seen.add(module)
             waiting.extend(_imports(module))
     return modules_seen

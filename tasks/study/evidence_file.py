@@ -1,7 +1,8 @@
 """Evidence files: written by the command of a study, read by documents, and compared with today.
 
 Evidence is stale where today's settings or the code of a stage differ from those it was measured
-with; a document then says so, and nobody has to remember it.
+with; a document then says so, and nobody has to remember it. The code of an engine that no cell of
+the study opens is not part of that.
 """
 
 import json
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pydantic
 
+from data_schemas.machine_settings import RolloutKind, TrainerKind
 from data_schemas.study import Evidence, EvidenceCell, Measures, Plan
 from tasks.errors import DataError, SettingsError
 from tasks.platform.cache_version import ROOT, code_digest
@@ -27,11 +29,17 @@ from tasks.study.runs import find_run
 FOLDER = ROOT / "tasks" / "study" / "evidence"
 DIGITS = 6
 """Significant digits of a number in a file."""
+ENGINES: dict[str, str] = {
+    RolloutKind.VLLM: "tasks.engines.rollout_vllm",
+    TrainerKind.MEGATRON: "tasks.engines.trainer_megatron",
+}
+"""Engines whose packages `tasks.engines.select` imports only where settings name them."""
 
 
 def evidence_of(plan: Plan, measures: Sequence[Measures]) -> Evidence:
     """Compare the cells of a plan, and say what they were measured with."""
     study = declaration.study_of(plan)
+    unopened = _unopened(plan)
     arms = cells.arms_of(measures, study.seeds)
     return Evidence(
         name=plan.name,
@@ -42,7 +50,10 @@ def evidence_of(plan: Plan, measures: Sequence[Measures]) -> Evidence:
         date=time.strftime("%Y-%m-%d", time.gmtime()),
         machine=f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
         settings=plan.digest,
-        code={name: code_digest(name) for name in find_run(study.run).stages(study.checkpoints)},
+        code={
+            name: code_digest(name, unopened)
+            for name in find_run(study.run).stages(study.checkpoints)
+        },
         seeds=study.seeds,
         variants={name: study.variants[name.partition(" on ")[0]].meaning for name in plan.against},
         against=plan.against,
@@ -97,9 +108,10 @@ def read(name: str, folder: Path = FOLDER) -> Evidence:
 def changes_since(kept_name: str, folder: Path = FOLDER) -> tuple[str, ...]:
     """Name what differs today: 'settings', and stages whose code is another one."""
     evidence = read(kept_name, folder)
-    changed = []
+    changed, unopened = [], ()
     try:
         plan = declaration.read_study(str(ROOT / evidence.source), "", _num_seeds(evidence.seeds))
+        unopened = _unopened(plan)
         if plan.digest != evidence.settings:
             changed.append("settings")
     except SettingsError:
@@ -107,9 +119,17 @@ def changes_since(kept_name: str, folder: Path = FOLDER) -> tuple[str, ...]:
     changed += [
         name
         for name, digest in evidence.code.items()
-        if name not in STAGES or code_digest(name) != digest
+        if name not in STAGES or code_digest(name, unopened) != digest
     ]
     return tuple(changed)
+
+
+def _unopened(plan: Plan) -> tuple[str, ...]:
+    return tuple(
+        package
+        for kind, package in ENGINES.items()
+        if not any(f'"{kind}"' in cell.settings for cell in plan.cells)
+    )
 
 
 def _num_seeds(seeds: Sequence[int]) -> int:

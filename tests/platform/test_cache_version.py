@@ -1,16 +1,21 @@
 """Which files a result follows from."""
 
+import subprocess
+import sys
+
 import grimp
 import pytest
 
 from tasks.errors import SettingsError
 from tasks.platform.cache_version import (
     NOT_COVERED,
+    code_digest,
     imports_of,
     reachable,
     read_shell,
     shell_digest,
 )
+from tasks.study.evidence_file import ENGINES
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +75,36 @@ def test_digests_differ_between_stages_and_are_the_same_every_time():
     shell_digest.cache_clear()
     assert merge == shell_digest("tasks.stages.merge", "merge")
     assert merge != shell_digest("tasks.stages.sft", "sft")
+
+
+def test_engines_are_imported_where_settings_choose_them_and_nowhere_else(graph):
+    inside = tuple(ENGINES.values())
+    importers = {
+        importer
+        for package in inside
+        for engine in graph.find_descendants(package)
+        for importer in graph.find_modules_that_directly_import(engine)
+        if not importer.startswith(inside)
+    }
+    loaded = (
+        "import sys, tasks.engines.select; "
+        f"print([name for name in sys.modules if name.startswith({inside})])"
+    )
+
+    assert {"tasks.engines.select"} == importers
+    assert "[]\n" == subprocess.check_output([sys.executable, "-c", loaded], text=True)
+
+
+def test_a_digest_without_a_package_rests_on_all_the_rest():
+    imports = read_shell("tasks.stages.rl", "rl").imports
+    megatron = "tasks.engines.trainer_megatron"
+
+    without = reachable(imports, (megatron,))
+
+    left_out = reachable(imports) - without
+    assert "tasks.engines.trainer_megatron.trainer" in left_out
+    assert all(name.startswith(megatron) for name in left_out)
+    assert code_digest("rl") != code_digest("rl", (megatron,))
 
 
 def test_a_stage_without_its_function_is_refused_by_name():
