@@ -1,6 +1,7 @@
 """CPU seconds of rank 0 for the routes of one response, hop by hop; extrapolated to a step.
 
     python -m tests.bench.rank_zero [--others 2] [--responses 24] [--tokens 32768] ...
+    python -m tests.bench.rank_zero --others 63 --responses 512 --tokens 1024 3072 --out FILE
 
 A team of processes without a model: scripted engines hand over responses whose routes are
 random, and a trainer that computes nothing is sent its shares. Counted is the time of rank 0's
@@ -8,13 +9,17 @@ process, all threads, in each part of a step that holds, copies or sends routes;
 the least, because the memory of the first is used again and threads that wait for a loaded machine
 look at their sockets meanwhile. A step of 32 replicas has fewer responses of rank 0's own.
 
+With several lengths, the line through their seconds is continued to 32768 tokens: so many ranks
+with responses of that length do not fit the memory of a small machine.
+
 Letters: T tokens, L MoE layers, K experts per token.
 """
 
 import argparse
+import json
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -42,10 +47,13 @@ from tasks.rl import codec
 from tasks.rl.batch import token_batch
 from tasks.rl.collector import check_routes
 from tasks.store.files import write_stream
+from tasks.study import evidence_file
 from tests.engines.trainer_megatron.gloo_world import run_world
 
 EXPERTS = 128
 RESPONSES_OF_A_STEP = 4096
+LONGEST = 2**15
+"""Tokens of a response of that step."""
 REPLICAS = 32
 """Of 8 GPUs, the paper's step: 256 prompts, 16 responses each."""
 UPDATES = 2
@@ -247,8 +255,18 @@ def weight(hop: str, ranks: int) -> float:
     return own if hop == OWN else (1 - 1 / REPLICAS) / (1 - 1 / ranks)
 
 
+def continued(sums: Mapping[int, float], tokens: int) -> float:
+    """Continue the line through CPU seconds of a response to another length.
+
+    Args:
+        sums: CPU seconds by tokens of a response, two lengths at least.
+    """
+    slope, offset = np.polyfit(list(sums), list(sums.values()), 1)
+    return float(offset + slope * tokens)
+
+
 def main(arguments: Sequence[str]) -> None:
-    """Measure and print."""
+    """Measure, print and write."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.bench.rank_zero",
         description=__doc__,
@@ -256,12 +274,37 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("--others", type=positive, default=2, help="ranks beside rank 0")
     parser.add_argument("--responses", type=positive, default=24)
-    parser.add_argument("--tokens", type=positive, default=2**15)
+    parser.add_argument("--tokens", type=positive, nargs="+", default=[LONGEST])
     parser.add_argument("--layers", type=positive, default=72)
     parser.add_argument("--top", type=positive, default=4)
-    load = Load(**vars(parser.parse_args(arguments)))
-    seconds = run_world(measure, load.ranks, load, timeout_s=LIMIT_S)[0]
-    Console(highlight=False).print(table(load, seconds))
+    parser.add_argument("--out", type=Path, help="a JSON file of the numbers")
+    options = parser.parse_args(arguments)
+    console = Console(highlight=False)
+    rows: dict[int, dict[str, float]] = {}
+    for tokens in options.tokens:
+        load = Load(options.others, options.responses, tokens, options.layers, options.top)
+        seconds = run_world(measure, load.ranks, load, timeout_s=LIMIT_S)[0]
+        rows[tokens] = response_seconds(load, seconds)
+        console.print(table(load, seconds))
+    sums = {tokens: sum(row.values()) for tokens, row in rows.items()}
+    longest = continued(sums, LONGEST) if len(sums) > 1 else None
+    if longest is not None:
+        console.print(f"continued to {LONGEST} tokens: {longest:.4f} CPU s a response")
+    if options.out:
+        command = " ".join(["python -m tests.bench.rank_zero", *arguments])
+        content = {
+            "command": command,
+            "commit": evidence_file.commit(),
+            "ranks": 1 + options.others,
+            "responses": options.responses,
+            "layers": options.layers,
+            "top": options.top,
+            "cpu_s_a_response": rows,
+            "sum_cpu_s_a_response": sums,
+            "continued_to_tokens": LONGEST,
+            "continued_cpu_s_a_response": longest,
+        }
+        options.out.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
