@@ -6,7 +6,7 @@ import pickle
 import socket
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from typing import Any
@@ -18,15 +18,25 @@ PRELOADED = ["tasks.engines.trainer_megatron.trainer", "tasks.engines.embedded.t
 """Imported once, before the first world forks: seconds per rank otherwise."""
 
 
-def run_world(function: Callable[..., Any], size: int, *arguments: Any, timeout_s=120) -> list[Any]:
+def run_world(
+    function: Callable[..., Any],
+    size: int,
+    *arguments: Any,
+    timeout_s=120,
+    preloaded: Sequence[str] = (),
+) -> list[Any]:
     """Call a function of a module's top level on every rank; return their results in order.
+
+    Args:
+        preloaded: further modules that the ranks of a process's first world share: in a large
+            world, modules that every rank imports by itself are most of its memory.
 
     Raises:
         AssertionError: a rank failed (with its traceback), died or took too long; the others
             are stopped.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
+    context.set_forkserver_preload([*PRELOADED, *preloaded])
     # The first process waits until all is imported: not on the time of the ranks.
     first = context.Process(target=int)
     first.start()
