@@ -280,7 +280,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--top", type=positive, default=4)
     parser.add_argument("--out", type=Path, help="a JSON file of the numbers")
     options = parser.parse_args(arguments)
-    console = Console(highlight=False)
+    console, commit = Console(highlight=False), evidence_file.commit()
     ours = [name for name in sys.modules if name.startswith("tasks.")]
     rows: dict[int, dict[str, float]] = {}
     for tokens in options.tokens:
@@ -296,7 +296,7 @@ def main(arguments: Sequence[str]) -> None:
         command = " ".join(["python -m tests.bench.rank_zero", *arguments])
         content = {
             "command": command,
-            "commit": evidence_file.commit(),
+            "commit": commit,
             "ranks": 1 + options.others,
             "responses": options.responses,
             "layers": options.layers,
