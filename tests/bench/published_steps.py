@@ -1,4 +1,4 @@
-"""Steps that the simulator predicts, against published ones that nothing in it was fitted to.
+"""Steps and weight syncs that the simulator predicts, against published ones not fitted to.
 
     python -m tests.bench.published_steps
 
@@ -12,11 +12,19 @@ but for the 235B model (with 96 layers for its 94, which its eight stages do not
 micro-batches of one longest sequence, lengths that are log-normal and cut at the limit.
 Their weight sync hashes nothing and stays on the GPUs; no step commits a state, and no process has
 the routes of all responses pass through it.
+
+verl's GRPO of Qwen3-30B-A3B-Base on 128 H20s (github.com/verl-project/verl,
+docs/advance/fully_async.md, "Colocate Sync"): batch, limits, and seconds of a step and of four of
+its parts are published, the mean length is not. It is taken from their old log-probabilities, which
+therefore agree by construction; the other parts are predicted. The layout is that of their script
+for the same model (grpo_30b_a3b_base_math_megatron_96_32.sh); the reference model's pass is one
+more scoring pass.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.console import Console
@@ -26,7 +34,12 @@ from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.capacity.memory import Work
 from tasks.capacity.model_shape import ModelShape
 from tasks.capacity.plan import Plan
-from tasks.capacity.simulation.rates import Efficiency, rates_of
+from tasks.capacity.simulation.rates import (
+    Efficiency,
+    rates_of,
+    sync_seconds,
+    trainer_rates,
+)
 from tasks.capacity.simulation.steps import Batch, Draw, Outcome, Policy, Simulation, assumed
 from tasks.platform.command_line import run
 
@@ -41,6 +54,8 @@ UNHASHED = Efficiency(
 )
 TRAINED = 512
 """Responses of an update (T-GBS)."""
+H20 = replace(UNHASHED, compute=0.4 * 148 / 989, bandwidth=0.396 * 4.0 / 3.35)
+"""The same shares of an H20's 148e12 operations and 4.0e12 bytes per second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +71,21 @@ class Published:
     """Tokens of a sequence, prompt included."""
     layout: LayoutSettings
     seconds: float
+    group: int = GROUP
+    trained: int = TRAINED
+    efficiency: Efficiency = UNHASHED
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSync:
+    """Seconds in which all weights go to the rollout engines."""
+
+    name: str
+    model: ModelShape
+    gpus: int
+    seconds: float
+    dedicated: int = 8
+    """GPUs per node that only roll out; 0 = all do both."""
 
 
 def _layout(tensor: int, context: int, expert: int, pipeline: int, rollout: int, longest: int):
@@ -99,27 +129,87 @@ RUNS = (
 )
 
 
+VERL_PARTS = {"rollout": 348.05, "old_logprobs": 28.73, "reference": 20.86, "update": 86.27}
+"""Of the step below, seconds."""
+VERL = Published(
+    "Qwen3-30B-A3B",
+    QWEN_30B,
+    128,
+    8192,
+    PROMPT + 8192,
+    0,
+    _layout(2, 2, 8, 1, 4, 10_240),
+    seconds=497.89,
+    group=16,
+    trained=2048,
+    efficiency=H20,
+)
+QWEN_235B_94 = replace(QWEN_235B, layers=94)
+SYNCS = (
+    # verl, verl/checkpoint_engine/README.md: NCCL, 2 trainers and 30 receivers that load nothing.
+    PublishedSync("verl, Qwen3-30B-A3B, 2 to 30 H100s", QWEN_30B, 32, 7.0),
+    # verl, docs/advance/fully_async.md: without its checkpoint engine, with it 4.38 s and 23.70 s.
+    PublishedSync("verl, Qwen3-30B-A3B, 16 to 16 H20s", QWEN_30B, 32, 15.76),
+    PublishedSync("verl, Qwen3-235B-A22B, 64 to 64 H20s", QWEN_235B_94, 128, 58.57),
+    # github.com/vllm-project/vime/issues/175: the loop over the tensors takes 3.0 s of it.
+    PublishedSync("slime, Qwen3-30B-A3B, 8 H200s, colocated", QWEN_30B, 8, 21.0, dedicated=0),
+)
+
+
 def predict(one: Published, steps: int = 2) -> Outcome:
     """Simulate a step: responses are dealt at once, as they were drawn."""
     limit = one.longest - PROMPT
-    plan = Plan(
-        one.name,
-        one.model,
-        one.layout,
-        Precision.BF16,
-        Work(PROMPT, limit, one.responses),
-        one.gpus,
-        group_size=GROUP,
-        mini_batches=max(1, one.responses // TRAINED),
-    )
-    batch = Batch(one.responses // GROUP, GROUP, PROMPT, limit)
+    plan = _plan(one)
+    batch = Batch(one.responses // one.group, one.group, PROMPT, limit)
     simulation = Simulation(
-        rates_of(plan, UNHASHED, one.mean),
+        rates_of(plan, one.efficiency, one.mean),
         batch,
         lengths(limit, one.mean - PROMPT),
         dedicated=False,
     )
     return simulation.run(Policy(longest_first=False), steps)
+
+
+def _plan(one: Published) -> Plan:
+    return Plan(
+        one.name,
+        one.model,
+        one.layout,
+        Precision.BF16,
+        Work(PROMPT, one.longest - PROMPT, one.responses),
+        one.gpus,
+        group_size=one.group,
+        mini_batches=max(1, one.responses // one.trained),
+    )
+
+
+def with_mean(one: Published, scoring_s: float) -> Published:
+    """Set the mean length at which scoring all sequences takes this long."""
+    means = range(PROMPT + 1, one.longest)
+
+    def scoring(mean: int) -> float:
+        per_token, _ = trainer_rates(_plan(one), one.efficiency, mean)
+        return per_token * mean * one.responses
+
+    return replace(one, mean=means[bisect_left(means, scoring_s, key=scoring)])
+
+
+def predict_verl() -> tuple[int, dict[str, float]]:
+    """Predict verl's step; return the mean tokens of a sequence, and seconds by part and `step`."""
+    run = with_mean(VERL, VERL_PARTS["old_logprobs"])
+    found = predict(run)
+    parts = {name: found.parts[name] for name in ("rollout", "old_logprobs", "update")}
+    parts["reference"] = parts["old_logprobs"]
+    return run.mean, parts | {"step": found.seconds + parts["reference"]}
+
+
+def predict_sync(one: PublishedSync, efficiency: Efficiency) -> float:
+    """Predict the seconds of a weight sync."""
+    layout = LayoutSettings(dedicated_rollout_gpus=one.dedicated, precision=Precision.BF16)
+    plan = Plan(
+        one.name, one.model, layout, Precision.BF16, Work(PROMPT, 1, 1), one.gpus, 1, mini_batches=1
+    )
+    return sync_seconds(plan, efficiency)
 
 
 def lengths(limit: int, mean: float) -> Draw:
@@ -162,9 +252,42 @@ def table(runs: Sequence[Published] = RUNS) -> Table:
     return shown
 
 
+def verl_table() -> Table:
+    """Show the parts of verl's step."""
+    mean, found = predict_verl()
+    shown = Table(
+        title=f"verl's step of {VERL.name} on {VERL.gpus} H20s, {mean} tokens a sequence",
+        title_justify="left",
+        title_style="",
+        box=None,
+    )
+    shown.add_column("part")
+    for head in ("published", "predicted", "ratio"):
+        shown.add_column(head, justify="right")
+    for name, published in (VERL_PARTS | {"step": VERL.seconds}).items():
+        seconds = found[name]
+        shown.add_row(name, f"{published:.0f}", f"{seconds:.0f}", f"{seconds / published:.2f}")
+    return shown
+
+
+def sync_table(syncs: Sequence[PublishedSync] = SYNCS) -> Table:
+    """Show published and predicted weight syncs, and what this project's would take."""
+    shown = Table(title="Seconds of a weight sync", title_justify="left", title_style="", box=None)
+    shown.add_column("weight sync")
+    for head in ("published", "predicted", "ratio", "ours, with digests"):
+        shown.add_column(head, justify="right")
+    for one in syncs:
+        seconds, ours = (predict_sync(one, each) for each in (UNHASHED, Efficiency()))
+        ratio = f"{seconds / one.seconds:.2f}"
+        shown.add_row(one.name, f"{one.seconds:.1f}", f"{seconds:.1f}", ratio, f"{ours:.1f}")
+    return shown
+
+
 def main(_: Sequence[str]) -> None:
     """Predict and print."""
-    Console(highlight=False).print(table())
+    console = Console(highlight=False, width=120)
+    for each in (table(), verl_table(), sync_table()):
+        console.print(each)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from tests.bench.published_steps import RUNS, lengths, predict
+from tasks.capacity.simulation.rates import Efficiency
+from tests.bench.published_steps import (
+    RUNS,
+    SYNCS,
+    UNHASHED,
+    VERL,
+    VERL_PARTS,
+    lengths,
+    predict,
+    predict_sync,
+    predict_verl,
+)
 from tests.test_layout import ROOT
 
 PAGE = ROOT / "tasks" / "engines" / "SPEED.md"
@@ -19,6 +30,24 @@ def test_the_page_says_by_how_much_a_published_step_is_missed(run):
     published, predicted, *others = (f"{number:.0f}" for number in numbers)
     row = [f"{run.name}, {run.gpus} GPUs", published, predicted, ratio, *others]
     assert f"| {' | '.join(row)} |" in PAGE.read_text()
+
+
+def test_the_page_says_by_how_much_the_parts_of_a_step_of_verl_are_missed():
+    mean, found = predict_verl()
+
+    page = PAGE.read_text()
+    assert f"{mean:,} tokens" in page
+    for name, published in (VERL_PARTS | {"step": VERL.seconds}).items():
+        seconds = found[name]
+        assert f"| {published:.0f} | {seconds:.0f} | {seconds / published:.2f} |" in page
+
+
+@pytest.mark.parametrize("sync", SYNCS, ids=lambda sync: sync.name)
+def test_the_page_says_by_how_much_a_published_weight_sync_is_missed(sync):
+    seconds, ours = predict_sync(sync, UNHASHED), predict_sync(sync, Efficiency())
+
+    numbers = f"{sync.seconds:.1f} | {seconds:.1f} | {seconds / sync.seconds:.2f} | {ours:.1f}"
+    assert f"| {sync.name} | {numbers} |" in PAGE.read_text()
 
 
 def test_drawn_lengths_have_the_published_mean_after_their_cut():
