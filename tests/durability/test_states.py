@@ -10,6 +10,7 @@ import pytest
 from tasks.durability import states
 from tasks.durability.durable import restore_uploaded
 from tasks.durability.upload import Pointer, Uploader, fetch_newest
+from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.errors import TamperError
 from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE
 from tasks.store.files import canonical_json, sha256_bytes
@@ -157,6 +158,24 @@ def test_a_restart_reads_a_state_once_to_check_it_and_again_only_if_it_changed(t
 
     assert 2 * SHARD_BYTES <= once < 3 * SHARD_BYTES
     assert states.newest_whole(work) is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs Linux")
+def test_a_restart_reads_a_state_of_the_embedded_trainer_to_check_it_and_again_to_load_it(
+    tmp_path, tiny_moe
+):
+    work, saved = tmp_path / "work", TorchTrainer(tiny_moe)
+    states.commit(work, 1, saved, {}, [])
+    state = states.committed_folder(work) / "000001"
+    size = sum(path.stat().st_size for path in state.iterdir())
+
+    before = bytes_read()
+    assert states.newest_whole(work) == state
+    checked = bytes_read() - before
+    saved.restore(state)
+    loaded = bytes_read() - before - checked
+
+    assert [pytest.approx(size, rel=0.1)] * 2 == [checked, loaded]
 
 
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs Linux")
