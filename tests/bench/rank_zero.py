@@ -9,8 +9,9 @@ process, all threads, in each part of a step that holds, copies or sends routes;
 the least, because the memory of the first is used again and threads that wait for a loaded machine
 look at their sockets meanwhile. A step of 32 replicas has fewer responses of rank 0's own.
 
-With several lengths, the line through their seconds is continued to 32768 tokens: so many ranks
-with responses of that length do not fit the memory of a small machine.
+Many ranks with responses of 32768 tokens do not fit the memory of a small machine. So the seconds
+of shorter ones are continued by those that more bytes of routes were measured to take
+(`Efficiency.rank_zero_byte_s`): below a megabyte, messages take the time, and no slope is seen.
 
 Letters: T tokens, L MoE layers, K experts per token.
 """
@@ -20,7 +21,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,6 +38,7 @@ from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout, RouterTrace, ScoredRollout, StopReason
 from data_schemas.rows import Domain, Verdict
 from tasks.algorithms.routing import missing_rows
+from tasks.capacity.simulation.rates import Efficiency
 from tasks.engines.partial_batch import ROW, AnyBatch, RecordingLoss, Share
 from tasks.engines.protocols import EngineCounters, Request, Sampling, TokenBatch, TokenScores
 from tasks.engines.team.controller import current, in_team
@@ -256,14 +258,11 @@ def weight(hop: str, ranks: int) -> float:
     return own if hop == OWN else (1 - 1 / REPLICAS) / (1 - 1 / ranks)
 
 
-def continued(sums: Mapping[int, float], tokens: int) -> float:
-    """Continue the line through CPU seconds of a response to another length.
-
-    Args:
-        sums: CPU seconds by tokens of a response, two lengths at least.
-    """
-    slope, offset = np.polyfit(list(sums), list(sums.values()), 1)
-    return float(offset + slope * tokens)
+def continued(load: Load, seconds: float) -> float:
+    """Continue the CPU seconds of a response to the longest one."""
+    longest = replace(load, tokens=LONGEST)
+    more = longest.route_bytes - load.route_bytes
+    return seconds + Efficiency().rank_zero_byte_s * more / load.responses
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -283,15 +282,18 @@ def main(arguments: Sequence[str]) -> None:
     console, commit = Console(highlight=False), evidence_file.commit()
     ours = [name for name in sys.modules if name.startswith("tasks.")]
     rows: dict[int, dict[str, float]] = {}
-    for tokens in options.tokens:
-        load = Load(options.others, options.responses, tokens, options.layers, options.top)
+    loads = [
+        Load(options.others, options.responses, tokens, options.layers, options.top)
+        for tokens in options.tokens
+    ]
+    for load in loads:
         seconds = run_world(measure, load.ranks, load, timeout_s=LIMIT_S, preloaded=ours)[0]
-        rows[tokens] = response_seconds(load, seconds)
+        rows[load.tokens] = response_seconds(load, seconds)
         console.print(table(load, seconds))
     sums = {tokens: sum(row.values()) for tokens, row in rows.items()}
-    longest = continued(sums, LONGEST) if len(sums) > 1 else None
-    if longest is not None:
-        console.print(f"continued to {LONGEST} tokens: {longest:.4f} CPU s a response")
+    longest = {load.tokens: continued(load, sums[load.tokens]) for load in loads}
+    for tokens, seconds in longest.items():
+        console.print(f"{tokens} tokens continued to {LONGEST}: {seconds:.4f} CPU s a response")
     if options.out:
         command = " ".join(["python -m tests.bench.rank_zero", *arguments])
         content = {
