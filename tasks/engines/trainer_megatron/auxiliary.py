@@ -18,6 +18,7 @@ from torch import distributed
 from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.routing import Routing
 from tasks.algorithms.routing import balance_loss, expert_loads, z_loss
+from tasks.engines.trainer_megatron.micro_batches import to_device
 from tasks.engines.trainer_megatron.router_replay import ModelReplay
 
 RouterOutput = tuple[torch.Tensor, torch.Tensor]
@@ -47,7 +48,7 @@ class RouterTerms:
         self._num_tokens, self._places_L = max(1, num_tokens), places_L
         self._num_layers, self._routing = num_layers, routing
         self._counts_LE: torch.Tensor | None = None
-        self._sums = {"auxiliary/balance": 0.0, "auxiliary/router_z": 0.0}
+        self._sums: dict[str, torch.Tensor] = {}
 
     @property
     def needs_counts(self) -> bool:
@@ -56,24 +57,28 @@ class RouterTerms:
 
     @contextmanager
     def count_loads(self) -> Iterator[None]:
-        """Count over all ranks how often each expert is selected while the block runs."""
+        """Count over all ranks how often each expert is selected while the block runs.
+
+        Counts lie on the device, fp32 [L, E], and are copied to the host once, at the end.
+        """
         routers, layers = self._replay.routers, self._replay.layers
         num_experts = routers[0].num_experts if routers else 0
-        counts_LE = torch.zeros(self._num_layers, num_experts)
+        device = routers[0].weight.device if routers else torch.device("cpu")
+        counts_LE = torch.zeros(self._num_layers, num_experts, device=device)
 
         def count(router: TopKRouter, layer: int, rows: torch.Tensor) -> None:
             routes = layers[layer].current
             assert routes is not None
             assert self._routing is not None
-            loads_E = expert_loads(
+            counts_LE[self._places_L[layer]] += expert_loads(
                 _logits(router, rows), routes.copies_M, self._routing, router.expert_bias
             )
-            counts_LE[self._places_L[layer]] += loads_E.cpu()
 
         with self._hooked(lambda router, layer, rows, _: count(router, layer, rows)):
             yield
-        distributed.all_reduce(counts_LE)
-        self._counts_LE = counts_LE
+        host_LE = counts_LE.cpu()
+        distributed.all_reduce(host_LE)
+        self._counts_LE = to_device(host_LE, device)
 
     @contextmanager
     def attach_losses(self) -> Iterator[None]:
@@ -98,10 +103,10 @@ class RouterTerms:
     def metrics(self) -> dict[str, float]:
         """This rank's part of the unweighted losses that are on."""
         on = {
-            "auxiliary/balance": self._auxiliary.balance,
-            "auxiliary/router_z": self._auxiliary.router_z,
+            "auxiliary/balance": self._auxiliary.balance > 0.0,
+            "auxiliary/router_z": self._auxiliary.router_z > 0.0,
         }
-        return {name: self._sums[name] for name, weight in on.items() if weight > 0.0}
+        return {name: float(self._sums.get(name, 0.0)) for name, is_on in on.items() if is_on}
 
     def _loss(self, logits_ME: torch.Tensor, layer: int) -> torch.Tensor:
         routes = self._replay.layers[layer].current
@@ -109,7 +114,7 @@ class RouterTerms:
         total = torch.zeros((), device=logits_ME.device)
         if self._auxiliary.balance > 0.0:
             assert self._counts_LE is not None
-            counts_E = self._counts_LE[self._places_L[layer]].to(logits_ME.device)
+            counts_E = self._counts_LE[self._places_L[layer]]
             assert self._routing is not None
             term = balance_loss(
                 logits_ME, routes.copies_M, counts_E, self._num_tokens, self._routing
@@ -122,7 +127,8 @@ class RouterTerms:
 
     def _weighed(self, name: str, term: torch.Tensor, weight: float) -> torch.Tensor:
         mean = term / self._num_layers
-        self._sums[name] += float(mean.detach())
+        # On the device, in float64 as a sum of Python's numbers.
+        self._sums[name] = self._sums.get(name, 0.0) + mean.detach().double()
         return weight * mean
 
     @contextmanager

@@ -5,12 +5,12 @@ Megatron's schedules (1F1B with pipeline parallelism) decide the order; this mod
 forward pass, and computes log-probabilities from hidden states at response positions only.
 
 Letters: M packed rows, H hidden, R response positions, V this rank's columns of the vocabulary,
-L MoE layers, K experts per token.
+L MoE layers, K experts per token, S kinds of scores.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from functools import partial
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from megatron.core.models.gpt import GPTModel
@@ -25,6 +25,8 @@ from tasks.engines.trainer_megatron.micro_batches import (
     RecordedRoutes,
     held_rows,
     join_parts,
+    to_device,
+    wait_for,
 )
 from tasks.engines.trainer_megatron.model import attention_inputs
 from tasks.engines.trainer_megatron.names import Geometry
@@ -34,8 +36,30 @@ from tasks.engines.trainer_megatron.vocabulary import sharded_scores, vocabulary
 
 Scores = tuple[torch.Tensor, torch.Tensor]
 """(logprobs_R, entropy_R) on the CPU"""
-Finish = Callable[[MicroBatch, Scores], torch.Tensor]
-"""Called by the last pipeline stage with a micro-batch's scores; returns the loss."""
+Loss = Callable[[MicroBatch, Scores], torch.Tensor]
+"""Called by the last pipeline stage with a micro-batch's scores, whose gradient it has."""
+_Finish = Callable[[MicroBatch, torch.Tensor], torch.Tensor]
+"""Makes of the last stage's hidden states [M, 1, H] what backward starts from."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredResponses:
+    """The response positions of one micro-batch."""
+
+    cells_R: tuple[torch.Tensor, torch.Tensor]
+    """Number of the sequence in the batch, and position."""
+    scores: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class _OnDevice:
+    """The scores of a micro-batch, until all of a pass are copied together."""
+
+    cells_R: tuple[torch.Tensor, torch.Tensor]
+    own_R: torch.Tensor
+    """Which of the response positions this rank has."""
+    scores_2R: torch.Tensor
+    """Log-probabilities and entropies of these, in fp32."""
 
 
 class ForwardBackward:
@@ -54,25 +78,77 @@ class ForwardBackward:
         self._share = vocabulary_slice(geometry.vocab, columns, ranks.tensor_rank, group)
         self.places_L, self.num_layers = _places(replay)
 
-    def run(
-        self,
-        micros: MicroBatches,
-        finish: Finish,
-        *,
-        temperature: float,
-        training: bool,
-        with_entropy: bool = True,
-        record: bool = False,
-    ) -> list[RecordedRoutes]:
-        """Run all micro-batches forward, and backward if training.
+    def train(
+        self, micros: MicroBatches, loss: Loss, *, temperature: float, with_entropy: bool
+    ) -> None:
+        """Run all micro-batches forward and backward.
+
+        Gradients are added to the model's buffers, summed over all ranks. The host waits for the
+        device once per micro-batch, on the last pipeline stage: the loss reads columns of the host
+        and returns numbers. Backward starts from its gradient, and waits for nothing.
 
         Args:
-            finish: called on the last pipeline stage, once per micro-batch.
-            training: gradients are added to the model's buffers, summed over all ranks.
+            loss: called on the last pipeline stage, once per micro-batch.
+            with_entropy: False = entropies are zeros.
+        """
+
+        def finish(micro: MicroBatch, output: torch.Tensor) -> torch.Tensor:
+            own_R, scores = self._own_scores(
+                micro, output, temperature=temperature, with_entropy=with_entropy
+            )
+            own_SR = torch.stack(scores if with_entropy else scores[:1])
+            host_SR = own_SR.detach().cpu().requires_grad_()
+            size = len(micro.before_R)
+            logprobs_R, *entropy = (self._joined(size, own_R, part) for part in host_SR)
+            entropy_R = entropy[0] if entropy else torch.zeros_like(logprobs_R)
+            (slope_SR,) = torch.autograd.grad(loss(micro, (logprobs_R, entropy_R)), host_SR)
+            return (own_SR * to_device(slope_SR, self._ranks.device)).sum()
+
+        self._run(micros, finish, training=True, record=False)
+
+    @torch.no_grad()
+    def score(
+        self, micros: MicroBatches, *, temperature: float, record: bool
+    ) -> tuple[list[ScoredResponses], list[RecordedRoutes]]:
+        """Run all micro-batches forward; the host waits for the device once, at the end.
+
+        Until then 8 bytes per response token of this rank lie on the device, and recorded routes in
+        pinned memory of the host.
 
         Returns:
-            If `record`: per micro-batch, the native choices of this rank's rows and layers.
+            On the last pipeline stage the scores of every micro-batch. If `record`: per
+            micro-batch, the native choices of this rank's rows and layers.
         """
+        kept: list[_OnDevice] = []
+
+        def finish(micro: MicroBatch, output: torch.Tensor) -> torch.Tensor:
+            own_R, scores = self._own_scores(
+                micro, output, temperature=temperature, with_entropy=True
+            )
+            kept.append(_OnDevice(micro.cells_R, own_R, torch.stack(scores)))
+            return self._nothing()
+
+        recorded = self._run(micros, finish, training=False, record=record)
+        wait_for(self._ranks.device)
+        if not kept:
+            return [], recorded
+        sizes = [len(one.own_R) for one in kept]
+        parts = torch.cat([one.scores_2R for one in kept], dim=1).cpu().split(sizes, dim=1)
+        scored = []
+        for one, scores_2R in zip(kept, parts, strict=True):
+            size = len(one.cells_R[0])
+            logprobs_R, entropy_R = (self._joined(size, one.own_R, part) for part in scores_2R)
+            scored.append(ScoredResponses(one.cells_R, (logprobs_R, entropy_R)))
+        return scored, recorded
+
+    @torch.no_grad()
+    def visit_layers(self, micros: MicroBatches) -> None:
+        """Run all micro-batches forward for hooks on the layers; nothing is scored."""
+        self._run(micros, lambda *_: self._nothing(), training=False, record=False)
+
+    def _run(
+        self, micros: MicroBatches, finish: _Finish, *, training: bool, record: bool
+    ) -> list[RecordedRoutes]:
         recorded: list[RecordedRoutes] = []
         self._replay.forget()  # left over from a run that was aborted
 
@@ -82,22 +158,28 @@ class ForwardBackward:
             if record:
                 chosen_MLK = self._replay.recorded()
                 recorded.append(RecordedRoutes.of(micro, self.rows(micro), chosen_MLK))
-            return output, partial(
-                self._finish, micro, finish, temperature=temperature, with_entropy=with_entropy
-            )
 
-        with nullcontext() if training else torch.no_grad():
-            get_forward_backward_func()(
-                forward_step_func=step,
-                data_iterator=iter(micros),
-                model=[self._model],
-                num_microbatches=len(micros),
-                seq_length=1,  # unused: stages exchange the shapes of what they send
-                micro_batch_size=1,
-                forward_only=not training,
-            )
+            def ended(output: torch.Tensor):
+                # Megatron counts tokens to divide gradients by; `optimizer.replicate` passes no
+                # count on.
+                return finish(micro, output), self._nothing().int(), {}
+
+            return output, ended
+
+        get_forward_backward_func()(
+            forward_step_func=step,
+            data_iterator=iter(micros),
+            model=[self._model],
+            num_microbatches=len(micros),
+            seq_length=1,  # unused: stages exchange the shapes of what they send
+            micro_batch_size=1,
+            forward_only=not training,
+        )
         self._replay.finish()
         return recorded
+
+    def _nothing(self) -> torch.Tensor:
+        return torch.zeros((), device=self._ranks.device)
 
     def rows(self, micro: MicroBatch) -> torch.Tensor:
         """Packed rows [M] that this rank's layers see.
@@ -121,26 +203,24 @@ class ForwardBackward:
         inputs = attention_inputs(micro.parts, device, micro.attention_rows())
         routes = self._replay.forward(self._routes(micro), training=training, record=record)
         with routes, _without_head(self._gpt):
-            return model(tokens_M[self._attention_rows(micro)][None].to(device), **inputs)
+            return model(to_device(tokens_M[self._attention_rows(micro)][None], device), **inputs)
 
     def _routes(self, micro: MicroBatch) -> Routes:
         """Cut the routes of a micro-batch to this rank's rows; they are of this stage's layers."""
         rows_M, experts_MLK = self.rows(micro), micro.routes_MLK()
         if experts_MLK is not None:
             assert experts_MLK.shape[1] == len(self.places_L), "cut for the layers of another stage"
-            experts_MLK = experts_MLK[rows_M].to(self._ranks.device)
-        return Routes(experts_MLK, micro.copies_M[rows_M].to(self._ranks.device))
+            experts_MLK = to_device(experts_MLK[rows_M], self._ranks.device)
+        return Routes(experts_MLK, to_device(micro.copies_M[rows_M], self._ranks.device))
 
-    def _finish(
-        self,
-        micro: MicroBatch,
-        finish: Finish,
-        output: torch.Tensor,
-        *,
-        temperature: float,
-        with_entropy: bool,
-    ) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
-        """Compute the loss from hidden states [M, 1, H] in the form of Megatron's schedules."""
+    def _own_scores(
+        self, micro: MicroBatch, output: torch.Tensor, *, temperature: float, with_entropy: bool
+    ) -> tuple[torch.Tensor, Scores]:
+        """Score hidden states [M, 1, H] in the form of Megatron's schedules.
+
+        Returns:
+            Which response positions this rank has, and their scores, on the device.
+        """
         device = self._ranks.device
         if self._ranks.tensor > 1:
             # True: backward adds up the shares of all tensor ranks, which hold other columns of the
@@ -149,23 +229,21 @@ class ForwardBackward:
         row_R = self._row_among_held(micro)
         own_R, kept_R = (row_R >= 0).nonzero()[:, 0], micro.batch.kept_R
         scores = sharded_scores(
-            output[:, 0].index_select(0, row_R[own_R].to(device)),
+            output[:, 0].index_select(0, to_device(row_R[own_R], device)),
             self._head(),
-            micro.batch.tokens_R[own_R].to(device),
+            to_device(micro.batch.tokens_R[own_R], device),
             temperature,
             self._share,
             with_entropy=with_entropy,
             sets=kept_R and kept_R.take(own_R),
         )
-        # The loss is small and reads columns that lie on the CPU.
-        logprobs_R, entropy_R = (part.cpu() for part in scores)
-        if self._ranks.context > 1:
-            size, group = len(row_R), self._ranks.context_group
-            logprobs_R = join_parts(logprobs_R, own_R, size, group)
-            entropy_R = join_parts(entropy_R, own_R, size, group)
-        loss = finish(micro, (logprobs_R, entropy_R))
-        # Megatron counts tokens to divide gradients by; `optimizer.replicate` passes no count on.
-        return loss.to(device), torch.zeros((), dtype=torch.int, device=device), {}
+        return own_R, scores
+
+    def _joined(self, size: int, own_R: torch.Tensor, part: torch.Tensor) -> torch.Tensor:
+        """The values of all `size` response positions, from those of all context ranks."""
+        if self._ranks.context == 1:
+            return part
+        return join_parts(part, own_R, size, self._ranks.context_group)
 
     def _row_among_held(self, micro: MicroBatch) -> torch.Tensor:
         """Which row of this rank's predicts a response token [R]; -1 if another rank has it."""

@@ -63,6 +63,27 @@ def held_rows(lengths: Sequence[int], context: int, rank: int) -> torch.Tensor:
     return torch.cat([torch.arange(piece.start, piece.stop) for piece in parts])
 
 
+# Copies between host and device that wait for nothing. A copy from or to memory that is not pinned
+# makes the host wait for all that the device has still to compute.
+
+
+def to_device(rows: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Copy to a device behind what it computes now; a CPU has the tensor itself."""
+    pinned = rows.pin_memory() if device.type == "cuda" else rows
+    return pinned.to(device, non_blocking=True)
+
+
+def to_host(rows: torch.Tensor) -> torch.Tensor:
+    """Copy to pinned memory, whose values are there when `wait_for` has returned."""
+    return rows.to("cpu", non_blocking=True)
+
+
+def wait_for(device: torch.device) -> None:
+    """Wait until a device has computed and copied everything."""
+    if device.type == "cuda":
+        torch.cuda.current_stream(device).synchronize()
+
+
 # Division of a batch into micro-batches of packed sequences, per data-parallel rank.
 #
 # Sequences of one prompt are dealt together: a prefix that sequences of a micro-batch share is one
@@ -156,6 +177,12 @@ class MicroBatch:
         """Packed row that predicts a response token."""
         sequence_R, position_R = self.batch.at
         return self.packing.rows_NT[sequence_R, position_R - 1]
+
+    @property
+    def cells_R(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Number in the whole batch of the sequence of a response token, and its position."""
+        sequence_R, position_R = self.batch.at
+        return self.rows_N[sequence_R], position_R
 
     def routes_MLK(self) -> torch.Tensor | None:
         """Experts to replay in every packed row, in the layers that the micro-batch was cut for.
@@ -387,10 +414,9 @@ class ResponseValues:
         self._response_NT = batch.response_NT
         self._values_NT = torch.zeros(batch.response_NT.shape)
 
-    def put(self, micro: MicroBatch, values_R: torch.Tensor) -> None:
-        """Set those of a micro-batch."""
-        sequence_R, position_R = micro.batch.at
-        self._values_NT[micro.rows_N[sequence_R], position_R] = values_R.detach()
+    def put(self, cells_R: tuple[torch.Tensor, torch.Tensor], values_R: torch.Tensor) -> None:
+        """Set those of a micro-batch; cells are sequences and positions."""
+        self._values_NT[cells_R] = values_R
 
     def gather(self) -> torch.Tensor:
         """All of them [N, T]; no two ranks may have set the same."""
@@ -409,7 +435,7 @@ class RecordedRoutes:
     row_C: torch.Tensor
     """Which of the rows every token of theirs has; -1 is a row of another rank."""
     choice_MLK: torch.Tensor
-    """int32, of the layers of this rank."""
+    """int16, of the layers of this rank; not there before `wait_for` was called."""
 
     @classmethod
     def of(
@@ -418,7 +444,7 @@ class RecordedRoutes:
         """Keep the choices, and none of the micro-batch's tensors but the numbers."""
         row_of = torch.full((len(micro.tokens_M),), -1)
         row_of[rows_M] = torch.arange(len(rows_M))
-        return cls(micro.rows_N, row_of[micro.places_C], choice_MLK.to("cpu", torch.int32))
+        return cls(micro.rows_N, row_of[micro.places_C], to_host(choice_MLK.to(torch.int16)))
 
 
 def gather_routes(
@@ -449,7 +475,7 @@ def gather_routes(
         if layer in places_L:
             for part in parts:
                 is_held_C = part.row_C >= 0
-                choice_MK = part.choice_MLK[:, places_L.index(layer)]
+                choice_MK = part.choice_MLK[:, places_L.index(layer)].int()
                 cells_C = _cells(batch, part.rows_N)[is_held_C]
                 choice_CK[cells_C] = choice_MK[part.row_C[is_held_C]]
         distributed.all_reduce(choice_CK, distributed.ReduceOp.MAX)

@@ -25,7 +25,7 @@ from torch.nn.functional import rms_norm, scaled_dot_product_attention
 
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.engines.trainer_megatron import router_replay
-from tasks.engines.trainer_megatron.micro_batches import held_rows, pieces
+from tasks.engines.trainer_megatron.micro_batches import held_rows, pieces, to_device
 from tasks.engines.trainer_megatron.names import Geometry
 from tasks.engines.trainer_megatron.parallel import Ranks
 from tasks.errors import SettingsError
@@ -266,8 +266,8 @@ def attention_inputs(
             layout.tensor x context, because sequence parallelism divides them.
         shared: MicroBatch.attention_rows.
     """
-    bounds = torch.tensor([0, *accumulate(parts)], dtype=torch.int32, device=device)
-    packed_W, attention_M = (rows.to(device) for rows in shared) if shared else (None, None)
+    bounds = to_device(torch.tensor([0, *accumulate(parts)], dtype=torch.int32), device)
+    packed_W, attention_M = (to_device(rows, device) for rows in shared) if shared else (None, None)
     packed = SharedSeqParams(
         qkv_format="thd",
         cu_seqlens_q=bounds,

@@ -109,19 +109,12 @@ class MegatronTrainer:
         if not len(batch.lengths_N):
             return TokenScores(logprobs.gather(), entropies.gather(), None)
 
-        def keep(micro: MicroBatch, scores: Scores) -> torch.Tensor:
-            if self._reports:
-                logprobs.put(micro, scores[0])
-                entropies.put(micro, scores[1])
-            return torch.zeros(())
-
-        recorded = self._passes.run(
-            self._micro_batches(batch),
-            keep,
-            temperature=temperature,
-            training=False,
-            record=record_routes,
+        scored, recorded = self._passes.score(
+            self._micro_batches(batch), temperature=temperature, record=record_routes
         )
+        for one in scored if self._reports else ():
+            logprobs.put(one.cells_R, one.scores[0])
+            entropies.put(one.cells_R, one.scores[1])
         experts_NTLK = None
         if record_routes:
             experts_NTLK = gather_routes(
@@ -154,7 +147,7 @@ class MegatronTrainer:
         self._check(batch, record_routes=auxiliary.balance > 0.0 or auxiliary.router_z > 0.0)
         training = self._for_training()
         micros = self._micro_batches(batch)
-        terms = self._counted_terms(batch, micros, auxiliary, temperature)
+        terms = self._counted_terms(batch, micros, auxiliary)
         totals: dict[str, float] = {}
         num_responses = max(1, int(batch.response_NT.sum()))
 
@@ -180,11 +173,10 @@ class MegatronTrainer:
         with optimizer.allocated_gradients(training.replica):
             training.optimizer.zero_grad()
             with terms.attach_losses():
-                training.forward_backward.run(
+                training.forward_backward.train(
                     micros,
                     compute_loss,
                     temperature=temperature,
-                    training=True,
                     with_entropy=auxiliary.entropy > 0.0,
                 )
             add(totals, terms.metrics())
@@ -271,7 +263,6 @@ class MegatronTrainer:
         batch: AnyBatch,
         micros: MicroBatches,
         auxiliary: AuxiliarySettings,
-        temperature: float,
     ) -> RouterTerms:
         """The router losses of an update, with loads counted in a separate pass if needed."""
         terms = RouterTerms(
@@ -284,13 +275,7 @@ class MegatronTrainer:
         )
         with terms.count_loads() if terms.needs_counts else nullcontext():
             if terms.needs_counts:
-                self._passes.run(
-                    micros,
-                    lambda *_: torch.zeros(()),
-                    temperature=temperature,
-                    training=False,
-                    with_entropy=False,
-                )
+                self._passes.visit_layers(micros)
         return terms
 
     def _check(self, batch: AnyBatch, *, record_routes: bool) -> None:

@@ -1,4 +1,4 @@
-"""A micro-batch on a GPU: CUDA's refusals by fake tensors, without its kernels."""
+"""A micro-batch on a GPU, without its kernels: CUDA's refusals, and what the host waits for."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -11,10 +11,14 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 pytest.importorskip("megatron.core.optimizer")
 
+from data_schemas.machine_settings import LayoutSettings
 from tasks.engines.trainer_megatron.forward_backward import ForwardBackward
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut
 from tasks.engines.trainer_megatron.router_replay import LayerReplay, ModelReplay
-from tests.engines.trainer_megatron.batches import grouped_batch, shared_micro
+from tests.engines.trainer_megatron.batches import grouped_batch, random_batch, shared_micro
+from tests.engines.trainer_megatron.gloo_world import run_world
+from tests.engines.trainer_megatron.small_models import configs, write_model
+from tests.engines.trainer_megatron.waits_of_world import watch
 
 pytestmark = pytest.mark.engines
 
@@ -79,10 +83,35 @@ class Passes(ForwardBackward):
 @pytest.mark.parametrize(
     "make", [lambda batch: cut(batch, [1, 4, 0]), shared_micro], ids=["packed", "prompts shared"]
 )
-def test_on_a_gpu_rows_routes_and_positions_of_a_micro_batch_lie_there(make):
+def test_on_a_gpu_rows_routes_and_positions_of_a_micro_batch_lie_there(make, monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda one: one)  # not of a fake tensor
     micro = OnTheCPU.of(make(grouped_batch()))
     with FakeTensorMode(allow_non_fake_inputs=True):
         passes = Passes(torch.empty(TOKENS, HIDDEN, device=GPU))
         hidden = passes._forward(passes.model, micro, training=True, record=False)
 
     assert (GPU.type, (len(micro.tokens_M), 1, HIDDEN)) == (hidden.device.type, hidden.shape)
+
+
+@pytest.mark.parametrize("num_sequences", [5, 20])
+def test_the_host_waits_once_per_micro_batch_of_an_update_and_once_per_pass(
+    num_sequences, tiny_moe, tmp_path
+):
+    folder = write_model(configs()["moe"], tiny_moe, tmp_path / "model")
+    layout, batch = LayoutSettings(micro_batch_tokens=64), random_batch(num_sequences)
+    (on_cpu,), (on_device,) = (
+        run_world(watch, 1, folder, layout, batch, on_device) for on_device in (False, True)
+    )
+
+    assert {
+        "auxiliary.RouterTerms.count_loads": 1,  # of the pass that counts, whatever its layers
+        "auxiliary.RouterTerms.metrics.<locals>.<dictcomp>": 2,  # of the update: two numbers
+        "forward_backward.ForwardBackward.train.<locals>.finish": on_device.num_micros,
+    } == on_device.update_waits
+    assert {"forward_backward.ForwardBackward.score": 1} == on_device.score_waits
+    assert {} == on_cpu.update_waits | on_cpu.score_waits
+    # What was computed there is what a CPU computes, but for its fused norms and attention.
+    assert on_cpu.metrics == pytest.approx(on_device.metrics, rel=1e-5)
+    assert torch.allclose(on_cpu.scores.logprobs_NT, on_device.scores.logprobs_NT, atol=1e-5)
+    for name, gradient in on_cpu.gradients.items():
+        assert torch.allclose(gradient, on_device.gradients[name], atol=1e-5), name
