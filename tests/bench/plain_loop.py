@@ -1,28 +1,59 @@
 # pyright: reportMissingImports=false
-"""Megatron's own training loop, as its examples have it: what an update is measured against.
+"""Megatron's own training loop, as its training script sets it: what an update is measured against.
 
 Cross-entropy of the response tokens by the model's own head, which computes logits at every row,
-with the experts that the routers choose, and the step of Megatron's optimizer. Model, layout,
-packing and the optimizer's settings are those of `MegatronTrainer`, but no prefix is shared. One
+with the experts that the routers choose, and the step of Megatron's optimizer. Layers are those of
+Megatron's own specification, on a CPU its local ones with attention of packed rows; no prefix is
+shared. Layout, packing and the optimizer's numbers are those of `MegatronTrainer`. What differs of
+the settings is in `FUSED` and `REPLICA`; fused permutation of tokens to experts is on in both. One
 process, no filler.
 
 Letters: B = 1 packed row of tokens, M packed rows.
 """
 
+import importlib.util
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import torch
-from megatron.core.distributed import finalize_model_grads
+from megatron.core.distributed import (
+    DistributedDataParallel,
+    DistributedDataParallelConfig,
+    finalize_model_grads,
+)
 from megatron.core.pipeline_parallel import get_forward_backward_func
+from megatron.core.transformer.transformer_config import TransformerConfig
 from torch import nn
 
 from data_schemas.machine_settings import LayoutSettings
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.trainer_megatron import convert, model, optimizer, parallel
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut, divide
-from tasks.engines.trainer_megatron.names import read_geometry
-from tasks.engines.trainer_megatron.parallel import silence
+from tasks.engines.trainer_megatron.names import Geometry, read_geometry
+from tasks.engines.trainer_megatron.parallel import Ranks, silence
+
+FUSED = {
+    "bias_dropout_fusion": True,
+    # Its own output layer asks for Apex's extension, and is an error without it.
+    "gradient_accumulation_fusion": importlib.util.find_spec("fused_weight_gradient_mlp_cuda")
+    is not None,
+}
+"""What megatron/training/arguments.py turns on and `MegatronTrainer` does not; kernels of a GPU."""
+REPLICA = DistributedDataParallelConfig(
+    grad_reduce_in_fp32=True,
+    overlap_grad_reduce=True,
+    overlap_param_gather=True,
+    use_distributed_optimizer=True,
+    check_for_nan_in_grad=True,
+)
+"""As that file in bf16, with the flags of examples/mixtral: both overlaps."""
+
+
+def own_config(geometry: Geometry, layout: LayoutSettings, ranks: Ranks) -> TransformerConfig:
+    """Megatron's settings of a model, with the kernels that its training script turns on."""
+    config = model.transformer_config(geometry, layout, ranks)
+    return replace(config, **FUSED) if ranks.device.type == model.FAST_DEVICE else config
 
 
 class PlainLoop:
@@ -39,10 +70,13 @@ class PlainLoop:
         silence()
         self._layout, self._ranks = layout, parallel.initialise(layout)
         geometry = read_geometry(folder)
-        (gpt,) = model.build(geometry, layout, self._ranks)
+        config = own_config(geometry, layout, self._ranks)
+        gpt = model.assemble(geometry, config, model.kernels(config, self._ranks), self._ranks)
         convert.load(gpt, folder, geometry, self._ranks)
-        self._replica = optimizer.replicate(gpt)
-        gpt.config.finalize_model_grads_func = finalize_model_grads  # divides by the tokens
+        # Copied: it keeps the size of its buckets in its settings.
+        self._replica = DistributedDataParallel(config, replace(REPLICA), gpt)
+        config.finalize_model_grads_func = finalize_model_grads  # divides by the tokens
+        config.no_sync_func = self._replica.no_sync  # gradients are reduced beside the last one
         self._optimizer = optimizer.make_optimizer(gpt, self._replica, 0.0)
 
     def update(self, batch: TokenBatch, *, learning_rate: float) -> dict[str, float]:

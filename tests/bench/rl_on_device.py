@@ -10,7 +10,8 @@ holds is left out of both: torch counts its memory as allocated, although it is 
 are those of whole sequences; for the MFU, those that answers share with others count once.
 
 Two parts are by the libraries alone. `megatron_loop` takes a step on the same batch by Megatron's
-own loop: plain cross-entropy, no replayed routes, a prompt once per answer. `vllm_bench` is `vllm
+own loop with its own settings (plain_loop.py): plain cross-entropy, no replayed routes, a prompt
+once per answer. `vllm_bench` is `vllm
 bench throughput` under the same load, without routes; beside the embedded engine, `generate` of
 transformers rolls it out. The last lines are the comparisons, each with its ratio and outcome.
 

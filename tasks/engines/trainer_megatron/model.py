@@ -231,10 +231,21 @@ def build(
             "packed sequences; set it to 'bf16' (the optimizer keeps fp32 weights)"
         )
     config = transformer_config(geometry, layout, ranks)
-    model = GPTModel(
+    model = assemble(geometry, config, _layers(config, ranks), ranks)
+    if with_fp32_router:
+        router_replay.widen(model)
+    model.requires_grad_(trainable)
+    return [model.train(trainable)]
+
+
+def assemble(
+    geometry: Geometry, config: TransformerConfig, layers: TransformerBlockSubmodules, ranks: Ranks
+) -> GPTModel:
+    """Make this rank's part of a model from its layers."""
+    return GPTModel(
         config,
-        _layers(config, ranks),
-        vocab_size=geometry.padded_vocab(layout.tensor),
+        layers,
+        vocab_size=geometry.padded_vocab(config.tensor_model_parallel_size),
         max_sequence_length=geometry.positions,
         pre_process=ranks.is_first_stage,
         post_process=ranks.is_last_stage,
@@ -246,10 +257,6 @@ def build(
         rope_scaling=geometry.llama3_factor > 0.0,
         rope_scaling_factor=geometry.llama3_factor or 1.0,
     )
-    if with_fp32_router:
-        router_replay.widen(model)
-    model.requires_grad_(trainable)
-    return [model.train(trainable)]
 
 
 def attention_inputs(
@@ -374,13 +381,13 @@ def _moe_settings(geometry: Geometry, *, on_gpu: bool) -> dict[str, object]:
 
 def _layers(config: TransformerConfig, ranks: Ranks) -> TransformerBlockSubmodules:
     """The layers of this stage, with attention on rows that sequences share."""
-    layers = _kernels(config, ranks)
+    layers = kernels(config, ranks)
     for layer in layers.layer_specs:
         layer.submodules.self_attention.module = PrefixAttention
     return layers
 
 
-def _kernels(config: TransformerConfig, ranks: Ranks) -> TransformerBlockSubmodules:
+def kernels(config: TransformerConfig, ranks: Ranks) -> TransformerBlockSubmodules:
     """The layers of this stage: Transformer Engine on a GPU, plain torch on a CPU."""
     if ranks.device.type == FAST_DEVICE:
         if importlib.util.find_spec("transformer_engine") is None:

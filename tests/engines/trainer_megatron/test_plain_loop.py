@@ -1,7 +1,8 @@
 """Megatron's own loop does the trainer's update: what differs is the way there."""
 
+import sys
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ import torch
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 pytest.importorskip("megatron.core.optimizer")
 
-from data_schemas.machine_settings import LayoutSettings
+from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.engines.protocols import TokenBatch
+from tasks.engines.trainer_megatron import model, optimizer, parallel
+from tasks.engines.trainer_megatron.names import read_geometry
 from tasks.engines.trainer_megatron.trainer import MegatronTrainer
-from tests.bench.plain_loop import PlainLoop
+from tests.bench.plain_loop import FUSED, REPLICA, PlainLoop, own_config
 from tests.engines.trainer_megatron.batches import random_batch
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import configs, write_model
@@ -51,3 +54,35 @@ def test_loss_and_gradient_are_those_of_an_update_without_replay(name, tiny_moe,
     assert ours[1]["loss"] < ours[0]["loss"]
     for expected, found in zip(ours, own, strict=True):
         assert pytest.approx(without_rows(expected), rel=1e-5) == found
+
+
+@pytest.mark.skipif("transformer_engine" not in sys.modules, reason="needs the stand-in")
+def test_on_a_gpu_the_loop_differs_from_the_trainer_in_the_named_settings_alone(tiny_moe):
+    layout, geometry = LayoutSettings(precision=Precision.BF16), read_geometry(tiny_moe)
+    ranks = parallel.initialise(layout)
+    (gpt,) = model.build(geometry, layout, ranks)
+    ours, own = (
+        model.transformer_config(geometry, layout, ranks),
+        own_config(geometry, layout, ranks),
+    )
+
+    assert ours.moe_permute_fusion
+    assert {"bias_dropout_fusion", "gradient_accumulation_fusion"} == FUSED.keys()
+    assert {name: value for name, value in FUSED.items() if value} == differences(ours, own)
+    assert {
+        "overlap_grad_reduce": True,
+        "overlap_param_gather": True,
+        "check_for_nan_in_grad": True,
+    } == differences(optimizer.replicate(gpt).ddp_config, REPLICA)
+
+
+def differences(one: object, other: object) -> dict[str, object]:
+    """The fields of the second that differ from the first; functions made anew are none."""
+    pairs = {
+        each.name: (getattr(one, each.name), getattr(other, each.name)) for each in fields(one)
+    }
+    return {
+        name: value
+        for name, (before, value) in pairs.items()
+        if before != value and not (callable(before) and callable(value))
+    }
