@@ -138,9 +138,9 @@ test: $(STAMP) ## style, types, import contracts and the test suite, in WORKERS=
 suite: $(STAMP) ## the test suite only
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# Formulas, settings, merges, ledger and the verifiers of maths: no process, no server, no model.
+# Formulas, settings, merges, ledger and the verifiers that start nothing: no process, no server, no model.
 QUICK := tests/algorithms tests/test_settings.py tests/test_addresses.py tests/training/merge tests/provenance/ledger \
-	tests/curation/marketplace tests/gym/maths
+	tests/curation/marketplace tests/gym/maths tests/gym/tools $(wildcard tests/gym/test_[cer]*.py)
 
 quick: $(STAMP) ## ruff and the tests of formulas, settings and verifiers, in less than a minute
 	$(BIN)/ruff check .

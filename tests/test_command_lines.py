@@ -425,6 +425,7 @@ def test_the_command_refuses_120_wrong_inputs_in_a_line_each_before_a_library_is
         (["chat", "/nowhere"], "/nowhere is not a folder"),
         (["chat", "models:/x@released"], "runs holds no statements"),
         (["chat", "models:/x@released", "--store", "/tmp"], "--store /tmp holds no statements"),
+        (["chat", "models:/x@released", "--store=/tmp"], "--store /tmp holds no statements"),
         *(([*words, "--store", str(kept_store(tmp_path))], text) for words, text in MODELS),
         (["evaluate", "--model", "/nowhere"], "/nowhere is not a folder"),
         (["forget", "--rows", "/nowhere"], "--rows /nowhere is no file"),

@@ -229,6 +229,7 @@ def require_router(settings: PipelineSettings) -> None:
             continue
         for field, value, off in (
             ("router_replay", phase.router_replay.value, RouterReplay.OFF.value),
+            ("loss.router_shift", phase.loss.router_shift, 0.0),
             ("loss.auxiliary.balance", auxiliary.balance, 0.0),
             ("loss.auxiliary.router_z", auxiliary.router_z, 0.0),
         ):

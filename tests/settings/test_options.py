@@ -42,6 +42,7 @@ def of(folder, **rl):
     [
         ({"router_replay": RouterReplay.R3}, "router_replay is 'r3'"),
         ({"router_replay": RouterReplay.R2}, "router_replay is 'r2'"),
+        ({"loss": LossSettings(router_shift=0.8)}, "router_shift is 0.8"),
         ({"loss": LossSettings(auxiliary=AuxiliarySettings(balance=1e-5))}, "balance is 1e-05"),
         ({"loss": LossSettings(auxiliary=AuxiliarySettings(router_z=1e-7))}, "router_z is 1e-07"),
     ],
