@@ -140,7 +140,8 @@ suite: $(STAMP) ## the test suite only
 
 # Formulas, settings, merges, ledger and the verifiers that start nothing: no process, no server, no model.
 QUICK := tests/algorithms tests/test_settings.py tests/test_addresses.py tests/training/merge tests/provenance/ledger \
-	tests/curation/marketplace tests/gym/maths tests/gym/tools $(wildcard tests/gym/test_[cer]*.py)
+	tests/curation/marketplace tests/gym/maths tests/gym/tools \
+	tests/gym/test_choice.py tests/gym/test_extraction.py tests/gym/test_refusal.py
 
 quick: $(STAMP) ## ruff and the tests of formulas, settings and verifiers, in less than a minute
 	$(BIN)/ruff check .
