@@ -11,9 +11,9 @@ are those of whole sequences; for the MFU, those that answers share with others 
 
 Two parts are by the libraries alone. `megatron_loop` takes a step on the same batch by Megatron's
 own loop with its own settings (plain_loop.py): plain cross-entropy, no replayed routes, a prompt
-once per answer. `vllm_bench` is `vllm
-bench throughput` under the same load, without routes; beside the embedded engine, `generate` of
-transformers rolls it out. The last lines are the comparisons, each with its ratio and outcome.
+once per answer. `vllm_bench` is `vllm bench throughput` under the same load, without routes; beside
+the embedded engine, `generate` of transformers rolls it out. The last lines are the comparisons,
+each with its ratio and outcome.
 
 The peak is that of dense bf16. The embedded trainer computes in fp32, so its share is small.
 """

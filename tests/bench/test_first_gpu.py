@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import re
 import signal
 import subprocess
@@ -172,6 +173,57 @@ def test_the_page_says_of_every_slice_in_order_what_it_decides_and_how_long_it_t
     assert (first + 1, names[-1]) == (last, named[last])
     assert f"{len(FACTS)} facts of {LIMIT_S:.0f} s" in rows[0][1]
     assert [f"{CALL_S / 60:.0f} min"] * len(rows[1:]) == [took[:5] for _, took in rows[1:]]
+
+
+REFUSED = """
+from pathlib import Path
+import pytest
+from data_schemas.machine_settings import LayoutSettings, Precision
+from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
+from tests.engines.trainer_megatron import world_of_trainers as worlds
+
+pytestmark = pytest.mark.engines
+BASE = Path("tasks/training/foundation/base_model")
+
+def test_fp32():
+    worlds.RemoteTrainer([], BASE, LayoutSettings(precision=Precision.FP32))
+
+def test_two_ranks():
+    with worlds.trainer_world(2):
+        pass
+
+def test_two_workers():
+    VllmRolloutEngine(BASE, layout=LayoutSettings(rollout_tensor=2, dedicated_rollout_gpus=2))
+"""
+
+
+@pytest.mark.engines
+def test_slices_that_run_tests_open_no_engine_that_one_gpu_refuses(tmp_path):
+    slices = [one for one in SLICES if one.tier > 1 and "pytest" in one.command]
+    files = {word for one in slices for word in one.command if word.endswith(".py")}
+    other = tmp_path / "test_refused.py"
+    other.write_text(REFUSED)
+
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-m", "engines", "-p", "no:cacheprovider"),
+            *("-p", "tests.bench.one_gpu", *sorted(files), str(other)),
+        ],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+
+    assert {Path(file).name for file in files} | {other.name} == found["tests"].keys()
+    with_an_engine = {file for file, count in found["opened"].items() if count}
+    assert {other.name, "test_broadcast.py"} == found["tests"].keys() - with_an_engine
+    assert 3 == len(found["refused"])
+    for line, cause in zip(found["refused"], ("'fp32'", "2 ranks", "no room for"), strict=True):
+        assert other.name in line
+        assert cause in line
 
 
 @pytest.mark.slow

@@ -225,17 +225,26 @@ def build(
             model is to have routers in fp32.
     """
     geometry.check(layout)
-    if ranks.device.type == "cuda" and layout.precision is Precision.FP32:
-        raise SettingsError(
-            "engines.layout.precision is 'fp32', for which Transformer Engine has no attention of "
-            "packed sequences; set it to 'bf16' (the optimizer keeps fp32 weights)"
-        )
+    refuse(layout, ranks.device)
     config = transformer_config(geometry, layout, ranks)
     model = assemble(geometry, config, _layers(config, ranks), ranks)
     if with_fp32_router:
         router_replay.widen(model)
     model.requires_grad_(trainable)
     return [model.train(trainable)]
+
+
+def refuse(layout: LayoutSettings, device: torch.device) -> None:
+    """Refuse a precision that the device has no attention for.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    if device.type == "cuda" and layout.precision is Precision.FP32:
+        raise SettingsError(
+            "engines.layout.precision is 'fp32', for which Transformer Engine has no attention of "
+            "packed sequences; set it to 'bf16' (the optimizer keeps fp32 weights)"
+        )
 
 
 def assemble(
