@@ -217,7 +217,8 @@ def _check_stages(settings: PipelineSettings) -> None:
 def check_model(arguments: Sequence[str]) -> None:
     """Refuse a folder or a store that does not hold the model that a command begins with."""
     if arguments and not arguments[0].startswith("-"):
-        words = [word for one in arguments for word in one.split("=", one.startswith("--"))]
+        pairs = (one.split("=", 1) if one.startswith("--") else [one] for one in arguments)
+        words = [word for pair in pairs for word in pair]
         model, options = words[0], dict(zip(words, [*words[1:], ""], strict=True))
         typed = {"model": model, "store": options.get("--store", "runs")}
         _check_folder(model)
