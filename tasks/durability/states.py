@@ -7,6 +7,7 @@ A folder belongs to one piece of work, named by everything that determines its r
     committed/000012/         the trainer's state after step 12, further files of the stage, the
                               digests of all records up to it, MANIFEST.json and its signature last
     rollouts/000013/          of RL: what step 13 trains on, until it is committed (rl/state.py)
+    ended/000012-<sha256>/    of RL: responses of the policy after step 12 (rl/ended.py)
 
 Recovery uses the newest committed step whose manifest and records match; a damaged one is skipped
 with a warning. A whole one that was not signed for this work was put there, and is refused.
@@ -34,6 +35,7 @@ SIGNATURE = "SIGNATURE.json"
 """In a committed state: its manifest, signed for this step of this work."""
 NOTICE = "pause-"
 ROLLOUTS = "rollouts"
+ENDED = "ended"
 logger = logging.getLogger(__name__)
 
 
@@ -130,6 +132,11 @@ def read_records(path: Path) -> dict[str, str]:
 def read_file(folder: Path, step: int, name: str) -> bytes:
     """Read one of the files that were committed with a step."""
     return (committed_folder(folder) / f"{step:06d}" / name).read_bytes()
+
+
+def step_of(path: Path) -> int:
+    """Read the step that a folder is named by."""
+    return int(path.name.partition("-")[0])
 
 
 def committed_folder(folder: Path) -> Path:

@@ -3,11 +3,12 @@
     <uri>/steps/000012-<sha256>.json     a record
     <uri>/states/000012-<sha256>/        the committed state of step 12, MANIFEST.json last
     <uri>/rollouts/000013-<sha256>/      what step 13 trains on, until its state is there
+    <uri>/ended/000012-<sha256>/         responses of the policy after step 12, until the next state
 
 Every name contains the digest of its content, so two attempts that run at the same time never
 overwrite each other's files. A thread uploads the newest committed state while training continues;
 states committed while it is busy are skipped and counted. Downloads are verified file by file;
-rollouts by who reads them.
+rollouts and responses by who reads them.
 """
 
 import logging
@@ -40,6 +41,8 @@ LONGEST_PAUSE_S = 300.0
 _HELD = "uploading"
 _LOOK_S = 1.0
 """Interval of looks for rollouts, while there is no state to upload."""
+_BETWEEN = (states.ROLLOUTS, states.ENDED)
+"""Folders of what there is between two states."""
 logger = logging.getLogger(__name__)
 
 
@@ -79,7 +82,7 @@ class Uploader:
         self._waiting: Path | None = None
         self._busy = self._flushing = self._closed = False
         self._notified = 0
-        self._seen_rollouts = ""
+        self._seen: set[str] = set()
         self._records: set[str] | None = None
         self._newest: Pointer | None = None
         self._counts = Counts()
@@ -126,7 +129,7 @@ class Uploader:
         with self._changed:
             self._flushing = True
             if not self._busy:  # otherwise a state may have to be put back
-                self._waiting = self._waiting or self._hold_rollouts()
+                self._waiting = self._waiting or self._hold_between()
             self._changed.notify_all()
             idle = self._changed.wait_for(
                 lambda: self._waiting is None and not self._busy,
@@ -156,8 +159,8 @@ class Uploader:
         pause_s = self._first_pause_s
         while (link := self._next()) is not None:
             try:
-                if link.name.startswith(states.ROLLOUTS):
-                    self._send_rollouts(link)
+                if link.name.startswith(_BETWEEN):
+                    self._send_between(link)
                 else:
                     self._record(self._send(link))
             except Exception as error:  # noqa: BLE001 - boundary: failing storage must not stop training
@@ -182,25 +185,27 @@ class Uploader:
                 if not self._changed.wait_for(
                     lambda: self._closed or self._waiting is not None, _LOOK_S
                 ):
-                    self._waiting = self._hold_rollouts()
+                    self._waiting = self._hold_between()
             if self._closed:
                 return None
             link, self._waiting, self._busy = self._waiting, None, True
             return link
 
-    def _hold_rollouts(self) -> Path | None:
-        """Hold what a step trains on, if it was not seen before; None if there is nothing."""
-        names = sorted(path.name for path in (self._folder / states.ROLLOUTS).glob("[0-9]*"))
-        if self._here or not names or names[-1] == self._seen_rollouts:
-            return None
-        self._seen_rollouts = names[-1]
-        link = self._folder / _HELD / f"{states.ROLLOUTS}-{names[-1]}"
-        try:
-            link_folder(self._folder / states.ROLLOUTS / names[-1], link)
-        except FileNotFoundError:  # its step was committed meanwhile
-            shutil.rmtree(link, ignore_errors=True)
-            return None
-        return link
+    def _hold_between(self) -> Path | None:
+        """Hold what a step trains on, or responses that ended, if not seen before; None if none."""
+        for kind in () if self._here else _BETWEEN:
+            for path in sorted((self._folder / kind).glob("[0-9]*"), key=states.step_of):
+                link = self._folder / _HELD / f"{kind}-{path.name}"
+                if link.name in self._seen:
+                    continue
+                self._seen.add(link.name)
+                try:
+                    link_folder(path, link)
+                except FileNotFoundError:  # its step was committed meanwhile
+                    shutil.rmtree(link, ignore_errors=True)
+                    continue
+                return link
+        return None
 
     def _put_back(self, link: Path, pause_s: float) -> None:
         """Wait, then queue the state again, unless there is a newer one."""
@@ -219,17 +224,17 @@ class Uploader:
         shutil.rmtree(link, ignore_errors=True)
         with self._changed:
             self._busy = False
-            self._waiting = self._waiting or self._hold_rollouts()
+            self._waiting = self._waiting or self._hold_between()
             self._changed.notify_all()
 
     def _skip(self, link: Path) -> None:
         shutil.rmtree(link, ignore_errors=True)
-        self._count(skipped=int(not link.name.startswith(states.ROLLOUTS)))
+        self._count(skipped=int(not link.name.startswith(_BETWEEN)))
 
-    def _send_rollouts(self, link: Path) -> None:
-        """Upload what a step trains on, its signature last."""
-        digest = sha256_file(link / states.SIGNATURE)[:16]
-        target = f"{states.ROLLOUTS}/{link.name.removeprefix(f'{states.ROLLOUTS}-')}-{digest}"
+    def _send_between(self, link: Path) -> None:
+        """Upload what a step trains on, or responses that ended, the signature last."""
+        kind, step = link.name.split("-")[:2]
+        target = f"{kind}/{step}-{sha256_file(link / states.SIGNATURE)[:16]}"
         for path in sorted(link.iterdir(), key=lambda path: path.name == states.SIGNATURE):
             self._place.upload_file(path, f"{target}/{path.name}")
 
@@ -251,9 +256,11 @@ class Uploader:
         self._place.write_bytes(manifest, f"{target}/{MANIFEST}")
         for old in _superseded(self._place):
             self._place.delete_folder(f"states/{old}")
-        for name, step in _uploaded_rollouts(self._place).items():
-            if step <= pointer.step:
-                self._place.delete_folder(f"{states.ROLLOUTS}/{name}")
+        # Rollouts are of the step after a state, responses of its policy.
+        for kind, last in zip(_BETWEEN, (pointer.step, pointer.step - 1), strict=True):
+            for name, step in _uploaded_between(self._place, kind).items():
+                if step <= last:
+                    self._place.delete_folder(f"{kind}/{name}")
         return pointer
 
     def _record(self, pointer: Pointer) -> None:
@@ -285,7 +292,7 @@ def fetch_newest(uri: str, folder: Path) -> int:
         _fetch_notices(place, folder)
     step = _fetch_newest_state(place, folder)
     if place.local_path != folder:
-        _fetch_rollouts(place, folder, step + 1)
+        _fetch_between(place, folder, step)
     return step
 
 
@@ -340,26 +347,34 @@ def _fetch_notices(store: Store, folder: Path) -> None:
             store.download_file(target, f"steps/{there}")
 
 
-def _fetch_rollouts(store: Store, folder: Path, step: int) -> None:
-    """Download what a step trains on, unless it is here; who reads it checks it."""
-    target = folder / states.ROLLOUTS / f"{step:06d}"
-    names = [name for name, number in _uploaded_rollouts(store).items() if number == step]
-    if target.exists() or not names:
+def _fetch_between(store: Store, folder: Path, step: int) -> None:
+    """Download what the next step trains on and which responses ended; who reads it checks it."""
+    following = f"{step + 1:06d}"
+    rollouts = _uploaded_between(store, states.ROLLOUTS).items()
+    for name in [name for name, number in rollouts if number == step + 1][-1:]:
+        _fetch_folder(store, f"{states.ROLLOUTS}/{name}", folder / states.ROLLOUTS / following)
+    for name, number in _uploaded_between(store, states.ENDED).items():
+        if number == step:
+            _fetch_folder(store, f"{states.ENDED}/{name}", folder / states.ENDED / name)
+
+
+def _fetch_folder(store: Store, name: str, target: Path) -> None:
+    if target.exists():
         return
-    place = store_at(f"{store.uri}/{states.ROLLOUTS}/{names[-1]}")
+    place = store_at(f"{store.uri}/{name}")
     try:
         with staged_folder(target) as staged:
-            # No manifest says what belongs to them, and S3 has names such as `../file`.
+            # No manifest says what belongs to it, and S3 has names such as `../file`.
             for file in filter(re.compile(r"\w[\w.]*").fullmatch, place.list_files()):
                 place.download_file(staged / file, file)
     except DataError as error:  # an attempt elsewhere has committed the step meanwhile
-        logger.warning("rollouts of step %d are drawn again: %s", step, error)
+        logger.warning("%s is drawn again: %s", name, error)
 
 
-def _uploaded_rollouts(place: Store) -> dict[str, int]:
-    """Name -> step of rollouts there; what else lies beside them is left alone."""
-    names = _folders(place, states.ROLLOUTS)
-    return {one: int(one[:6]) for one in names if re.fullmatch(r"[0-9]{6}-[0-9a-f]{16}", one)}
+def _uploaded_between(place: Store, kind: str) -> dict[str, int]:
+    """Name -> step of what lies there; what else lies beside it is left alone."""
+    names = [one for one in _folders(place, kind) if re.fullmatch(r"[0-9]{6,}-[0-9a-f]{16}", one)]
+    return {one: int(one.partition("-")[0]) for one in names}
 
 
 def _fetch_record(store: Store, file: str, recorded: str, folder: Path) -> None:

@@ -53,6 +53,7 @@ from tasks.gym.protocol import Scorer, verifiers_of
 from tasks.models.model_folder import read_config
 from tasks.rl import state, step_snapshot
 from tasks.rl.collector import Collected, Collector, first_state
+from tasks.rl.ended import keeping_ended
 from tasks.rl.groups import without_problems
 from tasks.rl.learned import Learned, learned_in, write_learned
 from tasks.rl.ledger import ABOVE_GRADED, ABOVE_GRADED_ERROR, domain_metrics, use_metrics
@@ -182,7 +183,9 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
         pending = _pending_after(phase, now.step)
         if phase.code not in now.code:
             now = now.model_copy(update={"code": (*now.code, phase.code)})
-        engine = opened.enter_context(closing(open_engine(settings.engines, phase.start)))
+        engine = opened.enter_context(
+            closing(keeping_ended(open_engine(settings.engines, phase.start), settings, folder))
+        )
         engines = _engines(phase, engine, trainer, opened)
         collector = Collector(
             settings,

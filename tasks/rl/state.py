@@ -6,6 +6,7 @@ A state folder belongs to one phase on one start model and one set of problems:
     steps/pause-000012.json   that the mismatch gate stopped step 12, signed
     committed/000012/         run.json, the trainer's state, rollouts in flight
     rollouts/000013/          those of step 13, scored, until it is committed; signed
+    ended/000012-<sha256>/    responses that ended while others of their step decoded (rl/ended.py)
 
 Everything random is a function of seed, step and position, so there is no generator state to save.
 The step number is also the policy's version and the ledger's offset. `tasks.durability` commits and
@@ -140,14 +141,14 @@ def commit(folder: Path, state: RunState, trainer: Trainer, files: Mapping[str, 
     records += states.notices(folder)
     content = {STATE_FILE: canonical_json(state), **files}
     states.commit(folder, state.step, trainer, content, records)
-    _drop_rollouts(folder, state.step + 1)
+    _drop_between(folder, state.step + 1)
 
 
 def restore(folder: Path, trainer: Trainer) -> RunState:
     """Load the newest complete state into the trainer; a fresh RunState if there is none."""
     path = states.restore(folder, trainer)
     state = read_state(path) if path else RunState()
-    _drop_rollouts(folder, state.step + 1)
+    _drop_between(folder, state.step + 1)
     return state
 
 
@@ -192,7 +193,7 @@ def keep_rollouts(folder: Path, step: int, pending: PendingState) -> None:
     with staged_folder(path) as staged:
         with (staged / INFLIGHT_FILE).open("wb") as stream:
             codec.pack_into(stream, *_parts(pending))
-        signed = _identity(folder, step, sha256_file(staged / INFLIGHT_FILE))
+        signed = identity(folder, step, sha256_file(staged / INFLIGHT_FILE))
         signature = seal(states.ROLLOUTS, states.signed_name(folder.name, step), signed)
         (staged / states.SIGNATURE).write_bytes(signature)
 
@@ -208,12 +209,11 @@ def kept_rollouts(folder: Path, step: int) -> bytes | None:
     """
     path = folder / states.ROLLOUTS / f"{step:06d}"
     data, signature = path / INFLIGHT_FILE, path / states.SIGNATURE
-    paused = states.record_path(folder, states.notice_name(_record_name(step))).exists()
-    if data.exists() and signature.exists() and not paused:
+    if data.exists() and signature.exists() and not was_stopped(folder, step):
         name = states.signed_name(folder.name, step)
         signed = unseal(states.ROLLOUTS, name, signature.read_bytes(), str(path))
         content = data.read_bytes()
-        if signed == _identity(folder, step, sha256_bytes(content)):
+        if signed == identity(folder, step, sha256_bytes(content)):
             return content
     if path.exists():
         logger.warning("rollouts of step %d are damaged, or were stopped: drawn again", step)
@@ -221,18 +221,24 @@ def kept_rollouts(folder: Path, step: int) -> bytes | None:
     return None
 
 
-def _identity(folder: Path, step: int, content: str) -> bytes:
+def was_stopped(folder: Path, step: int) -> bool:
+    """True if the gate stopped a step in an earlier attempt."""
+    return states.record_path(folder, states.notice_name(_record_name(step))).exists()
+
+
+def identity(folder: Path, step: int, content: str) -> bytes:
     """Say what a step's rollouts are, and which policy they are of."""
     before = states.committed_folder(folder) / f"{step - 1:06d}" / MANIFEST
     policy = sha256_file(before) if step > 1 else ""
     return canonical_json({"policy": policy, "sha256": content})
 
 
-def _drop_rollouts(folder: Path, step: int) -> None:
-    """Remove the rollouts of all steps but one."""
-    for path in (folder / states.ROLLOUTS).glob("[0-9]*"):
-        if int(path.name) != step:
-            shutil.rmtree(path)
+def _drop_between(folder: Path, step: int) -> None:
+    """Remove the rollouts of all steps but one, and responses of other policies than its own."""
+    for kind, kept in ((states.ROLLOUTS, step), (states.ENDED, step - 1)):
+        for path in (folder / kind).glob("[0-9]*"):
+            if states.step_of(path) != kept:
+                shutil.rmtree(path)
 
 
 def encode(pending: PendingState) -> bytes:
