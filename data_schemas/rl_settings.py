@@ -370,6 +370,14 @@ class RewardSettings(Settings):
         "response, by the verifier that problems name: a group that differs by less than this "
         "explains is a tie",
     )
+    tie_above: float = Field(
+        default=1.0,
+        gt=0.0,
+        le=1.0,
+        description="a group of right and wrong verdicts is a tie if `error_rates` leave more than "
+        "this probability that its responses are all right or all wrong; 1 = never [our choice: "
+        "0.5]",
+    )
     canary_every: int = Field(
         default=10,
         ge=1,
@@ -386,6 +394,15 @@ class RewardSettings(Settings):
                     "to 1 is between them. Leave an exact verifier out"
                 )
         return noise
+
+    @model_validator(mode="after")
+    def _ties_have_rates(self) -> Self:
+        if self.tie_above < 1.0 and not self.error_rates:
+            raise ValueError(
+                f"tie_above {self.tie_above:g} compares a probability that error_rates give, and "
+                "there are none; set rewards.error_rates, or tie_above to 1"
+            )
+        return self
 
 
 class RouterReplay(StrEnum):
@@ -448,6 +465,11 @@ class MismatchSettings(Settings):
     )
     pause_above: float = Field(
         default=1e-1, gt=0.0, description="k3 above which the run stops with an error"
+    )
+    routes: bool = Field(
+        default=False,
+        description="report for each MoE layer how many of the trainer's own routes differ from "
+        "the recorded ones, on an eighth of the responses, which it scores once more",
     )
 
     @model_validator(mode="after")
@@ -662,6 +684,16 @@ class RLSettings(Settings):
         return self
 
     @model_validator(mode="after")
+    def _routes_are_recorded(self) -> Self:
+        if self.engines.mismatch.routes and self.router_replay is not RouterReplay.R3:
+            raise ValueError(
+                "engines.mismatch.routes compares the trainer's routes with recorded ones, and "
+                f"router_replay '{self.router_replay.value}' hands it none; use 'r3', or set "
+                "engines.mismatch.routes to false"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _nothing_needs_the_pass_that_is_skipped(self) -> Self:
         if self.recomputes:
             return self
@@ -683,11 +715,12 @@ class RLSettings(Settings):
         divides = self.advantage == "grpo" or (
             self.advantage == "of_loss" and self.loss.kind != PolicyLoss.DR_GRPO
         )
-        if self.rewards.error_rates and divides:
+        decides_ties = self.rewards.tie_above < 1.0
+        if self.rewards.error_rates and divides and not decides_ties:
             raise ValueError(
                 f"rewards.error_rates changes nothing with advantage '{self.advantage}': division "
                 "by the standard deviation of the group cancels it. Set advantage to 'centred' or "
-                "'rloo'"
+                "'rloo', or rewards.tie_above below 1"
             )
         return self
 

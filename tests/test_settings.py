@@ -236,6 +236,10 @@ def test_a_loss_alone_leaves_nothing_without_effect(kind):
             r"skip_above both move the shares",
         ),
         ({"group_dro": 2.0}, r"there is one; set 0"),
+        (
+            {"router_replay": "r2", "engines": {"mismatch": {"routes": True}}},
+            r"router_replay 'r2' hands it none; use 'r3'",
+        ),
     ],
 )
 def test_a_loss_or_advantage_that_does_not_fit_is_refused_with_the_fix(changes, reason):
@@ -347,6 +351,10 @@ def test_truth_is_no_number_and_counts_have_an_end(given, problem):
             },
             "such verdicts say nothing of a response",
         ),
+        (
+            {"rewards": {"tie_above": 0.5}},
+            "there are none; set rewards.error_rates, or tie_above to 1",
+        ),
     ],
 )
 def test_error_rates_that_correct_nothing_are_refused(changes, message):
@@ -354,3 +362,11 @@ def test_error_rates_that_correct_nothing_are_refused(changes, message):
         RLSettings.model_validate({"domains": {"maths": 1.0}, **changes})
 
     assert message in str(refused.value)
+
+
+def test_error_rates_that_decide_ties_are_taken_with_any_advantage():
+    rewards = {"tie_above": 0.5, "error_rates": {"final_answer": {"false_positive": 0.02}}}
+
+    found = RLSettings.model_validate({"domains": {"maths": 1.0}, "rewards": rewards})
+
+    assert 0.5 == found.rewards.tie_above

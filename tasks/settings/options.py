@@ -230,6 +230,7 @@ def require_router(settings: PipelineSettings) -> None:
         for field, value, off in (
             ("router_replay", phase.router_replay.value, RouterReplay.OFF.value),
             ("loss.router_shift", phase.loss.router_shift, 0.0),
+            ("engines.mismatch.routes", phase.engines.mismatch.routes, False),
             ("loss.auxiliary.balance", auxiliary.balance, 0.0),
             ("loss.auxiliary.router_z", auxiliary.router_z, 0.0),
         ):

@@ -4,7 +4,9 @@ from data_schemas import presets
 from data_schemas.rl_settings import (
     AdvantageKind,
     AuxiliarySettings,
+    EngineSettings,
     LossSettings,
+    MismatchSettings,
     PolicyLoss,
     RouterReplay,
 )
@@ -43,6 +45,7 @@ def of(folder, **rl):
         ({"router_replay": RouterReplay.R3}, "router_replay is 'r3'"),
         ({"router_replay": RouterReplay.R2}, "router_replay is 'r2'"),
         ({"loss": LossSettings(router_shift=0.8)}, "router_shift is 0.8"),
+        ({"engines": EngineSettings(mismatch=MismatchSettings(routes=True))}, "routes is True"),
         ({"loss": LossSettings(auxiliary=AuxiliarySettings(balance=1e-5))}, "balance is 1e-05"),
         ({"loss": LossSettings(auxiliary=AuxiliarySettings(router_z=1e-7))}, "router_z is 1e-07"),
     ],
