@@ -664,6 +664,12 @@ class RLSettings(Settings):
                 "advantage 'maxrl' divides by the mean score, and rewards.maths 'rule' has scores "
                 "below 0; use 'value'"
             )
+        if self.advantage == "maxrl" and self.rewards.error_rates:
+            raise ValueError(
+                "advantage 'maxrl' divides by the mean score, which rewards.error_rates correct "
+                "to about 0 where verdicts are as rare as errors: advantages of 20 and more; use "
+                "'centred' or 'rloo', or leave error_rates out"
+            )
         return self
 
     @model_validator(mode="after")
@@ -778,9 +784,10 @@ def without_effect(settings: RLSettings) -> list[str]:
             reasons[f"loss.{name}"] = "loss.clip_scale sets ESPO's widths; 0 reads it"
     if loss.entropy_edges:
         reasons.setdefault("loss.high_entropy_share", "loss.entropy_edges replaces it")
-    if settings.num_mini_batches == 1:
+    if settings.num_mini_batches == 1 and settings.recomputes:
         alone = "num_mini_batches is 1: no update starts away from the old policy"
-        reasons |= {"loss.kl_cov": alone, "loss.router_shift": alone}
+        names = ("kl_cov", "router_shift", "clip_low", "clip_high", "clip_scale", "clip_floor")
+        reasons |= {f"loss.{name}": alone for name in names if not is_reference(loss.kind)}
     if not loss.budget_per_response:
         reasons["loss.truncate_last"] = "loss.budget_per_response is 0"
     if settings.advantage == "of_loss" and loss.kind == PolicyLoss.DR_GRPO:

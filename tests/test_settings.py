@@ -213,10 +213,28 @@ def settings_with(**changes) -> RLSettings:
             "loss.kl_cov 0.002 has no effect: num_mini_batches is 1: no update starts away from "
             "the old policy",
         ),
+        (
+            {"num_mini_batches": 1, "loss": {"kind": "grpo", "clip_low": 0.1}},
+            "loss.clip_low 0.1 has no effect: num_mini_batches is 1: no update starts away from "
+            "the old policy",
+        ),
     ],
 )
 def test_a_value_without_effect_is_named_with_the_reason(changes, line):
     assert [line] == without_effect(settings_with(**changes))
+
+
+def test_a_single_update_starts_away_from_a_policy_that_only_the_rollouts_know():
+    mismatch = {"engines": {"mismatch": {"old_policy": "rollout"}}}
+
+    assert [] == without_effect(
+        settings_with(
+            num_mini_batches=1,
+            loss={"kind": "grpo", "kl_cov": 0.002, "clip_low": 0.1},
+            zero_variance={"rl_zvp_alpha": 0.0},
+            **mismatch,
+        )
+    )
 
 
 @pytest.mark.parametrize("kind", PolicyLoss)
@@ -231,6 +249,13 @@ def test_a_loss_alone_leaves_nothing_without_effect(kind):
     [
         ({"loss": {"kind": "gmpo"}}, r"rl_zvp_alpha 0\.1 gives tokens their own; set it to 0"),
         ({"advantage": "maxrl", "rewards": {"maths": "rule"}}, r"scores below 0; use 'value'"),
+        (
+            {
+                "advantage": "maxrl",
+                "rewards": {"error_rates": {"choice": {"false_positive": 0.1}}},
+            },
+            r"rewards\.error_rates correct to about 0",
+        ),
         (
             {"group_dro": 2.0, "domains": {"maths": 1, "code": 1}},
             r"skip_above both move the shares",

@@ -155,11 +155,12 @@ def notice_name(record: str) -> str:
 
 def notices(folder: Path) -> list[str]:
     """Names of the notices of a folder, in order: records that no state needs to have yet."""
-    return sorted(path.name for path in record_path(folder, "").glob(f"{NOTICE}*.json"))
+    names = (path.name for path in record_path(folder, "").glob(f"{NOTICE}*.json"))
+    return sorted(names, key=lambda name: (len(name), name))
 
 
 def _states(folder: Path) -> list[Path]:
-    return sorted(committed_folder(folder).glob("[0-9]*"))
+    return sorted(committed_folder(folder).glob("[0-9]*"), key=step_of)  # 1000000 after 999999
 
 
 def _drop_old(folder: Path) -> None:

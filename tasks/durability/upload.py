@@ -405,14 +405,20 @@ def _uploaded(place: Store) -> list[str]:
     """Names of the states whose upload was completed, newest first."""
     files = place.list_files("states")
     ends = f"/{MANIFEST}"
-    return sorted((name.removesuffix(ends) for name in files if name.endswith(ends)), reverse=True)
+    names = (name.removesuffix(ends) for name in files if name.endswith(ends))
+    return sorted(names, key=_by_step, reverse=True)
 
 
 def _superseded(place: Store) -> list[str]:
     """Names of states older than those that are kept, including incomplete ones."""
     kept_names = _uploaded(place)[: states.KEPT_STATES]
     # By step, so that what another attempt is uploading now is left alone.
-    return [name for name in _folders(place, "states") if name < kept_names[-1]]
+    oldest = _by_step(kept_names[-1])
+    return [name for name in _folders(place, "states") if _by_step(name) < oldest]
+
+
+def _by_step(name: str) -> tuple[int, str]:
+    return int(name.partition("-")[0]), name
 
 
 def _folders(place: Store, name: str) -> list[str]:

@@ -362,7 +362,7 @@ def find_snapshots(folder: Path, last: int) -> list[Path]:
 
     A phase that was resumed on another machine has only those of the steps done there.
     """
-    numbered = [(int(path.stem), path) for path in sorted((folder / FOLDER).glob("[0-9]*.npz"))]
+    numbered = sorted((int(path.stem), path) for path in (folder / FOLDER).glob("[0-9]*.npz"))
     return [
         path
         for step, path in numbered

@@ -199,3 +199,20 @@ class Noted:
 
     def write(self, b: bytes) -> None:
         self.held = b
+
+
+def test_the_step_after_999999_is_the_newest_here_and_where_it_is_uploaded(tmp_path):
+    folder, place = tmp_path / "work", str(tmp_path / "store")
+    for step in (999_998, 999_999, 1_000_000):
+        commit(folder, step)
+        uploader = Uploader(folder, store_at(place))
+        uploader.notify()
+        assert uploader.flush(20.0)
+        uploader.close()
+    newest = states.restore(folder, trainer())
+
+    assert newest is not None
+    assert "1000000" == newest.name
+    assert 1_000_000 == fetch_newest(place, tmp_path / "other" / "work")
+    kept = {name.partition("-")[0] for name in store_at(f"{place}/states").list_files()}
+    assert {"999999", "1000000"} == kept
