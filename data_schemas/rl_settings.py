@@ -644,11 +644,10 @@ class RLSettings(Settings):
 
     @model_validator(mode="after")
     def _sets_are_recorded(self) -> Self:
-        if self.truncates and self.engines.rollout is RolloutKind.VLLM:
-            name = "top_p" if self.top_p < 1.0 else "top_k"
+        if self.truncates and self.engines.rollout is RolloutKind.VLLM and not self.top_k:
             raise ValueError(
-                f"{name} is {getattr(self, name):g}, and engines.rollout 'vllm' runs without the "
-                "model runner that records what it drew from; use 'hf', or leave it out"
+                f"top_p is {self.top_p:g}, and engines.rollout 'vllm' records what it drew from "
+                "only where top_k bounds it; set top_k as well, 1024 for instance"
             )
         return self
 

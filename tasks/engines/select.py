@@ -29,8 +29,15 @@ from tasks.models.architectures import Architecture, config_in, is_known, read_a
 from tasks.store.objects import on_every_machine
 
 
-def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
+def open_rollout(
+    engines: MachineSettings, folder: Path, *, record_kept: bool = False
+) -> RolloutEngine:
     """Open a rollout engine on a model directory; in a team, one per replica.
+
+    Args:
+        engines: of the stage.
+        folder: the model directory.
+        record_kept: calls may have `Sampling.record_kept`, for which vLLM is opened otherwise.
 
     Raises:
         SettingsError: the engine is not installed, lacks a layer of the model, does not support the
@@ -40,13 +47,13 @@ def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
     require_rollout(engines)
     team = current()
     if team is None:
-        return _rollout_here(engines, partial(Path, folder))
+        return _rollout_here(engines, partial(Path, folder), record_kept=record_kept)
     here, layout = team.member.rank_info, engines.layout
     require_fit(engines, nodes=here.size // here.local_size, processes=here.local_size)
     dedicated = layout.dedicated_rollout_gpus > 0
     return TeamRollout(
         team,
-        partial(_rollout_here, engines, on_every_machine(folder)),
+        partial(_rollout_here, engines, on_every_machine(folder), record_kept=record_kept),
         replicas=replicas(
             here.size, here.local_size, tensor=layout.rollout_tensor, dedicated=dedicated
         ),
@@ -176,16 +183,18 @@ def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None
         )
 
 
-def _rollout_here(engines: MachineSettings, find_model: Callable[[], Path]) -> QueueingEngine:
+def _rollout_here(
+    engines: MachineSettings, find_model: Callable[[], Path], *, record_kept: bool
+) -> QueueingEngine:
     """Open this process's engine, or its part of one."""
     refuse_unusable_gpu()
     folder = find_model()
-    engine = _plain_rollout(engines, folder)
+    engine = _plain_rollout(engines, folder, record_kept=record_kept)
     rank = _lora_rank(engines)
     return AdapterRollout(engine, folder, rank) if rank else engine
 
 
-def _plain_rollout(engines: MachineSettings, folder: Path) -> QueueingEngine:
+def _plain_rollout(engines: MachineSettings, folder: Path, *, record_kept: bool) -> QueueingEngine:
     match engines.rollout:
         case RolloutKind.HF:
             # Imported here: whoever opens no engine does not wait for transformers' model code.
@@ -205,6 +214,7 @@ def _plain_rollout(engines: MachineSettings, folder: Path) -> QueueingEngine:
                 fp32_router=engines.fp32_router,
                 fp8_ignored_layers=engines.fp8_ignored_layers,
                 sleeps=isinstance(engines, TrainingEngines),
+                record_kept=record_kept,
             )
 
 

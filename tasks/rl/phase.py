@@ -150,7 +150,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
     phase: Phase,
     scorer: Scorer,
     stop: Termination | None = None,
-    open_engine: OpenEngine = open_rollout,
+    open_engine: OpenEngine | None = None,
 ) -> Iterator[state.StepRecord]:
     """Yield the record of every remaining step.
 
@@ -161,7 +161,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
         phase: what to do.
         scorer: scores the responses.
         stop: from a caller that already handles SIGTERM.
-        open_engine: opens the rollout engine on the start model.
+        open_engine: opens the rollout engine on the start model; None: as `engines` say.
 
     Raises:
         SettingsError: routes are to be replayed, but the model is dense.
@@ -184,7 +184,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
         if phase.code not in now.code:
             now = now.model_copy(update={"code": (*now.code, phase.code)})
         engine = opened.enter_context(
-            closing(keeping_ended(open_engine(settings.engines, phase.start), settings, folder))
+            closing(keeping_ended(_open_rollout(phase, open_engine), settings, folder))
         )
         engines = _engines(phase, engine, trainer, opened)
         collector = Collector(
@@ -341,6 +341,11 @@ def _engines(
         ],
         folder=phase.state,
     )
+
+
+def _open_rollout(phase: Phase, open_engine: OpenEngine | None) -> RolloutEngine:
+    opens = open_engine or partial(open_rollout, record_kept=phase.settings.truncates)
+    return opens(phase.settings.engines, phase.start)
 
 
 def _open_teachers(

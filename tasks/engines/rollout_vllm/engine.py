@@ -43,6 +43,7 @@ from tasks.engines.rollout_vllm.options import (  # noqa: E402
 from tasks.engines.rollout_vllm.own_process import OwnProcess  # noqa: E402
 from tasks.engines.rollout_vllm.replicas import Replicas  # noqa: E402
 from tasks.engines.rollout_vllm.staging import Staging  # noqa: E402
+from tasks.errors import SettingsError  # noqa: E402
 
 ONE_PROCESS = LayoutSettings()
 
@@ -64,6 +65,7 @@ class VllmRolloutEngine:
         fp8_ignored_layers: Sequence[str] = (),
         group: str | None = None,
         sleeps: bool = True,
+        record_kept: bool = False,
     ) -> None:
         """Open a model directory; in process and under torchrun, on all ranks together.
 
@@ -74,10 +76,16 @@ class VllmRolloutEngine:
             fp8_ignored_layers: layers kept in bf16 under fp8, in addition to routers, embeddings
                 and head, such as those of Super Experts: 'model.layers.3.mlp.experts'.
             sleeps: a trainer in this process uses the same GPUs; of such engines a process has one.
+            record_kept: calls may ask for the sets that tokens are drawn from.
 
         Raises:
             SettingsError: not a model directory, or not supported on this machine.
         """
+        if record_kept:
+            raise SettingsError(
+                "engines.rollout 'vllm' runs without the model runner that records what it drew "
+                "from; use 'hf', or leave top_p and top_k out"
+            )
         self._facts = model_facts(folder)
         refuse(self._facts, precision, layout)
         self._end_tokens, _ = end_and_pad(load_tokenizer(folder))
