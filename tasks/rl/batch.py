@@ -21,6 +21,7 @@ from data_schemas.rl_settings import ErrorRates, MathsReward, RLSettings, Router
 from data_schemas.rollouts import GroupOutcome, ScoredRollout
 from data_schemas.rows import Domain, Message
 from tasks.algorithms.advantages import estimate, signed_scores
+from tasks.algorithms.distillation import Lesson
 from tasks.algorithms.kept_sets import kept_behind
 from tasks.algorithms.noisy_verdicts import corrected_rewards
 from tasks.algorithms.packing import pad_rows
@@ -229,8 +230,8 @@ def score_as_drawn(
         return old
     use_routes = settings.router_replay is RouterReplay.R3
     truncated = token_batch([items[row] for row in rows], use_routes=use_routes, as_drawn=True)
-    logprobs_NT = _score_elsewhere(trainer, settings, batch, rows, truncated, old.logprobs_NT)
-    return replace(old, logprobs_NT=logprobs_NT)
+    drawn = _score_elsewhere(trainer, settings, batch, rows, truncated, old)
+    return replace(old, logprobs_NT=drawn.logprobs_NT)
 
 
 def taught_prompts(
@@ -258,7 +259,7 @@ def score_as_taught(
     *,
     positions: int,
     others: Mapping[Domain, Trainer],
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> Lesson:
     """Score the responses that are taught behind the prompts of their teacher.
 
     Routes belong to the prompt that was drawn, so that the trainer's own router decides.
@@ -275,8 +276,7 @@ def score_as_taught(
         others: models that score the responses of a domain in place of the policy.
 
     Returns:
-        Log-probabilities [N, T] in the places of the batch, 0 where nothing is taught, and the
-        tokens that are taught, bool [N, T].
+        What is said of the tokens of the batch.
     """
     rows: list[int] = []
     items: list[ScoredRollout] = []
@@ -291,23 +291,19 @@ def score_as_taught(
             items.append(replace(item, rollout=replace(item.rollout, bare_prompt=tokens)))
     response_NT = batch.tokens.response_NT
     taught_NT = torch.zeros_like(response_NT)
-    nothing_NT = torch.zeros(response_NT.shape)
-    if not rows:
-        return nothing_NT, taught_NT
+    found = TokenScores(torch.zeros(response_NT.shape), torch.zeros(response_NT.shape), None)
     taught_NT[rows] = response_NT[rows]
-    # The control arm teaches the same tokens nothing: it costs no pass.
-    if teacher.blend.control:
-        return nothing_NT, taught_NT
     by_domain: defaultdict[Domain, list[int]] = defaultdict(list)
-    for index, row in enumerate(rows):
+    # The control arm teaches the same tokens nothing: it costs no pass.
+    for index, row in enumerate([] if teacher.blend.control else rows):
         by_domain[groups[batch.owners[row][0]].group.problem.domain].append(index)
-    found_NT = nothing_NT
     for domain, indices in by_domain.items():
         scorer = others.get(domain, trainer)
         taught = token_batch([items[index] for index in indices], use_routes=False)
         places = [rows[index] for index in indices]
-        found_NT = _score_elsewhere(scorer, settings, batch, places, taught, found_NT)
-    return found_NT, taught_NT
+        found = _score_elsewhere(scorer, settings, batch, places, taught, found)
+    entropy_NT = found.entropy_NT if teacher.blend.by_entropy else None
+    return Lesson(teacher.blend, found.logprobs_NT, taught_NT, entropy_NT)
 
 
 def _score_elsewhere(
@@ -316,13 +312,21 @@ def _score_elsewhere(
     batch: StepBatch,
     rows: Sequence[int],
     other: TokenBatch,
-    logprobs_NT: torch.Tensor,
-) -> torch.Tensor:
-    """Put the log-probabilities of some rows behind other prompts in their places of the batch."""
+    found: TokenScores,
+) -> TokenScores:
+    """Put the scores of some rows behind other prompts in their places of the batch."""
     scores = trainer.score(other, temperature=settings.temperature, record_routes=False)
-    logprobs_NT = logprobs_NT.clone()
-    part_MT = logprobs_NT[rows]
-    # The same tokens in the same order, at other places.
-    part_MT[batch.tokens.response_NT[rows]] = scores.logprobs_NT[other.response_NT]
-    logprobs_NT[rows] = part_MT
-    return logprobs_NT
+
+    def placed(before_NT: torch.Tensor, seen_MT: torch.Tensor) -> torch.Tensor:
+        column_NT = before_NT.clone()
+        part_MT = column_NT[rows]
+        # The same tokens in the same order, at other places.
+        part_MT[batch.tokens.response_NT[rows]] = seen_MT[other.response_NT]
+        column_NT[rows] = part_MT
+        return column_NT
+
+    return TokenScores(
+        placed(found.logprobs_NT, scores.logprobs_NT),
+        placed(found.entropy_NT, scores.entropy_NT),
+        None,
+    )

@@ -213,7 +213,7 @@ def take_lesson(
     teacher = engines.recipe.teacher
     if teacher is None:
         return None, {}
-    teacher_NT, taught_NT = score_as_taught(
+    lesson = score_as_taught(
         engines.trainer,
         teacher,
         prompts,
@@ -224,12 +224,15 @@ def take_lesson(
         positions=engines.positions,
         others=engines.teachers,
     )
+    taught_NT = lesson.taught_NT
     taught = float(taught_NT.any(dim=1).sum())
     metrics = {
         "teacher/taught_share": taught / max(1, len(batch.owners)),
         "teacher/tokens": float(taught_NT.sum()),
     }
-    return Lesson(teacher.blend, teacher_NT, taught_NT), metrics
+    if lesson.entropy_NT is not None and taught_NT.any():
+        metrics["teacher/entropy_nats"] = float(lesson.entropy_NT[taught_NT].mean())
+    return lesson, metrics
 
 
 def old_scores(engines: Engines, batch: StepBatch) -> TokenScores:

@@ -173,6 +173,8 @@ def seal(
     if lesson is not None:
         inputs["teacher_logprobs_NT"] = lesson.teacher_NT.numpy()
         inputs["taught_NT"] = lesson.taught_NT.numpy()
+        if lesson.entropy_NT is not None:
+            inputs["teacher_entropy_NT"] = lesson.entropy_NT.numpy()
         inputs["taught_owners_N2"] = np.array(owners, np.int64).reshape(-1, 2)
     outputs = output_arrays(after, watch.calls)
     # Commit intervals are not part of a step: a run that saves less often has the same bytes.
@@ -232,8 +234,9 @@ def lesson_of(snapshot: StepSnapshot) -> Lesson | None:
     """Return what the teacher of a step said; None without one."""
     if snapshot.blend is None:
         return None
-    names = ("teacher_logprobs_NT", "taught_NT")
-    return Lesson(snapshot.blend, *(torch.from_numpy(snapshot.inputs[name]) for name in names))
+    names = ("teacher_logprobs_NT", "taught_NT", "teacher_entropy_NT")
+    found = (snapshot.inputs[name] for name in names if name in snapshot.inputs)
+    return Lesson(snapshot.blend, *map(torch.from_numpy, found))
 
 
 def taught_owners(snapshot: StepSnapshot) -> set[tuple[int, int]]:
@@ -278,6 +281,8 @@ def _parts(snapshot: StepSnapshot) -> tuple[codec.Arrays, dict[str, Any]]:
         meta["ratio_as_drawn"] = True
     if snapshot.blend is not None:
         meta["blend"] = asdict(snapshot.blend)
+        if not snapshot.blend.by_entropy:  # nor does a blend that does not weigh
+            del meta["blend"]["by_entropy"]
     parts = {"rollouts": arrays, "inputs": snapshot.inputs, "outputs": snapshot.outputs}
     flat = {f"{part}/{name}": array for part, of in parts.items() for name, array in of.items()}
     return flat, meta

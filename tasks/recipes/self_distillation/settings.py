@@ -23,6 +23,11 @@ class SelfDistillationSettings(RecipeSettings):
     bound: float = Field(
         default=5.0, gt=0.0, description="largest advantage of the teacher, nats [no paper's]"
     )
+    by_entropy: bool = Field(
+        default=False,
+        description="weigh the teacher's advantages with exp(-H) of its entropy H, at a mean of 1 "
+        "over the taught tokens of a step (SRPO 2604.02288)",
+    )
     solved_sibling: bool = Field(
         default=True, description="show a solved response of the same group"
     )
@@ -46,6 +51,8 @@ class SelfDistillationSettings(RecipeSettings):
     def _shows_something(self) -> Self:
         if self.teachers and self.control:
             raise ValueError("control asks no teacher; leave teachers out")
+        if self.by_entropy and self.control:
+            raise ValueError("control asks no teacher; leave by_entropy out")
         if not self.teachers and not (self.solved_sibling or self.reason):
             raise ValueError(
                 "solved_sibling and reason are both off: a teacher that sees nothing more says "

@@ -36,7 +36,12 @@ class SelfTeacher:
     def __init__(self, settings: SelfDistillationSettings, seed: int) -> None:
         self._settings, self._seed = settings, seed
         self.folders = {domain: Path(folder) for domain, folder in settings.teachers.items()}
-        self.blend = Blend(settings.weight, settings.bound, control=settings.control)
+        self.blend = Blend(
+            settings.weight,
+            settings.bound,
+            control=settings.control,
+            by_entropy=settings.by_entropy,
+        )
         self.max_prompt_tokens = settings.max_prompt_tokens
 
     def prompts(self, entry: CollectedGroup) -> Sequence[Sequence[Message] | None]:

@@ -15,7 +15,7 @@ from tasks.engines.chat import load_tokenizer
 from tasks.errors import SettingsError
 from tasks.recipes.self_distillation.settings import SelfDistillationSettings
 from tasks.recipes.self_distillation.teacher import open_teacher
-from tasks.rl import step_snapshot
+from tasks.rl import codec, step_snapshot
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.phase import finish, train
 from tasks.rl.recipe import Teacher, open_recipe
@@ -132,6 +132,39 @@ def test_the_advantages_of_taught_tokens_are_the_teachers_surprise(phase_in, tin
     expected = np.clip(gap_NT, -2.0, 2.0)[taught_NT]
     np.testing.assert_allclose(snapshot.outputs["advantages_NT"][taught_NT], expected, atol=1e-6)
     assert np.abs(expected).mean() > 1e-3
+
+
+def test_weighed_by_entropy_taught_tokens_weigh_more_where_the_teacher_is_sure(
+    phase_in, tiny_moe, tmp_path
+):
+    phase = phase_in(tmp_path / "state", steps=1)
+    recipe = open_recipe(SelfDistillationSettings(weight=1.0, by_entropy=True), phase.settings)
+    (record,) = train(replace(phase, recipe=recipe), RuleScorer(load_tokenizer(tiny_moe), noted))
+
+    (path,) = step_snapshot.find_snapshots(phase.state, 1)
+    snapshot = step_snapshot.decode(path.read_bytes())
+    inputs, taught_NT = snapshot.inputs, snapshot.inputs["taught_NT"]
+    entropy = inputs["teacher_entropy_NT"][taught_NT]
+    gap = (inputs["teacher_logprobs_NT"] - inputs["old_logprobs_NT"])[taught_NT]
+    weights = snapshot.outputs["advantages_NT"][taught_NT] / np.clip(gap, -5.0, 5.0)
+    assert np.ptp(entropy) > 1e-3
+    np.testing.assert_allclose(weights.mean(), 1.0, atol=1e-4)
+    np.testing.assert_allclose(weights / weights[0], np.exp(entropy[0] - entropy), rtol=1e-3)
+    assert not [one.name for one in compare(snapshot) if one.difference]
+    assert record.report.metrics["teacher/entropy_nats"] == pytest.approx(entropy.mean(), abs=1e-5)
+
+
+def test_a_teacher_that_does_not_weigh_leaves_the_record_as_it_was(phase_in, tiny_moe, tmp_path):
+    phase = phase_in(tmp_path / "state", steps=1)
+    recipe = open_recipe(SelfDistillationSettings(), phase.settings)
+    (record,) = train(replace(phase, recipe=recipe), RuleScorer(load_tokenizer(tiny_moe), noted))
+
+    (path,) = step_snapshot.find_snapshots(phase.state, 1)
+    arrays, meta = codec.unpack(path.read_bytes())
+
+    assert {"weight", "bound", "control"} == meta["blend"].keys()
+    assert "inputs/teacher_entropy_NT" not in arrays
+    assert "teacher/entropy_nats" not in record.report.metrics
 
 
 def test_with_truncated_sampling_teacher_and_policy_are_over_the_same_sets(
@@ -267,6 +300,8 @@ def test_a_teacher_of_other_tokens_or_a_domain_without_one_is_refused(
 def test_what_cannot_teach_is_refused(settings):
     with pytest.raises(ValueError, match="control asks no teacher; leave teachers out"):
         taught_by("a", control=True)
+    with pytest.raises(ValueError, match="control asks no teacher; leave by_entropy out"):
+        SelfDistillationSettings(control=True, by_entropy=True)
     with pytest.raises(ValueError, match="solved_sibling and reason are both off"):
         SelfDistillationSettings(solved_sibling=False, reason=False)
     loss = settings.loss.model_copy(update={"kind": "gmpo"})
