@@ -1,4 +1,4 @@
-"""Rewards and pass rates, corrected for the known error rates of a verifier.
+"""Rewards and pass rates, corrected for the known error rates of a verifier, and near ties.
 
 A verifier accepts a wrong response with probability f (false positive) and rejects a right one
 with probability n (false negative). Of a verdict R in {0, 1}, (R - f) / (1 - f - n) has the mean 1
@@ -14,7 +14,10 @@ of wrong answers that is always accepted stays rewarded.
 Letters: P problems, G rollouts per problem.
 """
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.special import gammaln, xlog1py, xlogy
 
 
 def corrected_rewards(
@@ -38,3 +41,35 @@ def corrected_pass_rate(accepted: float, false_positive: float, false_negative: 
     """
     rate = (accepted - false_positive) / (1.0 - false_positive - false_negative)
     return min(1.0, max(0.0, rate))
+
+
+def no_contrast_probability(
+    accepted: int, group_size: int, false_positive: float, false_negative: float
+) -> float:
+    """Return how likely all responses of a group are right, or all wrong, whatever the verdicts.
+
+    The number of right ones is uniform before the verdicts [I]. Errors are independent, so that it
+    is too low where they are not. Without errors it is 1 of a group of equal verdicts, else 0.
+
+    Args:
+        accepted: verdicts 1 of the group, 0 to `group_size`.
+        group_size: verdicts, 1 or more.
+        false_positive: f.
+        false_negative: n, with f + n < 1.
+    """
+    right_R1 = np.arange(group_size + 1)[:, None]
+    kept_A = np.arange(accepted + 1)  # right responses among the accepted ones
+    likelihood_R = (
+        _binomial(right_R1 - kept_A, right_R1, false_negative)
+        * _binomial(accepted - kept_A, group_size - right_R1, false_positive)
+    ).sum(axis=1)
+    return float((likelihood_R[0] + likelihood_R[-1]) / likelihood_R.sum())
+
+
+def _binomial(errors: NDArray[np.int64], tries: NDArray[np.int64], rate: float) -> NDArray:
+    """Return the probability of so many errors; 0 for fewer than none or more than the tries."""
+    possible = (errors >= 0) & (errors <= tries)
+    errors = np.where(possible, errors, 0)
+    ways = gammaln(tries + 1) - gammaln(errors + 1) - gammaln(tries - errors + 1)
+    logs = ways + xlogy(errors, rate) + xlog1py(tries - errors, -rate)
+    return np.where(possible, np.exp(logs), 0.0)

@@ -16,6 +16,7 @@ _USES = {
     outcome: (use, use)
     for outcome, use in (
         (GroupOutcome.ZERO_VARIANCE_PARTIAL, TokenUse.ZERO_VARIANCE),
+        (GroupOutcome.ZERO_VARIANCE_NOISE, TokenUse.ZERO_VARIANCE),
         (GroupOutcome.ZERO_VARIANCE_JUDGED, TokenUse.ZERO_VARIANCE),
         (GroupOutcome.ZERO_VARIANCE_IDLE, TokenUse.ZERO_VARIANCE),
         (GroupOutcome.SURPLUS, TokenUse.SURPLUS),

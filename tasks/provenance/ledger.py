@@ -40,6 +40,7 @@ STAGES = {
     "2 at reward": (
         GroupOutcome.UNSCORED,
         GroupOutcome.ZERO_VARIANCE_PARTIAL,
+        GroupOutcome.ZERO_VARIANCE_NOISE,
         GroupOutcome.ZERO_VARIANCE_JUDGED,
     ),
     "3 at update": (

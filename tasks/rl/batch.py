@@ -34,7 +34,6 @@ from tasks.rl.recipe import Teacher
 
 SIGNED = ("final_answer", "rule_answer")
 """Verifiers whose verdicts 1 and 0 are the rewards +1 and -1 under `rewards.maths = rule`."""
-TIES = (GroupOutcome.ZERO_VARIANCE_PARTIAL, GroupOutcome.ZERO_VARIANCE_JUDGED)
 Value = TypeVar("Value")
 Render = Callable[[Sequence[Message]], NDArray[np.int32]]
 """Makes the tokens of a prompt, from its chat template."""
@@ -76,9 +75,9 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
     if settings.rewards.maths is MathsReward.RULE:
         signed_P1 = torch.tensor([[entry.group.problem.verifier in SIGNED] for entry in groups])
         scores_PG = torch.where(signed_P1, signed_scores(scores_PG), scores_PG)
-    if settings.rewards.noise:  # what differs by noise alone is a tie
-        tied_P1 = torch.tensor([[entry.outcome in TIES] for entry in groups])
-        scores_PG = scores_PG.masked_fill(tied_P1, 0.0)
+    # What differs by the noise or the errors of its verifier alone is a tie.
+    tied_P1 = torch.tensor([[e.outcome is GroupOutcome.ZERO_VARIANCE_NOISE] for e in groups])
+    scores_PG = scores_PG.masked_fill(tied_P1, 0.0)
     valid_PG = torch.tensor([[score is not None for score in row] for row in verdicts])
     penalties_PG = torch.tensor([_padded([i.penalty for i in row], width, 0.0) for row in rows])
     # A recipe may have compared responses beyond their group: its advantages replace ours.

@@ -26,6 +26,7 @@ from tasks.rl.prompts import GRADED_WEIGHT, History, Neighbours, family_of
 
 FLAT = (
     GroupOutcome.ZERO_VARIANCE_PARTIAL,
+    GroupOutcome.ZERO_VARIANCE_NOISE,
     GroupOutcome.ZERO_VARIANCE_JUDGED,
     GroupOutcome.ZERO_VARIANCE_TRAINED,
     GroupOutcome.ZERO_VARIANCE_IDLE,

@@ -32,6 +32,7 @@ from data_schemas.rollouts import (
 from data_schemas.rows import SCORE_TOLERANCE, Problem
 from tasks.algorithms.advantages import has_variance
 from tasks.algorithms.kept_sets import join_kept
+from tasks.algorithms.noisy_verdicts import no_contrast_probability
 from tasks.algorithms.zero_variance import noise_range
 from tasks.engines.protocols import Request
 from tasks.errors import EngineError
@@ -181,18 +182,36 @@ def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:
     scores = [item.verdict.score for item in group.rollouts if item.verdict.score is not None]
     if len(scores) < 2:
         return GroupOutcome.UNSCORED
-    varies = scores_vary(scores)
-    noise = settings.rewards.noise.get(group.problem.verifier.partition("@")[0], 0.0)
-    is_noise = varies and max(scores) - min(scores) <= noise_range(len(scores), noise)
-    if varies and not is_noise:
-        return GroupOutcome.NON_ZERO_VARIANCE
+    if scores_vary(scores):
+        tied = is_tie(settings, group)
+        return GroupOutcome.ZERO_VARIANCE_NOISE if tied else GroupOutcome.NON_ZERO_VARIANCE
     if group.problem.verifier in JUDGED:
         return GroupOutcome.ZERO_VARIANCE_JUDGED
-    if is_noise or SCORE_TOLERANCE < scores[0] < 1.0 - SCORE_TOLERANCE:
+    if SCORE_TOLERANCE < scores[0] < 1.0 - SCORE_TOLERANCE:
         return GroupOutcome.ZERO_VARIANCE_PARTIAL
     if settings.zero_variance.rl_zvp_alpha == 0.0:
         return GroupOutcome.ZERO_VARIANCE_IDLE
     return GroupOutcome.ZERO_VARIANCE_TRAINED
+
+
+def is_tie(settings: RLSettings, group: RolloutGroup) -> bool:
+    """True if verdicts differ, but no more than noise or errors of their verifier explain.
+
+    Error rates are those of verdicts 1 and 0: of partial credit they say nothing.
+    """
+    scores = [item.verdict.score for item in group.rollouts if item.verdict.score is not None]
+    if not scores_vary(scores):
+        return False
+    rewards, size = settings.rewards, len(scores)
+    noise = rewards.noise.get(group.problem.verifier.partition("@")[0], 0.0)
+    if max(scores) - min(scores) <= noise_range(size, noise):
+        return True
+    rates = error_rates(settings, group.problem)
+    if rates is None or rewards.tie_above == 1.0 or not {0.0, 1.0}.issuperset(scores):
+        return False
+    return rewards.tie_above < no_contrast_probability(
+        round(sum(scores)), size, rates.false_positive, rates.false_negative
+    )
 
 
 def scores_vary(scores: Sequence[float]) -> bool:

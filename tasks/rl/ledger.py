@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
+from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import (
     TRAINED,
     AgentLedgerRow,
@@ -32,7 +33,7 @@ from tasks.gym.judging.comparisons import judge_bias
 from tasks.gym.protocol import JUDGED
 from tasks.rl.batch import StepBatch
 from tasks.rl.collector import Collected, InFlight, Skipped
-from tasks.rl.groups import CollectedGroup, scores_vary
+from tasks.rl.groups import CollectedGroup, is_tie, scores_vary
 
 ABOVE_GRADED, ABOVE_GRADED_ERROR = "reward/above_graded", "reward/above_graded_error"
 """Metrics: share solved above that of grading, mean over the groups, and its standard error."""
@@ -246,8 +247,13 @@ def _scores(entry: CollectedGroup) -> list[float]:
     return [verdict.score for verdict in verdicts if verdict.score is not None]
 
 
-def collect_metrics(collected: Collected) -> dict[str, float]:
-    """Rewards, outcomes and lengths of a step; one count per reason of a verdict."""
+def collect_metrics(collected: Collected, settings: RLSettings | None = None) -> dict[str, float]:
+    """Rewards, outcomes and lengths of a step; one count per reason of a verdict.
+
+    Args:
+        collected: the step.
+        settings: of the phase; None: verdicts have neither noise nor errors.
+    """
     groups = collected.groups
     items = [item for entry in groups for item in entry.group.rollouts]
     scored = [item.verdict.score for item in items if item.verdict.score is not None]
@@ -271,7 +277,7 @@ def collect_metrics(collected: Collected) -> dict[str, float]:
         / max(1, sum(lengths)),
         "rollout/in_flight_groups": float(len(collected.in_flight)),
     }
-    metrics |= zero_variance_metrics(collected) | _by_domain(groups) | _by_reason(groups)
+    metrics |= zero_variance_metrics(collected, settings) | _by_domain(groups) | _by_reason(groups)
     metrics |= _above_graded(groups)
     metrics |= _of_sets([item.rollout.kept for item in items if item.rollout.kept is not None])
     return metrics | judge_bias(
@@ -309,16 +315,30 @@ def _of_sets(sets: Sequence[KeptSets]) -> dict[str, float]:
     }
 
 
-def zero_variance_metrics(collected: Collected) -> dict[str, float]:
-    """Metrics of each stage of zero-variance elimination (CompassMax A.4)."""
+def zero_variance_metrics(
+    collected: Collected, settings: RLSettings | None = None
+) -> dict[str, float]:
+    """Metrics of each stage of zero-variance elimination (CompassMax A.4).
+
+    Args:
+        collected: the step.
+        settings: of the phase, for its near ties; None: it has none.
+    """
+
+    def is_flat(entry: CollectedGroup) -> bool:
+        return not _alive(entry) or (settings is not None and is_tie(settings, entry.group))
+
     outcomes = Counter(entry.outcome for entry in collected.groups)
     first = [entry for entry in collected.groups if entry.round == 0]
-    flat = sum(not _alive(entry) for entry in first)
+    flat = sum(map(is_flat, first))
     skipped = Counter(entry.outcome for entry in collected.skipped)
-    trained = collected.trained
-    return {
+    trained, ties = collected.trained, {}
+    if settings is not None and (settings.rewards.noise or settings.rewards.tie_above < 1.0):
+        tied = sum(is_tie(settings, entry.group) for entry in collected.groups)
+        ties["zero_variance/tied_groups"] = float(tied)  # those that a refill replaced too
+    return ties | {
         "zero_variance/share": flat / max(1, len(first)),
-        "zero_variance/trained_share": sum(not _alive(e) for e in trained) / max(1, len(trained)),
+        "zero_variance/trained_share": sum(map(is_flat, trained)) / max(1, len(trained)),
         "zero_variance/skipped_zero_variance_count": float(
             skipped[GroupOutcome.SKIPPED_ZERO_VARIANCE]
         ),

@@ -172,7 +172,7 @@ def one_step(
     )
     rows_of_recipe, measured = report.measure(trained) if report else ((), {})
     metrics = (
-        collect_metrics(collected)
+        collect_metrics(collected, settings)
         | collected.metrics
         | policy_metrics(old, batch, losses, seen_N)
         | mismatch

@@ -44,6 +44,7 @@ REPORT_FILE = "report.json"
 IN_A_LOSS = (TokenUse.TRAINED, TokenUse.TRAINED_ZVP, TokenUse.TAUGHT)
 UNTRAINED = (
     GroupOutcome.ZERO_VARIANCE_PARTIAL,
+    GroupOutcome.ZERO_VARIANCE_NOISE,
     GroupOutcome.ZERO_VARIANCE_JUDGED,
     GroupOutcome.ZERO_VARIANCE_IDLE,
 )

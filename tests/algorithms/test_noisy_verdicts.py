@@ -5,7 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.algorithms.advantages import centred, group_advantages, rloo
-from tasks.algorithms.noisy_verdicts import corrected_pass_rate, corrected_rewards
+from tasks.algorithms.noisy_verdicts import (
+    corrected_pass_rate,
+    corrected_rewards,
+    no_contrast_probability,
+)
 
 SEEN = [1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
 RATES = st.tuples(st.floats(0.0, 0.45), st.floats(0.0, 0.45))
@@ -122,3 +126,43 @@ def test_with_the_correction_up_to_ten_per_cent_of_noise_cost_at_most_a_point():
 
     assert 0.8 < clean < 0.95
     assert max(costs.values()) < 0.01, costs
+
+
+@pytest.mark.parametrize(
+    ("accepted", "probability"), [(1, 0.136524), (7, 0.072578), (0, 0.989796), (8, 0.979798)]
+)
+def test_how_likely_a_group_of_eight_has_no_contrast_is_that_of_the_vectors(accepted, probability):
+    """Of the mixed ones; of the others worked apart."""
+    found = no_contrast_probability(accepted, 8, 0.02, 0.01)
+
+    assert probability == pytest.approx(found, abs=1e-6)
+
+
+def test_of_two_responses_it_is_worked_by_hand():
+    """One accepted: 2 f (1 - f) if both are wrong, 2 n (1 - n) if both are right; if one is right,
+    (1 - n)(1 - f) + n f."""
+    f, n = 0.2, 0.1
+    flat, mixed = 2 * f * (1 - f) + 2 * n * (1 - n), (1 - n) * (1 - f) + n * f
+
+    assert flat / (flat + mixed) == pytest.approx(no_contrast_probability(1, 2, f, n))
+
+
+@pytest.mark.parametrize("accepted", [0, 1, 5])
+def test_verdicts_without_errors_are_what_they_are(accepted):
+    assert float(accepted in (0, 5)) == no_contrast_probability(accepted, 5, 0.0, 0.0)
+
+
+def test_large_groups_have_a_probability():
+    assert 0.0 <= no_contrast_probability(512, 1024, 0.1, 0.1) < 1e-100
+    assert no_contrast_probability(10, 1024, 0.01, 0.0) > 0.1
+
+
+@given(rates=RATES, size=st.integers(2, 12), data=st.data())
+def test_it_is_the_same_with_right_and_wrong_exchanged(rates, size, data):
+    accepted = data.draw(st.integers(0, size))
+    false_positive, false_negative = rates
+
+    found = no_contrast_probability(accepted, size, false_positive, false_negative)
+
+    exchanged = no_contrast_probability(size - accepted, size, false_negative, false_positive)
+    assert found == pytest.approx(exchanged, abs=1e-12)

@@ -37,13 +37,25 @@ def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings,
 
 def test_what_differs_by_noise_has_no_advantage(settings, entry):
     noisy = settings.model_copy(update={"rewards": RewardSettings(noise={"rubric": 0.01})})
-    tie = entry([0.71, 0.70, 0.72], GroupOutcome.ZERO_VARIANCE_PARTIAL)
+    tie = entry([0.71, 0.70, 0.72], GroupOutcome.ZERO_VARIANCE_NOISE)
     contrast = entry([0.71, 0.70, 0.92], GroupOutcome.NON_ZERO_VARIANCE)
 
     advantages_PG = scalar_advantages(noisy, [tie, contrast])
 
     assert not advantages_PG[0].any()
     assert advantages_PG[1].all()
+
+
+@pytest.mark.parametrize("advantage", ["grpo", "rloo", "maxrl"])
+def test_a_tie_by_errors_has_no_advantage_with_corrected_rewards(settings, entry, advantage):
+    rewards = RewardSettings(error_rates={"final_answer": ErrorRates(false_positive=0.1)})
+    erring = settings.model_copy(update={"rewards": rewards, "advantage": advantage})
+
+    (advantages_G,) = scalar_advantages(
+        erring, [entry([1.0, 0.0], GroupOutcome.ZERO_VARIANCE_NOISE)]
+    )
+
+    assert not advantages_G.any()
 
 
 @pytest.mark.parametrize(
