@@ -139,6 +139,36 @@ def test_relative_widths_of_one_token_per_group_are_those_of_grpo():
     assert torch.allclose(other.clip_high_NT, plan.clip_high_NT.float())
 
 
+def test_a_group_of_high_entropy_in_a_calm_step_still_clips_a_ratio_that_collapses():
+    # Five responses of five tokens; all have 0.02 nats but one, which has 2 and is a group alone.
+    entropy = torch.full((5, 5), 0.02, dtype=torch.float64)
+    entropy[0, 4] = 2.0
+    mask = torch.ones(5, 5, dtype=torch.bool)
+    plan = espo_plan(entropy, mask, share=0.2, clip_scale=0.0)
+
+    # Mean of the step (2 + 24 * 0.02) / 25 = 0.0992: 0.2 * 2 / 0.0992 = 4.03 without a bound.
+    low, high = plan.clip_low_NT[0].tolist(), plan.clip_high_NT[0].tolist()
+    assert [0.2 * 0.02 / 0.0992 / 2] * 4 + [0.9] == pytest.approx(low)
+    assert low == high
+    gap = torch.zeros(5, 5, dtype=torch.float64)
+    gap[0, 4] = math.log(0.05)
+    objective, gradient, clipped = objective_and_gradient(plan, gap, -1.0)
+
+    # Half of the response's weight is the group's; its ratio counts as 0.1, the lower bound.
+    assert -(0.5 + 0.5 * 0.1) == pytest.approx(float(objective[0]))
+    assert (0.0, True) == (float(gradient[0, 4]), bool(clipped[0, 4]))
+
+
+@pytest.mark.parametrize("asked", [0.95, 1.5])
+def test_a_clip_range_or_floor_beyond_the_bound_is_what_was_asked_for(asked):
+    # The high group's share of a range is 2.2 / sqrt(2) = 1.57, the low one's 0.11.
+    plan = espo_plan(clip_scale=0.0, clip_low=asked, clip_high=0.2, clip_floor=0.0)
+    raised = espo_plan(clip_scale=0.0, clip_floor=asked)
+
+    assert asked == pytest.approx(float(plan.clip_low_NT[0, 0]))
+    assert [asked] * 5 == pytest.approx(raised.clip_low_NT[0].tolist())
+
+
 def test_a_step_without_entropy_has_widths_of_zero_or_of_the_floor():
     nothing, floor = (
         espo_plan(0.0 * ENTROPY, clip_scale=0.0, clip_floor=floor) for floor in (0.0, 0.01)

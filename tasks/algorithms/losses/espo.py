@@ -12,6 +12,10 @@ is: an alpha that fits groups of thousands of tokens clips most of the groups of
 half-width is the clip range of one token (GRPO's), times mean entropy of the group / mean entropy
 of the step, divided by sqrt(tokens of the group), because a mean of n independent log-ratios
 spreads 1 / sqrt(n) as far as one of them. As in eq. 8, groups of higher entropy may move further.
+
+Differs: eq. 8 is at most alpha, because no entropy exceeds ln|V|; the relative width has no such
+end, so it stops at WIDEST [I]. One token of 2 nats in a step of 0.0992 on average, with a range of
+0.2: 0.2 * 2 / 0.0992 = 4.03, a range from -3.03, below which no ratio is. It is 0.9, from 0.1.
 Letters: N sequences, T tokens, K groups.
 """
 
@@ -24,6 +28,9 @@ from tasks.algorithms.losses.protocol import Plan, StepTokens
 from tasks.algorithms.losses.surrogate import Clipped, group_means
 
 LOW, HIGH = 0, 1
+WIDEST = 0.9
+"""Half-width at which relative widths stop, unless the clip range itself is wider [I]: from 1 on, a
+group whose advantage is negative would never be clipped."""
 
 
 def high_entropy_mask(
@@ -102,7 +109,8 @@ def plan(step: StepTokens, settings: LossSettings) -> Plan:
         step: a sequence without response tokens gets no weight; only eq. 8 depends on the
             vocabulary.
         settings: `clip_scale` > 0: eq. 8; 0: relative to the step, from `clip_low` and `clip_high`.
-            `clip_floor` is the smallest half-width; 0 freezes zero-entropy groups off-policy.
+            `clip_floor` is the smallest half-width, even above WIDEST; 0 freezes zero-entropy
+            groups off-policy.
             `drop_low` does not train the lowest range; with edges, a sequence without a token
             above the first edge then gets no weight.
     """
@@ -124,7 +132,10 @@ def plan(step: StepTokens, settings: LossSettings) -> Plan:
     else:
         step_entropy = float(entropy_NT[mask_NT].mean()) if mask_NT.any() else 0.0
         width_NT = relative_widths(mean_NT, size_NT, step_entropy)
-        low_NT, high_NT = settings.clip_low * width_NT, settings.clip_high * width_NT
+        low_NT, high_NT = (
+            (clip * width_NT).clamp(max=max(WIDEST, clip))
+            for clip in (settings.clip_low, settings.clip_high)
+        )
     return Plan(
         groups_NT=groups_NT,
         weights_NT=trained_NT / (num_groups_N1 * size_NT),
