@@ -15,7 +15,10 @@ import torch
 from tasks.algorithms.losses.protocol import Plan, StepTotals
 
 SEED_STRIDE = 1_000_003
-"""Distance between the seeds of two steps, so that no two updates share a shuffle."""
+"""Distance between two seeds, and between the seeds of two steps: a prime above any number of
+steps or updates, so that no two of them share a shuffle."""
+_SEEDS = 2**64
+"""Seeds that torch accepts."""
 
 
 def select(
@@ -55,7 +58,7 @@ def kept_tokens(mask_NT: torch.Tensor, step: StepTotals, truncate_last: bool) ->
     lengths_N = mask_NT.sum(dim=1)
     kept_N = torch.zeros_like(lengths_N)
     for number, rows in enumerate(step.updates):
-        seed = step.seed * SEED_STRIDE + number
+        seed = (step.seed * SEED_STRIDE + number) % _SEEDS
         kept_N[rows] = select(lengths_N[rows], step.token_budget, seed, truncate_last)
     return mask_NT & (mask_NT.long().cumsum(dim=1) <= kept_N[:, None])
 

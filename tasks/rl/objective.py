@@ -17,16 +17,20 @@ from tasks.algorithms.losses.kl import kl_penalty
 from tasks.algorithms.losses.protocol import Plan, StepTotals
 from tasks.algorithms.losses.router_shift import SHIFT
 from tasks.algorithms.mismatch import correction_weights, is_stale
-from tasks.algorithms.token_budget import kept_tokens
+from tasks.algorithms.token_budget import SEED_STRIDE, kept_tokens
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import DataError
 from tasks.rl.batch import StepBatch
 
 
+def step_seed(settings: RLSettings, step: int) -> int:
+    """Seed of a step: no step of one seed draws as a step of the next one."""
+    return settings.seed * SEED_STRIDE + step
+
+
 def split(settings: RLSettings, num_rows: int, step: int) -> tuple[torch.Tensor, ...]:
     """Rows of every update of the step: a seeded shuffle in equal parts, none of them empty."""
-    # A prime above any number of steps: no step of one seed is shuffled as a step of the next one.
-    generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + step)
+    generator = torch.Generator().manual_seed(step_seed(settings, step))
     parts = torch.randperm(num_rows, generator=generator).tensor_split(settings.num_mini_batches)
     return tuple(part for part in parts if len(part))
 
@@ -44,7 +48,7 @@ def measured_rows(settings: RLSettings, num_rows: int, step: int) -> torch.Tenso
 def sampled_rows(settings: RLSettings, num_rows: int, step: int) -> torch.Tensor:
     """Draw rows by seed and step, ascending: an eighth, at least eight."""
     count = min(num_rows, max(SMALLEST_SAMPLE, num_rows // SAMPLED_SHARE))
-    generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + step)
+    generator = torch.Generator().manual_seed(step_seed(settings, step))
     return torch.randperm(num_rows, generator=generator)[:count].sort().values
 
 
@@ -84,7 +88,7 @@ def entropy_control(
         return weights_NT, None
     covariance_NT = covariances(old.logprobs_NT, advantages_NT, mask_NT)
     if loss.clip_cov:
-        seed = settings.seed * 1_000_003 + step
+        seed = step_seed(settings, step)
         drawn_NT = drawn_in_band(covariance_NT, mask_NT, loss.clip_cov, seed)
         weights_NT = weights_NT.masked_fill(drawn_NT, 0.0)
     held_NT = largest(covariance_NT, mask_NT, loss.kl_cov) if loss.kl_cov else None
@@ -126,7 +130,7 @@ def _totals(
         num_tokens=batch.num_tokens,
         max_new_tokens=settings.max_new_tokens,
         updates=rows,
-        seed=settings.seed + step,
+        seed=step_seed(settings, step),
         token_budget=token_budget(settings),
     )
 
@@ -181,9 +185,12 @@ def token_budget(settings: RLSettings) -> int:
     The published 409,600 are a rank's: of 512 prompts x 16 responses a rank of 256 has 32, so Phi
     is 12,800 tokens for every response that an update is generated from. In this unit it depends
     neither on the number of ranks nor on the batch, and it is the same in every step.
+    A budget that is set is at least one token.
     """
+    if settings.loss.budget_per_response == 0.0:
+        return 0
     num_responses = settings.prompts_per_step * settings.group_size / settings.num_mini_batches
-    return round(settings.loss.budget_per_response * num_responses)
+    return max(1, round(settings.loss.budget_per_response * num_responses))
 
 
 def loss_columns(

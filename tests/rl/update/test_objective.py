@@ -8,6 +8,7 @@ import torch
 from scipy.optimize import brentq
 
 from data_schemas import presets
+from data_schemas.machine_settings import LARGEST_SEED
 from data_schemas.reports import Decision, GateRecord
 from data_schemas.rl_settings import (
     AuxiliarySettings,
@@ -61,6 +62,35 @@ def test_the_published_budget_of_a_rank_is_the_same_for_every_number_of_ranks():
         assert ranks * 409_600 == objective.token_budget(rl)
         smaller = rl.model_copy(update={"prompts_per_step": rl.prompts_per_step // 2})
         assert ranks // 2 * 409_600 == objective.token_budget(smaller)
+
+
+def test_a_small_budget_is_one_token_and_not_all_of_them(settings, entry):
+    # 0.125 * 2 * 2 / 1 = 0.5 tokens, which rounds to 0.
+    loss = LossSettings(kind=PolicyLoss.GRPO, budget_per_response=0.125)
+    changes = {"prompts_per_step": 2, "group_size": 2, "num_mini_batches": 1, "loss": loss}
+    chosen = settings.model_copy(update=changes)
+    batch = build(chosen, [entry([1.0, 0.0]), entry([0.0, 1.0])])
+    rows = objective.split(chosen, 4, 1)
+
+    assert 1 == objective.token_budget(chosen)
+    assert 1 == int(objective.kept_by_budget(chosen, batch, rows, 1).sum())
+
+
+def test_the_budget_draws_otherwise_in_every_step_of_every_seed(settings, entry):
+    loss = LossSettings(kind=PolicyLoss.GRPO, budget_per_response=2.0)
+    changes = {"prompts_per_step": 4, "group_size": 16, "num_mini_batches": 1, "loss": loss}
+    batch = build(settings, [entry([1.0, 0.0] * 8) for _ in range(4)])
+    rows = (torch.arange(64),)
+
+    def draw(seed, step):
+        chosen = settings.model_copy(update=changes | {"seed": seed})
+        kept_NT = objective.kept_by_budget(chosen, batch, rows, step)
+        return tuple(kept_NT.any(dim=1).tolist())
+
+    # The largest seed: what is made of it has to fit into torch's 64 bits.
+    places = [(seed, step) for seed in (0, 1, 2, LARGEST_SEED) for step in range(1, 5)]
+    assert len(places) == len({draw(seed, step) for seed, step in places})
+    assert draw(1, 2) == draw(1, 2)
 
 
 @pytest.mark.parametrize(("of_mean", "parts"), [(0.5, 1), (0.5, 2), (1.0, 2), (2.0, 1)])
@@ -127,7 +157,7 @@ def c3po_step(settings, entry):
     for seed in range(1000):
         chosen = settings.model_copy(update=changes | {"seed": seed})
         (rows,) = parts = objective.split(chosen, 5, 1)
-        drawn = torch.Generator().manual_seed((seed + 1) * SEED_STRIDE)
+        drawn = torch.Generator().manual_seed((seed * SEED_STRIDE + 1) * SEED_STRIDE)
         if order == rows[torch.randperm(5, generator=drawn)].tolist():
             return chosen, group, batch, parts
     raise AssertionError("no seed has that order")
