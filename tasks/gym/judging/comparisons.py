@@ -254,7 +254,8 @@ def _ask(
 WORTH = {Label.A: 1.0, Label.TIE: 0.5, Label.B: 0.0}
 """Reward of the answer that is presented as A."""
 DETAIL = "as A: {}, as B: {}"
-"""Of a comparison: the label with the answer as A, and with the answer as B; `bias` reads it."""
+"""Of a comparison: the label with the answer as A, and with the answer as B; `judge_bias` reads it,
+and takes a detail of nothing else for a comparison with a reference."""
 REASONS = {1.0: "wins", 0.5: "ties", 0.0: "loses"}
 
 
@@ -435,9 +436,10 @@ def _against_anchor(judge: Judge, field: _Field) -> list[Verdict]:
     if field.group_size < 2:
         return [_abstain_alone()]
     anchor, *others = field.answers
+    compared = compare(judge, [field.pair(answer, anchor) for answer in others])
     return [
         scored(TIE, "anchor", "the others are compared with this answer"),
-        *compare(judge, [field.pair(answer, anchor) for answer in others]),
+        *(one.model_copy(update={"detail": f"with the anchor, {one.detail}"}) for one in compared),
     ]
 
 
@@ -526,14 +528,20 @@ def judge_bias(groups: Sequence[Sequence[Judged]]) -> dict[str, float]:
     first = preferences.count(Label.A)
     several = [group for group in scored_groups if len(group) > 1]
     tied = [group for group in several if np.ptp(_rewards(group)) <= SCORE_TOLERANCE]
-    reasons = Counter(verdict.reason for group in scored_groups for _, verdict in group)
+    # In the other modes a detail says what else was compared.
+    reasons = Counter(
+        verdict.reason
+        for group in scored_groups
+        for _, verdict in group
+        if _LABELS.fullmatch(verdict.detail)
+    )
     return {
         "judge/comparisons": float(len(labels)),
         "judge/swap_consistency": agreed / max(1, len(labels)),
         "judge/first_preference": (2 * first - len(preferences)) / max(1, len(preferences)),
         "judge/length_correlation": _length_correlation(several),
         "judge/tied_groups": len(tied) / max(1, len(several)),
-        "judge/over_reference": (reasons["wins"] - reasons["loses"]) / max(1, len(labels)),
+        "judge/over_reference": (reasons["wins"] - reasons["loses"]) / max(1, reasons.total()),
     }
 
 

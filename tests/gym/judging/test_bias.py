@@ -103,3 +103,25 @@ def test_a_judge_that_likes_answers_better_than_their_references_is_complained_a
     assert [] == [*complaints(first, first)]
     (line,) = complaints(first, last)
     assert "at the end the judge prefers answers to their references: +67 points" in line
+
+
+@pytest.mark.parametrize("mode", ["anchor", "round_robin"])
+def test_only_comparisons_with_a_reference_count_as_over_it(mode):
+    # "bbbb" and "cc" are longer than the anchor "a", and two of three are longer than "x".
+    of_mode = judged(preferring(len), {"mode": mode, "reference": "ddd"})
+    of_reference = judged(preferring(len), {"reference": "x"})
+    alone, both = judge_bias([of_mode]), judge_bias([of_mode, of_reference])
+
+    assert 0.0 == alone["judge/over_reference"]
+    assert judge_bias([of_reference])["judge/over_reference"] == both["judge/over_reference"]
+    assert both["judge/comparisons"] == alone["judge/comparisons"] + 3
+    assert [] == [*complaints(alone, alone)]
+
+
+def test_orders_that_disagree_count_as_comparisons_with_the_reference():
+    group = [
+        ("a", scored(1.0, "wins", "as A: A, as B: B")),
+        ("b", scored(0.5, "orders_disagree", "as A: A, as B: A")),
+    ]
+
+    assert 1 / 2 == judge_bias([group])["judge/over_reference"]
