@@ -2,7 +2,7 @@
 
 import torch
 
-from data_schemas.rl_settings import LossSettings, PolicyLoss
+from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses import (
     cispo,
     dapo,
@@ -80,8 +80,3 @@ def plan(
     if step.token_budget == 0:
         return whole
     return apply_budget(whole, mask_NT, kept_tokens(mask_NT, step, settings.truncate_last), step)
-
-
-def scales_by_std(settings: LossSettings) -> bool:
-    """Return whether advantages are divided by the group's standard deviation (not in Dr. GRPO)."""
-    return settings.kind != PolicyLoss.DR_GRPO

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from data_schemas.rl_settings import PolicyLoss, RLSettings
-from tasks.algorithms.losses.table import scales_by_std
+from tasks.algorithms import advantages
 from tasks.rl.replay.recompute import Repeated, repeat, total
 from tasks.rl.step_snapshot import StepSnapshot
 
@@ -108,6 +108,13 @@ def _cosine(left_NT: torch.Tensor, right_NT: torch.Tensor) -> float:
 def _name(settings: RLSettings) -> str:
     loss = settings.loss
     if loss.kind == PolicyLoss.ESPO:
-        return f"espo ({loss.ratio.value})"
-    spread = "" if scales_by_std(loss) else ", no std"
-    return f"{loss.kind} (-{loss.clip_low:g}, +{loss.clip_high:g}{spread})"
+        return f"espo ({loss.ratio.value}{_estimator(settings)})"
+    return f"{loss.kind} (-{loss.clip_low:g}, +{loss.clip_high:g}{_estimator(settings)})"
+
+
+def _estimator(settings: RLSettings) -> str:
+    """Name the estimator of the advantages where it is not GRPO's."""
+    estimator = advantages.find(settings)
+    if estimator is advantages.group_advantages:
+        return ""
+    return ", centred" if estimator is advantages.centred else f", {settings.advantage}"

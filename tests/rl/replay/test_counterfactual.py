@@ -25,6 +25,23 @@ def test_another_loss_weighs_the_same_tokens_otherwise(snapshot):
     assert 0.0 < other.cosine < 1.0
 
 
+@pytest.mark.parametrize(
+    ("advantage", "kind", "names"),
+    [
+        ("of_loss", PolicyLoss.DR_GRPO, ("grpo (-0.2, +0.2)", "dr_grpo (-0.2, +0.2, centred)")),
+        # With an estimator of its own a phase keeps it under every loss.
+        ("grpo", PolicyLoss.DR_GRPO, ("grpo (-0.2, +0.2)", "dr_grpo (-0.2, +0.2)")),
+        ("rloo", PolicyLoss.GSPO, ("grpo (-0.2, +0.2, rloo)", "gspo (-0.0003, +0.0004, rloo)")),
+        ("maxrl", PolicyLoss.ESPO, ("grpo (-0.2, +0.2, maxrl)", "espo (gspo_token, maxrl)")),
+    ],
+)
+def test_a_loss_is_named_with_the_estimator_of_its_advantages(snapshot, advantage, kind, names):
+    grpo = LossSettings(kind=PolicyLoss.GRPO)
+    compared = compare_losses(snapshot(loss=grpo, advantage=advantage), kind)
+
+    assert names == tuple(effect.loss for effect in compared)
+
+
 def test_before_the_first_update_a_token_weighs_its_advantage_over_the_length(snapshot):
     # One update per step: the policy is pi_old, every ratio is 1 and nothing is clipped.
     step = snapshot(num_mini_batches=1, loss=LossSettings(kind=PolicyLoss.GRPO))
