@@ -87,6 +87,7 @@ _ADVICE = {
     "not_json": "Is the file JSON lines, and the adapter the right one?",
     "not_utf8": "Convert the file: iconv -f CP1252 -t UTF-8 (or what it is written in).",
     "unclosed_quote": "Close the quote, or double the quotes inside of a cell.",
+    "repeated_column": "Rename or remove one of the columns of that name.",
     "malformed_csv": "Quote cells that hold the delimiter or a line break.",
     "language_mix": "Correct the language of the mapping, or name the column that has it.",
 }

@@ -3,7 +3,8 @@
 Reads JSON lines, CSV with a header (also divided by semicolons or tabs), and parquet; the first two
 also compressed. A row that cannot
 be read is returned as an UnreadableRow at its position, and so is the rest of a damaged file, so
-that no row is lost silently. Blank lines are not rows.
+that no row is lost silently. Blank lines are not rows, and a byte order mark at the start of a file
+is part of none. A table with two columns of one name is refused whole: a row can have one of them.
 """
 
 import codecs
@@ -11,7 +12,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -59,7 +61,8 @@ class RawRow:
     key: str
     """'<file name without suffix>-<row number from 1>'."""
     source_row: str
-    """sha256 of the line without its line ending; CSV and parquet rows as canonical JSON."""
+    """sha256 of the line without its line ending and the file's byte order mark; CSV and parquet
+    rows as canonical JSON."""
     fields: Mapping[str, object]
 
     def text(self, name: str) -> str:
@@ -180,14 +183,12 @@ def check_readable(path: Path) -> None:
     """Check that the rows of a file can be streamed.
 
     Raises:
-        DataError: the format is unknown, or differs from the suffix.
+        DataError: the format is unknown, or differs from the suffix, or two columns have one name.
     """
     if not path.name.endswith(SUFFIXES):
         raise DataError(f"{path} is not one of {', '.join(SUFFIXES)}. Convert it first.")
     try:
-        if path.suffix == ".parquet":
-            pq.read_schema(path)
-        else:
+        if path.suffix != ".parquet":
             with _stream(path) as stream:
                 start = stream.read(_ENCODING_SAMPLE)
             if encoding := _other_encoding(start, is_csv=".csv" in path.suffixes):
@@ -195,6 +196,8 @@ def check_readable(path: Path) -> None:
                     f"{path} is {encoding}. Convert it: iconv -f {encoding} -t UTF-8 {path.name} "
                     "> new"
                 )
+        if problem := _repeated_column(_columns(path)):
+            raise DataError(f"{path} has {problem}. Rename or remove one")
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{path} cannot be read: {error}. Replace the file.") from error
 
@@ -221,13 +224,41 @@ def _other_encoding(start: bytes, *, is_csv: bool) -> str:
     return "CP1252" if broken > _FEW_BROKEN and not sound else ""
 
 
+def _columns(path: Path) -> Sequence[str]:
+    """Return the names of a table's columns; of JSON lines, and of a broken header, none."""
+    if path.suffix == ".parquet":
+        return pq.read_schema(path).names
+    if not _is_csv(path):
+        return ()
+    try:
+        with _text(path) as text:
+            return _table(text).fieldnames or ()
+    except csv.Error:  # counted as the rows that it takes with it
+        return ()
+
+
+def _repeated_column(names: Sequence[str]) -> str:
+    """Name a column that is there twice; '' if none is. One without a name is read by nothing."""
+    repeated = next((name for name, count in Counter(names).items() if name and count > 1), "")
+    return f"two columns named {repeated[:60]!r}, of which a row can have one" if repeated else ""
+
+
+def _is_csv(path: Path) -> bool:
+    return ".csv" in path.suffixes[-2:]
+
+
+def _unread(path: Path, problem: str) -> Unreadable:
+    """Stand for all rows of a table that has two columns of one name."""
+    return Unreadable(sha256_file(path), BadRow("repeated_column", f"{path.name} has {problem}"))
+
+
 def _reader(path: Path) -> Iterator[Unit]:
     if path.suffix == ".parquet":
         return _read_parquet(path)
     if not path.name.endswith(SUFFIXES):
         bad = BadRow("unknown_suffix", f"{path.name} is not one of {', '.join(SUFFIXES)}")
         return iter([Unreadable(sha256_file(path), bad)])
-    return _read_csv(path) if ".csv" in path.suffixes[-2:] else _read_lines(path)
+    return _read_csv(path) if _is_csv(path) else _read_lines(path)
 
 
 def _stream(path: Path) -> IO[bytes]:
@@ -237,21 +268,20 @@ def _stream(path: Path) -> IO[bytes]:
 
 def _read_lines(path: Path) -> Iterator[bytes]:
     with _stream(path) as stream:
-        for line in stream:
-            payload = line.rstrip(b"\r\n")
+        for number, line in enumerate(stream):
+            whole = line.removeprefix(codecs.BOM_UTF8) if number == 0 else line
+            payload = whole.rstrip(b"\r\n")
             if payload.strip():
                 yield payload
 
 
 def _read_csv(path: Path) -> Iterator[dict[str, str] | Unreadable]:
-    csv.field_size_limit(_MAX_CELL)
-    with io.TextIOWrapper(
-        _stream(path), encoding="utf-8-sig", errors="surrogateescape", newline=""
-    ) as text:
-        header = text.readline()
-        lines = chain([header] if header else [], text)
-        rows, last = csv.DictReader(lines, strict=True, delimiter=_delimiter(header)), 1
+    with _text(path) as text:
+        rows, last = _table(text), 1
         try:
+            if problem := _repeated_column(rows.fieldnames or ()):
+                yield _unread(path, problem)
+                return
             for row in rows:
                 last = rows.line_num
                 yield row
@@ -263,6 +293,19 @@ def _read_csv(path: Path) -> Iterator[dict[str, str] | Unreadable]:
             is_unclosed = False
     if is_unclosed:
         yield from _unclosed(path, last)
+
+
+def _text(path: Path) -> io.TextIOWrapper:
+    return io.TextIOWrapper(
+        _stream(path), encoding="utf-8-sig", errors="surrogateescape", newline=""
+    )
+
+
+def _table(text: io.TextIOWrapper) -> "csv.DictReader[str]":
+    csv.field_size_limit(_MAX_CELL)
+    header = text.readline()
+    lines = chain([header] if header else [], text)
+    return csv.DictReader(lines, strict=True, delimiter=_delimiter(header))
 
 
 def _delimiter(header: str) -> str:
@@ -284,8 +327,11 @@ def _unclosed(path: Path, last: int) -> Iterator[Unreadable]:
                 yield Unreadable(sha256_bytes(line.rstrip(b"\r\n")), bad)
 
 
-def _read_parquet(path: Path) -> Iterator[pa.RecordBatch]:
+def _read_parquet(path: Path) -> Iterator[pa.RecordBatch | Unreadable]:
     with pq.ParquetFile(path) as table:
+        if problem := _repeated_column(table.schema_arrow.names):
+            yield _unread(path, problem)
+            return
         yield from table.iter_batches(batch_size=_BATCH)
 
 

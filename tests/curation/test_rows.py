@@ -1,6 +1,7 @@
 """Raw files to rows: nothing is lost silently, every row has the hash of its bytes."""
 
 import bz2
+import codecs
 import gzip
 import hashlib
 from pathlib import Path
@@ -216,3 +217,66 @@ def test_an_object_with_equal_keys_is_not_read_as_its_first_or_last(tmp_path: Pa
     path.write_text('{"a": 1, "a": 2}\n{"b": {"c": 1, "c": 1}}\n{"a": {"a": 1}}\n')
 
     assert ["not_json", "not_json", "ok"] == reasons(path)
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress)])
+def test_the_mark_that_windows_puts_before_a_text_is_no_part_of_the_first_row(
+    tmp_path: Path, suffix, pack
+):
+    plain, marked = tmp_path / f"a.jsonl{suffix}", tmp_path / f"b.jsonl{suffix}"
+    plain.write_bytes(pack(LINES))
+    marked.write_bytes(pack(codecs.BOM_UTF8 + LINES))
+    check_readable(marked)
+
+    found = [(row.source_row, getattr(row, "fields", None)) for row in read_rows(marked)]
+
+    assert [(row.source_row, getattr(row, "fields", None)) for row in read_rows(plain)] == found
+    assert {"a": 1} == found[0][1]
+
+
+def test_a_second_mark_is_damage_and_a_file_of_a_mark_alone_has_no_row(tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(
+        2 * codecs.BOM_UTF8 + b'{"a": 1}\n' + codecs.BOM_UTF8 + b'{"a": 1}\n{"a": 1}\n'
+    )
+    assert ["not_json", "not_json", "ok"] == reasons(path)
+
+    path.write_bytes(codecs.BOM_UTF8 + b"\n")
+    assert [] == reasons(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("a.csv", b"q,answer,answer\n1,2,3\n4,5,6\n"),
+        ("a.csv", b'\xef\xbb\xbf"answer";q;"answer"\r\n1;2;3\r\n'),
+        ("a.csv.gz", gzip.compress(b'"two\nlines",answer,answer\n1,2,3\n')),
+        ("a.parquet", b""),
+    ],
+)
+def test_a_table_with_two_columns_of_one_name_is_refused_with_what_to_do(
+    tmp_path: Path, name: str, table: bytes
+):
+    path = tmp_path / name
+    path.write_bytes(table)
+    if name == "a.parquet":
+        rows = pa.table([[1], [2]], names=["answer", "answer"])
+        pq.write_table(rows, path)
+
+    assert ["repeated_column"] == reasons(path)
+    with pytest.raises(DataError) as refused:
+        check_readable(path)
+    assert str(refused.value) == (
+        f"{path} has two columns named 'answer', of which a row can have one. Rename or remove one"
+    )
+
+
+def test_columns_without_a_name_may_repeat_because_nothing_reads_them(tmp_path: Path):
+    path = tmp_path / "a.csv"
+    path.write_text("q,answer,,\n1,2,,\n")
+
+    check_readable(path)
+
+    (row,) = read_rows(path)
+    assert isinstance(row, RawRow)
+    assert ("1", "2") == (row.text("q"), row.text("answer"))
