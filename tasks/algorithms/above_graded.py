@@ -1,7 +1,8 @@
 """How much more of a prompt's responses the policy solves now than were solved when it was graded.
 
 The share solved follows which prompts a step drew: a curriculum, skips and the mixture move it
-while the policy stands still. The difference to each prompt's graded pass rate does not.
+while the policy stands still. They do not move the difference to each prompt's graded pass rate, as
+long as the policy stands still: once it has learned, some prompts have gained more than others.
 """
 
 import math

@@ -91,7 +91,7 @@ def _chances(
     """Chance of k solved among `size` new responses, [P, K]."""
     k_1K = np.arange(size + 1)[None, :]
     won_P1, lost_P1 = solved_P[:, None] + 0.5, (judged_P - solved_P)[:, None] + 0.5
-    # scipy.stats takes half a second to import, and few phases choose sizes by prompt.
+    # scipy.stats takes half a second to import, and one table of the ledger needs it.
     from scipy.stats import betabinom
 
     return betabinom.pmf(k_1K, size, won_P1, lost_P1)

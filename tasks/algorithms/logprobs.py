@@ -15,12 +15,6 @@ CHUNK_LOGITS = 2**24
 """Logits in memory at once, with and without gradient (64 MiB in float32)."""
 
 
-def entropies(logits_RV: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Entropy of every position's distribution in nats (RL-ZVP, ESPO eq. 6); 0 ln 0 is 0."""
-    logprobs_RV = torch.log_softmax(logits_RV.float() / temperature, dim=1)
-    return -(logprobs_RV.exp() * logprobs_RV).sum(dim=1)
-
-
 @torch.no_grad()
 def scores_from_hidden(
     hidden_RH: torch.Tensor,
@@ -156,4 +150,5 @@ def _over_sets(logits_RV: torch.Tensor, sets: KeptTokens, part: slice) -> torch.
 
 
 def _entropy(logprobs_RV: torch.Tensor) -> torch.Tensor:
+    """Entropy of every position's distribution in nats (RL-ZVP, ESPO eq. 6)."""
     return -logprobs_RV.exp().mul_(logprobs_RV).sum(dim=1)

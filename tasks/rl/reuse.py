@@ -75,7 +75,7 @@ class EarlierResponses:
     def remember(self, stream: str, rollouts: Sequence[Rollout]) -> None:
         """Keep a group's responses, ordered by sample, in place of older ones.
 
-        Where a group stopped before its last sample, the older ones of the others are kept.
+        Where an older group had more samples, such as that of grading, the others are kept.
         """
         if self._reuse is Reuse.PREFIX:
             new = tuple(rollout.response_tokens for rollout in rollouts)

@@ -58,7 +58,7 @@ def test_the_newest_responses_are_the_drafts_of_the_next(make_rollout):
     assert "p" == after.stream
 
 
-def test_a_group_that_stops_keeps_the_older_responses_of_its_other_samples(make_rollout):
+def test_a_smaller_group_keeps_the_older_responses_of_the_samples_beyond_it(make_rollout):
     earlier = EarlierResponses(Reuse.PREFIX, {"p": responses([9], [8], [7, 7])})
     earlier.remember("p", [make_rollout(0, 3)])
     later = Request("1.0.0", np.array([1], np.int32), 2, first_sample=1)
