@@ -202,11 +202,23 @@ def disagreement(native_MLK: torch.Tensor, recorded_MLK: torch.Tensor) -> float:
 
     Returns 0.0 when no row is recorded.
     """
+    other_ML, present_ML = _other_choices(native_MLK, recorded_MLK)
+    return float(other_ML.sum().double() / present_ML.sum().clamp(min=1))
+
+
+def disagreement_by_layer(native_MLK: torch.Tensor, recorded_MLK: torch.Tensor) -> list[float]:
+    """Return that share of every layer; 0.0 for one of which no row is recorded."""
+    other_ML, present_ML = _other_choices(native_MLK, recorded_MLK)
+    return (other_ML.sum(dim=0).double() / present_ML.sum(dim=0).clamp(min=1)).tolist()
+
+
+def _other_choices(
+    native_MLK: torch.Tensor, recorded_MLK: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mark the (token, layer) choices that are recorded and differ, and those recorded."""
     present_ML = (recorded_MLK != MISSING_ROUTE).all(dim=2)
-    if not present_ML.any():
-        return 0.0
     same_ML = (native_MLK.sort(dim=2).values == recorded_MLK.sort(dim=2).values).all(dim=2)
-    return float((~same_ML[present_ML]).double().mean())
+    return ~same_ML & present_ML, present_ML
 
 
 # Auxiliary losses that keep routers balanced and their logits small.
