@@ -242,6 +242,17 @@ _STYLE = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:bf|rm))\s*(?=\{)")
 _AND = "and|dan|e|y|et|und|và|และ|กับ|和|與|与|及|跟|暨"
 """Words that may replace `&` in the name of an option."""
 _SPACELESS_AND = re.compile(r"(?<=\S)(?:และ|[和與与及])(?=\S)")
+_OR = "or|nor|atau|ataupun|ou|o|oder|hoặc"
+_COMMAS = re.compile(
+    rf"(?<!\w)([a-h]\)?),(?= ?(?:(?:{_AND}|{_OR}) )?[a-h]\)?"
+    rf"(?:,| (?:{_AND}|{_OR}|are|aren't|do|don't|can|can't|cannot)(?!\w)))"
+)
+"""Commas of a list of letters, which end no clause: `A, C and D are wrong`."""
+_LISTED = re.compile(
+    rf" (?:\| )?(?:(?:{_AND}|&|{_OR}) )+"
+    r"(?:(?:the )?(?:option|choice|answer|opsi|pilihan|opção|opción) )?"
+)
+"""Between two options of a list."""
 _WORD_LETTERS = frozenset("aeiouy")
 """Options of one letter that are also words: "a" is an article."""
 _LETTER_ALONE = re.compile(
@@ -317,18 +328,15 @@ def _decide(gold: Choice, asserted: str) -> Verdict:
     ]
     spans = [span for _, span in rivals]
     until = _names_until(asserted, spans)
-    right = [
-        span
-        for span in mentions
-        if not _inside(span, spans) and (span[0] < until or not _is_letter(asserted, span))
-    ]
-    denied = _denied(asserted, [*spans, *right])
+    named = [span for span in mentions if not _inside(span, spans)]
+    right = [span for span in named if span[0] < until or not _is_letter(asserted, span)]
+    denied = _denied(asserted, [*spans, *right]) | _explained_away(asserted, spans, right)
     for name, span in rivals:
         if span not in denied:
             return scored(0.0, "several_answers" if right else "wrong", f"asserts {name!r}")
     if not right:
         return scored(0.0, "wrong", f"none of {list(gold.correct)[:4]!r} in {asserted[:80]!r}")
-    if any(span in denied or _is_denied(asserted, span, mentions) for span in right):
+    if any(span in denied or _is_denied(asserted, span, mentions) for span in named):
         return scored(0.0, "wrong", f"denied in {asserted[:80]!r}")
     asking = [alias for alias in gold.correct if plain(alias).rstrip().endswith("?")]
     questions = _mentions(asking, asserted, right=True)
@@ -342,7 +350,8 @@ def _regions(gold: Choice, answer: str) -> list[str]:
 
     Without a marker that announces an option it is the whole text.
     """
-    text = _LETTER_ALONE.sub(r"\1 | ", _STYLE.sub("", plain(answer)).replace("c'est", "est"))
+    text = _STYLE.sub("", _COMMAS.sub(r"\1 and ", plain(answer))).replace("c'est", "est")
+    text = _LETTER_ALONE.sub(r"\1 | ", text)
     options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
     names = set[str]().union(*options)
     result = sorted((*_announced(text), *_announced_backwards(text, names)))[-MAX_MARKERS:]
@@ -455,6 +464,33 @@ def _denied(text: str, spans: Sequence[_Span]) -> set[_Span]:
             denied.add(span)
             last = max(last, span[1])
     return denied
+
+
+def _explained_away(text: str, others: Sequence[_Span], right: Sequence[_Span]) -> set[_Span]:
+    """Return the options that are denied in clauses behind the one that names the right option.
+
+    There a denial may follow them, and holds for all of a list: `B. A, C and D are incorrect`.
+    """
+    end = text.find("|", min(right)[1]) if right else -1
+    lists: list[list[_Span]] = []
+    for span in sorted(span for span in others if span[0] > end >= 0):
+        if lists and _LISTED.fullmatch(text[lists[-1][-1][1] : span[0]]):
+            lists[-1].append(span)
+        else:
+            lists.append([span])
+    return {
+        span
+        for spans in lists
+        if EVERY_LANGUAGE.before.search(_around(text, spans[0])[0])
+        or _is_denied_by(_around(text, spans[-1])[1])
+        for span in spans
+    }
+
+
+def _is_denied_by(after: str) -> bool:
+    """Say whether an option is denied in its own clause: `A | no` may be said of something else."""
+    denial = EVERY_LANGUAGE.after.match(after)
+    return denial is not None and not denial[0].startswith(" |")
 
 
 def _inside(span: _Span, longer: Sequence[_Span]) -> bool:

@@ -15,7 +15,9 @@ import jsonschema
 import numpy as np
 from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
+from jsonschema_specifications import REGISTRY
 from pydantic import Field
+from referencing.exceptions import Unresolvable
 
 from data_schemas.rows import Problem, Verdict, abstain, response_fault, scored
 from tasks.gym.protocol import Gold, verify_answer
@@ -107,6 +109,8 @@ def _score_object(gold: Extraction, fields: dict[str, Any]) -> Verdict:
             )
         except jsonschema.SchemaError as schema_error:
             return abstain("bad_gold", f"schema: {schema_error.message}")
+        except (Unresolvable, RecursionError) as reference:
+            return abstain("bad_gold", f"schema: {type(reference).__name__} {reference}"[:200])
         if error is not None:
             return scored(0.0, "schema_invalid", f"{error.json_path}: {error.message}"[:200])
     wrong = [
@@ -130,7 +134,8 @@ def _validator(schema: str) -> Validator:
     parsed = json.loads(schema)
     cls = validator_for(parsed)
     cls.check_schema(parsed)
-    return cls(parsed)
+    # The published metaschemas and nothing else: by default a reference is fetched, also a file.
+    return cls(parsed, registry=REGISTRY)
 
 
 def json_objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:

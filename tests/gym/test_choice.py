@@ -336,6 +336,53 @@ def test_a_denial_holds_for_every_alternative_after_it(problem, response: str) -
     assert 0.0 == verify(problem("choice", SHOES), response).score
 
 
+LETTERS = {"correct": ["B"], "others": [["A"], ["C"], ["D"]]}
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The answer is B. A, C and D are incorrect.",
+        "The answer is B. A, C, and D are incorrect.",
+        "The answer is B. Options A, C and D are wrong because they are not worn.",
+        "The answer is B. A is wrong because it is a bag. C is incorrect, and D is not correct.",
+        "**Answer: B**\n\nA is incorrect. C is incorrect. D is incorrect.",
+        "The correct answer is B, so A and C are ruled out. D is wrong.",
+        "The answer is B rather than C.",
+        "The answer is B. We can eliminate A and C, and D is false.",
+        "Answer: B. It is not A or D.",
+        "A resposta é B. A opção A está errada, e C é incorreta.",
+        "Jawaban: B. A salah, C salah, D salah.",
+        "Đáp án là B. A sai, C sai.",
+        "答案是B。A不正确，C不正确，D错误。",
+    ],
+)
+def test_an_answer_that_says_why_the_others_are_wrong_is_right(problem, response: str) -> None:
+    assert 1.0 == verify(problem("choice", LETTERS), response).score
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The answer is A. B, C and D are incorrect.",
+        "A is wrong? The answer is A. No, B.",
+        "The answer is B. Actually A. C and D are incorrect.",
+        "The answer is B. No: A. C and D are incorrect.",
+        "The answer is B. A, no, C is wrong.",
+        "The answer is B. A is not wrong. C and D are incorrect.",
+        "The answer is B. A, C and D are correct.",
+        "The answer is B, A and C.",
+        "The answer is B. C fits, A and D are incorrect.",
+        "The answer is A or B. C and D are incorrect.",
+        "The answer is B. B is wrong.",
+        "A. The answer is B. A is wrong.",
+        "The answer is C. C is wrong. The answer is B.",
+    ],
+)
+def test_a_second_answer_is_not_explained_away(problem, response: str) -> None:
+    assert 0.0 == verify(problem("choice", LETTERS), response).score
+
+
 def test_a_flood_of_options_is_the_response_s_fault(problem) -> None:
     verdict = verify(problem("choice", SHOES), "shoes " * 10_000)
 

@@ -194,3 +194,38 @@ def test_a_second_object_never_gains(problem, fields, found) -> None:
     two = score(problem, {"fields": fields}, json.dumps(found) + "\n" + json.dumps(fields))
 
     assert two <= one or not fields.keys() & found.keys()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/$defs/item"},
+        {"properties": {"brand": {"$ref": "#/$defs/item"}}},
+        {"$ref": "#"},
+        {"$ref": "https://example.invalid/schema.json"},
+    ],
+)
+def test_a_schema_that_refers_to_nothing_is_the_gold_s_fault(problem, schema) -> None:
+    verdict = verify(problem("extraction", {**GOLD, "schema": schema}), json.dumps(RIGHT))
+
+    assert (None, "bad_gold") == (verdict.score, verdict.reason)
+
+
+def test_no_schema_reads_a_file(problem, tmp_path) -> None:
+    (tmp_path / "schema.json").write_text("{}")
+    gold = {**GOLD, "schema": {"$ref": (tmp_path / "schema.json").as_uri()}}
+    verdict = verify(problem("extraction", gold), json.dumps(RIGHT))
+
+    assert (None, "bad_gold") == (verdict.score, verdict.reason)
+
+
+def test_a_schema_may_refer_to_itself_and_to_the_metaschema(problem) -> None:
+    schema = {
+        "$defs": {"word": {"type": "string"}},
+        "properties": {
+            "brand": {"$ref": "#/$defs/word"},
+            "extra": {"$ref": "https://json-schema.org/draft/2020-12/schema"},
+        },
+    }
+
+    assert 1.0 == score(problem, {**GOLD, "schema": schema}, json.dumps(RIGHT))

@@ -4,8 +4,8 @@ Gold: {"calls": [{"name": "f", "parameters": {"a": 1}}]}. A response is one JSON
 bare or inside <tool_call> tags; R_correct in [-3, 3] is rescaled to [0, 1]. With {"form": "toolrl"}
 the whole response must have ToolRL's form as well (a <response> block too if {"answer": true}) and
 the score is (R_format + R_correct + 3) / 7. Only a perfect match scores 1.
-Differs: where the truth has no call, R_correct is constant; here any call scores 0, and no call
-scores 1, in ToolRL's form R_format.
+Differs: where the truth has no call, R_correct is constant; here anything that looks like a call
+scores 0, in whatever text and form it stands, and no call scores 1, in ToolRL's form R_format.
 """
 
 import json
@@ -18,9 +18,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.rows import Problem, Verdict, scored
 from tasks.algorithms.tool_reward import BEST, WORST, ToolCall, tool_correctness, tool_reward
+from tasks.gym.extraction import json_objects
 from tasks.gym.protocol import Gold, verify_answer
 
 _BLANK = re.compile(r"\s*")
+_ARGUMENTS = frozenset({"parameters", "arguments", "args", "input"})
+"""Keys beside the name of what is called."""
 
 
 class CallRow(BaseModel):
@@ -127,13 +130,30 @@ def _refuse(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
+def _has_call(text: str) -> bool:
+    """Say whether an object of a text calls something: ours, OpenAI's and Anthropic's forms."""
+    return any(_calls(value) for value, _ in json_objects(text))
+
+
+def _calls(value: Any) -> bool:
+    match value:
+        case {"name": str()} if len(value) == 1 or value.keys() & _ARGUMENTS:
+            return True
+        case dict():
+            return any(map(_calls, value.values()))
+        case list():
+            return any(map(_calls, value))
+        case _:
+            return False
+
+
 def _check(gold: ToolCalls, answer: str, *, response: str) -> Verdict:
     truth = [ToolCall(call.name, call.parameters) for call in gold.calls]
     predicted = parse_calls(answer)
     formed = well_formed(response, call=bool(truth), answer=gold.answer)
     strict = gold.form == "toolrl"
     if not truth:
-        if predicted or "<tool_call>" in answer:
+        if predicted or "<tool_call>" in answer or _has_call(answer):
             return scored(0.0, "needless_call")
         return scored(1.0, "correct") if formed or not strict else scored(0.0, "malformed")
     r_correct = tool_correctness(truth, predicted)

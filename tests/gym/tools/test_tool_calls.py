@@ -62,6 +62,25 @@ def test_where_nothing_is_to_be_called_not_calling_is_right(problem) -> None:
     assert 1.0 == verify(nothing, "I cannot do that with these tools.").score
     assert 0.0 == verify(nothing, LINES[0]).score
     assert 0.0 == verify(nothing, "<tool_call>\nbroken\n</tool_call>").score
+    assert 1.0 == verify(nothing, 'Its record is {"name": "Tan", "age": 4}.').score
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        f"I will look it up.\n{LINES[0]}",
+        f"{LINES[0]} That should do.",
+        f"[{LINES[0]}, {LINES[0]}]",
+        '{"name": "search", "arguments": "{}"}',
+        '{"type": "function", "function": {"name": "search", "arguments": "{}"}}',
+        '{"tool_calls": [{"function": {"name": "search"}}]}',
+        '{"type": "tool_use", "name": "search", "input": {}}',
+    ],
+)
+def test_a_call_in_any_text_and_form_is_needless_where_none_is_wanted(problem, call) -> None:
+    verdict = verify(problem("tool_calls", {"calls": []}), call)
+
+    assert (0.0, "needless_call") == (verdict.score, verdict.reason)
 
 
 def test_a_block_that_is_not_closed_is_no_call() -> None:
