@@ -21,6 +21,7 @@ from data_schemas.rows import Domain, Message
 from tasks.algorithms.distillation import Lesson
 from tasks.algorithms.losses.router_shift import OLD_SCORES
 from tasks.algorithms.losses.surrogate import Plan
+from tasks.algorithms.routing import disagreement, disagreement_by_layer
 from tasks.algorithms.schedules import warmup_constant
 from tasks.engines.partial_batch import RecordingLoss
 from tasks.engines.protocols import (
@@ -134,6 +135,8 @@ def one_step(
     if decision.decision is Decision.PAUSE:  # a paused step has no other record
         state.write_pause(engines.folder, decision)
     gate.enforce(decision)
+    # Not of the gate: it decides by log-probabilities alone, and a replay has no other routes.
+    mismatch |= route_mismatch(engines, batch, collected.step)
     advantages_NT = token_advantages(settings, batch, old)
     # Before the first update, as `old`: the policy itself may be the teacher.
     lesson, taught = take_lesson(engines, collected, batch, prompts)
@@ -264,6 +267,28 @@ def kept_mass(
     return {
         "rollout/kept_mass": float(mass.mean()),
         "rollout/kept_mass_p5": float(mass.quantile(0.05)),
+    }
+
+
+def route_mismatch(engines: Engines, batch: StepBatch, step: int) -> dict[str, float]:
+    """Share of the trainer's own routes that differ from the recorded ones, in all and by layer.
+
+    Of a sample of rows, which the trainer scores again and records its choices in; nothing without
+    a row, or where the settings do not ask. Recorded routes are replayed in that pass too, so that
+    a layer's share is of its own router and not of what the layers before it changed.
+    """
+    if not (engines.settings.engines.mismatch.routes and batch.owners):
+        return {}
+    part = batch.tokens.select(sampled_rows(engines.settings, len(batch.owners), step))
+    temperature = engines.settings.temperature
+    own = engines.trainer.score(part, temperature=temperature, record_routes=True).experts_NTLK
+    recorded_NTLK = part.padded_routes_NTLK
+    if own is None or recorded_NTLK is None:
+        raise EngineError("engines.mismatch.routes is set, and trainer or rollouts have no routes")
+    native_MLK, recorded_MLK = own.flatten(0, 1), recorded_NTLK.flatten(0, 1)
+    by_layer = disagreement_by_layer(native_MLK, recorded_MLK)
+    return {"mismatch/route_disagreement": disagreement(native_MLK, recorded_MLK)} | {
+        f"mismatch/route_disagreement_layer_{layer}": share for layer, share in enumerate(by_layer)
     }
 
 

@@ -14,6 +14,7 @@ from tasks.algorithms.routing import (
     Traces,
     check_trace,
     disagreement,
+    disagreement_by_layer,
     gate_weights,
     missing_rows,
     replayed_choice,
@@ -125,6 +126,20 @@ def test_disagreement_ignores_order_and_missing_rows():
     recorded = torch.tensor([[[1, 0]], [[2, 7]], [[-1, -1]]])
 
     assert 0.5 == disagreement(native, recorded)
+
+
+def test_disagreement_is_counted_in_each_layer_over_the_rows_that_it_recorded():
+    """Three tokens in three layers; the last layer recorded none."""
+    native = torch.tensor([[[0, 1], [0, 1], [0, 1]]]).expand(3, 3, 2)
+    recorded = native.clone()
+    recorded[0, 0] = torch.tensor([1, 0])  # the same experts
+    recorded[1, 1] = torch.tensor([0, 2])
+    recorded[2, 1] = MISSING_ROUTE
+    recorded[:, 2] = MISSING_ROUTE
+
+    assert [0.0, 0.5, 0.0] == disagreement_by_layer(native, recorded)
+    assert 1 / 5 == disagreement(native, recorded)
+    assert [] == disagreement_by_layer(native[:, :0], recorded[:, :0])
 
 
 def test_tokens_that_should_have_a_route_and_have_none_are_counted():

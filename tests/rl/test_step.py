@@ -20,7 +20,7 @@ from data_schemas.rl_settings import (
     RouterReplay,
     ZeroVarianceSettings,
 )
-from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
+from data_schemas.rollouts import GroupOutcome, RolloutGroup, RouterTrace, ScoredRollout
 from data_schemas.rows import scored
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.durability import states
@@ -277,6 +277,62 @@ def test_the_mass_that_truncated_sampling_kept_is_measured_on_a_sample(run, grou
     metrics = record.report.metrics
     assert 0.799623 == pytest.approx(metrics["rollout/kept_mass"], abs=2e-6)
     assert 0.799623 == pytest.approx(metrics["rollout/kept_mass_p5"], abs=2e-6)
+
+
+def test_own_routes_are_compared_with_recorded_ones_by_layer_on_a_sample(run, groups):
+    """The trainer that notes routes every token to expert 7, twice."""
+    layer_TK = np.array([[7, 7], [7, 3], [7, 7], [3, 7], [7, 7]], np.uint8)
+
+    def routed(item):
+        return replace(item, rollout=replace(item.rollout, trace=RouterTrace(layer_TK[:, None])))
+
+    many = [
+        replace(
+            one, round=n, group=replace(one.group, rollouts=tuple(map(routed, one.group.rollouts)))
+        )
+        for n in range(8)
+        for one in groups
+    ]
+    now = run(engines=EngineSettings(mismatch=MismatchSettings(routes=True)))
+    record, _, _ = step.one_step(
+        now, Collected(1, 0, many), updates=0, probe=0.0, clock=step.Clock()
+    )
+
+    assert [64, 8] == now.trainer.sizes
+    assert [(True, False), (True, True)] == now.trainer.scored
+    metrics = record.report.metrics
+    assert 0.4 == pytest.approx(metrics["mismatch/route_disagreement"])
+    assert 0.4 == pytest.approx(metrics["mismatch/route_disagreement_layer_0"])
+
+
+def test_a_step_of_nothing_compares_no_routes(run, groups):
+    now = run(engines=EngineSettings(mismatch=MismatchSettings(routes=True)))
+    record, _, _ = step.one_step(
+        now, Collected(1, 0, without_contrast(groups)), updates=0, probe=0.0, clock=step.Clock()
+    )
+
+    assert not [name for name in record.report.metrics if "route_disagreement" in name]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_engines_that_compute_alike_choose_the_recorded_routes(
+    phase_in, tiny_moe, tmp_path, precision
+):
+    """And in bf16 not all of them; the gate and its record stay as they are without."""
+    measured = MismatchSettings(routes=True, correct_above=1.0, pause_above=2.0)
+    engines = EngineSettings(precision=precision, mismatch=measured)
+    phase = phase_in(tmp_path, steps=1, engines=engines)
+
+    (record,) = train(phase, RuleScorer(load_tokenizer(tiny_moe)))
+
+    metrics = record.report.metrics
+    layers = [v for name, v in metrics.items() if name.startswith("mismatch/route_disagreement_")]
+    assert len(layers) > 1
+    assert sum(layers) / len(layers) == pytest.approx(metrics["mismatch/route_disagreement"])
+    assert any(layers) == (precision == "bf16")
+    (path,) = step_snapshot.find_snapshots(phase.state, 1)
+    snapshot = step_snapshot.decode(path.read_bytes())
+    assert not [one.name for one in compare(snapshot) if one.difference]
 
 
 def test_what_the_budget_cuts_is_not_updated(run, groups):
