@@ -244,7 +244,7 @@ _AND = "and|dan|e|y|et|und|và|และ|กับ|和|與|与|及|跟|暨"
 _SPACELESS_AND = re.compile(r"(?<=\S)(?:และ|[和與与及])(?=\S)")
 _OR = "or|nor|atau|ataupun|ou|o|oder|hoặc"
 _COMMAS = re.compile(
-    rf"(?<!\w)([a-h]\)?),(?= ?(?:(?:{_AND}|{_OR}) )?[a-h]\)?"
+    rf"(?<!\w)([a-z]\)?),(?= ?(?:(?:{_AND}|{_OR}) )?[a-z]\)?"
     rf"(?:,| (?:{_AND}|{_OR}|are|aren't|do|don't|can|can't|cannot)(?!\w)))"
 )
 """Commas of a list of letters, which end no clause: `A, C and D are wrong`."""

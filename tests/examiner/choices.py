@@ -133,6 +133,33 @@ def explained(question: Question, source: random.Random) -> str | None:
     return f"Answer: {said}\n\n{because}"
 
 
+def others_denied(question: Question, source: random.Random) -> str | None:
+    """Say of the other letters, behind the right one, that they are wrong."""
+    return _with_denials(question.facts, question.facts.right, source)
+
+
+def denied_with_others(question: Question, source: random.Random) -> str | None:
+    """Name another letter, and say of the rest, the right one among them, that they are wrong."""
+    return _with_denials(question.facts, question.facts.wrong(source), source)
+
+
+def _with_denials(options: Options, chosen: int, source: random.Random) -> str | None:
+    if not options.letters[chosen] or len(options.letters) < 3:
+        return None
+    said = source.choice(("Answer: {}.", "The answer is {}.", "**Answer: {}**\n\n", "({})."))
+    rest = [mark for place, mark in enumerate(options.letters) if place != chosen]
+    *first, last = rest
+    together = (
+        f"{', '.join(first)} and {last} are incorrect.",
+        f"{', '.join(first)}, and {last} are wrong.",
+        f"Options {', '.join(first)} and {last} are ruled out.",
+        f"Not {' or '.join(rest)}.",
+    )
+    alone = ("{} is wrong.", "{} is incorrect.", "Option {} is not correct.", "It is not {}.")
+    separately = " ".join(source.choice(alone).format(mark) for mark in rest)
+    return f"{said.format(options.letters[chosen])} {source.choice((*together, separately))}"
+
+
 def other_letter(question: Question, source: random.Random) -> str | None:
     options: Options = question.facts
     mark = options.letters[options.wrong(source)]
@@ -267,6 +294,13 @@ RIGHT = (
         "A -> Answer: A It is the only one that fits.",
         explained,
     ),
+    AnswerClass(
+        "others_denied",
+        True,
+        "behind the letter, that the others are wrong",
+        "A -> Answer: A. B and C are incorrect.",
+        others_denied,
+    ),
 )
 WRONG = (
     AnswerClass("other_letter", False, "another option's letter", "A -> (B)", other_letter),
@@ -287,6 +321,13 @@ WRONG = (
         "neither the right option nor another, in seven languages",
         "A -> Bukan B atau A.",
         denied_together,
+    ),
+    AnswerClass(
+        "denied_with_others",
+        False,
+        "another letter, and behind it that the right one is wrong",
+        "A -> Answer: B. A and C are incorrect.",
+        denied_with_others,
     ),
     AnswerClass("all_options", False, "every option", "A -> Answer: B, A, C", all_options),
     AnswerClass(
