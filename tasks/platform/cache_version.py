@@ -66,6 +66,20 @@ def shell_digest(module: str, function: str, without: tuple[str, ...] = ()) -> s
     return digest.hexdigest()
 
 
+def source_digest(module: str) -> str:
+    """Hash a module and every first-party module that it imports, directly or indirectly."""
+    digest = hashlib.sha256()
+    for name in sorted(reachable([module])):
+        digest.update(f"\n{name}\n".encode())
+        digest.update(_file(name).read_bytes())
+    return digest.hexdigest()
+
+
+def is_module(name: str) -> bool:
+    """Say whether there is a first-party module of a name."""
+    return _file(name).is_file()
+
+
 @dataclass(frozen=True, slots=True)
 class Shell:
     """One function of a file of shells, with the definitions of that file that it uses."""

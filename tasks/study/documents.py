@@ -159,8 +159,7 @@ def _rendered(template: str, folder: Path) -> str:
             raise DataError(
                 f"a region reads {path}, which no command has written: {error}"
             ) from error
-        by = f", written by `{content['command']}`" if "command" in content else ""
-        files[path] = f"`{path}`{by}" + (f" at {content['commit']}" if "commit" in content else "")
+        files[path] = f"`{path}`{_written(content)}"
         return content
 
     def value(study: str, name: str) -> str:
@@ -196,6 +195,20 @@ def _rendered(template: str, folder: Path) -> str:
     origin = "; ".join([*origins, *files.values()])
     ending = f"\n\n<sub>{origin}</sub>" if origin else ""
     return f"<!-- evidence\n{template}\n-->\n{text}{ending}\n<!-- end of evidence -->"
+
+
+def _written(content: Mapping[str, Any]) -> str:
+    """Say by what and when a file was written, and what has changed since then.
+
+    What was only summed up from another file is as old as that one.
+    """
+    if "evidence" in content:
+        source = json.loads((ROOT / content["evidence"]).read_bytes())
+        return f" of `{content['evidence']}`{_written(source)}"
+    by = f", written by `{content['command']}`" if "command" in content else ""
+    at = f" at {content['commit']}" if "commit" in content else ""
+    changed = evidence_file.modules_changed(content.get("code", {}))
+    return by + at + (f"; since then changed: {', '.join(changed)}" if changed else "")
 
 
 def _turned(cell: EvidenceCell) -> EvidenceCell:

@@ -11,7 +11,7 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import pydantic
 from data_schemas.machine_settings import RolloutKind, TrainerKind
 from data_schemas.study import Evidence, EvidenceCell, Measures, Plan
 from tasks.errors import DataError, SettingsError
-from tasks.platform.cache_version import ROOT, code_digest
+from tasks.platform.cache_version import ROOT, code_digest, is_module, source_digest
 from tasks.platform.resources import STAGES
 from tasks.store.files import write_bytes
 from tasks.study import cells, declaration
@@ -70,6 +70,29 @@ def commit() -> str:
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return f"{head}+" if changed else head
+
+
+def origin(command: str, *modules: str) -> dict[str, object]:
+    """Say what wrote a file of measurements that is no study: the first keys of the file.
+
+    Args:
+        command: that wrote it.
+        modules: that it measured; what they import is part of it.
+    """
+    return {
+        "command": command,
+        "commit": commit(),
+        "code": {module: source_digest(module) for module in modules},
+    }
+
+
+def modules_changed(measured: Mapping[str, str]) -> tuple[str, ...]:
+    """Name the modules that are gone, or of which today's source is another one."""
+    return tuple(
+        module
+        for module, digest in measured.items()
+        if not is_module(module) or source_digest(module) != digest
+    )
 
 
 def dumped(evidence: Evidence) -> bytes:

@@ -279,7 +279,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--top", type=positive, default=4)
     parser.add_argument("--out", type=Path, help="a JSON file of the numbers")
     options = parser.parse_args(arguments)
-    console, commit = Console(highlight=False), evidence_file.commit()
+    console = Console(highlight=False)
+    command = " ".join(["python -m tests.bench.rank_zero", *arguments])
+    origin = evidence_file.origin(command, "tasks.engines.team.rollout", "tasks.rl.collector")
     ours = [name for name in sys.modules if name.startswith("tasks.")]
     rows: dict[int, dict[str, float]] = {}
     loads = [
@@ -295,10 +297,8 @@ def main(arguments: Sequence[str]) -> None:
     for tokens, seconds in longest.items():
         console.print(f"{tokens} tokens continued to {LONGEST}: {seconds:.4f} CPU s a response")
     if options.out:
-        command = " ".join(["python -m tests.bench.rank_zero", *arguments])
         content = {
-            "command": command,
-            "commit": commit,
+            **origin,
             "ranks": 1 + options.others,
             "responses": options.responses,
             "layers": options.layers,

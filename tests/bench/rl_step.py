@@ -229,7 +229,7 @@ def main(arguments: Sequence[str]) -> None:
     sys.stdout.write(table(result))
     if options.out:
         command = f"python -m tests.bench.rl_step {options.steps} {options.threads}"
-        content = {"command": command, "commit": evidence_file.commit(), **result}
+        content = {**evidence_file.origin(command, "tasks.rl.phase"), **result}
         write_bytes(options.out, (json.dumps(content, indent=1) + "\n").encode())
 
 

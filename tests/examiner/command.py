@@ -97,7 +97,8 @@ def main(arguments: Sequence[str]) -> None:
     console.print(counted.by_class(), counted.by_verifier())
     if asked.counts:
         made_by = f"python -m tests.examiner.command DATA --cases {asked.cases} --seed {asked.seed}"
-        content = {"command": made_by, "commit": evidence_file.commit(), "rows": counted.sums()}
+        origin = evidence_file.origin(made_by, "tasks.gym.table")
+        content = {**origin, "rows": counted.sums()}
         write_bytes(asked.counts, (json.dumps(content, indent=1) + "\n").encode())
     console.print(f"Every disagreement: {asked.out}/disagreements.jsonl, examples in .md")
 

@@ -22,6 +22,7 @@ from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym.maths import final_answer, rule_answer
 from tasks.gym.workers import Reply, WorkerPool
 from tasks.platform.command_line import run
+from tasks.study import evidence_file
 from tests.examiner.timing import warm_verdict
 
 VERIFIERS = {"final_answer": final_answer.verify, "rule_answer": rule_answer.verify}
@@ -141,8 +142,11 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(arguments)
     command = f"python -m tests.examiner.cost --texts {options.texts} --seed {options.seed}"
+    origin = evidence_file.origin(
+        command, "tasks.gym.maths.final_answer", "tasks.gym.maths.rule_answer"
+    )
     text = json.dumps(
-        {"command": command, **measure(options.texts, options.seed)}, indent=1, ensure_ascii=False
+        {**origin, **measure(options.texts, options.seed)}, indent=1, ensure_ascii=False
     )
     if options.out:
         options.out.write_text(text + "\n", "utf-8")

@@ -24,6 +24,7 @@ from tasks.curation.marketplace.drawing import DRAWERS, SCHOOL, draw_items
 from tasks.gym import table
 from tasks.gym.degenerate import MAX_PROBLEMS, TEXTS, free_scores, is_scored, spread
 from tasks.platform.command_line import run
+from tasks.study import evidence_file
 
 SEED = 0
 PUBLIC = 20
@@ -105,7 +106,8 @@ def main(arguments: Sequence[str]) -> None:
     rows = measure(options.data)
     if options.out:
         command = "python -m tests.examiner.free_rewards DATA"
-        found = {"command": command, "texts": len(TEXTS), "rows": rows}
+        origin = evidence_file.origin(command, "tasks.gym.table", "tasks.gym.degenerate")
+        found = {**origin, "texts": len(TEXTS), "rows": rows}
         options.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 

@@ -30,6 +30,7 @@ from data_schemas.rows import Domain
 from tasks.gym import table
 from tasks.gym.workers import WorkerPool
 from tasks.platform.command_line import run
+from tasks.study import evidence_file
 from tests.examiner.case import Case
 from tests.examiner.scoring import Foreign
 from tests.examiner.timing import math_verify
@@ -411,7 +412,8 @@ def main(arguments: Sequence[str]) -> None:
     )
     command += " --python PYTHON" if options.python else ""
     if options.out:
-        found = {"command": command, "disagreements": classed(lines), "rows": rows}
+        origin = evidence_file.origin(command, "tasks.gym.table")
+        found = {**origin, "disagreements": classed(lines), "rows": rows}
         text = json.dumps(found, indent=1, ensure_ascii=False)
         options.out.write_text(text + "\n", "utf-8")
     for row in rows:

@@ -25,6 +25,7 @@ from pathlib import Path
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym import table
 from tasks.platform.command_line import run
+from tasks.study import evidence_file
 
 HALVES = ("tune", "report")
 PER_FORM = 12
@@ -547,7 +548,8 @@ def main(arguments: Sequence[str]) -> None:
     found = examine(options.data, options.seed, options.wrong)
     command = f"python -m tests.examiner.unseen DATA --seed {options.seed}"
     if options.out:
-        text = json.dumps({"command": command, **found}, indent=1, ensure_ascii=False)
+        origin = evidence_file.origin(command, "tasks.gym.table")
+        text = json.dumps({**origin, **found}, indent=1, ensure_ascii=False)
         options.out.write_text(text + "\n", "utf-8")
     print_rows(found["rows"])  # type: ignore[arg-type]
 

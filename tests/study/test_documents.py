@@ -1,5 +1,6 @@
 """Numbers in pages: rendered from evidence, and stale ones say so."""
 
+import json
 import re
 
 import pytest
@@ -98,6 +99,22 @@ def test_what_another_command_wrote_is_rendered_with_its_file_and_command(tmp_pa
     assert f"<sub>{origin}" in page
     with pytest.raises(DataError, match=r"reads runs/none\.json, which no command has written"):
         documents.render(region % "runs/none.json", tmp_path)
+
+
+def test_what_another_command_measured_is_as_old_as_the_modules_that_it_named(tmp_path):
+    same, old = tmp_path / "same.json", tmp_path / "old.json"
+    written = evidence_file.origin("python -m a", "tasks.algorithms.advantages")
+    same.write_text(json.dumps({**written, "n": 3}))
+    code = {"tasks.algorithms.advantages": "0" * 64, "tasks.gone": "0" * 64}
+    old.write_text(json.dumps({**written, "n": 3, "code": code}))
+    summed = tmp_path / "summed.json"
+    summed.write_text(json.dumps({"evidence": str(old), "n": 3}))
+    region = "<!-- evidence\n{{ facts('%s').n }}\n-->\n<!-- end of evidence -->"
+
+    ending = f"at {written['commit']}; since then changed: tasks.algorithms.advantages, tasks.gone<"
+    assert "since then" not in documents.render(region % same, tmp_path)
+    assert ending in documents.render(region % old, tmp_path)
+    assert ending in documents.render(region % summed, tmp_path)
 
 
 def test_an_evidence_file_keeps_every_number_and_has_a_line_for_each(tmp_path):
