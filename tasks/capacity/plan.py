@@ -111,7 +111,7 @@ def budget_table(plan: "Plan", budget: Budget) -> Table:
         (
             "disk: rollouts",
             plan.rollouts_on_disk,
-            "a step's, at most, until it is committed: tokens and routes",
+            "a step's, at most, until it is committed: as they end, and as a whole",
         ),
     ]
     for name, size, meaning in lines:
@@ -204,12 +204,13 @@ class Plan:
     def rollouts_on_disk(self) -> int:
         """Bytes of a step's rollouts if every sequence has full length, texts left out.
 
+        Twice: parts that are written as responses end, and the whole that the step trains on.
         A token is an int32, of a response also its log-probability in fp32; the last token of a
         sequence is not fed to the model, so it has no routes.
         """
         work = self.work
         tokens = 4 * work.longest + 4 * work.response_tokens
-        return work.sequences * (tokens + (work.longest - 1) * route_bytes(self.model))
+        return 2 * work.sequences * (tokens + (work.longest - 1) * route_bytes(self.model))
 
     def budget(self) -> Budget:
         """Compute the memory of the fullest GPU."""
