@@ -73,6 +73,27 @@ def make_seats(
     return seats
 
 
+def refuse_sets(sampling: Sampling, *, records: bool) -> None:
+    """Refuse what an engine does not record, or does not draw because it records.
+
+    Args:
+        sampling: of a call.
+        records: the engine was opened for the sets that tokens are drawn from.
+
+    Raises:
+        SettingsError: names the parameter.
+    """
+    if sampling.record_kept and not records:
+        raise SettingsError(
+            "a vLLM engine records what it draws from only if it was opened for it (record_kept)"
+        )
+    if records and not (sampling.temperature and sampling.top_k):
+        raise SettingsError(
+            f"temperature {sampling.temperature:g} with top_k {sampling.top_k}: a vLLM engine that "
+            "records what it draws from draws from bounded sets only; set both above 0"
+        )
+
+
 def call_of(number: int, seat: Seat, sampling: Sampling, end_tokens: tuple[int, ...]) -> Call:
     """Build vLLM's call for one sample."""
     request = seat.request
@@ -184,7 +205,11 @@ def logprobs_call(number: int, tokens: NDArray[np.int32]) -> Call:
     """Build the call for the log-probabilities of a sequence's own tokens."""
     params = SamplingParams(
         max_tokens=1,
-        temperature=0.0,
+        # Of the token behind them, which is not read: an engine that records what it draws from
+        # refuses to be greedy, and without a seed it would draw from torch's own generator.
+        temperature=1.0,
+        top_k=1,
+        seed=0,
         prompt_logprobs=0,
         flat_logprobs=True,
         detokenize=False,

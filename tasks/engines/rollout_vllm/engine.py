@@ -30,6 +30,7 @@ from tasks.engines.rollout_vllm.completions import (  # noqa: E402
     logprobs_call,
     logprobs_of,
     make_seats,
+    refuse_sets,
     rollout_of,
 )
 from tasks.engines.rollout_vllm.counters import WorkCounters  # noqa: E402
@@ -43,7 +44,6 @@ from tasks.engines.rollout_vllm.options import (  # noqa: E402
 from tasks.engines.rollout_vllm.own_process import OwnProcess  # noqa: E402
 from tasks.engines.rollout_vllm.replicas import Replicas  # noqa: E402
 from tasks.engines.rollout_vllm.staging import Staging  # noqa: E402
-from tasks.errors import SettingsError  # noqa: E402
 
 ONE_PROCESS = LayoutSettings()
 
@@ -76,18 +76,14 @@ class VllmRolloutEngine:
             fp8_ignored_layers: layers kept in bf16 under fp8, in addition to routers, embeddings
                 and head, such as those of Super Experts: 'model.layers.3.mlp.experts'.
             sleeps: a trainer in this process uses the same GPUs; of such engines a process has one.
-            record_kept: calls may ask for the sets that tokens are drawn from.
+            record_kept: calls may ask for the sets that tokens are drawn from; every call then
+                has a temperature and a top-k, which bounds the sets.
 
         Raises:
             SettingsError: not a model directory, or not supported on this machine.
         """
-        if record_kept:
-            raise SettingsError(
-                "engines.rollout 'vllm' runs without the model runner that records what it drew "
-                "from; use 'hf', or leave top_p and top_k out"
-            )
         self._facts = model_facts(folder)
-        refuse(self._facts, precision, layout)
+        refuse(self._facts, precision, layout, record_kept=record_kept)
         self._end_tokens, _ = end_and_pad(load_tokenizer(folder))
         options = engine_options(
             folder,
@@ -97,7 +93,9 @@ class VllmRolloutEngine:
             fp32_router=fp32_router,
             fp8_ignored_layers=fp8_ignored_layers,
             sleeps=sleeps,
+            record_kept=record_kept,
         )
+        self._records_kept = record_kept
         self._replicas = max(1, layout.dedicated_rollout_gpus // layout.rollout_tensor)
         self._staging = Staging(folder)
         self._backend = _open_backend(options, layout, self._staging, group)
@@ -143,9 +141,10 @@ class VllmRolloutEngine:
 
         Raises:
             DataError: a request has no prompt, or no token left to draw.
-            SettingsError: vLLM does not support the temperature or the length.
+            SettingsError: vLLM does not support the temperature, the sets or the length.
             EngineError: vLLM failed, also after a restart.
         """
+        refuse_sets(sampling, records=self._records_kept)
         cache = self._backend.cache_tokens
         intake = Intake(requests, sampling, slots=SLOTS, cache=cache)
         seats: list[Seat] = []

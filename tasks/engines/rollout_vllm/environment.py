@@ -1,21 +1,27 @@
-"""Environment variables that vLLM reads on import; they are set in this module only.
+# pyright: reportMissingImports=false
+"""Environment variables that vLLM reads as it is imported and as it opens an engine.
 
-A variable that is already set is not changed.
+They are set in this module only. A variable that is already set is not changed, but for the model
+runner of an engine that needs the second one.
 """
 
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
 
 import torch
 
 from tasks.errors import SettingsError
 
+RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
+"""Which of its two model runners vLLM opens an engine with."""
 EVERYWHERE = {
     # vLLM chooses its second model runner wherever there is Triton: on every GPU, and on no machine
     # of the tests. Both record routes; their streams of random numbers differ.
-    "VLLM_USE_V2_MODEL_RUNNER": "0",
+    RUNNER: "0",
     # The in-process engine steps in this process; AsyncLLM still starts its own.
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     # A forked process would inherit locks held by torch threads that do not exist in it.
@@ -55,6 +61,27 @@ def changed_environment(changes: Mapping[str, str | None]) -> Iterator[None]:
             yield
         finally:
             _apply(before)
+
+
+@contextmanager
+def opening(
+    options: Mapping[str, Any], changes: Mapping[str, str | None] = MappingProxyType({})
+) -> Iterator[None]:
+    """Set what vLLM reads while an engine is opened inside; its processes inherit it.
+
+    An engine that records what it draws from has the second model runner, the only one that can.
+
+    Args:
+        options: of vLLM's EngineArgs.
+        changes: as in `changed_environment`.
+    """
+    from vllm import envs  # not above: it is imported once the environment is prepared
+
+    runner = {RUNNER: "1"} if options.get("return_sampling_mask") else {}
+    with changed_environment({**changes, **runner}):
+        # An engine that was opened in this process made vLLM keep the variables that it found.
+        envs.disable_envs_cache()
+        yield
 
 
 def separate_environment(devices: Sequence[str]) -> dict[str, str | None]:

@@ -24,6 +24,7 @@ from vllm.v1.engine.llm_engine import LLMEngine
 
 from tasks.engines.process_group import join_world
 from tasks.engines.rollout_vllm.backend import Call, More
+from tasks.engines.rollout_vllm.environment import opening
 from tasks.engines.rollout_vllm.staging import Shape, check_tensors
 from tasks.errors import EngineError, SettingsError
 
@@ -51,7 +52,8 @@ class InProcess:
                 options["worker_cls"] = "tasks.engines.rollout_vllm.launched.LaunchedWorker"
         set_threads = torch.set_num_threads
         try:
-            self._engine = LLMEngine.from_engine_args(EngineArgs(**options))
+            with opening(options):
+                self._engine = LLMEngine.from_engine_args(EngineArgs(**options))
         finally:
             # On a CPU vLLM replaces torch's function that sets the number of threads.
             torch.set_num_threads = set_threads

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from vllm.config import WeightTransferConfig
+from vllm.triton_utils import HAS_TRITON
 from vllm.v1.attention.backends.cpu_attn import CPUAttentionBackend
 
 from data_schemas.machine_settings import LayoutSettings, Precision
@@ -105,11 +106,13 @@ def engine_options(
     fp32_router: bool,
     fp8_ignored_layers: Sequence[str],
     sleeps: bool,
+    record_kept: bool,
 ) -> dict[str, Any]:
     """Return the keyword arguments of vLLM's EngineArgs, the same for both placements.
 
     Args:
         sleeps: it shares its GPUs with a trainer in this process.
+        record_kept: calls may ask for the sets that tokens are drawn from.
     """
     register_architecture(folder)  # vLLM reads config.json with transformers' classes
     on_gpu = torch.cuda.is_available()
@@ -146,6 +149,8 @@ def engine_options(
                 f"{architecture(folder)}; leave it out, or use precision 'fp32'"
             )
         options["hf_overrides"] = {"architectures": [ROUTER_ARCHITECTURE]}
+    if record_kept:
+        options["return_sampling_mask"] = True
     if facts.has_mtp:
         options["load_format"] = WITHOUT_MTP
     if precision is Precision.FP8:
@@ -176,12 +181,20 @@ def _cpu_options() -> dict[str, Any]:
     }
 
 
-def refuse(facts: ModelFacts, precision: Precision, layout: LayoutSettings) -> None:
+def refuse(
+    facts: ModelFacts, precision: Precision, layout: LayoutSettings, *, record_kept: bool = False
+) -> None:
     """Refuse settings that vLLM does not support on this machine, before it starts.
 
     Raises:
         SettingsError: names the setting.
     """
+    if record_kept and not HAS_TRITON:  # where there is no GPU, vLLM says so of itself
+        raise SettingsError(
+            "top_p or top_k is set, and engines.rollout 'vllm' records what it draws from with "
+            "its second model runner, which needs a GPU with Triton: there is none here. Set "
+            "engines.rollout to 'hf', or leave top_p and top_k out"
+        )
     if torch.cuda.is_available():
         _refuse_blocks(facts, precision, layout)
         return

@@ -31,7 +31,7 @@ from vllm.v1.metrics.loggers import StatLoggerBase
 from tasks.engines.activity import STILL_LOOKS, Watch
 from tasks.engines.rollout_vllm.backend import Call
 from tasks.engines.rollout_vllm.broadcast import Link
-from tasks.engines.rollout_vllm.environment import changed_environment, separate_environment
+from tasks.engines.rollout_vllm.environment import opening, separate_environment
 from tasks.errors import EngineError
 
 LOG = logging.getLogger(__name__)
@@ -252,7 +252,7 @@ class Process:
             raise Lost(f"vLLM's workers did not join the group of its owner: {error}") from error
 
     async def _open_engine(self, options: dict[str, Any], devices: Sequence[str]) -> AsyncLLM:
-        with changed_environment(separate_environment(devices)):
+        with opening(options, separate_environment(devices)):
             return AsyncLLM.from_engine_args(
                 AsyncEngineArgs(**options), stat_loggers=[lambda *_: self.pulse]
             )

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import torch
 
 from data_schemas.machine_settings import LayoutSettings, Precision, TrainingEngines
 from tasks.capacity.plan import PRESETS
-from tasks.engines.rollout_vllm.environment import prepare_environment
+from tasks.engines.rollout_vllm.environment import opening, prepare_environment
 
 prepare_environment()
 
@@ -34,7 +35,9 @@ LAUNCHED = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "8"}
 
 def configured(options: dict[str, Any]) -> dict[str, Any]:
     """What vLLM decides of what routes and speed depend on."""
-    config = EngineArgs(**options).create_engine_config()
+    with opening(options):
+        config = EngineArgs(**options).create_engine_config()
+        second_runner = config.use_v2_model_runner
     model, parallel = config.model_config, config.parallel_config
     return {
         "async_scheduling": config.scheduler_config.async_scheduling,
@@ -47,16 +50,19 @@ def configured(options: dict[str, Any]) -> dict[str, Any]:
         "prefix_caching": config.cache_config.enable_prefix_caching,
         "quantization": model.quantization,
         "records_routes": model.enable_return_routed_experts,
-        "second_runner": config.use_v2_model_runner,
+        "records_sets": model.return_sampling_mask,
+        "second_runner": second_runner,
         "sleep_mode": model.enable_sleep_mode,
         "tensor": parallel.tensor_parallel_size,
     }
 
 
-def options_of(preset: str, folder: Path, stage: str) -> dict[str, Any]:
+def options_of(
+    preset: str, folder: Path, stage: str, *, record_kept: bool = False
+) -> dict[str, Any]:
     """The options that a stage of a preset opens vLLM with."""
     engines, facts = getattr(PRESETS[preset][0], stage).engines, model_facts(folder)
-    refuse(facts, engines.precision, engines.layout)
+    refuse(facts, engines.precision, engines.layout, record_kept=record_kept)
     return engine_options(
         folder,
         facts,
@@ -65,16 +71,21 @@ def options_of(preset: str, folder: Path, stage: str) -> dict[str, Any]:
         fp32_router=engines.fp32_router,
         fp8_ignored_layers=engines.fp8_ignored_layers,
         sleeps=isinstance(engines, TrainingEngines),
+        record_kept=record_kept,
     )
 
 
 def refusals(folder: Path) -> Iterator[tuple[str, str]]:
     """What is refused, and in which words."""
     options = options_of(ALONE, folder, "grading")
+    recording = options_of(ALONE, folder, "rl_one", record_kept=True) | {"tensor_parallel_size": 2}
+    drafts = {"speculative_config": {"method": "ngram", "num_speculative_tokens": 2}}
     narrow = LayoutSettings(rollout_tensor=4)
     tries: dict[str, Callable[[], object]] = {
         "fp8 blocks": lambda: refuse(model_facts(folder), Precision.FP8, narrow),
         "sixteen GPUs": lambda: configured(options | {"tensor_parallel_size": 16}),
+        "sharded sets": lambda: configured(recording | {"enable_batch_sharded_sampling": True}),
+        "drafts with sets": lambda: configured(recording | drafts),
         "unknown option": lambda: configured(options | {"no_option": 1}),
     }
     for name, attempt in tries.items():
@@ -95,10 +106,11 @@ def main(plan: Path) -> None:
         found[f"{ALONE} {stage} alone"] = configured(options_of(ALONE, folders[ALONE], stage))
     os.environ.update(LAUNCHED)
     for preset, folder in folders.items():
-        for stage in STAGES:
-            options = options_of(preset, folder, stage)
+        for stage, record_kept in (*product(STAGES, (False,)), ("rl_one", True)):
+            options = options_of(preset, folder, stage, record_kept=record_kept)
             options["distributed_executor_backend"] = "external_launcher"
-            found[f"{preset} {stage}"] = configured(options)
+            name = f"{preset} {stage}{' with sets' * record_kept}"
+            found[name] = configured(options)
     sys.stdout.write(json.dumps(found))
 
 

@@ -2,6 +2,7 @@
 # ruff: noqa: E402, the skip stands before what needs vLLM
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ import torch
 from vllm.outputs import SamplingMask
 from vllm.v1.worker.gpu.sample.output import SamplingMaskTensors
 
-from tasks.engines.rollout_vllm.completions import kept_of
-from tasks.errors import EngineError
+from tasks.engines.protocols import Sampling
+from tasks.engines.rollout_vllm.completions import kept_of, refuse_sets
+from tasks.errors import EngineError, SettingsError
 
 
 def masks_of(supports: list[list[int]], width: int) -> SamplingMask:
@@ -60,3 +62,25 @@ def test_the_masks_of_a_response_are_its_sets():
 def test_masks_that_are_not_those_of_a_response_are_refused(mask, tokens, message):
     with pytest.raises(EngineError, match=re.escape(message)):
         kept_of(mask, np.array(tokens, dtype=np.int32), "p sample 0")
+
+
+BOUNDED = Sampling(8, 1.0, seed=0, top_p=0.9, top_k=60, record_kept=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "records", "message"),
+    [
+        ({}, False, "records what it draws from only if it was opened for it"),
+        ({"temperature": 0.0}, True, "temperature 0 with top_k 60: .* set both above 0"),
+        ({"top_k": 0, "record_kept": False}, True, "temperature 1 with top_k 0: "),
+    ],
+)
+def test_sets_that_an_engine_does_not_record_are_refused_before_it_draws(changes, records, message):
+    with pytest.raises(SettingsError, match=message):
+        refuse_sets(replace(BOUNDED, **changes), records=records)
+
+
+def test_an_engine_that_records_draws_from_bounded_sets_that_nobody_asked_for_too():
+    refuse_sets(BOUNDED, records=True)
+    refuse_sets(replace(BOUNDED, record_kept=False), records=True)
+    refuse_sets(Sampling(8, 0.0, seed=0), records=False)

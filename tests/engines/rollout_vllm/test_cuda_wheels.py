@@ -84,10 +84,19 @@ def test_every_preset_runs_with_graphs_chunks_and_recorded_routes(found, preset,
         "prefix_caching": True,
         "quantization": quantized,
         "records_routes": shape.experts > 0,
+        "records_sets": False,
         "second_runner": False,
         "sleep_mode": stage == "rl_one",
         "tensor": engines.layout.rollout_tensor,
     } == found[f"{preset} {stage}"]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_an_engine_that_records_sets_differs_in_its_model_runner_alone(found, preset):
+    plain = found[f"{preset} rl_one"]
+
+    recording = plain | {"records_sets": True, "second_runner": True}
+    assert recording == found[f"{preset} rl_one with sets"]
 
 
 @pytest.mark.parametrize("stage", ["grading", "rl_one"])
@@ -102,6 +111,8 @@ def test_what_a_gpu_cannot_compute_or_a_node_does_not_have_is_refused(found):
 
     assert "a share must be a multiple of 128" in refusals["fp8 blocks"]
     assert "larger than the number of available GPUs (8)" in refusals["sixteen GPUs"]
+    assert "gather does not forward sampling masks" in refusals["sharded sets"]
+    assert "replay does not support speculative decoding" in refusals["drafts with sets"]
     assert "unexpected keyword argument 'no_option'" in refusals["unknown option"]
 
 

@@ -10,6 +10,7 @@ from tasks.engines.rollout_vllm.environment import (
     changed_environment,
     group_with,
     last_devices,
+    opening,
     prepare_environment,
     separate_environment,
 )
@@ -46,6 +47,26 @@ def test_the_model_runner_is_the_one_that_the_tests_run(tiny_moe):
     assert envs.VLLM_USE_V2_MODEL_RUNNER is False  # None leaves the choice to vLLM
     config = EngineArgs(model=str(tiny_moe)).create_engine_config()
     assert config.use_v2_model_runner is False
+
+
+@pytest.mark.engines
+@pytest.mark.usefixtures("own_environment")
+def test_an_engine_that_records_sets_alone_has_the_second_model_runner():
+    """Whatever vLLM kept of the environment of an engine before it."""
+    pytest.importorskip("vllm")
+    prepare_environment()
+    from vllm import envs
+
+    found = []
+    for options in ({}, {"return_sampling_mask": True}, {}):
+        with opening(options, {"CUDA_VISIBLE_DEVICES": "7"}):
+            found.append(envs.VLLM_USE_V2_MODEL_RUNNER)
+            assert "7" == os.environ["CUDA_VISIBLE_DEVICES"]
+            envs.enable_envs_cache()  # as an engine does at the end of its start
+    envs.disable_envs_cache()
+
+    assert [False, True, False] == found
+    assert "0" == os.environ["VLLM_USE_V2_MODEL_RUNNER"]
 
 
 @pytest.mark.usefixtures("own_environment")

@@ -26,7 +26,7 @@ from tasks.engines.rollout_vllm.options import (
 from tasks.errors import SettingsError
 
 
-def options(folder, precision, *, fp32_router=False, sleeps=True, **layout):
+def options(folder, precision, *, fp32_router=False, sleeps=True, record_kept=False, **layout):
     return engine_options(
         folder,
         model_facts(folder),
@@ -35,6 +35,7 @@ def options(folder, precision, *, fp32_router=False, sleeps=True, **layout):
         fp32_router=fp32_router,
         fp8_ignored_layers=("model.layers.3.mlp.experts",),
         sleeps=sleeps,
+        record_kept=record_kept,
     )
 
 
@@ -85,6 +86,22 @@ def test_fp8_without_a_gpu_is_refused_by_name(tiny_moe):
         VllmRolloutEngine(tiny_moe, precision=Precision.FP8)
 
 
+def test_masks_are_returned_by_an_engine_that_records_them_alone(tiny_moe):
+    with_masks = options(tiny_moe, Precision.BF16, record_kept=True)
+    without = options(tiny_moe, Precision.BF16)
+
+    assert {"return_sampling_mask": True} == {
+        name: value for name, value in with_masks.items() if name not in without
+    }
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_recorded_sets_without_a_gpu_are_refused_with_what_to_do(tiny_moe):
+    refusal = r"top_p or top_k is set.*GPU with Triton.*Set engines\.rollout to 'hf', or"
+    with pytest.raises(SettingsError, match=refusal):
+        VllmRolloutEngine(tiny_moe, record_kept=True)
+
+
 @pytest.fixture
 def gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
@@ -103,6 +120,7 @@ def test_a_gpu_prefills_as_many_tokens_at_once_as_the_memory_budget_counts(tiny_
         fp32_router=False,
         fp8_ignored_layers=(),
         sleeps=True,
+        record_kept=False,
     )
 
     assert BATCHED_TOKENS == PREFILL_TOKENS == chosen["max_num_batched_tokens"]
