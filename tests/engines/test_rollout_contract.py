@@ -239,7 +239,7 @@ def test_log_probs_are_those_of_the_truncated_distribution(engine, trainer, top_
 def test_the_sets_that_tokens_were_drawn_from_are_recorded(engine, trainer, segment_tokens):
     """They are those that transformers keeps, also of a response that is cut."""
     if not isinstance(engine, HFRolloutEngine):
-        pytest.skip("vLLM records them on a GPU only")
+        pytest.skip("vLLM's other model runner: rollout_vllm/test_second_runner.py")
     sampling = Sampling(
         12, 0.3, seed=1, top_p=0.9, top_k=60, record_kept=True, segment_tokens=segment_tokens
     )
