@@ -128,6 +128,7 @@ SLICES = (
             "workflows/post_training.py", "post_training"),
     _tests("vllm_options", 2, "tests/engines/rollout_vllm/test_options.py"),
     _tests("vllm_contract", 2, "tests/engines/test_rollout_contract.py"),
+    _tests("vllm_sets", 2, "tests/engines/rollout_vllm/test_second_runner.py"),
     _tests("megatron_one_gpu", 2, "tests/engines/trainer_megatron/test_one_gpu.py"),
     _tests("weight_sync_in_process", 2, "tests/engines/rollout_vllm/test_weight_update.py"),
     _tests("weight_sync_packets", 2, "tests/engines/rollout_vllm/test_broadcast.py"),

@@ -21,7 +21,7 @@ import torch
 
 with warnings.catch_warnings(action="ignore"):  # before a GPU is pretended
     from tasks.engines.embedded import hf_model
-    from tasks.engines.rollout_vllm import engine
+    from tasks.engines.rollout_vllm import engine, options
     from tasks.engines.trainer_megatron import model
 
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, TrainerKind
@@ -64,6 +64,7 @@ def one_rank(size: int) -> Iterator[list[Any]]:
 torch.cuda.is_available = lambda: True
 torch.cuda.device_count = lambda: 1
 vars(hf_model).update(device_here=lambda: torch.device("cpu"))  # what others are compared with
+vars(options).update(HAS_TRITON=True)
 vars(engine).update(_open_backend=refuse_vllm)
 vars(world_of_trainers).update(trainer_world=one_rank)
 world_of_trainers.RemoteTrainer.__init__ = refuse_megatron
