@@ -11,11 +11,13 @@ pytest.importorskip("vllm")
 pytestmark = pytest.mark.engines
 
 import torch
-from vllm.outputs import SamplingMask
+from vllm.logprobs import FlatLogprobs, Logprob
+from vllm.outputs import CompletionOutput, RequestOutput, SamplingMask
 from vllm.v1.worker.gpu.sample.output import SamplingMaskTensors
 
-from tasks.engines.protocols import Sampling
-from tasks.engines.rollout_vllm.completions import kept_of, refuse_sets
+from tasks.engines.protocols import Request, Sampling
+from tasks.engines.rollout_vllm.completions import kept_of, make_seats, refuse_sets, rollout_of
+from tasks.engines.rollout_vllm.options import ModelFacts
 from tasks.errors import EngineError, SettingsError
 
 
@@ -65,6 +67,36 @@ def test_masks_that_are_not_those_of_a_response_are_refused(mask, tokens, messag
 
 
 BOUNDED = Sampling(8, 1.0, seed=0, top_p=0.9, top_k=60, record_kept=True)
+
+FACTS = ModelFacts(num_experts=0, moe_layers=(), max_tokens=64, expert_width=0, head_width=8)
+
+
+def answered(mask: SamplingMask | None) -> RequestOutput:
+    """vLLM's output for a request that drew tokens 3 and 4."""
+    logprobs = FlatLogprobs()
+    for token in (3, 4):
+        logprobs.append({token: Logprob(-0.5, rank=1)})
+    answer = CompletionOutput(
+        index=0,
+        text="",
+        token_ids=[3, 4],
+        cumulative_logprob=None,
+        logprobs=logprobs,
+        sampling_mask=mask,
+        finish_reason="length",
+    )
+    return RequestOutput("1", None, [1, 2], None, [answer], finished=True)
+
+
+def test_an_output_without_a_mask_is_no_rollout_and_has_no_sets_unless_they_were_asked_for():
+    (seat,) = make_seats([Request("p", np.array([1, 2], dtype=np.int32), 1)], BOUNDED, 64, 64)
+
+    drawn = rollout_of(seat, answered(SamplingMask([[3, 9], [4]])), BOUNDED, FACTS, 0)
+    assert ([3, 9, 4], [2, 1]) == (drawn.kept.ids.tolist(), drawn.kept.counts.tolist())
+    with pytest.raises(EngineError, match="returned no sampling mask for p sample 0"):
+        rollout_of(seat, answered(None), BOUNDED, FACTS, 0)
+    plain = replace(BOUNDED, record_kept=False)
+    assert rollout_of(seat, answered(SamplingMask([[3, 9], [4]])), plain, FACTS, 0).kept is None
 
 
 @pytest.mark.parametrize(
