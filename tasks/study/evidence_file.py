@@ -2,7 +2,8 @@
 
 Evidence is stale where today's settings or the code of a stage differ from those it was measured
 with; a document then says so, and nobody has to remember it. The code of an engine that no cell of
-the study opens is not part of that.
+the study opens is not part of that, nor is the copying of states to another machine, whose files
+are compared by digest: they can stop a run, and change no number.
 """
 
 import json
@@ -34,12 +35,13 @@ ENGINES: dict[str, str] = {
     TrainerKind.MEGATRON: "tasks.engines.trainer_megatron",
 }
 """Engines whose packages `tasks.engines.select` imports only where settings name them."""
+COPYING = ("tasks.durability.upload", "tasks.durability.durable")
 
 
 def evidence_of(plan: Plan, measures: Sequence[Measures]) -> Evidence:
     """Compare the cells of a plan, and say what they were measured with."""
     study = declaration.study_of(plan)
-    unopened = _unopened(plan)
+    without = _without(plan)
     arms = cells.arms_of(measures, study.seeds)
     return Evidence(
         name=plan.name,
@@ -51,7 +53,7 @@ def evidence_of(plan: Plan, measures: Sequence[Measures]) -> Evidence:
         machine=f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
         settings=plan.digest,
         code={
-            name: code_digest(name, unopened)
+            name: code_digest(name, without)
             for name in find_run(study.run).stages(study.checkpoints)
         },
         seeds=study.seeds,
@@ -131,10 +133,10 @@ def read(name: str, folder: Path = FOLDER) -> Evidence:
 def changes_since(kept_name: str, folder: Path = FOLDER) -> tuple[str, ...]:
     """Name what differs today: 'settings', and stages whose code is another one."""
     evidence = read(kept_name, folder)
-    changed, unopened = [], ()
+    changed, without = [], ()
     try:
         plan = declaration.read_study(str(ROOT / evidence.source), "", _num_seeds(evidence.seeds))
-        unopened = _unopened(plan)
+        without = _without(plan)
         if plan.digest != evidence.settings:
             changed.append("settings")
     except SettingsError:
@@ -142,13 +144,13 @@ def changes_since(kept_name: str, folder: Path = FOLDER) -> tuple[str, ...]:
     changed += [
         name
         for name, digest in evidence.code.items()
-        if name not in STAGES or code_digest(name, unopened) != digest
+        if name not in STAGES or code_digest(name, without) != digest
     ]
     return tuple(changed)
 
 
-def _unopened(plan: Plan) -> tuple[str, ...]:
-    return tuple(
+def _without(plan: Plan) -> tuple[str, ...]:
+    return COPYING + tuple(
         package
         for kind, package in ENGINES.items()
         if not any(f'"{kind}"' in cell.settings for cell in plan.cells)
