@@ -116,7 +116,7 @@ def test_a_choice_by_design_and_a_page_that_a_tool_reads_stay(make_problem):
     ("response", "changes", "expected"),
     [
         ("<think></think>I'm sorry, but I can't help with that.", {}, "refusal"),
-        ("<think></think>As an AI language model, I have no taste.", {}, "refusal"),
+        ("<think></think>As an AI language model, I cannot judge taste.", {}, "refusal"),
         ("<think></think>Maaf, saya tidak bisa menjawab.", {}, "refusal"),
         ("<think></think>抱歉\uff0c我无法回答。", {}, "refusal"),
         ("<think></think>ขออภัย ไม่สามารถตอบได้", {}, "refusal"),
