@@ -194,7 +194,7 @@ class Uploader:
     def _hold_between(self) -> Path | None:
         """Hold what a step trains on, or responses that ended, if not seen before; None if none."""
         for kind in () if self._here else _BETWEEN:
-            for path in sorted((self._folder / kind).glob("[0-9]*"), key=states.step_of):
+            for path in sorted((self._folder / kind).glob("[0-9]*")):
                 link = self._folder / _HELD / f"{kind}-{path.name}"
                 if link.name in self._seen:
                     continue
@@ -372,9 +372,8 @@ def _fetch_folder(store: Store, name: str, target: Path) -> None:
 
 
 def _uploaded_between(place: Store, kind: str) -> dict[str, int]:
-    """Name -> step of what lies there; what else lies beside it is left alone."""
-    names = [one for one in _folders(place, kind) if re.fullmatch(r"[0-9]{6,}-[0-9a-f]{16}", one)]
-    return {one: int(one.partition("-")[0]) for one in names}
+    """Name -> step of what lies there."""
+    return {one: int(one.partition("-")[0]) for one in _named(place, kind)}
 
 
 def _fetch_record(store: Store, file: str, recorded: str, folder: Path) -> None:
@@ -403,10 +402,9 @@ def newest_step(folder: Path) -> int:
 
 def _uploaded(place: Store) -> list[str]:
     """Names of the states whose upload was completed, newest first."""
-    files = place.list_files("states")
-    ends = f"/{MANIFEST}"
-    names = (name.removesuffix(ends) for name in files if name.endswith(ends))
-    return sorted(names, key=_by_step, reverse=True)
+    files = set(place.list_files("states"))
+    whole = [name for name in _named(place, "states") if f"{name}/{MANIFEST}" in files]
+    return sorted(whole, key=_by_step, reverse=True)
 
 
 def _superseded(place: Store) -> list[str]:
@@ -414,16 +412,17 @@ def _superseded(place: Store) -> list[str]:
     kept_names = _uploaded(place)[: states.KEPT_STATES]
     # By step, so that what another attempt is uploading now is left alone.
     oldest = _by_step(kept_names[-1])
-    return [name for name in _folders(place, "states") if _by_step(name) < oldest]
+    return [name for name in _named(place, "states") if _by_step(name) < oldest]
 
 
 def _by_step(name: str) -> tuple[int, str]:
     return int(name.partition("-")[0]), name
 
 
-def _folders(place: Store, name: str) -> list[str]:
-    """Names of the folders directly below one of a prefix."""
-    return sorted({file.partition("/")[0] for file in place.list_files(name)})
+def _named(place: Store, kind: str) -> list[str]:
+    """Folders of a prefix, in order, that are named by step and digest; others are left alone."""
+    folders = {file.partition("/")[0] for file in place.list_files(kind)}
+    return sorted(filter(re.compile(r"[0-9]{6,}-[0-9a-f]{16}").fullmatch, folders))
 
 
 def _pointer(path: Path, uri: str) -> Pointer:

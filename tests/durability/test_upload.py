@@ -149,6 +149,23 @@ def test_only_the_newest_states_are_kept_there(place, folder, uploading, small_p
     assert not list((folder / "uploading").glob("*"))
 
 
+def test_names_beside_uploaded_states_stop_no_upload_and_are_left_alone(
+    place, folder, uploading, small_phase, tmp_path
+):
+    beside = store_at(f"{place}/states")
+    for name in ("stray", "0-x", "000001-x", "000000-0123456789abcdeg"):
+        beside.write_bytes(b"planted", f"{name}/file")
+        beside.write_bytes(b"planted", f"{name}/MANIFEST.json")
+    uploader = uploading(place)
+    upload_each(uploader, small_phase, folder, 4)
+
+    assert (4, 0, 0) == (uploader.counts.uploaded, uploader.counts.skipped, uploader.counts.failed)
+    assert 4 == fetch_newest(place, tmp_path / "other" / "work")
+    assert {"stray", "0", "000001", "000000", "000003", "000004"} == {
+        name.partition("/")[0].partition("-")[0] for name in beside.list_files()
+    }
+
+
 def test_a_record_is_uploaded_once(folder, uploading, small_phase, tmp_path):
     place = str(tmp_path / "durable")
     upload_each(uploading(place), small_phase, folder, 2)
