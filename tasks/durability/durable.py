@@ -13,6 +13,7 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from tasks.durability.upload import Counts, Pointer, Uploader, fetch_newest, newest_step
+from tasks.durability.upload_nodes import ask_nodes
 from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
 
@@ -90,6 +91,7 @@ def keep_durable(
     uploader = Uploader(folder, store_at(uri))
     uploads = StateUploads(uploader, uri, slot)
     try:
+        ask_nodes(folder, uri)
         yield uploads
     # Of every kind: Ctrl-C and SystemExit end the work as well.
     except BaseException:

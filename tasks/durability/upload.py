@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import BaseModel, ConfigDict
 
 from tasks.durability import states
+from tasks.durability.upload_claims import upload_together
 from tasks.errors import DataError, TamperError
 from tasks.store.files import (
     copy_file,
@@ -38,7 +39,10 @@ from tasks.store.manifest import MANIFEST, manifest_files
 FIRST_PAUSE_S = 2.0
 LONGEST_PAUSE_S = 300.0
 """Delay between two attempts at an upload; doubled after every failure."""
-_HELD = "uploading"
+HELD = "uploading"
+"""Folder of what is held for its upload by hard links."""
+CLAIMS = "claims"
+"""Folder of claims to the files of states; there if other nodes upload too (upload_nodes.py)."""
 _LOOK_S = 1.0
 """Interval of looks for rollouts, while there is no state to upload."""
 _BETWEEN = (states.ROLLOUTS, states.ENDED)
@@ -86,7 +90,8 @@ class Uploader:
         self._records: set[str] | None = None
         self._newest: Pointer | None = None
         self._counts = Counts()
-        shutil.rmtree(folder / _HELD, ignore_errors=True)
+        for left in (HELD, CLAIMS):
+            shutil.rmtree(folder / left, ignore_errors=True)
         # A daemon: an upload that hangs must not keep the process alive after its work.
         self._thread = threading.Thread(target=self._work, name="state-upload", daemon=True)
         self._thread.start()
@@ -113,9 +118,9 @@ class Uploader:
         self._notified = step
         path = states.committed_folder(self._folder) / f"{step:06d}"
         if self._here:
-            self._record(_pointer(path, self._place.uri))
+            self._record(pointer_to(path, self._place.uri))
             return
-        link = self._folder / _HELD / path.name
+        link = self._folder / HELD / path.name
         link_folder(path, link)
         with self._changed:
             overtaken, self._waiting = self._waiting, link
@@ -152,8 +157,9 @@ class Uploader:
             self._closed = True
             self._changed.notify_all()
         self._thread.join(timeout=self._first_pause_s)
+        shutil.rmtree(self._folder / CLAIMS, ignore_errors=True)  # so that other nodes end
         if not self._thread.is_alive():
-            shutil.rmtree(self._folder / _HELD, ignore_errors=True)
+            shutil.rmtree(self._folder / HELD, ignore_errors=True)
 
     def _work(self) -> None:
         pause_s = self._first_pause_s
@@ -195,7 +201,7 @@ class Uploader:
         """Hold what a step trains on, or responses that ended, if not seen before; None if none."""
         for kind in () if self._here else _BETWEEN:
             for path in sorted((self._folder / kind).glob("[0-9]*")):
-                link = self._folder / _HELD / f"{kind}-{path.name}"
+                link = self._folder / HELD / f"{kind}-{path.name}"
                 if link.name in self._seen:
                     continue
                 self._seen.add(link.name)
@@ -240,7 +246,7 @@ class Uploader:
 
     def _send(self, link: Path) -> Pointer:
         """Upload one state: the records it needs, its files, its manifest."""
-        pointer = _pointer(link, self._place.uri)
+        pointer = pointer_to(link, self._place.uri)
         # Asked for here, in the thread: storage that does not answer must not stop the start.
         if self._records is None:
             self._records = set(self._place.list_files("steps"))
@@ -248,10 +254,9 @@ class Uploader:
             if (there := _record_name(name, digest)) not in self._records:
                 self._place.upload_file(states.record_path(self._folder, name), f"steps/{there}")
                 self._records.add(there)
-        target = f"states/{_state_name(pointer)}"
+        target = f"states/{state_name(pointer)}"
         manifest = (link / MANIFEST).read_bytes()
-        for name in manifest_files(manifest, str(link)):
-            self._place.upload_file(link / name, f"{target}/{name}")
+        self._send_files(link, list(manifest_files(manifest, str(link))), target)
         self._place.upload_file(link / states.SIGNATURE, f"{target}/{states.SIGNATURE}")
         self._place.write_bytes(manifest, f"{target}/{MANIFEST}")
         for old in _superseded(self._place):
@@ -262,6 +267,17 @@ class Uploader:
                 if step <= last:
                     self._place.delete_folder(f"{kind}/{name}")
         return pointer
+
+    def _send_files(self, link: Path, names: list[str], target: str) -> None:
+        def upload(name: str) -> None:
+            self._place.upload_file(link / name, f"{target}/{name}")
+
+        claims = self._folder / CLAIMS
+        if claims.is_dir():
+            upload_together(claims / PurePosixPath(target).name, names, upload)
+            return
+        for name in names:
+            upload(name)
 
     def _record(self, pointer: Pointer) -> None:
         with self._changed:
@@ -425,12 +441,14 @@ def _named(place: Store, kind: str) -> list[str]:
     return sorted(filter(re.compile(r"[0-9]{6,}-[0-9a-f]{16}").fullmatch, folders))
 
 
-def _pointer(path: Path, uri: str) -> Pointer:
+def pointer_to(path: Path, uri: str) -> Pointer:
+    """Point to a committed state, held or not, under a durable prefix."""
     digest = sha256_file(path / MANIFEST)
     return Pointer(uri=uri, step=int(path.name), digest=digest)
 
 
-def _state_name(pointer: Pointer) -> str:
+def state_name(pointer: Pointer) -> str:
+    """Name of a state below `states`: its step and what it contains."""
     return f"{pointer.step:06d}-{pointer.digest[:16]}"
 
 

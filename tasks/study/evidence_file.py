@@ -35,7 +35,13 @@ ENGINES: dict[str, str] = {
     TrainerKind.MEGATRON: "tasks.engines.trainer_megatron",
 }
 """Engines whose packages `tasks.engines.select` imports only where settings name them."""
-COPYING = ("tasks.durability.upload", "tasks.durability.durable")
+COPYING = (
+    "tasks.durability.upload",
+    "tasks.durability.upload_claims",
+    "tasks.durability.upload_nodes",
+    "tasks.durability.durable",
+)
+"""What copies states, verified by sha256, changes no number of a study."""
 
 
 def evidence_of(plan: Plan, measures: Sequence[Measures]) -> Evidence:
