@@ -96,6 +96,22 @@ class ModelShape:
         return max(routed, self.vocabulary * self.hidden)
 
     @property
+    def tensors(self) -> int:
+        """Tensors of the whole model in its files: an expert has three of its own.
+
+        Exact for Qwen's; other families have a few more or less per layer.
+        """
+        attention = 6 + (2 if self.head_norms else 0) + (3 if self.biases else 0)
+        routed = 3 * (max(1, self.experts) + self.extra_experts) + (1 if self.experts else 0)
+        shared = 3 if self.shared_width else 0
+        return (
+            self.layers * attention
+            + self._routed_layers * (routed + shared)
+            + 3 * self.dense_layers
+            + (2 if self.tied else 3)
+        )
+
+    @property
     def extra_parameters(self) -> int:
         """Parameters of one extra expert: gate, up, down."""
         return 3 * self.hidden * self.extra_width

@@ -10,8 +10,9 @@ which no budget counts, and the runs that are a step ahead do not say how GPUs a
 Assumed: 32 responses a prompt, prompts of 128 tokens, engines with 0.6 of a GPU, no recomputation
 but for the 235B model (with 96 layers for its 94, which its eight stages do not divide),
 micro-batches of one longest sequence, lengths that are log-normal and cut at the limit.
-Their weight sync hashes nothing and stays on the GPUs; no step commits a state, and no process has
-the routes of all responses pass through it.
+Their weight sync hashes nothing and stays on the GPUs, and their engines load its tensors without
+vLLM's update path, in the CPU seconds that were measured here (sync_cost.json, `direct`); no step
+commits a state, and no process has the routes of all responses pass through it.
 
 verl's GRPO of Qwen3-30B-A3B-Base on 128 H20s (github.com/verl-project/verl,
 docs/advance/fully_async.md, "Colocate Sync"): batch, limits, and seconds of a step and of four of
@@ -21,10 +22,12 @@ for the same model (grpo_30b_a3b_base_math_megatron_96_32.sh); the reference mod
 more scoring pass.
 """
 
+import json
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -45,7 +48,9 @@ from tasks.platform.command_line import run
 
 PROMPT = 128
 GROUP = 32
+SYNC_COST = json.loads(Path(__file__).with_name("sync_cost.json").read_bytes())["cpu_s_a_tensor"]
 UNHASHED = Efficiency(
+    tensor_s=SYNC_COST["direct"]["thread"],
     hash_bytes_s=math.inf,
     host_bytes_s=math.inf,
     disk_bytes_s=math.inf,
@@ -86,6 +91,7 @@ class PublishedSync:
     seconds: float
     dedicated: int = 8
     """GPUs per node that only roll out; 0 = all do both."""
+    efficiency: Efficiency = UNHASHED
 
 
 def _layout(tensor: int, context: int, expert: int, pipeline: int, rollout: int, longest: int):
@@ -147,11 +153,18 @@ VERL = Published(
 QWEN_235B_94 = replace(QWEN_235B, layers=94)
 SYNCS = (
     # verl, verl/checkpoint_engine/README.md: NCCL, 2 trainers and 30 receivers that load nothing.
-    PublishedSync("verl, Qwen3-30B-A3B, 2 to 30 H100s", QWEN_30B, 32, 7.0),
+    PublishedSync(
+        "verl, Qwen3-30B-A3B, 2 to 30 H100s",
+        QWEN_30B,
+        32,
+        7.0,
+        efficiency=replace(UNHASHED, tensor_s=0.0),
+    ),
     # verl, docs/advance/fully_async.md: without its checkpoint engine, with it 4.38 s and 23.70 s.
     PublishedSync("verl, Qwen3-30B-A3B, 16 to 16 H20s", QWEN_30B, 32, 15.76),
     PublishedSync("verl, Qwen3-235B-A22B, 64 to 64 H20s", QWEN_235B_94, 128, 58.57),
-    # github.com/vllm-project/vime/issues/175: the loop over the tensors takes 3.0 s of it.
+    # github.com/vllm-project/vime/issues/175: the loop over the tensors takes 3.0 s of it, SGLang's
+    # loading 2.5 s of that.
     PublishedSync("slime, Qwen3-30B-A3B, 8 H200s, colocated", QWEN_30B, 8, 21.0, dedicated=0),
 )
 
@@ -277,7 +290,7 @@ def sync_table(syncs: Sequence[PublishedSync] = SYNCS) -> Table:
     for head in ("published", "predicted", "ratio", "ours, with digests"):
         shown.add_column(head, justify="right")
     for one in syncs:
-        seconds, ours = (predict_sync(one, each) for each in (UNHASHED, Efficiency()))
+        seconds, ours = (predict_sync(one, each) for each in (one.efficiency, Efficiency()))
         ratio = f"{seconds / one.seconds:.2f}"
         shown.add_row(one.name, f"{one.seconds:.1f}", f"{seconds:.1f}", ratio, f"{ours:.1f}")
     return shown

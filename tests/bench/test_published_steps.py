@@ -6,8 +6,8 @@ import pytest
 from tasks.capacity.simulation.rates import Efficiency
 from tests.bench.published_steps import (
     RUNS,
+    SYNC_COST,
     SYNCS,
-    UNHASHED,
     VERL,
     VERL_PARTS,
     lengths,
@@ -44,10 +44,17 @@ def test_the_page_says_by_how_much_the_parts_of_a_step_of_verl_are_missed():
 
 @pytest.mark.parametrize("sync", SYNCS, ids=lambda sync: sync.name)
 def test_the_page_says_by_how_much_a_published_weight_sync_is_missed(sync):
-    seconds, ours = predict_sync(sync, UNHASHED), predict_sync(sync, Efficiency())
+    seconds, ours = predict_sync(sync, sync.efficiency), predict_sync(sync, Efficiency())
 
     numbers = f"{sync.seconds:.1f} | {seconds:.1f} | {seconds / sync.seconds:.2f} | {ours:.1f}"
     assert f"| {sync.name} | {numbers} |" in PAGE.read_text()
+
+
+def test_the_simulator_counts_what_was_measured_of_a_tensor():
+    measured = SYNC_COST["sync"]["thread"]
+
+    assert float(f"{measured:.2g}") == Efficiency().tensor_s
+    assert SYNC_COST["direct"]["thread"] < SYNC_COST["update"]["thread"] < measured
 
 
 def test_drawn_lengths_have_the_published_mean_after_their_cut():

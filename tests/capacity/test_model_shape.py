@@ -37,6 +37,16 @@ def test_parameters_are_those_of_a_model_that_was_built(tiny_moe):
     assert geometry.tied
 
 
+def test_tensors_are_those_of_the_files(tiny_moe):
+    shape = shape_of(json.loads((tiny_moe / "config.json").read_text()))
+    with Weights(tiny_moe) as weights:
+        in_files = list(weights.file_of)
+
+    assert len(in_files) == shape.tensors
+    assert 18_867 == QWEN3_30B_A3B.tensors
+    assert 339 == QWEN2_5_7B.tensors
+
+
 def test_experts_of_another_size_are_counted_and_divided_as_the_others():
     shape = replace(SMALL, extra_experts=4, extra_width=32, extra_active=1.5)
 

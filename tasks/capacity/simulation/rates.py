@@ -46,6 +46,9 @@ class Efficiency:
     every rank the shards that it wrote."""
     host_bytes_s: float = 2e10
     """Assumed: of one process that copies tensors from a GPU into pinned memory, to hash them."""
+    tensor_s: float = 0.00027
+    """CPU seconds of one tensor in a weight sync, whatever its size: names, checks, vLLM's update
+    path, handing over to be hashed. Measured (tests/bench/sync_cost.json, `sync`)."""
     disk_bytes_s: float = 2e9
     """Assumed: of one node that writes to the disk of states, which all nodes share."""
     rank_zero_s: float = 0.007
@@ -139,14 +142,17 @@ def sync_seconds(plan: Plan, efficiency: Efficiency) -> float:
     """Derive the seconds of a weight sync: every rank receives all tensors, and hashes them.
 
     Every tensor is copied to the host between two transfers; rank 0 does so twice, as it sends and
-    as it receives. Hashing runs beside that, on the node's cores: once per receiving process, and
-    once more on the side that sends.
+    as it receives. One thread of every rank handles all tensors, one by one: those of each expert,
+    also those of which its engine holds a part, with tensor parallelism, or nothing, with expert
+    parallelism. Hashing runs beside that, on the node's cores: once per receiving process, and
+    once more on the side that sends. What the trainer takes to gather a tensor is not counted.
     """
     weights = element_bytes(plan.layout.precision) * plan.model.parameters
     receiving = plan.layout.dedicated_rollout_gpus or min(plan.gpus, NODE_GPUS)
     hashing = weights * (receiving + 1) / (NODE_CORES * efficiency.hash_bytes_s)
     copying = weights * (1 if plan.layout.dedicated_rollout_gpus else 2) / efficiency.host_bytes_s
-    return max(weights / _link(plan.gpus) + copying, hashing)
+    handling = plan.model.tensors * efficiency.tensor_s
+    return max(weights / _link(plan.gpus) + copying + handling, hashing)
 
 
 def rank_zero_seconds(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> float:

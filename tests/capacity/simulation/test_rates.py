@@ -90,8 +90,9 @@ def test_half_of_the_gpus_train_half_as_fast_and_have_half_of_the_engines():
 
 def test_every_rank_receives_and_hashes_all_weights():
     small, large = plan_of_preset("single_node"), plan_of_preset("full_scale")
-    unhashed = Efficiency(hash_bytes_s=math.inf, host_bytes_s=math.inf)
-    uncopied = Efficiency(host_bytes_s=math.inf)
+    unhashed = Efficiency(hash_bytes_s=math.inf, host_bytes_s=math.inf, tensor_s=0.0)
+    uncopied = Efficiency(host_bytes_s=math.inf, tensor_s=0.0)
+    unhandled = Efficiency(tensor_s=0.0)
     small_bytes, large_bytes = (2 * one.model.parameters for one in (small, large))
 
     assert pytest.approx(small_bytes / NVLINK_BYTES_S) == sync_seconds(small, unhashed)
@@ -100,7 +101,10 @@ def test_every_rank_receives_and_hashes_all_weights():
     assert pytest.approx(small_bytes * 9 / 96e9) == sync_seconds(small, uncopied)
     # Rank 0 copies all to its host's memory before it sends it, and after it received it.
     copied = small_bytes / NVLINK_BYTES_S + 2 * small_bytes / 2e10
-    assert pytest.approx(copied) == sync_seconds(small, Efficiency())
+    assert pytest.approx(copied) == sync_seconds(small, unhandled)
+    # One thread of a rank handles the tensors of all experts.
+    handled = copied + 24 * (3 * 128 + 9) * 0.00027 + 3 * 0.00027
+    assert pytest.approx(handled) == sync_seconds(small, Efficiency())
     assert rates_of(small, Efficiency(), 4096.0).sync_s == sync_seconds(small, Efficiency())
 
 
