@@ -37,7 +37,7 @@ def config_of(shape: ModelShape) -> dict[str, object]:
         "moe_intermediate_size": shape.width,
         "norm_topk_prob": True,
         "num_experts": shape.experts,
-        "num_experts_per_tok": shape.chosen,
+        "num_experts_per_tok": shape.experts_per_token,
     }
     qwen = {"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe"}
     return (BAILING if shape.shared_width else qwen) | config | routed
