@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import BaseModel, ConfigDict
 
 from tasks.durability import states
-from tasks.durability.upload_claims import upload_together
+from tasks.durability.upload_claims import remove_claims, upload_together
 from tasks.errors import DataError, TamperError
 from tasks.store.files import (
     copy_file,
@@ -90,8 +90,8 @@ class Uploader:
         self._records: set[str] | None = None
         self._newest: Pointer | None = None
         self._counts = Counts()
-        for left in (HELD, CLAIMS):
-            shutil.rmtree(folder / left, ignore_errors=True)
+        shutil.rmtree(folder / HELD, ignore_errors=True)
+        remove_claims(folder / CLAIMS)
         # A daemon: an upload that hangs must not keep the process alive after its work.
         self._thread = threading.Thread(target=self._work, name="state-upload", daemon=True)
         self._thread.start()
@@ -157,7 +157,7 @@ class Uploader:
             self._closed = True
             self._changed.notify_all()
         self._thread.join(timeout=self._first_pause_s)
-        shutil.rmtree(self._folder / CLAIMS, ignore_errors=True)  # so that other nodes end
+        remove_claims(self._folder / CLAIMS)  # so that other nodes end
         if not self._thread.is_alive():
             shutil.rmtree(self._folder / HELD, ignore_errors=True)
 

@@ -10,6 +10,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 LATE_S = 60.0
@@ -65,7 +66,7 @@ def upload_together(
     Raises:
         Exception: of `upload`.
     """
-    shutil.rmtree(claims, ignore_errors=True)
+    remove_claims(claims)
     claims.mkdir(parents=True)
     try:
         slowest = upload_claimed(claims, names, upload)
@@ -79,7 +80,16 @@ def upload_together(
             elif not upload_claimed(claims, names, upload):  # what another could not upload
                 time.sleep(min(_LOOK_S, late_s))
     finally:
-        shutil.rmtree(claims, ignore_errors=True)
+        remove_claims(claims)
+
+
+def remove_claims(claims: Path) -> None:
+    """Remove a folder of claims in one operation: no file of it becomes free meanwhile."""
+    gone = claims.with_name(f".{claims.name}")
+    shutil.rmtree(gone, ignore_errors=True)
+    with suppress(FileNotFoundError):
+        claims.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def _not_done(claims: Path, count: int) -> list[int]:

@@ -4,6 +4,8 @@ import shutil
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -58,7 +60,8 @@ def test_two_nodes_upload_every_file_once(claims):
     def help_out():
         while not claims.is_dir():
             time.sleep(0.001)
-        upload_claimed(claims, NAMES, upload)
+        with suppress(FileNotFoundError):  # the other one has uploaded the last file
+            upload_claimed(claims, NAMES, upload)
 
     helper = threading.Thread(target=help_out)
     helper.start()
@@ -67,6 +70,23 @@ def test_two_nodes_upload_every_file_once(claims):
 
     assert Counter(NAMES) == sent
     assert not claims.exists()
+
+
+def test_no_file_is_free_while_the_claims_are_removed(claims, monkeypatch):
+    late = []
+    plain = shutil.rmtree
+
+    def removing(path, **options):
+        (Path(path) / "0").unlink(missing_ok=True)  # the first file that it removes
+        with suppress(FileNotFoundError):
+            upload_claimed(claims, NAMES, late.append)
+        plain(path, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", removing)
+    upload_together(claims, NAMES, lambda _: None)
+
+    assert not late
+    assert not list(claims.parent.iterdir())
 
 
 def test_what_a_dead_node_has_claimed_is_uploaded_in_its_place(claims, caplog):
