@@ -8,6 +8,7 @@ state is as durable, and later.
 import logging
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,10 +82,9 @@ class Helper:
             wait_s = _LOOK_S
             try:
                 for claims in sorted((self._folder / CLAIMS).glob("[0-9]*")):
-                    self._help(claims)
+                    with suppress(FileNotFoundError):  # of no state, or all was uploaded meanwhile
+                        self._help(claims)
                 pause_s = FIRST_PAUSE_S
-            except FileNotFoundError:  # all was uploaded meanwhile
-                pass
             except Exception as error:  # noqa: BLE001 - boundary: who commits uploads the rest
                 logger.warning(
                     "this node uploads nothing for %.0f s: %s: %s",

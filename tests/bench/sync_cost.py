@@ -157,18 +157,18 @@ def sending(model: Path, trainer: TorchTrainer) -> Cost:
 
 def table(least: Mapping[str, Cost], median: Mapping[str, Cost], tensors: int) -> Table:
     """Show microseconds of a tensor."""
-    shown = Table(
+    result = Table(
         title=f"CPU microseconds of one tensor of {tensors}",
         title_justify="left",
         title_style="",
         box=None,
     )
     for head in ("way", "thread", "median", "process", "median"):
-        shown.add_column(head, justify="left" if head == "way" else "right")
+        result.add_column(head, justify="left" if head == "way" else "right")
     for name in least:
         costs = (by[name][clock] for clock in CLOCKS for by in (least, median))
-        shown.add_row(name, *(f"{1e6 * seconds:.0f}" for seconds in costs))
-    return shown
+        result.add_row(name, *(f"{1e6 * seconds:.0f}" for seconds in costs))
+    return result
 
 
 def _of_rounds(

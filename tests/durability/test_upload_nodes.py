@@ -203,7 +203,7 @@ def test_no_list_on_the_disk_says_what_leaves_the_machine(folder, place, small_p
     link_folder(states.committed_folder(folder) / "000001", held)
     (held / "planted").write_text("of the machine")
     name = state_name(pointer_to(held, place.uri))
-    for claimed in (name, "000001-0123456789abcdef", "000009-0123456789abcdef", "stray"):
+    for claimed in (name, "000000-0123456789abcdef", "000001-0123456789abcdef", "stray"):
         (folder / CLAIMS / claimed).mkdir(parents=True)
     helping = Node(place)
 
