@@ -134,12 +134,13 @@ def defended(problem: Problem, patterns: Sequence[Pattern]) -> dict[str, object]
 
 
 def read_groups(report: Path) -> list[RolloutGroup]:
-    """Read the groups of all step snapshots in a phase's report.
+    """Read the groups of all step snapshots in a phase's report, by step.
 
     Raises:
         SettingsError: there is none.
     """
-    paths = sorted((report / FOLDER).glob("[0-9]*.npz"))
+    # By number: from the millionth step on the names are longer.
+    paths = sorted((report / FOLDER).glob("[0-9]*.npz"), key=lambda path: int(path.stem))
     if not paths:
         raise SettingsError(f"{report} has no step snapshots; give the report folder of a phase")
     return [entry.group for path in paths for entry in decode(path.read_bytes()).groups]
