@@ -1,7 +1,9 @@
 """Score the share of requested fields that a JSON answer gives correctly.
 
 Gold: {"fields": {...}, "schema": JSON schema, "tolerance": relative, for numbers}; the last two are
-optional.
+optional. The schema is checked with the gold, before any response is read: one that is malformed,
+refers to what is neither in it nor a published metaschema, or applies itself without end is bad
+gold. Nothing is ever fetched.
 Differs: texts are compared after NFKC, case and whitespace folding, because shops write both "XL"
 and "xl".
 """
@@ -9,17 +11,19 @@ and "xl".
 import json
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Self
 
-import jsonschema
 import numpy as np
+from jsonschema import Draft202012Validator, SchemaError
 from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
 from jsonschema_specifications import REGISTRY
-from pydantic import Field
+from pydantic import Field, model_validator
 from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012, specification_with
 
-from data_schemas.rows import Problem, Verdict, abstain, response_fault, scored
+from data_schemas.rows import Problem, Verdict, response_fault, scored
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.reference_text import normalised
 
@@ -31,6 +35,7 @@ MAX_ANSWERS = 100
 """Objects with the requested fields; a response with more counts as flooded."""
 MAX_ITEMS = 200
 """Length of a list that is compared without order; a longer list must match in order."""
+_REFERENCES = ("$ref", "$dynamicRef")
 
 
 class Extraction(Gold):
@@ -39,6 +44,15 @@ class Extraction(Gold):
     fields: dict[str, Any]
     schema_: dict[str, Any] | None = Field(default=None, alias="schema")
     tolerance: float = Field(default=0.0, ge=0.0)
+
+    @model_validator(mode="after")
+    def _schema_can_be_applied(self) -> Self:
+        # Here and not beside the response: curation has no response that would reach the fault.
+        if self.schema_ is not None and (
+            fault := _schema_fault(_dumped(self.schema_), _dumped(self.fields))
+        ):
+            raise ValueError(f"schema: {fault}"[:200])
+        return self
 
 
 def verify(problem: Problem, response: str) -> Verdict:
@@ -104,13 +118,9 @@ def _check(gold: Extraction, answer: str) -> Verdict:
 def _score_object(gold: Extraction, fields: dict[str, Any]) -> Verdict:
     if gold.schema_ is not None:
         try:
-            error = next(
-                _validator(json.dumps(gold.schema_, sort_keys=True)).iter_errors(fields), None
-            )
-        except jsonschema.SchemaError as schema_error:
-            return abstain("bad_gold", f"schema: {schema_error.message}")
-        except (Unresolvable, RecursionError) as reference:
-            return abstain("bad_gold", f"schema: {type(reference).__name__} {reference}"[:200])
+            error = next(_validator(_dumped(gold.schema_)).iter_errors(fields), None)
+        except RecursionError:  # the gold's own fields have been held against it
+            return response_fault("too_deep", "the schema cannot be held against it")
         if error is not None:
             return scored(0.0, "schema_invalid", f"{error.json_path}: {error.message}"[:200])
     wrong = [
@@ -129,13 +139,63 @@ def _score_object(gold: Extraction, fields: dict[str, Any]) -> Verdict:
     )
 
 
+def _dumped(value: dict[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Validator:
     parsed = json.loads(schema)
-    cls = validator_for(parsed)
-    cls.check_schema(parsed)
     # The published metaschemas and nothing else: by default a reference is fetched, also a file.
-    return cls(parsed, registry=REGISTRY)
+    return validator_for(parsed, default=Draft202012Validator)(parsed, registry=REGISTRY)
+
+
+@lru_cache(maxsize=256)
+def _schema_fault(schema: str, fields: str) -> str:
+    """Say why no answer can be held against a schema; '' if the gold's own fields can."""
+    try:
+        _check_schema(json.loads(schema))
+        for _ in _validator(schema).iter_errors(json.loads(fields)):
+            pass
+    except SchemaError as error:
+        return error.message
+    except Unresolvable as error:
+        return f"{error.ref!r} is not in it"
+    except (CycleError, RecursionError):
+        return "it applies itself without end"
+    except Exception as error:  # noqa: BLE001 - what stops the schema here stops it everywhere
+        return f"{type(error).__name__} {error}"
+    return ""
+
+
+def _check_schema(schema: dict[str, Any]) -> None:
+    """Check a schema and all that it refers to, also what few answers reach.
+
+    Raises:
+        SchemaError: it, or what a reference leads to, is malformed.
+        Unresolvable: a reference leads nowhere, or out of the schema.
+        CycleError: a part of it applies itself to the same value.
+    """
+    kind = validator_for(schema, default=Draft202012Validator)
+    kind.check_schema(schema)
+    specification = specification_with(schema.get("$schema", ""), default=DRAFT202012)
+    root = specification.create_resource(schema)
+    waiting = [(root, REGISTRY.resolver_with_root(root))]
+    applied: dict[int, list[int]] = {}  # by identity: schemas that the same value is held against
+    while waiting:
+        resource, resolver = waiting.pop()
+        contents = resource.contents
+        if id(contents) in applied or not isinstance(contents, dict):
+            continue
+        applied[id(contents)] = [id(one) for one in contents.get("allOf", ())]
+        for keyword in _REFERENCES:
+            if isinstance(contents.get(keyword), str):
+                found = resolver.lookup(contents[keyword])
+                kind.check_schema(found.contents)  # pyright: ignore[reportArgumentType]
+                applied[id(contents)].append(id(found.contents))
+                waiting.append((specification.create_resource(found.contents), found.resolver))
+        waiting += [(one, resolver.in_subresource(one)) for one in resource.subresources()]
+    TopologicalSorter(applied).prepare()
 
 
 def json_objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:

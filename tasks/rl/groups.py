@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from data_schemas.rl_settings import ErrorRates, RLSettings
+from data_schemas.rl_settings import CodeReward, ErrorRates, JudgeKind, RLSettings
 from data_schemas.rollouts import (
     AgentTurn,
     GroupOutcome,
@@ -167,9 +167,25 @@ def error_rates(settings: RLSettings, problem: Problem) -> ErrorRates | None:
 
 
 def without_problems(settings: RLSettings, problems: Iterable[Problem]) -> list[str]:
-    """Name every verifier of which the settings say rates or noise, and which no problem has."""
+    """Name what the settings say of verifiers that no problem has.
+
+    Those are rates and noise, by name; and, where no recipe makes problems of its own or asks the
+    judge itself, how programs are rewarded and by which judge.
+    """
     present = {one.verifier.partition("@")[0] for one in problems}
-    return [
+    rewards, lines = settings.rewards, []
+    if settings.recipe is None:
+        if rewards.code is not CodeReward.PASS_RATE and "code_tests" not in present:
+            lines.append(
+                f"rewards.code {rewards.code.value} has no effect: no problem of the phase has "
+                "verifier code_tests"
+            )
+        if rewards.judge.kind is not JudgeKind.NONE and present.isdisjoint(JUDGED):
+            lines.append(
+                f"rewards.judge {rewards.judge.kind.value} has no effect: no problem of the phase "
+                f"has verifier {' or '.join(JUDGED)}"
+            )
+    return lines + [
         f"rewards.{field}.{name} has no effect: no problem of the phase has this verifier"
         for field in ("error_rates", "noise")
         for name in getattr(settings.rewards, field)

@@ -230,6 +230,13 @@ def _check(text: str, copy: Copy, shapes: Mapping[str, Sequence[int]]) -> None:
 LOG = logging.getLogger(__name__)
 DARE_SEED = 0
 """One mask for all merges: what differs between two runs is their parents."""
+_THINNED = (
+    MergeMethod.TIES,
+    MergeMethod.TIES_MODEL,
+    MergeMethod.DARE_TIES,
+    MergeMethod.DARE_LINEAR,
+)
+"""Methods that read the density."""
 
 
 def merge(
@@ -253,6 +260,13 @@ def merge(
             a pattern of `copied` matches nothing.
     """
     _check_same_tokenizer(base, *parents)
+    density = settings.density
+    if settings.method not in _THINNED and density != MergeSettings().density:
+        LOG.warning(
+            "merge.density %g has no effect: merge.method '%s' drops nothing",
+            density,
+            settings.method.value,
+        )
     with ExitStack() as opened:
         ancestor, reasoning, commerce = (
             opened.enter_context(Weights(folder)) for folder in (base, *parents)

@@ -64,11 +64,12 @@ GOLDS: dict[str, list[tuple[str, object]]] = {
     "choice": [(language, CHOICES) for language in ("en", "th", "zh", "pt", "vi", "id", "ms")],
     "extraction": [("en", {"fields": {"brand": "Acme", "size": 4, "tags": ["a", "b"]}})],
     "tool_calls": [
+        ("en", {"calls": []}),
         ("en", {"calls": [CALL, {"name": "g", "parameters": {}}]}),
         ("en", {"calls": [CALL], "form": "toolrl", "answer": True}),
     ],
     "bfcl_calls": [
-        ("en", {"calls": []}),
+        ("en", {"calls": [], "functions": [{"name": "f"}, {"name": "shop.find"}]}),
         ("en", {"calls": [{"name": "f", "parameters": {"a": [1, ""]}}] * 2}),
     ],
     "refusal": [("en", {"refuse": True}), ("zh", {"refuse": False})],

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.gym.extraction import json_objects, same_field, verify
+from tasks.gym.protocol import CONTROL
+from tasks.gym.table import score_batch
 from tests.timing import timed
 
 GOLD = {"fields": {"brand": "Acme", "size": 4, "colors": ["red", "blue"], "new": True}}
@@ -209,6 +211,72 @@ def test_a_schema_that_refers_to_nothing_is_the_gold_s_fault(problem, schema) ->
     verdict = verify(problem("extraction", {**GOLD, "schema": schema}), json.dumps(RIGHT))
 
     assert (None, "bad_gold") == (verdict.score, verdict.reason)
+
+
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+UNUSABLE = {
+    "type": {"type": "nonsense"},
+    "pattern": {"properties": {"size": {"pattern": "("}}},
+    "draft": {"$schema": 5},
+    "drafts": {"$schema": []},
+    "ref": {"properties": {"size": {"$ref": "#/$defs/item"}}},
+    "ref-of-another": {"properties": {"other": {"items": {"$ref": "#/$defs/item"}}}},
+    "ref-unused": {"$defs": {"item": {"$ref": "elsewhere.json"}}},
+    "ref-draft-7": {"$schema": DRAFT_7, "items": [{"$ref": "#/definitions/x"}]},
+    "ref-of-a-ref": {
+        "properties": {"other": {"$ref": "#/components/x"}},
+        "components": {"x": {"$ref": "#/nowhere"}},
+    },
+    "ref-to-text": {"title": "x", "properties": {"other": {"$ref": "#/title"}}},
+    "ref-to-malformed": {
+        "properties": {"other": {"$ref": "#/components/x"}},
+        "components": {"x": {"type": "nonsense"}},
+    },
+    "ref-no-address": {"properties": {"other": {"$ref": "http://["}}},
+    "dynamic-ref": {"$dynamicRef": "#nowhere"},
+    "loop": {"$ref": "#"},
+    "loop-of-a-field": {"properties": {"size": {"$ref": "#/properties/size"}}},
+    "loop-of-another": {"properties": {"other": {"$ref": "#/properties/other"}}},
+    "loop-all-of": {"$defs": {"x": {"allOf": [{"$ref": "#/$defs/x"}]}}},
+    "loop-any-of": {"anyOf": [{"required": ["other"]}, {"$ref": "#"}]},
+}
+
+
+@pytest.mark.parametrize("schema", UNUSABLE.values(), ids=UNUSABLE)
+def test_a_schema_that_cannot_be_applied_is_bad_gold_whatever_the_response(problem, schema) -> None:
+    bad = problem("extraction", {"fields": {"size": 4}, "schema": schema})
+    responses = ['{"size": 4}', '{"other": 1}', "no JSON", "<think>", CONTROL]
+
+    for verdict in score_batch([bad] * len(responses), responses):
+        assert (None, "bad_gold") == (verdict.score, verdict.reason)
+
+
+USABLE = {
+    "defs": {"$defs": {"n": {"type": "integer"}}, "properties": {"size": {"$ref": "#/$defs/n"}}},
+    "anchor": {"$defs": {"n": {"$anchor": "n"}}, "properties": {"size": {"$ref": "#n"}}},
+    "id": {"$id": "https://shop.example/a", "$defs": {"n": {"$id": "n"}}, "items": {"$ref": "n"}},
+    "itself": {"properties": {"more": {"$ref": "#"}}, "required": ["size"]},
+    "tree": {"$defs": {"t": {"items": {"$ref": "#/$defs/t"}}}, "allOf": [{"$ref": "#/$defs/t"}]},
+    "property": {"properties": {"size": {"const": 4}, "$ref": {"type": "string"}}},
+    "example": {"examples": [{"$ref": "#/nowhere"}]},
+    "true": {"$defs": {"any": True}, "properties": {"size": {"$ref": "#/$defs/any"}}},
+    "metaschema": {"$defs": {"meta": {"$ref": "https://json-schema.org/draft/2020-12/schema"}}},
+    "draft-7": {"$schema": DRAFT_7, "$ref": "#/definitions/x", "definitions": {"x": {}}},
+    "unknown-draft": {"$schema": "https://shop.example/own", "required": ["size"]},
+}
+
+
+@pytest.mark.parametrize("schema", USABLE.values(), ids=USABLE)
+def test_a_reference_within_the_schema_is_followed(problem, schema) -> None:
+    assert 1.0 == score(problem, {"fields": {"size": 4}, "schema": schema}, '{"size": 4}')
+
+
+def test_an_answer_too_deep_for_a_sound_schema_is_its_own_fault(problem) -> None:
+    gold = {"fields": {"size": 4}, "schema": {"additionalProperties": {"$ref": "#"}}}
+    deep = '{"a":' * 400 + "1" + "}" * 400
+    verdict = verify(problem("extraction", gold), deep)
+
+    assert (0.0, "response_fault:too_deep") == (verdict.score, verdict.reason)
 
 
 def test_no_schema_reads_a_file(problem, tmp_path) -> None:

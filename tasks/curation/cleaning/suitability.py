@@ -6,7 +6,8 @@ non-unique answers. Benchmarks are left as they are published.
 Differs: the paper names the rules only; the patterns are ours. A drawing in Asymptote is text and
 stays. Problems whose source declares a choice (verifier `choice`) are a domain of their own.
 
-Responses: refusals, and signs of a response that was written with the answer or the tests at hand.
+Responses: refusals, responses that begin with what their writer is ("As an AI language model,
+..."), and signs of a response that was written with the answer or the tests at hand.
 """
 
 import json
@@ -14,7 +15,7 @@ import re
 
 from data_schemas.rows import Demonstration, Domain, Problem
 from tasks.gym.protocol import THINK_CLOSE
-from tasks.gym.refusal import find_refusal
+from tasks.gym.refusal import HEAD, find_refusal
 
 Unsuitable = tuple[str, str]
 """Reason, detail."""
@@ -73,6 +74,13 @@ _LEAKED = re.compile(
     r"\b(?:pass|trick|fool|satisfy) the (?:grader|checker|verifier|reward)\b",
     re.IGNORECASE,
 )
+_AS_A_MODEL = re.compile(
+    r"\bas an AI(?: language)? model\b|"
+    r"\bas (?:an AI(?: assistant)?|a (?:large )?language model),? I\b|"
+    r"作为(?:一个|一名|一款)(?:AI|人工智能)|作为(?:AI|人工智能)(?:语言)?(?:模型|助手)",
+    re.IGNORECASE,
+)
+"""At the beginning of an answer. The verifier `refusal` takes it for none without "I cannot"."""
 _STEMS = {
     _SHOWN: (
         *("the figure", "the diagram", "the picture", "the graph", "the image", "below ", "above "),
@@ -113,8 +121,11 @@ def unsuitable_response(demonstration: Demonstration) -> Unsuitable | None:
     A request that no tool can serve is rightly declined, so refusals of tool use stay.
     """
     answer = demonstration.response.rpartition(THINK_CLOSE)[2].strip()
-    if demonstration.domain is not Domain.TOOL_USE and (refusal := find_refusal(answer)):
-        return "refusal", refusal
+    if demonstration.domain is not Domain.TOOL_USE:
+        if refusal := find_refusal(answer):
+            return "refusal", refusal
+        if opening := _AS_A_MODEL.search(answer[:HEAD]):
+            return "refusal", opening[0]
     if leaked := _search(_LEAKED, demonstration.response, folded(demonstration.response)):
         return "reward_hacking", f"mentions {leaked[0]!r}"
     if demonstration.domain is Domain.CODE and (rigged := _RIGGED.search(answer)):

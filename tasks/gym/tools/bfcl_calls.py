@@ -7,7 +7,8 @@ the allowed values makes a parameter optional; no calls means that nothing must 
 Differs: parallel calls are matched by optimal assignment, not greedily. An argument may have the
 name of a Python keyword (Java's `from`). A repeated argument or key makes a call unreadable;
 Python and JSON would keep the last one. Strings of Java and JavaScript keep their case: they hold
-names and code, in which `mapArea` is not `MapArea`.
+names and code, in which `mapArea` is not `MapArea`. Where nothing must be called, a call that
+cannot be read is one too: in prose, in another form of JSON, or without literals.
 """
 
 import ast
@@ -25,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.rows import Problem, Verdict, scored
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.protocol import Gold, verify_answer
-from tasks.gym.tools.tool_calls import parse_calls, unique
+from tasks.gym.tools.tool_calls import looks_like_call, parse_calls, unique
 
 Fold: TypeAlias = Callable[[str], str]
 """Maps the spellings that BFCL takes as equal to one."""
@@ -34,6 +35,8 @@ MAX_RESERVED = 5000
 """Most characters of a text that is searched for keywords: the search is not linear."""
 _RESERVED = "reserved_name_"
 """Set before a keyword that is used as a name while Python reads the call."""
+_LISTED = re.compile(r"\[\s*[A-Za-z_][\w.]{0,99}\(\s*(?:\w+\s*=(?!=)|\))")
+"""A call in the brackets of the form that is asked for, of whatever function."""
 _FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
 _TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
@@ -136,7 +139,9 @@ def _check(gold: BfclCalls, answer: str) -> Verdict:
     if calls is None:
         calls = parse_calls(answer)
     if not gold.calls:
-        return scored(0.0, "needless_call", calls[0].name) if calls else scored(1.0, "correct")
+        if calls or looks_like_call(answer) or _calls_in_python(gold, answer):
+            return scored(0.0, "needless_call", calls[0].name if calls else answer[:80])
+        return scored(1.0, "correct")
     if calls is None:
         return scored(0.0, "unparsable_calls", answer[:80])
     if len(calls) != len(gold.calls):
@@ -149,6 +154,19 @@ def _check(gold: BfclCalls, answer: str) -> Verdict:
         if not fits[row, column]:
             return scored(0.0, "wrong", f"{gold.calls[row].name}: {faults[row][column]}"[:200])
     return scored(1.0, "correct")
+
+
+def _calls_in_python(gold: BfclCalls, answer: str) -> bool:
+    """Say whether a text calls a function; `f()` and `f(base, height)` in prose only name it."""
+    offered = [str(one["name"]) for one in gold.functions if one.get("name")]
+    names = "|".join(re.escape(name).replace(r"\.", "[._]") for name in offered) or "(?!)"
+    argument = r"\w+\s*=(?!=)"
+    value = r"[\"'\d\[{*-]|(?:True|False|None)\b"
+    called = (
+        rf"(?<![\w.])(?:{names})(?:\(\s*(?:{argument}|{value})|[ \t]\(\s*{argument})|"
+        rf"[\"'](?:{names})[\"']\s*:\s*\{{"
+    )
+    return _LISTED.search(answer) is not None or re.search(called, answer) is not None
 
 
 def _assignment(fits: NDArray[np.bool_]) -> list[tuple[int, int]]:

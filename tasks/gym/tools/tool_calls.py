@@ -18,12 +18,34 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.rows import Problem, Verdict, scored
 from tasks.algorithms.tool_reward import BEST, WORST, ToolCall, tool_correctness, tool_reward
-from tasks.gym.extraction import json_objects
 from tasks.gym.protocol import Gold, verify_answer
 
 _BLANK = re.compile(r"\s*")
-_ARGUMENTS = frozenset({"parameters", "arguments", "args", "input"})
-"""Keys beside the name of what is called."""
+_ESCAPE = re.compile(r"\\u00([0-7][0-9a-f])", re.IGNORECASE)
+_QUOTE = "[\"'\u201c\u201d]"
+
+
+def _key(names: str) -> str:
+    """Match a key with its colon, in quotes or behind the sign that begins it."""
+    return rf"(?:{_QUOTE}(?:{names}){_QUOTE}|(?<=[{{,])\s*(?:{names}))\s*:\s*"
+
+
+_CALLING = re.compile(
+    # {"function": "f"}, {"tool_calls": [{...}]}; {"tool": "none"} and {"tool_calls": []} call none
+    rf"{_key('(?:function|tool)(?:_(?:name|calls?|use))?')}"
+    rf"(?:\[\s*)?(?:\{{(?!\s*\}})|{_QUOTE}(?!\s*(?:none|null|n/a)?\s*{_QUOTE}))|"
+    rf"{_key('type')}{_QUOTE}(?:tool_use|function|(?:tool|function)_call){_QUOTE}|"
+    # {"name": "f"} with nothing else
+    rf"\{{\s*{_QUOTE}?name{_QUOTE}?\s*:\s*{_QUOTE}[^\"'{{}}]{{0,200}}{_QUOTE}?\s*(?:\}}|\Z)|"
+    r"<\|?(?:tool_calls?|tool_use|function_calls?|invoke|python_tag)\b|<function[=>]|"
+    r"\[TOOL_CALLS\]|^[ \t]*Action Input[ \t]*:",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NAME = re.compile(rf"{_key('name|action|method')}{_QUOTE}", re.IGNORECASE)
+"""Names something to call, if arguments stand beside it."""
+_ARGUMENTS = re.compile(
+    _key("parameters|params|arguments|args|kwargs|inputs?|(?:action|tool)_input"), re.IGNORECASE
+)
 
 
 class CallRow(BaseModel):
@@ -59,6 +81,15 @@ def parse_calls(text: str) -> list[ToolCall] | None:
     if any(tag in part for part in around for tag in ("<tool_call>", "</tool_call>")):
         return None
     return _objects("\n".join(blocks) if blocks else text)
+
+
+def looks_like_call(text: str) -> bool:
+    """Say whether something in a text, also in JSON that cannot be parsed, is meant as a call."""
+    # In a string of JSON, quotes have backslashes before them and letters may be escapes.
+    text = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), text).replace("\\", "")
+    return _CALLING.search(text) is not None or (
+        _NAME.search(text) is not None and _ARGUMENTS.search(text) is not None
+    )
 
 
 def _cut(text: str, tag: str) -> tuple[list[str], list[str]]:
@@ -130,30 +161,13 @@ def _refuse(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def _has_call(text: str) -> bool:
-    """Say whether an object of a text calls something: ours, OpenAI's and Anthropic's forms."""
-    return any(_calls(value) for value, _ in json_objects(text))
-
-
-def _calls(value: Any) -> bool:
-    match value:
-        case {"name": str()} if len(value) == 1 or value.keys() & _ARGUMENTS:
-            return True
-        case dict():
-            return any(map(_calls, value.values()))
-        case list():
-            return any(map(_calls, value))
-        case _:
-            return False
-
-
 def _check(gold: ToolCalls, answer: str, *, response: str) -> Verdict:
     truth = [ToolCall(call.name, call.parameters) for call in gold.calls]
     predicted = parse_calls(answer)
     formed = well_formed(response, call=bool(truth), answer=gold.answer)
     strict = gold.form == "toolrl"
     if not truth:
-        if predicted or "<tool_call>" in answer or _has_call(answer):
+        if predicted or looks_like_call(answer):
             return scored(0.0, "needless_call")
         return scored(1.0, "correct") if formed or not strict else scored(0.0, "malformed")
     r_correct = tool_correctness(truth, predicted)

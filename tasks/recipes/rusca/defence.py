@@ -133,13 +133,19 @@ def defended(problem: Problem, patterns: Sequence[Pattern]) -> dict[str, object]
     }
 
 
+def find_snapshots(report: Path) -> list[Path]:
+    """Find the step snapshots of a phase's report, by step."""
+    # As numbers: from step 1,000,000 on the names are longer.
+    return sorted((report / FOLDER).glob("[0-9]*.npz"), key=lambda path: int(path.stem))
+
+
 def read_groups(report: Path) -> list[RolloutGroup]:
-    """Read the groups of all step snapshots in a phase's report.
+    """Read the groups of all step snapshots in a phase's report, by step.
 
     Raises:
         SettingsError: there is none.
     """
-    paths = sorted((report / FOLDER).glob("[0-9]*.npz"))
+    paths = find_snapshots(report)
     if not paths:
         raise SettingsError(f"{report} has no step snapshots; give the report folder of a phase")
     return [entry.group for path in paths for entry in decode(path.read_bytes()).groups]

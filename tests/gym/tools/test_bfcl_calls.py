@@ -160,6 +160,51 @@ def test_nothing_of_a_call_is_executed(tmp_path) -> None:
     assert not touched.exists()
 
 
+NEEDLESS = {
+    "json-prose": 'I will call it: {"name": "f", "parameters": {"a": 1}}',
+    "json-arguments": '{"name": "f", "arguments": {"a": 1}}',
+    "json-function": '{"function":"f","arguments":{}}',
+    "json-key": 'Calling {"f": {"a": 1}}',
+    "json-unclosed": '{"name": "f", "parameters": {"a": 1',
+    "json-braces": "{" * 5000 + '{"name": "f", "parameters": {}}',
+    "tag": "<function=f>",
+    "list": "Sure: [f(a=1)]",
+    "list-other": "I search: [web_search(q='x')]",
+    "list-spaces": "So [ f( ) ] it is",
+    "fence": "```python\nf( a = 1)\n```\nThis does it.",
+    "position": "[f(1)]",
+    "no-literal": "[f(a=x)]",
+    "dots": "f.g(b='x') and then g(1)",
+    "underscore": "Use f_g(b='x')",
+    "space": "Now f (a=1)",
+    "star": "Let me run f(**{'a': 1})",
+    "keyword": "I run f(from='a')",
+}
+
+
+@pytest.mark.parametrize("response", NEEDLESS.values(), ids=NEEDLESS)
+def test_where_nothing_is_to_be_called_a_call_that_cannot_be_read_is_wrong_too(problem, response):
+    offered = [{"name": "f"}, {"name": "f.g"}, {"description": "no name"}]
+    nothing = problem("bfcl_calls", {"calls": [], "functions": offered})
+
+    assert "needless_call" == verify(nothing, response).reason
+
+
+UNCALLED = {
+    "names": "f() and g(a=1) do not help; f (of the shop) does not.",
+    "signature": "f(base, height) needs two numbers, and f.g(x) one. If f(x) == 3, none helps.",
+    "other": "In Python, sqrt(2) is 1.41 and half(x=3) is 1.5.",
+    "list": "[1, 2] and [f] are lists.",
+}
+
+
+@pytest.mark.parametrize("response", UNCALLED.values(), ids=UNCALLED)
+def test_where_nothing_is_to_be_called_the_name_of_a_function_is_no_call(problem, response):
+    nothing = problem("bfcl_calls", {"calls": [], "functions": [{"name": "f"}, {"name": "f.g"}]})
+
+    assert 1.0 == verify(nothing, response).score
+
+
 def test_where_nothing_is_to_be_called_prose_is_right(problem) -> None:
     nothing = problem("bfcl_calls", {"calls": []})
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.gym.tools.tool_calls import parse_calls, verify, well_formed
+from tests.timing import timed
 
 GOLD = {
     "calls": [
@@ -62,25 +63,72 @@ def test_where_nothing_is_to_be_called_not_calling_is_right(problem) -> None:
     assert 1.0 == verify(nothing, "I cannot do that with these tools.").score
     assert 0.0 == verify(nothing, LINES[0]).score
     assert 0.0 == verify(nothing, "<tool_call>\nbroken\n</tool_call>").score
-    assert 1.0 == verify(nothing, 'Its record is {"name": "Tan", "age": 4}.').score
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        f"I will look it up.\n{LINES[0]}",
-        f"{LINES[0]} That should do.",
-        f"[{LINES[0]}, {LINES[0]}]",
-        '{"name": "search", "arguments": "{}"}',
-        '{"type": "function", "function": {"name": "search", "arguments": "{}"}}',
-        '{"tool_calls": [{"function": {"name": "search"}}]}',
-        '{"type": "tool_use", "name": "search", "input": {}}',
-    ],
-)
+NEEDLESS = {
+    "behind-prose": f"I will look it up.\n{LINES[0]}",
+    "before-prose": f"{LINES[0]} That should do.",
+    "list": f"[{LINES[0]}, {LINES[0]}]",
+    "fence": f"```json\n{json.dumps(GOLD['calls'][0], indent=2)}\n```",
+    "openai-text": '{"name": "search", "arguments": "{}"}',
+    "openai": '{"type": "function", "function": {"name": "search", "arguments": "{}"}}',
+    "openai-list": '{"tool_calls": [{"function": {"name": "search"}}]}',
+    "anthropic": '{"type": "tool_use", "name": "search", "input": {}}',
+    "name": '{"name": "search"}',
+    "function": '{"function":"f","arguments":{}}',
+    "function-flat": '{"function": "f", "q": "shoes"}',
+    "tool-name": 'Calling {"tool_name": "search", "q": "shoes"} now.',
+    "action": '{"action": "search", "action_input": {"q": "shoes"}}',
+    "react": 'Thought: look.\nAction: search\nAction Input: {"q": "shoes"}',
+    "json-rpc": '{"method": "search", "params": {"q": "shoes"}}',
+    "arguments-first": '{"arguments": {"q": "shoes"}, "name": "search"}',
+    "unclosed": '{"name": "search", "parameters": {"q": "shoes"',
+    "unclosed-name": 'So: {"name": "search"',
+    "single-quotes": "{'name': 'search', 'parameters': {}}",
+    "no-quotes": "{name: 'search', parameters: {q: 'shoes'}}",
+    "typeset-quotes": "{\u201cname\u201d: \u201csearch\u201d, \u201carguments\u201d: {}}",
+    "capitals": '{"Name": "search", "Arguments": {}}',
+    "escaped-letter": '{"n\\u0061me": "search", "parameters": {}}',
+    "escaped-quotes": '{"content": "{\\"name\\": \\"search\\", \\"parameters\\": {}}"}',
+    "repeated-key": '{"name": "search", "name": "track", "parameters": {}}',
+    "response-block": f"<response>{LINES[0]}</response>",
+    "tag": "<function=search><parameter=q>shoes</parameter></function>",
+    "tag-alone": "<function=f>",
+    "tag-invoke": '<invoke name="search">',
+    "tag-open": "<tool_call>search",
+    "tag-bars": "<|tool_call|>search",
+    "braces": "{" * 5000 + LINES[0],
+    "open-objects": '{"a":' * 20_000 + LINES[0],
+}
+
+
+@pytest.mark.parametrize("call", NEEDLESS.values(), ids=NEEDLESS)
 def test_a_call_in_any_text_and_form_is_needless_where_none_is_wanted(problem, call) -> None:
-    verdict = verify(problem("tool_calls", {"calls": []}), call)
+    asked = problem("tool_calls", {"calls": []})
+    seconds, verdict = timed(lambda: verify(asked, call), 0.2)
 
     assert (0.0, "needless_call") == (verdict.score, verdict.reason)
+    assert seconds < 0.2
+
+
+UNCALLED = {
+    "record": 'Its record is {"name": "Tan", "age": 4}.',
+    "error": 'The shop answers {"error": "no stock", "items": []}, so there is nothing to do.',
+    "no-calls": '{"tool_calls": []}',
+    "no-tool": '{"tool": "none"}',
+    "null": '{"function_call": null, "content": "I cannot."}',
+    "empty": "{}",
+    "list": "[]",
+    "fence": '```json\n{"size": 4, "names": ["a", "b"]}\n```',
+    "quoted-key": 'What is your name? The field "name" is empty: {"name": null}.',
+    "prose": "The name: search. Its function: to find shoes (q = shoes).",
+    "names": "None of the tools (search, track) does that; the function search takes arguments.",
+}
+
+
+@pytest.mark.parametrize("text", UNCALLED.values(), ids=UNCALLED)
+def test_prose_and_data_are_no_needless_call(problem, text) -> None:
+    assert 1.0 == verify(problem("tool_calls", {"calls": []}), text).score
 
 
 def test_a_block_that_is_not_closed_is_no_call() -> None:

@@ -8,7 +8,8 @@ from data_schemas.rows import Domain, Message, Problem, Role, abstain, scored
 from tasks.curation.adapters.table import read_file
 from tasks.errors import SettingsError
 from tasks.gym.table import score_batch
-from tasks.recipes.rusca.defence import Pattern, defended, main, mine
+from tasks.recipes.rusca.defence import Pattern, defended, find_snapshots, main, mine
+from tasks.rl.step_snapshot import FOLDER, name_of
 
 SAID = {"instruction_id_list": ["keywords:existence"], "kwargs": [{"keywords": ["soft"]}]}
 HONEST = "A soft red kite."
@@ -119,3 +120,12 @@ def test_the_rows_are_read_by_the_next_phase(tmp_path):
 def test_a_folder_without_snapshots_is_refused(tmp_path):
     with pytest.raises(SettingsError, match="has no step snapshots"):
         main([str(tmp_path), str(tmp_path / "rows.jsonl")])
+
+
+def test_snapshots_are_read_in_the_order_of_their_steps(tmp_path):
+    steps = [1, 20, 999_999, 1_000_000, 1_000_020]
+    (tmp_path / FOLDER).mkdir()
+    for step in steps:
+        (tmp_path / FOLDER / name_of(step)).touch()
+
+    assert steps == [int(path.stem) for path in find_snapshots(tmp_path)]

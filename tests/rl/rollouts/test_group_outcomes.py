@@ -1,6 +1,14 @@
 import pytest
 
-from data_schemas.rl_settings import ErrorRates, RewardSettings, ZeroVarianceSettings
+from data_schemas.rl_settings import (
+    AnyRecipe,
+    CodeReward,
+    ErrorRates,
+    JudgeKind,
+    JudgeSettings,
+    RewardSettings,
+    ZeroVarianceSettings,
+)
 from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
 from data_schemas.rows import abstain, scored
 from tasks.errors import EngineError
@@ -116,6 +124,30 @@ def test_a_verifier_that_no_problem_has_is_named(settings, problems):
     (line,) = without_problems(noisy, problems)
 
     assert "rewards.noise.rubrik has no effect" in line
+
+
+JUDGE = JudgeSettings(kind=JudgeKind.HTTP, address="http://judge/v1", model="judge")
+
+
+@pytest.mark.parametrize(
+    ("rewards", "verifier", "start"),
+    [
+        (RewardSettings(code=CodeReward.ALL_TESTS), "code_tests", "rewards.code all_tests has no"),
+        (RewardSettings(judge=JUDGE), "generative_judge", "rewards.judge http has no effect"),
+        (RewardSettings(judge=JUDGE), "rubric", "rewards.judge http has no effect"),
+    ],
+)
+def test_a_reward_of_a_verifier_that_no_problem_has_is_named(
+    settings, problems, rewards, verifier, start
+):
+    rewarded = settings.model_copy(update={"rewards": rewards})
+    (line,) = without_problems(rewarded, problems)
+    assert line.startswith(start)
+
+    one = problems[0].model_copy(update={"verifier": verifier})
+    assert [] == without_problems(rewarded, [*problems, one])
+    recipe = AnyRecipe(implementation="my_recipe.py:mine")
+    assert [] == without_problems(rewarded.model_copy(update={"recipe": recipe}), problems)
 
 
 def test_contrast_takes_the_places_of_the_batch_first(group):

@@ -403,3 +403,17 @@ def test_layers_of_multi_token_prediction_are_those_of_the_reasoning_parent(tiny
     assert torch.equal(torch.full((4, 4), -0.1), merged[extra])
     assert not torch.equal(held[changed], merged[changed])
     assert 1 == facts["copied_tensors"]
+
+
+@pytest.mark.parametrize(
+    ("method", "is_idle"),
+    [(MergeMethod.LINEAR, True), (MergeMethod.SLERP, True), (MergeMethod.DARE_TIES, False)],
+)
+def test_a_density_that_the_method_does_not_read_is_named(tmp_path, caplog, method, is_idle):
+    base, one, two = (write_model(tmp_path / n, random_weights(i)) for i, n in enumerate("bot"))
+    out = tmp_path / "merged"
+    out.mkdir()
+    merge(MergeSettings(method=method, density=0.5), base, (one, two), out)
+
+    line = f"merge.density 0.5 has no effect: merge.method '{method}' drops nothing"
+    assert is_idle is (line in caplog.text)
