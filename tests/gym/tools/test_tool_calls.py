@@ -104,8 +104,8 @@ NEEDLESS = {
 
 @pytest.mark.parametrize("call", NEEDLESS.values(), ids=NEEDLESS)
 def test_a_call_in_any_text_and_form_is_needless_where_none_is_wanted(problem, call) -> None:
-    asked = problem("tool_calls", {"calls": []})
-    seconds, verdict = timed(lambda: verify(asked, call), 0.2)
+    nothing = problem("tool_calls", {"calls": []})
+    seconds, verdict = timed(lambda: verify(nothing, call), 0.2)
 
     assert (0.0, "needless_call") == (verdict.score, verdict.reason)
     assert seconds < 0.2
