@@ -11,6 +11,7 @@ GPU_VENV := .venv-gpu
 CUDA_VENV := .venv-cuda
 MERGEKIT_VENV := .venv-mergekit
 ENVIRONMENTS_VENV := .venv-environments
+VERIFIERS_VENV := .venv-verifiers
 FLYTE2_VENV := .venv-flyte2
 TORCH := 2.13.0
 # Without a GPU a CPU build of torch is taken where the index you configured has one; PyPI has CUDA
@@ -30,6 +31,8 @@ PSYCOPG := 3.3.9
 FLYTE2 := flyte==2.12.1 flyte-migrate==0.0.3
 # Its simulators only: its dependencies are those of every model provider.
 BFCL := 2026.3.23
+# With the v1 interface only; what is made for the older one is played with the version in pyproject.toml.
+VERIFIERS := 0.4.0
 STAMP := $(VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_cpu.txt))
 GPU_STAMP := $(GPU_VENV)/.ready-lock-$(firstword $(shell cat lock_trainer.txt lock_transformer_engine.txt 2>/dev/null | cksum))
 ENGINES_STAMP := $(ENGINES_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_engines.txt))
@@ -38,6 +41,7 @@ TOOLS_STAMP := $(TOOLS_VENV)/.ready-lock-$(firstword $(shell cksum lock_tools.tx
 MERGEKIT_STAMP := $(MERGEKIT_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_mergekit.txt))
 FLYTE2_STAMP := $(FLYTE2_VENV)/.ready-lock-$(firstword $(shell cat lock_cpu.txt lock_flyte2.txt | cksum))
 ENVIRONMENTS_STAMP := $(ENVIRONMENTS_VENV)/.ready-lock-$(firstword $(shell cksum lock_environments.txt))
+VERIFIERS_STAMP := $(VERIFIERS_VENV)/.ready-lock-$(firstword $(shell cksum lock_verifiers.txt))
 # make run ENGINES=real: vLLM and Megatron-core, not the embedded engines.
 REAL_ENGINES := $(filter real,$(ENGINES))
 CHOSEN_BIN := $(if $(REAL_ENGINES),$(ENGINES_VENV)/bin,$(BIN))
@@ -173,7 +177,7 @@ test-flyte2: $(STAMP) $(FLYTE2_STAMP) ## the pipeline on Flyte 2 by its migratio
 test-cuda-wheels: $(STAMP) $(CUDA_STAMP) ## what vLLM for CUDA makes of every preset, without a GPU (8 GB)
 	$(BIN)/python -m pytest -m cuda_wheels $(ARGS)
 
-test-environments: $(STAMP) $(ENVIRONMENTS_STAMP) ## unmodified environments of verifiers and OpenEnv; BFCL by state
+test-environments: $(STAMP) $(ENVIRONMENTS_STAMP) $(VERIFIERS_STAMP) ## unmodified environments of verifiers and OpenEnv; BFCL by state
 	$(BIN)/python -m pytest -m environments $(ARGS)
 
 story: $(STAMP) $(TOOLS_STAMP) ## release, retrain, refuse, forget, tamper: each audited, as one page in runs/story.html
@@ -376,6 +380,7 @@ lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins 
 	(sed -n '/^environments = /s/.*\[\(.*\)\]/\1/p' pyproject.toml | tr ',' '\n' | tr -d '" ') \
 		| $(subst pyproject.toml,-,$(COMPILE)) --universal --output-file lock_environments.txt
 	echo bfcl-eval==$(BFCL) | $(subst pyproject.toml,-,$(COMPILE)) --no-deps --universal >> lock_environments.txt
+	echo verifiers==$(VERIFIERS) | $(subst pyproject.toml,-,$(COMPILE)) --universal --output-file lock_verifiers.txt
 	of_flyte_1=$$(mktemp) && grep -oE '^[a-z0-9.-]+==[^ ]+' lock_cpu.txt | grep -v '^rich-click==' > $$of_flyte_1 \
 		&& printf '%s\n' $(FLYTE2) | $(subst pyproject.toml,-,$(COMPILE)) --constraint $$of_flyte_1 \
 		$$(sed 's/==.*//; s/^/--no-emit-package /' $$of_flyte_1) --output-file lock_flyte2.txt
@@ -392,7 +397,7 @@ sbom: $(STAMP) ## software of an environment as CycloneDX JSON, on the standard 
 	@$(BIN)/python -m tasks.provenance.release.software $(LOCK)
 
 clean: ## remove the environments and the tools' caches; runs/ stays
-	rm -rf $(VENV) $(ENGINES_VENV) $(TOOLS_VENV) $(GPU_VENV) $(MERGEKIT_VENV) $(ENVIRONMENTS_VENV) $(FLYTE2_VENV) $(CUDA_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(ENGINES_VENV) $(TOOLS_VENV) $(GPU_VENV) $(MERGEKIT_VENV) $(ENVIRONMENTS_VENV) $(VERIFIERS_VENV) $(FLYTE2_VENV) $(CUDA_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # torch goes first, by pip, which reads your configured index; uv would take another one.
 # --clear: an environment whose creation was interrupted has no stamp and is created again. The
@@ -449,6 +454,11 @@ $(CUDA_STAMP): | lock_rollout.txt $(STAMP)
 $(ENVIRONMENTS_STAMP): | lock_environments.txt $(STAMP)
 	$(PYTHON) -m venv --clear $(ENVIRONMENTS_VENV)
 	$(BIN)/uv pip install --python $(ENVIRONMENTS_VENV)/bin/python --no-deps -r lock_environments.txt
+	@touch $@
+
+$(VERIFIERS_STAMP): | lock_verifiers.txt $(STAMP)
+	$(PYTHON) -m venv --clear $(VERIFIERS_VENV)
+	$(BIN)/uv pip install --python $(VERIFIERS_VENV)/bin/python --no-deps -r lock_verifiers.txt
 	@touch $@
 
 # What Flyte 2 adds; the rest is that of the first environment.

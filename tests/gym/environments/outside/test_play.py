@@ -1,5 +1,4 @@
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,11 +16,6 @@ from tests.gym.environments.conftest import Speaker
 from tests.gym.environments.outside.conftest import problem_of
 
 TROUBLE = Path(__file__).with_name("trouble.py")
-BESIDE = (
-    "import runpy, sys; sys.path.insert(0, {!r}); "
-    "runpy.run_module('tasks.gym.environments.outside.verifiers_host', run_name='__main__')"
-)
-"""Runs the host where another `verifiers` is installed."""
 
 
 @pytest.fixture
@@ -184,16 +178,6 @@ def test_an_interpreter_that_is_not_named_is_asked_for(monkeypatch):
 def test_a_task_of_harbor_is_refused_for_its_image():
     with pytest.raises(SettingsError, match=r"'harbor' is not played: .* container image"):
         play.offer("harbor", "tasks/hello-world", {}, {"limit": 1})
-
-
-def test_a_library_with_the_v1_interface_only_is_refused_with_what_to_install(tmp_path):
-    (tmp_path / "verifiers.py").write_text("class Taskset: ...\n", encoding="utf-8")
-    command = [sys.executable, "-c", BESIDE.format(str(tmp_path)), "wordle", "{}"]
-    host = process.HostProcess(command)
-
-    with pytest.raises(process.EnvironmentFailed, match=r"v1 interface only; install .* 0\.2\.1"):
-        host.ask({"offer": {"limit": 1}})
-    host.close()
 
 
 def test_an_unreadable_gold_is_an_abstention():

@@ -20,19 +20,21 @@ from tests.test_layout import ROOT
 
 pytestmark = pytest.mark.environments
 PYTHON = ROOT / ".venv-environments" / "bin" / "python"
+TASKSETS = ROOT / ".venv-verifiers" / "bin" / "python"
 HERE = Path(__file__).parent
 MUG = '{"name": "stock", "parameters": {"item": "mug"}}'
 
 
 @pytest.fixture
 def environments(tmp_path, monkeypatch):
-    """Read rows with the interpreter that has the libraries and our two environments."""
+    """Read rows with the interpreter that has the libraries and our environments."""
     wrapper = tmp_path / "python"
-    wrapper.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{HERE}" exec "{PYTHON}" "$@"\n')
-    wrapper.chmod(0o755)
-    places = [f"{library}={wrapper}" for library in play.LIBRARIES]
 
-    def read(name, *rows, address=""):
+    def read(name, *rows, address="", python=PYTHON):
+        path = f"$PYTHONPATH:{HERE}:{tmp_path}"
+        wrapper.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec "{python}" "$@"\n')
+        wrapper.chmod(0o755)
+        places = [f"{library}={wrapper}" for library in play.LIBRARIES]
         monkeypatch.setenv(play.VARIABLE, ",".join([*places, f"openenv:countdown={address}"]))
         path = tmp_path / "rows.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -95,6 +97,70 @@ def test_the_dice_of_an_environment_of_verifiers_fall_alike_after_a_restart(envi
 
     assert first == played(mug.record, roll, roll, "4")
     assert 1.0 == first[3]
+
+
+def test_a_taskset_of_verifiers_is_played_with_its_tools_unmodified(environments):
+    ((mug, kite),) = environments(
+        "environments", row_of("verifiers", "word-tasks"), python=TASKSETS
+    )
+    called = MUG.replace('"stock"', '"stock_stock"')
+
+    assert mug.record.messages[0].content.startswith("You keep a shop.\nTo call functions, write")
+    assert '"name": "stock_stock"' in mug.record.messages[0].content
+    assert "How many mugs?" == mug.record.messages[1].content
+    assert ["4", None, 1.0, "correct"] == played(mug.record, called, "<think>so</think>4")
+    assert ["4", None, 0.0, "wrong"] == played(kite.record, called, "4")
+    (said, *_) = played(mug.record, called.replace("mug", "meteor"), "none")
+    assert "Error executing tool stock" in said
+    assert "error: unknown tool 'stock'" == played(mug.record, MUG, "4")[0]
+
+
+def test_an_environment_of_verifiers_that_speaks_as_the_user_is_played(environments):
+    ((_, one),) = environments("environments", row_of("verifiers", "guess-env"), python=TASKSETS)
+
+    found = played(one.record, "5", "0", "0", "1")
+    play.close()
+
+    assert [*found[:1], *found[3:]] == ["lower", None, 1.0, "correct"]
+    assert {*found[1:3]} <= {"higher", "no, higher"}
+    assert found == played(one.record, "5", "0", "0", "1")  # its dice fall alike
+    assert ["lower"] * 3 + [None, 0.0, "wrong"] == played(one.record, *"9876")
+    assert [None, None, "environment_raised"] == played(one.record, "meteor")
+
+
+@pytest.mark.parametrize(
+    ("changes", "python", "says"),
+    [
+        ({"arguments": {"agent": {"harness": {"id": "bash"}}}}, TASKSETS, "give it a container"),
+        ({"arguments": {"items": 1}}, TASKSETS, "Extra inputs are not permitted"),
+        ({"arguments": {"taskset": {"image": "debian"}}}, TASKSETS, "image"),
+        ({"environment": "two-seats"}, TASKSETS, "the seats solver, judge; one is played"),
+        ({"environment": "older"}, TASKSETS, "made for verifiers until 0.3"),
+        ({"environment": "guess-env"}, PYTHON, "played with verifiers 0.4"),
+    ],
+)
+def test_what_is_not_played_of_verifiers_is_refused_by_name(
+    environments, tmp_path, changes, python, says
+):
+    (tmp_path / "older.py").write_text("def load_environment(): pass\n")
+    (tmp_path / "two_seats.py").write_text(
+        "import verifiers.v1 as vf\n"
+        "from word_tasks import WordTasks\n"
+        "class Config(vf.EnvConfig):\n"
+        "    solver: vf.AgentConfig = vf.AgentConfig()\n"
+        "    judge: vf.AgentConfig = vf.AgentConfig()\n"
+        "class TwoSeats(vf.Env[Config]):\n"
+        "    async def run(self, task, agents): pass\n"
+        "__all__ = ['WordTasks', 'TwoSeats']\n"
+    )
+
+    (found,) = environments(
+        "environments", row_of("verifiers", "word-tasks") | changes, python=python
+    )
+
+    assert isinstance(found, Quarantined)
+    assert "environment_raised" == found.reason
+    assert says in found.detail
 
 
 def test_an_environment_that_does_not_exist_is_refused(environments):
