@@ -161,8 +161,16 @@ def _slime(payload: bytes) -> tuple[str, list[DumpedResponse]]:
             }
             for place in range(count)
         ]
+        places = [row.get("partition") for row in rows]
+        rewards = columns.get("raw_reward")
     else:
         rows = dump["samples"]
+        places = [row.get("rollout_position") for row in rows]
+        rewards = dump.get("raw_reward")
+    if rewards is not None and None not in places:  # of all ranks, in the order of the rollouts
+        rows = [
+            {**row, "raw_reward": rewards[place]} for row, place in zip(rows, places, strict=True)
+        ]
     return "slime or miles", [_slime_response(row) for row in rows]
 
 
@@ -182,7 +190,9 @@ def _slime_response(row: Mapping[str, Any]) -> DumpedResponse:
         length=response,
         reward=_finite(reward),
         gold=_gold(row),
-        truncated=_SLIME_STATUS.get(row.get("status", "")),
+        truncated=bool(row["truncated"])
+        if "truncated" in row
+        else _SLIME_STATUS.get(row.get("status", "")),
         rollout_R=_logprobs(row.get("rollout_log_probs"), sampled_R),
         trainer_R=_logprobs(row.get("log_probs"), sampled_R),
         tokens_R=tokens[len(tokens) - response :][sampled_R],
@@ -201,34 +211,49 @@ def _prime_rl(payload: bytes) -> tuple[str, list[DumpedResponse]]:
 
 
 def _flat_example(row: Sequence[Any]) -> DumpedResponse:
-    """token_ids, mask, logprobs, temperatures, env_name, advantages, reward."""
+    """token_ids, mask, logprobs, temperatures, env_name, advantages, reward.
+
+    Without a reward the sixth may be the log-probabilities of a reference model. Advantages are
+    numbers, or a list for each loss: its name, numbers, mask.
+    """
     tokens, mask = np.asarray(row[0]), np.asarray(row[1], bool)
     start = int(mask.argmax()) if mask.any() else len(mask)
-    reward = row[6] if len(row) > 6 and isinstance(row[6], float | int) else None
+    has_reward = len(row) > 6 and isinstance(row[6], float | int)
+    advantages = row[5] if has_reward and row[5] else None
+    if advantages is not None and isinstance(advantages[0], list):
+        (_, advantages, _), *others = advantages
+        advantages = None if others else advantages
     return DumpedResponse(
         group=" ".join(map(str, tokens[:start])),
         text=" ".join(map(str, tokens[start:])),
         length=int(mask.sum()),
-        reward=_finite(reward),
+        reward=_finite(row[6]) if has_reward else None,
         rollout_R=np.asarray(row[2], np.float32)[mask],
         tokens_R=tokens[mask].astype(np.int64),
-        advantage=_mean(np.asarray(row[5], np.float32)[mask]) if len(row) > 5 and row[5] else None,
+        advantage=_mean(np.asarray(advantages, np.float32)[mask]) if advantages else None,
     )
 
 
 def _split_example(row: Sequence[Any]) -> DumpedResponse:
-    """prompt_ids, prompt_mask, completion_ids, completion_mask, completion_logprobs, ..."""
+    """prompt_ids, prompt_mask, completion_ids, completion_mask, completion_logprobs, and then
+    [temperatures, [env_name,]] reference's or teacher's log-probabilities, advantage, reward;
+    in the oldest layout only an advantage.
+    """
     mask = np.asarray(row[3], bool)
-    # ... completion_temperatures, env_name, ref_logprobs, advantage, reward
-    has_reward = len(row) > 9 and isinstance(row[6], str)
+    rest = list(row[5:])
+    while rest and not isinstance(rest[0], float | int):
+        rest.pop(0)
+    advantage, reward = (
+        rest[:2] if len(rest) > 1 and isinstance(rest[1], float | int) else (None,) * 2
+    )
     return DumpedResponse(
         group=" ".join(map(str, row[0])),
         text=" ".join(map(str, row[2])),
         length=int(mask.sum()),
-        reward=_finite(row[9]) if has_reward else None,
+        reward=_finite(reward),
         rollout_R=np.asarray(row[4], np.float32)[mask],
         tokens_R=np.asarray(row[2], np.int64)[mask],
-        advantage=_finite(row[8]) if has_reward else None,
+        advantage=_finite(advantage),
     )
 
 

@@ -31,6 +31,14 @@ VERL = TRL.with_name("verl_1.jsonl")
 """The same responses and rewards, by the methods of verl 0.9.1's RayPPOTrainer that log rollouts:
 their source was run on a batch of them, without the rest of verl."""
 
+SLIME = [TRL.with_name("slime_rollout_1.pt"), TRL.with_name("slime_train_1_0.pt")]
+"""The same responses by slime's `Sample.to_dict` and `_build_dump_payload` (of two ranks), without
+the rest of slime: log-probabilities of the shipped base in bf16 as the engine's, in fp32 as the
+trainer's."""
+
+PRIME_RL = TRL.with_name("prime_rl_rollouts.bin")
+"""The same by msgspec from prime-rl's `TrainingBatch`, whose samples have an advantage by loss."""
+
 
 def verl(*rows: dict[str, Any]) -> bytes:
     """Write the file as RayPPOTrainer._dump_generations does."""
@@ -77,6 +85,34 @@ def test_what_verl_and_trl_write_of_the_same_responses_says_the_same() -> None:
     assert measured(signal(theirs.responses)) == measured(signal(ours.responses))
     assert [one.reward for one in theirs.responses] == [one.reward for one in ours.responses]
     assert {""} == {one.gold for one in ours.responses}  # null, where a row has no answer
+
+
+@pytest.mark.parametrize("file", [*SLIME, PRIME_RL], ids=lambda file: file.stem)
+def test_what_slime_and_prime_rl_write_of_the_same_responses_says_the_same(file: Path) -> None:
+    theirs, ours = (read_dump(path.name, path.read_bytes()) for path in (TRL, file))
+
+    assert [one.reward for one in theirs.responses] == [one.reward for one in ours.responses]
+    names = ("responses", "groups", "groups/one reward", "groups/equal siblings")
+    counted = measured(signal(ours.responses))
+    assert [measured(signal(theirs.responses))[name] for name in names] == [
+        counted[name] for name in names
+    ]
+    if file != SLIME[0]:
+        ((_, difference, says),) = advantages(ours.responses)
+        assert difference < 1e-3
+        assert says.startswith("grpo, with the sample deviation gives the recorded ones")
+
+
+def test_the_mismatch_of_slimes_file_is_that_of_its_two_precisions() -> None:
+    rollout, train = (read_dump(path.name, path.read_bytes()).responses for path in SLIME)
+
+    pairs = [(one.rollout_R, other.trainer_R) for one, other in zip(rollout, train, strict=True)]
+    gaps_R = np.concatenate([theirs - ours for ours, theirs in pairs if theirs is not None])
+    numbers = measured(gaps(train))
+    assert numbers["mismatch/tokens"] == len(gaps_R)
+    assert numbers["mismatch/k3"] == pytest.approx(np.mean(np.expm1(gaps_R) - gaps_R), rel=1e-3)
+    assert 1e-6 < numbers["mismatch/k3"] < 1e-2
+    assert all(one.truncated for one in (*rollout, *train))
 
 
 def test_a_reward_that_is_no_number_is_missing_and_its_group_is_in_no_share() -> None:
@@ -198,23 +234,36 @@ def test_the_mean_ratio_is_the_mass_that_top_p_kept() -> None:
     assert "the mass that top-p or top-k kept" in says
 
 
+SPLIT = [[1, 2], [0, 0], [5, 6], [1, 1], [-0.1, -0.2]]
+FLAT = [[1, 2, 5, 6], [0, 0, 1, 1], [0.0, 0.0, -0.1, -0.2], [1.0] * 4, "gsm8k"]
+
+
 @pytest.mark.parametrize(
-    "example",
+    ("example", "reward", "advantage"),
     [
-        [[1, 2], [0, 0], [5, 6], [1, 1], [-0.1, -0.2], [1.0, 1.0], "gsm8k", None, 0.5, 1.0],
-        [[1, 2, 5, 6], [0, 0, 1, 1], [0.0, 0.0, -0.1, -0.2], [1.0] * 4, "gsm8k", [], 1.0],
+        ([*SPLIT, [1.0, 1.0], "gsm8k", None, 0.5, 1.0], 1.0, 0.5),
+        ([*SPLIT, [1.0, 1.0], None, 0.5, 1.0], 1.0, 0.5),
+        ([*SPLIT, [-0.3, -0.4], 0.5, 1.0], 1.0, 0.5),
+        ([*SPLIT, 0.5, [-0.3, -0.4]], None, None),
+        (SPLIT, None, None),
+        ([*FLAT, [], 1.0], 1.0, None),
+        ([*FLAT, [0.0, 0.0, 0.5, 0.5], 1.0], 1.0, 0.5),
+        ([*FLAT, [["rl", [0.0, 0.0, 0.5, 0.5], [0, 0, 1, 1]]], 1.0], 1.0, 0.5),
+        ([*FLAT, [["rl", [0.5] * 4, [1] * 4], ["ce", [0.1] * 4, [1] * 4]], 1.0], 1.0, None),
+        ([*FLAT, [-0.3] * 4], None, None),  # of a reference model
+        ([*FLAT, [-0.3] * 4, {"pixel_values": []}], None, None),
     ],
-    ids=["prompt and completion", "flat"],
 )
-def test_both_layouts_of_prime_rl_say_the_same(example: list[Any]) -> None:
+def test_the_layouts_of_prime_rl_say_the_same(
+    example: list[Any], reward: float | None, advantage: float | None
+) -> None:
     payload = msgpack.packb([[example, example], 7])
 
     responses = read_dump("rollouts.bin", payload).responses
 
     assert len(responses) == 2
-    assert {(one.group, one.text, one.length, one.reward) for one in responses} == {
-        ("1 2", "5 6", 2, 1.0)
-    }
+    said = {(one.group, one.text, one.length, one.reward, one.advantage) for one in responses}
+    assert said == {("1 2", "5 6", 2, reward, advantage)}
     assert responses[0].rollout_R is not None
     assert responses[0].rollout_R.tolist() == pytest.approx([-0.1, -0.2])
 
