@@ -8,6 +8,7 @@ may have `metrics.json`, numbers by name.
     of all tokens/...  likewise, with those of grading among them
     outcome/...        share of the tokens that RL generated, by what became of their groups
     zero variance/...  share of zero-variance groups, mean over steps
+    left behind        share of an update's responses that `loss.stale_below` leaves out
     foreseen/...       how well a rule ranks the groups of a phase by zero variance (AUC)
 """
 
@@ -54,6 +55,7 @@ _COLUMNS = {
     "zero variance/trained batch": "zero_variance/trained_share",
     "clipped": "policy/clip_share",
     "staleness": "rollout/staleness_versions",
+    "left behind": "policy/stale_share",
     "mismatch/nats": "mismatch/mean_abs_logprob",
     "mismatch/k3": "mismatch/k3",
 }

@@ -12,7 +12,7 @@ from tasks.platform.progress import SCREEN_WIDTH, STYLE, Sheet, html_table, scre
 Columns = Sequence[tuple[str, Callable[[Evidence, str], str]]]
 SHARES = (
     *("accuracy", "macro", "use/", "of all tokens/", "outcome/"),
-    *("zero variance", "clipped", "gain", "equal", "called a tie"),
+    *("zero variance", "clipped", "left behind", "gain", "equal", "called a tie"),
 )
 """Beginnings of names whose values are shares, written as percent or points."""
 FEW_VARIANTS = 5
