@@ -1,6 +1,8 @@
 """The whole stage: nothing disappears, the same inputs give the same bytes."""
 
+import errno
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -262,6 +264,42 @@ def test_dialogues_are_enough_beside_a_benchmark(base_model: Path, tmp_path: Pat
 def test_one_problem_cannot_be_learned_from_and_held_out(base_model: Path, tmp_path: Path):
     with pytest.raises(DataError, match=r"1 problems, but none can be held out"):
         run(base_model, tmp_path / "a", [json.dumps(question(3)).encode()])
+
+
+def test_tasks_of_one_environment_are_learned_from_and_others_of_it_held_out(
+    base_model: Path, tmp_path: Path
+):
+    row = {"library": "example", "environment": "guess", "limit": 20, "domain": "tool_use"}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row | {"language": "en"}))
+    source = Source(adapter="environments", path=str(tmp_path / "rows.jsonl"))
+
+    first = run_sources(base_model, tmp_path / "a", [source])
+    (tmp_path / "again").mkdir()
+    raw = tmp_path / "a" / "raw"
+    facts = curate(SETTINGS, raw, base_model, tmp_path / "again", held_out_from=first)
+
+    learned, held_out = (read_table(first / name, Problem) for name in (PROBLEMS, HELD_OUT))
+    assert (16, 4) == (len(learned), len(held_out))
+    assert {one.answer for one in learned}.isdisjoint(one.answer for one in held_out)
+    assert (16, 4) == (facts["problems"], facts["dropped"])
+
+
+def test_a_folder_that_cannot_be_removed_costs_no_set(
+    base_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def is_held(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+
+    lines = [json.dumps(question(number)).encode() for number in range(10, 20)]
+    run(base_model, tmp_path / "a", lines)
+    monkeypatch.setattr(os, "rmdir", is_held)
+
+    facts = curate(
+        *(SETTINGS, tmp_path / "a" / "raw", base_model, tmp_path / "a" / "out"),
+        work=tmp_path / "work",
+    )
+
+    assert 6 == facts["problems"]
 
 
 def test_a_raw_file_that_changed_since_ingestion_stops_the_stage(base_model: Path, tmp_path: Path):
