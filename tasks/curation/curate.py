@@ -199,7 +199,8 @@ def work_folder(work: Path | None, out: Path) -> Iterator[Path]:
         return
     work.mkdir(parents=True, exist_ok=True)
     yield work
-    shutil.rmtree(work)
+    # Mapped files are still open: NFS keeps them under another name, and their folder with them.
+    shutil.rmtree(work, ignore_errors=True)
 
 
 def _files_of(adapter: str, raw: Path, files: Sequence[RawFile]) -> tuple[Path, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from data_schemas.rows import Outcome, Quarantined
+from data_schemas.rows import OUTSIDE, Outcome, Problem, Quarantined
 from tasks.curation import dedup
 from tasks.curation.cleaning import annotation, quality, withdrawal
 from tasks.curation.contamination import (
@@ -205,8 +205,15 @@ def drop_reworded(shards: Shards, refused: Refused, benchmarks: Sequence[Item]) 
 
 
 def drop_same_rows(shards: Shards, refused: Refused, held_out: Sequence[Item]) -> None:
-    """Drop what was read from the raw row of a held-out problem, as by another adapter."""
-    ids = {item.record.source_row: item.record.id for item in reversed(held_out)}
+    """Drop what was read from the raw row of a held-out problem, as by another adapter.
+
+    A row that names an environment is no problem: its tasks are, and are compared by theirs.
+    """
+    ids = {
+        item.record.source_row: item.record.id
+        for item in reversed(held_out)
+        if not (isinstance(item.record, Problem) and item.record.verifier == OUTSIDE)
+    }
     for shard in range(len(shards)):
         living = shards.living(shard)
         raw = shards.batch(shard).column("source_row").take(pa.array(living)).to_pylist()
