@@ -168,51 +168,51 @@ def _run(one: Slice, limit_s: float) -> Result:
     """Run a slice in a process group of its own, of which nothing is left behind."""
     started = time.monotonic()
     with (
+        _ended_with_this_process() as group,
         subprocess.Popen(
             [sys.executable, *one.command],
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            start_new_session=True,
+            process_group=group,
         ) as process,
-        _killed(process),  # before anything that an interrupt could end: leaving Popen waits
-        _ended_with_this_process(process.pid),
+        _killed(process, group),  # before anything that an interrupt could end: leaving Popen waits
     ):
         try:
             said, _ = process.communicate(timeout=max(0.0, limit_s))
             ended = Ended.FAILED if process.returncode else Ended.PASSED
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(group, signal.SIGKILL)
             (said, _), ended = process.communicate(), Ended.CUT
     comparisons = tuple(read_comparisons(said)) if one.compares else ()
     return Result(one.name, ended, time.monotonic() - started, said[-TAIL_CHARS:], comparisons)
 
 
 @contextmanager
-def _killed(process: "subprocess.Popen[str]") -> Iterator[None]:
-    """Kill the group of a process that still runs at the end of the block."""
+def _killed(process: "subprocess.Popen[str]", group: int) -> Iterator[None]:
+    """Kill a process group if its process still runs at the end of the block."""
     try:
         yield
     finally:
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(group, signal.SIGKILL)
 
 
 @contextmanager
-def _ended_with_this_process(group: int) -> Iterator[None]:
-    """Kill a process group if this process ends within the block, by SIGKILL or otherwise.
+def _ended_with_this_process() -> Iterator[int]:
+    """Open a process group that is killed if this process ends within the block, however it does.
 
-    A process waits for the end of a pipe that nobody writes to.
+    Its first process waits for the end of a pipe that nobody writes to: it is there before any
+    other of the group, so that none is without it.
     """
-    code = "import os, sys; sys.stdin.read(); os.killpg(int(sys.argv[1]), 9)"
+    code = "import os, sys; sys.stdin.read(); os.killpg(0, 9)"
     with subprocess.Popen(
-        [sys.executable, "-S", "-c", code, str(group)],
-        stdin=subprocess.PIPE,
-        start_new_session=True,
+        [sys.executable, "-S", "-c", code], stdin=subprocess.PIPE, process_group=0
     ) as watch:
         try:
-            yield
+            yield watch.pid
         finally:
             watch.kill()
 

@@ -120,6 +120,29 @@ def test_a_call_that_is_stopped_leaves_no_slice_running_and_the_next_one_goes_on
     assert ("long", Ended.PASSED, []) == (done.name, done.ended, left)
 
 
+SUDDEN = """
+import os, subprocess, sys
+class Sudden(subprocess.Popen):
+    def __init__(self, command, **options):
+        super().__init__(command, **options)
+        if sys.argv[2] in str(command):
+            os.kill(os.getpid(), 9)
+subprocess.Popen = Sudden
+"""
+
+
+def test_a_slice_ends_with_a_call_that_is_killed_as_it_starts_it(tmp_path):
+    beat = tmp_path / "beat"
+
+    subprocess.run([sys.executable, "-c", SUDDEN + CALL, tmp_path / "out", beat], cwd=ROOT)
+
+    until, size = time.monotonic() + 30.0, -1
+    while size != (now := beat.stat().st_size if beat.exists() else 0) and time.monotonic() < until:
+        size = now
+        time.sleep(0.5)
+    assert size == now
+
+
 def test_a_threshold_without_a_result_is_not_measured(tmp_path):
     line = line_of(compare({"update": Part("update", 1, 1.0, 1.0, None, 99, 100)})[1])
     # What an error says after it does not fit into the end that is kept.
