@@ -167,9 +167,12 @@ def _slime(payload: bytes) -> tuple[str, list[DumpedResponse]]:
         rows = dump["samples"]
         places = [row.get("rollout_position") for row in rows]
         rewards = dump.get("raw_reward")
-    if rewards is not None and None not in places:  # of all ranks, in the order of the rollouts
+    indices = [place for place in places if place is not None]
+    is_known = len(indices) == len(rows)
+    # Of all ranks, in the order of the rollouts, and not those of one rank.
+    if rewards is not None and is_known and all(index < len(rewards) for index in indices):
         rows = [
-            {**row, "raw_reward": rewards[place]} for row, place in zip(rows, places, strict=True)
+            {**row, "raw_reward": rewards[index]} for row, index in zip(rows, indices, strict=True)
         ]
     return "slime or miles", [_slime_response(row) for row in rows]
 

@@ -202,6 +202,20 @@ def test_the_mismatch_of_slimes_training_data_is_that_of_its_tokens(version: int
     assert numbers["mismatch/mean ratio"] == pytest.approx((math.exp(0.1) + math.exp(-0.1)) / 2)
 
 
+@pytest.mark.parametrize("rewards", [[1.0, 0.0], [9.0, 1.0, 9.0, 0.0]], ids=["own", "of all"])
+def test_the_rewards_of_one_of_slimes_ranks_are_its_own(rewards: list[float]) -> None:
+    columns = {
+        "tokens": [torch.tensor([1, 2, 3])] * 2,
+        "response_lengths": [1, 1],
+        "partition": [1, 3],
+        "raw_reward": rewards,
+    }
+
+    responses = read_dump("t.pt", saved({"rank": 1, "rollout_data": columns})).responses
+
+    assert [one.reward for one in responses] == [1.0, 0.0]
+
+
 def test_the_mean_ratio_is_the_mass_that_top_p_kept() -> None:
     """An engine that renormalises over the kept tokens, a trainer that does not."""
     rng = np.random.default_rng(0)
@@ -262,8 +276,8 @@ def test_the_layouts_of_prime_rl_say_the_same(
     responses = read_dump("rollouts.bin", payload).responses
 
     assert len(responses) == 2
-    said = {(one.group, one.text, one.length, one.reward, one.advantage) for one in responses}
-    assert said == {("1 2", "5 6", 2, reward, advantage)}
+    facts = {(one.group, one.text, one.length, one.reward, one.advantage) for one in responses}
+    assert facts == {("1 2", "5 6", 2, reward, advantage)}
     assert responses[0].rollout_R is not None
     assert responses[0].rollout_R.tolist() == pytest.approx([-0.1, -0.2])
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -75,6 +76,18 @@ class Episode:
         prompt.cancel()
         self._played.result()
         return None
+
+
+def tool_calls(turn: Turn, kind: Any, number: int) -> list[Any]:
+    """Return the calls of a turn as a library's own; `number` makes their names unique."""
+    return [
+        kind(
+            id=f"call_{number}_{place}",
+            name=call["name"],
+            arguments=json.dumps(call["parameters"]),
+        )
+        for place, call in enumerate(turn.calls or ())
+    ]
 
 
 def code_version(module: ModuleType, name: str) -> str:

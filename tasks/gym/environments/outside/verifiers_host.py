@@ -14,11 +14,11 @@ import asyncio
 import importlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from tasks.gym.environments.outside.hosting import Host, serve
-from tasks.gym.environments.outside.verifiers_episode import Ask, Episode, code_version
+from tasks.gym.environments.outside.verifiers_episode import Ask, Episode, code_version, tool_calls
 
 _TASKSETS = "a taskset of the v1 interface is played with verifiers 0.4"
 
@@ -92,18 +92,10 @@ def _policy_client() -> Any:
         async def get_response(
             self, prompt: Any, model: str, sampling_args: Any, tools: Any = None, **_: Any
         ) -> Any:
-            shown: Sequence[Any] = tools or ()
-            turn = await self.client(prompt, [tool.model_dump(exclude_none=True) for tool in shown])
+            schemas = [tool.model_dump(exclude_none=True) for tool in tools or ()]
+            turn = await self.client(prompt, schemas)
             self._turns += 1
-            calls = [
-                types.ToolCall(
-                    id=f"call_{self._turns}_{place}",
-                    name=call["name"],
-                    arguments=json.dumps(call["parameters"]),
-                )
-                for place, call in enumerate(turn.calls or ())
-                if tools
-            ]
+            calls = tool_calls(turn, types.ToolCall, self._turns) if tools else []
             message = types.ResponseMessage(
                 content=turn.text,
                 tool_calls=calls or None,

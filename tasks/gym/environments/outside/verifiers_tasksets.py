@@ -13,7 +13,6 @@ conversation is refused as it happens, because the policy continues from its tok
 
 import asyncio
 import importlib
-import json
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tasks.gym.environments.outside.verifiers_episode import Ask, Episode, code_version
+from tasks.gym.environments.outside.verifiers_episode import Ask, Episode, code_version, tool_calls
 
 _CHAT = {"harness": {"id": "null"}, "runtime": {"type": "subprocess"}}
 _MODEL = "policy"
@@ -42,11 +41,11 @@ class TasksetHost:
             raise TypeError(f"{name} has the seats {', '.join((seat, *others))}; one is played")
         env[seat] = {**_CHAT, **arguments.get(seat, {})}
         config = loaders.resolve_env_config(env)
-        played = seats_of(config)[seat]
-        runs_code = loaders.harness_class(played.harness.id).EXECUTES_CODE
-        if runs_code and played.runtime.type == "subprocess":
+        agent = seats_of(config)[seat]
+        runs_code = loaders.harness_class(agent.harness.id).EXECUTES_CODE
+        if runs_code and agent.runtime.type == "subprocess":
             raise TypeError(
-                f"the harness {played.harness.id!r} runs what the policy writes on this machine; "
+                f"the harness {agent.harness.id!r} runs what the policy writes on this machine; "
                 f"give it a container: arguments.{seat}.runtime.type"
             )
         self._env = loaders.load_environment(config)
@@ -78,10 +77,10 @@ class TasksetHost:
         Raises:
             ValueError: the taskset has another task at its place.
         """
-        found = self._find(task["place"])
-        if found is None or task["data"] != _data_of(found):
+        match = self._find(task["place"])
+        if match is None or task["data"] != _data_of(match):
             raise ValueError(f"the taskset has another task at {task['place']}")
-        return self._open(found)
+        return self._open(match)
 
     def _find(self, place: int) -> Any | None:
         """Read tasks up to a place; None behind the last."""
@@ -154,18 +153,10 @@ def _policy_client() -> Any:
                 for one in request.tools or ()
             ]
             turn = await self.asks[session_id](request.messages, tools)
-            asked = len(request.messages)
-            calls = [
-                types.ToolCall(
-                    id=f"call_{asked}_{place}",
-                    name=call["name"],
-                    arguments=json.dumps(call["parameters"]),
-                )
-                for place, call in enumerate(turn.calls or ())
-                if tools
-            ]
+            num_messages = len(request.messages)
+            calls = tool_calls(turn, types.ToolCall, num_messages) if tools else []
             response = types.Response(
-                id=str(asked),
+                id=str(num_messages),
                 created=0,
                 model=_MODEL,
                 message=types.AssistantMessage(content=turn.text, tool_calls=calls or None),

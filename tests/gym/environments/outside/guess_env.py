@@ -42,8 +42,8 @@ class GuessEnv(vf.Env[GuessConfig]):
                 if len(interaction.trace.branches[-1].messages) > 7:
                     break
                 is_low = reply.isdecimal() and int(reply) < task.data.number
-                said = random.choice(["higher", "no, higher"]) if is_low else "lower"
-                segment = await interaction.turn(said)
+                answer = random.choice(["higher", "no, higher"]) if is_low else "lower"
+                segment = await interaction.turn(answer)
 
 
 __all__ = ["GuessEnv", "GuessTaskset"]
