@@ -129,6 +129,17 @@ def test_the_expected_update_of_maxrl_is_of_the_order_below_the_group(case):
     assert expected["order_N_minus_1"] == pytest.approx(weight, rel=1e-4)
 
 
+def test_maxrls_floor_is_never_above_the_mean_of_binary_scores():
+    scores = torch.zeros(2, 32)
+    scores[0, 0], scores[1, 0] = 1.0, 0.01
+    nothing, all_valid = torch.zeros_like(scores), torch.ones_like(scores).bool()
+
+    binary, graded = maxrl(scores, nothing, all_valid, std_floor=0.05)[:, 0].tolist()
+
+    assert 31.0 == pytest.approx(binary)  # (1 - 1/32) / (1/32)
+    assert 0.01 * 31.0 == pytest.approx(graded)  # the floor is 1/32, its mean 0.01/32
+
+
 def test_penalties_are_no_part_of_maxrls_divisor():
     scores = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
     penalties = torch.tensor([[0.0, -0.4, 0.0, 0.0]])

@@ -69,6 +69,33 @@ def test_gmpo_gives_the_worked_numbers(advantage):
     assert expected["clipped"] == clipped[0].tolist()
 
 
+@pytest.mark.parametrize("advantage", [1.0, -1.0])
+def test_a_token_that_a_mask_left_out_of_gmpo_has_no_gradient(advantage):
+    settings = LossSettings(kind=PolicyLoss.GMPO, clip_low=0.4, clip_high=0.4)
+    old, gap = torch.zeros(1, 4, dtype=torch.float64), [[0.1, -0.2, 0.3, 0.0]]
+    mask_NT = torch.ones(1, 4, dtype=torch.bool)
+    plan = table.plan(settings, torch.zeros(1, 4), mask_NT, vocabulary=64)
+    new = torch.tensor(gap, dtype=torch.float64, requires_grad=True)
+    advantages = advantage * torch.tensor([[1.0, 1.0, 0.0, 1.0]], dtype=torch.float64)
+
+    objective, _ = table.find(settings).objective(new, old, advantages, plan, settings)
+    (gradient,) = torch.autograd.grad(objective.sum(), new)
+
+    each = advantage * torch.tensor(0.2 / 4).exp().item()  # the mean is that of all four
+    assert each == pytest.approx(objective.item(), abs=1e-7)
+    assert [each / 4, each / 4, 0.0, each / 4] == pytest.approx(gradient[0].tolist(), abs=1e-7)
+
+
+@pytest.mark.parametrize("kind", PolicyLoss)
+def test_widths_of_another_order_than_a_paper_has_are_named(kind):
+    low, high = table.CLIP_RANGES[kind]
+    lines = table.unusual_widths(LossSettings(kind=kind))
+
+    assert (kind in ("gspo", "luspo", "gmpo", "dppo_kl")) == bool(lines)
+    assert all(f"'{kind}' {low:g} and {high:g} are published" in line for line in lines)
+    assert [] == table.unusual_widths(LossSettings(kind=kind, clip_low=0.1, clip_high=0.3))
+
+
 def test_luspo_gives_the_worked_numbers_divided_by_the_mean_length():
     vector = VECTORS["luspo"]
     low, high = vector["eps"]

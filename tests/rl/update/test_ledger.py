@@ -122,7 +122,9 @@ def test_tokens_without_weight_in_the_loss_are_uses_of_their_own(settings, step)
     nothing_NT = torch.zeros(shape)
     plan = Plan(nothing_NT.long(), weights_NT, nothing_NT, nothing_NT)
 
-    lost = without_weight(all_of_them, batch.tokens, advantages_NT, correction_NT, plan, kept_NT)
+    lost = without_weight(
+        all_of_them, batch.tokens, advantages_NT, correction_NT, plan, kept_NT, nothing_NT
+    )
     rows = ledger_rows(step, batch, advantages_NT, lost)
 
     # Responses of the two groups: advantages +, -, none, 0, and +, -, -, -.
@@ -148,7 +150,9 @@ def test_a_token_that_was_alone_in_its_set_trains_nothing(settings, entry):
     plan = Plan(ones_NT.long(), ones_NT, ones_NT, ones_NT)
     response_NT = batch.tokens.response_NT
 
-    lost = without_weight(settings, batch.tokens, advantages_NT, ones_NT, plan, response_NT)
+    lost = without_weight(
+        settings, batch.tokens, advantages_NT, ones_NT, plan, response_NT, ones_NT
+    )
     rows = ledger_rows(Collected(1, 0, [group]), batch, advantages_NT, lost)
 
     uses = {use: count for use, count in token_uses(rows).items() if count}

@@ -187,7 +187,9 @@ def test_c3po_draws_from_all_responses_and_its_terms_act_on_all_that_it_draws(se
     assert expected["objective"] == pytest.approx(-float(value), abs=2e-6)
 
     ones_NT = torch.ones(response_NT.shape)
-    lost = objective.without_weight(chosen, batch.tokens, advantages_NT, ones_NT, plan, kept_NT)
+    lost = objective.without_weight(
+        chosen, batch.tokens, advantages_NT, ones_NT, plan, kept_NT, old.logprobs_NT
+    )
     found = Collected(1, 0, [replace(group, new_tokens=20)])
     uses = token_uses(ledger_rows(found, batch, advantages_NT, lost))
     assert {
@@ -302,6 +304,23 @@ def test_a_stale_response_below_its_group_is_left_out_and_still_counted(settings
     assert 0.5 == counts["stale_share"]
 
 
+def test_what_the_policy_has_left_before_the_step_is_booked_as_masked(settings, batch):
+    chosen, old = grpo(settings, stale_below=0.5), old_scores(batch)
+    plan, response_NT = planned(chosen, batch, old), batch.tokens.response_NT
+    advantages_NT = batch.advantages_N[:, None] * response_NT
+    rollout_NT = batch.tokens.columns["rollout_logprobs"]
+
+    def masked(gap):
+        lost = objective.without_weight(
+            *(chosen, batch.tokens, advantages_NT, torch.ones(response_NT.shape), plan),
+            *(response_NT, rollout_NT - gap),
+        )
+        return lost[TokenUse.MASKED]
+
+    assert not bool(masked(0.4).any())
+    assert torch.equal(response_NT & (advantages_NT < 0), masked(0.6))
+
+
 def planned(settings, batch, old):
     rows = objective.split(settings, len(batch.owners), 1)
     return objective.policy_plan(settings, batch, old, rows, vocabulary=288, step=1)
@@ -376,7 +395,8 @@ def test_what_clip_cov_draws_is_booked_as_masked(settings, batch):
     weights_NT, held_NT = objective.entropy_control(chosen, batch, near, advantages_NT, 1)
     plan = planned(chosen, batch, old)
     lost = objective.without_weight(
-        chosen, batch.tokens, advantages_NT, weights_NT, plan, batch.tokens.response_NT
+        *(chosen, batch.tokens, advantages_NT, weights_NT, plan, batch.tokens.response_NT),
+        old.logprobs_NT,
     )
 
     assert held_NT is None

@@ -39,5 +39,5 @@ class Countdown(Environment):
 
 
 if __name__ == "__main__":
-    app = create_fastapi_app(Countdown, Say, Heard, max_concurrent_envs=8)
+    app = create_fastapi_app(Countdown, Say, Heard)  # room for one session
     uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error")

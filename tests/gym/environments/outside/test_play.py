@@ -175,6 +175,34 @@ def test_an_interpreter_that_is_not_named_is_asked_for(monkeypatch):
         play.verify(problem_of(library="gym"), "3")
 
 
+def test_an_interpreter_may_be_named_from_where_the_pipeline_runs(trouble, monkeypatch):
+    program = Path(os.environ[play.VARIABLE].partition("=")[2])
+    monkeypatch.chdir(program.parent)
+
+    for place in (f"./{program.name}", f"../{program.parent.name}/{program.name}"):
+        play.close()
+        monkeypatch.setenv(play.VARIABLE, f"verifiers={place}")
+        assert ["heard x None"] == heard(trouble, "x")
+
+
+def test_an_interpreter_that_is_none_is_named(monkeypatch):
+    monkeypatch.setenv(play.VARIABLE, "verifiers=/nowhere/python")
+
+    with pytest.raises(SettingsError, match="verifiers=/nowhere/python, which is no program here"):
+        play.observe(problem_of(library="verifiers"), ["x"])
+
+
+def test_an_offer_may_be_long(trouble, monkeypatch):
+    monkeypatch.setattr(process, "MAX_REPLY_BYTES", 1000)
+
+    _, tasks = play.offer("verifiers", "guess", {}, {"limit": 500})
+    assert 500 == len(tasks)
+
+    monkeypatch.setattr(process, "MAX_TURN_BYTES", 1)
+    with pytest.raises(process.EnvironmentFailed, match="over 1000 bytes"):
+        play.offer("verifiers", "guess", {}, {"limit": 500})
+
+
 def test_a_task_of_harbor_is_refused_for_its_image():
     with pytest.raises(SettingsError, match=r"'harbor' is not played: .* container image"):
         play.offer("harbor", "tasks/hello-world", {}, {"limit": 1})

@@ -184,6 +184,19 @@ def test_a_server_of_openenv_is_played(environments, countdown):
     assert [None, None, "environment_raised"] == played(three, '{"number": 99}')
 
 
+def test_a_server_of_openenv_with_room_for_one_session_plays_many(environments, countdown):
+    (found,) = environments("environments", row_of("openenv", "countdown", 4), address=countdown)
+    problems = [one.record for one in found][1:]
+    says = [[json.dumps({"number": n}) for n in range(start, -1, -1)] for start in (1, 2, 3)]
+
+    for length in range(1, 5):  # all open episodes take a turn together
+        for problem, turns in zip(problems, says, strict=True):
+            heard = play.observe(problem, turns[:length])
+            assert (heard is None) == (length >= len(turns))
+    for problem, turns in zip(problems, says, strict=True):
+        assert "correct" == play.verify(problem, join_turns(turns)).reason
+
+
 def bfcl_rows():
     if "EACHPROMPT_DATA" not in os.environ:
         pytest.skip("EACHPROMPT_DATA is not set")
