@@ -13,6 +13,7 @@ from tasks.pages.live import (
     Responses,
     ResponseView,
     StepView,
+    by_mismatch,
     render,
 )
 
@@ -148,3 +149,20 @@ def test_a_page_without_responses_says_why():
 
     assert found["responses"] is None
     assert "too large" in found["no_responses"]
+
+
+def test_groups_that_fit_are_taken_whole_and_of_the_first_what_fits_if_none_does():
+    gaps = [[0.1, 0.0], [0.3, 0.9], [0.2, 0.4]]
+
+    assert {1: [0, 1], 2: [0, 1], 0: [0, 1]} == by_mismatch(gaps, [[1, 1]] * 3, 6)
+    assert {1: [0, 1], 0: [0, 1]} == by_mismatch(gaps, [[1, 1], [1, 1], [5, 5]], 6)
+    assert {1: [1]} == by_mismatch(gaps, [[9, 9], [5, 4], [9, 9]], 6)
+    assert {1: [1]} == by_mismatch(gaps, [[9, 9], [9, 9], [9, 9]], 6)  # one at least
+    assert {} == by_mismatch([], [], 6)
+
+
+def test_responses_of_a_prompt_that_are_not_on_the_page_are_counted():
+    (group,) = RESPONSES.groups
+    cut = RESPONSES.model_copy(update={"groups": (group.model_copy(update={"left_out": 7}),)})
+
+    assert 7 == data(page(responses=cut))["responses"]["groups"][0]["left_out"]

@@ -109,6 +109,9 @@ def test_groups_with_the_largest_mismatch_are_shown_and_the_others_counted(snaps
     assert sorted(largest, reverse=True) == largest
     assert (len(sizes), 0) == (len(whole.groups), whole.left_out)
     assert (whole.groups[:1], len(sizes) - 1) == (some.groups, some.left_out)
+    (cut,) = responses_of(snapshot, tokenizer, 1).groups
+    assert (1, len(whole.groups[0].responses) - 1) == (len(cut.responses), cut.left_out)
+    assert largest[0] == max(map(abs, cut.responses[0].gaps))
 
 
 def test_a_token_whose_logits_overflowed_is_on_the_page_without_a_number(snapshot, tokenizer):
