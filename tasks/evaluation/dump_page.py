@@ -36,14 +36,15 @@ TOKEN_BYTES = 50
 
 
 def page_of_dumps(
-    dumps: Sequence[tuple[str, Dump, Mapping[str, float]]],
+    dumps: Sequence[tuple[str, Dump, Mapping[str, float | None]]],
     verdicts: Sequence[Compared],
     tokenizer: PreTrainedTokenizerBase | None,
 ) -> str:
     """Build the page.
 
     Args:
-        dumps: name, responses and quantities of each, in the order of their steps.
+        dumps: name, responses and quantities of each, in the order of their steps; None is a
+            number that is not finite.
         verdicts: of the responses of the last one that have a gold answer.
         tokenizer: of the policy; None shows the ids of tokens.
     """
@@ -54,7 +55,11 @@ def page_of_dumps(
                 step=number,
                 policy_version=number,
                 metrics=_rewards(dump)
-                | {METRICS[key]: value for key, value in quantities.items() if key in METRICS},
+                | {
+                    METRICS[key]: value
+                    for key, value in quantities.items()
+                    if key in METRICS and value is not None
+                },
             ),
             timing=StepTiming(step=number, seconds={}),
             costs=(),

@@ -27,7 +27,7 @@ from tasks.store.files import canonical_json, write_bytes
 
 _Z = 1.96
 _SAME_ADVANTAGE = 1e-2
-"""TRL adds 1e-4 to the deviation, and bf16 has three digits."""
+"""Of the largest one: TRL adds 1e-4 to the deviation, and bf16 has three digits."""
 _FINITE_VARIANCE = 2.0
 """Hill's index above which |D| has a variance."""
 
@@ -92,10 +92,13 @@ def gaps(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
     )
     lengths_N = torch.tensor([len(rollout_R) for _, rollout_R in pairs])
     mask_NT = torch.arange(longest) < lengths_N[:, None]
+    yield "mismatch/tokens", int(mask_NT.sum()), f"of {len(pairs):,} responses"
+    if not bool((trainer_NT - rollout_NT)[mask_NT].isfinite().any()):
+        yield "mismatch/overflow tokens", int(mask_NT.sum()), "D is not finite: of none is it known"
+        return
     measures = mismatch_metrics(trainer_NT, rollout_NT, mask_NT)
     measures |= mismatch_anatomy(trainer_NT, rollout_NT, mask_NT)
     measures = {name.removeprefix("mismatch/"): value for name, value in measures.items()}
-    yield "mismatch/tokens", int(mask_NT.sum()), f"of {len(pairs):,} responses"
     yield "mismatch/k3", measures["k3"], "nats a token: exp(D) - 1 - D"
     yield "mismatch/mean |D|", measures["mean_abs_logprob"], "nats a token"
     yield "mismatch/beyond 2x", measures["extreme_share"], "of the tokens"
@@ -111,24 +114,29 @@ def gaps(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
     ratio, error = _mean_ratio([(train_R - roll_R) for train_R, roll_R in pairs])
     says = "1 where both have the same tokens"
     if ratio + _Z * error < 1.0:
-        says = "below 1: the mass that top-p or top-k kept, which the trainer does not know"
-    yield "mismatch/mean ratio", ratio, f"+- {_Z * error:.2g}; {says}"
+        says = (
+            "below 1: the mass that top-p or top-k kept, which the trainer does not know; or a "
+            "heavy tail that so few tokens do not show"
+        )
+    width = f"+- {_Z * error:.2g}; " if math.isfinite(error) else ""
+    yield "mismatch/mean ratio", ratio, f"{width}{says}"
 
 
 def advantages(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
-    """Yield which estimator here gives the recorded advantages of the recorded rewards.
+    """Yield which estimators here give the recorded advantages of the recorded rewards.
 
-    Nothing without both; groups of one size are compared, the most frequent.
+    Nothing without both. Groups whose rewards differ are compared, of one size, the most frequent.
     """
     groups: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     for one in responses:
         if one.reward is not None and one.advantage is not None:
             groups[one.group].append((one.reward, one.advantage))
-    sizes = Counter(len(group) for group in groups.values() if len(group) > 1)
+    varied = [group for group in groups.values() if len({reward for reward, _ in group}) > 1]
+    sizes = Counter(map(len, varied))
     if not sizes:
         return
     size, _ = sizes.most_common(1)[0]
-    known_PG2 = torch.tensor([group for group in groups.values() if len(group) == size])
+    known_PG2 = torch.tensor([group for group in varied if len(group) == size])
     rewards_PG, recorded_PG = known_PG2.unbind(dim=2)
     zeros_PG, valid_PG = torch.zeros_like(rewards_PG), torch.ones_like(rewards_PG, dtype=torch.bool)
     estimates = {}
@@ -138,9 +146,12 @@ def advantages(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
     estimates["grpo, with the sample deviation"] = estimates["grpo"] * math.sqrt((size - 1) / size)
     gaps = {name: float((own - recorded_PG).abs().max()) for name, own in estimates.items()}
     nearest = min(gaps, key=lambda name: gaps[name])
-    says = f"{nearest} gives the recorded ones, of {len(known_PG2):,} groups of {size}"
-    if gaps[nearest] > _SAME_ADVANTAGE:
-        says = f"no estimator here gives them; {nearest} is nearest"
+    bound = _SAME_ADVANTAGE * float(recorded_PG.abs().max())
+    same = [name for name, gap in gaps.items() if gap <= bound]
+    groups_of = f"of {len(known_PG2):,} groups of {size}"
+    says = f"{' and '.join(same)} {'give' if same[1:] else 'gives'} the recorded ones, {groups_of}"
+    if not same:
+        says = f"no estimator here gives them, {groups_of}; {nearest} is nearest"
     yield "advantages/largest difference", gaps[nearest], says
 
 
@@ -191,7 +202,7 @@ def missing(dump: Dump) -> Iterator[str]:
     if any(one.reward is None for one in responses):
         yield "groups of one reward: rewards are missing in some responses or all."
     if not any(one.gold for one in responses):
-        yield "verdicts: no gold answers."
+        yield "verdicts: no gold answers that are a text or a number."
     if not any(one.advantage is not None for one in responses):
         yield "advantages: none are recorded, or not of single responses."
     yield "mismatch by layer: none of these trainers writes the experts that its own router chose."
@@ -202,12 +213,20 @@ def _mean(values: Sequence[bool]) -> float:
 
 
 def _mean_ratio(gaps: Sequence[NDArray[np.float32]]) -> tuple[float, float]:
-    """Mean of exp(D) over tokens, and its standard error over responses; D as `gaps` has it."""
-    sums = np.array([np.exp(np.float64(gap[np.isfinite(gap)])).sum() for gap in gaps])
-    counts = np.array([np.isfinite(gap).sum() for gap in gaps])
-    mean = float(sums.sum() / max(counts.sum(), 1))
-    spread = float(np.square(sums - mean * counts).sum())
-    return mean, math.sqrt(spread) / max(counts.sum(), 1)
+    """Mean of exp(D) over finite tokens, at least one, and its standard error over responses.
+
+    D as `gaps` has it. Infinite: the error of one response, both of a ratio beyond floats.
+    """
+    finite = [gap[np.isfinite(gap)].astype(np.float64) for gap in gaps]
+    finite = [gap for gap in finite if gap.size]
+    counts = np.array([gap.size for gap in finite])
+    with np.errstate(over="ignore"):
+        sums = np.array([np.exp(part).sum() for part in finite])
+    mean = float(sums.sum() / counts.sum())
+    if len(finite) < 2 or not math.isfinite(mean):
+        return mean, math.inf
+    spread = float(np.square(sums - mean * counts).sum()) * len(finite) / (len(finite) - 1)
+    return mean, math.sqrt(spread) / int(counts.sum())
 
 
 def _table(lines: Sequence[Line]) -> Table:
@@ -227,20 +246,24 @@ def _table(lines: Sequence[Line]) -> Table:
     return table
 
 
-def print_dumps(files: Sequence[str], show: int, out: str, page: str, model: str) -> None:
+def print_dumps(
+    files: Sequence[str], rewards: Sequence[str], show: int, out: str, page: str, model: str
+) -> None:
     """Print a table for each dump.
 
     Args:
         files: that exist.
+        rewards: columns of TRL's rewards; () takes all that may be.
         show: answers judged otherwise that are printed of each.
         out: JSON file for the numbers; '' writes none.
         page: HTML file for curves over the dumps and the responses of the last; '' writes none.
         model: folder with the tokenizer of the tokens on the page; '' shows their ids.
     """
     console = Console(highlight=False)
+    tokenizer = load_tokenizer(Path(model)) if model else None
     numbers, loaded = {}, []
     for file in files:
-        dump = read_dump(file, Path(file).read_bytes())
+        dump = read_dump(file, Path(file).read_bytes(), rewards)
         checked = verdicts(dump.responses)
         loaded.append((file, dump, checked))
         against, compared = otherwise(checked)
@@ -249,8 +272,12 @@ def print_dumps(files: Sequence[str], show: int, out: str, page: str, model: str
                 signal(dump.responses), gaps(dump.responses), advantages(dump.responses), compared
             )
         )
-        numbers[file] = {quantity: value for quantity, value, _ in lines}
+        numbers[file] = {
+            quantity: value if math.isfinite(value) else None for quantity, value, _ in lines
+        }
         click.echo(f"{file}, written by {dump.trainer}")
+        if dump.rewards:
+            click.echo(f"reward: {' + '.join(dump.rewards)}")
         console.print(_table(lines))
         if against and show > 0:
             console.print(rows_table(against, show))
@@ -260,9 +287,7 @@ def print_dumps(files: Sequence[str], show: int, out: str, page: str, model: str
         write_bytes(Path(out), canonical_json(numbers))
     if page:
         html = page_of_dumps(
-            [(file, dump, numbers[file]) for file, dump, _ in loaded],
-            loaded[-1][2],
-            load_tokenizer(Path(model)) if model else None,
+            [(file, dump, numbers[file]) for file, dump, _ in loaded], loaded[-1][2], tokenizer
         )
         write_bytes(Path(page), html.encode())
         click.echo(f"page: {page}")

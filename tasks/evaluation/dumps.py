@@ -33,6 +33,9 @@ def main(arguments: Sequence[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="what the trainer wrote")
+    parser.add_argument(
+        "--rewards", default="", help="TRL: columns of rewards, a,b [all numbers]; their plain sum"
+    )
     parser.add_argument("--show", type=int, default=5, help="answers judged otherwise [5]")
     parser.add_argument("--out", default="", help="JSON file for the numbers")
     parser.add_argument("--page", default="", help="HTML file: curves, and responses by token")
@@ -41,10 +44,15 @@ def main(arguments: Sequence[str]) -> None:
     for file in options.files:
         if not Path(file).is_file():
             raise SettingsError(f"{file} is no file. Correct the path.")
-    if options.model and not Path(options.model).is_dir():
-        raise SettingsError(f"--model {options.model} is no folder. Name that of the policy.")
+    if options.model and not (Path(options.model) / "tokenizer_config.json").is_file():
+        raise SettingsError(
+            f"--model {options.model} has no tokenizer_config.json. Name the policy's folder."
+        )
     report = importlib.import_module(REPORT)
-    report.print_dumps(options.files, options.show, options.out, options.page, options.model)
+    rewards = [name for name in options.rewards.split(",") if name]
+    report.print_dumps(
+        options.files, rewards, options.show, options.out, options.page, options.model
+    )
 
 
 if __name__ == "__main__":

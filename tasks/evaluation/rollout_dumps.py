@@ -13,8 +13,9 @@ import io
 import json
 import math
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -71,15 +72,31 @@ class Dump:
 
     trainer: str
     responses: Sequence[DumpedResponse]
+    rewards: Sequence[str] = ()
+    """Columns whose sum is the reward, where the file does not say it."""
 
 
-def read_dump(name: str, payload: bytes) -> Dump:
+Read = tuple[str, list[DumpedResponse], Sequence[str]]
+"""What a reader returns: trainer, responses, columns that are summed."""
+
+
+def read_dump(name: str, payload: bytes, rewards: Sequence[str] = ()) -> Dump:
     """Read a dump; its format follows from the end of its name.
+
+    Args:
+        name: of the file.
+        payload: its bytes.
+        rewards: columns of TRL's rewards; () takes all numbers that have no other meaning.
 
     Raises:
         DataError: it is in none of the formats, or has no response.
     """
-    readers = {".jsonl": _verl, ".pt": _slime, ".bin": _prime_rl, ".parquet": _trl}
+    readers: dict[str, Callable[[bytes], Read]] = {
+        ".jsonl": _verl,
+        ".pt": _slime,
+        ".bin": _prime_rl,
+        ".parquet": partial(_trl, chosen=rewards),
+    }
     suffix = PurePath(name).suffix
     if suffix not in readers:
         raise DataError(
@@ -87,68 +104,96 @@ def read_dump(name: str, payload: bytes) -> Dump:
             "rollouts.bin of prime-rl, or completions_*.parquet of TRL."
         )
     try:
-        trainer, responses = readers[suffix](payload)
+        trainer, responses, summed = readers[suffix](payload)
     except (
-        *(KeyError, IndexError, TypeError, ValueError, AttributeError),
-        *(RecursionError, pa.ArrowException),
+        *(KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, OSError),
+        *(RuntimeError, pa.ArrowException),  # a recursion error is one
     ) as error:
         raise DataError(
             f"{name} has another layout than {suffix} files of the trainers that are known: "
-            f"{type(error).__name__} {error}"
+            f"{_cause(error)}"
         ) from error
     if not responses:
         raise DataError(f"{name} has no response.")
-    return Dump(trainer, responses)
+    return Dump(trainer, responses, summed)
 
 
-def _verl(payload: bytes) -> tuple[str, list[DumpedResponse]]:
-    rows = [json.loads(line) for line in payload.splitlines() if line.strip()]
-    return "verl", [
-        DumpedResponse(
-            group=f"{row.get('step')} {row['input']}",
-            text=row["output"],
-            length=len(row["output"]),
-            reward=_finite(row["score"]),
-            gold=_gold(row),
-        )
-        for row in rows
-    ]
+def _cause(error: Exception) -> str:
+    """Say what is wrong: the words of an error of ours, with its type that of another one."""
+    return str(error) if type(error) is ValueError else f"{type(error).__name__} {error}"
 
 
-def _trl(payload: bytes) -> tuple[str, list[DumpedResponse]]:
+def _each(rows: Iterable[Any], read: Callable[[Any], DumpedResponse]) -> list[DumpedResponse]:
+    """Read every row.
+
+    Raises:
+        ValueError: one cannot be read; says which.
+    """
+    responses = []
+    for number, row in enumerate(rows, start=1):
+        try:
+            responses.append(read(row))
+        except Exception as error:
+            raise ValueError(f"row {number}: {_cause(error)}") from error
+    return responses
+
+
+def _verl(payload: bytes) -> Read:
+    lines = [line for line in payload.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
+    return "verl", _each(lines, _verl_response), ()
+
+
+def _verl_response(line: bytes) -> DumpedResponse:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"no JSON: {error}") from error
+    text = _text(row["output"], "output")
+    return DumpedResponse(
+        group=f"{row.get('step')} {_plain(row['input'])}",
+        text=text,
+        length=len(text),
+        reward=_finite(row["score"], "score"),
+        gold=_gold(row),
+    )
+
+
+def _trl(payload: bytes, chosen: Sequence[str]) -> Read:
     table = pq.read_table(pa.BufferReader(payload))
     rewards = [
         field.name
         for field in table.schema
-        if field.name not in _TRL_OTHERS
+        if field.name not in (*_TRL_OTHERS, *GOLD)
         and (pa.types.is_floating(field.type) or pa.types.is_integer(field.type))
     ]
+    if others := [name for name in chosen if name not in rewards]:
+        raise ValueError(f"{', '.join(others)} is no column of numbers; {', '.join(rewards)} are")
+    rewards = [*chosen] or rewards
     if not rewards:
         raise ValueError("no column of rewards")
-    responses = []
-    for row in table.to_pylist():
+
+    def read(row: dict[str, Any]) -> DumpedResponse:
         values = [row[name] for name in rewards if row[name] is not None]
         text = _plain(row["completion"])
-        responses.append(
-            DumpedResponse(
-                group=f"{row['step']} {_plain(row['prompt'])}",
-                text=text,
-                length=len(text),
-                reward=_finite(sum(values)) if values else None,
-                gold=_gold(row),
-                advantage=_finite(row.get("advantage")),
-            )
+        return DumpedResponse(
+            group=f"{row['step']} {_plain(row['prompt'])}",
+            text=text,
+            length=len(text),
+            reward=_finite(sum(values), "reward") if values else None,
+            gold=_gold(row),
+            advantage=_finite(row.get("advantage"), "advantage"),
         )
-    return "TRL", responses
+
+    return "TRL", _each(table.to_pylist(), read), rewards
 
 
-def _slime(payload: bytes) -> tuple[str, list[DumpedResponse]]:
+def _slime(payload: bytes) -> Read:
     types = [getattr(np.dtypes, name) for name in dir(np.dtypes) if name.endswith("DType")]
     try:
         with torch.serialization.safe_globals([*_NUMPY, *types]):
             dump = torch.load(io.BytesIO(payload), map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(f"it is not read without running code of its own: {reason}") from error
     columns = dump.get("rollout_data")
     if columns is not None:  # a rank's columns, as before format 2
@@ -174,7 +219,7 @@ def _slime(payload: bytes) -> tuple[str, list[DumpedResponse]]:
         rows = [
             {**row, "raw_reward": rewards[index]} for row, index in zip(rows, indices, strict=True)
         ]
-    return "slime or miles", [_slime_response(row) for row in rows]
+    return "slime or miles", _each(rows, _slime_response), ()
 
 
 def _slime_response(row: Mapping[str, Any]) -> DumpedResponse:
@@ -189,9 +234,10 @@ def _slime_response(row: Mapping[str, Any]) -> DumpedResponse:
         reward = reward.get("score")
     return DumpedResponse(
         group=" ".join(map(str, prompt)) if group is None else str(group),
-        text=row.get("response") or " ".join(map(str, tokens[len(tokens) - response :])),
+        text=_text(row.get("response") or "", "response")
+        or " ".join(map(str, tokens[len(tokens) - response :])),
         length=response,
-        reward=_finite(reward),
+        reward=_finite(reward, "reward"),
         gold=_gold(row),
         truncated=bool(row["truncated"])
         if "truncated" in row
@@ -203,14 +249,16 @@ def _slime_response(row: Mapping[str, Any]) -> DumpedResponse:
     )
 
 
-def _prime_rl(payload: bytes) -> tuple[str, list[DumpedResponse]]:
+def _prime_rl(payload: bytes) -> Read:
     try:
         examples = msgpack.unpackb(payload)[0]
     except (msgpack.UnpackException, ValueError) as error:
         raise ValueError(f"no msgpack: {error}") from error
-    return "prime-rl", [
-        _flat_example(row) if isinstance(row[4], str) else _split_example(row) for row in examples
-    ]
+    return "prime-rl", _each(examples, _prime_rl_response), ()
+
+
+def _prime_rl_response(row: Sequence[Any]) -> DumpedResponse:
+    return _flat_example(row) if isinstance(row[4], str) else _split_example(row)
 
 
 def _flat_example(row: Sequence[Any]) -> DumpedResponse:
@@ -230,7 +278,7 @@ def _flat_example(row: Sequence[Any]) -> DumpedResponse:
         group=" ".join(map(str, tokens[:start])),
         text=" ".join(map(str, tokens[start:])),
         length=int(mask.sum()),
-        reward=_finite(row[6]) if has_reward else None,
+        reward=_finite(row[6], "reward") if has_reward else None,
         rollout_R=np.asarray(row[2], np.float32)[mask],
         tokens_R=tokens[mask].astype(np.int64),
         advantage=_mean(np.asarray(advantages, np.float32)[mask]) if advantages else None,
@@ -253,10 +301,10 @@ def _split_example(row: Sequence[Any]) -> DumpedResponse:
         group=" ".join(map(str, row[0])),
         text=" ".join(map(str, row[2])),
         length=int(mask.sum()),
-        reward=_finite(reward),
+        reward=_finite(reward, "reward"),
         rollout_R=np.asarray(row[4], np.float32)[mask],
         tokens_R=np.asarray(row[2], np.int64)[mask],
-        advantage=_finite(advantage),
+        advantage=_finite(advantage, "advantage"),
     )
 
 
@@ -274,30 +322,63 @@ def _logprobs(values: object, sampled_R: NDArray[np.bool_]) -> NDArray[np.float3
     return logprobs_R[sampled_R]
 
 
-def _finite(reward: Any) -> float | None:
-    """Return a reward; None where there is none, or one that is no number."""
-    return float(reward) if reward is not None and math.isfinite(reward) else None
+def _finite(value: Any, name: str) -> float | None:
+    """Return a number of this name; None where there is none, or a NaN or an infinity.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if value is None:
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except TypeError as error:
+        raise TypeError(f"{name} is {value!r}, no number") from error
 
 
 def _mean(values_R: NDArray[np.float32] | None) -> float | None:
-    return None if values_R is None or not len(values_R) else _finite(values_R.mean())
+    return None if values_R is None or not len(values_R) else _finite(values_R.mean(), "mean")
 
 
 def _array(values: object, dtype: type) -> NDArray[Any]:
     return np.asarray(
-        values.float().numpy() if isinstance(values, torch.Tensor) else values
+        values.detach().float().numpy() if isinstance(values, torch.Tensor) else values
     ).astype(dtype)
 
 
 def _gold(row: Mapping[str, Any]) -> str:
-    return next((row[name] for name in GOLD if isinstance(row.get(name), str)), "")
+    """Return the gold answer, a text, a number or a list of one of them; '' if there is none."""
+    for name in GOLD:
+        value = row.get(name)
+        if isinstance(value, list) and len(value) == 1:
+            (value,) = value
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            return _text(str(value), name)
+    return ""
+
+
+def _text(value: object, name: str) -> str:
+    """Return a text that can be written: half a character becomes a question mark.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {str(value)[:60]!r}, no text")
+    return value.encode(errors="replace").decode()
 
 
 def _plain(content: object) -> str:
     """Return a text, or the messages of a conversation as one."""
-    return content if isinstance(content, str) else "\n".join(_messages(content))
+    return _text(content if isinstance(content, str) else "\n".join(_messages(content)), "text")
 
 
 def _messages(content: object) -> Iterator[str]:
     for message in content if isinstance(content, list) else [content]:
-        yield str(message.get("content") if isinstance(message, dict) else message)
+        if not isinstance(message, dict):
+            yield str(message)
+            continue
+        said, calls = message.get("content"), message.get("tool_calls")
+        yield "" if said is None else str(said)
+        if calls:
+            yield json.dumps(calls, sort_keys=True, default=str)

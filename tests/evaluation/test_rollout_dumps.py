@@ -8,11 +8,13 @@ from typing import Any
 
 import msgpack
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 from tasks.engines.chat import load_tokenizer, token_texts
-from tasks.errors import DataError
+from tasks.errors import DataError, SettingsError
 from tasks.evaluation import dumps
 from tasks.evaluation.dump_report import (
     advantages,
@@ -45,7 +47,7 @@ def verl(*rows: dict[str, Any]) -> bytes:
     return "\n".join(json.dumps(row) for row in rows).encode() + b"\n"
 
 
-def answer(text: str, score: float, prompt: str = "3 + 4?", gold: str = "7") -> dict[str, Any]:
+def answer(text: Any, score: Any, prompt: str = "3 + 4?", gold: Any = "7") -> dict[str, Any]:
     return {"input": prompt, "output": text, "gts": gold, "score": score, "step": 3}
 
 
@@ -293,7 +295,13 @@ class Stranger:
     ("name", "payload", "message"),
     [
         ("x.csv", b"", "is no dump that is known"),
-        ("x.jsonl", b"{}", "KeyError 'input'"),
+        ("x.jsonl", b"{}", "row 1: KeyError 'output'"),
+        ("x.jsonl", verl(answer("7", 1.0)) + b"\n{", "row 2: no JSON: Expecting property name"),
+        ("x.jsonl", verl(answer("7", "1.0")), "row 1: TypeError score is '1.0', no number"),
+        ("x.jsonl", verl(answer("7", 10**400)), "row 1: OverflowError"),
+        ("x.jsonl", verl(answer(["7"], 1.0)), r"row 1: TypeError output is .*, no text"),
+        ("x.pt", b"", "not read without running code of its own: EOFError"),
+        ("x.parquet", TRL.read_bytes()[:200] + TRL.read_bytes()[300:], "another layout"),
         ("x.jsonl", b"", "has no response"),
         ("x.jsonl", b"[]", "another layout"),
         ("x.jsonl", b"[" * 100_000, "another layout"),
@@ -355,7 +363,7 @@ def test_advantages_of_no_estimator_here_are_named_so() -> None:
     ((_, difference, says),) = advantages(responses)
 
     assert difference == pytest.approx(6.0, abs=1e-3)
-    assert says.startswith("no estimator here gives them; ")
+    assert says == "no estimator here gives them, of 1 groups of 2; rloo is nearest"
 
 
 def test_a_page_shows_the_last_dump_by_token_with_both_verdicts_and_the_curves_of_all(
@@ -393,6 +401,153 @@ def test_a_page_shows_the_last_dump_by_token_with_both_verdicts_and_the_curves_o
     assert [place for place, _ in curves["Mismatch at the end of a response"]] == [1, 3]
     assert "seconds" not in json.dumps(data["tiles"])
     assert "all executions" not in text
+
+
+@pytest.mark.parametrize(
+    ("gold", "read"), [(7, "7"), (["7"], "7"), ([7.5], "7.5"), (["7", "8"], ""), (True, "")]
+)
+def test_a_gold_answer_may_be_a_number_or_alone_in_a_list(gold: Any, read: str) -> None:
+    dump = read_dump("3.jsonl", verl(answer("7", 1.0, gold=gold)))
+
+    assert [one.gold for one in dump.responses] == [read]
+
+
+def test_marks_at_the_start_and_half_characters_are_read() -> None:
+    payload = b"\xef\xbb\xbf" + verl(answer("7 \ud800", 1.0, prompt="3 + 4? \udc00"))
+
+    (one,) = read_dump("3.jsonl", payload).responses
+
+    assert ("7 ?", "3 3 + 4? ?") == (one.text, one.group)
+
+
+def parquet(**columns: list[Any]) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+def test_the_columns_that_trl_logs_beside_its_rewards_can_be_left_out() -> None:
+    payload = parquet(
+        step=[1, 1],
+        prompt=["3 + 4?"] * 2,
+        completion=["7", "8"],
+        accuracy=[1.0, 0.0],
+        num_chars=[17, 18],
+        answer=[7, 7],
+    )
+
+    whole = read_dump("c.parquet", payload)
+    assert (["accuracy", "num_chars"], [18.0, 18.0]) == (
+        whole.rewards,
+        [one.reward for one in whole.responses],
+    )
+    assert {"7"} == {one.gold for one in whole.responses}
+    chosen = read_dump("c.parquet", payload, ["accuracy"])
+    assert (["accuracy"], [1.0, 0.0]) == (
+        chosen.rewards,
+        [one.reward for one in chosen.responses],
+    )
+    with pytest.raises(DataError, match="format is no column of numbers; accuracy, num_chars are"):
+        read_dump("c.parquet", payload, ["format"])
+
+
+def test_calls_of_tools_are_part_of_a_response() -> None:
+    turns = [
+        [{"role": "assistant", "content": None, "tool_calls": [{"name": name}]}] for name in "ab"
+    ]
+    payload = parquet(step=[1, 1], prompt=["x"] * 2, completion=turns, reward=[1.0, 0.0])
+
+    responses = read_dump("c.parquet", payload).responses
+
+    assert measured(signal(responses))["groups/equal siblings"] == 0.0
+    assert "None" not in responses[0].text
+
+
+def pair(trainer: Any, engine: list[float], **changes: Any) -> dict[str, Any]:
+    own = {"tokens": [1, 2] + [5] * len(engine), "response_lengths": len(engine)}
+    return own | {"log_probs": trainer, "rollout_log_probs": engine} | changes
+
+
+def test_one_response_claims_nothing_of_the_mass_that_was_kept() -> None:
+    dump = read_dump("t.pt", saved({"samples": [pair([-0.5001, -1.0], [-0.5, -1.0])]}))
+
+    *_, (name, value, says) = gaps(dump.responses)
+
+    assert "mismatch/mean ratio" == name
+    assert value < 1.0
+    assert says == "1 where both have the same tokens"
+
+
+def test_the_error_of_the_mean_ratio_is_that_of_a_sample_of_responses() -> None:
+    rows = [pair([-0.5 + gap], [-0.5]) for gap in (0.1, -0.3, 0.2)]
+    dump = read_dump("t.pt", saved({"samples": rows}))
+
+    *_, (_, value, says) = gaps(dump.responses)
+
+    ratios = np.exp([0.1, -0.3, 0.2])
+    assert value == pytest.approx(ratios.mean(), rel=1e-6)
+    assert says.startswith(f"+- {1.96 * ratios.std(ddof=1) / math.sqrt(3):.2g}; ")
+
+
+def test_log_probabilities_that_are_no_numbers_have_no_mismatch() -> None:
+    dump = read_dump("t.pt", saved({"samples": [pair([math.nan] * 2, [-0.5, -1.0])] * 2}))
+
+    assert measured(gaps(dump.responses)) == {
+        "mismatch/tokens": 4,
+        "mismatch/overflow tokens": 4,
+    }
+
+
+def test_a_ratio_beyond_floats_is_no_error(tmp_path: Path) -> None:
+    trained = torch.tensor([-0.5, -1.0], requires_grad=True)
+    rows = [pair(trained, [-9999.0, -1.0]), pair([-0.5, -1.0], [-0.5, -1.0])]
+    file, out = tmp_path / "t.pt", tmp_path / "numbers.json"
+    file.write_bytes(saved({"samples": rows}))
+
+    dumps.main([str(file), "--out", str(out), "--page", str(tmp_path / "page.html")])
+
+    numbers = json.loads(out.read_text())[str(file)]
+    assert numbers["mismatch/k3"] is numbers["mismatch/mean ratio"] is None
+    assert 2 == numbers["responses"]
+
+
+@pytest.mark.parametrize(
+    ("rewards", "recorded", "says"),
+    [
+        ([0.0, 1.0], [-1.0, 1.0], "grpo and rloo and maxrl give the recorded ones"),
+        ([0.004, 0.0], [0.0, 0.0], "no estimator here gives them"),
+    ],
+)
+def test_estimators_are_named_on_the_evidence_of_groups_that_vary(
+    rewards: list[float], recorded: list[float], says: str
+) -> None:
+    row = [[1, 2], [0, 0], [5, 6], [1, 1], [-0.1, -0.2], [1.0, 1.0], "gsm8k", None]
+    rows = [[*row, *pair_] for pair_ in zip(recorded, rewards, strict=True)]
+    same = [[[9], *row[1:], 0.0, 1.0]] * 2
+    responses = read_dump("rollouts.bin", msgpack.packb([[*rows, *same], 7])).responses
+
+    ((_, _, found),) = advantages(responses)
+
+    assert found.startswith(says)
+    assert not [*advantages(responses[2:])]
+
+
+def test_a_page_shows_what_fits_of_a_long_group(tmp_path: Path) -> None:
+    file, page = tmp_path / "17.jsonl", tmp_path / "page.html"
+    file.write_bytes(verl(*[answer("x" * 6000, 1.0)] * 8))
+    longer = tmp_path / "t.pt"
+    longer.write_bytes(saved({"samples": [pair([-0.5] * 41_000, [-0.4] * 41_000)] * 2}))
+
+    for dump, shown in ((file, 8), (longer, 1)):
+        dumps.main([str(dump), "--show", "0", "--page", str(page)])
+        data = json.loads(page.read_text().partition('id="data">')[2].partition("</script>")[0])
+        (group,) = data["responses"]["groups"]
+        assert shown == len(group["responses"])
+
+
+def test_a_folder_without_a_tokenizer_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="has no tokenizer_config"):
+        dumps.main([str(TRL), "--page", "p.html", "--model", str(tmp_path)])
 
 
 def test_a_dump_without_pairs_has_no_mismatch() -> None:
