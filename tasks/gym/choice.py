@@ -381,8 +381,9 @@ def _opening(text: str, names: Collection[str]) -> str:
 
 def _announced(text: str) -> Iterator[tuple[int, int, str]]:
     """Find markers before an option: start, end and ''."""
+    last = next((place for place in reversed(range(len(text))) if fold(text[place])), -1)
     for marker in _MARKER.finditer(text):
-        if fold(text[marker.end() :]) and not _HYPOTHESIS.search(_clause(text, marker.start())):
+        if marker.end() <= last and not _HYPOTHESIS.search(_clause(text, marker.start())):
             yield *marker.span(), ""
 
 
@@ -414,8 +415,9 @@ def _ends_with(words: str, name: str) -> bool:
 def _sentence(text: str, start: int, end: int) -> str:
     """Return the sentence that a marker begins, or the next line if nothing follows the marker."""
     part = text[start:end]
+    first = next((place for place, char in enumerate(part) if fold(char)), len(part))
     for sentence in _SENTENCE.finditer(part):
-        if fold(part[: sentence.start()]):
+        if sentence.start() > first:
             return part[: sentence.start()]
     return part
 

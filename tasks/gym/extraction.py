@@ -2,8 +2,8 @@
 
 Gold: {"fields": {...}, "schema": JSON schema, "tolerance": relative, for numbers}; the last two are
 optional. The schema is checked with the gold, before any response is read: one that is malformed,
-refers to what is neither in it nor a published metaschema, or applies itself without end is bad
-gold. Nothing is ever fetched.
+refers to what is neither in it nor a published metaschema, applies itself without end or refuses
+the gold's own fields is bad gold. Nothing is ever fetched.
 Differs: texts are compared after NFKC, case and whitespace folding, because shops write both "XL"
 and "xl".
 """
@@ -155,8 +155,8 @@ def _schema_fault(schema: str, fields: str) -> str:
     """Say why no answer can be held against a schema; '' if the gold's own fields can."""
     try:
         _check_schema(json.loads(schema))
-        for _ in _validator(schema).iter_errors(json.loads(fields)):
-            pass
+        # All of them: what one error hides may apply itself without end.
+        errors = list(_validator(schema).iter_errors(json.loads(fields)))
     except SchemaError as error:
         return error.message
     except Unresolvable as error:
@@ -165,7 +165,7 @@ def _schema_fault(schema: str, fields: str) -> str:
         return "it applies itself without end"
     except Exception as error:  # noqa: BLE001 - what stops the schema here stops it everywhere
         return f"{type(error).__name__} {error}"
-    return ""
+    return f"it refuses the fields, {errors[0].json_path}: {errors[0].message}" if errors else ""
 
 
 def _check_schema(schema: dict[str, Any]) -> None:
@@ -190,10 +190,10 @@ def _check_schema(schema: dict[str, Any]) -> None:
         applied[id(contents)] = [id(one) for one in contents.get("allOf", ())]
         for keyword in _REFERENCES:
             if isinstance(contents.get(keyword), str):
-                found = resolver.lookup(contents[keyword])
-                kind.check_schema(found.contents)  # pyright: ignore[reportArgumentType]
-                applied[id(contents)].append(id(found.contents))
-                waiting.append((specification.create_resource(found.contents), found.resolver))
+                target = resolver.lookup(contents[keyword])
+                kind.check_schema(target.contents)  # pyright: ignore[reportArgumentType]
+                applied[id(contents)].append(id(target.contents))
+                waiting.append((specification.create_resource(target.contents), target.resolver))
         waiting += [(one, resolver.in_subresource(one)) for one in resource.subresources()]
     TopologicalSorter(applied).prepare()
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.gym.choice import verify
+from tests.timing import timed
 
 SHOES = {
     "correct": ["Shoes", "鞋子", "sepatu", "kasut", "sapatos", "รองเท้า", "giày dép"],
@@ -700,3 +701,15 @@ def test_two_announcements_must_agree(problem) -> None:
     for language in first:
         assert 0.0 == verify(gold, f"{first[language]}\n\n{last[language]}").score
         assert 1.0 == verify(gold, f"Is it A?\n\n{last[language]}\n\n{last[language]}").score
+
+
+@pytest.mark.parametrize(
+    "unit", ["-selection-option\u0e44\u0e21-\\boxed{-:)**", "The answer is ", "answer: . ", "ง!"]
+)
+def test_hostile_repetition_is_read_quickly(problem, unit: str) -> None:
+    gold = problem("choice", {"correct": ["shoes", "A"], "others": [["bags", "B"]]})
+    text = unit * (100_000 // len(unit))
+
+    for response in (text, f"The answer is {text}", f"{text}A"):
+        seconds, _ = timed(lambda response=response: verify(gold, response), 1.0)
+        assert seconds < 1.0

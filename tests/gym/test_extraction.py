@@ -271,6 +271,19 @@ def test_a_reference_within_the_schema_is_followed(problem, schema) -> None:
     assert 1.0 == score(problem, {"fields": {"size": 4}, "schema": schema}, '{"size": 4}')
 
 
+@pytest.mark.parametrize("fields", [{"size": 40}, {"size": "4"}, {"brand": "Acme"}])
+def test_a_schema_that_refuses_its_own_gold_is_bad_gold_whatever_the_response(
+    problem, fields
+) -> None:
+    schema = {"required": ["size"], "properties": {"size": {"type": "integer", "maximum": 10}}}
+    bad = problem("extraction", {"fields": fields, "schema": schema})
+
+    for response in (json.dumps(fields), '{"size": 4}', "no object"):
+        verdict = verify(bad, response)
+        assert (None, "bad_gold") == (verdict.score, verdict.reason)
+        assert "refuses the fields" in verdict.detail
+
+
 def test_an_answer_too_deep_for_a_sound_schema_is_its_own_fault(problem) -> None:
     gold = {"fields": {"size": 4}, "schema": {"additionalProperties": {"$ref": "#"}}}
     deep = '{"a":' * 400 + "1" + "}" * 400
