@@ -161,15 +161,26 @@ def without_weight(
     correction_NT: torch.Tensor,
     plan: Plan,
     kept_NT: torch.Tensor,
+    old_NT: torch.Tensor,
 ) -> dict[TokenUse, torch.Tensor]:
     """Mark the tokens [N, T] that have no weight in the policy's surrogate, by the reason.
 
     A token is trained if plan weight x |advantage x correction| > 0, and if sampling could have
-    drawn another one. One without an advantage is
-    named only where an auxiliary term acts on it; else it is what its group is.
+    drawn another one. One without an advantage is named only where an auxiliary term acts on it;
+    else it is what its group is. What `loss.stale_below` leaves out is judged by the policy before
+    the step, `old_NT`: its first update. Later ones judge again, and count in `policy/stale_share`.
     """
     signed_NT = kept_NT & (advantages_NT != 0)
     masked_NT = signed_NT & (correction_NT == 0)
+    if settings.loss.stale_below:
+        stale_N = is_stale(
+            old_NT,
+            tokens.columns["rollout_logprobs"],
+            advantages_NT * correction_NT,
+            kept_NT & (plan.weights_NT > 0),
+            settings.loss.stale_below,
+        )
+        masked_NT |= signed_NT & stale_N[:, None]
     return {
         TokenUse.CUT: tokens.response_NT & ~kept_NT,
         TokenUse.MASKED: masked_NT,

@@ -39,6 +39,7 @@ from data_schemas.rl_settings import (
 from data_schemas.rollouts import PromptCost
 from data_schemas.rows import PROBLEMS_FILE, Domain, GradedProblem, Problem
 from tasks.algorithms import above_graded, length_bias
+from tasks.algorithms.losses.table import unusual_widths
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
@@ -169,7 +170,11 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             with too little time for that, abandoned.
     """
     settings, folder = phase.settings, phase.state
-    for line in [*without_effect(settings), *without_problems(settings, phase.problems)]:
+    for line in (
+        *without_effect(settings),
+        *unusual_widths(settings.loss),
+        *without_problems(settings, phase.problems),
+    ):
         logger.warning("%s", line)
     with contextlib.ExitStack() as opened:
         if stop is None:

@@ -163,7 +163,9 @@ def one_step(
         training = without_cut(watch.numbered(training), kept_NT)
         parts = kept_rows(rows, kept_NT)
         losses = update(engines, training, batch.num_sequences, parts, updates, watch)
-        uses = without_weight(settings, batch.tokens, advantages_NT, weights_NT, plan, kept_NT)
+        uses = without_weight(
+            settings, batch.tokens, advantages_NT, weights_NT, plan, kept_NT, old.logprobs_NT
+        )
     clock.lap("update")
     ledger = tuple(ledger_rows(collected, batch, advantages_NT, uses, taught_NT))
     trained = TrainedStep(

@@ -3,9 +3,10 @@
 Source: arXiv 2507.20673. The objective of a sequence is A exp(mean of d~), where d~ is the token's
 log-ratio clipped on the side that the advantage moves to: above clip_high if A > 0, below
 -clip_low otherwise. Both widths are of log-ratios; the paper's are 0.4. A clipped token keeps its
-part of the mean and has no gradient.
-Differs: an advantage is one number per sequence; that of a sequence is the mean of its tokens'
-(importance weights against mismatch differ by token), so token-level advantages are no part of it.
+part of the mean and has no gradient; so does one with advantage 0, which a mask left out.
+Differs: an advantage is one number per sequence; that of a sequence is the mean of its tokens' that
+are not 0 (importance weights against mismatch differ by token), so token-level advantages are no
+part of it.
 Letters: N sequences, T tokens.
 """
 
@@ -36,7 +37,10 @@ class GMPO:
         share_N = weights_NT.sum(dim=1)
         within_NT = weights_NT / share_N[:, None].clamp(min=torch.finfo(weights_NT.dtype).tiny)
         gap_NT = (logprobs_NT - old_logprobs_NT).masked_fill(weights_NT <= 0, 0.0)
-        advantage_N = (advantages_NT * within_NT).sum(dim=1)
+        pushed_NT = within_NT * (advantages_NT != 0)
+        pushed_N = pushed_NT.sum(dim=1).clamp(min=torch.finfo(weights_NT.dtype).tiny)
+        advantage_N = (advantages_NT * pushed_NT).sum(dim=1) / pushed_N
+        gap_NT = torch.where(pushed_NT > 0, gap_NT, gap_NT.detach())
         kept_NT = torch.where(
             advantage_N[:, None] > 0,
             gap_NT.clamp(max=settings.clip_high),

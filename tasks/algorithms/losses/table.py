@@ -2,7 +2,7 @@
 
 import torch
 
-from data_schemas.rl_settings import LossSettings
+from data_schemas.rl_settings import LossSettings, PolicyLoss
 from tasks.algorithms.losses import (
     cispo,
     dapo,
@@ -35,6 +35,23 @@ LOSSES: Table[Loss] = Table(
     },
     lambda reference: load(reference, Loss),
 )
+CLIP_RANGES = {
+    PolicyLoss.GSPO: (3e-4, 4e-4),
+    PolicyLoss.GRPO: (0.2, 0.2),
+    PolicyLoss.DR_GRPO: (0.2, 0.2),
+    PolicyLoss.DAPO: (0.2, 0.28),
+    PolicyLoss.CISPO: (0.2, 0.28),
+    PolicyLoss.ESPO: (0.2, 0.2),
+    PolicyLoss.SAPO: (0.2, 0.2),
+    PolicyLoss.GMPO: (0.4, 0.4),
+    PolicyLoss.LUSPO: (2e-3, 2.5e-3),
+    PolicyLoss.DPPO: (0.2, 0.2),
+    PolicyLoss.DPPO_KL: (0.05, 0.05),
+}
+"""(below, above) of each paper; CISPO has no lower bound, SAPO none. ESPO's is a token's, as in
+GRPO, of which a group's follows; eq. 8 (`clip_scale`) reads none."""
+OTHER_ORDER = 2.0
+"""A width that is so many times another one is for another kind of ratio."""
 
 
 def find(settings: LossSettings) -> Loss:
@@ -44,6 +61,22 @@ def find(settings: LossSettings) -> Loss:
         SettingsError: there is none of that name, or a user's own is not of the form of a loss.
     """
     return LOSSES.find(settings.kind, "loss.kind")
+
+
+def unusual_widths(settings: LossSettings) -> list[str]:
+    """Say that a loss has the default widths where its paper's are of another order."""
+    default = (LossSettings().clip_low, LossSettings().clip_high)
+    widths = (settings.clip_low, settings.clip_high)
+    if widths != default or settings.kind not in CLIP_RANGES:
+        return []
+    low, high = published = CLIP_RANGES[PolicyLoss(settings.kind)]
+    pairs = zip(widths, published, strict=True)
+    if all(1.0 / OTHER_ORDER < one / other < OTHER_ORDER for one, other in pairs):
+        return []
+    return [
+        f"loss.clip_low {widths[0]:g} and loss.clip_high {widths[1]:g} are those of GRPO; of "
+        f"loss.kind '{settings.kind}' {low:g} and {high:g} are published"
+    ]
 
 
 def whole_step(mask_NT: torch.Tensor, token_budget: int = 0) -> StepTotals:

@@ -12,24 +12,9 @@ import torch
 
 from data_schemas.rl_settings import PolicyLoss, RLSettings
 from tasks.algorithms import advantages
+from tasks.algorithms.losses.table import CLIP_RANGES
 from tasks.rl.replay.recompute import Repeated, repeat, total
 from tasks.rl.step_snapshot import StepSnapshot
-
-CLIP_RANGES = {
-    PolicyLoss.GSPO: (3e-4, 4e-4),
-    PolicyLoss.GRPO: (0.2, 0.2),
-    PolicyLoss.DR_GRPO: (0.2, 0.2),
-    PolicyLoss.DAPO: (0.2, 0.28),
-    PolicyLoss.CISPO: (0.2, 0.28),
-    PolicyLoss.ESPO: (0.2, 0.2),
-    PolicyLoss.SAPO: (0.2, 0.2),
-    PolicyLoss.GMPO: (0.4, 0.4),
-    PolicyLoss.LUSPO: (2e-3, 2.5e-3),
-    PolicyLoss.DPPO: (0.2, 0.2),
-    PolicyLoss.DPPO_KL: (0.05, 0.05),
-}
-"""(below, above) of each paper; CISPO has no lower bound, SAPO none. ESPO's is a token's, as in
-GRPO, of which a group's follows; eq. 8 (`clip_scale`) reads none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 It runs in the interpreter that has the environment's library. A request is one line of JSON on
 standard input, a reply one line on what was standard output; what the environment prints goes to
-standard error. An episode stays open after its newest turn. One that is asked for with other turns,
-or that was closed, is played again from its beginning.
+standard error. An episode stays open after its newest turn, until it has ended. One that is asked
+for with other turns, or that was closed to make room, is played again from its beginning.
 
 Every episode has its own state of `random` and of NumPy's global generator, seeded by its task: so
 its answers do not depend on which other episodes are open.
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 MAX_OPEN = 256
-"""Episodes that stay open; the oldest is closed."""
+"""Episodes whose steps are known; the oldest is closed."""
 DETAIL_CHARACTERS = 500
 _TICK_S = 1.0
 
@@ -44,6 +44,10 @@ class Turn:
     text: str
     calls: Sequence[Mapping[str, Any]] | None
     """`name` and `parameters` of each call; None if the text is anything but calls in JSON."""
+
+
+class FullError(Exception):
+    """The environment has no room for another episode beside those that are open."""
 
 
 class Episode(Protocol):
@@ -73,15 +77,25 @@ class Host(Protocol):
         ...
 
     def begin(self, task: Mapping[str, Any]) -> Episode:
-        """Open an episode of a task."""
+        """Open an episode of a task.
+
+        Raises:
+            FullError: once another one is closed there is room.
+        """
         ...
 
 
 @dataclass
 class _Open:
-    episode: Episode
+    episode: Episode | None
+    """None: closed."""
     random_state: tuple[Any, Any] = (None, None)
     steps: list[Step] = field(default_factory=list)
+
+    def close(self) -> None:
+        episode, self.episode = self.episode, None
+        if episode is not None:
+            episode.close()
 
 
 class Player:
@@ -109,14 +123,26 @@ class Player:
                 for turn in rest:
                     self._advance(now, turn)
             except Exception:
-                now.episode.close()
+                now.close()
                 raise
+            if now.steps and now.steps[-1].done:
+                now.close()
             self._open[key] = now
             while len(self._open) > MAX_OPEN:
-                self._open.pop(next(iter(self._open))).episode.close()
+                self._open.pop(next(iter(self._open))).close()
         return self._open[key].steps
 
     def _begin(self, task: Mapping[str, Any]) -> _Open:
+        while True:
+            try:
+                return self._begin_beside(task)
+            except FullError:
+                oldest = next((key for key, one in self._open.items() if one.episode), None)
+                if oldest is None:
+                    raise
+                self._open.pop(oldest).close()
+
+    def _begin_beside(self, task: Mapping[str, Any]) -> _Open:
         seed = json.dumps(task, sort_keys=True)
         random.seed(seed)
         numpy = sys.modules.get("numpy")
@@ -126,7 +152,7 @@ class Player:
         return _Open(episode, _random_state())
 
     def _advance(self, now: _Open, turn: Turn) -> None:
-        if now.steps and now.steps[-1].done:
+        if now.episode is None or (now.steps and now.steps[-1].done):
             raise ValueError("the episode has ended before its last turn")
         of_python, of_numpy = now.random_state
         random.setstate(of_python)

@@ -3,13 +3,15 @@
     python -m tasks.gym.environments.outside.openenv_host NAME ARGUMENTS ADDRESS
 
 Runs in an interpreter that has `websockets`; the environment runs in its server. An episode is a
-session of its own over `/ws`: over HTTP, `/step` knows nothing of `/reset`.
+session of its own over `/ws`: over HTTP, `/step` knows nothing of `/reset`. A server has room for
+one session unless it says more (`max_concurrent_envs`); what does not fit is played again later.
 
 A task is a seed of `reset`. A turn that is a JSON object is the action; if the action has one
 required text field, any other turn is that field's value. A turn that is neither ends the episode.
 An action that the server refuses is answered with its message. The reward is the sum of all steps'.
 """
 
+import contextlib
 import hashlib
 import importlib
 import json
@@ -18,10 +20,12 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.gym.environments.outside.hosting import Step, Turn, serve
+from tasks.gym.environments.outside.hosting import FullError, Step, Turn, serve
 
+_FULL = "CAPACITY_REACHED"
 _REFUSED = ("VALIDATION_ERROR", "INVALID_JSON")
 TIMEOUT_S = 60.0
+CLOSE_TIMEOUT_S = 10.0
 
 
 class OpenEnvHost:
@@ -58,6 +62,7 @@ class OpenEnvHost:
         """Open a session and reset it to a seed."""
         episode = _Session(self, task)
         if episode.opening != task["opening"]:
+            episode.close()
             raise ValueError("the seed does not show what it showed before")
         return episode
 
@@ -93,8 +98,12 @@ class _Session:
         self._host = host
         self._socket = host.connect()
         self._reward = 0.0
-        first = self._ask("reset", host.reset_arguments(task["seed"]))
-        self.opening = _text(first["observation"])
+        try:
+            first = self._ask("reset", host.reset_arguments(task["seed"]))
+            self.opening = _text(first["observation"])
+        except Exception:
+            self.close()
+            raise
 
     def step(self, turn: Turn) -> Step:
         action = self._host.action(turn)
@@ -109,16 +118,24 @@ class _Session:
         return Step([{"role": "tool", "content": _text(result["observation"])}])
 
     def close(self) -> None:
+        """End the session, and wait until the server has: then it has room for another one."""
+        with contextlib.suppress(Exception):  # the server may be gone, and the session with it
+            self._socket.send(json.dumps({"type": "close"}))
+            while True:
+                self._socket.recv(timeout=CLOSE_TIMEOUT_S)
         self._socket.close()
 
     def _ask(self, kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
-        self._socket.send(json.dumps({"type": kind, "data": content}))
+        # A server without room says so and closes: what it has said is still there to be read.
+        with contextlib.suppress(Exception):
+            self._socket.send(json.dumps({"type": kind, "data": content}))
         reply = json.loads(self._socket.recv(timeout=TIMEOUT_S))
         if reply["type"] != "error":
             return reply["data"]
         if kind == "step" and reply["data"].get("code") in _REFUSED:
             return {"refused": reply["data"].get("message", "")[:200]}
-        raise RuntimeError(f"{reply['data'].get('code')}: {reply['data'].get('message')}")
+        error = FullError if reply["data"].get("code") == _FULL else RuntimeError
+        raise error(f"{reply['data'].get('code')}: {reply['data'].get('message')}")
 
 
 def _text(observation: Mapping[str, Any]) -> str:

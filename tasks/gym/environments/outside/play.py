@@ -14,11 +14,13 @@ import atexit
 import functools
 import json
 import os
+import shutil
 import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -127,7 +129,7 @@ class Hosts:
         """Return the host of an environment; its process starts when first needed.
 
         Raises:
-            SettingsError: nothing says which interpreter has the library.
+            SettingsError: nothing says which interpreter has the library, or it is none.
         """
         arguments_json = json.dumps(arguments, sort_keys=True)
         command = [_interpreter(library), "-m", f"{__package__}.{library}_host"]
@@ -246,7 +248,11 @@ def _interpreter(library: str) -> str:
         raise SettingsError(f"{library!r} is not played: {_NOT_PLAYED[library]}")
     if library not in LIBRARIES:
         raise SettingsError(f"{library!r} is not one of {', '.join((EXAMPLE, *LIBRARIES))}")
-    return _place(library, "the interpreter that has it")
+    place = _place(library, "the interpreter that has it")
+    program = shutil.which(place)
+    if program is None:
+        raise SettingsError(f"{VARIABLE} says {library}={place}, which is no program here")
+    return str(Path(program).absolute())  # its process starts in a folder of its own
 
 
 def _place(name: str, what: str) -> str:

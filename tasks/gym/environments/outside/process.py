@@ -27,6 +27,8 @@ TIMEOUT_S = 60.0
 START_TIMEOUT_S = 600.0
 """To import the library and to load the environment, which may build its data set."""
 MAX_REPLY_BYTES = 4 * 2**20
+MAX_TURN_BYTES = 2**18
+"""Of a reply to many turns, or with many tasks, for each of them: 20,000 characters in JSON."""
 _PASSED_ON = ("PATH", "LANG", "HF_HOME", "HF_HUB_OFFLINE")
 _ROOT = Path(__file__).parents[4]
 
@@ -57,7 +59,7 @@ class HostProcess:
 
         Args:
             request: can be written as JSON.
-            num_turns: that may have to be played.
+            num_turns: that may have to be played, or tasks that may be listed.
 
         Raises:
             EnvironmentFailed: there is no reply in time, it is too long, or it names an error.
@@ -68,7 +70,9 @@ class HostProcess:
         try:
             end = time.monotonic() + limit_s
             _write_line(process, json.dumps(request).encode() + b"\n", end)
-            reply = json.loads(_read_line(process, end))
+            reply = json.loads(
+                _read_line(process, end, max(MAX_REPLY_BYTES, MAX_TURN_BYTES * num_turns))
+            )
         except (OSError, ValueError, EnvironmentFailed) as error:
             self.close()
             if isinstance(error, EnvironmentFailed):
@@ -133,11 +137,11 @@ def _write_line(process: subprocess.Popen[bytes], line: bytes, end: float) -> No
         rest = rest[os.write(handle, rest) :]
 
 
-def _read_line(process: subprocess.Popen[bytes], end: float) -> bytes:
+def _read_line(process: subprocess.Popen[bytes], end: float, max_bytes: int) -> bytes:
     """Read one reply.
 
     Raises:
-        EnvironmentFailed: it does not end in time, or within MAX_REPLY_BYTES.
+        EnvironmentFailed: it does not end in time, or within its bytes.
     """
     assert process.stdout is not None
     handle = process.stdout.fileno()
@@ -150,6 +154,6 @@ def _read_line(process: subprocess.Popen[bytes], end: float) -> bytes:
         if not part:
             raise EnvironmentFailed("environment_died", "the process ended")
         line += part
-        if len(line) > MAX_REPLY_BYTES:
-            raise EnvironmentFailed("environment_flooded", f"over {MAX_REPLY_BYTES} bytes")
+        if len(line) > max_bytes:
+            raise EnvironmentFailed("environment_flooded", f"over {max_bytes} bytes")
     return bytes(line)
