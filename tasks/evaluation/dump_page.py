@@ -31,6 +31,8 @@ METRICS = {
     **{f"mismatch/k3, quarter {n}": f"mismatch/k3_quarter_{n}" for n in range(1, 5)},
 }
 """Quantity of the table of a dump: metric of the page."""
+TOKEN_BYTES = 50
+"""Of a page, for a token with its numbers."""
 
 
 def page_of_dumps(
@@ -83,9 +85,9 @@ def _responses(
     for place, one in enumerate(dump.responses):
         groups[one.group].append((place, one))
     members = list(groups.items())
-    gaps = [max(_largest_gap(one) for _, one in group) for _, group in members]
-    tokens = [sum(one.length for _, one in group) for _, group in members]
-    numbers = by_mismatch(gaps, tokens, MAX_TOKENS)
+    gaps = [[_largest_gap(one) for _, one in group] for _, group in members]
+    tokens = [[_size(one) for _, one in group] for _, group in members]
+    chosen = by_mismatch(gaps, tokens, MAX_TOKENS)
     views = tuple(
         GroupView(
             problem=name if len(name) <= 60 else f"{name[:60]}...",
@@ -96,10 +98,14 @@ def _responses(
             source_row="",
             outcome="",
             responses=tuple(
-                _response(one, checked.get(str(place)), tokenizer) for place, one in group
+                _response(one, checked.get(str(place)), tokenizer)
+                for place, one in (group[sample] for sample in samples)
             ),
+            left_out=len(group) - len(samples),
         )
-        for name, group in (members[number] for number in numbers)
+        for samples, (name, group) in (
+            (samples, members[number]) for number, samples in chosen.items()
+        )
     )
     return Responses(step=step, groups=views, left_out=len(members) - len(views))
 
@@ -107,6 +113,11 @@ def _responses(
 def _largest_gap(one: DumpedResponse) -> float:
     gaps_R = one.gaps_R
     return 0.0 if gaps_R is None else float(np.abs(np.nan_to_num(gaps_R)).max(initial=0.0))
+
+
+def _size(one: DumpedResponse) -> int:
+    """Tokens of a response, or as many as take the room of its characters."""
+    return one.length // TOKEN_BYTES if one.tokens_R is None else len(one.tokens_R)
 
 
 def _response(

@@ -65,6 +65,7 @@ class GroupView(BaseModel):
     source_row: str = Field(description="sha256 of the raw row")
     outcome: str
     responses: tuple[ResponseView, ...]
+    left_out: int = Field(default=0, ge=0, description="responses that are not on the page")
 
 
 class StepView(BaseModel):
@@ -266,12 +267,13 @@ $("step").textContent = D.responses ? D.responses.step : "";
 $("legend").textContent = D.responses ? "Background: difference of the trainer's log-probability " +
   "from the rollout engine's (red lower, blue higher, full at 0.1 nats). Underline: entropy. " +
   "Grey: written by an environment. Hover a token for its numbers." + (D.responses.left_out ?
-  ` ${D.responses.left_out} prompts with a smaller mismatch are not on this page.` : "")
+  ` ${D.responses.left_out} prompts, longer or with a smaller mismatch, are not on this page.` : "")
   : D.no_responses;
 for (const g of D.responses ? D.responses.groups : []) {
   const box = el("details"), solved = g.responses.filter(r => r.solved).length;
   const of = g.domain ? ` (${g.domain}, ${g.language})` : "";
   box.append(el("summary", `${g.problem}${of}: ${solved} of ${g.responses.length} solved` +
+    (g.left_out ? `, ${g.left_out} more are not on this page` : "") +
     (g.outcome ? `, ${g.outcome}` : "")));
   const row = g.source_row ? `; raw row ${g.source_row}` : "";
   box.append(el("pre", g.prompt), el("p", `reference ${g.answer}${row}`));
@@ -361,11 +363,33 @@ def render(
     return environment.from_string(PAGE).render(title=title, data=text, in_store=in_store)
 
 
-def by_mismatch(gaps: Sequence[float], tokens: Sequence[int], max_tokens: int) -> list[int]:
-    """Choose the groups of a page: those with the largest mismatch, while their tokens fit."""
-    order = sorted(range(len(gaps)), key=lambda place: -gaps[place])
-    ends = accumulate(tokens[place] for place in order)
-    return [place for place, end in zip(order, ends, strict=True) if end <= max_tokens]
+def by_mismatch(
+    gaps: Sequence[Sequence[float]], tokens: Sequence[Sequence[int]], max_tokens: int
+) -> dict[int, list[int]]:
+    """Choose the responses of a page: groups with the largest mismatch whose tokens fit.
+
+    If no group fits, it is what fits of the first, and at least one response.
+
+    Args:
+        gaps: of every response of every group.
+        tokens: likewise.
+        max_tokens: on the page.
+
+    Returns:
+        The chosen responses of a group by its place, largest mismatch first.
+    """
+    order = sorted(range(len(gaps)), key=lambda place: -max(gaps[place], default=0.0))
+    chosen: dict[int, list[int]] = {}
+    for place in order:
+        if sum(tokens[place]) <= max_tokens:
+            chosen[place] = list(range(len(tokens[place])))
+            max_tokens -= sum(tokens[place])
+    if chosen or not order:
+        return chosen
+    ranked = sorted(range(len(gaps[order[0]])), key=lambda sample: -gaps[order[0]][sample])
+    ends = accumulate(tokens[order[0]][sample] for sample in ranked)
+    fitting = [sample for sample, end in zip(ranked, ends, strict=True) if end <= max_tokens]
+    return {order[0]: sorted(fitting or ranked[:1])}
 
 
 def rounded(values: NDArray[np.float32]) -> tuple[float, ...]:

@@ -66,12 +66,12 @@ def responses_of(
     Args:
         snapshot: of the step.
         tokenizer: of the policy.
-        max_tokens: response tokens in all; groups beyond it are left out and counted.
+        max_tokens: response tokens in all; what does not fit is left out and counted.
     """
     rows = {(int(g), int(s)): n for n, (g, s) in enumerate(snapshot.outputs["owners_N2"])}
-    gaps = [_largest_gap(snapshot, rows, place) for place in range(len(snapshot.groups))]
+    gaps = [_largest_gaps(snapshot, rows, place) for place in range(len(snapshot.groups))]
     tokens = [
-        sum(len(item.rollout.response_tokens) for item in entry.group.rollouts)
+        [len(item.rollout.response_tokens) for item in entry.group.rollouts]
         for entry in snapshot.groups
     ]
     picks = by_mismatch(gaps, tokens, max_tokens)
@@ -79,11 +79,16 @@ def responses_of(
         _group(
             snapshot.groups[place],
             [
-                _response(snapshot, item, rows.get((place, sample)), tokenizer)
-                for sample, item in enumerate(snapshot.groups[place].group.rollouts)
+                _response(
+                    snapshot,
+                    snapshot.groups[place].group.rollouts[sample],
+                    rows.get((place, sample)),
+                    tokenizer,
+                )
+                for sample in samples
             ],
         )
-        for place in picks
+        for place, samples in picks.items()
     ]
     left_out = len(gaps) - len(picks)
     return Responses(step=snapshot.step, groups=tuple(views), left_out=left_out)
@@ -100,6 +105,7 @@ def _group(entry: CollectedGroup, views: Sequence[ResponseView]) -> GroupView:
         source_row=problem.source_row,
         outcome=entry.outcome.value,
         responses=tuple(views),
+        left_out=len(entry.group.rollouts) - len(views),
     )
 
 
@@ -130,14 +136,16 @@ def _response(
     )
 
 
-def _largest_gap(snapshot: StepSnapshot, rows: dict[tuple[int, int], int], place: int) -> float:
-    """Largest |dlogp| of a group's tokens; 0 for a group outside of the batch."""
-    gaps = [
-        np.abs(_gaps(snapshot, row, item.rollout)).max(initial=0.0)
-        for sample, item in enumerate(snapshot.groups[place].group.rollouts)
+def _largest_gaps(
+    snapshot: StepSnapshot, rows: dict[tuple[int, int], int], place: int
+) -> list[float]:
+    """Largest |dlogp| of every response of a group; 0 for one outside of the batch."""
+    return [
+        float(np.abs(_gaps(snapshot, row, item.rollout)).max(initial=0.0))
         if (row := rows.get((place, sample))) is not None
+        else 0.0
+        for sample, item in enumerate(snapshot.groups[place].group.rollouts)
     ]
-    return float(max(gaps, default=0.0))
 
 
 def _gaps(snapshot: StepSnapshot, row: int, rollout: Rollout) -> NDArray[np.float32]:
