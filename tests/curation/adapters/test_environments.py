@@ -68,7 +68,7 @@ def test_a_library_without_an_interpreter_stops_curation(read, monkeypatch):
 
 
 def test_an_interpreter_that_does_not_start_is_a_refusal(read, monkeypatch):
-    monkeypatch.setenv(play.VARIABLE, "verifiers=/nowhere/python")
+    monkeypatch.setenv(play.VARIABLE, "verifiers=false")  # a program that ends at once
 
     assert "environment_died" == read(library="verifiers").reason
     play.close()
