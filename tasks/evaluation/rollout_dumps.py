@@ -76,6 +76,11 @@ class Dump:
     """Columns whose sum is the reward, where the file does not say it."""
 
 
+_OTHER_LAYOUT = (
+    *(KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, OSError),
+    *(RuntimeError, pa.ArrowException),  # a recursion error is one
+)
+"""What reading a file of another layout raises."""
 Read = tuple[str, list[DumpedResponse], Sequence[str]]
 """What a reader returns: trainer, responses, columns that are summed."""
 
@@ -105,10 +110,7 @@ def read_dump(name: str, payload: bytes, rewards: Sequence[str] = ()) -> Dump:
         )
     try:
         trainer, responses, summed = readers[suffix](payload)
-    except (
-        *(KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, OSError),
-        *(RuntimeError, pa.ArrowException),  # a recursion error is one
-    ) as error:
+    except _OTHER_LAYOUT as error:
         raise DataError(
             f"{name} has another layout than {suffix} files of the trainers that are known: "
             f"{_cause(error)}"
@@ -133,7 +135,7 @@ def _each(rows: Iterable[Any], read: Callable[[Any], DumpedResponse]) -> list[Du
     for number, row in enumerate(rows, start=1):
         try:
             responses.append(read(row))
-        except Exception as error:
+        except _OTHER_LAYOUT as error:
             raise ValueError(f"row {number}: {_cause(error)}") from error
     return responses
 

@@ -121,8 +121,8 @@ class _Session:
         """End the session, and wait until the server has: then it has room for another one."""
         with contextlib.suppress(Exception):  # the server may be gone, and the session with it
             self._socket.send(json.dumps({"type": "close"}))
-            while True:
-                self._socket.recv(timeout=CLOSE_TIMEOUT_S)
+            # It closes without a word; one that answers does not know the message.
+            self._socket.recv(timeout=CLOSE_TIMEOUT_S)
         self._socket.close()
 
     def _ask(self, kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
