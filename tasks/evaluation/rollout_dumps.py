@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
 
-from tasks.errors import DataError
+from tasks.errors import DataError, SettingsError
 
 GOLD = ("gts", "ground_truth", "gold", "answer", "solution", "label")
 """Columns of a gold answer."""
@@ -95,6 +95,7 @@ def read_dump(name: str, payload: bytes, rewards: Sequence[str] = ()) -> Dump:
 
     Raises:
         DataError: it is in none of the formats, or has no response.
+        SettingsError: the file has no such columns of rewards.
     """
     readers: dict[str, Callable[[bytes], Read]] = {
         ".jsonl": _verl,
@@ -108,8 +109,12 @@ def read_dump(name: str, payload: bytes, rewards: Sequence[str] = ()) -> Dump:
             f"{name} is no dump that is known: STEP.jsonl of verl, *.pt of slime or miles, "
             "rollouts.bin of prime-rl, or completions_*.parquet of TRL."
         )
+    if rewards and suffix != ".parquet":
+        raise SettingsError(f"--rewards has no effect on {name}, which says what the reward is.")
     try:
         trainer, responses, summed = readers[suffix](payload)
+    except SettingsError:  # of `rewards`
+        raise
     except _OTHER_LAYOUT as error:
         raise DataError(
             f"{name} has another layout than {suffix} files of the trainers that are known: "
@@ -169,7 +174,9 @@ def _trl(payload: bytes, chosen: Sequence[str]) -> Read:
         and (pa.types.is_floating(field.type) or pa.types.is_integer(field.type))
     ]
     if others := [name for name in chosen if name not in rewards]:
-        raise ValueError(f"{', '.join(others)} is no column of numbers; {', '.join(rewards)} are")
+        raise SettingsError(
+            f"--rewards {', '.join(others)} is no column of numbers; {', '.join(rewards)} are"
+        )
     rewards = [*chosen] or rewards
     if not rewards:
         raise ValueError("no column of rewards")

@@ -267,13 +267,13 @@ $("step").textContent = D.responses ? D.responses.step : "";
 $("legend").textContent = D.responses ? "Background: difference of the trainer's log-probability " +
   "from the rollout engine's (red lower, blue higher, full at 0.1 nats). Underline: entropy. " +
   "Grey: written by an environment. Hover a token for its numbers." + (D.responses.left_out ?
-  ` ${D.responses.left_out} prompts, longer or with a smaller mismatch, are not on this page.` : "")
+  ` ${D.responses.left_out} more prompts, longer or of smaller mismatch, not on this page.` : "")
   : D.no_responses;
 for (const g of D.responses ? D.responses.groups : []) {
   const box = el("details"), solved = g.responses.filter(r => r.solved).length;
   const of = g.domain ? ` (${g.domain}, ${g.language})` : "";
   box.append(el("summary", `${g.problem}${of}: ${solved} of ${g.responses.length} solved` +
-    (g.left_out ? `, ${g.left_out} more are not on this page` : "") +
+    (g.left_out ? `, ${g.left_out} more not on this page` : "") +
     (g.outcome ? `, ${g.outcome}` : "")));
   const row = g.source_row ? `; raw row ${g.source_row}` : "";
   box.append(el("pre", g.prompt), el("p", `reference ${g.answer}${row}`));

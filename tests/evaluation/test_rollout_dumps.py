@@ -447,8 +447,11 @@ def test_the_columns_that_trl_logs_beside_its_rewards_can_be_left_out() -> None:
         chosen.rewards,
         [one.reward for one in chosen.responses],
     )
-    with pytest.raises(DataError, match="format is no column of numbers; accuracy, num_chars are"):
+    message = "--rewards format is no column of numbers; accuracy, num_chars are"
+    with pytest.raises(SettingsError, match=message):
         read_dump("c.parquet", payload, ["format"])
+    with pytest.raises(SettingsError, match="--rewards has no effect on 3"):
+        read_dump("3.jsonl", verl(answer("7", 1.0)), ["accuracy"])
 
 
 def test_calls_of_tools_are_part_of_a_response() -> None:
