@@ -166,7 +166,8 @@ def _verl_response(line: bytes) -> DumpedResponse:
 
 
 def _trl(payload: bytes, chosen: Sequence[str]) -> Read:
-    table = pq.read_table(pa.BufferReader(payload))
+    # Without threads of Arrow: with torch loaded, one that starts as the process ends aborts it.
+    table = pq.ParquetFile(pa.BufferReader(payload), pre_buffer=False).read(use_threads=False)
     rewards = [
         field.name
         for field in table.schema
