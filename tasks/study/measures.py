@@ -9,6 +9,8 @@ may have `metrics.json`, numbers by name.
     outcome/...        share of the tokens that RL generated, by what became of their groups
     zero variance/...  share of zero-variance groups, mean over steps
     left behind        share of an update's responses that `loss.stale_below` leaves out
+    entropy/...        of the policy before the first and the last step of RL, in nats a token
+    router shift       mean factor of RSPO over the steps, where it is on
     foreseen/...       how well a rule ranks the groups of a phase by zero variance (AUC)
 """
 
@@ -42,6 +44,7 @@ TRAINING = "training/"
 METRICS_FILE = "metrics.json"
 REPORT_FILE = "report.json"
 """Of grading, and of a judge, which has `judge_confusion` in it."""
+ROUTER_SHIFT = "policy/router_shift"
 IN_A_LOSS = (TokenUse.TRAINED, TokenUse.TRAINED_ZVP, TokenUse.TAUGHT)
 UNTRAINED = (
     GroupOutcome.ZERO_VARIANCE_PARTIAL,
@@ -206,6 +209,11 @@ def _phase_metrics(
         metrics[f"outcome/{outcome.value}"] = tokens / generated
     for name, column in _COLUMNS.items():
         metrics[name] = sum(step.metrics[column] for step in steps) / len(steps)
+    metrics["entropy/first step"] = steps[0].metrics["policy/entropy_nats"]
+    metrics["entropy/last step"] = steps[-1].metrics["policy/entropy_nats"]
+    shifts = [one.metrics[ROUTER_SHIFT] for one in steps if ROUTER_SHIFT in one.metrics]
+    if shifts:
+        metrics["router shift"] = sum(shifts) / len(shifts)
     last = steps[-LAST_STEPS:]
     norms = [step.metrics["policy/grad_norm"] for step in steps]
     mean = sum(norms) / len(norms)

@@ -38,6 +38,7 @@ METRICS = {
     "policy/stale_share": 0.0,
     "mismatch/mean_abs_logprob": 1e-6,
     "mismatch/k3": 1e-12,
+    "policy/entropy_nats": 0.5,
     "policy/grad_norm": 1.0,
     "reward/mean": 0.5,
 }
@@ -65,11 +66,12 @@ def row(problem: str, outcome: GroupOutcome, trained: int) -> LedgerRow:
     )
 
 
-def phase(folder: Path, *rows: LedgerRow) -> Path:
-    """A phase of one step."""
+def phase(folder: Path, *rows: LedgerRow, **metrics: float) -> Path:
+    """A phase of one step; its metrics by their names below 'policy/'."""
     folder.mkdir()
     write_ledger(folder / LEDGER_FILE, rows)
-    step = StepReport(step=1, policy_version=1, metrics=METRICS)
+    own = {f"policy/{name}": value for name, value in metrics.items()}
+    step = StepReport(step=1, policy_version=1, metrics=METRICS | own)
     (folder / STEPS_FILE).write_text(step.model_dump_json() + "\n")
     timing = StepTiming(step=1, seconds={"rollout": 1.0}, cpu_seconds={"rollout": 2.0})
     (folder / TIMING_FILE).write_text(timing.model_dump_json() + "\n")
@@ -134,6 +136,23 @@ def test_tokens_of_grading_drafts_and_all_phases_are_counted(tmp_path):
         found.metrics["zero variance/first draws"],
         found.metrics["cpu seconds of rl"],
     )
+
+
+def test_entropy_is_of_both_ends_and_the_factor_of_rspo_of_the_steps_that_have_it(tmp_path):
+    one, two = row("p", GroupOutcome.NON_ZERO_VARIANCE, 9), row("q", GroupOutcome.UNSCORED, 0)
+    reports = {
+        "training/rl/one": phase(tmp_path / "one", one, entropy_nats=0.8, router_shift=0.9),
+        "training/rl/two": phase(tmp_path / "two", two, entropy_nats=0.6),
+    }
+
+    found = measure(CELL, reports, []).metrics
+
+    assert (0.8, 0.6, 0.9) == (
+        found["entropy/first step"],
+        found["entropy/last step"],
+        found["router shift"],
+    )
+    assert "router shift" not in measure(CELL, {"training/rl/two": tmp_path / "two"}, []).metrics
 
 
 def test_what_was_not_trained_is_told_by_its_group_and_rules_are_judged_by_phase(tmp_path):
