@@ -27,6 +27,7 @@ from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.select import open_rollout
 from tasks.errors import DataError, EngineError, SettingsError
+from tests.engines.siblings import deviations
 
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
 
@@ -133,29 +134,25 @@ def test_samples_of_a_prompt_differ(rollouts):
     assert 9 == len({tuple(tokens) for tokens in by_key(rollouts).values()})
 
 
-@pytest.mark.parametrize("exact", [False, True])
-def test_samples_of_a_prompt_are_drawn_independently(engine, trainer, exact):
+@pytest.mark.parametrize("mode", ["plain", "exact", "with a stream and equal drafts"])
+def test_samples_of_a_prompt_are_drawn_independently(engine, trainer, mode):
     """As many pairs of siblings agree as the distribution says: draws that hang together show."""
-    if exact and not isinstance(engine, HFRolloutEngine):
+    if mode != "plain" and not isinstance(engine, HFRolloutEngine):
         pytest.skip("only the embedded engine has exact rollouts")
-    (request,) = prompts(6)
-    count = 200
+    (request,), count = prompts(6), 200
+    if mode == "with a stream and equal drafts":
+        drafts = (np.array([7, 3, 5], np.int32),) * count
+        request = dataclasses.replace(request, stream="of its own", drafts=drafts)
     drawn = engine.generate(
-        [dataclasses.replace(request, num_samples=count)], Sampling(1, 0.5, 7, exact=exact)
+        [dataclasses.replace(request, num_samples=count)],
+        Sampling(1, 0.5, 7, exact=mode != "plain"),
     )
-    tokens = torch.tensor([int(one.response_tokens[0]) for one in drawn])
     whole = torch.from_numpy(request.prompt_tokens.astype(np.int64))
     with torch.inference_mode():
-        chances = (trainer._model(input_ids=whole[None]).logits[0, -1] / 0.5).softmax(0)
+        chances_V = (trainer._model(input_ids=whole[None]).logits[0, -1] / 0.5).softmax(0)
 
-    agree = int((tokens[:, None] == tokens).sum() - count) // 2
-    # Pairs share their members: the variance of their number is that of a U-statistic.
-    second, third = float(chances.square().sum()), float(chances.pow(3).sum())
-    pairs = count * (count - 1) // 2
-    variance = pairs * (second - second**2) + count * (count - 1) * (count - 2) * (
-        third - second**2
-    )
-    assert abs(agree - pairs * second) < 5.0 * variance**0.5
+    tokens_S = torch.tensor([int(one.response_tokens[0]) for one in drawn])
+    assert deviations(tokens_S, chances_V) < 5.0
 
 
 def test_traces_have_a_row_per_fed_token_and_distinct_experts(engine, rollouts):

@@ -70,6 +70,7 @@ from tasks.engines.rollout_vllm.in_process import InProcess  # noqa: E402
 SAMPLING = Sampling(9, 0.3, seed=1, top_p=0.9, top_k=60, record_kept=True)
 PART = 4
 """Tokens of a segment."""
+SIBLINGS = 60
 WHOLE = 1 << 20
 """A top-k that keeps everything."""
 CANARIES = [np.arange(2, 34, dtype=np.int32), np.arange(40, 60, dtype=np.int32)]
@@ -87,6 +88,8 @@ class Recorded:
     mismatched: dict[str, list[Rollout]]
     """In bf16: drawn from all tokens, and from recorded sets."""
     rollouts: list[Rollout]
+    siblings: list[Rollout]
+    """Of one prompt, a token each."""
     scores: list[NDArray[np.float32]]
     digest: str
     """Of the other weights, as received; what follows is with them."""
@@ -147,6 +150,8 @@ def record(folder: Path, other: Path) -> Recorded:
     opened(sleeps=False).close()
     with closing(opened(record_kept=True)) as engine:
         rollouts = list(engine.generate(prompts(), SAMPLING))
+        many = [replace(prompts()[0], num_samples=SIBLINGS)]
+        siblings = list(engine.generate(many, replace(SAMPLING, max_new_tokens=1)))
         scores = engine.score_logprobs(CANARIES)
         engine.sleep()
         digest = engine.load_weights(TorchTrainer(other).weights(), version=1)
@@ -161,6 +166,7 @@ def record(folder: Path, other: Path) -> Recorded:
         tuple(runners),
         mismatched,
         rollouts,
+        siblings,
         scores,
         digest,
         scores_after,

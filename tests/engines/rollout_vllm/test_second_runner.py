@@ -35,6 +35,7 @@ from tasks.rl.batch import token_batch
 from tasks.rl.groups import join_segments
 from tests.engines.rollout_vllm import second_runner
 from tests.engines.rollout_vllm.second_runner import CANARIES, PART, SAMPLING
+from tests.engines.siblings import deviations
 
 MOVED = 0.02
 """Share of the sets whose boundary the rounding of a GPU may move; a CPU's moves none."""
@@ -129,6 +130,14 @@ def test_the_recorded_sets_are_those_that_transformers_keeps(drawn):
 
     assert sizes > 20
     assert moved <= (MOVED * sizes if torch.cuda.is_available() else 0)
+
+
+def test_samples_of_a_prompt_are_drawn_independently(recorded, models):
+    """As many pairs of siblings agree as the distribution says: draws that hang together show."""
+    chances_V = drawn_from(models[0], recorded.siblings[0])[0].exp()
+
+    tokens_S = torch.tensor([int(one.response_tokens[0]) for one in recorded.siblings])
+    assert deviations(tokens_S, chances_V) < 5.0
 
 
 def test_log_probs_are_those_over_the_recorded_sets(drawn):
