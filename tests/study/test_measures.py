@@ -145,12 +145,12 @@ def test_entropy_is_of_both_ends_and_the_factor_of_rspo_of_the_steps_that_have_i
         "training/rl/two": phase(tmp_path / "two", two, entropy_nats=0.6),
     }
 
-    found = measure(CELL, reports, []).metrics
+    metrics = measure(CELL, reports, []).metrics
 
     assert (0.8, 0.6, 0.9) == (
-        found["entropy/first step"],
-        found["entropy/last step"],
-        found["router shift"],
+        metrics["entropy/first step"],
+        metrics["entropy/last step"],
+        metrics["router shift"],
     )
     assert "router shift" not in measure(CELL, {"training/rl/two": tmp_path / "two"}, []).metrics
 
