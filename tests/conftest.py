@@ -36,12 +36,14 @@ settings.register_profile("suite", settings.get_profile("laws"), max_examples=50
 settings.load_profile("suite")
 
 LONGEST = (
-    "test_pipeline.py",
     "test_retrain.py",
-    "test_readme_snippets.py",
+    "test_phase.py",
+    "test_pipeline.py",
+    "test_resume.py",
+    "test_package.py",
     "test_team.py",
 )
-"""Files that take half a minute or more, in that order."""
+"""Files that take the longest, in that order."""
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"

@@ -198,6 +198,7 @@ def start(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_everything_that_is_shown_runs_through_the_pipeline_without_an_edit(folder):
     own = yaml.safe_load((folder / "my.yaml").read_text())

@@ -20,11 +20,11 @@ from tasks.platform.console import (
     read_command,
 )
 from tasks.platform.settings_option import is_settings
-from tests.timing import imports_of_pydantic
+from tests.timing import processes_s, timed
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("flytekit", "torch", "transformers", "mlflow", "pandas", "pyarrow", "numpy")
-MAX_COST = 10.0  # imports of pydantic
+MAX_CPU_S = 1.0
 MAX_MIB = 150
 PLACES = command_places()
 
@@ -39,7 +39,7 @@ def refusal(capsys, *words: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["", "run", *MODULES])
-def test_help_has_an_example_loads_no_library_and_costs_little(name):
+def test_help_has_an_example_loads_no_library_and_takes_less_than_a_second(name):
     words = [name, "--help"] if name else ["--help"]
     code = (
         "import atexit, sys; from tasks.platform.console import main; "
@@ -48,7 +48,7 @@ def test_help_has_an_example_loads_no_library_and_costs_little(name):
         f"sys.exit(main({words!r}))"
     )
 
-    cost, done = imports_of_pydantic(
+    cpu_s, done = timed(
         lambda: subprocess.run(
             ["/bin/sh", "-c", 'exec "$0" -c "$1"', sys.executable, code],
             cwd=ROOT,
@@ -56,14 +56,15 @@ def test_help_has_an_example_loads_no_library_and_costs_little(name):
             text=True,
             check=True,
         ),
-        MAX_COST,
+        MAX_CPU_S,
+        clock=processes_s,
     )
 
     assert "[]" == done.stderr
     about, *rest = done.stdout.split("\n\n")
     assert f"eachprompt {name}" in "".join(rest)
     assert name not in MODULES or f"eachprompt {name}" in about
-    assert cost < MAX_COST
+    assert cpu_s < MAX_CPU_S
 
 
 def test_help_of_the_command_stays_below_150_mib():

@@ -67,10 +67,9 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)  # imports everything in a fresh process
-@pytest.mark.parametrize(
-    "names", [NAMES, *(pytest.param([name], marks=pytest.mark.slow) for name in NAMES)], ids=str
-)
+@pytest.mark.parametrize("names", [NAMES, *([name] for name in NAMES)], ids=str)
 def test_the_rest_stands_without_a_recipe(names, tmp_path):
     folder = copy_without(names, tmp_path / "copy")
     modules = [
