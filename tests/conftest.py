@@ -36,11 +36,11 @@ settings.register_profile("suite", settings.get_profile("laws"), max_examples=50
 settings.load_profile("suite")
 
 LONGEST = (
-    "test_retrain.py",
     "test_phase.py",
     "test_pipeline.py",
     "test_resume.py",
     "test_package.py",
+    "test_retrain.py",
     "test_team.py",
 )
 """Files that take the longest, in that order."""

@@ -119,6 +119,7 @@ def released_version(store):
     return Lookup(store.tracking_uri).version(MODEL)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_new_rows_end_in_a_promoted_model_or_in_a_reason(released, monkeypatch):
     folder, store, releasing = released

@@ -22,7 +22,7 @@ from tasks.errors import EngineError, SettingsError
 SCRIPT = Path(__file__).with_name("scenarios.py")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=[pytest.param("", marks=pytest.mark.slow)])
 def found(tiny_moe, tmp_path_factory):
     return run_scenarios(tiny_moe, tmp_path_factory.mktemp("team"))
 
