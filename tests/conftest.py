@@ -6,11 +6,13 @@ import shutil
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tqdm import tqdm
 
 from containers.stack import Stack
 from tasks.provenance.lineage.connection import connect
@@ -24,6 +26,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # As the Makefile sets it: a process that is forked while OpenMP has threads waits for them forever.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Forked processes share tqdm's own lock: one that is killed as it writes a line would hold it for
+# ever. Without tqdm's monitor no other thread has this one at a fork.
+tqdm.set_lock(threading.RLock())
+tqdm.monitor_interval = 0
 # What is imported and collected holds no cycles worth a search.
 gc.disable()
 
