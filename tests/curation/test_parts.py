@@ -109,7 +109,7 @@ def whole(
         return curate(SETTINGS, raw, base_model, out), written(out)
 
 
-@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(count=st.integers(1, 12))
 def test_any_number_of_parts_gives_the_bytes_of_none(
     base_model: Path,

@@ -177,7 +177,7 @@ def test_the_texts_show_that_an_expression_is_quadratic() -> None:
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_no_text_of_100_kb_takes_a_cpu_second(name: str, problem) -> None:
-    check(name, problem, range(1))
+    check(name, problem, range(2 if name == "instruction_rules" else 3))
 
 
 @pytest.mark.slow

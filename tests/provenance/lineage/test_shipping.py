@@ -33,7 +33,6 @@ def keep_for_later(store: StoreRef, execution, executions: int) -> None:
         train(away, run, make_raw(away, run, f"{number}\n".encode()))
 
 
-@pytest.mark.slow
 def test_four_syncs_at_once_make_every_run_once(store, execution):
     keep_for_later(store, execution, executions=6)
     forked("sync", store.model_dump_json())

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from data_schemas.artifacts import Execution, StoreRef
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.finished import read_history
@@ -57,7 +55,6 @@ def test_a_task_that_is_tried_again_after_it_has_registered_is_not_stale(store):
     assert not ask(store, first, "e20")
 
 
-@pytest.mark.slow
 def test_of_two_releases_that_would_replace_the_same_version_one_wins(store):
     first = racing.promote(store, run("e1"))
     command = [sys.executable, racing.__file__, store.model_dump_json(), first]
