@@ -210,9 +210,9 @@ types: $(STAMP) ## types and import contracts only
 	$(BIN)/lint-imports
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
-# A study is a declaration in workflows/studies, or of your own: make study OF=mine.yaml
+# A study is a declaration in workflows/lab/studies, or of your own: make study OF=mine.yaml
 # Two presets or settings files: make study OF=mine.yaml AGAINST=cpu_smoke SEEDS=3
-OF ?= workflows/studies/ladder.yaml
+OF ?= workflows/lab/studies/ladder.yaml
 AGAINST ?=
 # Of the recipes; a study has its own unless SEEDS is given.
 SEEDS ?= 3
@@ -220,40 +220,40 @@ VARIANTS ?=
 GIVEN_SEEDS = $(if $(filter command environment,$(origin SEEDS)),--seeds $(SEEDS))
 
 study: $(STAMP) ## variants of settings with several seeds, in one table with intervals: OF=file
-	$(BIN)/pyflyte run workflows/study.py study --of $(OF) $(if $(AGAINST),--against $(AGAINST)) $(GIVEN_SEEDS) $(ARGS)
+	$(BIN)/pyflyte run workflows/lab/study.py study --of $(OF) $(if $(AGAINST),--against $(AGAINST)) $(GIVEN_SEEDS) $(ARGS)
 
-STUDIES := $(basename $(notdir $(wildcard workflows/studies/*.yaml)))
+STUDIES := $(basename $(notdir $(wildcard workflows/lab/studies/*.yaml)))
 EVIDENCE = $(if $(filter file,$(origin NAME)),ladder,$(NAME))
 
 # Beside the studies, NAME=trl runs the two comparisons with TRL, NAME=claims renders what was measured.
 # make -n runs every line that has $(MAKE) in it: a study stands on a line of its own.
-evidence: $(STAMP) ## run a study and keep its numbers in tasks/study/evidence: NAME=ladder SEEDS=1
+evidence: $(STAMP) ## run a study and keep its numbers in docs/evidence: NAME=ladder SEEDS=1
 	$(if $(filter $(EVIDENCE),$(STUDIES) trl claims),,\
 		$(error NAME=$(EVIDENCE) is no study. Use one of: $(STUDIES) trl claims))
 	$(if $(filter trl,$(EVIDENCE)),$(MAKE) bench-rl ARGS="8 1 --out tests/bench/rl_step.json" \
 		&& $(MAKE) bench-resume ARGS="--points 50")
 	$(if $(filter trl claims,$(EVIDENCE)),$(MAKE) docs)
 	$(if $(filter $(EVIDENCE),$(STUDIES)),\
-		$(BIN)/pyflyte run workflows/study.py study --of workflows/studies/$(EVIDENCE).yaml \
-		$(GIVEN_SEEDS) --evidence tasks/study/evidence $(ARGS))
+		$(BIN)/pyflyte run workflows/lab/study.py study --of workflows/lab/studies/$(EVIDENCE).yaml \
+		$(GIVEN_SEEDS) --evidence docs/evidence $(ARGS))
 
-docs: $(STAMP) ## render the numbers in all pages from tasks/study/evidence
-	$(BIN)/python -m tasks.study.documents $(ARGS)
+docs: $(STAMP) ## render the numbers in all pages from docs/evidence
+	$(BIN)/python -m tasks.lab.study.documents $(ARGS)
 
 shop: $(STAMP) ## multi-turn tool use: the tiny model learns to serve a shop's customers, three seeds
-	$(BIN)/pyflyte run workflows/study.py study --of workflows/studies/shop.yaml $(GIVEN_SEEDS) $(ARGS)
+	$(BIN)/pyflyte run workflows/lab/study.py study --of workflows/lab/studies/shop.yaml $(GIVEN_SEEDS) $(ARGS)
 
 grove: $(STAMP) ## Grove MoE against the model it was upcycled from, three seeds: SEEDS=1
-	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/recipes/grove_moe.py grove $(ARGS)
+	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/lab/recipes/grove_moe.py grove $(ARGS)
 
 mars: $(STAMP) ## solver, verifier and corrector in one policy, and what RL changes: SEEDS=1
-	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/recipes/mars.py mars $(ARGS)
+	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/lab/recipes/mars.py mars $(ARGS)
 
 spell: $(STAMP) ## questioner, responder and verifier by self-play, against a plain phase: SEEDS=1
-	EACHPROMPT_SEEDS=$(SEEDS) EACHPROMPT_VARIANTS=$(VARIANTS) $(BIN)/pyflyte run workflows/recipes/spell.py spell $(ARGS)
+	EACHPROMPT_SEEDS=$(SEEDS) EACHPROMPT_VARIANTS=$(VARIANTS) $(BIN)/pyflyte run workflows/lab/recipes/spell.py spell $(ARGS)
 
 synthesis: $(STAMP) ## a model writes maths problems, another one learns from them: SEEDS=1
-	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/recipes/promptcot.py promptcot $(ARGS)
+	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/lab/recipes/promptcot.py promptcot $(ARGS)
 
 # make recipe NAME=ring_lite, or compass_thinker
 NAME ?= compassmax
@@ -341,14 +341,14 @@ rollback: $(STAMP) ## release the previous version again: make rollback ARGS="--
 TARGET ?= full_scale
 
 budget: $(STAMP) ## GPU memory of a layout, and a simulated step of RL by policy
-	$(BIN)/pyflyte run workflows/capacity.py capacity \
+	$(BIN)/pyflyte run workflows/lab/simulate.py simulate \
 		--$(if $(wildcard $(TARGET)/.),model,preset) $(TARGET) $(ARGS)
 
 mismatch: $(CHOSEN_STAMP) ## rollout engine against trainer, router replay off, R2 and R3; ENGINES=real
-	COLUMNS=170 $(CHOSEN_BIN)/pyflyte run workflows/mismatch.py mismatch --engines $(or $(ENGINES),embedded) $(ARGS)
+	COLUMNS=170 $(CHOSEN_BIN)/pyflyte run workflows/lab/mismatch.py mismatch --engines $(or $(ENGINES),embedded) $(ARGS)
 
 drift: $(CHOSEN_STAMP) ## the same over 50 steps of RL, as a table and a figure; ENGINES=real
-	$(CHOSEN_BIN)/python -m tasks.study.mismatch.drift --engines $(or $(ENGINES),embedded) $(ARGS)
+	$(CHOSEN_BIN)/python -m tasks.lab.study.mismatch.drift --engines $(or $(ENGINES),embedded) $(ARGS)
 
 bench-engines: $(STAMP) ## vLLM, Megatron-core, the embedded engines and generate compared
 	$(if $(wildcard $(ENGINES_VENV)/bin/python),$(ENGINES_VENV)/bin,$(BIN))/python -m tests.bench.engines $(ARGS)

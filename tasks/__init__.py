@@ -1,10 +1,9 @@
 """The code of the pipeline, in floors. An arrow points down only.
 
-    recipes              what reproduces one more paper, each whole in a folder of its own
+    lab                  what reproduces one more paper, studies a question, simulates, or reads
+                         others' dumps; no wheel holds it
     stages               the Flyte shells of all stages: unpack, call, record, return
-    study | retraining
-                         variants of settings compared; new rows every night: inbox, decisions,
-                         exactly once
+    retraining           new rows every night: inbox, decisions, exactly once
     rl | evaluation | capacity | settings
                          one step of RL and its replay; held-out suites; memory and time of a
                          layout; settings from the command line

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 from flytekit.clis.sdk_in_container.pyflyte import main
 
+from tasks.lab.study.mismatch import drift
 from tasks.platform.command_line import run
-from tasks.study.mismatch import drift
 from tasks.training.foundation import wider
 from tests.bench import engines, rewards, rl_step
 from tests.bench.resume import command as resume
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 ROOT = Path(__file__).parents[1]
-COMPLETENESS = "recipes/completeness completeness"
+COMPLETENESS = "lab/recipes/completeness completeness"
 NOWHERE = {"base_model": "/nowhere"}
 """What is not refused before ends here, before anything expensive."""
 MODEL_NAMES = ("a/b", "a:b", "a@b", "'a'", "<b>a</b>", "..", " ", "a" * 201)
@@ -198,16 +198,20 @@ OTHERS = [
     ("agreement", ["--file", "x", "--show", "-1"], "--show is -1"),
     (COMPLETENESS, ["--judge", "{}", "--file", "/nowhere"], "--file /nowhere is no file"),
     (COMPLETENESS, ["--judge", '{"kind": "htp"}', "--file", "x"], "did you mean `http`?"),
-    ("recipes/av_speaker av_speaker", [], "--both is missing"),
-    ("recipes/av_speaker av_speaker", ["--both", "/nowhere"], "--both /nowhere is no file"),
-    ("mismatch", ["--prompts", "0"], "--prompts is 0"),
-    ("mismatch", ["--max_new_tokens", "0"], "--max_new_tokens is 0"),
-    ("mismatch", ["--seeds", "[]"], "--seeds is []"),
-    ("mismatch", ["--seeds", "[-1]"], "--seeds[0] is -1"),
-    ("mismatch", ["--seeds", '["a"]'], "--seeds[0] is 'a'; it must be a valid integer"),
-    ("mismatch", ["--seeds", "x"], "should be a valid json object"),
-    ("mismatch", ["--engines", "fake"], "--engines 'fake' is none of: embedded, real"),
-    ("mismatch", ["--model_folder", "/nowhere"], "/nowhere is not a folder"),
+    ("lab/recipes/av_speaker av_speaker", [], "--both is missing"),
+    ("lab/recipes/av_speaker av_speaker", ["--both", "/nowhere"], "--both /nowhere is no file"),
+    ("lab/mismatch mismatch", ["--prompts", "0"], "--prompts is 0"),
+    ("lab/mismatch mismatch", ["--max_new_tokens", "0"], "--max_new_tokens is 0"),
+    ("lab/mismatch mismatch", ["--seeds", "[]"], "--seeds is []"),
+    ("lab/mismatch mismatch", ["--seeds", "[-1]"], "--seeds[0] is -1"),
+    (
+        "lab/mismatch mismatch",
+        ["--seeds", '["a"]'],
+        "--seeds[0] is 'a'; it must be a valid integer",
+    ),
+    ("lab/mismatch mismatch", ["--seeds", "x"], "should be a valid json object"),
+    ("lab/mismatch mismatch", ["--engines", "fake"], "--engines 'fake' is none of: embedded, real"),
+    ("lab/mismatch mismatch", ["--model_folder", "/nowhere"], "/nowhere is not a folder"),
     ("capacity", [], "give either --preset or --model"),
     ("capacity", ["--preset", "full_scal"], "did you mean `full_scale`?"),
     ("capacity", ["--preset", "full_scale", "--model", "x"], "give either --preset or --model"),
@@ -229,12 +233,12 @@ OTHERS = [
     ("evaluate", ["--model", "http://host/v1"], "names no model; write http://host/v1#NAME"),
     ("evaluate", ["--model", "hf://a/b"], "base model hf://a/b is of an unknown kind. Give a"),
     ("evaluate", ["--model", "x", "--settings", '{"sftt": {}}'], "did you mean `sft`?"),
-    ("study", [], "--of is missing"),
-    ("study", ["--of", "/nowhere.yaml"], "/nowhere.yaml cannot be read"),
-    ("study", ["--of", "lapto", "--against", "single_node"], "mean `laptop`?"),
-    ("study", ["--of", "nightly", "--against", "laptop"], "has no PipelineSettings"),
-    ("study", ["--of", "x.yaml", "--seeds", "-1"], "--seeds is -1"),
-    ("recipes/grove_moe upcycle", ["--settings", '{"widht": 16}'], "did you mean `width`?"),
+    ("lab/study study", [], "--of is missing"),
+    ("lab/study study", ["--of", "/nowhere.yaml"], "/nowhere.yaml cannot be read"),
+    ("lab/study study", ["--of", "lapto", "--against", "single_node"], "mean `laptop`?"),
+    ("lab/study study", ["--of", "nightly", "--against", "laptop"], "has no PipelineSettings"),
+    ("lab/study study", ["--of", "x.yaml", "--seeds", "-1"], "--seeds is -1"),
+    ("lab/recipes/grove_moe upcycle", ["--settings", '{"widht": 16}'], "did you mean `width`?"),
     ("post_training", ["--settings", "notjson"], "should be a valid json object"),
     ("post_training", ["--settings", "{"], "should be a valid json object"),
     ("post_training", ["--settings", ""], "should be a valid json object"),
@@ -254,7 +258,7 @@ FILES = [
     ("judge", "--files", "", "--files: 0 comparisons of 0 tasks cannot be split"),
     ("judge", "--files", NESTED, "--files: it is nested too deeply to be read"),
     (COMPLETENESS, "--file", "{]", "--file: "),
-    ("recipes/av_speaker av_speaker", "--both", "{]", "--both: "),
+    ("lab/recipes/av_speaker av_speaker", "--both", "{]", "--both: "),
 ]
 """What a file that was typed holds: whoever typed it can act, so that these exit with 2."""
 WITH_PASSWORD = "https://me:hunter2@host/x"
@@ -429,10 +433,16 @@ def test_the_command_refuses_120_wrong_inputs_in_a_line_each_before_a_library_is
         *(([*words, "--store", str(kept_store(tmp_path))], text) for words, text in MODELS),
         (["evaluate", "--model", "/nowhere"], "/nowhere is not a folder"),
         (["forget", "--rows", "/nowhere"], "--rows /nowhere is no file"),
-        (["study", "--of", "/nowhere.yaml"], "--of /nowhere.yaml is no file"),
-        (["study", "--of", "lapto", "--against", "single_node"], "did you mean `laptop`?"),
-        (["study", "--of", "laptop", "--against", "singlenode"], "did you mean `single_node`?"),
-        (["study", "--of", "nightly", "--against", "laptop"], "but this takes PipelineSettings"),
+        (["lab", "study", "--of", "/nowhere.yaml"], "--of /nowhere.yaml is no file"),
+        (["lab", "study", "--of", "lapto", "--against", "single_node"], "did you mean `laptop`?"),
+        (
+            ["lab", "study", "--of", "laptop", "--against", "singlenode"],
+            "did you mean `single_node`?",
+        ),
+        (
+            ["lab", "study", "--of", "nightly", "--against", "laptop"],
+            "but this takes PipelineSettings",
+        ),
         (["run", "--settings", '{"rl_one": {"advantage": "grpoo"}}'], "did you mean `grpo`?"),
         (["retrain", "--settings", '{"rl": {"loss": {"kind": "gpso"}}}'], "did you mean `gspo`?"),
         (
@@ -452,11 +462,11 @@ def test_the_command_refuses_120_wrong_inputs_in_a_line_each_before_a_library_is
         (["replay", "--store", ".", "--model", "nope"], "'nope' names no model; use models:/"),
         *(([name], "runs holds no statements. Name the folder") for name in READERS),
         *(([name, "--store", "/tmp"], "--store /tmp holds no statements") for name in READERS),
-        (["mismatch", "--model_folder", "/nowhere"], "/nowhere is not a folder"),
-        (["mismatch", "--engines", "fake"], "--engines 'fake' is none of: embedded, real"),
+        (["lab", "mismatch", "--model_folder", "/nowhere"], "/nowhere is not a folder"),
+        (["lab", "mismatch", "--engines", "fake"], "--engines 'fake' is none of: embedded, real"),
         (["judge", "--base_model", "/nowhere"], "/nowhere is not a folder"),
-        (["upcycle", "--model", "/nowhere"], "/nowhere is not a folder"),
-        (["super-experts", "--model", "/nowhere"], "/nowhere is not a folder"),
+        (["lab", "upcycle", "--model", "/nowhere"], "/nowhere is not a folder"),
+        (["lab", "super-experts", "--model", "/nowhere"], "/nowhere is not a folder"),
         (["capacity"], "give either --preset or --model"),
         (["capacity", "--model", "/nowhere"], "/nowhere is not a folder"),
         (["trace", "--show", "-1"], "--show is -1; it must be greater"),
@@ -464,7 +474,7 @@ def test_the_command_refuses_120_wrong_inputs_in_a_line_each_before_a_library_is
         (["capacity", "--preset", "full_scal"], "did you mean `full_scale`?"),
         (["run", "extra"], "takes options only, and 'extra' is none"),
         (["run", "--store", "a", "--store", "b"], "--store is given twice"),
-        (["mismatch", "--seeds", "x"], "--seeds is 'x'; write a JSON list"),
+        (["lab", "mismatch", "--seeds", "x"], "--seeds is 'x'; write a JSON list"),
     ]
     assert len(typed) >= 120
 

@@ -68,7 +68,7 @@ def test_evidence_of_what_is_no_study_is_refused_with_those_that_are():
 
 
 def test_evidence_beside_trl_is_both_benches_and_of_the_claims_only_their_page():
-    rendered = "python -m tasks.study.documents"
+    rendered = "python -m tasks.lab.study.documents"
 
     assert [
         "python -m tests.bench.rl_step 8 1 --out tests/bench/rl_step.json",
@@ -77,18 +77,21 @@ def test_evidence_beside_trl_is_both_benches_and_of_the_claims_only_their_page()
     ] == [line.strip() for line in made("make evidence NAME=trl")]
     assert [rendered] == [line.strip() for line in made("make evidence NAME=claims")]
     (study,) = made("make evidence NAME=tokens SEEDS=2")
-    assert "--of workflows/studies/tokens.yaml" in study
+    assert "--of workflows/lab/studies/tokens.yaml" in study
 
 
 def resolve(command: str, *, in_full: bool = False) -> None:
     """Have a command read its options, or run it."""
     words = shlex.split(command, comments=True)
+    if words[:2] == ["eachprompt", "lab"]:
+        words[1:3] = [" ".join(words[1:3])]
+    modules = console.MODULES | console.LAB_MODULES
     rest = [] if in_full else ["--help"]
     if words[0] == "pyflyte":
         done = CliRunner().invoke(main, [*words[1:], *rest])
         assert 0 == done.exit_code, done.output
-    elif words[0] == "eachprompt" and words[1] in console.MODULES:
-        module, _, function = console.MODULES[words[1]][0].partition(":")
+    elif words[0] == "eachprompt" and words[1] in modules:
+        module, _, function = modules[words[1]][0].partition(":")
         with pytest.raises(SystemExit) as ended:
             run(getattr(import_module(module), function), [*words[2:], *rest])
         assert ended.value.code in (0, None)

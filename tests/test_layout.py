@@ -34,7 +34,7 @@ UNUSED_HERE = {
     "ScriptedJudge": "a fake that ships: users and our tests need no judge",
     "preferring": "what ScriptedJudge says",
     "same_answer": "for benchmarks that compare two written answers without a response",
-    "NOISE": "a run that workflows/studies/reward_noise.yaml names",
+    "NOISE": "a run that workflows/lab/studies/reward_noise.yaml names",
     "unclipped": "for losses of a user's own, as README shows",
     "synchronize": "called by Megatron-core on what stands for a stream of CUDA",
 }

@@ -17,10 +17,10 @@ from flyteidl.core.execution_pb2 import WorkflowExecution
 
 from data_schemas import presets
 from data_schemas.settings import PipelineSettings, RetrainSettings
+from tasks.lab.study.declaration import read_study
 from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
 from tasks.platform.literals import unpacked
-from tasks.study.declaration import read_study
 from tests.admin import BUNDLE
 from tests.compiler import Platform
 from tests.packages import DOMAIN, PROJECT, ROOT, VERSION, pod, register_into
@@ -33,8 +33,8 @@ PLANTED = "planted-c0ffee"
 """Value of every secret of the machine that registers."""
 ON_GPUS = {"pretrain", "sft", "measure_judge", "grade", "distil", "evaluate", "rl"}
 """Of the core; a recipe says for itself."""
-for path in sorted((ROOT / "tasks" / "recipes").glob("*/task.py")):  # add their stages
-    import_module(f"tasks.recipes.{path.parent.name}.task")
+for path in sorted((ROOT / "tasks" / "lab" / "recipes").glob("*/task.py")):  # add their stages
+    import_module(f"tasks.lab.recipes.{path.parent.name}.task")
 
 
 @pytest.fixture(scope="session")
@@ -298,10 +298,10 @@ def test_the_release_is_judged_against_the_five_models_before_rl_two_and_against
 
 def test_a_study_of_any_size_has_few_nodes(workflows):
     """A node per variant, seed and stage is made by dynamic tasks, whose limit is their own."""
-    called = tasks_of(workflows["workflows.study.study"])
+    called = tasks_of(workflows["workflows.lab.study.study"])
 
     assert dict.fromkeys(("read_study", "study_cells", "open_store", "tabulate_study"), 1) == called
-    for declaration in (ROOT / "workflows" / "studies").glob("*.yaml"):
+    for declaration in (ROOT / "workflows" / "lab" / "studies").glob("*.yaml"):
         cells = read_study(str(declaration)).cells
         assert 100 > len({cell.variant for cell in cells})
         assert 100 > len({cell.seed for cell in cells})

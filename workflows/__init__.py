@@ -14,12 +14,11 @@ lineage         trace: which rows made a model, what a row touched; and compare,
 ledger          what each prompt cost and contributed in the RL phases of a model
 pretrain        make the tiny base model
 replay          recompute a step of RL from its snapshot
-mismatch        trainer against rollout engine, with and without router replay
 agreement       compare two verifiers of final answers
 recipe          a paper's recipe on the tiny model
-study           variants of settings x seeds x models: one table, one page, one evidence file
 capacity        the memory of one GPU under a layout
 launch_plans    the pipeline's presets by name, and the scheduled runs
 
-The folder `recipes` has one more for every recipe.
+The laboratory has `lab/study` (variants of settings x seeds x models: one table, one page, one
+evidence file), `lab/mismatch`, `lab/simulate`, and one more in `lab/recipes` for every recipe.
 """

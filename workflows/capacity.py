@@ -1,4 +1,4 @@
-"""Whether a layout fits its GPUs, and how long a step of RL would take on them.
+"""Whether a layout fits its GPUs.
 
 pyflyte run workflows/capacity.py capacity --preset single_node --layout '{"expert": 4}'
 """
@@ -23,13 +23,8 @@ def capacity(
     prompt: Whole = 0,
     response: Whole = 0,
     sequences: Whole = 0,
-    lengths: str = "",
-    column: str = "",
-    prompt_column: str = "",
-    page: str = "",
-    fastest: Whole = 0,
 ) -> str:
-    """Print what one GPU holds, and a simulated step by policy; exit code 1 if it does not fit.
+    """Print what one GPU holds; exit code 1 if the layout does not fit.
 
     A preset sets layout, lengths and batch; a model directory starts from the
     defaults, on one GPU. Nothing is loaded: only config.json is read.
@@ -44,12 +39,6 @@ def capacity(
         prompt: tokens of the longest prompt; 0 = the preset's.
         response: tokens of the longest response; 0 = the preset's.
         sequences: responses of a step; 0 = the preset's.
-        lengths: table of recorded lengths (CSV, JSONL, Parquet), scaled so that the longest is
-            the limit; '' = an assumed distribution.
-        column: its column of lengths.
-        prompt_column: its column that names the prompt; '' = it has none.
-        page: HTML file to write.
-        fastest: of the layouts that fit, how many to list, the fastest first; 0 = none.
 
     Returns:
         Whether it fits, and what is left.
@@ -64,9 +53,4 @@ def capacity(
         prompt=prompt,
         response=response,
         sequences=sequences,
-        lengths=lengths,
-        column=column,
-        prompt_column=prompt_column,
-        page=page,
-        fastest=fastest,
     )

@@ -23,7 +23,7 @@ from tasks.errors import SettingsError
 
 IN_FLIGHT = 2
 """Prompts in flight of a free-running step, as a multiple of those that it trains: with fewer,
-slots are idle in the end; more only make responses older (tasks/capacity/simulation)."""
+slots are idle in the end; more only make responses older (tasks/lab/simulator)."""
 ROUNDS = 64
 """Times that an engine asks a shared queue while it generates the longest response of a call."""
 

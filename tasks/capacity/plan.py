@@ -257,6 +257,32 @@ def plan_of_model(folder: Path) -> Plan:
     return Plan(str(folder), read_shape(folder), engines.layout, engines.precision, work, gpus=1)
 
 
+def read_plan(
+    preset: str,
+    model: str,
+    layout: str,
+    precision: str,
+    gpus: int,
+    gpu_gib: float,
+    prompt: int,
+    response: int,
+    sequences: int,
+) -> Plan:
+    """Return the plan of a preset or, without one, of a model directory, with what differs.
+
+    The other arguments are those of `override_layout` and `override_work`.
+
+    Raises:
+        SettingsError: an option is invalid.
+        DataError: the model family is not supported.
+    """
+    start = plan_of_preset(preset) if preset else plan_of_model(Path(model))
+    overridden = override_layout(
+        start, layout=layout, precision=precision, gpus=gpus, gpu_gib=gpu_gib
+    )
+    return override_work(overridden, prompt, response, sequences)
+
+
 def override_layout(plan: Plan, *, layout: str, precision: str, gpus: int, gpu_gib: float) -> Plan:
     """Override the given options.
 

@@ -42,7 +42,6 @@ COMMANDS = {
     "forget": "lineage.forget",
     "diff-models": "lineage.compare",
     "compare": "compare.compare",
-    "study": "study.study",
     "evaluate": "evaluate.evaluate",
 }
 """Commands whose names differ from their workflow's, or that the list shows first."""
@@ -62,10 +61,6 @@ MODULES = {
     "settings": (
         "tasks.settings.listing:main",
         "Print every setting with its value, limits and source.",
-    ),
-    "dumps": (
-        "tasks.evaluation.dumps:main",
-        "Print signal, mismatch and doubtful verdicts of rollouts that another trainer wrote.",
     ),
     "data": (
         "tasks.curation.commands:data",
@@ -94,6 +89,15 @@ MODULES = {
     ),
 }
 """Commands that are no workflow: functions of the arguments, with help of their own."""
+LAB = WORKFLOWS / "lab"
+"""Studies, recipes and measurements: commands `eachprompt lab NAME`, which no wheel holds."""
+LAB_MODULES = {
+    "lab dumps": (
+        "tasks.lab.dumps.command:main",
+        "Print signal, mismatch and doubtful verdicts of rollouts that another trainer wrote.",
+    ),
+}
+"""Commands of the laboratory that are no workflow."""
 EARLY = "tasks.settings.early"
 """Module that looks at places before a library is loaded; it lies above this one."""
 NUMBERS = {"int": int, "float": float}
@@ -158,6 +162,12 @@ def main(arguments: Sequence[str]) -> int:
             print_lines([f"eachprompt {own_version()}"])
         case ["help", name, *_]:
             return main([name, "--help"])
+        case ["lab"] | ["lab", "-h" | "--help"]:
+            print_lines(laboratory())
+        case ["lab", name, *rest] if f"lab {name}" in LAB_MODULES and LAB.is_dir():
+            return run_module(f"lab {name}", rest)
+        case ["lab", name, *rest]:
+            return run_command(f"lab {name.replace('_', '-')}", rest)
         case [name, *rest] if name in MODULES:
             return run_module(name, rest)
         case [name, *rest]:
@@ -172,7 +182,7 @@ def run_module(name: str, arguments: Sequence[str]) -> int:
             importlib.import_module(EARLY).check_model(arguments)
     except SettingsError as error:
         return refuse(error)
-    module, _, function = MODULES[name][0].partition(":")
+    module, _, function = (MODULES | LAB_MODULES)[name][0].partition(":")
     run(getattr(importlib.import_module(module), function), arguments)
     return 0
 
@@ -187,8 +197,12 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
     """Start a workflow by the name of its command, or print its help."""
     places = command_places()
     try:
+        if name.startswith("lab ") and not LAB.is_dir():
+            raise SettingsError(
+                f"{name!r} needs a checkout of the project: the installed package has no laboratory"
+            )
         if name not in places:
-            commands = [*places, *MODULES]
+            commands = [*places, *MODULES, *(LAB_MODULES if LAB.is_dir() else ())]
             raise SettingsError(f"{name!r} is not a command{likely(name, commands)}")
         command = read_command(name, places)
         if {"-h", "--help"} & {*arguments}:
@@ -218,7 +232,7 @@ def command_places() -> dict[str, tuple[Path, str]]:
         for match in _ENTRY.finditer(path.read_text()):
             function = match["name"]
             name = names.get(f"{path.stem}.{function}", function.replace("_", "-"))
-            places[name] = path, function
+            places[f"lab {name}" if path.is_relative_to(LAB) else name] = path, function
     return {name: places[name] for name in [*COMMANDS, *sorted(places.keys() - COMMANDS.keys())]}
 
 
@@ -286,7 +300,9 @@ def overview() -> list[str]:
         name: text for name, (_, text) in MODULES.items()
     }
     first = [name for name in ORDER if name in about]
-    others = ", ".join(name for name in places if name not in COMMANDS)
+    others = ", ".join(
+        name for name in places if name not in COMMANDS and not name.startswith("lab ")
+    )
     return [
         "Turn a base language model into a reasoning model, and prove what made it.",
         "",
@@ -298,10 +314,11 @@ def overview() -> list[str]:
             for line in beside(f"  {name:{width}}", about[name])
         ),
         "",
-        "Single stages, papers and studies:",
+        "Single stages:",
         "",
         *wrapped(others, "  "),
         "",
+        *(["eachprompt lab lists studies, recipes and measurements.", ""] if LAB.is_dir() else []),
         "Examples:",
         "",
         "  eachprompt run",
@@ -311,6 +328,30 @@ def overview() -> list[str]:
         "  eachprompt chat models:/eachprompt-tiny@released",
         "",
         "eachprompt COMMAND --help shows the options and examples of a command.",
+    ]
+
+
+def laboratory() -> list[str]:
+    """Return the lines of `eachprompt lab`.
+
+    Raises:
+        SettingsError: this is no checkout.
+    """
+    places = command_places()
+    about = {
+        name: read_command(name, places).summary.partition("\n")[0]
+        for name in places
+        if name.startswith("lab ")
+    } | {name: text for name, (_, text) in LAB_MODULES.items()}
+    width = max(map(len, about)) + 2
+    return [
+        "Studies, recipes of papers and measurements, in a checkout of the project.",
+        "",
+        "Usage: eachprompt lab NAME [OPTIONS]",
+        "",
+        *(line for name in sorted(about) for line in beside(f"  {name:{width}}", about[name])),
+        "",
+        "eachprompt lab NAME --help shows the options and examples of a command.",
     ]
 
 
@@ -410,7 +451,7 @@ def check_options(command: Command, arguments: Sequence[str]) -> None:
         SettingsError: names the option, and the one that was meant.
     """
     typed, settings = read_options(command, arguments)
-    importlib.import_module(EARLY).check(command.name, typed, settings)
+    importlib.import_module(EARLY).check(command.name.removeprefix("lab "), typed, settings)
 
 
 def read_options(command: Command, arguments: Sequence[str]) -> tuple[dict[str, str], object]:

@@ -289,16 +289,6 @@ STAGES = {
     # Reads logs that lie outside; the date of the execution is in the files.
     "compare_logs": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, cached=False),
     "export": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
-    # Reads a file from outside.
-    "read_study": Stage("stages.study", SMALL, "cpu", hours=WAIT, cached=False),
-    # Their cells are cached stage by stage.
-    "study_cells": Stage("stages.study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
-    "study_variant": Stage("stages.study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
-    "study_cell": Stage("stages.study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
-    "inject_noise": Stage("stages.study", SMALL, "cpu", hours=WAIT),
-    "measure_cell": Stage("stages.study", SMALL, "cpu", hours=WAIT, retries=2),
-    # Prints its table, and writes a file outside.
-    "tabulate_study": Stage("stages.study", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
     "release": Stage("stages.release", WEIGHTS, "cpu", hours=6, retries=2, cached=False),
     "summary": Stage("stages.pages", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
     "answers_page": Stage("stages.pages", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
@@ -308,7 +298,6 @@ STAGES = {
     "compare_models": Stage("stages.rows", ROWS, "cpu", hours=WAIT, retries=2, cached=False),
     "forget": Stage("stages.rows", ROWS, "cpu", hours=WAIT, retries=2, cached=False),
     "replay": Stage("stages.replay", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
-    "mismatch": Stage("stages.mismatch", ROWS, "cpu", hours=WAIT, retries=2, cached=False),
     "capacity": Stage("stages.capacity", SMALL, "cpu", hours=WAIT, cached=False),
     "scan_inbox": Stage("stages.retraining", ROWS, "cpu", hours=12, retries=2, cached=False),
     "skip_curation": Stage("stages.retraining", SMALL, "cpu", hours=WAIT, retries=2, cached=False),

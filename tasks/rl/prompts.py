@@ -245,7 +245,7 @@ FAMILY_WEIGHT = 4.0
 """Responses by which a family's pass rate is drawn towards that of its domain."""
 NEIGHBOUR_WEIGHT = 8.0
 """Responses that the family counts for next to a prompt's own record [I]. Of 4, 6 and 8 it skips
-the fewest prompts for the groups that it avoids (tasks/study/earlier/README.md)."""
+the fewest prompts for the groups that it avoids (docs/evidence/earlier/README.md)."""
 MOVEMENT_WEIGHT = 2.0
 """Groups by which a domain's movement is drawn towards none, and a family's to its domain's [I]."""
 Family = tuple[Domain, str, str, int]

@@ -38,19 +38,19 @@ from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout, RouterTrace, ScoredRollout, StopReason
 from data_schemas.rows import Domain, Verdict
 from tasks.algorithms.routing import missing_rows
-from tasks.capacity.simulation.rates import Efficiency
 from tasks.engines.partial_batch import ROW, AnyBatch, RecordingLoss, Share
 from tasks.engines.protocols import EngineCounters, Request, Sampling, TokenBatch, TokenScores
 from tasks.engines.team.controller import current, in_team
 from tasks.engines.team.member import read_rank_info
 from tasks.engines.team.rollout import TeamRollout, checked
 from tasks.engines.team.trainer import TeamTrainer
+from tasks.lab.simulator.rates import Efficiency
+from tasks.lab.study import evidence_file
 from tasks.platform.command_line import positive, run
 from tasks.rl import codec
 from tasks.rl.batch import token_batch
 from tasks.rl.collector import check_routes
 from tasks.store.files import write_stream
-from tasks.study import evidence_file
 from tests.engines.trainer_megatron.gloo_world import run_world
 
 EXPERTS = 128

@@ -21,11 +21,11 @@ from data_schemas.machine_settings import MachineSettings, Precision
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from tasks.durability import states
 from tasks.gym.scoring.service import ScoringService
+from tasks.lab.study.mismatch.drift import settings_of
+from tasks.lab.study.mismatch.numerics import real_engines, sample_problems
 from tasks.platform.command_line import positive, positive_number, run
 from tasks.rl import state
 from tasks.rl.phase import Phase, train
-from tasks.study.mismatch.drift import settings_of
-from tasks.study.mismatch.numerics import real_engines, sample_problems
 from tasks.training.foundation.base import shipped_base
 
 ENDLESS = 1_000_000

@@ -44,10 +44,10 @@ from data_schemas.machine_settings import (
 from data_schemas.rollouts import Rollout
 from tasks.capacity.memory import FIXED_BYTES, H100_BYTES, Work, budget
 from tasks.capacity.plan import read_shape
-from tasks.capacity.simulation.rates import forward_flops
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.select import open_rollout, open_trainer
+from tasks.lab.simulator.rates import forward_flops
 from tasks.platform.command_line import positive, run
 from tests.bench.comparisons import BENCH, OWN_LOOP, Part, compare, line_of
 from tests.bench.engines import (

@@ -37,12 +37,12 @@ from data_schemas.rows import Domain
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import SettingsError
+from tasks.lab.study import evidence_file
 from tasks.models.model_folder import SHIPPED
 from tasks.platform.command_line import positive, run
 from tasks.rl.phase import Phase, train
 from tasks.rl.state import StepRecord
 from tasks.store.files import write_bytes
-from tasks.study import evidence_file
 from tests.bench.rl_job import InlineScorer, problems, reward
 
 NEW_TOKENS = 48

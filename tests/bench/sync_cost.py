@@ -38,9 +38,9 @@ from tasks.engines.rollout_vllm.broadcast import PacketSender
 from tasks.engines.rollout_vllm.staging import Staging
 from tasks.engines.select import open_rollout
 from tasks.engines.weight_sync import Outgoing
+from tasks.lab.study import evidence_file
 from tasks.models.model_folder import SHIPPED
 from tasks.platform.command_line import positive, run
-from tasks.study import evidence_file
 from tests.engines.families import COMMON, CONFIGS, write_model
 
 CLOCKS = ("thread", "process")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.capacity.simulation.rates import Efficiency
+from tasks.lab.simulator.rates import Efficiency
 from tests.bench.published_steps import (
     RUNS,
     SYNC_COST,

@@ -5,8 +5,8 @@ import pytest
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.rl_settings import RouterReplay
 from tasks.durability import states
+from tasks.lab.study.mismatch.drift import settings_of
 from tasks.rl import state
-from tasks.study.mismatch.drift import settings_of
 from tests.bench.rl_minutes import ENDLESS, minutes_of, progress_of, train_until
 
 NOW = 1e-9

@@ -12,10 +12,10 @@ import torch
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, Precision, TrainerKind
 from tasks.capacity.model_shape import shape_of
 from tasks.capacity.plan import read_shape
-from tasks.capacity.simulation.rates import forward_flops
 from tasks.engines.select import require_fit
+from tasks.lab.simulator.rates import forward_flops
+from tasks.lab.study.mismatch.numerics import pairs_here
 from tasks.models.model_folder import SHIPPED
-from tasks.study.mismatch.numerics import pairs_here
 from tests.bench import rl_minutes
 from tests.bench.comparisons import THRESHOLDS, Outcome, Part, read_comparisons
 from tests.bench.engines import Load, endless_copy, random_moe, requests_of, trainers_here
@@ -166,7 +166,7 @@ def test_no_slice_asks_of_one_gpu_what_cuda_refuses(monkeypatch):
         "tests.bench.engines": tuple(trainers_here().values()),
         "tests.bench.rl_minutes": (rl_minutes.engines_of("real"),),
         "tests.bench.rl_on_device": (engines_of("real"),),
-        "workflows/mismatch.py": pairs_here("real"),
+        "workflows/lab/mismatch.py": pairs_here("real"),
     }
     programs = [one for one in SLICES if one.tier > 1 and "pytest" not in one.command]
 

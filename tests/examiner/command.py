@@ -24,9 +24,9 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
+from tasks.lab.study import evidence_file
 from tasks.platform.command_line import run
 from tasks.store.files import write_bytes
-from tasks.study import evidence_file
 from tests.examiner.confusion import Confusion, disagrees, row, write_examples
 from tests.examiner.families import FAMILIES, cases
 from tests.examiner.scoring import MATH_VERIFY, Foreign, Scorer

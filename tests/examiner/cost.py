@@ -21,8 +21,8 @@ from pathlib import Path
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym.maths import final_answer, rule_answer
 from tasks.gym.workers import Reply, WorkerPool
+from tasks.lab.study import evidence_file
 from tasks.platform.command_line import run
-from tasks.study import evidence_file
 from tests.examiner.timing import warm_verdict
 
 VERIFIERS = {"final_answer": final_answer.verify, "rule_answer": rule_answer.verify}

@@ -23,8 +23,8 @@ from tasks.curation.ingest import ingest, locate, raw_files
 from tasks.curation.marketplace.drawing import DRAWERS, SCHOOL, draw_items
 from tasks.gym import table
 from tasks.gym.degenerate import MAX_PROBLEMS, TEXTS, free_scores, is_scored, spread
+from tasks.lab.study import evidence_file
 from tasks.platform.command_line import run
-from tasks.study import evidence_file
 
 SEED = 0
 PUBLIC = 20

@@ -29,8 +29,8 @@ import pandas as pd
 from data_schemas.rows import Domain
 from tasks.gym import table
 from tasks.gym.workers import WorkerPool
+from tasks.lab.study import evidence_file
 from tasks.platform.command_line import run
-from tasks.study import evidence_file
 from tests.examiner.case import Case
 from tests.examiner.scoring import Foreign
 from tests.examiner.timing import math_verify

@@ -24,8 +24,8 @@ from pathlib import Path
 
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym import table
+from tasks.lab.study import evidence_file
 from tasks.platform.command_line import run
-from tasks.study import evidence_file
 
 HALVES = ("tune", "report")
 PER_FORM = 12

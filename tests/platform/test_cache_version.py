@@ -7,6 +7,7 @@ import grimp
 import pytest
 
 from tasks.errors import SettingsError
+from tasks.lab.study.evidence_file import ENGINES
 from tasks.platform.cache_version import (
     NOT_COVERED,
     code_digest,
@@ -15,7 +16,6 @@ from tasks.platform.cache_version import (
     read_shell,
     shell_digest,
 )
-from tasks.study.evidence_file import ENGINES
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import pytest
 from tasks.platform import console
 from tasks.platform.console import (
     COMMANDS,
+    LAB_MODULES,
     MODULES,
     command_places,
     help_lines,
@@ -107,11 +108,21 @@ def test_every_workflow_has_a_command_with_its_inputs_defaults_and_an_example():
 
 
 def test_the_list_of_commands_names_each_of_them():
-    text = "\n".join(overview())
+    text, laboratory = "\n".join(overview()), "\n".join(console.laboratory())
 
     assert COMMANDS.keys() < PLACES.keys()
-    for name in [*PLACES, *MODULES]:
-        assert name in text
+    for name in [*PLACES, *MODULES, *LAB_MODULES]:
+        assert name in (laboratory if name.startswith("lab ") else text)
+
+
+def test_an_installed_package_says_that_the_laboratory_is_in_a_checkout_only(
+    monkeypatch, capsys, tmp_path
+):
+    monkeypatch.setattr(console, "LAB", tmp_path / "lab")
+
+    assert 2 == console.main(["lab", "study"])
+    assert "needs a checkout of the project" in capsys.readouterr().err
+    assert not any("lab" in line.split() for line in overview())
 
 
 def test_a_long_summary_is_broken_and_not_cut():
@@ -122,7 +133,7 @@ def test_a_long_summary_is_broken_and_not_cut():
 
 
 def test_a_module_that_is_a_command_exists():
-    for place, summary in MODULES.values():
+    for place, summary in [*MODULES.values(), *LAB_MODULES.values()]:
         module, _, function = place.partition(":")
         assert (
             f"def {function}(" in ROOT.joinpath(*module.split(".")).with_suffix(".py").read_text()

@@ -52,7 +52,7 @@ CONTEXT = FlyteContextManager.current_context()
 CORE = {
     name: stage
     for name, stage in resources.STAGES.items()
-    if not stage.module.startswith("recipes.")  # whether another test imported them or not
+    if not stage.module.startswith("lab.")  # whether another test imported them or not
 }
 ORDERS = range(8)
 DECISION = Decision(outcome=Outcome.LEARN, reason="new rows")

@@ -62,7 +62,7 @@ def test_a_recipe_that_is_none_is_refused_in_one_line(own, settings, tmp_path):
         ("nowhere.py:opened", "nowhere.py is in neither"),
         ("my_recipe.py:open_hints", "has no 'open_hints'"),
         ("other.py:value", "is no function"),
-        ("tasks.recipes.nothing:opened", "can be imported"),
+        ("tasks.lab.recipes.nothing:opened", "can be imported"),
     ):
         with pytest.raises(SettingsError, match=message):
             open_recipe(AnyRecipe(implementation=name), settings)

@@ -14,6 +14,8 @@ from tasks.algorithms.advantages import ADVANTAGES
 from tasks.algorithms.losses.protocol import Loss
 from tasks.algorithms.losses.table import LOSSES
 from tasks.errors import SettingsError
+from tasks.lab.study import declaration
+from tasks.lab.study.mismatch.numerics import PAIRS
 from tasks.provenance.audit import papers
 from tasks.settings import early
 from tasks.settings.early import require_positions, with_sources
@@ -24,8 +26,6 @@ from tasks.settings.options import (
     with_room,
     with_suites,
 )
-from tasks.study import declaration
-from tasks.study.mismatch.numerics import PAIRS
 
 
 def of(folder, **rl):

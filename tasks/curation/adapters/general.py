@@ -232,7 +232,7 @@ BLIND = "av_speakerbench_blind"
 NEEDS_MEDIA = {
     "av_speakerbench": "it asks about sound and video, and every engine here takes text only. The "
     f"questions alone are the adapter {BLIND!r}, a floor; answers that another program made are "
-    "compared by workflows/recipes/av_speaker.py"
+    "compared by workflows/lab/recipes/av_speaker.py"
 }
 """Benchmarks that no run here can answer, and what can be run instead."""
 _LETTERS = "ABCD"

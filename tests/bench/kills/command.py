@@ -30,6 +30,7 @@ from pathlib import Path
 import torch
 
 from tasks.errors import DataError
+from tasks.lab.study import evidence_file
 from tasks.platform.command_line import positive, run
 from tasks.platform.progress import markdown_table
 from tasks.provenance.audit.walk import audit
@@ -39,7 +40,6 @@ from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE, public_path, 
 from tasks.store.files import sha256_file
 from tasks.store.location import tracking_uri
 from tasks.store.manifest import MANIFEST
-from tasks.study import evidence_file
 from tests import tiny_chain
 from tests.bench.kills.points import Extent, Harm, Watch, draw, over
 

@@ -26,7 +26,7 @@ def test_a_run_with_the_clips_is_refused_by_name_before_its_file_is_read(tmp_pat
     with pytest.raises(
         SettingsError,
         match=r"curation\.sources\[2\]\.adapter is 'av_speakerbench': it asks about sound and video"
-        r".*'av_speakerbench_blind'.*workflows/recipes/av_speaker\.py",
+        r".*'av_speakerbench_blind'.*workflows/lab/recipes/av_speaker\.py",
     ):
         _find(2, source, tmp_path)
 

@@ -1,0 +1,1 @@
+"""What the rollouts of another trainer say."""

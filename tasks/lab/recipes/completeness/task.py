@@ -1,0 +1,57 @@
+"""Flyte task of definition completeness: let a judge measure explanations."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from data_schemas.artifacts import Execution, ReportRef, StoreRef
+from data_schemas.rl_settings import JudgeSettings
+from tasks.errors import typed
+from tasks.gym.judging.opening import open_judge
+from tasks.lab.recipes.completeness import measurement
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.resources import SMALL, Stage, add_stages
+from tasks.platform.shell import shell
+from tasks.provenance.lineage.stage import stage
+from tasks.store import location
+from tasks.store.files import canonical_json, write_bytes
+
+# Reads files from outside.
+add_stages(
+    {
+        "measure_completeness": Stage(
+            "lab.recipes.completeness.task", SMALL, "cpu", hours=24, retries=2, cached=False
+        )
+    }
+)
+
+
+@shell("measure_completeness")
+def measure_completeness(
+    judge: JudgeSettings, file: str, store: StoreRef, execution: Execution
+) -> ReportRef:
+    """Let a judge say which explanations of ambiguous words name all of their meanings.
+
+    Args:
+        judge: asked twice about every explanation.
+        file: explanations as JSON lines: word, response, style, senses.
+        store: of the run.
+        execution: of the workflow.
+    """
+    code = code_digest("measure_completeness")
+    with stage("measure_completeness", judge, store, execution, code) as record:
+        path = Path(location.existing_file(file, "--file"))
+        record.source("explanations", path)
+        with typed("--file"):
+            explanations = measurement.read_explanations(path.read_text(encoding="utf-8"), file)
+        rows = measurement.judge_rows(open_judge(judge), explanations)
+        result = measurement.rates_by_style(explanations, rows)
+        with record.output("report") as out:
+            write_bytes(out / "rates.json", canonical_json(result))
+        facts = measurement.facts(result)
+        record.facts(facts)
+        record.rows(len(rows), sum(one.judged for one in result.values()))
+        deck_of_facts("measure_completeness", facts)
+        Console().print(measurement.table(result))
+        return record.ref("report", ReportRef)

@@ -1,0 +1,511 @@
+"""Steps of RL under a policy: which part takes how long, and which GPUs wait meanwhile."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tasks.algorithms.scheduling import IN_FLIGHT, assign, longest_first, passes_per_round
+from tasks.errors import DataError, SettingsError
+from tasks.lab.simulator.fleet import Ended, Fleet, Job
+from tasks.lab.simulator.rates import Rates
+
+# Lengths of the responses of a step: from a recorded table, or assumed.
+#
+# A prompt's record is the mean length of an earlier group of responses to it. A table without a
+# prompt column has one response per prompt and no records: there, the order matters only if
+# lengths were known.
+
+_READERS: Mapping[str, Callable[[Path], pd.DataFrame]] = {
+    ".csv": pd.read_csv,
+    ".jsonl": lambda path: pd.read_json(path, lines=True),
+    ".parquet": pd.read_parquet,
+}
+MEAN_SHARE = 0.25
+"""Assumed: mean length of a response, as a share of the limit."""
+BETWEEN_PROMPTS = 0.47
+WITHIN_PROMPT = 0.46
+"""Standard deviations of the logarithm of lengths, of ZeroEval's 88,090 answers of 57 models to
+2,040 maths problems: of a prompt's mean, and of answers around it."""
+
+
+class Group(NamedTuple):
+    """Responses of one prompt in a step."""
+
+    lengths: NDArray[np.float64]
+    record: float | None
+    """Mean length of an earlier group; None without one."""
+
+
+Draw = Callable[[int, int, np.random.Generator], list[Group]]
+"""(prompts, group size, generator) -> the groups of a step."""
+
+
+def read_lengths(path: Path, column: str, prompt: str) -> list[NDArray[np.float64]]:
+    """Read the lengths of all responses, by prompt; without a prompt column one list of all.
+
+    Raises:
+        DataError: the file cannot be read, lacks a column, or has lengths below 0 or no number.
+    """
+    if path.suffix not in _READERS:
+        raise DataError(f"{path}: its name must end in one of {', '.join(_READERS)}")
+    try:
+        table = _READERS[path.suffix](path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    for name in filter(None, (column, prompt)):
+        if name not in table.columns:
+            raise DataError(f"{path} has no column {name!r}, but {', '.join(table.columns)}")
+    try:
+        lengths = np.array(table[column].tolist(), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{path}: column {column!r} has values that are no length") from error
+    if not np.isfinite(lengths).all() or (lengths < 0).any():
+        raise DataError(f"{path}: column {column!r} has values that are no length")
+    lengths = np.maximum(lengths, 1.0)
+    if not prompt:
+        return [lengths]
+    names = np.array([str(name) for name in table[prompt].tolist()])
+    order = np.argsort(names, kind="stable")
+    _, first = np.unique(names[order], return_index=True)
+    return np.split(lengths[order], first[1:])
+
+
+def draw_step(
+    by_prompt: Sequence[NDArray[np.float64]],
+    num_prompts: int,
+    group_size: int,
+    draws: np.random.Generator,
+) -> list[Group]:
+    """Draw the groups of a step, and for each as many earlier responses, its record.
+
+    A prompt with fewer lengths than both is not drawn. Of a table without prompts every length is
+    a prompt of its own, without a record.
+
+    Raises:
+        DataError: no prompt has enough lengths.
+    """
+    if len(by_prompt) == 1:
+        single_lengths = draws.choice(by_prompt[0], num_prompts * group_size)
+        return [Group(np.array([length]), None) for length in single_lengths]
+    needed = 2 * group_size
+    enough = [lengths for lengths in by_prompt if len(lengths) >= needed]
+    if not enough:
+        raise DataError(f"no prompt has {needed} lengths, a group and its earlier responses")
+    groups = []
+    for place in draws.integers(0, len(enough), num_prompts):
+        lengths = enough[place]
+        both = lengths[draws.permutation(len(lengths))[:needed]]
+        groups.append(Group(both[:group_size], float(both[group_size:].mean())))
+    return groups
+
+
+def assumed(limit: int, mean: float = 0.0) -> Draw:
+    """Draw from a log-normal distribution that is cut at the limit.
+
+    Args:
+        mean: before the cut; 0 = MEAN_SHARE of the limit.
+    """
+    # The mean of exp(x) is exp(mean + variance / 2).
+    variance = BETWEEN_PROMPTS**2 + WITHIN_PROMPT**2
+    centre = float(np.log(mean or MEAN_SHARE * limit) - variance / 2)
+
+    def draw(num_prompts: int, group_size: int, draws: np.random.Generator) -> list[Group]:
+        own_P = draws.normal(centre, BETWEEN_PROMPTS, num_prompts)
+        logs_PG = draws.normal(own_P[:, None], WITHIN_PROMPT, (num_prompts, 2 * group_size))
+        lengths_PG = np.ceil(np.minimum(np.exp(logs_PG), limit))
+        return [Group(both[:group_size], float(both[group_size:].mean())) for both in lengths_PG]
+
+    return draw
+
+
+def recorded(by_prompt: Sequence[NDArray[np.float64]], limit: int) -> Draw:
+    """Draw from a table whose lengths are scaled so that the longest is the limit."""
+    scale = limit / max(float(lengths.max()) for lengths in by_prompt)
+    scaled = [np.ceil(lengths * scale) for lengths in by_prompt]
+    if len(scaled) > 1:
+        return lambda prompts, size, draws: draw_step(scaled, prompts, size, draws)
+
+    def draw(num_prompts: int, group_size: int, draws: np.random.Generator) -> list[Group]:
+        lengths_PG = draws.choice(scaled[0], (num_prompts, group_size))
+        return [Group(lengths_G, None) for lengths_G in lengths_PG]
+
+    return draw
+
+
+class Source(NamedTuple):
+    """Where the lengths of a simulation come from."""
+
+    draw: Draw
+    mean: float
+    description: str
+
+
+def read_source(path: str, column: str, prompt: str, limit: int) -> Source:
+    """Read a table of lengths, or assume a distribution if no path is given.
+
+    Raises:
+        SettingsError: a column is given without a table, or a table without a column.
+        DataError: the table cannot be read.
+    """
+    if bool(path) != bool(column) or (prompt and not path):
+        raise SettingsError("--lengths and --column belong together, and --prompt_column to both")
+    if not path:
+        mean = MEAN_SHARE * limit
+        text = f"lengths are assumed: log-normal, {mean:,.0f} tokens on average, at most {limit:,}"
+        return Source(assumed(limit), mean, text)
+    by_prompt = read_lengths(Path(path), column, prompt)
+    scale = limit / max(float(lengths.max()) for lengths in by_prompt)
+    mean = scale * float(np.concatenate(by_prompt).mean())
+    text = f"lengths from {Path(path).name}, scaled to at most {limit:,}: {mean:,.0f} on average"
+    return Source(recorded(by_prompt, limit), mean, text)
+
+
+# Steps of RL under a policy: which part takes how long, and which GPUs wait meanwhile.
+#
+# All groups are trained: no zero-variance elimination, no refills. The first steps are not
+# counted, because segments and free-running engines start empty.
+
+WARM_UP = 3
+"""Steps that are not counted."""
+CUT_WARM_UP = 12
+"""The same where responses are cut, which may span several steps."""
+PARTS = ("rollout", "reward", "old_logprobs", "update", "rank_zero", "weight_sync", "commit")
+"""Parts of a step, as in its timing; rollouts and rewards: the time in which they are awaited."""
+
+
+Totals = defaultdict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How rollouts are scheduled, and against what they run."""
+
+    longest_first: bool = True
+    """By the prompts' records; else as drawn."""
+    on_demand: bool = False
+    """Engines share a queue, from which each takes the next response when it has room, after every
+    round of passes (tasks/engines/request_queue.py); else all are dealt at the beginning."""
+    overlapped_rewards: bool = True
+    """Responses are scored as they end; else when all have ended."""
+    segment_tokens: int = 0
+    """Most tokens of a response in one step; 0 = no limit."""
+    staleness: int = 0
+    """Dedicated engines are this many steps ahead."""
+    free_running: bool = False
+    """Rollouts end when a step's prompts are complete; twice as many are in flight, and what began
+    `staleness` steps before has to end. Dedicated engines never wait for a step's slowest response,
+    and are at most `staleness` steps ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a step rolls out."""
+
+    prompts: int
+    group_size: int
+    prompt_tokens: int
+    max_tokens: int
+    """Limit of a response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Means over the counted steps."""
+
+    parts: dict[str, float]
+    """Seconds; their sum is the step's."""
+    rollout_idle: float
+    """Share of the step in which a GPU with a rollout engine has nothing to do."""
+    trainer_idle: float
+    staleness: float
+    """Updates between the draw of a group's prompt and its own update."""
+    oldest: int
+    """Largest staleness of a group."""
+    tokens: float
+    """Response tokens that are trained in a step."""
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds of a step."""
+        return sum(self.parts.values())
+
+
+@dataclass(slots=True)
+class _Open:
+    """A drawn group whose responses have not all ended."""
+
+    draw_step: int
+    lengths: list[int]
+    expected: float
+    missing: int
+
+
+class Simulation:
+    """Simulates steps of one task, from one seed."""
+
+    def __init__(self, rates: Rates, batch: Batch, draw: Draw, *, dedicated: bool) -> None:
+        self._rates = rates
+        self._batch = batch
+        self._draw = draw
+        self._dedicated = dedicated
+        self._random = np.random.default_rng(0)
+        self._groups: dict[int, _Open] = {}
+        self._num_draws = 0
+
+    def run(self, policy: Policy, steps: int) -> Outcome:
+        """Return the means over `steps` counted steps."""
+        if policy.free_running:
+            run = self._run_free if self._dedicated else self._run_cut
+            return run(policy, steps)
+        return self._run_steps(policy, steps)
+
+    def _new_jobs(self, step: int, policy: Policy, prompts: int = 0) -> list[Job]:
+        count = prompts or self._batch.prompts
+        groups: list[Group] = self._draw(count, self._batch.group_size, self._random)
+        jobs = []
+        for group in groups:
+            number, self._num_draws = self._num_draws, self._num_draws + 1
+            lengths = [int(length) for length in group.lengths]
+            expected = group.record if group.record is not None else float(np.mean(lengths))
+            self._groups[number] = _Open(step, lengths, expected, len(lengths))
+            jobs += [
+                Job(number, sample, self._batch.prompt_tokens, tokens, expected=expected)
+                for sample, tokens in enumerate(lengths)
+            ]
+        return self._ordered(jobs, policy)
+
+    def _expected_tokens(self, job: Job, policy: Policy) -> float:
+        """Return the tokens that a response is expected to take in this step."""
+        tokens = max(1.0, self._groups[job.group].expected - job.earlier)
+        return min(tokens, policy.segment_tokens or tokens)
+
+    def _ordered(self, jobs: Sequence[Job], policy: Policy) -> list[Job]:
+        if not policy.longest_first:
+            return list(jobs)
+        order = longest_first([self._expected_tokens(job, policy) for job in jobs])
+        return [jobs[place] for place in order]
+
+    def _deal(self, jobs: Sequence[Job], policy: Policy) -> Fleet:
+        """Deal requests to engines as they are dealt in a run, or leave all in the shared queue.
+
+        A request is a new group, or what is left of one response.
+        """
+        engines = self._rates.engines
+        if policy.on_demand:
+            fleet = Fleet(self._rates.engine, [()] * engines)
+            fleet.shared.extend(jobs)
+            return fleet
+        requests: dict[tuple[int, int], list[Job]] = {}
+        for job in jobs:
+            name = job.group, job.sample if job.earlier else -1
+            requests.setdefault(name, []).append(job)
+        dealt = list(requests.values())
+        if policy.longest_first:
+            tokens = [
+                sum(self._expected_tokens(job, policy) for job in request) for request in dealt
+            ]
+            parts = assign(tokens, longest_first(tokens), engines)
+        else:
+            parts = [list(range(first, len(dealt), engines)) for first in range(engines)]
+        return Fleet(
+            self._rates.engine,
+            [[job for place in sorted(part) for job in dealt[place]] for part in parts],
+        )
+
+    def _run_steps(self, policy: Policy, steps: int) -> Outcome:
+        """Steps one after another; with dedicated engines, rollouts run beside the update."""
+        rates, rest = self._rates, list[Job]()
+        totals: Totals = defaultdict(float)
+        warm_up = 0
+        if policy.segment_tokens:  # until the longest response of the first step has ended
+            warm_up = -(-self._batch.max_tokens // policy.segment_tokens)
+        for step in range(warm_up + steps):
+            if step == warm_up:
+                totals.clear()
+            jobs = self._ordered(rest, policy) + self._new_jobs(step, policy)
+            cut = [
+                replace(
+                    job,
+                    tokens=min(job.tokens, policy.segment_tokens or job.tokens),
+                    expected=self._expected_tokens(job, policy),
+                )
+                for job in jobs
+            ]
+            fleet = self._deal(cut, policy)
+            round_ = passes_per_round(self._batch.max_tokens, policy.segment_tokens)
+            ended = fleet.drain_in_rounds(round_) if policy.on_demand else fleet.drain()
+            rollout = max(one.second for one in ended)
+            whole = {(job.group, job.sample): job for job in jobs}
+            complete, rest, scored = self._settle(ended, whole)
+            reward = self._reward_seconds(scored, rollout, policy)
+            trained = self._train(complete, step, totals)
+            busy = fleet.busy / rates.engines
+            ahead = self._dedicated and policy.staleness > 0
+            training = sum(trained.values())
+            waited = max(0.0, rollout + reward - training) if ahead else rollout + reward
+            late = min(reward, waited)
+            _add(totals, trained)
+            _add(totals, {"rollout": waited - late, "reward": late, "busy": busy})
+            _add(totals, {"weight_sync": rates.sync_s, "commit": rates.commit_s})
+            totals["staleness"] += policy.staleness * len(complete)
+            totals["oldest"] = max(totals["oldest"], policy.staleness + _age(complete, step))
+        return self._outcome(totals, steps)
+
+    def _settle(
+        self, ended: Sequence[Ended], whole: dict[tuple[int, int], Job]
+    ) -> tuple[list[_Open], list[Job], list[Ended]]:
+        """Return the groups that are complete, the rest of cut responses, and whole responses."""
+        complete, rest, last = [], [], []
+        for one in ended:
+            job = whole[one.job.group, one.job.sample]
+            generated = one.job.tokens + one.job.earlier - job.earlier
+            if generated < job.tokens:
+                rest.append(
+                    replace(job, tokens=job.tokens - generated, earlier=job.earlier + generated)
+                )
+                continue
+            last.append(one)
+            group = self._groups[job.group]
+            group.missing -= 1
+            if group.missing == 0:
+                complete.append(self._groups.pop(job.group))
+        return complete, rest, last
+
+    def _reward_seconds(self, ended: Sequence[Ended], rollout: float, policy: Policy) -> float:
+        """Return how long the rewards of whole responses take after the rollouts."""
+        if not policy.overlapped_rewards:
+            return self._rates.reward_s * len(ended)
+        free = 0.0
+        for one in sorted(ended, key=attrgetter("second")):
+            free = max(free, one.second) + self._rates.reward_s
+        return max(0.0, free - rollout)
+
+    def _train(self, groups: Sequence[_Open], step: int, totals: Totals) -> dict[str, float]:
+        """Return the seconds of the trainer's parts for these groups; count what is trained.
+
+        A prompt counts once per answer, which is the most that a trainer computes of it.
+        """
+        generated = sum(sum(group.lengths) for group in groups)
+        responses = sum(len(group.lengths) for group in groups)
+        fed = generated + responses * self._batch.prompt_tokens
+        totals["tokens"] += generated
+        totals["groups"] += len(groups)
+        totals["staleness"] += sum(step - group.draw_step for group in groups)
+        totals["oldest"] = max(totals["oldest"], _age(groups, step))
+        return {
+            "old_logprobs": self._rates.score_s * fed,
+            "update": self._rates.update_s * fed,
+            "rank_zero": self._rates.rank_zero_s * responses,
+        }
+
+    def _run_free(self, policy: Policy, steps: int) -> Outcome:
+        """Dedicated engines go on through updates; the trainer takes the groups that are ready.
+
+        New prompts are drawn after every update, so that at most `staleness` steps of groups wait
+        or are being generated beside those of the next update. Rewards keep up with rollouts.
+        """
+        fleet = Fleet(self._rates.engine, [()] * self._rates.engines)
+        for _ in range(1 + policy.staleness):
+            fleet.shared.extend(self._new_jobs(0, policy))
+        fleet.wake(0.0)
+        totals: Totals = defaultdict(float)
+        ready: list[_Open] = []
+        now = busy_before = 0.0
+        for step in range(WARM_UP + steps):
+            if step == WARM_UP:
+                totals.clear()
+                busy_before = fleet.busy
+            begin = now
+            while len(ready) < self._batch.prompts:
+                begin = max(begin, fleet.next_event())
+                ready += self._completed(fleet.advance())
+            trained = self._train(ready[: self._batch.prompts], step, totals)
+            ready = ready[self._batch.prompts :]
+            end = begin + sum(trained.values())
+            while fleet.next_event() <= end:
+                ready += self._completed(fleet.advance())
+            fleet.pause(self._rates.sync_s + self._rates.commit_s)
+            fleet.shared.extend(self._new_jobs(step + 1, policy))
+            _add(totals, trained)
+            _add(totals, {"rollout": begin - now, "weight_sync": self._rates.sync_s})
+            _add(totals, {"commit": self._rates.commit_s})
+            now = end + self._rates.sync_s + self._rates.commit_s
+            fleet.wake(now)
+        totals["busy"] = (fleet.busy - busy_before) / self._rates.engines
+        return self._outcome(totals, steps)
+
+    def _run_cut(self, policy: Policy, steps: int) -> Outcome:
+        """Engines stop for the update when as many groups are complete as a step trains."""
+        rates, rest = self._rates, list[Job]()
+        totals: Totals = defaultdict(float)
+        for step in range(CUT_WARM_UP + steps):
+            if step == CUT_WARM_UP:
+                totals.clear()
+            if missing := IN_FLIGHT * self._batch.prompts - len(self._groups):
+                rest = self._ordered(rest, policy) + self._new_jobs(step, policy, missing)
+            rest.sort(key=lambda job: self._groups[job.group].draw_step)  # the oldest first
+            jobs = [replace(job, expected=self._expected_tokens(job, policy)) for job in rest]
+            fleet = self._deal_in_order(jobs, policy)
+            due = {job.group for job in jobs if self._drawn_by(job, step - policy.staleness)}
+            ended, complete = list[Ended](), list[_Open]()
+            while len(complete) < self._batch.prompts or due & self._groups.keys():
+                new = fleet.advance()
+                ended += new
+                complete += self._completed(new)
+            rollout = max(one.second for one in ended)
+            rest = fleet.cut(rollout)
+            reward = self._reward_seconds(ended, rollout, policy)
+            busy = fleet.busy / rates.engines
+            _add(totals, self._train(complete, step, totals))
+            _add(totals, {"rollout": rollout, "reward": reward, "busy": busy})
+            _add(totals, {"weight_sync": rates.sync_s, "commit": rates.commit_s})
+        return self._outcome(totals, steps)
+
+    def _drawn_by(self, job: Job, step: int) -> bool:
+        return self._groups[job.group].draw_step <= step
+
+    def _deal_in_order(self, jobs: Sequence[Job], policy: Policy) -> Fleet:
+        """Deal responses by what is left of them; every engine keeps the given order."""
+        tokens = [self._expected_tokens(job, policy) for job in jobs]
+        parts = assign(tokens, range(len(jobs)), self._rates.engines)
+        return Fleet(self._rates.engine, [[jobs[place] for place in sorted(p)] for p in parts])
+
+    def _completed(self, ended: Sequence[Ended]) -> list[_Open]:
+        complete, _, _ = self._settle(
+            ended, {(one.job.group, one.job.sample): one.job for one in ended}
+        )
+        return complete
+
+    def _outcome(self, totals: Totals, steps: int) -> Outcome:
+        parts = {name: totals[name] / steps for name in PARTS}
+        seconds = sum(parts.values())
+        sync, busy = parts["weight_sync"], totals["busy"] / steps
+        training = parts["old_logprobs"] + parts["update"]
+        if self._dedicated:
+            idle = 1.0 - min(1.0, (busy + sync) / seconds), 1.0 - (training + sync) / seconds
+        else:
+            idle = (1.0 - (busy + training + sync) / seconds,) * 2
+        return Outcome(
+            parts=parts,
+            rollout_idle=idle[0],
+            trainer_idle=idle[1],
+            staleness=totals["staleness"] / max(1, totals["groups"]),
+            oldest=int(totals["oldest"]),
+            tokens=totals["tokens"] / steps,
+        )
+
+
+def _age(groups: Sequence[_Open], step: int) -> int:
+    return max((step - group.draw_step for group in groups), default=0)
+
+
+def _add(totals: Totals, amounts: Mapping[str, float]) -> None:
+    for name, amount in amounts.items():
+        totals[name] += amount

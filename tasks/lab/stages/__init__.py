@@ -1,0 +1,1 @@
+"""Flyte tasks of studies and of the mismatch measurement."""

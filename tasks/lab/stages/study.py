@@ -1,0 +1,152 @@
+"""Flyte tasks of a study: a node per variant, per seed and per cell, then one table.
+
+Three dynamic tasks, because Flyte allows 100 nodes in a workflow: a study may have 100 variants and
+100 seeds, and a cell 100 nodes. Every stage of a cell is in Flyte's cache, so a study that was
+stopped goes on.
+"""
+
+from data_schemas.arrow import read_table, write_table
+from data_schemas.artifacts import Execution, GradedRef, ReportRef, StoreRef
+from data_schemas.rows import GradedProblem
+from data_schemas.study import Cell, Evidence, InjectedNoise, Measures, Plan
+from tasks.lab.study import declaration, evidence_file, injected_noise, measures, report
+from tasks.lab.study.runs import find_run
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck
+from tasks.platform.resources import SMALL, WAIT, Stage, add_stages
+from tasks.platform.shell import fan_out, shell
+from tasks.provenance.lineage.stage import stage
+from tasks.rl.phase import PROBLEMS_FILE
+from tasks.store.files import canonical_json, write_bytes
+
+MEASURES_FILE = "measures.json"
+EVIDENCE_FILE = "evidence.json"
+MARKDOWN_FILE = "study.md"
+PAGE_FILE = "study.html"
+_MODULE = "lab.stages.study"
+
+add_stages(
+    {
+        # Reads a file from outside.
+        "read_study": Stage(_MODULE, SMALL, "cpu", hours=WAIT, cached=False),
+        # Their cells are cached stage by stage.
+        "study_cells": Stage(_MODULE, SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
+        "study_variant": Stage(_MODULE, SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
+        "study_cell": Stage(_MODULE, SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
+        "inject_noise": Stage(_MODULE, SMALL, "cpu", hours=WAIT),
+        "measure_cell": Stage(_MODULE, SMALL, "cpu", hours=WAIT, retries=2),
+        # Prints its table, and writes a file outside.
+        "tabulate_study": Stage(_MODULE, SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    }
+)
+
+
+@shell("read_study")
+def read_study(of: str, against: str, seeds: int) -> Plan:
+    """Read a study, or make one of two settings files, and refuse what cannot run."""
+    return declaration.read_study(of, against, seeds)
+
+
+@fan_out("study_cells")
+def study_cells(plan: Plan, store: str) -> list[list[ReportRef]]:
+    """Run every variant in a dynamic task of its own."""
+    # Two levels: Flyte takes at most 100 nodes of one workflow, a dynamic one included.
+    variants = list(dict.fromkeys(cell.variant for cell in plan.cells))
+    return [
+        study_variant(cells=[cell for cell in plan.cells if cell.variant == name], store=store)
+        for name in variants
+    ]
+
+
+@fan_out("study_variant")
+def study_variant(cells: list[Cell], store: str) -> list[ReportRef]:
+    """Run every seed of a variant in a dynamic task of its own."""
+    return [study_cell(cell=cell, store=store) for cell in cells]
+
+
+@fan_out("study_cell")
+def study_cell(cell: Cell, store: str) -> ReportRef:
+    """Run what the study names, and measure it."""
+    wired = find_run(cell.run).wire(cell, store)
+    return measure_cell(
+        cell=cell,
+        names=wired.names,
+        reports=wired.reports,
+        graded=wired.graded,
+        store=wired.store,
+        execution=wired.execution,
+    )
+
+
+@shell("inject_noise")
+def inject_noise(
+    noise: InjectedNoise, graded: GradedRef, store: StoreRef, execution: Execution
+) -> GradedRef:
+    """Let some verifiers of the training problems err at known rates."""
+    with stage("inject_noise", noise, store, execution, code_digest("inject_noise")) as record:
+        before = read_table(record.read("graded", graded) / PROBLEMS_FILE, GradedProblem)
+        after = injected_noise.with_noise(before, noise)
+        with record.output("graded") as out:
+            write_table(out / PROBLEMS_FILE, GradedProblem, after)
+        noisy = sum(one != other for one, other in zip(before, after, strict=True))
+        record.facts({"noisy": noisy, "problems": len(after)})
+        record.rows(len(before), len(after))
+        return record.ref("graded", GradedRef)
+
+
+@shell("measure_cell")
+def measure_cell(
+    cell: Cell,
+    names: list[str],
+    reports: list[ReportRef],
+    graded: list[GradedRef],
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Read what the reports of a cell say, as one small file."""
+    name = f"study/{cell.variant}/{cell.seed}"
+    with stage(name, cell, store, execution, code_digest("measure_cell")) as record:
+        folders = {one: record.read(one, ref) for one, ref in zip(names, reports, strict=True)}
+        problems = [record.read(f"graded/{place}", ref) for place, ref in enumerate(graded)]
+        cell_measures = measures.measure(cell, folders, problems)
+        with record.output("report") as out:
+            write_bytes(out / MEASURES_FILE, canonical_json(cell_measures))
+        record.facts(cell_measures.metrics)
+        return record.ref("report", ReportRef)
+
+
+@shell("tabulate_study")
+def tabulate_study(
+    plan: Plan,
+    reports: list[list[ReportRef]],
+    evidence: str,
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Compare all cells, print the table, and write page and evidence.
+
+    Args:
+        plan: the study.
+        reports: measures by variant and seed.
+        evidence: folder that the evidence file is written to as well; '' = none.
+        store: of the run.
+        execution: of the workflow.
+    """
+    with stage("study", plan, store, execution, code_digest("tabulate_study")) as record:
+        cells: list[Measures] = []
+        for place, ref in enumerate(ref for variant in reports for ref in variant):
+            text = (record.read(f"cell/{place}", ref) / MEASURES_FILE).read_bytes()
+            cells.append(Measures.model_validate_json(text))
+        numbers: Evidence = evidence_file.evidence_of(plan, cells)
+        sheet = report.sheet(numbers)
+        with record.output("report") as out:
+            write_bytes(out / EVIDENCE_FILE, evidence_file.dumped(numbers))
+            write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
+            write_bytes(out / PAGE_FILE, report.page(numbers).encode())
+        if evidence:
+            evidence_file.write(numbers, evidence)
+        record.facts({"cells": len(cells), "numbers": len(numbers.cells)})
+        record.rows(len(cells), len(cells))
+        deck(report.page(numbers))
+        report.show(numbers)
+        return record.ref("report", ReportRef)

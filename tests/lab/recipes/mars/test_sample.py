@@ -1,0 +1,66 @@
+from collections import Counter
+
+import pytest
+
+from data_schemas.rows import Demonstration, Problem
+from tasks.curation.adapters.table import read_file
+from tasks.curation.marketplace.items import is_problem_prompt
+from tasks.lab.recipes.mars import sample
+from tasks.lab.recipes.mars.choices import CORRECT, VERIFY, says_correct
+from tasks.lab.recipes.mars.settings import Agent
+
+SOURCE = "tasks.lab.recipes.mars.sample:SAMPLE"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("agents")
+    sample.generate(0, folder)
+    return folder
+
+
+def records(folder, name):
+    return [item.record for items in read_file(SOURCE, 0, folder / name) for item in items]
+
+
+def item_of(messages):
+    """The maths item that every agent reads."""
+    return messages[1 if messages[0].content in (VERIFY, CORRECT) else 0].content
+
+
+def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
+    sample.generate(0, tmp_path)
+
+    for name in (sample.PROBLEMS, sample.DEMONSTRATIONS):
+        assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_every_row_is_read_and_every_shown_response_is_right(folder):
+    problems = records(folder, sample.PROBLEMS)
+    shown = records(folder, sample.DEMONSTRATIONS)
+
+    assert sample.NUM_PROBLEMS == sum(isinstance(one, Problem) for one in problems)
+    assert sum(sample.SHOWN.values()) == len(shown)
+    assert all(isinstance(one, Demonstration) for one in shown)
+
+
+def test_no_problem_is_taught_and_no_item_is_shown_to_two_agents(folder):
+    shown = records(folder, sample.DEMONSTRATIONS)
+    taught = Counter(item_of(one.messages) for one in shown)
+    asked = {item_of(one.messages) for one in records(folder, sample.PROBLEMS)}
+
+    assert {1} == {*taught.values()}
+    assert not taught.keys() & asked
+    assert not any(map(is_problem_prompt, taught))
+
+
+def test_half_of_the_shown_verdicts_accept(folder):
+    said = [
+        says_correct(one.response)
+        for one in records(folder, sample.DEMONSTRATIONS)
+        if one.messages[0].content == VERIFY
+    ]
+
+    assert {True, False} == {*said}
+    assert sample.SHOWN[Agent.VERIFIER] == len(said)
+    assert 0.4 < sum(said) / len(said) < 0.6

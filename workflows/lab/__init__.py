@@ -1,0 +1,1 @@
+"""Workflows of the laboratory: studies, recipes, mismatch."""
