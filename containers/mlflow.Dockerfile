@@ -5,9 +5,10 @@ FROM ${BASE}
 
 RUN pip install --no-cache-dir uv==0.13.8
 WORKDIR /root
-COPY lock_cpu.txt lock_stack.txt ./
+COPY lock_cpu.txt ./
+COPY containers/lock_stack.txt containers/
 RUN uv pip install --system --no-cache --no-deps -r lock_cpu.txt \
-    && uv pip install --system --no-cache --no-deps --require-hashes -r lock_stack.txt
+    && uv pip install --system --no-cache --no-deps --require-hashes -r containers/lock_stack.txt
 COPY containers/mlflow_server.sh ./
 
 ENV PYTHONPATH=/root HOME=/tmp PYTHONUNBUFFERED=1 MLFLOW_DISABLE_TELEMETRY=true

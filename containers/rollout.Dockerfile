@@ -13,8 +13,9 @@ RUN apt-get update \
 
 RUN pip install --no-cache-dir uv==0.13.8
 WORKDIR /root
-COPY lock_cpu.txt lock_rollout.txt ./
-RUN uv pip install --system --no-cache --no-deps -r lock_rollout.txt
+COPY lock_cpu.txt ./
+COPY containers/lock_rollout.txt containers/
+RUN uv pip install --system --no-cache --no-deps -r containers/lock_rollout.txt
 
 COPY pyproject.toml ./
 COPY data_schemas data_schemas

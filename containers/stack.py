@@ -288,7 +288,7 @@ class Stack:
 
     def _install(self) -> None:
         """Install the packages of lock_stack.txt, whose hashes pip checks, beside the project's."""
-        lock, target = ROOT / "lock_stack.txt", self.folder / "packages"
+        lock, target = ROOT / "containers" / "lock_stack.txt", self.folder / "packages"
         stamp = target / ".lock"
         if stamp.exists() and stamp.read_bytes() == lock.read_bytes():
             return

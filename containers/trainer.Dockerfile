@@ -13,8 +13,9 @@ RUN apt-get update \
 
 RUN pip install --no-cache-dir uv==0.13.8
 WORKDIR /root
-COPY lock_cpu.txt lock_trainer.txt ./
-RUN uv pip install --system --no-cache --no-deps -r lock_trainer.txt
+COPY lock_cpu.txt ./
+COPY containers/lock_trainer.txt containers/
+RUN uv pip install --system --no-cache --no-deps -r containers/lock_trainer.txt
 
 # Compilers and headers of CUDA 13, cuDNN and NCCL come with the wheels: for Transformer Engine here,
 # and for what is compiled when it is first used.
@@ -23,8 +24,8 @@ ENV CUDA_HOME=/usr/local/lib/python3.11/site-packages/nvidia/cu13
 # Transformer Engine: the core is a wheel, its torch part is source only and is compiled for the
 # torch of the lock (C++ only: no GPU is needed). Without FORCE_BUILD its setup would first look
 # for a wheel on GitHub, which no lock names.
-COPY lock_transformer_engine.txt ./
-RUN uv pip install --system --no-cache --no-deps -r lock_transformer_engine.txt \
+COPY containers/lock_transformer_engine.txt containers/
+RUN uv pip install --system --no-cache --no-deps -r containers/lock_transformer_engine.txt \
     && CPATH=${CUDA_HOME}/../cudnn/include:${CUDA_HOME}/../nccl/include \
        NVTE_PYTORCH_FORCE_BUILD=TRUE MAX_JOBS=8 \
        uv pip install --system --no-cache --no-deps --no-build-isolation transformer-engine-torch==2.11.0

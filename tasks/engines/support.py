@@ -160,5 +160,5 @@ def _find(package: str, setting: str, kind: str, instead: str) -> None:
     if importlib.util.find_spec(package) is None:
         raise SettingsError(
             f"engines.{setting} '{kind}' is not installed here: build the environment of "
-            f"lock_engines.txt (make test-engines does), or use '{instead}'"
+            f"containers/lock_engines.txt (make test-engines does), or use '{instead}'"
         )

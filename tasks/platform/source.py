@@ -1,4 +1,4 @@
-"""Which commit of the project runs: of a checkout, or the one that an image or a task was given."""
+"""Which code runs: the commit of a checkout, image or task, and the lock files beside it."""
 
 import functools
 import os
@@ -9,6 +9,18 @@ from pathlib import Path
 COMMIT_VARIABLE = "EACHPROMPT_COMMIT"
 """Of an image, from its build argument; of a registered task, from the checkout it came from."""
 _ROOT = Path(__file__).resolve().parents[2]
+LOCK_FOLDERS = ("", "containers", "tests/locks")
+"""Where lock files are: of the default environment, of images, of foreign tools."""
+
+
+def lock_files(root: Path = _ROOT) -> dict[str, Path]:
+    """Return the lock files by name; an image has those that it was built from.
+
+    Args:
+        root: of the code.
+    """
+    paths = [path for folder in LOCK_FOLDERS for path in (root / folder).glob("lock_*.txt")]
+    return {path.name: path for path in sorted(paths)}
 
 
 @functools.cache

@@ -1,7 +1,6 @@
 """A stage opens its engines in its image, which holds no others."""
 
 import importlib.util
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +10,8 @@ from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.engines import select
 from tasks.errors import SettingsError
 from tasks.platform.resources import STAGES
+from tasks.platform.source import lock_files
 
-ROOT = Path(__file__).parents[2]
 OPENS = {
     "sft": ("sft", "general_sft"),
     "grade": ("grading",),
@@ -42,12 +41,18 @@ pytestmark = pytest.mark.skipif(
 
 def in_image(monkeypatch: pytest.MonkeyPatch, image: str) -> None:
     """Let this process find the engines that the lock of an image pins."""
-    lock = (ROOT / f"lock_{image}.txt").read_text()
+    lock = lock_files()[f"lock_{image}.txt"].read_text()
     names = {"vllm": "vllm==", "megatron": "megatron-core=="}
     here = {name for name, pin in names.items() if pin in lock}
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: object() if name in here else None
-    )
+    find_spec = importlib.util.find_spec
+
+    def find(name: str, package: str | None = None) -> object:
+        # Anything else as it is here: transformers asks for torch while it is imported.
+        if name in names:
+            return object() if name in here else None
+        return find_spec(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", find)
 
 
 @pytest.mark.parametrize("name", ENGINES)

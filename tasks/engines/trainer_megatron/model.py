@@ -402,7 +402,7 @@ def kernels(config: TransformerConfig, ranks: Ranks) -> TransformerBlockSubmodul
         if importlib.util.find_spec("transformer_engine") is None:
             raise SettingsError(
                 "engines.trainer 'megatron' on a GPU needs Transformer Engine: build the "
-                "environment of lock_trainer.txt and lock_transformer_engine.txt"
+                "environment of lock_trainer.txt and lock_transformer_engine.txt (containers/)"
             )
         return get_gpt_decoder_block_spec(config, use_transformer_engine=True)
     count = config.num_layers // config.pipeline_model_parallel_size

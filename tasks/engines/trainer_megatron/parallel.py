@@ -98,7 +98,7 @@ def check_version(installed: str) -> None:
     if installed != VERSION:
         raise SettingsError(
             f"megatron-core {installed} is installed; engines.trainer 'megatron' is "
-            f"built for {VERSION}: build the environment of lock_engines.txt"
+            f"built for {VERSION}: build the environment of containers/lock_engines.txt"
         )
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from tasks.platform.source import lock_files
 from tasks.store.files import sha256_file
 
-_ROOT = Path(__file__).parents[3]
 _IMAGE = "FLYTE_INTERNAL_IMAGE"
 
 
@@ -37,16 +37,14 @@ def lock_digest() -> str:
         canonicalize_name(distribution.name): distribution.version
         for distribution in importlib.metadata.distributions()
     }
-    locks = [path for path in sorted(_ROOT.glob("lock_*.txt")) if agrees(path, installed)]
+    locks = [path for path in lock_files().values() if agrees(path, installed)]
     # The one that says most: a lock may be part of another.
     return sha256_file(max(locks, key=lambda path: path.stat().st_size)) if locks else ""
 
 
 def lock_file(digest: str) -> Path | None:
     """Find the lock file of a digest; None if this version of the project does not have it."""
-    return next(
-        (path for path in sorted(_ROOT.glob("lock_*.txt")) if sha256_file(path) == digest), None
-    )
+    return next((path for path in lock_files().values() if sha256_file(path) == digest), None)
 
 
 def agrees(lock: Path, installed: Mapping[str, str]) -> bool:

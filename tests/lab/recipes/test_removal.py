@@ -46,7 +46,7 @@ def copy_without(names: list[str], folder: Path) -> Path:
         shutil.copytree(ROOT / part, folder / part, ignore=ignored)
     for path in ROOT.glob("*.t*ml"):
         shutil.copy(path, folder)
-    for path in (*ROOT.glob("lock_*.txt"), ROOT / "README.md", ROOT / "Makefile"):
+    for path in (ROOT / "lock_cpu.txt", ROOT / "README.md", ROOT / "Makefile"):
         shutil.copy(path, folder)
     for name in names:
         shutil.rmtree(folder / "tasks" / "lab" / "recipes" / name)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tasks.platform.source import lock_files
 from tasks.provenance.lineage.builder import (
     agrees,
     container_image,
@@ -9,7 +10,6 @@ from tasks.provenance.lineage.builder import (
     lock_digest,
 )
 from tasks.store.files import sha256_file
-from tests.test_layout import ROOT
 
 
 def test_the_environment_is_the_same_as_long_as_nothing_is_installed():
@@ -43,7 +43,7 @@ def test_a_lock_is_named_only_if_all_its_pins_are_installed(tmp_path, lock, expe
 
 
 def test_the_lock_is_one_of_the_projects_or_none():
-    known = {sha256_file(path) for path in ROOT.glob("lock_*.txt")}
+    known = {sha256_file(path) for path in lock_files().values()}
 
     assert lock_digest() in known | {""}
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tasks.platform.source import lock_files
 from tasks.provenance.release.software import libraries
 from tests.packages import ROOT
 
@@ -30,9 +31,9 @@ def test_a_pin_is_a_library_with_its_address():
     ] == libraries(lock)
 
 
-@pytest.mark.parametrize("lock", sorted(path.name for path in ROOT.glob("lock_*.txt")))
+@pytest.mark.parametrize("lock", lock_files())
 def test_every_lock_file_has_a_bill_of_materials(lock):
-    listed = libraries((ROOT / lock).read_bytes())
+    listed = libraries(lock_files()[lock].read_bytes())
 
     assert listed
     assert len({one["purl"] for one in listed}) == len(listed)
