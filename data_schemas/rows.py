@@ -7,6 +7,10 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validato
 
 # One verifiable piece of work.
 
+THINK_OPEN = "<think>"
+THINK_CLOSE = "</think>"
+"""Around the thought of a response, which precedes its answer."""
+
 
 class Role(StrEnum):
     """Who speaks in a chat message."""

@@ -9,13 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from data_schemas.rows import Message, Role
-from tasks.errors import SettingsError
-from tasks.models.architectures import end_ids, register_architecture
+from data_schemas.rows import THINK_CLOSE, THINK_OPEN, Message, Role
+from tasks.errors import DataError, SettingsError
+from tasks.models.architectures import end_ids, opening_of_responses, register_architecture
 
 # SFT, grading, RL and evaluation all render here, so that a prompt has the same tokens
 # wherever it is used. A response is tokenised on its own and appended: the prompt part
 # of a demonstration is therefore exactly the prompt that RL uses.
+#
+# The text of a response is `<think>...</think>answer` for every model. Some chat templates say the
+# beginning of it themselves, at the end of the prompt: `opening_of` is what they say. It is added
+# where tokens become text and taken away where text becomes tokens.
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
@@ -44,6 +48,7 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
             "Add chat_template.jinja and eos_token, or choose another base_model."
         )
     setattr(tokenizer, _ENDS, end_ids(folder, tokenizer.eos_token_id))
+    setattr(tokenizer, _OPENING, opening_of_responses(folder))
     return tokenizer
 
 
@@ -51,12 +56,27 @@ INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
 LONGEST_CHARACTER = 4
 """Tokens: UTF-8 has at most four bytes, and a token of a byte-level vocabulary at least one."""
 _ENDS = "ends_of_responses"
-"""Attribute of a tokenizer that `load_tokenizer` opened."""
+_OPENING = "opening_of_responses"
+"""Attributes of a tokenizer that `load_tokenizer` opened."""
 
 
 def ends_of(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
     """Ids of all tokens that end a response, the tokenizer's own first."""
     return cast("tuple[int, ...]", getattr(tokenizer, _ENDS, (tokenizer.eos_token_id,)))
+
+
+def opening_of(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Return what the chat template has already said of a response at the end of the prompt.
+
+    '' for most models; `<think>` and a newline for R1's distillations and Qwen3-Thinking; an empty
+    thought for Qwen3 without thinking.
+    """
+    return str(getattr(tokenizer, _OPENING, ""))
+
+
+def closes_thought(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Return whether the chat template leaves no room for a thought in a response."""
+    return THINK_CLOSE in opening_of(tokenizer)
 
 
 def end_and_pad(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], int]:
@@ -110,12 +130,41 @@ def render_response(tokenizer: PreTrainedTokenizerBase, response: str) -> NDArra
 def render_responses(
     tokenizer: PreTrainedTokenizerBase, responses: Sequence[str]
 ) -> list[NDArray[np.int32]]:
-    """Tokenise many responses at once, each closed with the end token."""
+    """Tokenise what follows the prompt of many responses at once, each closed with the end token.
+
+    Raises:
+        DataError: a response has a thought, and the chat template leaves no room for one.
+    """
     if not responses:
         return []
-    batch = tokenizer(list(responses), add_special_tokens=False, verbose=False)["input_ids"]
+    texts = [_behind(opening_of(tokenizer), response) for response in responses]
+    batch = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
     end = tokenizer.eos_token_id
     return [np.asarray([*tokens, end], dtype=np.int32) for tokens in batch]
+
+
+def _behind(opening: str, response: str) -> str:
+    """Return what is left of a response behind a prompt that has said its beginning.
+
+    A response without a thought ends the thought that its prompt has opened.
+    """
+    if response.startswith(opening):  # also where there is none
+        return response.removeprefix(opening)
+    if THINK_CLOSE in opening:
+        answer = response
+        if response.lstrip().startswith((THINK_OPEN, THINK_CLOSE)):
+            thought, _, answer = response.partition(THINK_CLOSE)
+            if thought.strip().removeprefix(THINK_OPEN).strip():
+                raise DataError(
+                    f"a response begins with the thought {thought[:60]!r}, but the chat template "
+                    "ends the thought in the prompt. Choose a template that thinks, or "
+                    "demonstrations that do not."
+                )
+        return answer.lstrip() if opening[-1].isspace() else answer
+    rest = response.removeprefix(THINK_OPEN)
+    if rest == response and THINK_CLOSE not in response:
+        return THINK_CLOSE + response
+    return rest.lstrip() if opening[-1].isspace() else rest
 
 
 def count_prompt_tokens(
@@ -232,11 +281,14 @@ def render_demonstration(
 
 
 def response_text(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> str:
-    """Decode a response without its end token; other special tokens stay visible."""
+    """Decode a response, with what the prompt said of it and without its end token.
+
+    Other special tokens stay visible.
+    """
     ids = [int(token) for token in tokens]
     while ids and ids[-1] in (*ends_of(tokenizer), tokenizer.pad_token_id):
         ids.pop()
-    return str(tokenizer.decode(ids, skip_special_tokens=False))
+    return opening_of(tokenizer) + str(tokenizer.decode(ids, skip_special_tokens=False))
 
 
 def token_texts(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> tuple[str, ...]:

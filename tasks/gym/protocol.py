@@ -12,14 +12,21 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from data_schemas.rollouts import Finished, Scored
-from data_schemas.rows import Message, Problem, Verdict, abstain, response_fault, scored
+from data_schemas.rows import (
+    THINK_CLOSE,
+    THINK_OPEN,
+    Message,
+    Problem,
+    Verdict,
+    abstain,
+    response_fault,
+    scored,
+)
 from tasks.errors import EngineError, SettingsError
 from tasks.plugins import attribute, load
 
 JUDGED = ("generative_judge", "rubric")
 """Verifiers that need a judge; their equal scores mean 'alike', not 'right' or 'wrong'."""
-THINK_OPEN = "<think>"
-THINK_CLOSE = "</think>"
 TURN_BREAK = "\u241e"
 """Between the turns of an episode, in the text that its verifier reads (SYMBOL FOR RECORD
 SEPARATOR)."""
@@ -157,10 +164,18 @@ def may_be_by_response(error: type[BaseException]) -> bool:
 
 
 def answer_part(response: str) -> str | None:
-    """Return the text after the last `</think>`; None if thinking never ended or nothing follows.
+    """Return the text after `</think>`; None if thinking never ended or nothing follows.
 
-    A response without a think tag is returned as a whole.
+    A response without a think tag is returned as a whole. One with a second `<think>` or `</think>`
+    has no answer: servers show what follows the first `</think>`, and a policy that is paid for
+    what follows the last could answer twice.
+
+    Args:
+        response: with what the prompt has already said of it (`tasks.engines.chat.opening_of`), so
+            that a thought that a chat template opens is open here.
     """
+    if max(response.count(THINK_OPEN), response.count(THINK_CLOSE)) > 1:
+        return None
     _, _, answer = response.rpartition(THINK_CLOSE)
     if THINK_OPEN in answer or not answer.strip():
         return None
@@ -205,7 +220,7 @@ def verify_answer(
     def check_answer(gold: GoldT, response: str) -> Verdict:
         answer = answer_part(response)
         if answer is None:
-            return scored(0.0, "no_answer", "no text after the thinking")
+            return scored(0.0, "no_answer", "no text after the only thought")
         if len(answer) > MAX_ANSWER_CHARACTERS:
             return scored(0.0, "too_long", f"{len(answer)} characters")
         return check(gold, answer)

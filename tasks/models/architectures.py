@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol
 
 from data_schemas.routing import Routing
 from tasks.errors import SettingsError
+from tasks.models import chat_trial
 from tasks.models.config_file import CONFIG, check_values, read_object
 from tasks.plugins import GUIDE, load, pin
 
@@ -542,3 +543,18 @@ def end_ids(folder: Path, own: int) -> tuple[int, ...]:
             continue  # whoever opens the model says what is wrong with it
         ends += entry if isinstance(entry, list) else [entry]
     return tuple(dict.fromkeys(end for end in ends if isinstance(end, int) and end >= 0))
+
+
+def opening_of_responses(folder: Path) -> str:
+    """Return what the chat template already says of a response; see `chat_trial.opening`.
+
+    Raises:
+        SettingsError: the template cannot be rendered.
+    """
+    try:
+        return chat_trial.opening(folder)
+    except Exception as error:
+        raise SettingsError(
+            f"the chat template of {folder} does not render a question: {type(error).__name__}: "
+            f"{error}. Take it from the checkpoint as it was published."
+        ) from error

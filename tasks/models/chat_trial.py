@@ -7,6 +7,7 @@ token id, or what is wrong.
 """
 
 import json
+import re
 import resource
 import sys
 from datetime import datetime
@@ -28,6 +29,10 @@ QUESTION = "What is one plus one? " * 50
 LONGEST = 100
 """A prompt may have as many times the characters of its question: tools and a long system text."""
 
+_OPENING = re.compile(r"(?:<think>\s*)?(?:</think>\s*)?")
+"""What a prompt may say of a response: `<think>` of R1, an empty thought of Qwen3 without thinking,
+`</think>` of DeepSeek-V3.1."""
+
 
 class _Generation(jinja2.ext.Extension):
     """`{% generation %}`, which marks what an assistant said."""
@@ -42,20 +47,29 @@ class _Generation(jinja2.ext.Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
+def _settings(folder: Path) -> dict[str, Any]:
+    file = folder / "tokenizer_config.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
 def template_of(folder: Path) -> str:
     """Return the chat template, as transformers chooses it; '' if there is none."""
     own = folder / "chat_template.jinja"
     if own.exists():
         return own.read_text(encoding="utf-8")
-    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-    results = settings.get("chat_template") or ""
+    results = _settings(folder).get("chat_template") or ""
     if isinstance(results, list):
         results = {one["name"]: one["template"] for one in results}
     return results.get("default", "") if isinstance(results, dict) else results
 
 
-def render(template: str, settings: dict[str, Any]) -> str:
+def render(template: str, settings: dict[str, Any], *, with_turn: bool = True) -> str:
     """Render a question as transformers does.
+
+    Args:
+        template: of the chat.
+        settings: of the tokenizer.
+        with_turn: begin the assistant's turn behind the question.
 
     Raises:
         TemplateError: it cannot be.
@@ -77,8 +91,28 @@ def render(template: str, settings: dict[str, Any]) -> str:
     }
     messages = [{"role": "user", "content": QUESTION}]
     return environment.from_string(template).render(
-        messages=messages, tools=None, documents=None, add_generation_prompt=True, **tokens
+        messages=messages, tools=None, documents=None, add_generation_prompt=with_turn, **tokens
     )
+
+
+def opening(folder: Path) -> str:
+    """Return what a prompt already says of the response to it: '' for most models, `<think>` and a
+    newline where the chat template opens the thought, an empty thought where it closes one.
+
+    A folder without a chat template has none.
+
+    Raises:
+        Exception: whatever the template raises.
+    """
+    template, settings = template_of(folder), _settings(folder)
+    if not template:
+        return ""
+    whole = render(template, settings)
+    before = render(template, settings, with_turn=False)
+    # A template that ignores add_generation_prompt begins the turn in both.
+    turn = whole.removeprefix(before) or whole.rpartition(QUESTION.strip())[2]
+    tag = re.search(r"</?think>", turn)
+    return turn[tag.start() :] if tag else ""
 
 
 def try_chat(folder: Path) -> str:
@@ -86,19 +120,21 @@ def try_chat(folder: Path) -> str:
     template = template_of(folder)
     if not template:
         return ""  # the folder's check says so
-    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-    where = "chat template"
     try:
-        text = render(template, settings)
+        text, begun = render(template, _settings(folder)), opening(folder)
     except jinja2.TemplateSyntaxError as error:
-        return f"{where}, line {error.lineno}: {error.message}"
+        wrong = f", line {error.lineno}: {error.message}"
     except Exception as error:  # noqa: BLE001 - whatever a template raises
-        return f"{where}: {type(error).__name__}: {error}"
-    if len(text) > LONGEST * len(QUESTION):
-        return f"{where}: a question of {len(QUESTION)} characters becomes {len(text)}"
-    if QUESTION.strip() not in text:
-        return f"{where}: the prompt does not contain the question"
-    return ""
+        wrong = f": {type(error).__name__}: {error}"
+    else:
+        wrong = ""
+        if len(text) > LONGEST * len(QUESTION):
+            wrong = f": a question of {len(QUESTION)} characters becomes {len(text)}"
+        elif QUESTION.strip() not in text:
+            wrong = ": the prompt does not contain the question"
+        elif not _OPENING.fullmatch(begun):
+            wrong = f": it begins the response with {begun!r}, which is no open or empty thought"
+    return f"chat template{wrong}" if wrong else ""
 
 
 def main(folder: Path) -> dict[str, object]:

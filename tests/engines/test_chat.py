@@ -1,5 +1,6 @@
 """Rendering: the prompt of a demonstration is the prompt that RL sends."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from tasks.engines.chat import (
     render_response,
     response_text,
 )
-from tasks.errors import SettingsError
+from tasks.errors import DataError, SettingsError
 from tasks.training.foundation.pretraining import train_tokenizer
 
 MESSAGES = (
@@ -181,3 +182,55 @@ def test_a_tokenizer_without_chat_template_cannot_be_used(tmp_path: Path):
 
     with pytest.raises(SettingsError, match=r"no chat template or no end token"):
         load_tokenizer(tmp_path)
+
+
+OPENED = "{% if add_generation_prompt %}<|im_start|>assistant\n{opening}{% endif %}"
+TURNS = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+R1, EMPTY, ENDED = "<think>\n", "<think>\n\n</think>\n\n", "</think>"
+"""As R1's distillations and Qwen3-Thinking, Qwen3 without thinking, DeepSeek-V3.1 without it."""
+
+
+@pytest.fixture
+def opened(folder: Path, tmp_path: Path):
+    def load(opening: str) -> PreTrainedTokenizerBase:
+        shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+        template = TURNS + OPENED.replace("{opening}", opening.replace("\n", "{{ '\\n' }}"))
+        (tmp_path / "chat_template.jinja").write_text(template)
+        return load_tokenizer(tmp_path)
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("opening", "response", "trained"),
+    [
+        (R1, "<think>2 + 3</think>5", "<think>\n2 + 3</think>5"),
+        (R1, "<think>\n2 + 3</think>5", "<think>\n2 + 3</think>5"),
+        (R1, "<think></think>5", "<think>\n</think>5"),
+        (R1, "5", "<think>\n</think>5"),
+        (R1, "<think>cut", "<think>\ncut"),
+        (EMPTY, "<think></think>5", "<think>\n\n</think>\n\n5"),
+        (EMPTY, "5", "<think>\n\n</think>\n\n5"),
+        (ENDED, "<think></think>5", "</think>5"),
+        ("", "<think>2 + 3</think>5", "<think>2 + 3</think>5"),
+    ],
+)
+def test_a_demonstration_has_the_beginning_that_its_prompt_says_once(
+    opened, opening: str, response: str, trained: str
+):
+    tokenizer = opened(opening)
+
+    tokens, mask = render_demonstration(tokenizer, MESSAGES[1:], response)
+
+    prompt, answer = (str(tokenizer.decode(tokens[part])) for part in (~mask, mask))
+    assert prompt.endswith(f"<|im_start|>assistant\n{opening}")
+    assert opening + answer == f"{trained}<|im_end|>"
+    assert trained == response_text(tokenizer, tokens[mask].tolist())
+    again = render_response(tokenizer, trained)
+    assert tokens[mask].tolist() == again.tolist()
+
+
+@pytest.mark.parametrize("opening", [EMPTY, ENDED])
+def test_a_thought_that_a_template_leaves_no_room_for_is_refused(opened, opening: str):
+    with pytest.raises(DataError, match=r"'<think>2 [+] 3', but the chat template ends"):
+        render_response(opened(opening), "<think>2 + 3</think>5")

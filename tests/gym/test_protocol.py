@@ -13,7 +13,10 @@ from tasks.gym.table import VERIFIERS
     [
         ("26", "26"),
         ("<think>2+24</think>26", "26"),
-        ("<think>a</think>25<think>b</think> 26 ", "26"),
+        ("<think>a</think>25<think>b</think> 26 ", None),
+        ("<think>I write </think> at the end. 25?\n</think>\n26", None),
+        ("<think><think>a</think>26", None),
+        ("<think>\n\n</think>\n\n26", "26"),
         ("2+24</think>26", "26"),
         ("<think>2+24 = 26", None),
         ("<think>a</think>26<think>again", None),
@@ -22,17 +25,21 @@ from tasks.gym.table import VERIFIERS
         ("", None),
     ],
 )
-def test_the_answer_follows_the_last_closed_thinking(response: str, expected: str | None) -> None:
+def test_the_answer_follows_the_only_thought(response: str, expected: str | None) -> None:
     assert expected == answer_part(response)
 
 
-@given(thought=st.text(), answer=st.text().filter(lambda t: "<think>" not in t and t.strip()))
-def test_what_is_thought_never_reaches_the_answer(thought: str, answer: str) -> None:
-    tail = answer.rpartition("</think>")[2]
+PIECES = st.lists(st.sampled_from(["<think>", "</think>", "a", "7", " ", "\n"])).map("".join)
 
-    expected = tail.strip() or None
 
-    assert expected == answer_part(f"<think>{thought}</think>{answer}")
+@given(thought=PIECES, answer=PIECES)
+def test_what_is_paid_is_what_follows_the_first_end_of_a_thought(thought: str, answer: str) -> None:
+    whole = f"<think>{thought}</think>{answer}"
+
+    paid = answer_part(whole)
+
+    assert paid is None or paid == whole.partition("</think>")[2].strip()
+    assert (paid is None) == ("think>" in thought + answer or not answer.strip())
 
 
 @pytest.mark.parametrize("name", sorted(VERIFIERS))

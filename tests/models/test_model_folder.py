@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from tasks.errors import SettingsError
+from tasks.models.architectures import opening_of_responses
 from tasks.models.model_folder import SHIPPED, check_model_folder, local_folder
 from tasks.training.foundation.base import shipped_base
 
@@ -122,3 +123,27 @@ def test_a_model_elsewhere_has_no_folder_before_it_is_ingested(path):
 def test_an_address_that_nobody_reads_is_no_folder_of_that_name(path):
     with pytest.raises(SettingsError, match=rf"base model {path} is of an unknown kind"):
         local_folder(path)
+
+
+@pytest.mark.parametrize(
+    ("begun", "is_read"),
+    [
+        ("<think>", True),
+        ("<think>\n\n</think>\n\n", True),
+        ("</think>", True),
+        ("<think>\nOkay, ", False),
+        ("<think></think>The answer is ", False),
+    ],
+)
+def test_a_template_may_begin_a_response_with_a_thought_and_nothing_else(copy, begun, is_read):
+    template = copy / "chat_template.jinja"
+    written = template.read_text()
+    template.write_text(written.replace("assistant\n", f"assistant\n{begun}"))
+    assert written != template.read_text()
+
+    if is_read:
+        check_model_folder(copy)
+        assert begun == opening_of_responses(copy)
+    else:
+        with pytest.raises(SettingsError, match="begins the response with '<think>"):
+            check_model_folder(copy)

@@ -23,7 +23,7 @@ from tasks.curation.cleaning.suitability import (
 )
 from tasks.curation.cleaning.wording import ByPart, foreign_share, parts, words
 from tasks.curation.items import Item, Partition, refuse
-from tasks.engines.chat import count_prompt_tokens, count_tokens
+from tasks.engines.chat import closes_thought, count_prompt_tokens, count_tokens
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN, Verifier
 
 STAGE = "quality"
@@ -202,7 +202,11 @@ def _is_varied(words: Sequence[str], limit: float) -> bool:
 def _length_faults(
     items: Sequence[Item], tokenizer: PreTrainedTokenizerBase, settings: CurationSettings
 ) -> Iterator[Fault | None]:
-    """Check the numbers of tokens; a response has its end token besides."""
+    """Check what the tokenizer makes of a row: numbers of tokens, and room for its thought.
+
+    A response has its end token besides.
+    """
+    no_thought = closes_thought(tokenizer)
     longest, longest_response = settings.max_prompt_tokens, settings.max_response_tokens
     chats = list(dict.fromkeys(item.record.messages for item in items))
     prompts = dict(zip(chats, count_prompt_tokens(tokenizer, chats, longest), strict=True))
@@ -211,13 +215,21 @@ def _length_faults(
     for item in items:
         response = 1 + next(responses) if isinstance(item.record, Demonstration) else 0
         prompt = prompts[item.record.messages]
-        if prompt > longest:
+        if no_thought and isinstance(item.record, Demonstration) and _thinks(item.record):
+            detail = "the chat template of base_model ends the thought in the prompt"
+            yield Outcome.QUARANTINED, "thought_not_rendered", detail
+        elif prompt > longest:
             yield Outcome.DROPPED, "prompt_too_long", f"{prompt} tokens, limit {longest}"
         elif response > longest_response:
             detail = f"{response} tokens, limit {longest_response}"
             yield Outcome.DROPPED, "response_too_long", detail
         else:
             yield None
+
+
+def _thinks(demonstration: Demonstration) -> bool:
+    thought = demonstration.response.partition(THINK_CLOSE)[0]
+    return bool(thought.removeprefix(THINK_OPEN).strip())
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,7 @@ from tasks.curation.harm.text_classifier import TextClassifier
 from tasks.gym.judging.chat_client import ChatClient, ChatSampling, Reply
 from tasks.gym.judging.endpoint import Failed
 from tasks.gym.judging.opening import NUM_CONCURRENT, ModelJudge, key_of
-from tasks.gym.protocol import THINK_CLOSE
+from tasks.gym.protocol import answer_part
 from tasks.models.model_folder import has_classification_head
 
 # A guard model that replies in text whether the last turn of a chat is safe.
@@ -61,8 +61,9 @@ def _rating(reply: Reply | Failed | str | None) -> Rating:
     if isinstance(reply, Failed):
         return Rating(None, f"{reply.loss}: {reply.cause}")
     text = reply if isinstance(reply, str) else reply.text
-    verdict = " ".join(text.rpartition(THINK_CLOSE)[2].split())[:_SHOWN]
-    lines = text.rpartition(THINK_CLOSE)[2].strip().splitlines()
+    answer = answer_part(text) or ""  # a rating thought of in passing is none
+    verdict = " ".join(answer.split())[:_SHOWN]
+    lines = answer.splitlines()
     match = _FIRST_LINE.fullmatch(lines[0].strip()) if lines else None
     if match is None:
         return Rating(None, f"the guard model says neither safe nor unsafe: {verdict!r}")

@@ -145,7 +145,7 @@ def _result(suite: SuiteScore, report: EvaluationReport) -> dict[str, object]:
 def _instance(
     row: SampleResult, problem: Problem, report: EvaluationReport, date: float
 ) -> dict[str, object]:
-    thoughts, _, _ = row.text.rpartition(THINK_CLOSE)
+    thoughts, mark, _ = row.text.partition(THINK_CLOSE)
     return {
         "schema_version": VERSION,
         "evaluation_id": evaluation_id(report, date),
@@ -158,7 +158,7 @@ def _instance(
         "input": {"raw": problem.prompt_text, "reference": [problem.answer]},
         "output": {
             "raw": [row.text],
-            "reasoning_trace": [thoughts.replace(THINK_OPEN, "", 1)] if thoughts else None,
+            "reasoning_trace": [thoughts.replace(THINK_OPEN, "", 1)] if mark else None,
         },
         "messages": None,
         "answer_attribution": [

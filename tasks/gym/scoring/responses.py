@@ -19,7 +19,7 @@ from data_schemas.rows import Problem, Verdict, abstain, response_fault
 from tasks.errors import EngineError, SettingsError
 from tasks.gym.protocol import Entry, Verifier, failure_verdict, join_turns
 from tasks.gym.workers import Failure, Reply
-from tasks.models.architectures import end_ids
+from tasks.models.architectures import end_ids, opening_of_responses
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -110,6 +110,8 @@ class TokenizerFile:
     path: str
     ends: tuple[int, ...]
     """Ids of the end and the padding token; trailing ones are removed from the text."""
+    opening: str = ""
+    """What the chat template has already said of a response, its `<think>` above all."""
 
 
 def find_tokenizer(folder: Path) -> TokenizerFile:
@@ -135,16 +137,19 @@ def find_tokenizer(folder: Path) -> TokenizerFile:
             "set clean_up_tokenization_spaces to false in its tokenizer_config.json"
         )
     tokens = (*end_ids(folder, ends[0]), *(end for end in ends if end is not None))
-    return TokenizerFile(str(path), tuple(dict.fromkeys(tokens)))
+    return TokenizerFile(str(path), tuple(dict.fromkeys(tokens)), opening_of_responses(folder))
 
 
 def text_of(source: TokenizerFile, tokens: Sequence[int]) -> str:
-    """Decode a response without its end token; other special tokens stay visible."""
+    """Decode a response, with what the prompt said of it and without its end token.
+
+    Other special tokens stay visible.
+    """
     length = len(tokens)
     while length and tokens[length - 1] in source.ends:
         length -= 1
     ids = [int(token) for token in tokens[:length]]
-    return _open(source.path).decode(ids, skip_special_tokens=False)
+    return source.opening + _open(source.path).decode(ids, skip_special_tokens=False)
 
 
 @functools.cache

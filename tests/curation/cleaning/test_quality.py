@@ -1,6 +1,8 @@
 """Cleansing: every rule with an item that breaks it and nothing else."""
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,6 +20,7 @@ from tasks.curation.cleaning.quality import (
     repetition_fault,
 )
 from tasks.curation.items import Item
+from tasks.engines.chat import load_tokenizer
 from tasks.gym.table import VERIFIERS
 
 Make = Callable[..., Item]
@@ -77,6 +80,22 @@ def test_responses(
     tokenizer: PreTrainedTokenizerBase, make_demonstration: Make, response: str, expected: str
 ):
     assert expected == outcome(tokenizer, make_demonstration("a", "How much?", response))
+
+
+def test_a_thought_is_quarantined_where_the_chat_template_ends_it_in_the_prompt(
+    base_model: Path, tmp_path: Path, make_demonstration: Make
+):
+    folder = shutil.copytree(base_model, tmp_path / "model")
+    template = folder / "chat_template.jinja"
+    written = template.read_text()
+    template.write_text(written.replace("assistant\n", "assistant\n<think>\n\n</think>\n\n"))
+    tokenizer = load_tokenizer(folder)
+
+    thinking = make_demonstration("a", "How much?", "<think>3 + 4</think>7")
+    answering = make_demonstration("a", "How much?", "<think> </think>7")
+
+    assert "quarantined thought_not_rendered" == outcome(tokenizer, thinking)
+    assert "kept" == outcome(tokenizer, answering)
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), max_size=30), st.integers(0, 700), st.integers(0, 700))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.errors import SettingsError
 from tasks.gym.scoring.responses import find_tokenizer, text_of
+from tasks.gym.table import score_batch
 
 BASE_MODEL = Path(__file__).parents[3] / "tasks/training/foundation/base_model"
 TOKENIZER = load_tokenizer(BASE_MODEL)
@@ -70,3 +71,25 @@ def test_a_clean_up_of_spaces_counts_only_where_the_library_would_do_it(model) -
     (folder / "tokenizer.json").write_text(json.dumps(whole))
     with pytest.raises(SettingsError, match="rewrites spaces"):
         find_tokenizer(folder)
+
+
+def test_a_thought_that_the_prompt_opened_is_part_of_the_text_and_its_cut_earns_nothing(
+    tiny_moe, tmp_path, problem
+) -> None:
+    folder = shutil.copytree(tiny_moe, tmp_path / "model")
+    template = folder / "chat_template.jinja"
+    written = template.read_text()
+    template.write_text(written.replace("assistant\n", "assistant\n<think>\n"))
+    assert written != template.read_text()
+    tokenizer, found = load_tokenizer(folder), find_tokenizer(folder)
+
+    cut, ended = (
+        tokenizer(text, add_special_tokens=False)["input_ids"]
+        for text in ("7 is 42 . so 42", "7 is 42 . </think> 42")
+    )
+
+    for ids in (cut, ended):
+        assert text_of(found, ids) == response_text(tokenizer, ids)
+    asked = problem("final_answer", {"value": "42"})
+    verdicts = score_batch([asked, asked], [text_of(found, ids) for ids in (cut, ended)])
+    assert [(0.0, "no_answer"), (1.0, "correct")] == [(v.score, v.reason) for v in verdicts]

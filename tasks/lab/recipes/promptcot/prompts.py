@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.rows import Demonstration, Domain, Message, Parent, Role
-from tasks.engines.chat import render_prompt, render_response
+from tasks.engines.chat import opening_of, render_prompt, render_response
 from tasks.errors import SettingsError
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 from tasks.lab.recipes.promptcot.formulas import WordedProblem
@@ -89,7 +89,15 @@ def join(
         tokenizer: of both models.
         row: concepts and problem.
         rationale: tokens without the end token.
+
+    Raises:
+        SettingsError: the tokenizer lacks a mark, or its chat template sets one itself.
     """
+    if opening_of(tokenizer):
+        raise SettingsError(
+            f"the chat template says {opening_of(tokenizer)!r} before a response; a rationale is "
+            "sampled with its own <think>. Choose a base_model whose template does not."
+        )
     start, close = (_mark(tokenizer, text) for text in (THINK_OPEN, THINK_CLOSE))
     prompt = render_prompt(tokenizer, writer_prompt(row.concepts))
     problem = render_response(tokenizer, row.problem)
