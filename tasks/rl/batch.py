@@ -130,7 +130,7 @@ def build(
         advantages_N=torch.tensor([float(advantages_PG[owner]) for owner in places]),
         zero_variance_N=torch.tensor(by_zvp, dtype=torch.bool),
         correct_N=torch.tensor([item.verdict.solved for item in items], dtype=torch.bool),
-        num_sequences=advantages_PG.numel(),
+        num_sequences=sum(len(entry.group.rollouts) for entry in groups),
         num_tokens=sum(
             item.rollout.num_sampled for entry in groups for item in entry.group.rollouts
         ),

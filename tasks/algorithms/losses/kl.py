@@ -12,10 +12,13 @@ import torch
 
 from tasks.algorithms.losses.surrogate import MAX_LOG_RATIO
 
+MAX_GAP = 60.0
+"""Largest d of a value, nats: e^60 times the largest ratio, e^10, is a number in fp32."""
+
 
 def k3(logprobs_NT: torch.Tensor, reference_NT: torch.Tensor) -> torch.Tensor:
     """Estimate KL(pi || ref) at every sampled token; never negative."""
-    gap_NT = (reference_NT - logprobs_NT).clamp(max=MAX_LOG_RATIO)
+    gap_NT = (reference_NT - logprobs_NT).clamp(max=MAX_GAP)
     return torch.expm1(gap_NT) - gap_NT
 
 
@@ -27,6 +30,8 @@ def kl_penalty(
 ) -> torch.Tensor:
     """Weighted KL of every sequence [N], to be added to its loss times beta.
 
+    The gradient by a log-probability is ratio * (log pi - log ref), whatever the distance.
+
     Args:
         logprobs_NT: under the policy in training, with gradient.
         old_logprobs_NT: under the policy that generated the tokens.
@@ -34,7 +39,13 @@ def kl_penalty(
         weights_NT: the plan's token weights; tokens of weight 0 are ignored.
     """
     outside_NT = weights_NT <= 0
-    ratio_NT = (logprobs_NT - old_logprobs_NT).masked_fill(outside_NT, 0.0)
-    ratio_NT = ratio_NT.clamp(max=MAX_LOG_RATIO).exp()
-    drift_NT = k3(logprobs_NT, reference_NT).masked_fill(outside_NT, 0.0)
-    return (weights_NT * ratio_NT * drift_NT).sum(dim=1)
+    moving_NT = logprobs_NT.masked_fill(outside_NT, 0.0)
+    still_NT = moving_NT.detach()
+    reference_NT = reference_NT.masked_fill(outside_NT, 0.0)
+    log_ratio_NT = still_NT - old_logprobs_NT.masked_fill(outside_NT, 0.0)
+    ratio_NT = log_ratio_NT.clamp(max=MAX_LOG_RATIO).exp()
+    # In closed form: of ratio * k3 the exponentials cancel. If a clamp takes the derivative of one
+    # factor away and leaves that of the other, the token is pushed further off.
+    slope_NT = ratio_NT * (still_NT - reference_NT)
+    value_NT = ratio_NT * k3(still_NT, reference_NT) + slope_NT * (moving_NT - still_NT)
+    return (weights_NT * value_NT).sum(dim=1)

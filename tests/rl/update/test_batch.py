@@ -35,6 +35,20 @@ def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings,
     assert [False, False, True, True] == batch.zero_variance_N.tolist()
 
 
+def test_the_loss_is_divided_by_the_responses_that_there_are_whatever_the_size_of_their_groups(
+    settings, entry
+):
+    groups = [
+        entry([1.0, 0.0, 0.0, 1.0], GroupOutcome.NON_ZERO_VARIANCE),
+        entry([1.0, 0.0], GroupOutcome.NON_ZERO_VARIANCE, number=1),
+    ]
+
+    batch = build(settings, groups)
+
+    assert 6 == len(batch.owners) == batch.num_sequences
+    assert 24 == batch.num_tokens
+
+
 def test_what_differs_by_noise_has_no_advantage(settings, entry):
     noisy = settings.model_copy(update={"rewards": RewardSettings(noise={"rubric": 0.01})})
     tie = entry([0.71, 0.70, 0.72], GroupOutcome.ZERO_VARIANCE_NOISE)
