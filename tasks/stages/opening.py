@@ -121,6 +121,7 @@ def check_settings(
     result = options.with_room(result)
     early.require_roles(result)
     _check_sources(result)
+    require_access(os.environ.get("MLFLOW_TRACKING_URI", ""), result.release.name)
     return options.with_own_code(_with_recipes(result))
 
 
@@ -183,7 +184,7 @@ def open_night(settings: RetrainSettings, from_inbox: str, model: str, store: st
         store: folder or s3:// prefix.
     """
     settings = outcome.with_inputs(_checked(settings), from_inbox, model)
-    opened = _open(store, "retrain")
+    opened = _open(store, "retrain", settings.release.name)
     released = find_released(settings.release.name, opened.store.tracking_uri, opened.store.uri)
     listing = inbox.list_files(settings.inbox)
     history = processed.load(opened.store.uri, settings.inbox)
@@ -273,11 +274,11 @@ def open_store(store: str, workflow: str) -> Opened:
     return _open(store, workflow)
 
 
-def _open(store: str, workflow: str) -> Opened:
+def _open(store: str, workflow: str, model: str = "") -> Opened:
     uri = location.absolute_store(store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     check_tracking_uri(tracking)
-    require_access(tracking)
+    require_access(tracking, model)
     find_signer(uri)  # a key that cannot sign is refused before any work
     # On a cluster, Flyte names the execution; locally there is no name.
     name = os.environ.get("FLYTE_INTERNAL_EXECUTION_ID") or time.strftime("%Y%m%d-%H%M%S")

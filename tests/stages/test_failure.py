@@ -131,10 +131,46 @@ def heard(monkeypatch):
         thread.join()
 
 
+LOST = "RetriesExhausted [3/3]: SYSTEM UnexpectedObjectDeletion: the pod is gone"
+
+
 def test_people_hear_why_it_failed_and_how_it_goes_on(store, heard):
+    fail(store, LOST)
+
+    (text,) = heard
+    assert text.startswith(f"[failed] shop/production/night7: {LOST}")
+    assert text.endswith("flytectl create execution -p shop -d production --recover night7")
+
+
+def test_nobody_is_sent_to_recover_what_has_the_same_settings_again(store, heard):
     fail(store)
 
     (text,) = heard
-    assert text.startswith("[failed] shop/production/night7: ")
     assert "SettingsError: s3://b/spool: Unable to locate credentials" in text
-    assert text.endswith("flytectl create execution -p shop -d production --recover night7")
+    assert "start a new execution" in text
+    assert "--recover" not in text
+
+
+@pytest.mark.parametrize(
+    "tracking", ["http://127.0.0.1:1", "nonsense", ""], ids=["away", "wrong", "missing"]
+)
+def test_people_hear_of_a_failure_whatever_is_wrong_with_mlflow(
+    store, heard, monkeypatch, capsys, tracking
+):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", tracking)
+    unusable = store.model_copy(update={"uri": "s3://bucket/no-mlflow"})
+
+    fail(unusable, LOST)
+
+    (text,) = heard
+    assert LOST in text
+    assert "Not told: " in capsys.readouterr().out
+
+
+def test_a_failure_is_marked_in_mlflow_although_the_webhook_does_not_answer(store, monkeypatch):
+    monkeypatch.setenv("EACHPROMPT_WEBHOOK", "http://127.0.0.1:1/secret")
+    work(store, Execution(id="night7-1", started=1.0, workflow="retrain"))
+
+    fail(store)
+
+    assert "FAILED" == run_of(store, "night7-1")[0]

@@ -31,7 +31,7 @@ from data_schemas.statements import (
     VersionRestored,
 )
 from tasks.errors import DataError, EngineError
-from tasks.provenance.lineage.connection import boundary, connect, sqlite_path
+from tasks.provenance.lineage.connection import EXPERIMENT, boundary, connect, sqlite_path
 from tasks.provenance.lineage.descriptions import (
     EXECUTION,
     EXPERIMENT_TAGS,
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-EXPERIMENT = "eachprompt"
 STATEMENT = "eachprompt.statement"
 FROM = "from."
 """Of a run, followed by the role of an input: the execution that made it, if another did."""

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache, partial
 from pathlib import Path
@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from tasks.errors import DataError, EngineError, PipelineError, SettingsError
+from tasks.provenance.lineage.descriptions import EXPERIMENT_TAGS
+from tasks.provenance.lineage.registry import open_model
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -48,12 +50,16 @@ _REFUSALS = {
 }
 
 
+EXPERIMENT = "eachprompt"
+"""Name of the experiment of all runs."""
 DEADLINE_S = 60.0
 """Of a whole request, all attempts included."""
 LARGEST_ANSWER = 256 * 2**20
 """Bytes; a page of a thousand runs with all their parameters has a tenth."""
 _PART_BYTES = 2**20
-_DENIED = {"UNAUTHENTICATED", "PERMISSION_DENIED"}
+_WRONG_USER = "UNAUTHENTICATED"
+_NO_RIGHT = "PERMISSION_DENIED"
+_READING = ("get_", "search_")
 
 
 def check_tracking_uri(uri: str) -> None:
@@ -136,10 +142,11 @@ def _bound_answers() -> None:
 
 
 class _Punctual:
-    """A client whose every request ends in time.
+    """A client whose every request ends in time, and names the right that it lacks.
 
     The timeouts of HTTP are for a connection and for the next byte: a server that sends a byte per
-    second keeps within them for ever.
+    second keeps within them for ever. Of a request that its user has no right to, MLflow says
+    neither which right nor on what.
     """
 
     def __init__(self, client: "MlflowClient") -> None:
@@ -147,7 +154,40 @@ class _Punctual:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._client, name)
-        return partial(_in_time, value) if callable(value) else value
+        return partial(_permitted, name, value) if callable(value) else value
+
+
+def _permitted(method: str, request: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    from mlflow.exceptions import MlflowException
+
+    try:
+        return _in_time(request, *args, **options)
+    except MlflowException as error:
+        if error.error_code != _NO_RIGHT:
+            raise
+        raise DataError(_missing_right(method, [*args, *options.values()])) from error
+
+
+def _missing_right(method: str, values: Sequence[object]) -> str:
+    """Say which right on what a method of the client needs.
+
+    Args:
+        method: its name.
+        values: its arguments; the first one names a model, an experiment or a run.
+    """
+    right = "READ" if method.startswith(_READING) else "EDIT"
+    unknown = ""
+    if "registered_model" in method or "model_version" in method:
+        place = f"registered model {values[0]!r}"
+        # A user without rights gets the same answer of a model that does not exist.
+        unknown = ", or there is none" if right == "READ" else ""
+    else:
+        place = f"experiment {EXPERIMENT!r}"
+    user = os.environ.get("MLFLOW_TRACKING_USERNAME", "")
+    return (
+        f"MLflow's user {user!r} lacks {right} on the {place}{unknown}. An administrator of MLflow "
+        "grants it (containers/FLYTE.md, step 4); a retry alone does not help."
+    )
 
 
 def _in_time(request: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -206,7 +246,7 @@ def boundary() -> Iterator[None]:
 
         if isinstance(error, MlflowException) and error.error_code in _REFUSALS:
             raise DataError(str(error)) from error
-        if isinstance(error, MlflowException) and error.error_code in _DENIED:
+        if isinstance(error, MlflowException) and error.error_code == _WRONG_USER:
             raise DataError(
                 f"MLflow refuses these credentials: {error}. Correct MLFLOW_TRACKING_USERNAME and "
                 "MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN; a retry alone does not help."
@@ -214,10 +254,14 @@ def boundary() -> Iterator[None]:
         raise EngineError(f"{type(error).__name__}: {error}") from error
 
 
-def require_access(tracking_uri: str) -> None:
-    """Refuse credentials that an MLflow server does not take, before any stage.
+def require_access(tracking_uri: str, model: str = "") -> None:
+    """Refuse credentials and rights with which an MLflow server would fail a later stage.
 
     A server that does not answer stops nothing: events wait on the spool.
+
+    Args:
+        tracking_uri: of MLflow; only servers have users.
+        model: registered model that a release will be a version of; '' for none.
 
     Raises:
         SettingsError: it answers, and refuses.
@@ -226,7 +270,13 @@ def require_access(tracking_uri: str) -> None:
         return
     try:
         with boundary():
-            connect(tracking_uri).search_experiments(max_results=1)
+            client = connect(tracking_uri)
+            client.search_experiments(max_results=1)
+            if experiment := client.get_experiment_by_name(EXPERIMENT):
+                name, value = next(iter(EXPERIMENT_TAGS.items()))
+                client.set_experiment_tag(experiment.experiment_id, name, value)
+            if model:
+                open_model(client, model)
     except DataError as error:
         raise SettingsError(str(error)) from error
     except EngineError as error:

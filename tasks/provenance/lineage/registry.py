@@ -39,6 +39,8 @@ CARD_FILE = "README.md"
 BOM_FILE = "bom.cdx.json"
 """What a release folder holds beside the files of its checkpoint."""
 
+_OURS = "eachprompt"
+"""Tag of a registered model: versions of it are releases of this pipeline."""
 _PROMOTION = "promotion."
 _DESCRIPTION = (
     "Every candidate of a release is a version; `released` is the one that passed its gate last, "
@@ -66,6 +68,26 @@ class Promotion(BaseModel):
     """'release' or 'rollback'."""
 
 
+def open_model(client: "MlflowClient", name: str) -> None:
+    """Create a registered model, or find that this user may change the one that is there.
+
+    Only then is "nothing was released" another answer than "not allowed": a server with
+    `NO_PERMISSIONS` gives a user the same 403 of models that are somebody else's and of models that
+    do not exist. Whoever creates a model owns it.
+
+    Raises:
+        DataError: this user may not change it; the message names the right.
+    """
+    from mlflow.exceptions import MlflowException
+
+    try:
+        client.create_registered_model(name, description=_DESCRIPTION)
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_ALREADY_EXISTS":
+            raise
+    client.set_registered_model_tag(name, _OURS, "releases")
+
+
 def register_release(
     client: "MlflowClient",
     *,
@@ -79,13 +101,7 @@ def register_release(
 
     The same key and model give the same version again.
     """
-    from mlflow.exceptions import MlflowException
-
-    try:
-        client.create_registered_model(name, description=_DESCRIPTION)
-    except MlflowException as error:
-        if error.error_code != "RESOURCE_ALREADY_EXISTS":
-            raise
+    open_model(client, name)
     source = f"models:/{model_id}"
     existing = [one for one in versions_of(client, name, tags[KEY]) if one.source == source]
     if not existing:

@@ -14,9 +14,10 @@ from data_schemas.settings import EvaluationSettings
 from data_schemas.statements import Statement
 from tasks.algorithms.intervals import SAMPLES_FILE, compare
 from tasks.errors import DataError, SettingsError
+from tasks.provenance.lineage.connection import boundary, connect
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.promotions import promotions
-from tasks.provenance.lineage.registry import KEY, RELEASED
+from tasks.provenance.lineage.registry import KEY, RELEASED, open_model
 from tasks.provenance.lineage.shipping import MODEL
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import workplace
@@ -75,9 +76,12 @@ def find_champion(
 
     Raises:
         EngineError: MLflow does not answer.
+        DataError: its user may not change the registered model.
         TamperError: an evaluation was changed.
     """
     lookup = Lookup(store.tracking_uri)
+    with boundary():
+        open_model(connect(store.tracking_uri), name)
     try:
         version = lookup.version(f"models:/{name}@{RELEASED}")
     except SettingsError:
