@@ -1,8 +1,8 @@
 """Where rows come from: raw files, mapping files, suites of benchmarks and public sets."""
 
+import re
 from collections.abc import Iterator
 from enum import StrEnum
-from string import Formatter
 from typing import Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -52,8 +52,9 @@ class ColumnMapping(BaseModel):
     )
     parent: Parent = Field(default=Parent.COMMERCE, description="that a response teaches")
     id: str = Field(default="", description="template; '' = file name and row number")
-    values: dict[str, dict[str, str]] = Field(
-        default_factory=dict, description="column -> value in the file -> value to use"
+    values: dict[str, dict[str, str | bool]] = Field(
+        default_factory=dict,
+        description="column -> value in the file -> value to use, a text or true or false",
     )
     facets: dict[str, str] = Field(
         default_factory=dict,
@@ -93,21 +94,41 @@ class ColumnMapping(BaseModel):
         return tuple(dict.fromkeys(column for text in texts for column in placeholders(text)))
 
 
-def placeholders(template: str) -> Iterator[str]:
-    """Yield the columns of a template in order.
+# "{{", "}}", "{g:title}", or text; a brace that is left alone matches the last.
+_PART = re.compile(r"(?P<brace>\{\{|\}\})|\{(?P<column>[^{}]+)\}|(?P<text>[^{}]+)|(?P<alone>[{}])")
+
+
+def template_parts(template: str) -> Iterator[tuple[str, str]]:
+    """Split a template into pairs of text and the column that follows it; '' at the end.
+
+    A column may have any name without braces: `{g:title}`, `{a.b[0]}`, `{Product Name!}`.
 
     Raises:
         ValueError: a brace is not closed, or names no column.
     """
-    for _, column, form, conversion in Formatter().parse(template):
-        if column is None:
-            continue
-        if not column or form or conversion:
+    text = ""
+    for part in _PART.finditer(template):
+        if part["alone"]:
             raise ValueError(
                 f"{template!r} is no template: braces hold the name of a column, and {{{{ is a "
                 "brace"
             )
-        yield column
+        if part["column"]:
+            yield text, part["column"]
+            text = ""
+        else:
+            text += part["brace"][0] if part["brace"] else part["text"]
+    if text:
+        yield text, ""
+
+
+def placeholders(template: str) -> Iterator[str]:
+    """Yield the columns of a template in order.
+
+    Raises:
+        ValueError: as `template_parts`.
+    """
+    return (column for _, column in template_parts(template) if column)
 
 
 def _texts(value: JsonValue) -> Iterator[str]:

@@ -3,12 +3,11 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from string import Formatter
 
 from pydantic import ValidationError
 
 from data_schemas.rows import Message, Problem, Role
-from data_schemas.sources import SUFFIXES, SUITES_FILE, Suite, SuiteGroup
+from data_schemas.sources import SUFFIXES, SUITES_FILE, Suite, SuiteGroup, template_parts
 from tasks.errors import DataError, SettingsError
 from tasks.formats.yaml_file import check, parse_yaml
 from tasks.store.files import canonical_json, write_bytes
@@ -88,8 +87,8 @@ def as_asked(problem: Problem, suite: Suite) -> Problem:
     """Return a problem in the suite's form: its last question in `prompt`, with `system`."""
     *before, last = problem.messages
     text = "".join(
-        literal + ("" if column is None else last.content)
-        for literal, column, _, _ in Formatter().parse(suite.prompt)
+        literal + (last.content if column else "")
+        for literal, column in template_parts(suite.prompt)
     ).strip()
     messages = (*before, last.model_copy(update={"content": text}))
     if suite.system:

@@ -4,13 +4,12 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from string import Formatter
 from typing import cast
 
 from pydantic import JsonValue
 
 from data_schemas.rows import PASS_RATE, Demonstration, Domain, Message, Problem, Role
-from data_schemas.sources import FILE, TEXT, ColumnMapping, placeholders
+from data_schemas.sources import FILE, TEXT, ColumnMapping, placeholders, template_parts
 from tasks.curation.cleaning.annotation import is_rate, with_class
 from tasks.curation.cleaning.thoughts import as_response
 from tasks.curation.cleaning.wording import language_of
@@ -140,12 +139,8 @@ def _check_not_blank(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> 
 
 
 def _fill(template: str, cells: Mapping[str, JsonValue]) -> str:
-    parts = Formatter().parse(template)
-    return tidy(
-        "".join(
-            text + ("" if column is None else _text(cells[column])) for text, column, _, _ in parts
-        )
-    )
+    parts = template_parts(template)
+    return tidy("".join(text + (_text(cells[column]) if column else "") for text, column in parts))
 
 
 def _answer(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

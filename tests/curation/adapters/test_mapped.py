@@ -360,3 +360,34 @@ def test_a_response_beside_its_answer_is_verified():
         assert [False, True] == [isinstance(item.record, Demonstration) for item in items]
         assert wrong == [one.reason for one in refused]
         assert 2 - len(wrong) == len(kept)
+
+
+@pytest.mark.parametrize("column", ["g:title", "a.b[0]", "Really?!", "price (Rp)", "x!r"])
+def test_a_column_of_any_name_without_braces_is_filled_in(column: str):
+    mapping = {
+        "name": "shop",
+        "domain": "general",
+        "language": "id",
+        "prompt": f"{{{{A}}}} {{{column}}}",
+        "response": "ok",
+    }
+
+    (item,) = read_mapped(ColumnMapping.model_validate(mapping), row({column: "tas", "a": 1}))
+
+    assert "{A} tas" == item.record.prompt_text
+
+
+def test_words_of_a_column_become_true_and_false():
+    text = """
+name: pairs
+domain: tool_use
+language: en
+prompt: "Do they match? {left}"
+verifier: extraction
+answer: {fields: {match: "{label}"}}
+values: {label: {"1": true, "0": false}}
+"""
+    (item,) = mapped(text, {"left": "a", "label": 0})
+
+    assert isinstance(item.record, Problem)
+    assert {"fields": {"match": False}} == json.loads(item.record.answer)
