@@ -219,5 +219,5 @@ def test_settings_that_cannot_run_are_refused_before_any_work(tmp_path):
 
 
 def test_without_a_released_model_there_is_nothing_to_retrain(tmp_path):
-    with pytest.raises(SettingsError, match="Nothing was released under that name"):
+    with pytest.raises(SettingsError, match="nothing was released as "):
         retrain(settings=settings(tmp_path), store=str(tmp_path / "runs"))

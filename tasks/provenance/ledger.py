@@ -23,7 +23,7 @@ from tasks.algorithms.group_size import (
 from tasks.algorithms.token_uses import token_uses
 from tasks.errors import DataError, SettingsError
 from tasks.formats.progression import read_ledger
-from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.releases import find_release
 from tasks.provenance.lineage.statements import chain
 from tasks.store.objects import find_beside, localise
 
@@ -289,9 +289,7 @@ def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) ->
         DataError: a ledger is damaged, or its tokens differ from the engine's count.
         TamperError: a statement was changed.
     """
-    version = Lookup(tracking_uri).version(model_uri)
-    tags = [version.tags, *([version.model.tags] if version.model else [])]
-    roots = [tag["statement"] for tag in tags if tag.get("statement")]
+    roots = [find_release(model_uri, store, tracking_uri).folder.statement]
     phases: list[Phase] = []
     grading = 0
     for statement in chain(store, roots).values():

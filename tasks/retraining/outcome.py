@@ -8,8 +8,8 @@ from data_schemas.intake import Decision, FileStatus, InboxFile, Outcome
 from data_schemas.settings import RetrainSettings
 from data_schemas.statements import Statement
 from tasks.errors import DataError
-from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.registry import RELEASED
+from tasks.provenance.lineage.releases import find_release
 from tasks.provenance.lineage.statements import chain
 from tasks.retraining.processed import MAX_REFUSALS
 from tasks.retraining.worth import files_of
@@ -31,28 +31,25 @@ class ReleasedModel:
 
 
 def find_released(name: str, tracking_uri: str, store: str) -> ReleasedModel:
-    """Follow the alias `released` into the store.
+    """Find what the signed statements of the store say is released.
 
     Raises:
         SettingsError: nothing was released under that name.
         DataError: what was released has no chain in this store.
-        EngineError: MLflow does not answer.
+        EngineError: the store does not answer.
     """
-    version = Lookup(tracking_uri).version(f"models:/{name}@{RELEASED}")
-    about = f"models:/{name}@{RELEASED} (version {version.number})"
-    root = version.tags.get("statement", "")
-    if not root:
-        raise DataError(f"{about} names no statement; it was not registered by this pipeline")
+    about = f"models:/{name}@{RELEASED}"
+    release = find_release(about, store, tracking_uri)
+    root, newest = release.folder.statement, release.checkpoint
     statements = chain(store, [root])
-    candidates = [item for item in statements[root].inputs if item.role == "candidate"]
     curated = _outputs(statements, "curate")
-    if not candidates or not curated:
+    if newest is None or not curated:
         raise DataError(f"{about}: its chain holds no candidate or no curated rows. Run the audit.")
-    newest = candidates[0]
-    model = CheckpointRef(uri=newest.uri, digest=newest.digest, statement=newest.statement)
     mixed = _outputs(statements, "mix")
     held_out = [*curated[:1], *mixed][-1]
-    return ReleasedModel(statement=root, model=model, curated=(*curated, *mixed), held_out=held_out)
+    return ReleasedModel(
+        statement=root, model=newest, curated=(*curated, *mixed), held_out=held_out
+    )
 
 
 def _outputs(statements: dict[str, Statement], stage: str) -> tuple[DatasetRef, ...]:

@@ -29,9 +29,8 @@ from tasks.models.model_folder import (
 )
 from tasks.models.weights import check_tensors
 from tasks.plugins import references_in, require_name, unknown
-from tasks.provenance.audit.evidence import Evidence
-from tasks.provenance.audit.lost import newest_release
 from tasks.provenance.lineage.lookup import missing_version, parse_model_uri
+from tasks.provenance.lineage.promotions import promotions
 from tasks.settings.groups import expand
 from tasks.store.interface import store_at
 from tasks.store.location import absolute_store, existing_file, tracking_uri
@@ -228,7 +227,7 @@ def check_model(arguments: Sequence[str]) -> None:
 
 
 def _check_registered(command: str, typed: Mapping[str, str]) -> None:
-    """Refuse a version that MLflow does not have. An audit also takes what MLflow lost."""
+    """Refuse a version that neither MLflow nor the statements of the store have."""
     store = absolute_store(typed.get("store", "runs"))
     is_default = command in OPENERS and not typed.keys() - OTHER_OPTIONS
     texts = [text for option, text in typed.items() if option != "settings"]
@@ -237,7 +236,7 @@ def _check_registered(command: str, typed: Mapping[str, str]) -> None:
             tracking = tracking_uri(store, os.environ.get("MLFLOW_TRACKING_URI", ""))
             problem = missing_version(model, tracking)
             name = parse_model_uri(model)[0]
-            if problem and not (command == "audit" and newest_release(name, Evidence(store))):
+            if problem and not promotions(name, store, None):
                 raise SettingsError(problem)
 
 

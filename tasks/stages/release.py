@@ -11,12 +11,13 @@ from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.promotions import next_promotion
 from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
+from tasks.provenance.lineage.releases import is_current
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage, workplace
 from tasks.provenance.lineage.statements import chain
 from tasks.provenance.release import evidence, gate, mismatch
 from tasks.provenance.release import release as releasing
-from tasks.provenance.release.promotion import find_champion, is_current, is_released, turn
+from tasks.provenance.release.promotion import find_champion, turn
 
 logger = logging.getLogger(__name__)
 
@@ -54,9 +55,7 @@ def release(
         cache = workplace(store)
         current = None
         if replaces:
-            current = is_released(
-                settings.name, replaces, execution.id, store.tracking_uri
-            ) and is_current(settings.name, replaces, candidate.digest, store.uri)
+            current = is_current(settings.name, replaces, candidate.digest, store.uri)
         background = gate.Background(
             gates=mismatch.gates_behind(producers, cache),
             start_is_released=current,

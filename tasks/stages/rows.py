@@ -156,7 +156,7 @@ def find_statements(index: Index, store: str, model: str) -> list[str]:
     """Find the statements of a model; MLflow is only asked for 'models:/...'."""
     environment = os.environ.get("MLFLOW_TRACKING_URI", "")
     tracking = location.tracking_uri(store, environment) if model.startswith("models:") else ""
-    return find.model_statements(index.graph, model, tracking)
+    return find.model_statements(index.graph, model, store, tracking)
 
 
 def say(answer: BaseModel, text: RenderableType, format: str) -> None:

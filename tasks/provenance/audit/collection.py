@@ -20,15 +20,16 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pydantic import ValidationError
 from rich.console import Console
 
 from data_schemas.artifacts import StoreRef
-from data_schemas.statements import Statement, Tombstone
+from data_schemas.statements import ExecutionRecord, Statement, Tombstone
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.platform.command_line import run
 from tasks.platform.progress import screen_table
 from tasks.platform.resources import STAGES
-from tasks.provenance.audit.lost import started
+from tasks.provenance.audit.reading import read_record
 from tasks.provenance.lineage.catalogue import Catalogue
 from tasks.provenance.lineage.promotions import promotions
 from tasks.provenance.lineage.signatures.keys import trusted_keys
@@ -93,7 +94,7 @@ def collect(store: str, keep: Keep, now: float) -> list[Tombstone]:
         TamperError: a statement is damaged, so that nobody knows what it needs.
     """
     statements = _statements(store)
-    used = _last_use(statements, started(store), now)
+    used = _last_use(statements, _started(store), now)
     needed = _needed_digests(store, statements, keep)
     producers = {
         output.digest: (digest, statement)
@@ -149,6 +150,19 @@ def _statements(store: str) -> dict[str, Statement]:
         except DataError as error:
             raise TamperError(f"nothing is deleted: {error}. Run the audit.") from error
     return results
+
+
+def _started(store: str) -> dict[str, float]:
+    """When each statement was written, by the execution records that can be read."""
+    times: dict[str, float] = {}
+    folder = store_at(f"{store}/executions")
+    for file in folder.list_files():
+        try:
+            record = ExecutionRecord.model_validate_json(read_record(f"{folder.uri}/{file}"))
+        except (DataError, ValidationError):
+            continue
+        times[record.statement] = max(record.started, times.get(record.statement, 0.0))
+    return times
 
 
 def _last_use(

@@ -17,10 +17,11 @@ from data_schemas.statements import Finding, Input, Statement
 from tasks.errors import DataError, TamperError
 from tasks.provenance.audit.reading import Problem, Unreadable, check_folder, read_record
 from tasks.provenance.lineage import origins
-from tasks.provenance.lineage.promotions import before_it
+from tasks.provenance.lineage.promotions import led_to
 from tasks.provenance.lineage.signatures.dsse import fingerprint
 from tasks.provenance.lineage.signatures.keys import TrustedKeys
 from tasks.provenance.lineage.statements import (
+    Attested,
     open_statement,
     read_tombstone,
     statement_uri,
@@ -130,13 +131,17 @@ class Evidence:
             waiting.append(current)
             waiting += [item.statement for item in statement.inputs if item.statement]
 
-    def peek(self, digest: str) -> Statement | None:
+    def peek(self, digest: str) -> Attested | None:
         """Read a statement without adding a finding; None if it is not sound."""
         try:
             content = read_record(statement_uri(self.store, digest))
-            return open_statement(content, digest, self.store).statement
+            return open_statement(content, digest, self.store)
         except DataError:
             return None
+
+    def _statement(self, digest: str) -> Statement | None:
+        attested = self.peek(digest)
+        return attested.statement if attested else None
 
     def check_object(self, node: str, uri: str, digest: str) -> bool:
         """Re-hash an object once; False if it differs from its manifest.
@@ -216,21 +221,8 @@ class Evidence:
         if key is None or key.last is None:
             return key is not None
         if key.last not in self._vouched:
-            self._vouched[key.last] = self._led_to(key.last)
+            self._vouched[key.last] = led_to(key.last, self._statement)
         return statement in self._vouched[key.last]
-
-    def _led_to(self, last: str) -> frozenset[str]:
-        """List a statement, its ancestors, and those of the promotions before it."""
-        results: set[str] = set()
-        waiting = [last]
-        while waiting:
-            current = waiting.pop()
-            if not current or current in results:
-                continue
-            results.add(current)
-            if statement := self.peek(current):
-                waiting += before_it(statement)
-        return frozenset(results)
 
     def _check(self, digest: str, statement: Statement) -> None:
         self.statements[digest] = statement

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.provenance.audit.evidence import Evidence
-from tasks.provenance.audit.lost import newest_release, started
 from tasks.provenance.audit.reading import read_record
 from tasks.provenance.lineage.lookup import Lookup, Version, parse_model_uri
+from tasks.provenance.lineage.promotions import NUMBER, Promotion, promotions
+from tasks.provenance.lineage.registry import MANIFEST_TAG, RELEASED
+from tasks.provenance.lineage.releases import ALIASES, select
 from tasks.store import location
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
@@ -86,11 +88,11 @@ def find_target(model: str, tracking_uri: str, evidence: Evidence) -> Target:
 
 
 def _find_by_digest(prefix: str, evidence: Evidence) -> Target:
-    """Find the statement of a digest, or the newest that made an artifact of it."""
+    """Find the statement of a digest, or the one promoted last that made an artifact of it."""
     where = f"{evidence.store}/statements"
     names = [file.removesuffix(".json") for file in store_at(where).list_files()]
     results = {name: evidence.peek(name) for name in names}
-    sound = {name: statement for name, statement in results.items() if statement is not None}
+    sound = {name: one.statement for name, one in results.items() if one is not None}
     targets = [
         Target(name, statement.outputs[0].digest if statement.outputs else "")
         for name, statement in sound.items()
@@ -110,26 +112,64 @@ def _find_by_digest(prefix: str, evidence: Evidence) -> Target:
         )
     if len({target.digest for target in targets}) > 1:
         raise SettingsError(f"{prefix} begins several digests in {where}; give more of it")
-    times = started(evidence.store)
-    return max(targets, key=lambda one: (times.get(one.statement, 0.0), one.statement))
+    return max(targets, key=lambda one: (*_rank(one.statement, evidence), one.statement))
+
+
+def _rank(digest: str, evidence: Evidence) -> tuple[bool, int]:
+    """Order statements that made the same artifact: signed ones last, by promotion, not time."""
+    attested = evidence.peek(digest)
+    facts = attested.statement.facts if attested else {}
+    signers = attested.signers if attested else ()
+    return any(evidence.vouches(one, digest) for one in signers), int(facts.get(NUMBER, 0))
 
 
 def _registered(model: str, tracking_uri: str, evidence: Evidence) -> Target:
-    """Find a version in MLflow or, if MLflow lost all of this model, its newest release."""
-    name = parse_model_uri(model)[0]
-    lookup = None
+    """Find a release by the signed promotions, and what MLflow shows under the same name.
+
+    Raises:
+        SettingsError: neither has it.
+    """
+    name, alias, _ = parse_model_uri(model)
+    history = promotions(name, evidence.store, evidence.keys)
+    lookup, version, lost = None, None, ""
     try:
         lookup = Lookup(tracking_uri)
-        version, note = lookup.version(model), ""
+        version = lookup.version(model)
     except (SettingsError, DataError) as error:
-        if isinstance(error, SettingsError) and lookup is not None and lookup.has_versions(name):
+        has_some = isinstance(error, SettingsError) and lookup and lookup.has_versions(name)
+        if has_some and not (alias in ALIASES and history):
             raise
-        version = newest_release(name, evidence)
-        if version is None:
-            raise
-        note = f"{error} The newest release of {name} in the store was audited instead."
-    statement, digest = _entry(version, evidence)
-    return Target(statement, digest, version, None if note else lookup, note)
+        lookup, lost = (lookup if has_some else None), str(error)
+    promotion = select(alias if alias in ALIASES else RELEASED, history)
+    if version is not None and (alias not in ALIASES or promotion is None):
+        # Of a store whose version counted no promotions, MLflow alone says where the walk starts.
+        statement, digest = _entry(version, evidence)
+        return Target(statement, digest, version, lookup)
+    if promotion is None:
+        raise SettingsError(lost or f"{model}: nothing was released before the current version")
+    if version is not None and version.tags.get("statement") != promotion.release:
+        lost = (
+            f"version {version.number} has the alias {alias!r}, but promotion "
+            f"{promotion.number}, the last one, is of {promotion.release}"
+        )
+        version = lookup.registered(name, promotion.release) if lookup else None
+    elif lost:
+        lost = f"{lost} The newest release of {name} in the store was audited instead."
+    if version is None:
+        version = _version_of(name, promotion, evidence)
+    return Target(promotion.release, promotion.checkpoint, version, lookup, lost)
+
+
+def _version_of(name: str, promotion: Promotion, evidence: Evidence) -> Version:
+    """Describe a release as MLflow would if it had not lost it."""
+    attested = evidence.peek(promotion.release)
+    facts = attested.statement.facts if attested else {}
+    tags = {
+        "statement": promotion.release,
+        "sha256": promotion.checkpoint,
+        MANIFEST_TAG: str(facts.get("manifest_sha256", "")),
+    }
+    return Version(name=name, number="unknown", aliases=(), tags=tags, model=None)
 
 
 def _entry(version: Version, evidence: Evidence) -> tuple[str, str]:
@@ -138,6 +178,6 @@ def _entry(version: Version, evidence: Evidence) -> tuple[str, str]:
     pairs = [(tag.get("statement", ""), tag.get("sha256", "")) for tag in tags]
     for statement, digest in pairs:
         producer = evidence.peek(statement)
-        if producer and digest in {output.digest for output in producer.outputs}:
+        if producer and digest in {one.digest for one in producer.statement.outputs}:
             return statement, digest
     return pairs[0]

@@ -180,6 +180,8 @@ def audit(
     store: str,
     keys: TrustedKeys | None = None,
     authorities: Sequence[Certificate] = (),
+    *,
+    outside: bool = True,
 ) -> AuditReport:
     """Verify a model or any other artifact, or report every difference from the record.
 
@@ -191,12 +193,13 @@ def audit(
             has to.
         authorities: certificates of time stamp services; one of them has to vouch for the time of
             a promotion. None = no time is read.
+        outside: hash the raw files that lie outside of the store as well.
 
     Raises:
         SettingsError: there is no such model or artifact.
         EngineError: MLflow or the store does not answer.
     """
-    evidence = Evidence(store, keys)
+    evidence = Evidence(store, keys, outside=outside)
     target = find_target(model, tracking_uri, evidence)
     evidence.visit(target.statement)
     if target.copy:

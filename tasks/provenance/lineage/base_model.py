@@ -13,8 +13,8 @@ from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import local_folder
-from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.origins import object_uri
+from tasks.provenance.lineage.releases import find_release
 from tasks.provenance.lineage.shipping import workplace
 from tasks.provenance.lineage.stage import StageRecord
 from tasks.provenance.lineage.statements import load_statement
@@ -45,11 +45,11 @@ def find_base(path: str, store: StoreRef) -> Origin:
 
     Args:
         path: a folder, s3://bucket/prefix, models:/NAME@alias, models:/NAME/3, or ''.
-        store: of the run; its MLflow knows the registered models.
+        store: of the run, in which a registered model was released.
 
     Raises:
         SettingsError: nothing is there.
-        TamperError: a registered model or an object differs from its statement or manifest.
+        TamperError: a registered model or an object is not what trusted statements say.
         EngineError: S3 or MLflow does not answer.
     """
     folder = local_folder(path)
@@ -64,7 +64,9 @@ def find_base(path: str, store: StoreRef) -> Origin:
         if path.startswith(S3):
             uri = path.rstrip("/")
             return Origin(fetch_folder(uri, workplace(store)), uri)
-        return _registered(path, store)
+        release = find_release(path, store.uri, store.tracking_uri).folder
+        folder = localise(release.uri, release.digest, workplace(store))
+        return Origin(folder, ref=release)
     except TamperError:
         raise
     except DataError as error:
@@ -98,24 +100,6 @@ def read_judge(
         return judge
     folder = read_model(role, judge.address, record, store)
     return judge.model_copy(update={"address": str(folder)})
-
-
-def _registered(path: str, store: StoreRef) -> Origin:
-    """Follow a version of a registered model to the object that its statement names.
-
-    Raises:
-        DataError: this pipeline did not register it, or its statement is gone.
-    """
-    version = Lookup(store.tracking_uri).version(path)
-    root, model = version.tags.get("statement", ""), version.model
-    if not root or model is None:
-        raise DataError("it names no statement, so that nothing proves its content")
-    home, _, _ = model.tags["uri"].rpartition("/objects/")
-    ref = _model_of(home, root)
-    folder = localise(ref.uri, ref.digest, workplace(store))
-    if home == store.uri:
-        return Origin(folder, ref=ref)
-    return Origin(folder, ref.uri if ref.uri.startswith(S3) else "")
 
 
 def _model_of(home: str, statement: str) -> CheckpointRef:

@@ -4,12 +4,14 @@ import logging
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from data_schemas.artifacts import CheckpointRef, ReportRef
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.provenance.lineage.connection import boundary, connect, require_sqlite
+from tasks.provenance.lineage.origins import object_uri
 from tasks.provenance.lineage.registry import AUDIT_TAG, Promotion, history
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.signatures.working import seal, unseal
@@ -39,6 +41,7 @@ from tasks.store.manifest import MANIFEST
 logger = logging.getLogger(__name__)
 
 _KIND = "results"
+Ref = TypeVar("Ref", CheckpointRef, ReportRef)
 
 
 class Results(BaseModel):
@@ -75,9 +78,16 @@ def find(
         results = Results.model_validate_json(payload)
         if (results.stage, results.code) != (stage, code):
             return None
-        refs = [ref for ref in (results.model, results.report) if ref]
-        for ref in refs:
-            _check(uri.rpartition("/state/")[0], ref, stage, code, settings, set(inputs))
+        store = uri.rpartition("/state/")[0]
+        results = results.model_copy(
+            update={
+                "model": _here(results.model, store),
+                "report": results.report and _here(results.report, store),
+            }
+        )
+        for ref in (results.model, results.report):
+            if ref:
+                _check(store, ref, stage, code, settings, set(inputs))
     except (DataError, ValidationError) as error:
         logger.warning("the results at %s are not used, the work is done again: %s", uri, error)
         return None
@@ -123,6 +133,11 @@ def record(
     """Record what a stage committed. Call it before its working state is removed."""
     results = Results(stage=stage, code=code, execution=execution, model=model, report=report)
     store_at(f"{uri}.json").write_bytes(seal(_KIND, _name(uri), canonical_json(results)))
+
+
+def _here(ref: Ref, store: str) -> Ref:
+    """Return the reference in this store, which may have been moved or copied since."""
+    return ref.model_copy(update={"uri": object_uri(store, ref.uri, ref.digest)})
 
 
 def _check(

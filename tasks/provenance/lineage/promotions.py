@@ -7,7 +7,7 @@ between two others.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from data_schemas.statements import Statement
@@ -21,6 +21,8 @@ NUMBER = "promotion"
 """Fact of a statement: the first promotion of a name is 1."""
 AFTER = "promotion_before"
 """Fact of a statement: digest of the statement of the promotion before; the first has none."""
+RELEASE = "release"
+"""Stage that makes a release."""
 Facts = dict[str, float | int | str]
 
 
@@ -64,7 +66,8 @@ def promotions(name: str, store: str, keys: TrustedKeys | None) -> list[Promotio
         except DataError:
             continue
     limits = {key.last for key in (keys or {}).values() if key.last is not None}
-    before = {last: _led_to(last, sound) for last in limits}
+    read = {digest: one.statement for digest, one in sound.items()}.get
+    before = {last: led_to(last, read) for last in limits}
     results = []
     for digest, attested in sound.items():
         trusted = [keys[signer].last for signer in attested.signers if keys and signer in keys]
@@ -75,16 +78,21 @@ def promotions(name: str, store: str, keys: TrustedKeys | None) -> list[Promotio
     return sorted(results, key=lambda one: (one.number, one.statement))
 
 
-def _led_to(last: str, sound: Mapping[str, Attested]) -> set[str]:
-    """List a statement, its ancestors, and those of the promotions before it."""
+def led_to(last: str, read: Callable[[str], Statement | None]) -> frozenset[str]:
+    """List a statement, its ancestors, and those of the promotions before it.
+
+    Args:
+        last: digest of the statement.
+        read: returns the statement of a digest, None if it is not sound.
+    """
     results: set[str] = set()
     waiting = [last]
     while waiting:
         current = waiting.pop()
-        if current in sound and current not in results:
+        if current and current not in results and (statement := read(current)) is not None:
             results.add(current)
-            waiting += before_it(sound[current].statement)
-    return results
+            waiting += before_it(statement)
+    return frozenset(results)
 
 
 def before_it(statement: Statement) -> list[str]:
@@ -147,7 +155,7 @@ def _promotion(name: str, digest: str, statement: Statement) -> Promotion | None
         if len(releases) != 1:
             return None
         release, checkpoint = releases[0].statement, releases[0].digest
-    elif statement.outputs:
+    elif statement.stage == RELEASE and statement.outputs:
         release, checkpoint = digest, statement.outputs[0].digest
     else:
         return None

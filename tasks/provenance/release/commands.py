@@ -32,7 +32,7 @@ def history(arguments: Sequence[str]) -> None:
 
 
 def publish(arguments: Sequence[str]) -> None:
-    """Copy a release into a folder as the Hugging Face hub lays models out; push it if asked to.
+    """Audit a release and copy it into a folder as the Hugging Face hub lays models out.
 
     eachprompt publish models:/eachprompt-tiny@released --out my-model
     eachprompt publish models:/eachprompt-tiny@released --out my-model --push MY_NAME/my-model
@@ -44,16 +44,16 @@ def publish(arguments: Sequence[str]) -> None:
     args = parser.parse_args(arguments)
     location, module = importlib.import_module(LOCATION), importlib.import_module(PUBLISH)
     store = location.existing_store(args.store, tracking_uri())
-    name = module.publish_release(args.model, store, args.out)
+    release = module.publish_release(args.model, store, args.out)
     console = Console(soft_wrap=True, highlight=False)
+    console.print(f"Wrote {args.out}: {release}", markup=False)
     if args.push:
         place = importlib.import_module(HUB).push_model(args.out, args.push)
-        console.print(f"Wrote {args.out}, pushed to {place}")
+        console.print(f"Pushed to {place}", markup=False)
         return
+    name = args.model.removeprefix("models:/").partition("@")[0].partition("/")[0]
     console.print(
-        f"Wrote {args.out}. With a network and a token:\n\n"
-        f"    hf upload YOUR_NAME/{name} {args.out}",
-        markup=False,
+        f"With a network and a token:\n\n    hf upload YOUR_NAME/{name} {args.out}", markup=False
     )
 
 

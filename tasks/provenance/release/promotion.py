@@ -1,6 +1,5 @@
 """Which release is current, and how a candidate becomes it."""
 
-import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,15 +12,14 @@ from data_schemas.rows import Problem, SampleResult
 from data_schemas.settings import EvaluationSettings
 from data_schemas.statements import Statement
 from tasks.algorithms.intervals import SAMPLES_FILE, compare
-from tasks.errors import DataError, SettingsError
+from tasks.errors import SettingsError
 from tasks.provenance.lineage.connection import boundary, connect
-from tasks.provenance.lineage.lookup import Lookup
-from tasks.provenance.lineage.promotions import promotions
-from tasks.provenance.lineage.registry import KEY, RELEASED, open_model
+from tasks.provenance.lineage.lookup import Lookup, Version
+from tasks.provenance.lineage.registry import RELEASED, open_model
+from tasks.provenance.lineage.releases import find_release, history_of
 from tasks.provenance.lineage.shipping import MODEL
-from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import workplace
-from tasks.provenance.lineage.statements import chain, load_statement
+from tasks.provenance.lineage.statements import chain
 from tasks.store.files import sha256_bytes
 from tasks.store.lease import Lease, lease
 from tasks.store.objects import localise
@@ -31,11 +29,7 @@ from tasks.store.objects import localise
 # The released model's own evaluation is in the store, so nothing is generated again. Only problems
 # that both evaluations answered with the same content count; ids alone may name other problems.
 
-logger = logging.getLogger(__name__)
-
 HELD_OUT = "held_out.parquet"
-CANDIDATE = "candidate"
-"""Role of the checkpoint that a release reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +59,8 @@ def find_champion(
 ) -> Champion | None:
     """Find the released model and compare the candidate with it; None if nothing is released.
 
-    The signed statements say which it is. MLflow, whose aliases anybody can move, is asked where
-    they know of no release of that name: another store may have one.
+    Where the signed statements of this store know of no release of that name, MLflow is asked:
+    another store may have one, with which nothing can be compared.
 
     Args:
         name: of the registered model.
@@ -79,28 +73,22 @@ def find_champion(
         DataError: its user may not change the registered model.
         TamperError: an evaluation was changed.
     """
-    lookup = Lookup(store.tracking_uri)
+    lookup, alias = Lookup(store.tracking_uri), f"models:/{name}@{RELEASED}"
     with boundary():
         open_model(connect(store.tracking_uri), name)
-    try:
-        version = lookup.version(f"models:/{name}@{RELEASED}")
-    except SettingsError:
-        version = None
-    if history := promotions(name, store.uri, trusted_keys(store.uri)):
-        root = history[-1].release
-        if version is None or version.tags.get("statement") != root:
-            logger.warning("models:/%s@released is not %s, the current release", name, root)
-            version = lookup.registered(name, root)
-    elif version is None:
-        return None
-    else:
-        root = version.tags.get("statement", "")
-    uri = f"models:/{name}/{version.number}" if version else f"release {root[:12]} of {name}"
-    try:
-        statements = chain(store.uri, [root])
-        (checkpoint,) = [item.digest for item in statements[root].inputs if item.role == CANDIDATE]
-    except (DataError, KeyError, ValueError):  # of another store, or not of this pipeline
+    if not history_of(name, store.uri):
+        try:
+            version = lookup.version(alias)
+        except SettingsError:
+            return None
+        return Champion(_uri(version), version.tags.get("statement", ""), "")
+    release = find_release(alias, store.uri, store.tracking_uri)
+    root = release.folder.statement
+    version = lookup.registered(name, root)
+    uri = _uri(version) if version else f"release {root[:12]} of {name}"
+    if release.checkpoint is None:  # not of this pipeline
         return Champion(uri, root, "")
+    statements, checkpoint = chain(store.uri, [root]), release.checkpoint.digest
     if checkpoint == candidate:
         return Champion(uri, root, checkpoint)
     cache = workplace(store)
@@ -108,6 +96,10 @@ def find_champion(
     theirs = _evaluation(checkpoint, statements, cache)
     result = _compare(ours, theirs, uri) if ours and theirs else ()
     return Champion(uri, root, checkpoint, result)
+
+
+def _uri(version: Version) -> str:
+    return f"models:/{version.name}/{version.number}"
 
 
 def _evaluation(
@@ -147,46 +139,3 @@ def turn(name: str, store: StoreRef, execution: Execution) -> Iterator[Lease]:
     place = f"{store.uri}/leases/release-{sha256_bytes(name.encode())[:16]}"
     with lease(place, f"{execution.id}, release of {name}") as turn_lease:
         yield turn_lease
-
-
-def is_current(name: str, statement: str, candidate: str, store: str) -> bool:
-    """Look up in the signed statements whether a release is the current one; MLflow can be edited.
-
-    A release of this candidate that follows it counts too: a task may be tried again after that.
-
-    Args:
-        name: of the registered model.
-        statement: of the release, or of the rollback, that has to be current.
-        candidate: digest of the checkpoint that is to follow.
-        store: uri. One without any promotion of the name contradicts nothing.
-    """
-    history = promotions(name, store, trusted_keys(store))
-    if not history or statement == history[-1].release:
-        return True
-    followed = {one.statement: one.release for one in history}
-    release = load_statement(store, history[-1].release)
-    return followed.get(history[-1].before) == statement and any(
-        item.role == CANDIDATE and item.digest == candidate for item in release.inputs
-    )
-
-
-def is_released(name: str, statement: str, execution: str, tracking_uri: str) -> bool:
-    """Ask the registry whether the alias `released` is where it was when training began.
-
-    A release by this execution counts too: its task may be tried again after it was registered.
-
-    Args:
-        name: of the registered model.
-        statement: of the version that was released when training began.
-        execution: id of this one.
-        tracking_uri: of MLflow.
-
-    Raises:
-        EngineError: MLflow does not answer.
-    """
-    try:
-        version = Lookup(tracking_uri).version(f"models:/{name}@{RELEASED}")
-    except SettingsError:  # there is none any more
-        return False
-    mine = version.tags.get(KEY, "").startswith(f"{execution}.")
-    return mine or version.tags.get("statement") == statement

@@ -4,21 +4,43 @@ from pathlib import Path
 
 from data_schemas.artifacts import StoreRef
 from data_schemas.reports import GateDecision
-from tasks.errors import SettingsError
-from tasks.provenance.lineage.base_model import find_base
-from tasks.provenance.lineage.lookup import parse_model_uri
+from tasks.errors import SettingsError, TamperError
+from tasks.provenance.audit.text import vouchers
+from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.registry import GATE_FILE
+from tasks.provenance.lineage.releases import find_release
+from tasks.provenance.lineage.shipping import workplace
+from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.store.files import copy_file
 from tasks.store.manifest import MANIFEST
+from tasks.store.objects import localise
 
 READABLE = 0o644
 
 
 def publish_release(model: str, store: StoreRef, out: Path) -> str:
-    """Copy a registered release into a new folder and return its name; see `publish`."""
-    name, _, _ = parse_model_uri(model)
-    publish(find_base(model, store).folder, out)
-    return name
+    """Audit a release, copy it into a new folder and say what it is.
+
+    The chain and its files are hashed again with the keys that this run trusts. Raw files outside
+    of the store, which may be out of reach here, are left to `eachprompt audit`.
+
+    Raises:
+        SettingsError: as `publish` and `find_release`.
+        TamperError: the audit found something.
+    """
+    release = find_release(model, store.uri, store.tracking_uri)
+    keys = trusted_keys(store.uri) or None
+    report = audit(release.folder.statement, "", store.uri, keys, outside=False)
+    if report.findings:
+        first = report.findings[0]
+        raise TamperError(
+            f"{model} is not published, its audit has {len(report.findings)} findings, first "
+            f"{first.object}: {first.problem}. All of them: eachprompt audit --model {model} "
+            f"--store {store.uri}"
+        )
+    folder = localise(release.folder.uri, release.folder.digest, workplace(store))
+    publish(folder, out)
+    return f"release {release.folder.statement[:12]} of {release.name}. {vouchers(report)}"
 
 
 def publish(release: Path, out: Path) -> None:

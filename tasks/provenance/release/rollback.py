@@ -7,25 +7,23 @@ passed its gate and whose files are what was recorded is released again. The rol
 its own: it writes a statement, and the history of the model names it.
 """
 
-import json
 import time
 import uuid
 
 from pydantic import BaseModel, ConfigDict
 
-from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
-from tasks.errors import SettingsError, TamperError
+from data_schemas.artifacts import Execution, StoreRef
+from tasks.errors import SettingsError
 from tasks.platform.cache_version import shell_digest
-from tasks.provenance.lineage.finished import read_history
+from tasks.provenance.lineage.connection import REPAIR
 from tasks.provenance.lineage.lookup import Lookup, Version
 from tasks.provenance.lineage.promotions import next_promotion
 from tasks.provenance.lineage.registry import PREVIOUS, RELEASED
+from tasks.provenance.lineage.releases import Release, find_release, history_of
 from tasks.provenance.lineage.shipping import MODEL, ROLLBACK, begin
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
-from tasks.provenance.lineage.statements import open_statement, statement_uri
 from tasks.provenance.release.promotion import turn
-from tasks.store.interface import store_at
 
 
 class Rollback(BaseModel):
@@ -58,55 +56,48 @@ def roll_back(name: str, number: str, store: StoreRef, by: str = "", reason: str
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(when))
     execution = Execution(id=f"{stamp}-{uuid.uuid4().hex[:6]}", started=when, workflow="rollback")
     with turn(name, store, execution) as turn_lease:
-        earlier, current = _choose(name, number, store.tracking_uri)
+        earlier, current = _choose(name, number, store)
         begin(store, execution)
-        settings = Rollback(name=name, version=earlier.number, replaces=current.number)
+        versions = [_number(one, store.tracking_uri) for one in (earlier, current)]
+        settings = Rollback(name=name, version=versions[0], replaces=versions[1])
         code = shell_digest(__name__, roll_back.__name__)
         with stage(ROLLBACK, settings, store, execution, code) as record:
-            restored = _release(earlier, store)
-            record.read(MODEL, restored)
-            record.facts({"restored": earlier.number, "replaced": current.number})
+            record.read(MODEL, earlier.folder)
+            record.facts({"restored": versions[0], "replaced": versions[1]})
             record.facts({word: text for word, text in (("by", by), ("reason", reason)) if text})
             trusted = trusted_keys(store.uri)
-            record.facts(next_promotion(name, store.uri, trusted, restored.digest))
+            record.facts(next_promotion(name, store.uri, trusted, earlier.folder.digest))
             turn_lease.confirm()
-            record.restore(name, earlier.tags["statement"])
+            record.restore(name, earlier.folder.statement)
     return Lookup(store.tracking_uri).version(f"models:/{name}@{RELEASED}")
 
 
-def _choose(name: str, number: str, tracking_uri: str) -> tuple[Version, Version]:
-    """Find the version to go back to and the released one."""
-    lookup = Lookup(tracking_uri)
-    current = lookup.version(f"models:/{name}@{RELEASED}")
-    earlier = lookup.version(f"models:/{name}/{number}" if number else f"models:/{name}@{PREVIOUS}")
-    if earlier.number == current.number:
-        raise SettingsError(f"models:/{name}/{earlier.number} is the released version already")
-    if earlier.number not in {entry.version for entry in read_history(name, tracking_uri)}:
+def _choose(name: str, number: str, store: StoreRef) -> tuple[Release, Release]:
+    """Find the release to go back to and the current one."""
+    places = store.uri, store.tracking_uri
+    current = find_release(f"models:/{name}@{RELEASED}", *places)
+    model = f"models:/{name}/{number}" if number else f"models:/{name}@{PREVIOUS}"
+    earlier = find_release(model, *places)
+    if earlier.folder.statement == current.folder.statement:
+        raise SettingsError(f"{model} is the released version already")
+    if earlier.folder.digest not in {one.checkpoint for one in history_of(name, store.uri)}:
         raise SettingsError(
-            f"models:/{name}/{earlier.number} was never released; choose one from the history: "
+            f"{model} was never released; choose one from the history: "
             f"eachprompt history --model {name}"
         )
     return earlier, current
 
 
-def _release(version: Version, store: StoreRef) -> CheckpointRef:
-    statement, digest = version.tags["statement"], version.tags["sha256"]
-    where = statement_uri(store.uri, statement)
-    released = open_statement(store_at(where).read_bytes(), statement, store.uri)
-    outputs = {output.digest: output for output in released.statement.outputs}
-    trusted = trusted_keys(store.uri)
-    if trusted and not any(signer in trusted for signer in released.signers):
-        raise TamperError(f"{where} is not signed by a key that this run trusts. Run the audit.")
-    if json.loads(released.statement.settings).get("name") != version.name or not int(
-        released.statement.facts.get("released", 0)
-    ):
+def _number(release: Release, tracking_uri: str) -> str:
+    """Return the number that MLflow has for a release.
+
+    Raises:
+        SettingsError: it has none, so that no alias could point at it.
+    """
+    version = Lookup(tracking_uri).registered(release.name, release.folder.statement)
+    if version is None:
         raise SettingsError(
-            f"models:/{version.name}/{version.number} did not pass the gate of a release of that "
-            "name, whatever MLflow's history says. Run the audit."
+            f"MLflow has no version of {release.name} with the statement "
+            f"{release.folder.statement}; rebuild it from the statements: {REPAIR} STORE"
         )
-    if digest not in outputs:
-        raise SettingsError(
-            f"models:/{version.name}/{version.number} is not what its statement made. "
-            "Run the audit."
-        )
-    return CheckpointRef(uri=outputs[digest].uri, digest=digest, statement=statement)
+    return version.number

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from data_schemas.rows import DEMONSTRATIONS
 from data_schemas.statements import Output, Statement
 from tasks.errors import DataError, SettingsError
-from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.releases import find_release
 from tasks.provenance.rows.index import KINDS, SHORTEST_PREFIX, Graph, Index, Object, among
 from tasks.store.files import canonical_json, sha256_bytes
 
@@ -175,18 +175,17 @@ def by_judge(index: Index, name: str) -> RowSelection:
     return RowSelection(f"judge {name}", uses, uses["source_row"].unique())
 
 
-def model_statements(graph: Graph, model: str, tracking_uri: str) -> list[str]:
+def model_statements(graph: Graph, model: str, store: str, tracking_uri: str) -> list[str]:
     """Find the statements of a model: 'models:/NAME@released', 'models:/NAME/3', or a digest.
 
     Raises:
-        SettingsError: there is no such model.
+        SettingsError: there is no such model in this store.
         DataError: its statement is not in the store.
         EngineError: MLflow does not answer.
     """
     if not model.startswith("models:"):
         return graph.find(model)
-    version = Lookup(tracking_uri).version(model)
-    statement = version.tags.get("statement", "")
+    statement = find_release(model, store, tracking_uri).folder.statement
     if statement not in graph.statements:
         raise DataError(
             f"{model} names the statement {statement or '(none)'}, which is not in this store. "

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from data_schemas.statements import Output
 from tasks.errors import SettingsError
-from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.releases import find_release
 from tasks.provenance.lineage.statements import chain
 from tasks.rl.step_snapshot import FOLDER, StepSnapshot, decode, name_of
 from tasks.store.objects import localise
@@ -28,10 +28,8 @@ def find_snapshot(
         DataError: the report is missing.
         TamperError: a statement or the report was changed.
     """
-    version = Lookup(tracking_uri).version(model_uri)
-    tags = [version.tags, *([version.model.tags] if version.model else [])]
-    roots = [tag["statement"] for tag in tags if tag.get("statement")]
-    reports = reports_of_rl(store, roots)
+    root = find_release(model_uri, store, tracking_uri).folder.statement
+    reports = reports_of_rl(store, [root])
     name = phase or next(reversed(reports), "")
     if name not in reports:
         available = ", ".join(reports) or "none"

@@ -154,7 +154,7 @@ def test_an_alias_that_was_moved_back_is_named(chain, owner):
     connect(chain.tracking_uri).set_registered_model_alias("tiny", "released", "1")
 
     (problem,) = problems(chain, owner)
-    assert "has the alias 'released', but the last promotion, 2, is of " in problem
+    assert "version 1 has the alias 'released', but promotion 2, the last one, is of " in problem
     assert "lacks the alias 'released'" in problems(chain, owner, "models:/tiny/2")[0]
 
 

@@ -2,7 +2,9 @@
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.settings import MergeSettings, ReleaseSettings, SFTSettings
+from tasks.provenance.lineage.promotions import next_promotion
 from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG
+from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
 
 ACCURACY = {"accuracy/all": 0.25, "accuracy/domain:maths": 0.75, "accuracy/source:gsm8k": 0.5}
@@ -43,6 +45,9 @@ def release(
             (out / "config.json").write_text("{}")
             (out / CARD_FILE).write_text("# Tiny")
         record.facts({"released": int(released), "manifest_sha256": "m" * 64, **ACCURACY})
+        if released:
+            digest, keys = record.digest_of("model"), trusted_keys(store.uri)
+            record.facts(next_promotion(settings.name, store.uri, keys, digest))
         ref = record.ref("model", CheckpointRef)
         tags = {MANIFEST_TAG: "m" * 64}
         record.register("model", settings.name, released=released, tags=tags, description="# Tiny")

@@ -11,6 +11,9 @@ from data_schemas.settings import ReleaseSettings
 from tasks.errors import SettingsError, TamperError
 from tasks.provenance.lineage.base_model import find_base
 from tasks.provenance.lineage.origins import is_source, present_digest
+from tasks.provenance.lineage.promotions import next_promotion
+from tasks.provenance.lineage.shipping import workplace
+from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_statement
 from tasks.stages.foundation import BaseModelSource
@@ -82,46 +85,54 @@ def test_an_object_of_a_store_is_verified_against_its_manifest(bucket, new_store
         find_base(uri, new_store(str(tmp_path / "store")))
 
 
+def release(store: StoreRef) -> CheckpointRef:
+    """Promote a model of one file as `tiny`."""
+    with stage("release", ReleaseSettings(name="tiny"), store, EXECUTION, "c") as record:
+        with record.output("model") as out:
+            (out / "config.json").write_bytes(b"{}")
+        digest = record.digest_of("model")
+        record.facts(next_promotion("tiny", store.uri, trusted_keys(store.uri), digest))
+        record.register("model", "tiny", released=True, tags={})
+        return record.ref("model", CheckpointRef)
+
+
 @pytest.mark.parametrize("uri", ["here", "s3://bucket/one"])
 def test_a_registered_model_continues_the_lineage_of_its_store(bucket, new_store, tmp_path, uri):
     store = new_store(uri if "://" in uri else str(tmp_path / uri))
-    with stage("release", ReleaseSettings(), store, EXECUTION, "c") as record:
-        with record.output("model") as out:
-            (out / "config.json").write_bytes(b"{}")
-        record.register("model", "tiny", released=True, tags={})
-        released = record.ref("model", CheckpointRef)
+    released = release(store)
 
     for name in ("models:/tiny@released", "models:/tiny/1"):
         (origin,) = load_statement(store.uri, ingest(name, store).statement).inputs
         assert (released.uri, released.digest) == (origin.uri, origin.digest)
         assert released.statement == origin.statement
 
-    elsewhere = new_store(str(tmp_path / "elsewhere"))
-    (origin,) = load_statement(elsewhere.uri, ingest(name, elsewhere).statement).inputs
-    assert is_source(origin)
-    assert released.digest == origin.digest == present_digest(origin)
+
+@pytest.mark.parametrize("name", ["models:/tiny@released", "models:/tiny/1"])
+def test_a_model_of_another_store_is_not_one_of_this(bucket, new_store, tmp_path, name):
+    """The two share an MLflow, whose tags name the place of the files."""
+    release(new_store("s3://bucket/one"))
+
+    with pytest.raises((SettingsError, TamperError), match=r"nothing was released|cannot be read"):
+        find_base(name, new_store(str(tmp_path / "elsewhere")))
 
 
 def test_a_registered_model_whose_object_was_changed_is_refused(bucket, new_store):
     store = new_store("s3://bucket/store")
-    with stage("release", ReleaseSettings(), store, EXECUTION, "c") as record:
-        with record.output("model") as out:
-            (out / "config.json").write_bytes(b"{}")
-        record.register("model", "tiny", released=True, tags={})
-        released = record.ref("model", CheckpointRef)
+    released = release(store)
     payload = store_at(released.uri).read_bytes("MANIFEST.json")
     store_at(released.uri).write_bytes(payload.replace(b"config", b"gonfig"), "MANIFEST.json")
-    other_machine = new_store("s3://bucket/other")
+    shutil.rmtree(workplace(store) / "objects")  # another machine
 
     with pytest.raises(TamperError, match="sha256"):
-        find_base("models:/tiny@released", other_machine)
+        find_base("models:/tiny@released", store)
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
         ("s3://bucket/nothing", "base model s3://bucket/nothing: nothing is below"),
-        ("models:/nobody@released", "is not in this MLflow store"),
+        ("models:/nobody@released", "nothing was released as nobody"),
+        ("models:/nobody/1", "is not in this MLflow store"),
     ],
 )
 def test_what_is_not_there_is_the_users_mistake(bucket, new_store, tmp_path, path, message):

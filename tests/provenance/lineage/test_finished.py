@@ -1,5 +1,6 @@
 """Results of finished work: used if they are its own, done again if somebody planted them."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,19 @@ def test_results_are_found_under_their_stage_and_code_while_their_object_is_ther
 
     Path(model.uri, "MANIFEST.json").unlink()
     assert find(store, raw) is None
+
+
+def test_finished_work_is_found_again_in_a_copy_of_its_store(store, raw, tmp_path):
+    model = merge(store, raw)
+    finished.record(uri_of(store, raw), "merge", "c1", "e1", model)
+    copy = store.model_copy(update={"uri": str(tmp_path / "copy")})
+    shutil.copytree(store.uri, copy.uri)
+    shutil.rmtree(Path(store.uri, "objects"))
+
+    found = find(copy, raw)
+
+    assert found
+    assert f"{copy.uri}/objects/{model.digest[:16]}" == found.model.uri
 
 
 def plant(store: StoreRef, raw: DatasetRef, model: CheckpointRef) -> None:

@@ -5,14 +5,24 @@ python tests/provenance/release/racing.py STORE REPLACES
 
 import os
 import sys
+from pathlib import Path
 
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.settings import ReleaseSettings
+from tasks.provenance.lineage.promotions import next_promotion
+from tasks.provenance.lineage.releases import is_current
+from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
-from tasks.provenance.release.promotion import is_released, turn
+from tasks.provenance.release.promotion import turn
+from tasks.store.files import sha256_bytes
 from tests.provenance.lineage.forked import fork
 
 NAME = ReleaseSettings().name
+
+
+def digest_of(execution: str) -> str:
+    """Digest of the candidate of an execution."""
+    return sha256_bytes(execution.encode())
 
 
 def promote(store: StoreRef, execution: Execution, replaces: str = "") -> str:
@@ -21,11 +31,17 @@ def promote(store: StoreRef, execution: Execution, replaces: str = "") -> str:
         turn(NAME, store, execution) as held,
         stage("release", ReleaseSettings(), store, execution, "c") as record,
     ):
-        passed = not replaces or is_released(NAME, replaces, execution.id, store.tracking_uri)
+        candidate = Path(store.uri).parent / f"candidate-{execution.id}"
+        candidate.write_text(execution.id)
+        record.source("candidate", candidate)
+        passed = not replaces or is_current(NAME, replaces, digest_of(execution.id), store.uri)
         with record.output("model") as out:
             (out / "model.safetensors").write_text(execution.id)
             (out / "config.json").write_text("{}")
         record.facts({"released": int(passed), "manifest_sha256": execution.id})
+        if passed:
+            digest = record.digest_of("model")
+            record.facts(next_promotion(NAME, store.uri, trusted_keys(store.uri), digest))
         ref = record.ref("model", CheckpointRef)
         held.confirm()
         record.register("model", NAME, released=passed, tags={}, replaces=replaces)

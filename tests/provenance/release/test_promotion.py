@@ -10,7 +10,7 @@ from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.finished import read_history
 from tasks.provenance.lineage.rebuild import rebuild
 from tasks.provenance.lineage.registry import Promotion, promote
-from tasks.provenance.release.promotion import is_released
+from tasks.provenance.lineage.releases import is_current
 from tests.provenance.lineage.small_chain import make_raw, release, run_all, train
 from tests.provenance.release import racing
 
@@ -22,7 +22,7 @@ def run(name: str) -> Execution:
 
 
 def ask(store: StoreRef, statement: str, execution: str) -> bool:
-    return is_released(racing.NAME, statement, execution, store.tracking_uri)
+    return is_current(racing.NAME, statement, racing.digest_of(execution), store.uri)
 
 
 def aliases(store: StoreRef) -> dict[str, str]:

@@ -77,7 +77,7 @@ def test_only_what_passed_a_gate_and_is_not_released_can_be_released_again(two):
         rollback.roll_back(NAME, "3", two)
     with pytest.raises(SettingsError, match="2 is the released version already"):
         rollback.roll_back(NAME, "2", two)
-    with pytest.raises(SettingsError, match="Nothing was released under that name"):
+    with pytest.raises(SettingsError, match="nothing was released as nobody"):
         rollback.roll_back("nobody", "", two)
     with pytest.raises(SettingsError, match="MLflow has no model nobody"):
         commands.history(["--store", two.uri, "--model", "nobody"])

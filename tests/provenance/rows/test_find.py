@@ -6,7 +6,7 @@ import pytest
 
 from data_schemas.settings import MergeSettings, Source
 from tasks.curation.ingest import ingest
-from tasks.errors import DataError, SettingsError
+from tasks.errors import DataError, SettingsError, TamperError
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.rows import find
 from tasks.provenance.rows.index import open_index
@@ -69,10 +69,10 @@ def test_a_checkpoint_is_found_by_its_digest_or_that_of_its_statement(original, 
     release = original.refs["release of rl/one of merged"]
 
     for text in (release.digest, release.digest[:9], release.statement, release.statement[:9]):
-        assert [release.statement] == find.model_statements(index.graph, text, "")
+        assert [release.statement] == find.model_statements(index.graph, text, "", "")
     for text in ("", "release", release.digest[:7], original.refs["old/curated"].digest):
         with pytest.raises(SettingsError, match="is no checkpoint of this store"):
-            find.model_statements(index.graph, text, "")
+            find.model_statements(index.graph, text, "", "")
 
 
 def test_a_registered_model_is_found_by_its_statement(original, index, tmp_path, migrated):
@@ -84,6 +84,7 @@ def test_a_registered_model_is_found_by_its_statement(original, index, tmp_path,
     for statement in (release.statement, "0" * 64):
         client.create_model_version("shop", release.uri, tags={"statement": statement})
 
-    assert [release.statement] == find.model_statements(index.graph, "models:/shop/1", uri)
-    with pytest.raises(DataError, match=r"names the statement 0{64}, which is not in this store"):
-        find.model_statements(index.graph, "models:/shop/2", uri)
+    place = str(original.store)
+    assert [release.statement] == find.model_statements(index.graph, "models:/shop/1", place, uri)
+    with pytest.raises(TamperError, match=r"its statement .*0{64}.json cannot be read"):
+        find.model_statements(index.graph, "models:/shop/2", place, uri)
