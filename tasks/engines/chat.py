@@ -1,10 +1,13 @@
 """Chat turns to tokens and response tokens back to text, with the model's own template."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
+import jinja2
 import numpy as np
 from numpy.typing import NDArray
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
@@ -49,7 +52,83 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
         )
     setattr(tokenizer, _ENDS, end_ids(folder, tokenizer.eos_token_id))
     setattr(tokenizer, _OPENING, opening_of_responses(folder))
+    setattr(tokenizer, _CONTROL, ControlTokens(tokenizer))
     return tokenizer
+
+
+class ControlTokens:
+    """The tokens that structure a chat: a text that contains one could imitate another role.
+
+    These are the special tokens, whether or not the tokenizer has a name for them, and every added
+    token that the chat template writes around turns, which DeepSeek, for one, does not mark as
+    special. The tags of a thought are none: a response has them.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        added = tokenizer.added_tokens_decoder.values()
+        written = _written_around_turns(tokenizer)
+        special = {one.content for one in added if one.special or one.content in written}
+        tokens = {*special, *map(str, tokenizer.all_special_tokens)} - {THINK_OPEN, THINK_CLOSE}
+        self._tokens = _any_of(tokens)
+        # A token that is looked for in normal form takes effect in other spellings, too.
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        self._normalizer = backend and backend.normalizer
+        loose = {one.content for one in added if one.normalized and one.content in tokens}
+        self._loose = _any_of({self._normal(token) for token in loose} if self._normalizer else ())
+
+    def find(self, text: str) -> str:
+        """Return the first one of a text; '' if there is none."""
+        match = self._tokens.search(text)
+        if match is None and self._loose.pattern != _NOTHING:
+            match = self._loose.search(self._normal(text))
+        return match[0] if match else ""
+
+    def broken(self, text: str) -> str:
+        """Return the text with a blank inside of every one, so that it is text to the tokenizer."""
+        if not self.find(text):
+            return text
+        if self._loose.search(self._normal(text)):
+            text = self._loose.sub(_broken, self._normal(text))
+        return self._tokens.sub(_broken, text)
+
+    def _normal(self, text: str) -> str:
+        return self._normalizer.normalize_str(text) if self._normalizer else text
+
+
+def control_tokens(tokenizer: PreTrainedTokenizerBase) -> ControlTokens:
+    """Return what no text of others may contain."""
+    return cast("ControlTokens", getattr(tokenizer, _CONTROL, None) or ControlTokens(tokenizer))
+
+
+def _any_of(tokens: Iterable[str]) -> re.Pattern[str]:
+    """Match one of some texts, the longest first; nothing if there is none."""
+    ordered = sorted({token for token in tokens if token}, key=lambda token: (-len(token), token))
+    return re.compile("|".join(map(re.escape, ordered)) or _NOTHING)
+
+
+def _broken(match: re.Match[str]) -> str:
+    return f"{match[0][:1]} {match[0][1:]}"
+
+
+def _written_around_turns(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Render a dialogue of each kind that the template takes, and return what it writes."""
+    user, assistant = {"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}
+    dialogue = [user, assistant, user]
+    results: list[str] = []
+    for turns in (dialogue, [{"role": "system", "content": "."}, *dialogue]):
+        # A template may refuse a system turn, and a tokenizer may have no template.
+        with suppress(jinja2.TemplateError, ValueError):
+            results.append(
+                str(
+                    tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+                )
+            )
+    return "".join(results)
+
+
+_CONTROL = "control_tokens"
+"""Attribute of a tokenizer that `load_tokenizer` opened."""
+_NOTHING = r"(?!)"
 
 
 INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
@@ -105,7 +184,7 @@ def render_prompts(
     if not dialogues:
         return []
     batch = tokenizer.apply_chat_template(
-        _turns(dialogues),
+        _turns(tokenizer, dialogues),
         add_generation_prompt=True,
         tokenize=True,
         return_dict=False,
@@ -115,9 +194,17 @@ def render_prompts(
     return [np.asarray(tokens, dtype=np.int32) for tokens in batch]
 
 
-def _turns(dialogues: Sequence[Sequence[Message]]) -> list[list[dict[str, str]]]:
+def _turns(
+    tokenizer: PreTrainedTokenizerBase, dialogues: Sequence[Sequence[Message]]
+) -> list[list[dict[str, str]]]:
+    """Return turns for the chat template, in which no text opens or closes a turn.
+
+    Curation refuses rows with control tokens. What an environment observes, another agent has said
+    or somebody types is not curated, and meets the template here.
+    """
+    broken = control_tokens(tokenizer).broken
     return [
-        [{"role": message.role.value, "content": message.content} for message in messages]
+        [{"role": message.role.value, "content": broken(message.content)} for message in messages]
         for messages in dialogues
     ]
 
@@ -174,7 +261,7 @@ def count_prompt_tokens(
     if not dialogues:
         return []
     texts = tokenizer.apply_chat_template(
-        _turns(dialogues), add_generation_prompt=True, tokenize=False
+        _turns(tokenizer, dialogues), add_generation_prompt=True, tokenize=False
     )
     return count_tokens(tokenizer, [str(text) for text in texts], limit)
 
@@ -239,7 +326,7 @@ def render_observation(
     Raises:
         SettingsError: the chat template does not close the assistant's turns with the end token.
     """
-    (turn,) = _turns([messages])
+    (turn,) = _turns(tokenizer, [messages])
     dialogue = [
         {"role": Role.USER.value, "content": "?"},
         {"role": Role.ASSISTANT.value, "content": _SPOKEN},

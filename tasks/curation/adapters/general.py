@@ -1,10 +1,10 @@
 """Adapters for instructions, rows in our schema and sample worlds; benchmarks only listed."""
 
-import json
 from collections.abc import Callable
 
 from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
 from tasks.curation import sample_world
+from tasks.curation.adapters.chats import read_chat
 from tasks.curation.cleaning.thoughts import as_response, thought_of
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow
@@ -89,17 +89,18 @@ def prompt_jsonl(row: RawRow, source: str = "prompt_jsonl") -> list[Item]:
 
     `prompt` may stand for `messages` with one turn of the user, `answer` may be a JSON object, and
     `reasoning` is the thought in front of `response`. A last turn of the assistant is the response;
-    `conversations` with `from` and `value` (ShareGPT) are messages. `parent` may be left out. With
-    an answer, the response is verified. Cells of a CSV file are text: an empty one counts as
-    missing, and `messages` is JSON. `source` and `source_row` are always overwritten: a row cannot
-    declare its own origin. Two answers of one task are refused with the name of what they train.
+    `conversations` with `from` and `value` (ShareGPT) are messages: what their turns may have is in
+    `chats`. `parent` may be left out. With an answer, the response is verified. Cells of a CSV file
+    are text: an empty one counts as missing, and `messages` is JSON. `source` and `source_row` are
+    always overwritten: a row cannot declare its own origin. Two answers of one task are refused
+    with the name of what they train.
     """
     if any(pair <= row.fields.keys() for pair in _COMPARED):
         raise BadRow(COMPARISON, "two answers of one task train a judge: eachprompt judge --files")
     fields = {name: value for name, value in row.fields.items() if value not in ("", None)}
     key = fields.get("id", row.key)
-    if "prompt" in fields and "messages" not in fields:
-        fields["messages"] = [{"role": "user", "content": fields.pop("prompt")}]
+    if isinstance(fields.get("prompt"), str):
+        fields["prompt"] = [{"role": "user", "content": fields["prompt"]}]
     _split_chat(fields)
     fields |= {
         "id": key if str(key).startswith(f"{source}/") else f"{source}/{key}",
@@ -126,30 +127,27 @@ def prompt_jsonl(row: RawRow, source: str = "prompt_jsonl") -> list[Item]:
 
 def _split_chat(fields: dict[str, object]) -> None:
     """Read the turns of a chat in place; a last turn of the assistant becomes the response."""
-    turns = fields.pop("conversations", None) or fields.get("messages")
-    if isinstance(turns, str):
-        turns = json.loads(turns)
-    if not isinstance(turns, list):
+    columns = [name for name in _CHATS if name in fields]
+    if not columns:
         return
-    messages = [_turn(turn) for turn in turns]
-    if len(messages) > 1 and messages[-1].get("role") == Role.ASSISTANT:
-        last = messages.pop()
-        fields.setdefault("response", last.get("content"))
-        if "reasoning_content" in last:
-            fields.setdefault("reasoning", last["reasoning_content"])
-    fields["messages"] = messages
+    if len(columns) > 1:
+        raise BadRow("two_chats", f"{' and '.join(columns)} are both there; keep one")
+    name = columns[0]
+    turns = fields.pop(name)
+    chat = read_chat(turns, name)
+    if chat is None:
+        fields["messages"] = turns
+        return
+    fields["messages"] = chat.messages
+    for field, value in (("response", chat.response), ("reasoning", chat.thought)):
+        if value is None:
+            continue
+        if fields.setdefault(field, value) != value:
+            raise BadRow("two_responses", f"{field!r} and the last turn of {name!r} differ")
 
 
-def _turn(turn: object) -> dict[str, object]:
-    if not isinstance(turn, dict):
-        raise BadRow("bad_messages", f"a turn is {type(turn).__name__}, not an object")
-    if "from" not in turn:
-        return turn
-    return {"role": _SPEAKERS.get(turn["from"], turn["from"]), "content": turn.get("value")}
-
-
-_SPEAKERS = {"human": Role.USER, "gpt": Role.ASSISTANT}
-"""Names in ShareGPT's layout; it uses ours too."""
+_CHATS = ("messages", "conversations", "prompt")
+"""Columns of a chat; a prompt may be one turn's text, or turns (TRL)."""
 _SHOWN = ("response", "reasoning", "parent")
 _VERIFIED = ("verifier", "answer", "level")
 

@@ -23,7 +23,13 @@ from tasks.curation.cleaning.suitability import (
 )
 from tasks.curation.cleaning.wording import ByPart, foreign_share, parts, words
 from tasks.curation.items import Item, Partition, refuse
-from tasks.engines.chat import closes_thought, count_prompt_tokens, count_tokens
+from tasks.engines.chat import (
+    ControlTokens,
+    closes_thought,
+    control_tokens,
+    count_prompt_tokens,
+    count_tokens,
+)
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN, Verifier
 
 STAGE = "quality"
@@ -82,12 +88,6 @@ def cleanse(
     return partition
 
 
-def control_tokens(tokenizer: PreTrainedTokenizerBase) -> re.Pattern[str]:
-    """Match the tokens that structure a chat: text with them could imitate another role."""
-    tokens = sorted(set(tokenizer.all_special_tokens) - {THINK_OPEN, THINK_CLOSE})
-    return re.compile("|".join(map(re.escape, tokens)) or r"(?!)")
-
-
 def _text_fault(item: Item, look: Callable[[str], tuple[str, str] | None]) -> Fault | None:
     """Check the characters."""
     broken = Outcome.QUARANTINED
@@ -121,12 +121,12 @@ def _name(item: Item, number: int) -> str:
     return f"{messages[number].role} message" if number < len(messages) else "response"
 
 
-def _bad_characters(text: str, control: re.Pattern[str]) -> tuple[str, str] | None:
+def _bad_characters(text: str, control: ControlTokens) -> tuple[str, str] | None:
     """Return reason and place of the first character or token that no text may have."""
     if bad := _INVALID.search(text):
         return "invalid_characters", f"{bad[0]!a} at {bad.start()} of"
-    token = control.search(text)
-    return token and ("control_token", f"{token[0]} in")
+    token = control.find(text)
+    return ("control_token", f"{token} in") if token else None
 
 
 def _form_fault(item: Item, check: Callable[[Problem], Fault | None]) -> Fault | None:

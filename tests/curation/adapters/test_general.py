@@ -51,7 +51,7 @@ def test_the_last_turn_of_a_chat_is_the_response_and_its_answer_verifies_it(layo
         ([{"role": "critic", "content": "3+4?"}], "Input should be 'system', 'user'"),
         ("[", "Expecting value"),
         ([{}], "Field required"),
-        ([{"from": "human"}], "Input should be a valid string"),
+        ([{"from": "human"}], "Field required"),
     ],
 )
 def test_a_chat_of_another_form_is_refused(turns, message):
@@ -72,3 +72,100 @@ def test_a_comparison_of_answers_is_refused_with_what_it_trains(pair):
 
     with pytest.raises(BadRow, match="train a judge: eachprompt judge --files"):
         prompt_jsonl(RawRow("1", "0" * 64, row | dict.fromkeys(pair, "A lamp.")))
+
+
+SHOWN = {"role": "assistant", "content": "7"}
+
+
+def chat(*turns: object, **columns: object) -> dict[str, object]:
+    return {"domain": "maths", "language": "en", "messages": [*turns], **columns}
+
+
+def read(row: dict[str, object]) -> str:
+    """Return the response of a row, or the reason and detail of its refusal."""
+    try:
+        (item,) = prompt_jsonl(RawRow("1", "0" * 64, row))
+    except BadRow as error:
+        return f"{error.reason}: {error.detail}"
+    return item.record.response if isinstance(item.record, Demonstration) else "no response"
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning", "thinking"])
+def test_a_thought_is_read_under_every_name_that_servers_give_it(key: str):
+    details = [{"type": "reasoning.text", "text": "3+4"}, {"type": "reasoning.text", "text": "=7"}]
+    user = {"role": "user", "content": "3+4?"}
+    thought = "<think>3+4=7</think>7"
+
+    assert thought == read(chat(user, SHOWN | {key: "3+4=7"}))
+    assert thought == read(chat(user, SHOWN | {key: "3+4=7", "reasoning_details": details}))
+    assert thought == read(chat(user, SHOWN | {"reasoning_details": details, key: None}))
+    assert "two_thoughts: " in read(chat(user, SHOWN | {key: "4+3", "reasoning_details": details}))
+    assert "messages.0.reasoning is not" in read(
+        chat({"role": "assistant", "content": "Hi", "reasoning": "greet"}, user)
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "refusal"),
+    [
+        ({"tool_calls": [{"function": {"name": "add"}}]}, "unread_key: messages.1.tool_calls is"),
+        ({"function_call": {"name": "add"}}, "unread_key: messages.1.function_call is"),
+        ({"refusal": "No."}, "unread_key: messages.1.refusal is"),
+        ({"weight": 0}, "not_trained: messages.1.weight is 0"),
+        ({"loss": False}, "not_trained: messages.1.loss is False"),
+        ({"weight": 0.5}, "unread_key: messages.1.weight is not read: it is 0.5"),
+        ({"reasoning_details": [{"type": "reasoning.encrypted"}]}, "'reasoning.encrypted'"),
+        ({"thinking": {"text": "3+4"}}, "unread_key: messages.1.thinking is"),
+        ({"audio": {"id": "a"}}, "unread_key: messages.1.audio is"),
+    ],
+)
+def test_what_the_last_turn_says_besides_is_refused_by_name(keys, refusal: str):
+    for speaker in ({"role": "user", "content": "3+4?"}, {"from": "human", "value": "3+4?"}):
+        assert refusal in read(chat(speaker, SHOWN | keys))
+
+
+def test_a_key_that_says_what_is_done_anyway_changes_nothing():
+    turns = [
+        {"role": "user", "content": "Hi", "name": None, "loss": False, "tool_calls": []},
+        {"role": "assistant", "content": "Hi!", "weight": 0},
+        {"role": "user", "content": "3+4?"},
+        SHOWN | {"weight": 1, "loss": True, "refusal": None, "tool_calls": None},
+    ]
+
+    assert "<think></think>7" == read(chat(*turns))
+    assert "messages.1.weight is not read: the last turn alone" in read(
+        chat(turns[0], turns[1] | {"weight": 1}, *turns[2:])
+    )
+
+
+def test_parts_of_text_are_lines_and_a_picture_is_refused_as_one():
+    parts = [
+        {"type": "text", "text": "3+4?", "image_url": None},
+        {"type": "text", "text": "A number."},
+    ]
+    picture = {"type": "image_url", "image_url": {"url": "x"}}
+    row = chat({"role": "user", "content": parts}, verifier="final_answer", answer={"value": "7"})
+
+    (item,) = prompt_jsonl(RawRow("1", "0" * 64, row))
+
+    assert "3+4?\nA number." == item.record.messages[0].content
+    assert "not_text: messages.0.content.2 is 'image_url'" in read(
+        chat({"role": "user", "content": [*parts, picture]})
+    )
+
+
+def test_two_places_for_one_thing_are_refused_unless_they_agree():
+    turns = [{"role": "user", "content": "3+4?"}, SHOWN]
+
+    assert "<think></think>7" == read(chat(*turns, response="7"))
+    assert "two_responses: 'response' and" in read(chat(*turns, response="8"))
+    assert "two_chats: messages and conversations" in read(chat(*turns, conversations=turns))
+    assert "two_chats: messages and prompt" in read(chat(*turns, prompt="3+4?"))
+
+
+def test_a_prompt_may_be_turns():
+    row = {"domain": "maths", "language": "en", "prompt": [{"role": "user", "content": "3+4?"}]}
+
+    (item,) = prompt_jsonl(RawRow("1", "0" * 64, row | {"response": "7"}))
+
+    assert ["3+4?"] == [message.content for message in item.record.messages]

@@ -1,0 +1,175 @@
+"""The turns of a chat as others write them: every key of a turn is used, or refused by name.
+
+A key whose value is null is not there: a column store writes null for every key that another turn
+has. Keys that a turn may have besides `role` and `content`, or `from` and `value` (ShareGPT):
+
+- `reasoning_content`, `reasoning`, `thinking`, `reasoning_details`: the thought of the last turn.
+- `weight`, `loss`: what they say has to be what is done, which is to train the last turn alone.
+
+What else there is, such as `tool_calls`, belongs to what was said, and no template here writes it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from data_schemas.rows import Role
+from tasks.curation.rows import BadRow
+
+_SPEAKERS = {"human": Role.USER, "gpt": Role.ASSISTANT}
+"""Names in ShareGPT's layout; it uses ours too."""
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""Names of a thought: vLLM before 0.11 and DeepSeek; vLLM and OpenRouter; Ollama."""
+_DETAILS = "reasoning_details"
+"""The same thought in parts, beside it or alone (OpenRouter)."""
+_TRAINED = ("weight", "loss")
+"""Whether a turn is trained: 1 or 0 in fine-tuning at OpenAI, and a boolean in others' rows."""
+_ADVICE = {
+    "tool_calls": "a call is trained as the text that the model writes: put it into content",
+    "function_call": "a call is trained as the text that the model writes: put it into content",
+    "refusal": "put it into content, or leave the row out",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """The turns of a chat, and the last one if it is the assistant's."""
+
+    messages: list[dict[str, object]]
+    """As `Message`, not yet validated: without the last turn if that is the response."""
+    response: object = None
+    """Its content; None = the chat ends with another's turn."""
+    thought: str | None = None
+    """None = the last turn has no key of a thought."""
+
+
+def read_chat(turns: object, name: str) -> Chat | None:
+    """Read the turns of a column; None if it holds no list, nor one as JSON.
+
+    Args:
+        turns: the value of the column.
+        name: of the column, for messages.
+
+    Raises:
+        BadRow: a turn is no object, has a key that is not read, or content that is no text, or its
+            last one says that it is not to be trained.
+    """
+    if isinstance(turns, str):
+        turns = json.loads(turns)
+    if not isinstance(turns, list):
+        return None
+    cells = [
+        _object(turn, f"{name}.{place}") for place, turn in enumerate(cast("list[object]", turns))
+    ]
+    messages = [_message(turn, f"{name}.{place}") for place, turn in enumerate(cells)]
+    is_shown = len(messages) > 1 and messages[-1].get("role") == Role.ASSISTANT
+    for place, turn in enumerate(cells[:-1] if is_shown else cells):
+        _check_untrained(turn, f"{name}.{place}")
+    if not is_shown:
+        return Chat(messages)
+    where = f"{name}.{len(cells) - 1}"
+    for key in _TRAINED:
+        if not cells[-1].get(key, True):
+            raise BadRow("not_trained", f"{where}.{key} is {cells[-1][key]!r}: leave out the turn")
+    return Chat(messages[:-1], messages[-1].get("content"), _thought(cells[-1], where))
+
+
+def _check_untrained(turn: Mapping[str, object], where: str) -> None:
+    """Refuse a turn before the response that has to be trained, or a thought that would vanish.
+
+    Raises:
+        BadRow: names the key.
+    """
+    if key := next((key for key in (*_TRAINED, *_THOUGHTS, _DETAILS) if turn.get(key)), ""):
+        raise _unread(where, key, "the last turn alone is trained, with its thought")
+
+
+def _object(turn: object, where: str) -> dict[str, object]:
+    """Return the keys of a turn that are there."""
+    if not isinstance(turn, Mapping):
+        raise BadRow("bad_messages", f"{where}: a turn is {type(turn).__name__}, not an object")
+    keys = cast("Mapping[str, object]", turn)
+    return {key: value for key, value in keys.items() if value is not None and value != []}
+
+
+def _message(turn: Mapping[str, object], where: str) -> dict[str, object]:
+    """Return the fields of a Message.
+
+    Raises:
+        BadRow: names what is not read.
+    """
+    rest = dict(turn)
+    speaker, text = ("from", "value") if "from" in rest else ("role", "content")
+    role, content = rest.pop(speaker, None), rest.pop(text, None)
+    if isinstance(role, str):
+        role = _SPEAKERS.get(role, role)
+    for key in _TRAINED:
+        if rest.pop(key, 0) not in (0, 1):
+            raise _unread(where, key, f"it is {turn[key]!r}, and a turn is trained or not")
+    if role == Role.ASSISTANT:
+        for key in (*_THOUGHTS, _DETAILS):
+            rest.pop(key, None)
+    if rest:
+        key = next((key for key in _ADVICE if key in rest), min(rest))
+        raise _unread(where, key, _ADVICE.get(key, "remove it, or write it into content"))
+    fields = {"role": role, "content": _text(content, f"{where}.{text}")}
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _text(content: object, where: str) -> object:
+    """Join the parts of a content, which is a text already or a list of parts.
+
+    Lines divide them, as vLLM joins parts for a template that takes texts.
+    """
+    if not isinstance(content, list):
+        return content
+    texts: list[str] = []
+    for place, part in enumerate(cast("list[object]", content)):
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        here = f"{where}.{place}"
+        cells = _object(part, here)
+        kind = cells.pop("type", "text")
+        text = cells.pop("text", None)
+        other = min(cells, default="") if kind == "text" else str(kind)
+        if other or not isinstance(text, str):
+            detail = f"{here} is {other or 'no text'!r}, and every engine here takes text only"
+            raise BadRow("not_text", detail)
+        texts.append(text)
+    return "\n".join(texts)
+
+
+def _thought(turn: Mapping[str, object], where: str) -> str | None:
+    """Return the thought of a turn; None if no key has one.
+
+    Raises:
+        BadRow: it is no text, or two keys disagree.
+    """
+    thoughts = {key: turn[key] for key in _THOUGHTS if key in turn}
+    if _DETAILS in turn:
+        thoughts[_DETAILS] = _joined_details(turn[_DETAILS], where)
+    if wrong := next((key for key, value in thoughts.items() if not isinstance(value, str)), ""):
+        raise _unread(where, wrong, f"it is {type(thoughts[wrong]).__name__}, not text")
+    texts = cast("dict[str, str]", thoughts)
+    if len({text.strip() for text in texts.values()}) > 1:
+        raise BadRow("two_thoughts", f"{where}: {' and '.join(texts)} differ; keep one")
+    return next(iter(texts.values()), None)
+
+
+def _joined_details(details: object, where: str) -> str:
+    """Join the parts of a thought, all of which have to be text."""
+    texts: list[str] = []
+    for part in cast("list[object]", details) if isinstance(details, list) else [details]:
+        cells = cast("Mapping[str, object]", part) if isinstance(part, Mapping) else {}
+        text = cells.get("text")
+        if cells.get("type") != "reasoning.text" or not isinstance(text, str):
+            detail = f"a part is {cells.get('type', part)!r}, which is no text of a thought"
+            raise _unread(where, _DETAILS, detail)
+        texts.append(text)
+    return "".join(texts)
+
+
+def _unread(where: str, key: str, advice: str) -> BadRow:
+    return BadRow("unread_key", f"{where}.{key} is not read: {advice}")
