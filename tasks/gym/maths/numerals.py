@@ -238,12 +238,23 @@ def _folded(words: str, language: str) -> str:
 
 COMMA_LANGUAGES = frozenset(
     re.findall(
-        r"\w+",
-        "az be bg bs ca cs da de el es et eu fi fr gl hr hu id is it ka kk lt lv mk nb nl nn no pl "
-        "pt ro ru sk sl sq sr sv tr uk uz vi",
+        r"\S+",
+        "af az be bg br bs ca cs cv da de el eo es et eu ff fi fo fr fy gl hr ht hu hy ia id ie "
+        "is it jv ka kk kl ku ky lb ln lo lt lu lv mk nb nl nn no pl pt rm rn ro ru rw sc se sg "
+        "sk sl sq sr su sv tg tk tr tt uk uz vi wo",
     )
 )
-"""Languages that write 1.234,5 (CLDR 45, decimal separator)."""
+"""Languages that write 1.234,5 (CLDR 48, decimal separator)."""
+_OTHER_REGIONS = frozenset(
+    re.findall(
+        r"\S+",
+        "ar-dz ar-lb ar-ly ar-ma ar-mr ar-tn de-ch de-li en-at en-be en-cz en-de en-dk en-ee en- "
+        "es en-fi en-fr en-ge en-hu en-id en-it en-lt en-lv en-nl en-no en-pl en-pt en-ro en-se "
+        "en-si en-sk en-ua en-za es-419 es-br es-bz es-cu es-do es-gt es-hn es-mx es-ni es-pa es- "
+        "pe es-pr es-sv es-us fr-rw it-ch ms-bn ms-id sw-cd",
+    )
+)
+"""Regions that write the other separator than their language: `1,234.5` in es-MX (CLDR 48)."""
 
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
 _SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
@@ -335,6 +346,8 @@ _MONEY = re.compile(
     rf"(?:(?P<comma>\d{{1,3}}(?:\.\d{{3}})+(?:,\d{{1,2}})?|\d+,\d{{1,2}})|"
     rf"(?P<point>\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{1,2}})?)){_END}(?P<after>\s*(?:₫|đ|€|VND|VNĐ|đồng)(?!\w))?"
 )
+# ",89", as databases of Latin America and Europe export 0.89.
+_NO_WHOLE = re.compile(r"[-+]?,\d+")
 # "\{", "(", "]".
 _BRACKETS = re.compile(r"\\\{|\\\}|[()\[\]]")
 
@@ -366,6 +379,13 @@ def _plain_sign(sign: str) -> str:
     return sign
 
 
+def writes_comma(language: str) -> bool:
+    """True if 1.234,5 is how numbers are written in a language, or in the region of its tag."""
+    primary, *others = language.lower().split("-")
+    region = next((one for one in others if len(one) == 2 or one.isdecimal()), "")
+    return (primary in COMMA_LANGUAGES) is not (f"{primary}-{region}" in _OTHER_REGIONS)
+
+
 def machine_numbers(text: str, language: str) -> str:
     """Rewrite every number of a text; in brackets a comma without a space separates members."""
     text = spelled_out(spelled_beside_digits(text, language), language)
@@ -373,8 +393,10 @@ def machine_numbers(text: str, language: str) -> str:
         text = _HAN.sub(lambda match: str(_chinese(match[0])), text)
     if "," not in text and "." not in text and " " not in text and "'" not in text:
         return text
+    if _NO_WHOLE.fullmatch(text):  # no group begins with a separator, so that it is a decimal
+        return text.replace(",", "0.")
     text = _MONEY.sub(_without_separators_of_money, text)
-    pattern = _COMMA if language.partition("-")[0].lower() in COMMA_LANGUAGES else _POINT
+    pattern = _COMMA if writes_comma(language) else _POINT
     spans = _bracketed(text)
 
     def rewritten(match: re.Match[str]) -> str:

@@ -177,3 +177,22 @@ def in_words(value: int, and_: str, hyphen: str) -> str:
     names = re.findall(r"\w+", "twenty thirty forty fifty sixty seventy eighty ninety")
     tens = names[value // 10 - 2]
     return f"{tens}{hyphen}{small[value % 10]}" if value % 10 else tens
+
+
+@pytest.mark.parametrize("written", [",89", "-,89", "+,5"])
+@pytest.mark.parametrize("language", ["id", "pt-BR", "en", "th"])
+def test_a_number_that_begins_with_a_comma_is_a_decimal(written: str, language: str) -> None:
+    assert written.replace(",", "0.") == machine_numbers(written, language)
+
+
+_FORMATS = "id ms th vi pt-BR zh-TW fil en es-MX es de-CH en-ID ms-BN pt-PT zh-Hant-TW fr en-ZA"
+
+
+@pytest.mark.parametrize("language", _FORMATS.split())
+def test_numbers_are_read_as_cldr_writes_them(language: str) -> None:
+    numbers = pytest.importorskip("babel.numbers")
+    locale = pytest.importorskip("babel").Locale.parse(language, sep="-")
+    for value in (0.5, 12.5, 1299, 1299.5, 12345.25, 1234567, 1234567.891, -89.9, 100, 70000):
+        written = numbers.format_decimal(value, locale=locale, numbering_system="latn")
+
+        assert value == float(machine_numbers(re.sub(r"\s", " ", written), language)), written
