@@ -332,7 +332,16 @@ def _read_parquet(path: Path) -> Iterator[pa.RecordBatch | Unreadable]:
         if problem := _repeated_column(table.schema_arrow.names):
             yield _unread(path, problem)
             return
-        yield from table.iter_batches(batch_size=_BATCH)
+        yield from map(_in_double, table.iter_batches(batch_size=_BATCH))
+
+
+def _in_double(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Read single precision as the decimals that it was written from: 0.1, not 0.1000000015."""
+    for place, field in enumerate(batch.schema):
+        if field.type in (pa.float16(), pa.float32()):
+            column = batch.column(place).cast(pa.float32()).cast(pa.string()).cast(pa.float64())
+            batch = batch.set_column(place, field.name, column)
+    return batch
 
 
 def _decode(unit: Unit) -> Iterator[tuple[str, Mapping[str, object] | BadRow]]:

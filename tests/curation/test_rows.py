@@ -68,6 +68,15 @@ def test_parquet_rows_are_hashed_as_canonical_json(tmp_path: Path):
     assert hashlib.sha256('{"a":[1,2],"b":"é"}'.encode()).hexdigest() == first.source_row
 
 
+def test_single_precision_is_the_decimal_that_it_was_written_from(tmp_path: Path):
+    path = tmp_path / "raw.parquet"
+    pq.write_table(pa.table({"a": pa.array([0.1, 1.5], pa.float32())}), path)
+
+    rows = [row for row in read_rows(path) if isinstance(row, RawRow)]
+
+    assert [{"a": 0.1}, {"a": 1.5}] == [dict(row.fields) for row in rows]
+
+
 def test_a_parquet_row_that_json_cannot_hold_is_refused(tmp_path: Path):
     path = tmp_path / "raw.parquet"
     pq.write_table(pa.Table.from_pylist([{"a": float("nan")}, {"a": 1.0}]), path)

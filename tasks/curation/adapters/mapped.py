@@ -1,6 +1,7 @@
 """Fill a mapping file's templates with one raw row."""
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from tasks.curation.cleaning.thoughts import as_response
 from tasks.curation.cleaning.wording import language_of
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
+from tasks.gym.maths.amounts import written_out
 from tasks.store.files import canonical_json
 
 UNDETERMINED = "und"
@@ -183,5 +185,7 @@ def _text(value: JsonValue) -> str:
             return value.strip()
         case bool() | list() | dict():
             return json.dumps(value, ensure_ascii=False)
+        case float() if math.isfinite(value):  # 1e-05 is a product and a sum in a formula
+            return written_out(repr(value))
         case _:
             return "" if value is None else str(value)

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 
 from tasks.gym.denials import WINDOW, denied_before
+from tasks.gym.maths.amounts import plain_amounts
 from tasks.gym.maths.numerals import spelled_beside_digits, typed_minus
 from tasks.gym.maths.parse import MAX_CHARACTERS
 from tasks.gym.maths.prose import is_number, stated
@@ -368,7 +369,7 @@ class Place:
 
 def strict(text: str, language: str) -> list[Place]:
     """Find the boxes; without any the marked lines, or the text if it is one short line."""
-    text = typed_minus(_CALCULATION.sub("", text))
+    text = plain_amounts(typed_minus(_CALCULATION.sub("", text)), language)
     if _BOX.search(text):
         return _distinct(boxes(text, language))
     lines = [
@@ -384,7 +385,7 @@ def lenient(text: str, language: str) -> list[Place]:
 
     If there is a box, other places count only if they are a number. An unclosed box states nothing.
     """
-    text = typed_minus(_CALCULATION.sub("", text))
+    text = plain_amounts(typed_minus(_CALCULATION.sub("", text)), language)
     in_boxes, first_mark = boxes(text, language), len(text)
     boxed = _BOX.search(text)
     phrases: list[Place] = []

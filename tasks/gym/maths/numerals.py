@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tasks.gym.maths.words import JOINT
+from tasks.gym.maths.words import HEDGES, JOINT
 
 # Integers below a million in words: id, ms, vi, th, es, pt, fr and de (English: `numerals`).
 #
@@ -66,6 +66,24 @@ _LANGUAGES: Mapping[str, _Language] = {
         "{0} không trăm linh {1}/{0} không trăm lẻ {1}",
         last="1:mốt 4:bốn 4:tư 5:lăm 5:nhăm",
         minus="âm/trừ",
+    ),
+    "tl": _Language(
+        small="sero/wala isa/isang dalawa/dalawang tatlo/tatlong apat/apat_na lima/limang anim/"
+        "anim_na pito/pitong walo/walong siyam/siyam_na sampu/sampung labing_isa/labing_isang "
+        "labindalawa/labindalawang labintatlo/labintatlong labing_apat/labing_apat_na "
+        "labinlima/labinlimang labing_anim/labing_anim_na labimpito/labimpitong "
+        "labingwalo/labing_walo/labingwalong labinsiyam/labinsiyam_na",
+        tens="dalawampu/dalawampung tatlumpu/tatlumpung apatnapu/apatnapung limampu/limampung "
+        "animnapu/animnapung pitumpu/pitumpung walumpu/walumpung siyamnapu/siyamnapung",
+        hundreds="isang_daan/sandaan/isang_daang dalawang_daan/dalawang_daang "
+        "tatlong_daan/tatlong_daang apat_na_raan/apat_na_raang limang_daan/limang_daang "
+        "anim_na_raan/anim_na_raang pitong_daan/pitong_daang walong_daan/walong_daang "
+        "siyam_na_raan/siyam_na_raang",
+        thousand="libong/libo",
+        one_thousand="isang_libo/sanlibo/isang_libong/sanlibong",
+        joined="{0}'t {1}/{0} at {1}",
+        hundred_joined="{0} at {1}/{0}'t {1}/{0} {1}",
+        thousand_joined="{0} at {1}/{0}'t {1}/{0} {1}",
     ),
     "th": _Language(
         small="ศูนย์ หนึ่ง สอง สาม สี่ ห้า หก เจ็ด แปด เก้า สิบ สิบเอ็ด สิบสอง สิบสาม สิบสี่ สิบห้า สิบหก สิบเจ็ด สิบแปด "
@@ -132,13 +150,15 @@ _LANGUAGES: Mapping[str, _Language] = {
         thousand_joined="{0}{1}/{0}und{1}",
     ),
 }
+_TAG_OF = {"fil": "tl"}
+"""Filipino is the standard of Tagalog (BCP 47)."""
 _PAST_NINE = {"fr": (60, 80)}
 """Tens that continue to 19: soixante-dix."""
 
 
 def value_of(words: str, language: str) -> int | None:
     """Return the integer that the words are in this language, or None."""
-    language = language.partition("-")[0]
+    language = _TAG_OF.get(language.partition("-")[0], language.partition("-")[0])
     rules = _LANGUAGES.get(language)
     folded = _folded(words, language)
     if rules is None or not folded or folded.count(" ") >= MAX_WORDS:
@@ -268,12 +288,27 @@ _MEASURE = re.compile(r"(?<=\d)\s?([ckm]?m|ft|in|yd)([²³])")
 _DASH_MINUS = re.compile(
     r"(?<![\d)\]}$%]\s)(?<![\w)\]}$%])[\u2010\u2011\u2013\ufe63\uff0d](?=[\d.])"
 )
-_HAN_DIGITS = {han: place for place, han in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
-_HAN_PLACES = {"十": 10, "百": 100, "千": 1000}
-_HAN_SCALES = {"万": 10**4, "亿": 10**8}
-# "三百二十", "一万".
+_HAN_DIGITS = dict(zip("零一二三四五六七八九", range(10), strict=True)) | {
+    **dict(zip("〇壹贰叁肆伍陆柒捌玖", range(10), strict=True)),
+    "貳": 2,
+    "弍": 2,
+    "两": 2,
+    "兩": 2,
+    "參": 3,
+    "陸": 6,
+}
+_HAN_PLACES = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000}
+_HAN_TENS = {"廿": 20, "卅": 30}
+_HAN_SCALES = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
+# "三百二十", "一万", "壹貳", "廿五", behind no digit (3千 is an amount).
+_HAN_NUMBER = (
+    f"[{''.join(_HAN_DIGITS | _HAN_PLACES | _HAN_TENS)}]"
+    f"[{''.join(_HAN_DIGITS | _HAN_PLACES | _HAN_TENS | _HAN_SCALES)}]*"
+)
+# "三点五", "百分之五十", "三分之一", "一半", "负三".
 _HAN = re.compile(
-    f"[{''.join(_HAN_DIGITS | _HAN_PLACES)}][{''.join(_HAN_DIGITS | _HAN_PLACES | _HAN_SCALES)}]*"
+    rf"(?<![\d.])(?:百分之(?P<percent>{_HAN_NUMBER})|(?P<below>{_HAN_NUMBER})分之(?P<top>{_HAN_NUMBER})|"
+    rf"(?P<half>一半|半(?=$|[个個]$))|(?P<whole>{_HAN_NUMBER})(?:[点點](?P<decimals>[{''.join(_HAN_DIGITS)}]+))?)"
 )
 _ONES = "one|two|three|four|five|six|seven|eight|nine"
 _TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
@@ -299,6 +334,13 @@ _SPELLED = re.compile(
     r"(?P<noun>(?<=\w)\s+(?!hal(?:f|ves)|quarter|thirds|\w+ths|hundred|thousand|million|plus|"
     r"minus|times|dozens)(?:percent|per cent|[a-z]{2,}s))?",
     re.IGNORECASE,
+)
+MAX_NOUN = 3
+"""Most words of the noun behind a number in words."""
+_THAI_NOUN = re.compile(
+    "(?:บาท|คน|ชิ้น|ลูก|อัน|ตัว|เล่ม|ใบ|ผล|วัน|ปี|เดือน|ชั่วโมง|นาที|วินาที|กิโลกรัม|กรัม|เมตร|"
+    "เซนติเมตร|กิโลเมตร|ลิตร|ขวด|กล่อง|ครั้ง|คู่|เปอร์เซ็นต์|ดอลลาร์|หน้า|แผ่น|ดอก|ต้น|คัน|หลัง|ห้อง|ข้อ|"
+    "เท่า|แก้ว|ถุง|จาน|แท่ง|ด้าม|เม็ด|ฟอง|สัปดาห์|องศา)$"
 )
 # "seven", "hundred".
 _NUMBER_WORD = rf"(?:{_TENS}|{_TEENS}|{_ONES}|hundred|thousand|million|dozen|zero)(?![A-Za-z])"
@@ -390,7 +432,7 @@ def machine_numbers(text: str, language: str) -> str:
     """Rewrite every number of a text; in brackets a comma without a space separates members."""
     text = spelled_out(spelled_beside_digits(text, language), language)
     if language.startswith(("zh", "ja")):
-        text = _HAN.sub(lambda match: str(_chinese(match[0])), text)
+        text = _HAN.sub(_chinese, text)
     if "," not in text and "." not in text and " " not in text and "'" not in text:
         return text
     if _NO_WHOLE.fullmatch(text):  # no group begins with a separator, so that it is a decimal
@@ -415,14 +457,48 @@ def spelled_out(text: str, language: str = "en") -> str:
     if not words or len(text) >= MAX_SPELLED:
         return text
     match = _SPELLED.fullmatch(words)
-    if match is None and language.startswith(("zh", "ja")) and _HAN.fullmatch(words):
-        return str(_chinese(words))
+    han = _HAN.fullmatch(words) if language.startswith(("zh", "ja")) else None
+    if match is None and han:
+        return _chinese(han)
     if match is None:
         value = value_of(words, language)
-        return text if value is None else str(value)
+        return _with_noun(words, language) or text if value is None else str(value)
     groups = [_below_1000(match[name] or "") for name in ("millions", "thousands", "rest")]
     value = groups[0] * 10**6 + groups[1] * 1000 + groups[2]
     return f"{'-' if match['minus'] else ''}{value}{match['noun'] or ''}"
+
+
+def _with_noun(words: str, language: str) -> str:
+    """Write `26 บาท` for a number in words with at most so many words of a noun; '' for others.
+
+    The noun has no further number in it (dua atau tiga), and in Thai is one that is known.
+    """
+    if language.startswith("th"):
+        noun = _THAI_NOUN.search(words)
+        value = value_of(words[: noun.start()], language) if noun else None
+        return "" if noun is None or value is None else f"{value} {noun[0]}"
+    parts = words.split()
+    for count in range(min(len(parts) - 1, MAX_WORDS), 0, -1):
+        value = value_of(" ".join(parts[:count]), language)
+        noun = parts[count:]
+        if value is not None:
+            is_noun = len(noun) <= MAX_NOUN and all(
+                word.isalpha() and value_of(word, language) is None for word in noun
+            )
+            hedges = HEDGES.search(" ".join(noun)) or _scale_words(language) & set(noun)
+            return f"{value} {' '.join(noun)}" if is_noun and not hedges else ""
+    return ""
+
+
+@functools.cache
+def _scale_words(language: str) -> frozenset[str]:
+    """Return the words that make another number of the one before them."""
+    rules = _LANGUAGES.get(_TAG_OF.get(language.partition("-")[0], language.partition("-")[0]))
+    own = rules.thousand.split("/") if rules else []
+    more = "juta miliar triệu tỷ trăm mươi puluh ratus belas phần setengah rưỡi milhões milhão "
+    more += "millones millón millions million meio media medio demi demie vírgula coma koma phẩy "
+    more += "milyon milyong daan perseratus por mil nghìn bilhões lusin tá chục"
+    return frozenset([*own, *more.split()])
 
 
 def spelled_beside_digits(text: str, language: str = "en") -> str:
@@ -444,7 +520,7 @@ def _first_number(text: str, language: str) -> str:
     """Rewrite the longest number in words at the beginning of a text."""
     han = _HAN.match(text)
     if han and language.startswith(("zh", "ja")):
-        return f"{_chinese(han[0])}{text[han.end() :]}"
+        return f"{_chinese(han)}{text[han.end() :]}"
     words = text.split(" ")
     for count in range(min(len(words), MAX_WORDS), 0, -1):
         value = value_of(" ".join(words[:count]), language)
@@ -501,15 +577,33 @@ def _without_separators_of_money(match: re.Match[str]) -> str:
     return f"{match['before'] or ''}{_without_separators(match)}{match['after'] or ''}"
 
 
-def _chinese(text: str) -> int:
-    total, section, digit = 0, 0, 0
-    if not set(text) & (_HAN_PLACES.keys() | _HAN_SCALES.keys()):
+def _chinese(match: re.Match[str]) -> str:
+    """Write a Chinese number in digits: a fraction as `1/3`, per cent with its sign."""
+    if match["half"]:
+        return "1/2"
+    if match["percent"]:
+        return f"{_han_integer(match['percent'])}%"
+    if match["below"]:
+        return f"{_han_integer(match['top'])}/{_han_integer(match['below'])}"
+    decimals = "".join(str(_HAN_DIGITS[han]) for han in match["decimals"] or "")
+    return f"{_han_integer(match['whole'])}{'.' if decimals else ''}{decimals}"
+
+
+def _han_integer(text: str) -> int:
+    """Return the value; a last digit right behind a place counts tenths of it: 一千二 is 1200."""
+    total, section, digit, unit = 0, 0, 0, 0
+    if not set(text) & (_HAN_PLACES.keys() | _HAN_TENS.keys() | _HAN_SCALES.keys()):
         return int("".join(str(_HAN_DIGITS[han]) for han in text))
     for han in text:
         if han in _HAN_DIGITS:
-            digit = _HAN_DIGITS[han]
+            digit, unit = _HAN_DIGITS[han], unit if _HAN_DIGITS[han] else 0
+        elif han in _HAN_TENS:
+            section, digit, unit = section + _HAN_TENS[han], 0, 0
         elif han in _HAN_PLACES:
-            section, digit = section + (digit or 1) * _HAN_PLACES[han], 0
+            unit = _HAN_PLACES[han]
+            section, digit = section + (digit or 1) * unit, 0
         else:
-            total, section, digit = (total + section + digit) * _HAN_SCALES[han], 0, 0
-    return total + section + digit
+            unit = _HAN_SCALES[han]
+            total, section, digit = (total + section + digit) * unit, 0, 0
+    # Behind ten a digit counts ones; behind hundred and above, without a zero between, tenths.
+    return total + section + digit * (unit // 10 if digit and unit > 10 else 1)

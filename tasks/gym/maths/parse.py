@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tasks.gym.maths import units
+from tasks.gym.maths.amounts import plain_amounts
 from tasks.gym.maths.latex_terms import Term, parse_term
 from tasks.gym.maths.numerals import machine_numbers, plain_signs, typed_minus
 from tasks.gym.maths.words import ALTERED_AFTER, HEDGES, MINUS
@@ -119,7 +120,7 @@ _PLAIN_UNIT = re.compile(
 )
 # "RM 5", "-€5", "Rp 1.000".
 _CURRENCY = re.compile(
-    rf"([-+]?)\s*(RM|Rp\.?|IDR|USD|THB|VND|BRL|EUR|[{_SIGN}])\s*([-+]?(?:[\d.(]|\\frac).*)",
+    rf"([-+]?)\s*({units.CURRENCY})\s*([-+]?(?:[\d.(]|\\frac).*)",
     re.DOTALL,
 )
 # "sqrt", "log".
@@ -176,7 +177,8 @@ def parse(text: str, language: str = "en") -> Answer:
 
 def normalised(text: str, language: str = "en") -> str:
     """Normalise the spelling of a text; letters keep their case."""
-    text = plain_signs(typed_minus(text)).translate(_SIGNS).strip()
+    text = plain_amounts(typed_minus(text), language)
+    text = plain_signs(text).translate(_SIGNS).strip()
     # `\\` ends a row of a matrix; elsewhere a backslash was escaped twice.
     text = text.replace("\\\\", "\\cr " if "matrix}" in text else "\\").replace("\\%", "%")
     text = _MONEY.sub(lambda match: " BRL " if match[0][0] == "R" else " USD ", text)

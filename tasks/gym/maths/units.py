@@ -18,6 +18,84 @@ _SCALE_WORDS = {
     10**12: "trillion trillions triliun",
 }
 _SCALES = {word: factor for factor, words in _SCALE_WORDS.items() for word in words.split()}
+_CURRENCIES = {
+    "dollar": "$ USD dollar",
+    "cent": "¢ cent cents",
+    "euro": "€ EUR euro",
+    "rupiah": "Rp IDR rupiah",
+    "ringgit": "RM MYR ringgit",
+    "baht": "฿ THB baht บาท",
+    "dong": "₫ đ VND vnđ đồng",
+    "real": "BRL real reais",
+    "yuan": "元 RMB CNY yuan",
+    "yen": "¥ JPY yen 円",
+    "sterling": "£ GBP",
+    "rupee": "₹ INR rupee",
+    "peso": "₱ PHP peso piso",
+    "won": "₩ KRW won 원",
+    "singapore dollar": "SGD",
+    "taiwan dollar": "TWD NTD",
+    "hong kong dollar": "HKD",
+    "australian dollar": "AUD",
+    "canadian dollar": "CAD",
+    "new zealand dollar": "NZD",
+    "brunei dollar": "BND",
+    "pataca": "MOP",
+    "kip": "LAK kip ₭",
+    "riel": "KHR riel ៛",
+    "kyat": "MMK kyat",
+    "franc": "CHF",
+    "krona": "SEK",
+    "krone": "NOK",
+    "danish krone": "DKK",
+    "zloty": "PLN",
+    "forint": "HUF",
+    "koruna": "CZK",
+    "rouble": "RUB ₽",
+    "hryvnia": "UAH ₴",
+    "lira": "TRY ₺",
+    "rand": "ZAR",
+    "naira": "NGN ₦",
+    "shilling": "KES",
+    "cedi": "GHS",
+    "egyptian pound": "EGP",
+    "shekel": "ILS ₪",
+    "dirham": "AED",
+    "riyal": "SAR",
+    "mexican peso": "MXN",
+    "argentine peso": "ARS",
+    "chilean peso": "CLP",
+    "colombian peso": "COP",
+    "sol": "PEN",
+    "uruguayan peso": "UYU",
+    "taka": "BDT ৳",
+    "pakistani rupee": "PKR",
+    "sri lankan rupee": "LKR",
+    "nepalese rupee": "NPR",
+}
+"""Codes of ISO 4217 (2024) that are no English words, signs of Unicode's Sc, and names."""
+CODES = (
+    "Rp",
+    *(form for forms in _CURRENCIES.values() for form in forms.split() if form[:2].isupper()),
+)
+SIGNED_DOLLARS = {
+    "US": "USD",
+    "NT": "TWD",
+    "HK": "HKD",
+    "NZ": "NZD",
+    "AU": "AUD",
+    "CA": "CAD",
+    "SG": "SGD",
+    "MX": "MXN",
+}
+"""What stands before the sign of a dollar: NT$ 500. `parse` reads R$ and S$, which may be rings."""
+_GENERIC = {
+    "dollar": " dollar",
+    "yuan": "(?:taiwan|hong kong) dollar|yen|pataca",
+    "peso": " peso",
+    "rupee": " rupee",
+}
+"""Names that several currencies share: 500 元 may be NT$ 500."""
 _MEASURES = {
     "meter": "m meter metre",
     "centimeter": "cm centimeter centimetre",
@@ -42,24 +120,17 @@ _MEASURES = {
     "pm": "pm",
     "degree": "° degree deg",
     "%": "% pct percent",
-    "dollar": "$ dollar usd",
-    "cent": "¢ cent cents",
-    "euro": "€ euro eur",
-    "rupiah": "rp idr rupiah",
-    "ringgit": "rm myr ringgit",
-    "baht": "฿ thb baht บาท",
-    "dong": "₫ đ vnd vnđ đồng",
-    "real": "brl real reais",
-    "yuan": "元 yuan rmb",
-    "yen": "¥ yen jpy 円",
-    "sterling": "£ gbp",
-    "rupee": "₹ inr rupee",
+    **{name: forms.casefold() for name, forms in _CURRENCIES.items()},
 }
 KNOWN = {word: name for name, words in _MEASURES.items() for word in words.split()}
 MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
 """Thai vowels and tones above and below letters, for a character class."""
 _WORD = rf"(?:[^\W\d_]|[{MARKS}])+"
-CURRENCY_SIGNS = "€£¥₫฿₹₱₩¢"
+CURRENCY_SIGNS = "€£¥₫฿₹₱₩¢₭៛₽₴₺₦₪৳"
+CURRENCY = (
+    "|".join(sorted(map(re.escape, CODES), key=len, reverse=True)) + rf"|Rp\.|[{CURRENCY_SIGNS}]"
+)
+"""Source of a pattern: a currency's code or sign."""
 _IGNORED = frozenset({"a", "an", "the", "of", "per", "each", "in", "is", "are"})
 # "m^2", "cm3", "m^{2}".
 _POWER = re.compile(r"([^\W\d_]+)\s?\^?\s?\{?([23])\}?")
@@ -86,7 +157,17 @@ def agree(gold: frozenset[str], other: frozenset[str]) -> bool:
     """Say whether two units agree: measures must be equal, other words may be missing."""
     if not gold or not other or gold == other:
         return True
+    gold, other = _specific(gold, other), _specific(other, gold)
     return _measures(gold) == _measures(other) and (gold <= other or other <= gold)
+
+
+def _specific(words: frozenset[str], other: frozenset[str]) -> frozenset[str]:
+    """Replace a name that several currencies share by the one that the other unit names."""
+    for name, meant in _GENERIC.items():
+        specific = {word for word in other if re.search(meant, word)}
+        if name in words and specific:
+            words = words - {name} | specific
+    return words
 
 
 def _measures(words: frozenset[str]) -> frozenset[str]:

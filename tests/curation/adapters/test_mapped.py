@@ -81,6 +81,21 @@ def test_a_template_of_one_column_keeps_a_list_and_a_system_message_comes_first(
     assert "tools/t3" == item.record.id
 
 
+def test_a_small_number_in_a_column_is_a_gold_in_digits():
+    mapping = """
+name: physics
+domain: maths
+language: en
+prompt: "{question}"
+verifier: final_answer
+answer: {value: "{gold}"}
+"""
+    (item,) = mapped(mapping, {"question": "How long?", "gold": 1e-05})
+
+    assert isinstance(item.record, Problem)
+    assert {"value": "0.00001"} == json.loads(item.record.answer)
+
+
 def test_a_response_makes_a_demonstration_beside_its_problem():
     text = """
     {name: traces, domain: maths, language: en, prompt: "{q}", verifier: final_answer,

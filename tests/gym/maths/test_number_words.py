@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.gym.maths.numerals import value_of
+from tasks.gym.maths.numerals import spelled_out, value_of
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,10 @@ from tasks.gym.maths.numerals import value_of
         ("de", "fünfhundertdreiunddreißig", 533),
         ("de", "neunhundertneunundneunzigtausendneunhundertneunundneunzig", 999_999),
         ("de", "minus zwölf", -12),
+        ("tl", "dalawampu't anim", 26),
+        ("fil", "isang daan at limampu", 150),
+        ("tl", "apat na raan at labing-isa", 411),
+        ("fil", "dalawang libo", 2000),
     ],
 )
 def test_words_in_the_order_of_their_language_are_a_number(language, words, value) -> None:
@@ -58,3 +62,23 @@ def test_words_in_the_order_of_their_language_are_a_number(language, words, valu
 )
 def test_other_words_are_none(language: str, words: str) -> None:
     assert value_of(words, language) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "number"),
+    [
+        ("th", "ยี่สิบหกบาท", "26 บาท"),
+        ("vi", "hai mươi sáu quả táo", "26 quả táo"),
+        ("id", "dua puluh enam apel", "26 apel"),
+        ("pt-BR", "vinte e seis maçãs", "26 macas"),
+        ("fil", "dalawampu't anim na mansanas", "26 na mansanas"),
+        ("id", "dua atau tiga", "dua atau tiga"),
+        ("id", "dua juta", "dua juta"),
+        ("id", "dua setengah", "dua setengah"),
+        ("th", "สามี", "สามี"),
+        ("vi", "ba phần tư", "ba phần tư"),
+        ("pt", "dois terços de sete", "dois terços de sete"),
+    ],
+)
+def test_a_number_keeps_its_noun_and_loses_no_second_number(language, words, number) -> None:
+    assert number.split(" ")[0] == spelled_out(words, language).split(" ")[0]

@@ -1,0 +1,258 @@
+"""Rewrite amounts as the world writes them, so that every reader behind meets one form.
+
+A machine's exponent (`1e-05` is 0.00001), a currency glued to its number (`RM1,299` is `RM 1,299`),
+scale words (`1.5 ล้านบาท` is `1500000 บาท`, `1tr2` is 1200000) and amounts in two units
+(`12 reais e 50 centavos` is `12,50 reais`, `1 hour 30 minutes` is `90 minute`). Numbers in words
+are `numerals`.
+"""
+
+import functools
+import math
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+from tasks.gym.maths.numerals import COMMA_LANGUAGES, machine_numbers
+from tasks.gym.maths.units import CODES, SIGNED_DOLLARS
+
+MAX_EXPONENT = 60
+"""Of a numeral that is written out; no answer is larger."""
+# "1e-05", "6.02E+23"; no part of "0x1e5", "x_1e2" or "2e^3".
+_MACHINE = re.compile(r"(?<![\w.,\\^{])(\d+(?:\.\d+)?)[eE]([-+]?\d{1,3})(?![\w^{]|\.\d)")
+# " x " of "6.5 x 10^3", "{3}" of its exponent.
+_TIMES_TEN = re.compile(r"(?<=\d)\s?[xX]\s?10\s?\^\s?(?:\{\s?([-+]?\d+)\s?\}|([-+]?\d+))")
+_BLANKS = re.compile(r"[\u00a0\u2007\u2009\u202f]")
+"""Blanks that people and CLDR put between a number and its currency or its thousands."""
+# ",89" of "é ,89"; not that of "1,89" or "(2,89)".
+_BARE_COMMA = re.compile(r"(?<![\w)\]}.,]),(?=\d+(?!\d|[.,]\d))")
+_CODE = "|".join(sorted(map(re.escape, CODES), key=len, reverse=True))
+_BEFORE = re.compile(
+    rf"(?:\\(?:text|mathrm)\s*\{{\s*)?(?<![A-Za-z\d_\\])(?:(?P<code>{_CODE})|"
+    rf"(?P<dollar>{'|'.join(SIGNED_DOLLARS)})\\?\$)"
+    r"\.?(?:\s*\})?\s{0,2}(?=[-+\u2212]?(?:[\d(]|[.,]\d))"
+)
+_AFTER = re.compile(rf"(?<=\d)\s?(?P<code>{_CODE}|VNĐ|[đ₫])(?![^\W_])")
+
+_SCALES: Mapping[str, Mapping[int, str]] = {
+    "en": {3: "thousand", 6: "million|millions", 9: "billion|billions", 12: "trillion|trillions"},
+    "id": {3: "ribu|rb", 6: "juta|jt", 9: "miliar|milyar", 12: "triliun|trilyun"},
+    "ms": {3: "ribu|rb", 6: "juta|jt", 9: "bilion", 12: "trilion"},
+    "tl": {3: "libo|libong", 6: "milyon|milyong|million", 9: "bilyon|bilyong"},
+    "vi": {3: "nghìn|ngàn|k", 6: "triệu|tr", 9: "tỷ|tỉ"},
+    "pt": {3: "mil", 6: "milhão|milhões|mi", 9: "bilhão|bilhões|bi", 12: "trilhão|trilhões|tri"},
+    "es": {3: "mil", 6: "millón|millones", 12: "billón|billones"},
+    "fr": {3: "mille", 6: "million|millions", 9: "milliard|milliards", 12: "billion|billions"},
+    "de": {3: "tausend", 6: "million|millionen|mio", 9: "milliarde|milliarden|mrd"},
+    "th": {1: "สิบ", 2: "ร้อย", 3: "พัน", 4: "หมื่น", 5: "แสน", 6: "ล้าน"},
+    "zh": {1: "十", 2: "百", 3: "千|仟", 4: "万|萬", 8: "亿|億", 12: "兆"},
+}
+"""Powers of ten and their words, in lower case; mi and bi are no miles in Portuguese."""
+_LANGUAGE_OF = {"fil": "tl", "ja": "zh"}
+_DENSE = frozenset({"th", "zh"})
+"""Languages without blanks between words."""
+_PRODUCTS = frozenset({"th", "zh", "es", "pt"})
+"""Languages in which scale words multiply: 十万, สิบล้าน, mil millones."""
+_AND = {"en": "and", "id": "dan", "ms": "dan", "vi": "và", "pt": "e", "es": "y", "tl": "at"}
+_START = r"(?<![\w.,^\\{])"
+# "1.299", "12", "1,5".
+_NUMBER = r"\d+(?:[.,]\d+)*"
+
+_CHANGE: Mapping[str, tuple[tuple[str, str, int], ...]] = {
+    "en": (
+        ("dollars?|euros?", "cents?", 100),
+        ("pounds?", "pence|pennies|penny", 100),
+        ("ringgit", "sen", 100),
+        ("baht", "satang", 100),
+        ("pesos?", "centavos?", 100),
+        ("rupees?", "paise|paisa", 100),
+    ),
+    "ms": (("ringgit", "sen", 100),),
+    "pt": (("reais|real", "centavos?", 100), ("euros?", "cêntimos?|centavos?", 100)),
+    "es": (("pesos?|dólares|dólar", "centavos?", 100), ("euros?", "céntimos?", 100)),
+    "tl": (("pesos?|piso", "sentimos?|centavos?", 100),),
+    "th": (("บาท", "สตางค์", 100),),
+    "zh": (("元|块|塊|圓|圆", "角|毛", 10),),
+}
+"""A currency, its small change, and how many of that make one: decimals of the currency."""
+_SMALLER: Mapping[str, tuple[tuple[str, str, int], ...]] = {
+    "en": (
+        ("weeks?", "days?", 7),
+        ("days?", "hours?|hrs?", 24),
+        ("hours?|hrs?|h", "minutes?|mins?|min", 60),
+        ("minutes?|mins?|min", "seconds?|secs?|s", 60),
+        ("years?", "months?", 12),
+        ("feet|foot|ft", "inch(?:es)?", 12),
+        ("met(?:er|re)s?|m", "centimet(?:er|re)s?|cm", 100),
+        ("kilomet(?:er|re)s?|km", "met(?:er|re)s?|m", 1000),
+        ("kilograms?|kg", "grams?|g", 1000),
+        ("lit(?:er|re)s?|l", "millilit(?:er|re)s?|ml", 1000),
+        ("pounds?|lbs?", "ounces?|oz", 16),
+    ),
+    "id": (("jam", "menit|minit", 60), ("menit|minit", "detik|saat", 60), ("hari", "jam", 24)),
+    "ms": (("jam", "minit", 60), ("minit", "saat", 60), ("hari", "jam", 24)),
+    "vi": (("giờ", "phút", 60), ("phút", "giây", 60), ("ngày", "giờ", 24)),
+    "pt": (
+        ("horas?|h", "minutos?|min", 60),
+        ("minutos?|min", "segundos?|s", 60),
+        ("dias?", "horas?|h", 24),
+    ),
+    "es": (("horas?|h", "minutos?|min", 60), ("minutos?|min", "segundos?|s", 60)),
+    "tl": (("oras", "minuto", 60),),
+    "th": (("ชั่วโมง", "นาที", 60), ("นาที", "วินาที", 60), ("วัน", "ชั่วโมง", 24)),
+    "zh": (
+        ("个?小时|個?小時|时|時", "分钟|分鐘|分", 60),
+        ("分钟|分鐘|分", "秒钟?|秒鐘", 60),
+        ("天", "个?小时|個?小時", 24),
+    ),
+}
+"""A measure, the smaller one that may follow it, and how many of that it has: counted in these."""
+
+
+def plain_amounts(text: str, language: str = "en") -> str:
+    """Rewrite every amount of a text; the language decides between point and comma.
+
+    Time is linear in the text, because every repetition is bounded or begins at a digit.
+    """
+    if not re.search(r"\d", text):
+        return text
+    text = _TIMES_TEN.sub(lambda m: f"*10^{m[1] or m[2]}", _MACHINE.sub(_written_out, text))
+    text = _BLANKS.sub(" ", text)
+    if language.partition("-")[0].lower() in COMMA_LANGUAGES:
+        text = _BARE_COMMA.sub("0,", text)
+    text = _AFTER.sub(lambda m: f" {m['code']}", _BEFORE.sub(_before, text))
+    base = _base(language)
+    scales = _scales(base)
+    if scales is not None:
+        amount, *rules = scales
+        text = amount.sub(functools.partial(_sum, *rules, language), text)
+    for pattern, parts, is_money in _pairs(base) if _two_units(base).search(text) else ():
+        text = pattern.sub(functools.partial(_pair, parts, is_money, language), text)
+    return text
+
+
+def written_out(text: str) -> str:
+    """Write a machine's exponents as digits: `1e-05` is `0.00001`."""
+    return _MACHINE.sub(_written_out, text)
+
+
+def _base(language: str) -> str:
+    base = language.partition("-")[0].lower()
+    return _LANGUAGE_OF.get(base, base)
+
+
+def _written_out(match: re.Match[str]) -> str:
+    exponent = int(match[2])
+    if abs(exponent) > MAX_EXPONENT:
+        return f"{match[1]}*10^{{{exponent}}}"
+    return _digits(Fraction(match[1]) * Fraction(10) ** exponent)
+
+
+def _digits(value: Fraction, language: str = "en") -> str:
+    """Write a value with finitely many decimals in digits, as the language separates them."""
+    comma = language.partition("-")[0].lower() in COMMA_LANGUAGES
+    places = 0
+    while (value * 10**places).denominator != 1:
+        places += 1
+    digits = str(int(value * 10**places)).rjust(places + 1, "0")
+    if not places:
+        return digits
+    return f"{digits[:-places]}{',' if comma else '.'}{digits[-places:]}"
+
+
+def _before(match: re.Match[str]) -> str:
+    code = match["code"] or SIGNED_DOLLARS[match["dollar"]]
+    return f"{code} "
+
+
+@functools.cache
+def _scales(language: str) -> tuple[re.Pattern[str], re.Pattern[str], Mapping[str, int]] | None:
+    """Return patterns of an amount and of its parts, and the value of every scale word."""
+    rules = _SCALES.get(language)
+    if rules is None:
+        return None
+    words = {word: 10**power for power, forms in rules.items() for word in forms.split("|")}
+    word = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+    dense = language in _DENSE
+    end = "" if dense else r"(?![^\W_])"
+    scale = rf"(?:{word}){end}"
+    if language in _PRODUCTS:
+        scale += rf"(?:\s?{scale}){{0,3}}"
+    joint = rf",?\s{{0,2}}(?:(?:{_AND.get(language, 'and')})\s)?"
+    rest = rf"[零〇]?{_NUMBER}" if dense else r"\s\d{3}(?:[.,]\d{3})*"
+    next_sign = "[0-9a-z^]" if dense else r"[\w^]"
+    glued = rf"{_NUMBER}(?:{word})\d{{1,3}}(?![\w.,])|" if language == "vi" else ""  # 1tr2
+    amount = (
+        rf"{_START}(?:{glued}{_NUMBER}\s?{scale}(?:{joint}[零〇]?{_NUMBER}\s?{scale}){{0,4}}"
+        rf"(?:{rest}(?!\s?(?:{word}){end})(?!{next_sign}))?)"
+    )
+    part = rf"([零〇]?)({_NUMBER})((?:\s?(?:{word}))*)"
+    return re.compile(amount, re.IGNORECASE), re.compile(part, re.IGNORECASE), words
+
+
+def _sum(
+    part: re.Pattern[str], words: Mapping[str, int], language: str, match: re.Match[str]
+) -> str:
+    """Return the sum of the parts; the text itself if they do not descend."""
+    total, last = Fraction(0), 10**30
+    word = re.compile("|".join(sorted(map(re.escape, words), key=len, reverse=True)))
+    for place, (zero, number, scales) in enumerate(part.findall(match[0])):
+        value = _value(number, language)
+        factor = math.prod(words[one] for one in word.findall(scales.casefold()))
+        if value is None:
+            return match[0]
+        if place and not scales and language.startswith("vi") and " " not in match[0]:
+            value = value * last / 10 ** len(number)  # 1tr2 is 1,200,000
+        elif place and not scales and not zero and _base(language) in _DENSE and len(number) == 1:
+            value = value * last / 10  # 1万2 is 12,000
+        if value * factor >= last:
+            return match[0]
+        total, last = total + value * factor, factor
+    return _digits(total, language)
+
+
+def _value(number: str, language: str) -> Fraction | None:
+    try:
+        return Fraction(machine_numbers(number, language))
+    except ValueError:  # 1,2,3
+        return None
+
+
+@functools.cache
+def _two_units(language: str) -> re.Pattern[str]:
+    """Match where an amount of two units may be; most texts have none, and one search tells."""
+    rows = (*_CHANGE.get(language, ()), *_SMALLER.get(language, ()))
+    units = "|".join(large for large, _, _ in rows) or "(?!)"
+    return re.compile(
+        rf"\d\s?(?:{units}),?\s{{0,2}}(?:{_AND.get(language, 'and')}\s{{1,2}})?\d", re.IGNORECASE
+    )
+
+
+@functools.cache
+def _pairs(language: str) -> tuple[tuple[re.Pattern[str], int, bool], ...]:
+    """Match an amount in two units, with the number of small ones and whether it is money."""
+    end = "" if language in _DENSE else r"(?![^\W_])"
+    joint = rf",?\s{{0,2}}(?:(?:{_AND.get(language, 'and')})\s{{1,2}})?"
+    rows = [(*row, True) for row in _CHANGE.get(language, ())]
+    rows += [(*row, False) for row in _SMALLER.get(language, ())]
+    return tuple(
+        (
+            re.compile(
+                rf"{_START}(?P<large>{_NUMBER})\s?(?P<unit>{large}){end}{joint}"
+                rf"(?P<small>{_NUMBER})\s?(?P<part>{small}){end}",
+                re.IGNORECASE,
+            ),
+            parts,
+            is_money,
+        )
+        for large, small, parts, is_money in rows
+    )
+
+
+def _pair(parts: int, is_money: bool, language: str, match: re.Match[str]) -> str:
+    """Return `12.5 dollars` for 12 dollars and 50 cents, `90 minutes` for 1 hour 30 minutes."""
+    large, small = _value(match["large"], language), _value(match["small"], language)
+    if large is None or small is None or large.denominator != 1 or small >= parts:
+        return match[0]
+    if is_money:
+        return f"{_digits(large + small / parts, language)} {match['unit']}"
+    return f"{_digits(large * parts + small, language)} {match['part']}"

@@ -1,0 +1,129 @@
+"""Amounts of money, of two units, with scale words or an exponent, in the writing of a market."""
+
+# ruff: noqa: RUF001 - signs that people type
+import itertools
+import time
+
+import pytest
+
+from data_schemas.rows import Problem
+from tasks.gym.maths import final_answer, units
+from tasks.gym.maths.amounts import plain_amounts
+
+BLANKS = {"glued": "", "blank": " ", "no-break blank": "\u00a0", "narrow blank": "\u202f"}
+SENTENCES = {
+    "en": ("So, the total price is {}.", "The answer is {}.", "So \\boxed{{{}}}."),
+    "id": ("Jadi, Budi harus membayar {}.", "Jawaban: {}", "Jadi \\boxed{{{}}}."),
+    "ms": ("Jadi, Ali perlu membayar {}.", "Jawapan: {}", "Jadi \\boxed{{{}}}."),
+    "tl": ("Kaya, ang kabuuan ay {}.", "Answer: {}", "Kaya \\boxed{{{}}}."),
+    "th": ("ราคารวมคือ {}", "คำตอบ: {}", "ดังนั้น \\boxed{{{}}}"),
+    "vi": ("Vậy tổng số tiền là {}.", "Đáp án: {}", "Vậy \\boxed{{{}}}."),
+    "pt": ("Portanto, ela paga {}.", "Resposta: {}", "Logo \\boxed{{{}}}."),
+    "zh-TW": ("所以總價是{}。", "答案：{}", "所以 \\boxed{{{}}}。"),
+}
+COMMA = {"id", "vi", "pt"}
+
+
+def score(problem, language: str, gold: str, response: str) -> float | None:
+    one: Problem = problem("final_answer", {"value": gold}).model_copy(
+        update={"language": language}
+    )
+    return final_answer.verify(one, response).score
+
+
+def faults(problem, codes: list[str], languages: list[str]) -> list[str]:
+    """Return what is misread: 1299 refused, or its last three digits paid."""
+    results: list[str] = []
+    for code, blank, language in itertools.product(codes, BLANKS.values(), languages):
+        number = "1.299" if language in COMMA else "1,299"
+        for amount in (f"{code}{blank}{number}", f"{number}{blank}{code}"):
+            if amount.endswith(tuple(units.SIGNED_DOLLARS)) or amount[-1:] == "$":
+                continue  # 1,299 NT$ is not written
+            for sentence in SENTENCES[language]:
+                response = sentence.format(amount)
+                if score(problem, language, "1299", response) != 1.0:
+                    results.append(f"refused {response!r}")
+                if score(problem, language, "299", response) != 0.0:
+                    results.append(f"paid {response!r}")
+    return results
+
+
+def test_a_price_is_its_number_however_its_currency_is_joined(problem) -> None:
+    codes = ["RM", "Rp", "PHP", "NT$", "\u20b1"]
+
+    assert not faults(problem, codes, ["en", "id", "zh-TW"])
+
+
+@pytest.mark.slow
+def test_every_currency_in_every_language_is_read(problem) -> None:
+    codes = [*units.CODES, *(f"{one}$" for one in units.SIGNED_DOLLARS), *units.CURRENCY_SIGNS]
+
+    assert not faults(problem, codes, list(SENTENCES))
+
+
+@pytest.mark.parametrize(
+    ("language", "written", "plain"),
+    [
+        ("en", "1e-05", "0.00001"),
+        ("en", "1.5E3", "1500"),
+        ("en", "6.02E+23", "602000000000000000000000"),
+        ("en", "6.5 x 10^{3}", "6.5*10^3"),
+        ("en", "2e^3 - 0x1e5", "2e^3 - 0x1e5"),
+        ("th", "1.5 ล้านบาท", "1500000บาท"),
+        ("th", "2 แสน 5 หมื่นบาท", "250000บาท"),
+        ("th", "3 ร้อยบาท", "300บาท"),
+        ("zh-TW", "1.2萬元", "12000元"),
+        ("zh", "1万2千元", "12000元"),
+        ("zh", "1万2", "12000"),
+        ("zh", "3千零5元", "3005元"),
+        ("id", "1 juta 299 ribu rupiah", "1299000 rupiah"),
+        ("id", "1,5jt", "1500000"),
+        ("id", "150rb", "150000"),
+        ("vi", "12 nghìn 500 đồng", "12500 đồng"),
+        ("vi", "1tr2", "1200000"),
+        ("vi", "1tr250", "1250000"),
+        ("pt-BR", "R$ 1,5 mi", "R$ 1500000"),
+        ("es", "3 mil millones", "3000000000"),
+        ("fil", "5 libo", "5000"),
+        ("en", "5 million 200 thousand", "5200000"),
+        ("en", "2 thousand 5 million", "2 thousand 5 million"),
+        ("pt-BR", "12 reais e 50 centavos", "12,5 reais"),
+        ("en", "12 dollars and 5 cents", "12.05 dollars"),
+        ("zh", "12元5角", "12.5 元"),
+        ("en", "1 hour 30 minutes", "90 minutes"),
+        ("vi", "2 giờ 15 phút", "135 phút"),
+        ("en", "5 feet 13 inches", "5 feet 13 inches"),
+        ("en", "5 m and 3 apples", "5 m and 3 apples"),
+    ],
+)
+def test_an_amount_has_one_form(language: str, written: str, plain: str) -> None:
+    assert plain == plain_amounts(written, language)
+
+
+@pytest.mark.parametrize(
+    ("language", "gold", "response", "right"),
+    [
+        ("en", "0.00001", "The answer is 1e-05.", 1.0),
+        ("en", "-2.281718", "The answer is 1e-05.", 0.0),
+        ("en", "1500", "So it is 1.5e3.", 1.0),
+        ("th", "1.5", "คำตอบ: 1.5 ล้านบาท", 0.0),
+        ("id", "1000000", "Jawaban: 1 juta 299 ribu rupiah", 0.0),
+        ("id", "299000", "Jadi totalnya adalah 1 juta 299 ribu rupiah.", 0.0),
+        ("vi", "12500", "Vậy Lan phải trả 12 nghìn 500 đồng.", 1.0),
+        ("pt", "0.89", "A razão é ,89.", 1.0),
+        ("en", "1", "It takes 1 hour 30 minutes.", 0.0),
+        ("en", "30", "It takes 1 hour 30 minutes.", 0.0),
+        ("en", "90", "It takes 1 hour 30 minutes.", 1.0),
+    ],
+)
+def test_no_part_of_an_amount_is_the_amount(problem, language, gold, response, right) -> None:
+    assert right == score(problem, language, gold, response)
+
+
+@pytest.mark.parametrize("text", ["1 ", "1,2 ", "1 hour ", "RM1", "1e5 ", "1 juta ", "1 2 juta e "])
+@pytest.mark.parametrize("language", ["en", "id", "zh", "pt"])
+def test_long_texts_take_linear_time(text: str, language: str) -> None:
+    start = time.process_time()
+    plain_amounts(text * (100_000 // len(text)), language)
+
+    assert time.process_time() - start < 1
