@@ -268,10 +268,10 @@ COMMA_LANGUAGES = frozenset(
 _OTHER_REGIONS = frozenset(
     re.findall(
         r"\S+",
-        "ar-dz ar-lb ar-ly ar-ma ar-mr ar-tn de-ch de-li en-at en-be en-cz en-de en-dk en-ee en- "
-        "es en-fi en-fr en-ge en-hu en-id en-it en-lt en-lv en-nl en-no en-pl en-pt en-ro en-se "
-        "en-si en-sk en-ua en-za es-419 es-br es-bz es-cu es-do es-gt es-hn es-mx es-ni es-pa es- "
-        "pe es-pr es-sv es-us fr-rw it-ch ms-bn ms-id sw-cd",
+        "ar-dz ar-lb ar-ly ar-ma ar-mr ar-tn de-ch de-li en-at en-be en-cz en-de en-dk en-ee "
+        "en-es en-fi en-fr en-ge en-hu en-id en-it en-lt en-lv en-nl en-no en-pl en-pt en-ro en-se "
+        "en-si en-sk en-ua en-za es-419 es-br es-bz es-cu es-do es-gt es-hn es-mx es-ni es-pa "
+        "es-pe es-pr es-sv es-us fr-rw it-ch ms-bn ms-id sw-cd",
     )
 )
 """Regions that write the other separator than their language: `1,234.5` in es-MX (CLDR 48)."""
