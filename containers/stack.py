@@ -1,14 +1,18 @@
 """PostgreSQL, an MLflow server with a password and S3 on this machine, without containers.
 
-    python containers/stack.py up       start what does not run, and print how to use it
-    python containers/stack.py down     stop all of it; the data stays
-    python containers/stack.py env      print the variables only: eval "$(... env)"
+    python containers/stack.py up           start what does not run, and print how to use it
+    python containers/stack.py down         stop all of it; the data stays
+    python containers/stack.py env [WHO]    print the variables only: eval "$(... env auditor)"
+
+WHO is one of the identities of FLYTE.md: pods (without WHO), auditor or gc, or admin. Each has the
+rights of that table: S3's are the policies in cluster/, MLflow's are GRANTS.
 
 Everything lies in one folder (EACHPROMPT_STACK, default .stack): data, logs, generated credentials,
 the packages of lock_stack.txt. All services listen on 127.0.0.1 only. PostgreSQL's programs come
 from the system (apt-get install postgresql), SeaweedFS's from PyPI, pinned by hash.
 """
 
+import base64
 import json
 import os
 import pwd
@@ -19,6 +23,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -33,6 +38,15 @@ AUTH_CACHE_S = 60
 """How long MLflow trusts a password that it has checked; it forgets one that is changed at once."""
 PROGRAMS = ("initdb", "postgres", "pg_ctl", "pg_isready", "createdb", "psql")
 BUCKETS = ("eachprompt", "mlflow")
+ADMIN = "admin"
+PODS = "pods"
+GRANTS: dict[str, str] = {PODS: "", "auditor": "READ", "gc": "EDIT"}
+"""Identity of the guide's table -> its right on all experiments and registered models of MLflow.
+
+Pods have none: they create the experiment and their models, and own what they created.
+"""
+POLICIES = ROOT / "containers" / "cluster"
+"""Holds s3_NAME.json, the rights of an identity in S3."""
 
 
 class StackError(Exception):
@@ -52,6 +66,8 @@ class Access:
     mlflow_password: str
     s3_access_key: str
     s3_secret_key: str
+    secrets: dict[str, str]
+    """Identity -> its password in MLflow and its secret key in S3, where its key is its name."""
 
     @property
     def mlflow(self) -> str:
@@ -63,15 +79,22 @@ class Access:
         """URL of the S3 service."""
         return f"http://{HOST}:{self.s3_port}"
 
-    def variables(self) -> dict[str, str]:
-        """Return what a client needs."""
+    def variables(self, who: str = PODS) -> dict[str, str]:
+        """Return what a client needs that is one of the identities, or the administrator.
+
+        Raises:
+            StackError: there is no such identity.
+        """
+        if who not in (ADMIN, *GRANTS):
+            raise StackError(f"there is no identity {who!r}: {', '.join([*GRANTS, ADMIN])}")
+        is_admin = who == ADMIN
         return {
             "MLFLOW_TRACKING_URI": self.mlflow,
-            "MLFLOW_TRACKING_USERNAME": "admin",
-            "MLFLOW_TRACKING_PASSWORD": self.mlflow_password,
+            "MLFLOW_TRACKING_USERNAME": who,
+            "MLFLOW_TRACKING_PASSWORD": self.mlflow_password if is_admin else self.secrets[who],
             "AWS_ENDPOINT_URL": self.s3,
-            "AWS_ACCESS_KEY_ID": self.s3_access_key,
-            "AWS_SECRET_ACCESS_KEY": self.s3_secret_key,
+            "AWS_ACCESS_KEY_ID": self.s3_access_key if is_admin else who,
+            "AWS_SECRET_ACCESS_KEY": self.s3_secret_key if is_admin else self.secrets[who],
             "AWS_DEFAULT_REGION": "us-east-1",
         }
 
@@ -142,8 +165,16 @@ class Stack:
         access, data = self.access, self.folder / "s3"
         data.mkdir(exist_ok=True)
         key = {"accessKey": access.s3_access_key, "secretKey": access.s3_secret_key}
-        identity = {"name": "eachprompt", "credentials": [key], "actions": ["Admin"]}
-        config = self._secret("s3.json", json.dumps({"identities": [identity]}))
+        identities: list[dict[str, object]] = [
+            {"name": ADMIN, "credentials": [key], "actions": ["Admin"]}
+        ]
+        policies = []
+        for who in GRANTS:
+            own = {"accessKey": who, "secretKey": access.secrets[who]}
+            identities.append({"name": who, "credentials": [own], "policyNames": [who]})
+            policies.append({"name": who, "content": (POLICIES / f"s3_{who}.json").read_text()})
+        both = {"identities": identities, "policies": policies}
+        config = self._secret("s3.json", json.dumps(both))
         master, volume, filer = (str(port) for port in access.weed_ports)
         command = [self._program("weed"), "server", f"-dir={data}", f"-ip={HOST}"]
         command += [f"-ip.bind={HOST}", f"-master.port={master}", f"-volume.port={volume}"]
@@ -166,7 +197,7 @@ class Stack:
         # Without it every request hashes the password, which takes 80 ms of CPU.
         settings += f"auth_cache_ttl_seconds = {AUTH_CACHE_S}\n"
         secret = self._secret("flask.key", secrets.token_urlsafe(32), keep=True)
-        variables = access.variables() | {
+        variables = access.variables(ADMIN) | {
             "PYTHONPATH": str(self.folder / "packages"),
             "MLFLOW_AUTH_CONFIG_PATH": str(self._secret("mlflow.ini", settings)),
             "MLFLOW_FLASK_SERVER_SECRET_KEY": secret.read_text(),
@@ -179,6 +210,29 @@ class Stack:
         command += ["--host", HOST, "--port", str(access.mlflow_port), "--workers", "1"]
         command += ["--serve-artifacts", "--artifacts-destination", "s3://mlflow/artifacts"]
         self._start("mlflow", command, variables, lambda: _answers(f"{access.mlflow}/health"))
+        for who, right in GRANTS.items():
+            account = {"username": who, "password": access.secrets[who]}
+            self._administer("2.0/mlflow/users/create", account)
+            for kind in ("experiment", "registered_model") if right else ():
+                grant = {"username": who, "resource_type": kind, "resource_id": "*"}
+                self._administer(
+                    "3.0/mlflow/users/permissions/grant", grant | {"permission": right}
+                )
+
+    def _administer(self, path: str, values: Mapping[str, str]) -> None:
+        """Ask MLflow for something as its administrator; once more changes nothing."""
+        token = base64.b64encode(f"{ADMIN}:{self.access.mlflow_password}".encode()).decode()
+        headers = {"Content-Type": "application/json", "Authorization": f"Basic {token}"}
+        body = json.dumps(values).encode()
+        request = urllib.request.Request(f"{self.access.mlflow}/api/{path}", body, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=60):
+                return
+        except urllib.error.HTTPError as error:
+            with error:
+                answer = error.read().decode(errors="replace")
+            if "RESOURCE_ALREADY_EXISTS" not in answer:
+                raise StackError(f"MLflow refuses {path}: {answer[:300]}") from error
 
     def stop(self, name: str, number: int = signal.SIGTERM) -> None:
         """Stop a service and wait for its end; PostgreSQL ends its connections."""
@@ -274,9 +328,12 @@ class Stack:
                 mlflow_password=secrets.token_urlsafe(24),
                 s3_access_key=secrets.token_hex(10),
                 s3_secret_key=secrets.token_urlsafe(30),
+                secrets={who: secrets.token_urlsafe(24) for who in GRANTS},
             )
             self._secret("access.json", json.dumps(asdict(access)))
         values = json.loads(path.read_text())
+        if "secrets" not in values:
+            raise StackError(f"{self.folder} has one identity only; remove it and start anew")
         return Access(**values | {"weed_ports": tuple(values["weed_ports"])})
 
     def _secret(self, name: str, text: str, *, keep: bool = False) -> Path:
@@ -369,23 +426,26 @@ def _succeeds(command: Sequence[str | Path], user: str = "") -> bool:
     return process.returncode == 0
 
 
+def _exports(stack: Stack, who: str = PODS) -> str:
+    variables = stack.access.variables(who)
+    return "\n".join(f"export {name}='{text}'" for name, text in variables.items())
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run a command."""
-    stack = Stack(Path(os.environ.get("EACHPROMPT_STACK", ".stack")))
-    variables = stack.access.variables()
-    exports = "\n".join(f"export {name}='{text}'" for name, text in variables.items())
     try:
+        stack = Stack(Path(os.environ.get("EACHPROMPT_STACK", ".stack")))
         match list(arguments):
             case ["up"]:
                 stack.up()
                 sys.stdout.write(
-                    f"MLflow  {stack.access.mlflow}  (user admin)\nS3      {stack.access.s3}\n\n"
-                    f"{exports}\n\nmake run ARGS='--store s3://eachprompt/runs'\n"
+                    f"MLflow  {stack.access.mlflow}\nS3      {stack.access.s3}\n\n"
+                    f"{_exports(stack)}\n\nmake run ARGS='--store s3://eachprompt/runs'\n"
                 )
             case ["down"]:
                 stack.down()
-            case ["env"]:
-                sys.stdout.write(f"{exports}\n")
+            case ["env", *who] if len(who) < 2:
+                sys.stdout.write(f"{_exports(stack, *who)}\n")
             case _:
                 sys.stderr.write(f"{__doc__}\n")
                 return 2

@@ -1,5 +1,6 @@
 """The chain on PostgreSQL, an MLflow server with a password and S3, while they fail.
 
+Nothing here is done as an administrator: pods and auditor have the rights of the guide's table.
 What a stage acknowledged is never lost, and each error says whether another attempt helps: an
 EngineError is tried again by Flyte, a SettingsError or DataError is not.
 
@@ -23,6 +24,7 @@ from pathlib import Path
 import boto3
 import pytest
 
+from containers.stack import PODS
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from tasks.errors import DataError, DiskFullError, EngineError, SettingsError
 from tasks.provenance.lineage.connection import connect, require_access
@@ -165,6 +167,36 @@ def test_wrong_credentials_of_mlflow_are_the_users_mistake_and_lose_nothing(stor
     assert_whole(store, release(store, when, model))
 
 
+def test_whoever_may_only_read_is_refused_by_right_and_place(stack, store, monkeypatch):
+    ref = run_all(store, execution(store))
+    for name, text in stack.access.variables("auditor").items():
+        monkeypatch.setenv(name, text)
+    boto3.setup_default_session()  # a session reads the variables once
+
+    with pytest.raises(SettingsError, match="'auditor' lacks EDIT on the experiment 'eachprompt'"):
+        require_access(store.tracking_uri)
+    with pytest.raises(SettingsError, match=r"statements/forged.*AccessDenied"):
+        store_at(store.uri).write_bytes(b"x", "statements/forged")
+    store_at(store.uri).write_bytes(b"x", "audits/mine")
+    assert_whole(store, ref)
+
+
+@pytest.mark.parametrize("kept", ["objects", "statements", "audits"])
+def test_pods_and_auditors_delete_nothing_that_proves_something(stack, store, monkeypatch, kept):
+    run_all(store, execution(store))
+    place = store_at(store.uri)
+    place.write_bytes(b"x", "audits/mine")
+    (name, *_) = [one for one in place.list_files() if one.startswith(f"{kept}/")]
+    for who in (PODS, "auditor"):
+        for variable, text in stack.access.variables(who).items():
+            monkeypatch.setenv(variable, text)
+        boto3.setup_default_session()
+
+        with pytest.raises(SettingsError, match="AccessDenied"):
+            place.delete_file(name)
+    assert name in place.list_files()
+
+
 def test_a_full_disk_is_named_and_tried_again_elsewhere(store, tmp_path, monkeypatch):
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -188,15 +220,14 @@ def test_a_full_disk_is_named_and_tried_again_elsewhere(store, tmp_path, monkeyp
 def test_pipeline_and_audit_run_from_the_command_line_while_mlflow_restarts(stack, store, tmp_path):
     command = [Path(sys.executable).with_name("pyflyte"), "run"]
     options = ["--store", f"{store.uri}-pipeline"]
-    environment = os.environ | stack.access.variables()
-    environment |= {"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
 
-    def run(workflow: str, *more: str) -> subprocess.Popen[str]:
+    def run(workflow: str, *more: str, who: str = PODS) -> subprocess.Popen[str]:
         line = [*command, f"workflows/{workflow}.py", workflow, *options, *more]
         return subprocess.Popen(
             line,
             cwd=ROOT,
-            env=environment,
+            env=environment | stack.access.variables(who),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -205,7 +236,7 @@ def test_pipeline_and_audit_run_from_the_command_line_while_mlflow_restarts(stac
     def finish(process: subprocess.Popen[str]) -> str:
         output, _ = process.communicate()
         assert process.returncode == 0, output
-        for secret in (stack.access.mlflow_password, stack.access.s3_secret_key):
+        for secret in (*stack.access.secrets.values(), stack.access.s3_secret_key):
             assert secret not in output
         return output
 
@@ -222,7 +253,8 @@ def test_pipeline_and_audit_run_from_the_command_line_while_mlflow_restarts(stac
     stack.up()
 
     assert "Released." in finish(pipeline)
-    assert "PROVED" in finish(run("audit", "--model", f"models:/{name}@released"))
+    audit = run("audit", "--model", f"models:/{name}@released", who="auditor")
+    assert "PROVED" in finish(audit)
     inbox = tmp_path / "inbox"
     inbox.mkdir()
     retraining = run("retrain", "--inbox", str(inbox), "--model", name)
