@@ -339,8 +339,10 @@ def read(folder: Path, adapter: str, rows: Sequence[object]) -> list[object]:
     return list(read_file(adapter, 0, path))
 
 
-@pytest.mark.parametrize("adapter", ["episodes", "prompt_jsonl"])
-def test_a_row_never_names_code(folder, adapter):
+@pytest.mark.attack
+@pytest.mark.parametrize("adapter", ["episodes", "prompt_jsonl", "sample_shop"])
+@pytest.mark.parametrize("name", ["evil.py:polite", " evil.py:polite\n", "environment"])
+def test_a_row_never_names_code(folder, adapter, name):
     (folder / "evil.py").write_text("open('was_run', 'w')\n\ndef polite(problem, response): ...\n")
     row = {
         "id": "1",
@@ -348,7 +350,7 @@ def test_a_row_never_names_code(folder, adapter):
         "language": "en",
         "prompt": "?",
         "messages": [{"role": "user", "content": "?"}],
-        "verifier": "evil.py:polite",
+        "verifier": name,
         "answer": {},
     }
 

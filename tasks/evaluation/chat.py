@@ -28,6 +28,7 @@ from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 from tasks.gym.serving.endpoint import Limits, Routes, bad_request, listen, request_of
+from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import check_model_folder, local_folder, read_config
 from tasks.provenance.lineage.base_model import find_base
 from tasks.store.location import existing_store
@@ -221,7 +222,11 @@ def _folder(model: str, store: str) -> Path:
     folder = local_folder(model)
     if folder is None:
         place = existing_store(store, os.environ.get("MLFLOW_TRACKING_URI", ""))
-        return find_base(model, place).folder
+        origin = find_base(model, place)
+        if origin.ref is not None:
+            return origin.folder
+        folder = origin.folder
+    refuse_foreign_code(folder)
     check_model_folder(folder)
     return folder
 

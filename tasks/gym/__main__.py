@@ -5,6 +5,8 @@ python -m tasks.gym serve --port 8787
 
 A row has the fields verifier, answer and response, and optionally id, prompt and language. The
 docstring of each verifier describes its answer. An interrupted `score` resumes where it stopped.
+A row names no code: verifiers of your own, and environments of other libraries, are listed with
+--verifier my_file.py:name and --verifier environment.
 If EACHPROMPT_REWARDS_TOKEN is set, `serve` requires it as a bearer token.
 """
 
@@ -25,6 +27,7 @@ from tasks.gym import binding
 from tasks.gym.scoring.service import ScoringService
 from tasks.gym.serving.endpoint import Limits, open_endpoint
 from tasks.gym.serving.offline import score_file
+from tasks.gym.table import listed_entries
 
 TOKEN = "EACHPROMPT_REWARDS_TOKEN"
 
@@ -42,6 +45,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1", help="serve: default 127.0.0.1")
     parser.add_argument("--port", default=8787, type=int, help="serve: default 8787; 0 for any")
     parser.add_argument("--settings", default="{}", help="RewardSettings as JSON: a judge, ...")
+    parser.add_argument(
+        "--verifier", action="append", default=[], help="my_file.py:name, which rows may name"
+    )
     parser.add_argument("--workers", default=0, type=int, help="default: all cores but one")
     args = parser.parse_args(arguments)
     if args.command == "score" and not (args.file and args.out):
@@ -60,15 +66,15 @@ def run(arguments: Sequence[str], console: Console) -> None:
         settings = RewardSettings.model_validate_json(options.settings)
     except ValidationError as error:
         raise SettingsError(f"--settings: {error.errors()[0]['msg']}") from error
-    with ScoringService(None, settings, num_workers=options.workers) as scorer:
+    entries = listed_entries(binding.entries(settings), options.verifier)
+    with ScoringService(None, settings, num_workers=options.workers, entries=entries) as scorer:
         scorer.check_canaries()
         if options.command == "score":
             for reason, count in score_file(options.file, options.out, scorer).items():
                 console.print(f"{count:>8}  {reason}", markup=False, highlight=False)
             return
         limits = Limits(token=os.environ.get(TOKEN, ""))
-        names = sorted(binding.entries(settings))
-        with open_endpoint(scorer, names, options.host, options.port, limits) as server:
+        with open_endpoint(scorer, sorted(entries), options.host, options.port, limits) as server:
             host, port = server.server_address[:2]
             console.print(f"serving on http://{host}:{port}", markup=False, highlight=False)
             signal.signal(signal.SIGTERM, _stop)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from data_schemas.rows import Problem, Verdict
+from data_schemas.rows import OUTSIDE, Problem, Verdict
 from tasks.errors import SettingsError
 from tasks.gym import choice, code_tests, extraction, reference_text, refusal
 from tasks.gym.environments import shop
@@ -79,6 +79,22 @@ VERIFIERS: Table[Verifier] = Table(
 """Every verifier that a problem may name, with default settings; those of a user's own too."""
 
 
+def listed_entries(table: Table[Entry], own: Sequence[str]) -> dict[str, Entry]:
+    """Return the verifiers that rows of others may name: built-in ones, and those that are listed.
+
+    An environment of another library is code that is installed, so it has to be listed as well.
+
+    Args:
+        table: bound to the settings.
+        own: references, my_file.py:name, and names of the table.
+
+    Raises:
+        SettingsError: one is neither, or cannot be loaded.
+    """
+    entries = {name: entry for name, entry in table.data.items() if name != OUTSIDE}
+    return entries | {name: table.find(name, "--verifier") for name in own}
+
+
 def find_by_verifier(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
     """Look up the entry of the verifier that a problem names.
 
@@ -91,9 +107,11 @@ def find_by_verifier(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
             "(kind, address, model), or leave such problems out."
         )
     if problem.verifier not in table:
+        others = "one of your own as my_file.py:name"
+        advice = f", or {others}" if isinstance(table, Table) else f"; {others} has to be listed"
         raise SettingsError(
             f"{problem.id}: verifier {problem.verifier!r} does not exist. "
-            f"Use one of {', '.join(sorted(table))}, or one of your own as my_file.py:name."
+            f"Use one of {', '.join(sorted(table))}{advice}."
         )
     return table[problem.verifier]
 

@@ -16,7 +16,7 @@ from data_schemas.arrow import read_table
 from data_schemas.artifacts import DatasetRef
 from data_schemas.intake import Counted, FileStatus, InboxFile, Intake, Ruled, TakenFile
 from data_schemas.rl_settings import is_reference
-from data_schemas.rows import Problem, Quarantined
+from data_schemas.rows import OUTSIDE, Problem, Quarantined
 from data_schemas.sources import SUFFIXES, ColumnMapping, RawFile
 from tasks.errors import DataError, SettingsError
 from tasks.formats.content import content_keys
@@ -173,6 +173,8 @@ def _is_being_written(path: Path) -> bool:
 
 logger = logging.getLogger(__name__)
 
+_STARTS_ENVIRONMENTS = "environments"
+"""Adapter whose rows name the environment that is imported."""
 ADAPTER = "prompt_jsonl"
 """Adapter of files that are not below a folder `adapter=NAME`."""
 _ADAPTER_FOLDER = "adapter="
@@ -275,7 +277,8 @@ def _names_code(file: InboxFile) -> str:
     """Say that a file of the inbox names code, which only settings may; '' if it does not."""
     mapping = mapping_of_file(file)
     name = mapping.verifier if mapping else adapter_of(file.key)
-    return f"it names {name}, and code is named in settings only" if is_reference(name) else ""
+    is_code = is_reference(name) or name in (OUTSIDE, _STARTS_ENVIRONMENTS)
+    return f"it names {name}, and code is named in settings only" if is_code else ""
 
 
 def _place_of(target: Path, sha256: str) -> Path:

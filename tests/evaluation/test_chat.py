@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import threading
 import urllib.error
 import urllib.request
@@ -20,8 +21,10 @@ from tasks.evaluation.chat import Conversation, Model, serve
 from tasks.evaluation.chat_command import main
 from tasks.gym.judging.chat_client import ChatClient, ChatSampling, Reply
 from tasks.gym.judging.endpoint import ApiKey
+from tasks.models.architectures import CODE
 
 GREEDY = Sampling(max_new_tokens=8, temperature=0.0, seed=0, record_routes=False)
+HEADERS = {"Content-Type": "application/json"}
 HELLO = [{"role": "user", "content": "hello"}]
 
 
@@ -44,7 +47,9 @@ def address(model: Model) -> Iterator[str]:
 def call(url: str, body: object = None) -> tuple[int, dict]:
     data = None if body is None else json.dumps(body).encode()
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, data), timeout=60) as reply:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, data, HEADERS), timeout=60
+        ) as reply:
             return reply.status, json.load(reply)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
@@ -125,6 +130,21 @@ def test_old_turns_are_forgotten_and_a_turn_that_is_too_long_is_refused(
     typed(monkeypatch, "x" * 400)
     with pytest.raises(SettingsError, match="more than the 252 that the model has positions for"):
         main([str(tiny_moe), "--max_new_tokens", "4"])
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("name", ["evil.py:Family", "tasks.py:Family"])
+def test_a_folder_whose_config_names_code_is_not_talked_to(tiny_moe, tmp_path, monkeypatch, name):
+    folder = tmp_path / "download"
+    shutil.copytree(tiny_moe, folder)
+    config = json.loads((folder / "config.json").read_bytes())
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "x", CODE: name}))
+    (tmp_path / name.partition(":")[0]).write_text("open('was_run', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(SettingsError, match="names code that opens the model"):
+        main([str(folder)])
+    assert not (tmp_path / "was_run").exists()
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path: Path):

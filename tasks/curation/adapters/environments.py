@@ -162,13 +162,14 @@ def episodes(row: RawRow, source: str = "episodes") -> list[Item]:
             "source_row": row.source_row,
         }
     )
-    if problem.verifier not in ENVIRONMENTS:
+    # Built-in ones only: a row must not name code to run.
+    if problem.verifier not in ENVIRONMENTS.data:
         raise BadRow("no_environment", f"verifier {problem.verifier!r} has no environment")
     if turns is None:
         return [Item(problem, _dialogue_text(problem.messages))]
     if not isinstance(turns, list) or not turns or not all(isinstance(t, str) for t in turns):
         raise BadRow("bad_turns", "'turns' is not a list of texts")
-    verdict = VERIFIERS[problem.verifier](problem, join_turns(turns))
+    verdict = VERIFIERS.data[problem.verifier](problem, join_turns(turns))
     if not verdict.solved:
         raise BadRow("wrong_demonstration", f"{verdict.reason}: {verdict.detail}")
     return _demonstrate(problem, turns, Parent(parent))
@@ -181,7 +182,7 @@ def sample_shop(row: RawRow) -> list[Item]:
 
 def _demonstrate(problem: Problem, turns: list[str], parent: Parent) -> list[Item]:
     """Play an episode; one demonstration per turn."""
-    environment = ENVIRONMENTS[problem.verifier]
+    environment = ENVIRONMENTS.data[problem.verifier]
     messages = list(problem.messages)
     items: list[Item] = []
     for place, turn in enumerate(turns):

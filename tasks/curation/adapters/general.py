@@ -198,9 +198,10 @@ def verified(source: str, row: RawRow) -> list[Item]:
     text = _dialogue_text(problem.messages)
     if response is None:
         return [Item(problem, text)]
-    if not isinstance(response, str) or problem.verifier not in VERIFIERS:
+    verify = VERIFIERS.data.get(problem.verifier)  # built-in: a row must not name code to run
+    if not isinstance(response, str) or verify is None:
         raise BadRow("bad_response", "'response' is no text, or 'verifier' does not exist")
-    verdict = VERIFIERS[problem.verifier](problem, response)
+    verdict = verify(problem, response)
     if not verdict.solved:
         raise BadRow("wrong_demonstration", f"{verdict.reason}: {verdict.detail}")
     demonstration = Demonstration(

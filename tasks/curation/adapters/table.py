@@ -15,7 +15,7 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from data_schemas.rl_settings import Reference, is_reference
-from data_schemas.rows import Outcome, Problem, Quarantined
+from data_schemas.rows import OUTSIDE, Outcome, Problem, Quarantined
 from data_schemas.sources import ColumnMapping, Selection
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
@@ -210,8 +210,10 @@ def _without_code(read: Callable[[RawRow], list[Item]], row: RawRow) -> list[Ite
     Raises:
         BadRow: it does.
     """
-    verifier = str(row.fields.get("verifier", ""))
-    if is_reference(verifier):  # before an adapter looks it up
+    verifier = str(row.fields.get("verifier", "")).strip()
+    # Before an adapter looks it up. An environment of another library is code, too: its own
+    # adapters, which settings choose, are the only ones that make such problems.
+    if is_reference(verifier) or verifier == OUTSIDE:
         raise BadRow("code_in_row", f"verifier is {verifier!r}")
     items = read(row)
     for item in items:

@@ -149,7 +149,7 @@ class ScoringService:
         settings: settings that the verifiers are bound to.
         num_workers: 0 for one less than the number of cores, at least one.
         max_waiting: responses that may wait in a queue.
-        entries: replaces the table of verifiers, for tests.
+        entries: replaces the table of verifiers: where rows of others name them, or in tests.
 
     Raises:
         SettingsError: the tokenizer cannot be used.

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -114,6 +115,7 @@ def listen(routes: Routes, host: str, port: int, limits: Limits) -> ThreadingHTT
     places = threading.BoundedSemaphore(limits.requests)
     connections = threading.BoundedSemaphore(limits.connections)
     paths = " or ".join(map(" ".join, routes))
+    is_local = _is_loopback(host)
 
     class Handler(_Handler):
         def handle(self) -> None:
@@ -126,12 +128,14 @@ def listen(routes: Routes, host: str, port: int, limits: Limits) -> ThreadingHTT
                 connections.release()
 
         def answer(self, method: str) -> bytes:
+            self.refuse_other_sites(is_local=is_local)
             if (method, self.path) not in routes:
                 raise Refusal(HTTPStatus.NOT_FOUND, "not_found", paths)
             reply = routes[method, self.path]
             if method == "GET":
                 return reply(b"")
             self.authorise(limits.token)
+            self.require_json()
             body = self.body(limits.body_bytes, limits.body_s)
             with places:
                 return reply(body)
@@ -175,6 +179,23 @@ class _Handler(BaseHTTPRequestHandler):
         entry = self.headers.get("Authorization", "")
         if token and not hmac.compare_digest(entry.encode(), f"Bearer {token}".encode()):
             raise Refusal(HTTPStatus.UNAUTHORIZED, "unauthorized", "bearer token missing or wrong")
+
+    def refuse_other_sites(self, *, is_local: bool) -> None:
+        """Refuse what a page of another site sends, also by a name of its own for this machine."""
+        hosts: list[str] = self.headers.get_all("Host", [])
+        if is_local and not all(_is_loopback(_host_of(f"//{one}")) for one in hosts):
+            raise Refusal(
+                HTTPStatus.FORBIDDEN, "foreign_host", f"{hosts[0]!r:.100} is not this host"
+            )
+        for origin in self.headers.get_all("Origin", []):
+            if origin.partition("://")[2] not in hosts:
+                raise Refusal(HTTPStatus.FORBIDDEN, "foreign_origin", f"{origin!r:.100}")
+
+    def require_json(self) -> None:
+        """Refuse a body of another type: a page may send text anywhere."""
+        if self.headers.get_content_type() != "application/json":
+            message = "send Content-Type: application/json"
+            raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_json", message)
 
     def body(self, limit: int, limit_s: float) -> bytes:
         """Read the body if its length is given and within the limit, and it arrives in time.
@@ -291,6 +312,13 @@ def _error(code: str, message: str) -> bytes:
 
 def _json(value: object) -> bytes:
     return json.dumps(value).encode()
+
+
+def _host_of(uri: str) -> str:
+    try:
+        return urlsplit(uri).hostname or ""
+    except ValueError:  # brackets that are no IPv6 address
+        return ""
 
 
 def _is_loopback(host: str) -> bool:

@@ -22,6 +22,8 @@ from tasks.gym.scoring.canaries import CANARIES
 from tasks.gym.scoring.service import ScoringService
 from tasks.gym.serving.endpoint import MAX_ROWS, Limits, open_endpoint
 
+JSON_POST = b"POST /v1/score HTTP/1.1\r\nContent-Type: application/json\r\n"
+
 
 @contextmanager
 def served(scorer, limits):
@@ -34,6 +36,7 @@ def served(scorer, limits):
 
 
 def call(address, path, body=None, **headers):
+    headers = {"Content-Type": "application/json"} | headers
     asked = urllib.request.Request(f"{address}{path}", data=body, headers=headers)
     try:
         with urllib.request.urlopen(asked, timeout=60) as reply:
@@ -75,7 +78,8 @@ def rows(*pairs):
 
 @pytest.fixture(scope="module")
 def scorer():
-    entries = {**binding.entries(RewardSettings()), "slow": Entry(hostile.slow)}
+    entries = table.listed_entries(binding.entries(RewardSettings()), ["environment"])
+    entries = {**entries, "slow": Entry(hostile.slow)}
     with ScoringService(None, RewardSettings(), num_workers=1, entries=entries) as service:
         yield service
 
@@ -99,7 +103,7 @@ def test_verdicts_over_http_are_those_of_this_process_for_every_verifier(problem
     assert [verdict.model_dump() for verdict in here] == reply["verdicts"]
 
 
-HEAD = b"POST /v1/score HTTP/1.1\r\nContent-Length: %d\r\n\r\n"
+HEAD = JSON_POST + b"Content-Length: %d\r\n\r\n"
 ROW = {"verifier": "choice", "answer": {"correct": ["a bag"]}, "response": "a bag"}
 
 
@@ -107,6 +111,8 @@ ROW = {"verifier": "choice", "answer": {"correct": ["a bag"]}, "response": "a ba
     ("body", "status", "code", "message"),
     [
         (b"{", 422, "bad_request", "body: Invalid JSON"),
+        (rows({**ROW, "verifier": "evil.py:f"}), 422, "bad_request", "has to be listed"),
+        (rows({**ROW, "verifier": "antigravity:f"}), 422, "bad_request", "has to be listed"),
         (rows({**ROW, "gold": 1}), 422, "bad_request", "rows.0.gold: Extra inputs"),
         (rows({**ROW, "verifier": "nobody"}), 422, "bad_request", "'nobody' does not exist"),
         (rows({**ROW, "verifier": "rubric"}), 422, "bad_request", "needs a judge"),
@@ -120,6 +126,33 @@ def test_a_bad_request_is_reported_in_json(scorer, body, status, code, message):
 
     assert (status, code) == (got, reply["error"]["code"])
     assert message in reply["error"]["message"]
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({"Content-Type": "text/plain"}, 415, "not_json"),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, 415, "not_json"),
+        ({"Origin": "https://evil.example"}, 403, "foreign_origin"),
+        ({"Origin": "null"}, 403, "foreign_origin"),
+        ({"Host": "rebound.example:80"}, 403, "foreign_host"),
+        ({"Host": "127.0.0.1.evil.example"}, 403, "foreign_host"),
+        ({"Host": "rebound.example", "Origin": "http://rebound.example"}, 403, "foreign_host"),
+    ],
+)
+def test_a_page_of_another_site_is_not_answered(address, headers, status, code):
+    assert (status, code) == refusal(call(address, "/v1/score", rows(ROW), **headers))
+
+
+def test_a_page_of_this_host_and_a_charset_are_welcome(address):
+    host = address.removeprefix("http://")
+    for headers in (
+        {"Origin": address},
+        {"Host": f"localhost:{host.partition(':')[2]}"},
+        {"Content-Type": "application/json; charset=utf-8"},
+    ):
+        assert 200 == call(address, "/v1/score", rows(ROW), **headers)[0]
 
 
 def test_health_needs_no_token_and_scoring_does(scorer):
@@ -193,21 +226,21 @@ def test_the_time_for_a_body_is_that_of_all_its_parts(scorer):
         (b"PUT /v1/score HTTP/1.1\r\n\r\n", 501, "not_implemented"),
         (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n", 414, "request_uri_too_long"),
         (b"GET /health HTTP/1.1\r\na: " + b"a" * 70_000, 431, "request_header_fields_too_large"),
-        (b"POST /v1/score HTTP/1.1\r\n\r\n", 411, "length_required"),
-        (b"POST /v1/score HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 411, "length_required"),
+        (JSON_POST + b"\r\n", 411, "length_required"),
+        (JSON_POST + b"Content-Length: -1\r\n\r\n", 411, "length_required"),
         (
-            b"POST /v1/score HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
+            JSON_POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
             411,
             "length_required",
         ),
         (
-            b"POST /v1/score HTTP/1.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
+            JSON_POST + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n",
             413,
             "too_large",
         ),
-        (b"POST /v1/score HTTP/1.1\r\nContent-Length: 2\r\n\r\n\xff\xfe", 422, "bad_request"),
+        (JSON_POST + b"Content-Length: 2\r\n\r\n\xff\xfe", 422, "bad_request"),
         (
-            b"POST /v1/score HTTP/1.1\r\nContent-Length: 200000\r\n\r\n" + b"[" * 200_000,
+            JSON_POST + b"Content-Length: 200000\r\n\r\n" + b"[" * 200_000,
             422,
             "bad_request",
         ),
@@ -238,7 +271,7 @@ def test_one_connection_serves_several_requests(address):
     client = http.client.HTTPConnection(host, int(port), timeout=60)
     found = []
     for _ in range(3):
-        client.request("POST", "/v1/score", rows(ROW))
+        client.request("POST", "/v1/score", rows(ROW), {"Content-Type": "application/json"})
         found.append(json.load(client.getresponse())["verdicts"][0]["score"])
     client.close()
 

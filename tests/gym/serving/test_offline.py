@@ -1,11 +1,14 @@
 """A file of rows: scored whole, or from where an earlier run was stopped."""
 
+import io
 import json
 
 import pytest
+from rich.console import Console
 
 from data_schemas.rl_settings import RewardSettings
-from tasks.errors import DataError
+from tasks.errors import DataError, SettingsError
+from tasks.gym.__main__ import run
 from tasks.gym.scoring.service import ScoringService
 from tasks.gym.serving.offline import PORTION, score_file
 
@@ -71,3 +74,29 @@ def test_a_line_that_is_no_row_is_named_before_anything_is_scored(scorer, tmp_pa
     with pytest.raises(DataError, match=r"in\.jsonl, line 2: answer: Field required"):
         score_file(file, tmp_path / "out.jsonl", scorer)
     assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("name", ["evil.py:polite", "evil:polite", "environment"])
+def test_a_row_of_a_file_names_no_code_that_was_not_listed(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    text = "open('was_run', 'w')\n\ndef polite(problem, response): ...\n"
+    (tmp_path / "evil.py").write_text(text)
+    (tmp_path / "in.jsonl").write_text(json.dumps({**row(0), "verifier": name}))
+
+    with pytest.raises(SettingsError, match=r"does not exist.*has to be listed"):
+        run(["score", "in.jsonl", "--out", "out.jsonl"], Console())
+    assert not (tmp_path / "was_run").exists()
+
+
+def test_a_verifier_of_the_users_own_scores_when_it_is_listed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(
+        "from data_schemas.rows import scored\n\n"
+        "def polite(problem, response):\n    return scored(1.0, 'polite')\n"
+    )
+    (tmp_path / "in.jsonl").write_text(json.dumps({**row(0), "verifier": "own.py:polite"}))
+    arguments = ["score", "in.jsonl", "--out", "out.jsonl", "--verifier", "own.py:polite"]
+    run(arguments, Console(file=io.StringIO()))
+
+    assert [1.0] == [line["score"] for line in read(tmp_path / "out.jsonl")]
