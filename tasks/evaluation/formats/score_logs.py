@@ -1,14 +1,19 @@
 """Compare two evaluations item by item, whoever wrote them.
 
 Reads the folder of an evaluation (samples.parquet), and sample logs of lm-evaluation-harness
-(samples_<task>_<date>.jsonl, alone or in a folder). That harness reports two models with a standard
-error each; the paired bootstrap and the sign test over items here tell smaller differences.
+(samples_<task>_<date>.jsonl, alone or in a folder of one run a task). That harness reports two
+models with a standard error each; the paired bootstrap and the sign test over items here tell
+smaller differences. Items are paired by the content of their document; whether a higher score is a
+better one is read from results_<date>.json beside a log, or known of the metric, or not said.
 """
 
+import hashlib
 import json
+import math
 import re
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import cast
 
 import pyarrow as pa
@@ -21,9 +26,28 @@ from tasks.algorithms.intervals import SAMPLES_FILE, paired_difference, per_prob
 from tasks.errors import DataError
 from tasks.store.interface import store_at
 
-_LOG = re.compile(r"(?:.*/)?samples_(?P<task>.+?)_\d{4}-\d\d-\d\dT[^/]*\.jsonl")
-Scores = dict[tuple[str, str], dict[str, float]]
-"""(task, metric) -> item -> score."""
+# "model/samples_gsm8k_2026-01-01T00-00-00.000001.jsonl".
+_LOG = re.compile(r"(?:.*/)?samples_(?P<task>.+?)_(?P<date>\d{4}-\d\d-\d\dT[^/]*)\.jsonl")
+_SHARES = frozenset({"acc", "acc_norm", "acc_mutual_info", "acc_bytes", "exact_match", "f1"})
+"""Metrics of which a higher score is better and a mean is a share (registry of lm-eval 0.4)."""
+_LOWER_IS_BETTER = frozenset(
+    {"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score"}
+)
+"""As above: a lower score is better."""
+_NO_METRICS = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter")
+"""Keys of a sample before lm-eval 0.4.3, which did not list its metrics; all others are metrics."""
+Series = tuple[str, str]
+"""Task and metric."""
+
+
+@dataclass(slots=True)
+class Scores:
+    """One side."""
+
+    items: dict[Series, dict[str, float]] = field(default_factory=dict)
+    """Series -> item -> score."""
+    higher_is_better: dict[Series, bool] = field(default_factory=dict)
+    """Series -> direction, where the harness wrote it down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +64,29 @@ class Paired:
     difference: float
     low: float
     high: float
-    better: int
+    higher: int
     """Items on which the left side scores higher."""
-    worse: int
+    lower: int
+    higher_is_better: bool | None
+    """None: nobody says which direction is the better one."""
     p_value: float
-    """Of the sign test: how likely at least so uneven a split is if neither side is better."""
+    """Of the sign test: how likely at least so uneven a split is if the sides are equally good."""
 
 
 def read_scores(uri: str) -> Scores:
     """Read one side.
 
     Raises:
-        DataError: nothing of that kind is there, or a line is malformed.
+        DataError: nothing of that kind is there, a task has two runs, or a line is malformed.
     """
     place = store_at(uri)
+    scores = Scores()
     if uri.endswith(".jsonl"):
-        return _read_log(_task_of(uri), place.read_bytes(), uri)
+        folder, _, name = uri.rpartition("/")
+        _read_log(scores, _task_of(name), place.read_bytes(), uri)
+        if (results := _results_of(name)) and results in (store := store_at(folder)).list_files():
+            _read_directions(scores, store.read_bytes(results), f"{folder}/{results}")
+        return scores
     names = place.list_files()
     if SAMPLES_FILE in names:
         table = pq.read_table(pa.BufferReader(place.read_bytes(SAMPLES_FILE)))
@@ -63,10 +94,11 @@ def read_scores(uri: str) -> Scores:
     logs = sorted(name for name in names if _LOG.fullmatch(name))
     if not logs:
         raise DataError(f"{uri} has neither {SAMPLES_FILE} nor samples_<task>_<date>.jsonl")
-    scores: Scores = {}
+    _check_one_run(uri, logs)
     for name in logs:
-        for series, items in _read_log(_task_of(name), place.read_bytes(name), name).items():
-            scores.setdefault(series, {}).update(items)
+        _read_log(scores, _task_of(name), place.read_bytes(name), name)
+    for name in sorted({_results_of(name) for name in logs} & names.keys()):
+        _read_directions(scores, place.read_bytes(name), name)
     return scores
 
 
@@ -74,18 +106,18 @@ def compare_scores(left: Scores, right: Scores) -> list[Paired]:
     """Pair the items of every task and metric that both sides have.
 
     Raises:
-        DataError: there is none.
+        DataError: there is none, or the sides do not agree on which direction is better.
     """
     paired = []
-    for series in sorted(left.keys() & right.keys()):
-        ours, theirs = left[series], right[series]
+    for series in sorted(left.items.keys() & right.items.keys()):
+        ours, theirs = left.items[series], right.items[series]
         shared = sorted(ours.keys() & theirs.keys())
         if not shared:
             continue
         values = [ours[item] for item in shared], [theirs[item] for item in shared]
         interval = paired_difference(*values, seed=0)
-        better = sum(a > b for a, b in zip(*values, strict=True))
-        worse = sum(a < b for a, b in zip(*values, strict=True))
+        higher = sum(a > b for a, b in zip(*values, strict=True))
+        lower = sum(a < b for a, b in zip(*values, strict=True))
         paired.append(
             Paired(
                 *series,
@@ -96,9 +128,10 @@ def compare_scores(left: Scores, right: Scores) -> list[Paired]:
                 difference=interval.mean,
                 low=interval.low,
                 high=interval.high,
-                better=better,
-                worse=worse,
-                p_value=sign_test(better, worse),
+                higher=higher,
+                lower=lower,
+                higher_is_better=_direction(series, left, right),
+                p_value=sign_test(higher, lower),
             )
         )
     if not paired:
@@ -113,47 +146,159 @@ def as_json(paired: list[Paired]) -> bytes:
 
 
 def as_table(paired: list[Paired]) -> Table:
-    """Lay the comparisons out for a terminal."""
+    """Lay the comparisons out for a terminal.
+
+    Shares are in percent and percentage points, other scores as they are; higher and lower count
+    the items on which the left side scores so.
+    """
     table = Table(title="Left minus right, paired by item")
     for name in ("task", "metric"):
         table.add_column(name, overflow="fold")
-    for name in ("items", "left", "right", "points", "95 % interval", "better", "worse", "p"):
+    for name in ("items", "left", "right", "difference", "95 % interval", "higher", "lower"):
         table.add_column(name, justify="right")
+    table.add_column("better is")
+    table.add_column("p", justify="right")
     for one in paired:
+        is_share = _name_of(one.metric) in _SHARES and one.higher_is_better
+        scale, form, unit = (100, ".1f", " %") if is_share else (1, ".4g", "")
+        difference = f"{scale * one.difference:+{form}}"
         table.add_row(
-            *(one.task, one.metric, str(one.items), f"{100 * one.left:.1f} %"),
-            *(f"{100 * one.right:.1f} %", f"{100 * one.difference:+.1f}"),
-            f"{100 * one.low:+.1f} to {100 * one.high:+.1f}",
-            *(str(one.better), str(one.worse), f"{one.p_value:.2g}"),
+            *(one.task, one.metric, str(one.items)),
+            *(f"{scale * mean:{form}}{unit}" for mean in (one.left, one.right)),
+            difference,
+            f"{scale * one.low:+{form}} to {scale * one.high:+{form}}",
+            *(str(one.higher), str(one.lower), _DIRECTIONS[one.higher_is_better]),
+            f"{one.p_value:.2g}",
         )
     return table
 
 
+_DIRECTIONS = {True: "higher", False: "lower", None: "not said"}
+
+
+def _direction(series: Series, left: Scores, right: Scores) -> bool | None:
+    """Say whether a higher score is better: as the harness wrote, or by the metric's name.
+
+    Raises:
+        DataError: the sides contradict each other.
+    """
+    stated = {side.higher_is_better.get(series) for side in (left, right)} - {None}
+    if len(stated) > 1:
+        raise DataError(f"{series[0]} ({series[1]}): higher is better on one side only")
+    if stated:
+        return stated.pop()
+    name = _name_of(series[1])
+    return True if name in _SHARES else False if name in _LOWER_IS_BETTER else None
+
+
+def _name_of(metric: str) -> str:
+    """Return a metric without its filter: exact_match of 'exact_match,strict-match'."""
+    return metric.partition(",")[0]
+
+
+def _check_one_run(uri: str, logs: list[str]) -> None:
+    """Refuse two runs in one folder: a mixture of both would be a model that never was.
+
+    Raises:
+        DataError: names two files.
+    """
+    first: dict[str, str] = {}
+    for name in logs:
+        other = first.setdefault(_task_of(name), name)
+        if other != name:
+            raise DataError(
+                f"{uri} has two runs of {_task_of(name)}: {other} and {name}. Name one of the files"
+            )
+    folders = sorted({name.rpartition("/")[0] for name in logs})
+    if len(folders) > 1:
+        raise DataError(
+            f"{uri} has logs of {folders[0] or '.'} and {folders[1]}, which may be two models. "
+            "Name one of the folders"
+        )
+
+
 def _read_samples(samples: list[SampleResult]) -> Scores:
-    scores: Scores = {}
+    scores = Scores()
     for source in {sample.source for sample in samples}:
         problems = per_problem(sample for sample in samples if sample.source == source)
-        scores[source, "acc"] = {
+        scores.items[source, "acc"] = {
             problem.problem_id: problem.accuracy for problem in problems if problem.decided
         }
     return scores
 
 
-def _read_log(task: str, payload: bytes, where: str) -> Scores:
-    """Read a sample log: every numeric metric of every filter. Items are paired by document."""
-    scores: Scores = {}
+def _read_log(scores: Scores, task: str, payload: bytes, where: str) -> None:
+    """Read a sample log: every numeric metric of every filter.
+
+    Equal documents of one log are told apart by their order.
+
+    Raises:
+        DataError: a line is no sample, its document is not named, or a score is no number.
+    """
+    copies: Counter[tuple[Series, str]] = Counter()
     for number, line in enumerate(payload.splitlines(), start=1):
+        if not line.strip():
+            continue
+        at = f"{where}, line {number}"
         try:
             row = cast("Mapping[str, object]", json.loads(line))
-            item = str(row.get("doc_hash") or row["doc_id"])
-            values = {name: row[name] for name in cast("list[str]", row["metrics"])}
+            _ = row["doc_id"]
+            item = _document(row, at)
+            metrics = cast("list[str]", row.get("metrics") or [*row.keys() - _NO_METRICS])
+            values = {name: row[name] for name in metrics}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{where}, line {number} is no sample of lm-eval: {error!r}") from error
+            raise DataError(f"{at} is no sample of lm-eval: {error!r}") from error
         for name, value in values.items():
-            if isinstance(value, bool | int | float):
-                metric = f"{name},{row.get('filter', 'none')}".removesuffix(",none")
-                scores.setdefault((task, metric), {})[item] = float(value)
-    return scores
+            if not isinstance(value, bool | int | float):
+                continue
+            if not math.isfinite(value):
+                raise DataError(
+                    f"{at}: {name} is {value}, which is no score. Evaluate it again, or remove "
+                    f"{name} from the log"
+                )
+            metric = f"{name},{row.get('filter', 'none')}".removesuffix(",none")
+            copies[(task, metric), item] += 1
+            key = f"{item}/{copies[(task, metric), item]}"
+            scores.items.setdefault((task, metric), {})[key] = float(value)
+
+
+def _document(row: Mapping[str, object], at: str) -> str:
+    """Return what identifies a document: the hash of its content, as lm-eval computes it.
+
+    Raises:
+        DataError: the log has neither the hash nor the document. A number alone is that of another
+            document as soon as a task is changed, filtered or shuffled.
+    """
+    if row.get("doc_hash"):
+        return str(row["doc_hash"])
+    if "doc" not in row:
+        raise DataError(f"{at} has neither doc_hash nor doc, so that nothing says what was asked")
+    text = json.dumps(row["doc"], indent=2, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read_directions(scores: Scores, payload: bytes, where: str) -> None:
+    """Read from the results of a run which of its metrics are better when they are higher.
+
+    Raises:
+        DataError: the file is no JSON object.
+    """
+    try:
+        results = cast("Mapping[str, Mapping[str, Mapping[str, bool]]]", json.loads(payload))
+        stated = results.get("higher_is_better", {})
+        for task, metric in scores.items:
+            direction = stated.get(task, {}).get(_name_of(metric))
+            if isinstance(direction, bool):
+                scores.higher_is_better[task, metric] = direction
+    except (ValueError, AttributeError) as error:
+        raise DataError(f"{where} holds no results of lm-eval: {error!r}") from error
+
+
+def _results_of(log: str) -> str:
+    """Name the file of results that belongs to a log; '' if its name has no date."""
+    match = _LOG.fullmatch(log)
+    folder = log.rpartition("/")[0]
+    return f"{folder}/results_{match['date']}.json".lstrip("/") if match else ""
 
 
 def _task_of(name: str) -> str:
@@ -162,4 +307,4 @@ def _task_of(name: str) -> str:
 
 
 def _tasks(scores: Scores) -> str:
-    return ", ".join(f"{task} ({metric})" for task, metric in sorted(scores)) or "nothing"
+    return ", ".join(f"{task} ({metric})" for task, metric in sorted(scores.items)) or "nothing"

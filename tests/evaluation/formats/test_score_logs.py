@@ -36,7 +36,7 @@ def test_two_logs_are_paired_by_document(tmp_path):
 
     assert ("gsm8k", "exact_match", 4, 1) == (one.task, one.metric, one.items, one.unpaired)
     assert (0.75, 0.5, 0.25) == (one.left, one.right, one.difference)
-    assert (2, 1, 1.0) == (one.better, one.worse, one.p_value)
+    assert (2, 1, 1.0) == (one.higher, one.lower, one.p_value)
     assert one.low <= one.difference <= one.high
     assert [one.task] == [row["task"] for row in json.loads(as_json([one]))]
     assert 1 == as_table([one]).row_count
@@ -59,7 +59,7 @@ def test_every_task_metric_and_filter_of_a_folder_is_compared(tmp_path):
 def test_lists_of_verdicts_within_a_document_are_left_out(tmp_path):
     path = write_log(tmp_path, "ifeval", [[True, False]], metric="inst_level_strict_acc")
 
-    assert {} == read_scores(str(path))
+    assert {} == read_scores(str(path)).items
 
 
 def test_sides_without_a_shared_item_are_refused_with_what_they_have(tmp_path):
@@ -76,6 +76,89 @@ def test_a_line_that_is_no_sample_is_named(tmp_path, line):
     path.write_text(line)
 
     with pytest.raises(DataError, match=r"line 1 is no sample of lm-eval"):
+        read_scores(str(path))
+
+
+def test_two_runs_of_a_task_and_two_models_in_one_folder_are_refused(tmp_path):
+    write_log(tmp_path, "gsm8k", [1.0] * 4)
+    (tmp_path / "samples_gsm8k_2026-02-02T00-00-00.jsonl").write_text("")
+    with pytest.raises(DataError, match=r"two runs of gsm8k: samples_gsm8k_2026-01.*2026-02"):
+        read_scores(str(tmp_path))
+
+    (tmp_path / "models").mkdir()
+    for model in ("a", "b"):
+        write_log(tmp_path / "models" / model, f"task_{model}", [1.0])
+    with pytest.raises(DataError, match="logs of a and b, which may be two models"):
+        read_scores(str(tmp_path / "models"))
+
+
+@pytest.mark.parametrize(
+    ("metric", "results", "direction", "mean"),
+    [
+        ("brier_score", None, "lower", "0.25"),
+        ("word_perplexity", None, "lower", "0.25"),
+        ("exact_match", None, "higher", "25.0 %"),
+        ("shop_error", {"higher_is_better": {"t": {"shop_error": False}}}, "lower", "0.25"),
+        ("shop_score", {"higher_is_better": {"t": {"shop_score": True}}}, "higher", "0.25"),
+        ("shop_score", None, "not said", "0.25"),
+    ],
+)
+def test_which_score_is_better_follows_from_the_metric(tmp_path, metric, results, direction, mean):
+    for side, score in (("left", 0.25), ("right", 0.5)):
+        path = write_log(tmp_path / side, "t", [score] * 4, metric=metric)
+        if results:
+            date = path.name.removeprefix("samples_t_").removesuffix(".jsonl")
+            (tmp_path / side / f"results_{date}.json").write_text(json.dumps(results))
+
+    for sides in (("left", "right"), [f"{side}/{path.name}" for side in ("left", "right")]):
+        (one,) = compare_scores(*(read_scores(str(tmp_path / side)) for side in sides))
+
+        assert (0, 4) == (one.higher, one.lower)
+        cells = [next(iter(column.cells)) for column in as_table([one]).columns]
+        assert (mean, direction) == (cells[3], cells[9])
+
+
+def test_equal_documents_count_each_and_a_blank_line_is_none(tmp_path):
+    for side, scores in (("left", [1, 0, 1]), ("right", [0, 0, 1])):
+        path = write_log(tmp_path / side, "t", scores)
+        path.write_text(path.read_text().replace("hash-t-0", "hash-t-1") + "\n  \n")
+
+    (one,) = compare_scores(*(read_scores(str(tmp_path / side)) for side in ("left", "right")))
+
+    assert (3, 0, 1, 0) == (one.items, one.unpaired, one.higher, one.lower)
+
+
+def test_old_logs_are_paired_by_what_was_asked_and_not_by_number(tmp_path):
+    for side, order in (("left", "ab"), ("right", "ba")):
+        lines = [
+            {"doc_id": number, "doc": {"question": name}, "target": "", "acc": float(name == "a")}
+            for number, name in enumerate(order)
+        ]
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "t.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    (one,) = compare_scores(
+        *(read_scores(str(tmp_path / side / "t.jsonl")) for side in ("left", "right"))
+    )
+
+    assert (2, 0, 0) == (one.items, one.higher, one.lower)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"doc_id": 1, "metrics": ["acc"], "acc": 1}', "neither doc_hash nor doc"),
+        (
+            '{"doc_id": 1, "doc_hash": "a", "metrics": ["acc"], "acc": NaN}',
+            "acc is nan, which is no",
+        ),
+    ],
+)
+def test_a_sample_without_identity_or_score_is_refused(tmp_path, line, reason):
+    path = tmp_path / "samples_x_2026-01-01T00-00-00.jsonl"
+    path.write_text(line)
+
+    with pytest.raises(DataError, match=reason):
         read_scores(str(path))
 
 
