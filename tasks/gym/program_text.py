@@ -5,13 +5,17 @@ fences yield no program: a fence at the end of a line, a list item whose code is
 it, and a block that is indented without a fence. The last block that defines the requested names is
 selected, or, where a whole program is requested, the last block that is one. A block marked as
 another language is selected only if there is no other. Without such a block the last block is
-selected, and without any block the whole answer.
+selected, and without any block the whole answer. Earlier blocks in Python that only import or
+define, and bind a name that the selected program uses and does not bind, are put before it: an
+answer may import in its first block.
 
 The result is a text for every response, in time linear in its length.
 """
 
 import ast
+import builtins
 import re
+import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,6 +32,10 @@ _LABELS = {
 }
 _MARKDOWN = ("markdown", "md")
 _MAX_DEPTH = 3
+_MOST_EARLIER = 3
+"""Blocks put before a program: each is looked at with it once more."""
+_ALL = "*"
+"""Name of an import of everything."""
 _NESTED = MarkdownIt("zero").enable(["fence", "list", "blockquote"])
 _FLAT = MarkdownIt("zero").enable(["fence"])
 _INDENTED = MarkdownIt("zero").enable(["code"])
@@ -67,22 +75,82 @@ def find_program(answer: str, form: ProgramForm) -> str:
     if form.language is Language.PYTHON and _fit(text, form):
         return text  # any fences in it are inside string literals
     blocks = _blocks(text, _NESTED, form.language)
-    choice = (
-        _choose(blocks, form)
-        or _choose(_blocks(_on_own_lines(text), _FLAT, form.language), form)
-        or _choose(_indented(text), form)
-    )
-    if choice is not None:
-        return choice.text
+    for candidates in (
+        lambda: blocks,
+        lambda: _blocks(_on_own_lines(text), _FLAT, form.language),
+        lambda: _indented(text),
+    ):
+        choices = candidates()
+        place = _choose(choices, form)
+        if place is not None:
+            chosen = choices[place].text
+            earlier = [one.text for one in choices[:place] if not one.is_foreign]
+            is_python = form.language is Language.PYTHON
+            return _with_earlier(earlier, chosen) if is_python else chosen
     own = [block for block in blocks if not block.is_foreign] or blocks
     return own[-1].text if own else text
 
 
-def _choose(blocks: list[_Block], form: ProgramForm) -> _Block | None:
-    """Return the last block that fits best; None if none fits."""
+def _choose(blocks: list[_Block], form: ProgramForm) -> int | None:
+    """Return the place of the last block that fits best; None if none fits."""
     ranked = [(_fit(one.text, form), not one.is_foreign, at) for at, one in enumerate(blocks)]
     fit, _, at = max(ranked, default=(0, False, 0))
-    return blocks[at] if fit else None
+    return at if fit else None
+
+
+def _with_earlier(earlier: list[str], program: str) -> str:
+    """Put earlier blocks that define what a program lacks before it, the last of them first."""
+    result, count = program, 0
+    missing = _missing(program) if earlier else set[str]()
+    for text in reversed(earlier):
+        if not missing or count == _MOST_EARLIER:
+            break
+        if len(text) + len(result) <= MAX_PROGRAM_CHARACTERS and (
+            _bound_only(text) & {*missing, _ALL}
+        ):
+            result, count = f"{text.rstrip()}\n\n{result}", count + 1
+            missing = _missing(result)
+    return result
+
+
+def _bound_only(text: str) -> set[str]:
+    """Return the names that a block of nothing but imports and definitions binds."""
+    try:
+        tree = ast.parse(text)
+    except _UNREADABLE:
+        return set()
+    kinds = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return set(_defined(tree)) if all(isinstance(one, kinds) for one in tree.body) else set()
+
+
+def _missing(program: str) -> set[str]:
+    """Return the global names that a program uses and does not bind.
+
+    None if it imports from __future__, which must stay its first statement, or everything of a
+    module, which may bind them; none of what cannot be compiled.
+    """
+    try:
+        tree = ast.parse(program)
+        scopes = [symtable.symtable(program, "<answer>", "exec")]
+    except _UNREADABLE:
+        return set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (
+            node.module == "__future__" or any(alias.name == _ALL for alias in node.names)
+        ):
+            return set()
+    used, bound = set[str](), set(dir(builtins))
+    while scopes:
+        scope = scopes.pop()
+        scopes += scope.get_children()
+        for symbol in scope.get_symbols():
+            if scope.get_type() != "module" and not symbol.is_global():
+                continue
+            if symbol.is_referenced():
+                used.add(symbol.get_name())
+            if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace():
+                bound.add(symbol.get_name())
+    return used - bound
 
 
 def _blocks(text: str, reader: MarkdownIt, language: Language, depth: int = 0) -> list[_Block]:

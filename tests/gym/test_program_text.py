@@ -108,6 +108,38 @@ JAVA = (
 )
 
 
+IMPORTS = "import math\nfrom typing import List"
+HELPER = "def half(a):\n    return math.floor(a / 2)"
+MAIN = "def add(a: List, b):\n    return half(a) + b"
+
+
+@pytest.mark.parametrize(
+    ("blocks", "program"),
+    [
+        ((IMPORTS, HELPER, MAIN), f"{IMPORTS}\n\n{HELPER}\n\n{MAIN}"),
+        (("from math import *", "def add(a, b):\n    return floor(a) + b"), None),
+        (("import math", "def add(a, b):\n    import math\n    return math.floor(a)"), MAIN[:0]),
+        (("import math\nprint(math)", "def add(a, b):\n    return math.floor(a)"), MAIN[:0]),
+        (("import math", "def add(a, b):\n    return a + b"), MAIN[:0]),
+        (("def half(a:", "def add(a, b):\n    return half(a)"), MAIN[:0]),
+        (("import x", "from __future__ import annotations\ndef add(a: x, b): ..."), MAIN[:0]),
+    ],
+)
+def test_earlier_blocks_that_only_define_what_the_program_lacks_belong_to_it(
+    blocks: tuple[str, ...], program: str | None
+) -> None:
+    answer = "".join(f"Then:\n```python\n{block}\n```\n" for block in blocks)
+
+    expected = "\n\n".join(blocks) if program is None else program or blocks[-1]
+    assert expected == find_program(answer, WANTED).rstrip()
+
+
+def test_an_import_before_the_program_that_reads_belongs_to_it() -> None:
+    answer = f"```python\nimport math\n```\nand\n```python\n{READS}print(math.pi)\n```\n"
+
+    assert f"import math\n\n{READS}print(math.pi)\n" == find_program(answer, STDIO)
+
+
 @pytest.mark.parametrize(
     ("language", "source", "usage"),
     [

@@ -82,7 +82,7 @@ def livecodebench(row: RawRow) -> list[Item]:
 
     Private tests are JSON or, as the hub has them, a pickle of it, compressed, in base64.
     Differs: LiveCodeBench's own check imports most of the standard library before a program; here
-    a program imports what it uses.
+    a program imports what it uses, but for names of `typing`, with which starters are annotated.
     """
     question = row.text("question_content")
     title = row.fields.get("question_title")
