@@ -22,7 +22,7 @@ from data_schemas.rl_settings import Reference
 from data_schemas.routing import Routing
 from tasks.errors import SettingsError
 from tasks.models import chat_trial
-from tasks.models.config_file import CONFIG, check_values, read_object
+from tasks.models.config_file import CONFIG, GENERATION, check_values, read_object
 from tasks.plugins import GUIDE, load, pin
 
 CODE = "eachprompt_architecture"
@@ -538,7 +538,7 @@ def end_ids(folder: Path, own: int) -> tuple[int, ...]:
         own: end token of the tokenizer.
     """
     ends = [own]
-    for name in ("config.json", "generation_config.json"):
+    for name in (CONFIG, GENERATION):
         try:
             entry = json.loads((folder / name).read_bytes()).get("eos_token_id")
         except (OSError, ValueError, AttributeError):

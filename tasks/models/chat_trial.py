@@ -137,12 +137,24 @@ def try_chat(folder: Path) -> str:
     return f"chat template{wrong}" if wrong else ""
 
 
+def _later_tokens(folder: Path, tokenizer: Tokenizer) -> set[str]:
+    """Return the special tokens that transformers adds behind the vocabulary of tokenizer.json."""
+    settings = _settings(folder)
+    entries = [value for name, value in settings.items() if name.endswith("_token")]
+    for name in ("additional_special_tokens", "extra_special_tokens"):
+        listed = settings.get(name) or []
+        entries += listed.values() if isinstance(listed, dict) else listed
+    texts = {value.get("content") if isinstance(value, dict) else value for value in entries}
+    return {one for one in texts if isinstance(one, str) and tokenizer.token_to_id(one) is None}
+
+
 def main(folder: Path) -> dict[str, object]:
     """Try the tokenizer, then the template."""
     try:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.encode(QUESTION, add_special_tokens=False)
         highest = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
+        highest += len(_later_tokens(folder, tokenizer))
     except BaseException as error:  # noqa: BLE001 - a panic of Rust is no Exception
         return {"wrong": f"tokenizer.json: {type(error).__name__}: {error}"}
     try:

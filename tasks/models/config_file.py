@@ -14,6 +14,7 @@ from typing import Any, cast
 from tasks.errors import SettingsError
 
 CONFIG = "config.json"
+GENERATION = "generation_config.json"
 CONFIG_BYTES = 16 * 2**20
 TOKENIZER_BYTES = 512 * 2**20
 """That of a vocabulary of 250,000 has 35 MB."""

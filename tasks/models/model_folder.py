@@ -13,15 +13,14 @@ from typing import Any
 from data_schemas.addresses import redacted
 from tasks.errors import DataError, SettingsError
 from tasks.models import chat_trial
-from tasks.models.architectures import CODE, FAMILIES, is_known
-from tasks.models.config_file import CONFIG, TOKENIZER_BYTES, check_values, read_object
+from tasks.models.architectures import CODE, FAMILIES, end_ids, is_known
+from tasks.models.config_file import CONFIG, GENERATION, TOKENIZER_BYTES, check_values, read_object
 from tasks.models.weights import check_tensors
 from tasks.plugins import GUIDE
 from tasks.store.interface import store_at
 
 SHIPPED = Path(__file__).parents[1] / "training" / "foundation" / "base_model"
 """The tiny mixture-of-experts model that comes with the project."""
-_GENERATION = "generation_config.json"
 _PATIENCE_S = 600.0
 """For a question of 1,000 characters, of a process that may wait for a busy machine."""
 REGISTERED = "models:/"
@@ -59,8 +58,8 @@ def check_model_folder(path: Path) -> None:
             model has embeddings, or does not render a question in time.
     """
     config = read_config(path)
-    if (path / _GENERATION).exists():
-        read_object(path / _GENERATION, "Repair it, or delete it: it is optional.")
+    if (path / GENERATION).exists():
+        read_object(path / GENERATION, "Repair it, or delete it: it is optional.")
     model_type = config.get("model_type")
     if not is_known(config):
         supported = ", ".join(FAMILIES)
@@ -86,10 +85,25 @@ def check_model_folder(path: Path) -> None:
             f"the tokenizer in {path} has token ids up to {highest}, but config.json has "
             f"vocab_size {size}. Tokenizer and model belong to different checkpoints."
         )
+    _check_ends(path, size)
     try:
         check_tensors(path)
     except DataError as error:
         raise SettingsError(str(error)) from error
+
+
+def _check_ends(path: Path, size: int) -> None:
+    """Refuse end tokens that the model cannot produce: it would never stop at them.
+
+    Raises:
+        SettingsError: names the ids.
+    """
+    beyond = [end for end in end_ids(path, 0) if end >= size]
+    if beyond:
+        raise SettingsError(
+            f"{path}: eos_token_id {beyond} of {CONFIG} or {GENERATION} is no token of the model, "
+            f"which has vocab_size {size}. Take both files from one checkpoint."
+        )
 
 
 @contextmanager

@@ -7,7 +7,7 @@ names the file of every tensor. Engines differ in what they do with an incomplet
 
 import json
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -20,11 +20,12 @@ from safetensors import SafetensorError, safe_open
 from tasks.errors import DataError, SettingsError
 from tasks.models.architectures import (
     config_in,
+    end_ids,
     is_known,
     read_architecture,
     register_architecture,
 )
-from tasks.models.config_file import CONFIG, TOKENIZER_BYTES, check_values, read_object
+from tasks.models.config_file import CONFIG, GENERATION, TOKENIZER_BYTES, check_values, read_object
 
 if TYPE_CHECKING:
     import torch
@@ -36,6 +37,8 @@ MTP_FILE = "model-mtp.safetensors"
 DTYPES = ("F64", "F32", "F16", "BF16")
 """What trainers read; a quantised checkpoint has scales besides, which they do not."""
 _SPARSE_BYTES = 2**30
+_FUSED = (".experts.gate_up_proj", ".experts.down_proj")
+"""Ends of the names that transformers has in memory, and writes if it is asked to."""
 _BAD_CONFIG = (
     *(OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, MemoryError),
     *(ArithmeticError, AssertionError, StrictDataclassError),
@@ -116,9 +119,13 @@ class Weights:
         _check_sizes(self.folder, len(self.file_of))
         expected, tied = _tensors_of_config(self.folder)
         where = f"of {self.folder}"
+        self._check_layout()
         for wrong, names in (
             ("missing", expected.keys() - self.file_of.keys()),
-            ("not part of the model", self.file_of.keys() - expected.keys() - tied - self.mtp),
+            (
+                "not part of the model",
+                self.file_of.keys() - expected.keys() - tied.keys() - self.mtp,
+            ),
         ):
             if names:
                 raise DataError(
@@ -136,6 +143,7 @@ class Weights:
                     f"tensor {name} {where} is {self.dtype(name)}; engines read "
                     f"{', '.join(DTYPES)}. Use the checkpoint before quantisation."
                 )
+        self._check_tied(tied)
 
     @cached_property
     def mtp(self) -> set[str]:
@@ -144,6 +152,37 @@ class Weights:
             return set()
         architecture = read_architecture(self.folder)
         return {name for name in self.file_of if architecture.is_mtp(name)}
+
+    def _check_layout(self) -> None:
+        """Refuse the experts of a layer in one tensor, which engines read differently or not."""
+        fused = sorted(name for name in self.file_of if name.endswith(_FUSED))
+        if fused:
+            raise DataError(
+                f"{self.folder} stores all experts of a layer in one tensor ({fused[0]}); engines "
+                "read one tensor per expert. Convert it with transformers: "
+                "old = AutoModelForCausalLM.from_pretrained(FOLDER, dtype='auto'); "
+                "new = AutoModelForCausalLM.from_config(old.config, dtype=old.dtype); "
+                "new.load_state_dict(old.state_dict()); new.save_pretrained(NEW); and copy the "
+                "files of the tokenizer."
+            )
+
+    def _check_tied(self, tied: Mapping[str, str]) -> None:
+        """Refuse a tensor beside the one that it is tied to, if it has other values.
+
+        transformers and vLLM read such a head, or leave it out, by version.
+        """
+        for name, source in sorted(tied.items()):
+            if name not in self.file_of or source not in self.file_of:
+                continue
+            if self.shape(name) == self.shape(source) and (
+                self.read(name).equal(self.read(source))
+            ):
+                continue
+            raise DataError(
+                f"config.json of {self.folder} ties {name} to {source} (tie_word_embeddings), but "
+                "the files give it other values. Set tie_word_embeddings to false if the model "
+                f"was trained so; else remove {name}."
+            )
 
     def _open(self, name: str) -> safe_open:
         path = self.folder / name
@@ -197,6 +236,23 @@ def write_config(source: Path, folder: Path, dtype: "torch.dtype") -> None:
     config["dtype"] = str(dtype).removeprefix("torch.")
     config.pop("torch_dtype", None)  # the older name of the same
     (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+
+
+def write_ends(source: Path, folder: Path, own: int) -> None:
+    """Let `generate` and servers stop at every token that ends a response; else leave it as it is.
+
+    Args:
+        source: directory of the model that was trained.
+        folder: with its generation_config.json, if there is one.
+        own: end token of the tokenizer, with which training ended responses.
+    """
+    ends = list(end_ids(source, own))
+    file = folder / GENERATION
+    settings = json.loads(file.read_bytes()) if file.exists() else {}
+    entry = settings.get("eos_token_id")
+    if set(entry if isinstance(entry, list) else [entry]) != set(ends):
+        settings["eos_token_id"] = ends if len(ends) > 1 else own
+        file.write_text(json.dumps(settings, indent=2, sort_keys=True) + "\n")
 
 
 def copy_mtp(source: Path, folder: Path) -> None:
@@ -303,8 +359,8 @@ def _read_index(folder: Path) -> dict[str, str]:
         raise DataError(f"{path} cannot be read: {error!r}. Download it again.") from error
 
 
-def _tensors_of_config(folder: Path) -> tuple[dict[str, tuple[int, ...]], set[str]]:
-    """Return name and shape of every tensor that a config describes, and the names of tied ones.
+def _tensors_of_config(folder: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+    """Return name and shape of every tensor that a config describes, and what is tied to which.
 
     Nothing is allocated. Names are those of files: transformers fuses experts in memory only.
     """
@@ -323,7 +379,7 @@ def _tensors_of_config(folder: Path) -> tuple[dict[str, tuple[int, ...]], set[st
         raise DataError(
             f"{folder / 'config.json'} describes no model that transformers can build: {reason}"
         ) from error
-    tied = set(model.all_tied_weights_keys)
+    tied = dict(model.all_tied_weights_keys)
     state = revert_weight_conversion(model, model.state_dict())
     shapes = {name: tuple(tensor.shape) for name, tensor in state.items() if name not in tied}
     return shapes, tied

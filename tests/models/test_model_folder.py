@@ -147,3 +147,20 @@ def test_a_template_may_begin_a_response_with_a_thought_and_nothing_else(copy, b
     else:
         with pytest.raises(SettingsError, match="begins the response with '<think>"):
             check_model_folder(copy)
+
+
+@pytest.mark.parametrize("file", ["config.json", "generation_config.json"])
+def test_an_end_token_that_the_model_does_not_have_is_refused(copy, file):
+    _edit(copy / file, eos_token_id=[763, 99_999])
+
+    with pytest.raises(SettingsError, match=r"eos_token_id \[99999\] .* is no token of the model"):
+        check_model_folder(copy)
+
+
+def test_special_tokens_that_the_embedding_has_no_row_for_are_refused(copy):
+    size = json.loads((copy / "config.json").read_text())["vocab_size"]
+    names = [f"<extra_{number}>" for number in range(size)]
+    _edit(copy / "tokenizer_config.json", additional_special_tokens=names)
+
+    with pytest.raises(SettingsError, match="has token ids up to"):
+        check_model_folder(copy)

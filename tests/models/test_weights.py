@@ -10,8 +10,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from tasks.engines.chat import ends_of, load_tokenizer
 from tasks.errors import DataError
-from tasks.models.weights import INDEX_FILE, SINGLE_FILE, Weights, check_tensors
+from tasks.models.weights import INDEX_FILE, SINGLE_FILE, Weights, check_tensors, write_ends
 from tasks.training.foundation.base import shipped_base
 
 EXPERT = "model.layers.1.mlp.experts.3.up_proj.weight"
@@ -184,3 +185,59 @@ def test_a_value_that_is_not_finite_is_counted_with_its_tensor(copy, value):
         pytest.raises(DataError, match=rf"{EXPERT} of .* has 128 of 8192 values that are NaN"),
     ):
         weights.read_finite(EXPERT)
+
+
+def test_a_head_of_other_values_than_what_it_is_tied_to_is_refused(copy):
+    def untie(tensors: dict[str, Tensor]) -> None:
+        tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"] + 1.0
+
+    rewrite(copy, untie)
+
+    with pytest.raises(DataError, match=r"ties lm_head\.weight to model\.embed_tokens\.weight"):
+        check_tensors(copy)
+
+
+def test_all_experts_of_a_layer_in_one_tensor_are_refused_with_the_way_to_convert_them(copy):
+    from transformers import AutoModelForCausalLM
+
+    before = load_file(copy / SINGLE_FILE)
+    old = AutoModelForCausalLM.from_pretrained(copy, dtype="auto")
+    old.save_pretrained(copy, save_original_format=False)
+
+    with pytest.raises(DataError, match=r"in one tensor \(.*experts\.down_proj\)"):
+        check_tensors(copy)
+
+    old = AutoModelForCausalLM.from_pretrained(copy, dtype="auto")
+    new = AutoModelForCausalLM.from_config(old.config, dtype=old.dtype)
+    new.load_state_dict(old.state_dict())
+    new.save_pretrained(copy)
+    check_tensors(copy)
+    after = load_file(copy / SINGLE_FILE)
+    assert all(tensor.equal(before[name]) for name, tensor in after.items())
+
+
+def test_generation_stops_at_every_end_of_a_response(copy, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    edit_config(copy, eos_token_id=[3, 4])
+    (out / "generation_config.json").write_text('{"eos_token_id": 4, "temperature": 0.7}')
+
+    write_ends(copy, out, 5)
+
+    written = json.loads((out / "generation_config.json").read_text())
+    assert {5, 3, 4} <= set(written["eos_token_id"])
+    assert 0.7 == written["temperature"]
+
+
+def test_settings_of_generation_that_stop_already_stay_as_they_are(copy, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    own = ends_of(load_tokenizer(copy))[0]
+    (copy / "generation_config.json").unlink(missing_ok=True)
+    edit_config(copy, eos_token_id=own)
+    text = f'{{ "eos_token_id":   {own} }}'
+    (out / "generation_config.json").write_text(text)
+
+    write_ends(copy, out, own)
+
+    assert text == (out / "generation_config.json").read_text()

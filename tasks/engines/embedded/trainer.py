@@ -27,7 +27,7 @@ from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.logprobs import scores_from_hidden, trainable_scores
 from tasks.algorithms.losses.router_shift import OLD_SCORES, SHIFT, chosen_scores, log_shift
 from tasks.algorithms.packing import Packing, pack, token_buckets
-from tasks.engines.chat import load_tokenizer
+from tasks.engines.chat import ends_of, load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.engines.embedded.lora import Adapter
 from tasks.engines.embedded.packed_attention import Layout, layout, use_packed_attention
@@ -48,7 +48,7 @@ from tasks.engines.protocols import (
     TokenScores,
 )
 from tasks.errors import DataError, EngineError
-from tasks.models.weights import copy_mtp, write_config
+from tasks.models.weights import copy_mtp, write_config, write_ends
 
 ADAM_BETAS = (0.9, 0.95)
 GRAD_CLIP = 1.0
@@ -231,6 +231,7 @@ class TorchTrainer:
         self._tokenizer.save_pretrained(folder)
         # transformers renames keys of config.json, and drops what the model does not use.
         write_config(self._source, folder, self._model.dtype)
+        write_ends(self._source, folder, ends_of(self._tokenizer)[0])
         copy_mtp(self._source, folder)
 
     def close(self) -> None:

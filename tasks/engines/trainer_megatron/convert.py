@@ -20,7 +20,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import distributed
 
-from tasks.engines.chat import load_tokenizer
+from tasks.engines.chat import ends_of, load_tokenizer
 from tasks.engines.trainer_megatron.names import (
     ROUTER,
     ROUTER_BIAS,
@@ -41,7 +41,7 @@ from tasks.engines.trainer_megatron.names import (
 from tasks.engines.trainer_megatron.parallel import Ranks
 from tasks.errors import EngineError, SettingsError
 from tasks.models.architectures import read_architecture
-from tasks.models.weights import copy_mtp, write_config
+from tasks.models.weights import copy_mtp, write_config, write_ends
 
 INDEX = "model.safetensors.index.json"
 SHARD_BYTES = 5 * 10**9
@@ -347,4 +347,6 @@ def _copy_settings(source: Path, folder: Path, dtype: torch.dtype) -> None:
     write_config(source, folder, dtype)
     if (source / "generation_config.json").exists():
         shutil.copy(source / "generation_config.json", folder)
-    load_tokenizer(source).save_pretrained(folder)
+    tokenizer = load_tokenizer(source)
+    tokenizer.save_pretrained(folder)
+    write_ends(source, folder, ends_of(tokenizer)[0])
