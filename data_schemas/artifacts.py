@@ -7,6 +7,7 @@ the content and not the path.
 """
 
 import re
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -135,3 +136,13 @@ class Execution(BaseModel):
     id: str
     started: float = Field(description="Unix time, seconds")
     workflow: str = Field(default="", description="'post_training', 'retrain' ...")
+
+
+class Context(NamedTuple):
+    """Where a stage works: what every stage of a workflow is handed on.
+
+    In the body of a workflow both parts are promises.
+    """
+
+    store: StoreRef
+    execution: Execution

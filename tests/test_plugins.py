@@ -15,7 +15,7 @@ import pytest
 import torch
 from flytekit.tools.script_mode import list_imported_modules_as_files
 
-from data_schemas.artifacts import Execution, StoreRef
+from data_schemas.artifacts import Context, Execution, StoreRef
 from data_schemas.rl_settings import LossSettings, Reference, RewardSettings, is_reference
 from data_schemas.rollouts import Finished
 from data_schemas.rows import Domain, Message, Problem, Quarantined, Role
@@ -247,11 +247,11 @@ def test_a_statement_names_the_code_and_one_without_pin_is_refused(tmp_path):
 
     with (
         pytest.raises(SettingsError, match=r"my_loss\.py:Dppo is not pinned"),
-        stage("loss", settings, store, execution, "0" * 64),
+        stage("loss", settings, Context(store, execution), "0" * 64),
     ):
         pass
     chosen = pinned(settings)
-    with stage("loss", chosen, store, execution, "0" * 64) as record:
+    with stage("loss", chosen, Context(store, execution), "0" * 64) as record:
         assert ("0" * 64, chosen.kind.partition("@")[2]) == record._code
 
 

@@ -11,6 +11,7 @@ from data_schemas import presets
 from data_schemas.arrow import write_table
 from data_schemas.artifacts import (
     CheckpointRef,
+    Context,
     DatasetRef,
     Execution,
     GradedRef,
@@ -122,7 +123,7 @@ def test_without_epochs_rl_starts_from_the_base_and_nothing_is_merged(store, bas
 
 
 def test_a_parent_without_demonstrations_is_the_base(store, base):
-    with stage("curate", CurationSettings(), store, EXECUTION, "0" * 64) as record:
+    with stage("curate", CurationSettings(), Context(store, EXECUTION), "0" * 64) as record:
         with record.output("curated") as out:
             write_table(out / DEMONSTRATIONS, Demonstration, [])
         curated = record.ref("curated", DatasetRef)
@@ -169,7 +170,7 @@ def test_an_existing_model_is_a_parent_with_its_lineage(store, base, tiny_moe, t
 def registered(store, model: Path):
     """Release a model under the name v3, as another pipeline on the same MLflow would have."""
     execution = Execution(id="earlier", started=1.0)
-    with stage("release", ReleaseSettings(name="v3"), store, execution, "c") as record:
+    with stage("release", ReleaseSettings(name="v3"), Context(store, execution), "c") as record:
         with record.output("model") as out:
             shutil.copytree(model, out, dirs_exist_ok=True)
             scale(out)
@@ -281,7 +282,7 @@ def test_a_general_fine_tuning_after_rl_learns_from_both_parents_rows_and_is_eva
         source="hand",
         source_row="0" * 64,
     )
-    with stage("curate", CurationSettings(), store, EXECUTION, "code") as record:
+    with stage("curate", CurationSettings(), Context(store, EXECUTION), "code") as record:
         with record.output("curated") as out:
             write_table(out / DEMONSTRATIONS, Demonstration, rows)
             write_table(out / HELD_OUT, Problem, [question])

@@ -38,8 +38,8 @@ def curate(
         page: funnel, copies, overlaps, lengths and samples of the set as one HTML page.
     """
     complete = with_sources(settings=settings, sources=sources)
-    run, execution = open_store(store=store, workflow="curate")
-    with_models = ingest_models(settings=complete, store=run, execution=execution)
-    rows = preparation(settings=with_models, store=run, execution=execution)
-    page = curation_page(curated=rows.curated, store=run, execution=execution)
+    context = open_store(store=store, workflow="curate")
+    with_models = ingest_models(settings=complete, context=context)
+    rows = preparation(settings=with_models, context=context)
+    page = curation_page(curated=rows.curated, context=context)
     return Curated(curated=rows.curated, page=page)

@@ -41,15 +41,14 @@ def distil(
         Folder with demonstrations.jsonl and report.json.
     """
     checked = check_settings(settings=settings, sources=sources)
-    run, execution = open_store(store=store, workflow="distil")
-    with_models = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=with_models, store=run, execution=execution)
+    context = open_store(store=store, workflow="distil")
+    with_models = ingest_models(settings=checked, context=context)
+    rows = preparation(settings=with_models, context=context)
     return sample(
         settings=with_models.grading,
         teacher=teacher,
         served_as=served_as,
         keep=keep,
         curated=rows.curated,
-        store=run,
-        execution=execution,
+        context=context,
     )

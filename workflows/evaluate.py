@@ -58,37 +58,27 @@ def evaluate(
         answers: the HTML page of every answer, and of the differences between any two models.
     """
     checked = check_settings(settings=settings, sources=sources, suites=suites)
-    run, execution = open_store(store=store, workflow="evaluate")
-    models = ingest_candidates(
-        models=model, store=run, execution=execution, architecture=checked.architecture
-    )
-    with_models = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=with_models, store=run, execution=execution)
+    context = open_store(store=store, workflow="evaluate")
+    models = ingest_candidates(models=model, context=context, architecture=checked.architecture)
+    with_models = ingest_models(settings=checked, context=context)
+    rows = preparation(settings=with_models, context=context)
     scores = evaluate_all(
         settings=with_models.evaluation,
         models=models,
         base=rows.base,
         curated=rows.curated,
-        store=run,
-        execution=execution,
+        context=context,
     )
-    progression = compare(
-        settings=with_models.evaluation, parents=scores, store=run, execution=execution
-    )
+    progression = compare(settings=with_models.evaluation, parents=scores, context=context)
     page = summary(
         settings=with_models,
         curated=rows.curated,
         reports=[progression],
         releases=[],
-        store=run,
-        execution=execution,
+        context=context,
     )
-    formats = export(reports=scores, curated=rows.curated, store=run, execution=execution)
+    formats = export(reports=scores, curated=rows.curated, context=context)
     answers = answers_page(
-        settings=with_models.evaluation,
-        reports=scores,
-        curated=rows.curated,
-        store=run,
-        execution=execution,
+        settings=with_models.evaluation, reports=scores, curated=rows.curated, context=context
     )
     return Evaluated(scores=scores, formats=formats, page=page, answers=answers)

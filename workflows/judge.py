@@ -41,16 +41,13 @@ def judge(
         judge: a Hugging Face directory; its folder is the address of a judge of kind 'model'.
         report: report.json and judge.png.
     """
-    run, execution = open_store(store=store, workflow="judge")
-    trained = judging(
-        files=files, base_model=base_model, settings=settings, store=run, execution=execution
-    )
+    context = open_store(store=store, workflow="judge")
+    trained = judging(files=files, base_model=base_model, settings=settings, context=context)
     report = measure_judge(
         settings=trained.settings,
         judge=trained.judge,
         base=trained.base,
         comparisons=trained.comparisons,
-        store=run,
-        execution=execution,
+        context=context,
     )
     return Judged(judge=trained.judge, report=report)

@@ -50,24 +50,19 @@ def pipeline(
     checked = check_settings(
         settings=settings, sources=sources, base_model=base_model, release=release
     )
-    run, execution = open_store(store=store, workflow="post_training")
-    with_models = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=with_models, store=run, execution=execution)
-    fitted = fit_settings(settings=with_models, curated=rows.curated, store=run)
+    context = open_store(store=store, workflow="post_training")
+    with_models = ingest_models(settings=checked, context=context)
+    rows = preparation(settings=with_models, context=context)
+    fitted = fit_settings(settings=with_models, curated=rows.curated, store=context.store)
     tuned = fine_tuning(
         settings=fitted.sft,
         merging=fitted.merge,
         curated=rows.curated,
         base=rows.base,
-        store=run,
-        execution=execution,
+        context=context,
     )
     graded = grade(
-        settings=fitted.grading,
-        curated=rows.curated,
-        start=tuned.merged,
-        store=run,
-        execution=execution,
+        settings=fitted.grading, curated=rows.curated, start=tuned.merged, context=context
     )
     one = reinforcement(
         settings=fitted.rl_one,
@@ -76,8 +71,7 @@ def pipeline(
         start=tuned.merged,
         graded=graded,
         curated=rows.curated,
-        store=run,
-        execution=execution,
+        context=context,
     )
     two = reinforcement(
         settings=fitted.rl_two,
@@ -86,12 +80,11 @@ def pipeline(
         start=one.model,
         graded=graded,
         curated=rows.curated,
-        store=run,
-        execution=execution,
+        context=context,
         earlier=one.training,
     )
 
-    last = finishing(fitted, two, rows.curated, run, execution)
+    last = finishing(fitted, two, rows.curated, context)
     scores = scoring(
         settings=fitted.evaluation,
         base=rows.base,
@@ -99,8 +92,7 @@ def pipeline(
         commerce=tuned.commerce,
         merged=tuned.merged,
         curated=rows.curated,
-        store=run,
-        execution=execution,
+        context=context,
     )
     before = [scores.base, scores.reasoning, scores.commerce, scores.merged, one.evaluation]
     evaluations = [*before, two.evaluation]
@@ -110,8 +102,7 @@ def pipeline(
         candidate=last.model,
         held_out_evaluation=last.evaluation,
         parents=evaluations,
-        store=run,
-        execution=execution,
+        context=context,
     )
     parents = [tuned.reasoning_training, tuned.commerce_training]
     training = [*parents, one.training, two.training, last.training]
@@ -120,8 +111,7 @@ def pipeline(
         curated=rows.curated,
         reports=[*training, released.progression],
         releases=[released.model],
-        store=run,
-        execution=execution,
+        context=context,
     )
     return Pipeline(model=released.model, curated=rows.curated, evaluations=evaluations, page=page)
 

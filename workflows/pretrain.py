@@ -27,5 +27,5 @@ def pretrain(
     Returns:
         The model, a Hugging Face directory.
     """
-    run, execution = open_store(store=store, workflow="pretrain")
-    return train_base(settings=settings, store=run, execution=execution)
+    context = open_store(store=store, workflow="pretrain")
+    return train_base(settings=settings, context=context)

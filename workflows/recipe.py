@@ -15,10 +15,8 @@ from workflows.post_training import Released, pipeline
 @subworkflow
 def with_trained_judge(name: str, store: str) -> PipelineSettings:
     """Train a judge on the generated comparisons and name it in the recipe."""
-    run, execution = open_store(store=store, workflow="recipe")
-    trained = judging(
-        files=[], base_model="", settings=presets.JUDGE, store=run, execution=execution
-    )
+    context = open_store(store=store, workflow="recipe")
+    trained = judging(files=[], base_model="", settings=presets.JUDGE, context=context)
     return scaled_recipe(name=name, judge=trained.judge)
 
 

@@ -8,7 +8,7 @@ is no, the run ends with the reason.
 """
 
 from data_schemas import presets
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, RawRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, DatasetRef, RawRef
 from data_schemas.intake import Assessment, Decision, InboxFile, Lesson, Teaching
 from data_schemas.rows import Parent
 from data_schemas.settings import RetrainSettings
@@ -47,19 +47,12 @@ def examine(
     start: CheckpointRef,
     known: list[DatasetRef],
     held_out: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> Examined:
     """Curate new files, and count the rows that the released model does not know."""
-    curated = curation(settings, raw, start, store, execution, held_out)
+    curated = curation(settings, raw, start, context, held_out)
     return examine_rows(
-        settings=settings,
-        files=files,
-        listed=listed,
-        curated=curated,
-        known=known,
-        store=store,
-        execution=execution,
+        settings=settings, files=files, listed=listed, curated=curated, known=known, context=context
     )
 
 
@@ -72,8 +65,7 @@ def study(
     start: CheckpointRef,
     known: list[DatasetRef],
     demonstrations: Teaching,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> Assessed:
     """Mix new rows with old ones, grade them, and decide whether they are worth training on."""
     mixed = mix(
@@ -82,30 +74,22 @@ def study(
         known=known,
         held=held,
         demonstrations=demonstrations,
-        store=store,
-        execution=execution,
+        context=context,
     )
-    graded = grade(
-        settings=settings.grading, curated=mixed, start=start, store=store, execution=execution
-    )
+    graded = grade(settings=settings.grading, curated=mixed, start=start, context=context)
     return assess_learning_value(
         settings=settings,
         rows=rows,
         curated=mixed,
         graded=graded,
         demonstrations=demonstrations,
-        store=store,
-        execution=execution,
+        context=context,
     )
 
 
 @subworkflow
 def teach(
-    settings: RetrainSettings,
-    lesson: Lesson,
-    start: CheckpointRef,
-    store: StoreRef,
-    execution: Execution,
+    settings: RetrainSettings, lesson: Lesson, start: CheckpointRef, context: Context
 ) -> CheckpointRef:
     """Fine-tune the released model on new and old demonstrations together."""
     tuned = sft(
@@ -113,19 +97,14 @@ def teach(
         parent=Parent.COMMERCE,  # the mixture's rows are all of this parent
         curated=lesson.curated,
         base=start,
-        store=store,
-        execution=execution,
+        context=context,
     )
     return tuned.model
 
 
 @subworkflow
 def teach_and_merge(
-    settings: RetrainSettings,
-    lesson: Lesson,
-    start: CheckpointRef,
-    store: StoreRef,
-    execution: Execution,
+    settings: RetrainSettings, lesson: Lesson, start: CheckpointRef, context: Context
 ) -> CheckpointRef:
     """Fine-tune the released model once per parent, and merge the two by TIES."""
     tuned = fine_tuning(
@@ -133,8 +112,7 @@ def teach_and_merge(
         merging=settings.merge,
         curated=lesson.curated,
         base=start,
-        store=store,
-        execution=execution,
+        context=context,
     )
     return tuned.merged
 
@@ -146,32 +124,21 @@ def prepare(
     by_sft: bool,
     by_merge: bool,
     start: CheckpointRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> CheckpointRef:
     """Return the start of RL: the released model, fine-tuned if there are demonstrations."""
     # A promise is resolved once, so every use of the lesson is one of its own.
     tuned = either(
         "worth_fine_tuning",
         by_sft,
-        lambda: teach(
-            settings=settings,
-            lesson=assessment.lesson,
-            start=start,
-            store=store,
-            execution=execution,
-        ),
+        lambda: teach(settings=settings, lesson=assessment.lesson, start=start, context=context),
         lambda: keep_start(start=start),
     )
     return either(
         "worth_merging",
         by_merge,
         lambda: teach_and_merge(
-            settings=settings,
-            lesson=assessment.lesson,
-            start=tuned,
-            store=store,
-            execution=execution,
+            settings=settings, lesson=assessment.lesson, start=tuned, context=context
         ),
         lambda: keep_start(start=tuned),
     )
@@ -186,8 +153,7 @@ def promote(
     taught: CheckpointRef,
     replaces: str,
     files: list[InboxFile],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> str:
     """Train the released model on new rows, and release the result if it passes the gate."""
     before = evaluate(
@@ -195,8 +161,7 @@ def promote(
         name="released",
         model=start,
         curated=lesson.curated,
-        store=store,
-        execution=execution,
+        context=context,
     )
     trained = reinforcement(
         settings=lesson.phase,
@@ -205,8 +170,7 @@ def promote(
         start=taught,
         graded=lesson.graded,
         curated=lesson.curated,
-        store=store,
-        execution=execution,
+        context=context,
     )
     released = releasing(
         settings=settings.release,
@@ -215,16 +179,14 @@ def promote(
         held_out_evaluation=trained.evaluation,
         parents=[before],
         replaces=replaces,
-        store=store,
-        execution=execution,
+        context=context,
     )
     page = retrain_summary(
         settings=settings,
         curated=lesson.curated,
         reports=[trained.training, released.progression],
         releases=[released.model],
-        store=store,
-        execution=execution,
+        context=context,
     )
     return conclude(
         settings=settings,
@@ -232,8 +194,7 @@ def promote(
         decision=decision,
         candidate=released.model,
         files=files,
-        store=store,
-        execution=execution,
+        context=context,
     )
 
 
@@ -245,12 +206,11 @@ def night(
     known: list[DatasetRef],
     held_out: DatasetRef,
     demonstrations: Teaching,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> str:
     """Decide on new files step by step, and train if they are worth it."""
-    with_models = ingest_retrain_models(settings=settings, store=store, execution=execution)
-    news = scan_inbox(settings=with_models, store=store, execution=execution)
+    with_models = ingest_retrain_models(settings=settings, context=context)
+    news = scan_inbox(settings=with_models, context=context)
     # In sequence, not nested: flytekit executes both sides of a nested conditional.
     lesson = either(
         "worth_reading",
@@ -263,8 +223,7 @@ def night(
             start=start,
             known=known,
             held_out=held_out,
-            store=store,
-            execution=execution,
+            context=context,
         ),
         lambda: skip_curation(decision=news.decision),
     )
@@ -279,8 +238,7 @@ def night(
             start=start,
             known=known,
             demonstrations=demonstrations,
-            store=store,
-            execution=execution,
+            context=context,
         ),
         lambda: skip_grading(settings=with_models, decision=lesson.examination.decision),
     )
@@ -290,8 +248,7 @@ def night(
         by_sft=assessed.by_sft,
         by_merge=assessed.by_merge,
         start=start,
-        store=store,
-        execution=execution,
+        context=context,
     )
     message = either(
         "worth_learning",
@@ -304,18 +261,16 @@ def night(
             taught=taught,
             replaces=release,
             files=news.files,
-            store=store,
-            execution=execution,
+            context=context,
         ),
         lambda: record_skip(
             settings=with_models,
             decision=assessed.assessment.decision,
             files=news.files,
-            store=store,
-            execution=execution,
+            context=context,
         ),
     )
-    return night_page(message=message, store=store, execution=execution)
+    return night_page(message=message, context=context)
 
 
 @subworkflow
@@ -334,10 +289,9 @@ def retraining(
             known=opened.known,
             held_out=opened.held_out,
             demonstrations=demonstrations,
-            store=opened.store,
-            execution=opened.execution,
+            context=Context(opened.store, opened.execution),
         ),
-        lambda: night_page(message=opened.message, store=opened.store, execution=opened.execution),
+        lambda: night_page(message=opened.message, context=Context(opened.store, opened.execution)),
     )
 
 

@@ -10,7 +10,7 @@ the new model is not certainly worse than the released one (`presets.NIGHTLY_DEM
 from typing import NamedTuple
 
 from data_schemas import presets
-from data_schemas.artifacts import Execution, StoreRef
+from data_schemas.artifacts import Context, StoreRef
 from data_schemas.intake import Teaching
 from data_schemas.settings import RetrainSettings
 from tasks.platform.entry_point import entry_point
@@ -35,32 +35,19 @@ class Night(NamedTuple):
 
 
 @subworkflow
-def first_release(settings: RetrainSettings, store: StoreRef, execution: Execution) -> str:
+def first_release(settings: RetrainSettings, context: Context) -> str:
     """Release the shipped base model, untrained."""
-    base = ingest_base(path="", name="base", store=store, execution=execution)
-    raw = ingest(settings=settings.curation, store=store, execution=execution)
-    curated = curation(settings, raw, base, store, execution)
+    base = ingest_base(path="", name="base", context=context)
+    raw = ingest(settings=settings.curation, context=context)
+    curated = curation(settings, raw, base, context)
     scores = evaluate(
-        settings=settings.evaluation,
-        name="base",
-        model=base,
-        curated=curated,
-        store=store,
-        execution=execution,
+        settings=settings.evaluation, name="base", model=base, curated=curated, context=context
     )
     progression = compare(
-        settings=settings.evaluation,
-        candidate=scores,
-        parents=[scores],
-        store=store,
-        execution=execution,
+        settings=settings.evaluation, candidate=scores, parents=[scores], context=context
     )
     released = release(
-        settings=settings.release,
-        candidate=base,
-        progression=progression,
-        store=store,
-        execution=execution,
+        settings=settings.release, candidate=base, progression=progression, context=context
     )
     return released.uri
 
@@ -91,17 +78,18 @@ def retrain_demo(
         settings: of the retraining; its inbox is in the store.
         store: a new folder for models, lineage and the inbox.
     """
-    run, execution = open_store(store=store, workflow="retrain_demo")
-    released = first_release(settings=settings, store=run, execution=execution)
-    good = play(settings=settings, name="good rows", after=released, store=run)
-    drift = play(settings=settings, name="drift", after=good.message, store=run)
-    poison = play(settings=settings, name="a poisoned file", after=drift.message, store=run)
-    bad = play(settings=settings, name="a bad file", after=poison.message, store=run)
-    nothing = play(settings=settings, name="nothing", after=bad.message, store=run)
+    context = open_store(store=store, workflow="retrain_demo")
+    released = first_release(settings=settings, context=context)
+    good = play(settings=settings, name="good rows", after=released, store=context.store)
+    drift = play(settings=settings, name="drift", after=good.message, store=context.store)
+    poison = play(
+        settings=settings, name="a poisoned file", after=drift.message, store=context.store
+    )
+    bad = play(settings=settings, name="a bad file", after=poison.message, store=context.store)
+    nothing = play(settings=settings, name="nothing", after=bad.message, store=context.store)
     return nights_page(
         names=["good rows", "drift", "a poisoned file", "a bad file", "nothing"],
         messages=[good.message, drift.message, poison.message, bad.message, nothing.message],
         audits=[good.audit, drift.audit, poison.audit, bad.audit, nothing.audit],
-        store=run,
-        execution=execution,
+        context=context,
     )

@@ -50,29 +50,20 @@ def verify_answers(
         answers: the HTML page of every answer.
     """
     checked = check_settings(settings=settings, sources=sources)
-    run, execution = open_store(store=store, workflow="verify_answers")
-    models = ingest_candidates(
-        models=model, store=run, execution=execution, architecture=checked.architecture
-    )
-    with_models = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=with_models, store=run, execution=execution)
-    questions = pose(
-        settings=with_models.grading, curated=rows.curated, store=run, execution=execution
-    )
+    context = open_store(store=store, workflow="verify_answers")
+    models = ingest_candidates(models=model, context=context, architecture=checked.architecture)
+    with_models = ingest_models(settings=checked, context=context)
+    rows = preparation(settings=with_models, context=context)
+    questions = pose(settings=with_models.grading, curated=rows.curated, context=context)
     scores = evaluate_all(
         settings=with_models.evaluation,
         models=models,
         base=rows.base,
         curated=questions,
-        store=run,
-        execution=execution,
+        context=context,
     )
-    doubts = export(reports=scores, curated=questions, store=run, execution=execution)
+    doubts = export(reports=scores, curated=questions, context=context)
     answers = answers_page(
-        settings=with_models.evaluation,
-        reports=scores,
-        curated=questions,
-        store=run,
-        execution=execution,
+        settings=with_models.evaluation, reports=scores, curated=questions, context=context
     )
     return Doubted(doubts=doubts, answers=answers)

@@ -6,7 +6,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from data_schemas.arrow import read_table
-from data_schemas.artifacts import AnyRef, CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    AnyRef,
+    CheckpointRef,
+    Context,
+    DatasetRef,
+    ReportRef,
+    StoreRef,
+)
 from data_schemas.reports import SKIPPED_FILE, Comparison, GateDecision
 from data_schemas.rows import HELD_OUT, Problem
 from data_schemas.settings import PipelineSettings, RetrainSettings
@@ -37,8 +44,7 @@ def collect(
     curated: DatasetRef,
     reports: Sequence[ReportRef],
     releases: Sequence[CheckpointRef],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> RunInputs:
     """Read the artifacts of a run; a report's statement names the stage that wrote it.
 
@@ -47,26 +53,25 @@ def collect(
         curated: of curation.
         reports: of fine-tunings and phases, in order, and the checkpoint progression.
         releases: none or one.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
-    folders = dict(_folders(reports, store))
+    folders = dict(_folders(reports, context.store))
     progression = folders[COMPARED]
-    gate = [_gate(_local(ref, store)) for ref in releases]
+    gate = [_gate(_local(ref, context.store)) for ref in releases]
     refs: list[Ref] = [curated, *reports, *releases]
     return RunInputs(
-        workflow=execution.workflow,
-        execution=execution,
+        workflow=context.execution.workflow,
+        execution=context.execution,
         settings=settings,
-        stages=stage_rows(store.uri, execution.id, [ref.statement for ref in refs]),
+        stages=stage_rows(context.store.uri, context.execution.id, [ref.statement for ref in refs]),
         progression=read_progression(progression),
         gains=_gains(read_comparisons(progression)),
-        answers=_answers(reports, _local(curated, store), store),
+        answers=_answers(reports, _local(curated, context.store), context.store),
         gate=gate[0] if gate else None,
         phases=_under("rl/", folders),
         tunings=_under("sft/", folders),
-        curated=_local(curated, store),
-        places=_places(settings.release.name, releases, gate, store),
+        curated=_local(curated, context.store),
+        places=_places(settings.release.name, releases, gate, context.store),
     )
 
 

@@ -7,10 +7,11 @@ A stage takes its line of `tasks.platform.resources` by name:
 """
 
 import importlib.util
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from functools import cache, partial
-from typing import Any, ParamSpec, TypeVar, cast, get_type_hints
+from functools import cache, partial, wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast, get_type_hints
 
 from flytekit import (
     Cache,
@@ -31,6 +32,7 @@ from flytekit.extras.accelerators import GPUAccelerator
 from flytekit.types.error import FlyteError
 from kubernetes.client import V1Container, V1PodSpec
 
+from data_schemas.artifacts import Context, Execution
 from tasks.errors import SettingsError
 from tasks.platform import literals, progress, temporary
 from tasks.platform.cache_version import code_digest
@@ -54,6 +56,21 @@ Failure = FlyteError
 PRIMARY = "primary"
 """Name of the container of a pod that the stage runs in."""
 
+
+class _Parts(NamedTuple):
+    """A context in Flyte's interfaces.
+
+    Two values, because a cache key has the store and never the execution, and Flyte leaves whole
+    inputs out of a key, no parts of one.
+    """
+
+    store: literals.KeyedStore
+    execution: Execution
+
+
+_CONTEXT = "context"
+"""Name of the parameter of a function that takes a context."""
+
 # Importing flytekit creates temporary folders.
 temporary.tidy()
 progress.configure()
@@ -68,9 +85,9 @@ def shell(
     def make(function: Callable[Args, Result]) -> Callable[Args, Result]:
         arguments = task_arguments(name)
         if STAGES[name].team and NODES * PROCESSES > 1:
-            body = _in_processes(function, STAGES[name], arguments)
+            body = _in_processes(unfolded(function), STAGES[name], arguments)
         else:
-            body = recoverable(function)
+            body = recoverable(unfolded(function))
         # In a workflow a call returns promises; for the type checker they are the results.
         return cast("Callable[Args, Result]", with_names(task(body, **arguments), function))
 
@@ -83,7 +100,7 @@ def fan_out(
     """Make a function that calls tasks, as many as its inputs say, a dynamic task of Flyte."""
 
     def make(function: Callable[Args, Result]) -> Callable[Args, Result]:
-        flyte_task = dynamic(**task_arguments(name))(function)
+        flyte_task = dynamic(**task_arguments(name))(unfolded(function))
         return cast("Callable[Args, Result]", with_names(flyte_task, function))
 
     return make
@@ -100,6 +117,7 @@ def map_over(
         values: of that input, one for each task.
         others: inputs that are the same for all tasks.
     """
+    others = _with_parts(others)
     if FLYTE_2:
         return cast(
             "list[Result]", map_task(cast("Any", partial(function, **others)))(list(values))
@@ -141,26 +159,66 @@ def _in_processes(
 
 def subworkflow(function: Callable[Args, Result]) -> Callable[Args, Result]:
     """Make a function a Flyte workflow that other workflows call, typed as the function."""
-    return cast("Callable[Args, Result]", with_names(workflow(function), function))
+    return cast("Callable[Args, Result]", with_names(workflow(unfolded(function)), function))
+
+
+def unfolded(function: Callable[Args, Result]) -> Callable[Args, Result]:
+    """Give a function that takes or returns a context the interface that Flyte has for it.
+
+    One without a context stays as it is.
+    """
+    signature = inspect.signature(function)
+    hints = get_type_hints(function, include_extras=True)
+    if Context not in hints.values():
+        return function
+    takes, parts = _CONTEXT in signature.parameters, get_type_hints(Context)
+
+    @wraps(function)
+    def run(*args: Args.args, **kwargs: Args.kwargs) -> Result:
+        values: dict[str, Any] = dict(kwargs)
+        if takes:
+            values[_CONTEXT] = Context(**{name: values.pop(name) for name in parts})
+        return cast("Callable[..., Result]", function)(*args, **values)
+
+    parameters: list[inspect.Parameter] = []
+    for one in signature.parameters.values():
+        inner = parts.items() if one.name == _CONTEXT else [(one.name, hints[one.name])]
+        parameters += [one.replace(name=name, annotation=kind) for name, kind in inner]
+    result = _Parts if hints.get("return") is Context else hints.get("return")
+    run.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": result}
+    flyte_function: Any = run
+    flyte_function.__signature__ = signature.replace(
+        parameters=parameters, return_annotation=result
+    )
+    return run
 
 
 def with_names(flyte_task: Any, function: Callable[..., object]) -> Any:
-    """Let a task of Flyte 2 return the named tuple of its function, where Flyte 2 has a plain one.
+    """Let a call of a task take a context, and a call of Flyte 2 return a function's named tuple.
 
-    Elsewhere promises have the names already.
+    Flyte 1 returns promises that have the names already, Flyte 2 a plain tuple.
     """
-    if not FLYTE_2:
-        return flyte_task
-    kind: Any = get_type_hints(function).get("return")
-    if not hasattr(kind, "_make"):
+    kinds: dict[str, Any] = get_type_hints(function)
+    result = kinds.get("return") if FLYTE_2 else None
+    make = getattr(result, "_make", None)
+    if _CONTEXT not in kinds and make is None:
         return flyte_task
     base: Any = type(flyte_task)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return kind._make(base.__call__(self, *args, **kwargs))
+        values = base.__call__(self, *args, **_with_parts(kwargs))
+        return make(values) if make else values
 
     flyte_task.__class__ = type(base.__name__, (base,), {"__call__": call})
     return flyte_task
+
+
+def _with_parts(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the inputs of a call as Flyte has them."""
+    if _CONTEXT not in inputs:
+        return dict(inputs)
+    others = {name: value for name, value in inputs.items() if name != _CONTEXT}
+    return others | {name: getattr(inputs[_CONTEXT], name) for name in _Parts._fields}
 
 
 def either(

@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Sequence
 
-from data_schemas.artifacts import DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import Context, DatasetRef, Execution, StoreRef
 from data_schemas.intake import FileStatus, Processed, Ruled, Ruling
 from tasks.errors import SettingsError
 from tasks.platform.cache_version import shell_digest
@@ -56,9 +56,9 @@ def rule(
     with processed.change(store.uri, inbox, execution.id) as (before, write):
         files = {key: _content_of_held(before, inbox, key) for key in keys}
         ruling = Ruling(inbox=inbox, files=files, status=status, by=by, because=because)
-        begin(store, execution)
+        begin(Context(store, execution))
         code = shell_digest(__name__, rule.__name__)
-        with stage(word, ruling, store, execution, code) as record:
+        with stage(word, ruling, Context(store, execution), code) as record:
             with record.output(ROLE) as out:
                 write_bytes(out / _FILE, canonical_json(ruling))
             record.facts({"by": by, "because": because, "files": len(files)})

@@ -7,7 +7,14 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, GradedRef, RawRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    Context,
+    DatasetRef,
+    GradedRef,
+    RawRef,
+    StoreRef,
+)
 from data_schemas.intake import Teaching
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
 from data_schemas.rows import (
@@ -58,9 +65,9 @@ logger = logging.getLogger(__name__)
 
 
 @shell("ingest")
-def ingest(settings: CurationSettings, store: StoreRef, execution: Execution) -> RawRef:
+def ingest(settings: CurationSettings, context: Context) -> RawRef:
     """Find, check and hash every raw file, before any expensive step."""
-    with stage("ingest", settings, store, execution, code_digest("ingest")) as record:
+    with stage("ingest", settings, context, code_digest("ingest")) as record:
         with record.output("raw") as out:
             facts = ingestion.ingest(settings.sources, settings.seed, out)
         record.facts(facts)
@@ -75,8 +82,7 @@ def curate_part(
     settings: CurationSettings,
     raw: RawRef,
     base: CheckpointRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
     held_out_from: DatasetRef | None = None,
 ) -> DatasetRef:
     """Do one part of what curation does to single rows.
@@ -86,12 +92,11 @@ def curate_part(
         settings: as `curate` has them.
         raw: list of raw files.
         base: its tokenizer measures lengths.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
         held_out_from: as `curate` has it.
     """
     name = f"curate_part/{part.number + 1}_of_{part.of}"
-    with stage(name, settings, store, execution, code_digest("curate_part")) as record:
+    with stage(name, settings, context, code_digest("curate_part")) as record:
         folders = (record.read("raw", raw), record.read("base", base))
         held_out = record.read("held_out_evaluation", held_out_from) if held_out_from else None
         with record.output("shards") as out, ScoringService(None, RewardSettings()) as scorer:
@@ -109,8 +114,7 @@ def curate(
     raw: RawRef,
     base: CheckpointRef,
     parts: list[DatasetRef],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
     held_out_from: DatasetRef | None = None,
 ) -> DatasetRef:
     """Turn raw rows into problems, demonstrations and held-out suites.
@@ -120,19 +124,18 @@ def curate(
         raw: list of raw files.
         base: its tokenizer measures lengths.
         parts: what `curate_part` did; none = it is done here.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
         held_out_from: an earlier curated set, whose held-out suites are reused; no new problem
             is held out.
     """
     code = code_digest("curate")
     inputs = [raw.digest, base.digest, held_out_from.digest if held_out_from else ""]
-    shards = results.work_uri(str(workplace(store)), f"curate {code}", settings, *inputs)
-    with stage("curate", settings, store, execution, code) as record:
+    shards = results.work_uri(str(workplace(context.store)), f"curate {code}", settings, *inputs)
+    with stage("curate", settings, context, code) as record:
         raw_folder, base_folder = record.read("raw", raw), record.read("base", base)
         held_out = record.read("held_out_evaluation", held_out_from) if held_out_from else None
         with (
-            results.exclusive(f"{execution.id}, curate", shards),
+            results.exclusive(f"{context.execution.id}, curate", shards),
             continued(Path(shards) / SHARDS),
             record.output("curated") as out,
             ScoringService(None, RewardSettings()) as scorer,
@@ -140,8 +143,8 @@ def curate(
             scorer.check_canaries()
             mapped = [record.read(f"part/{place}", one) for place, one in enumerate(parts, start=1)]
             take_parts(mapped, Path(shards))
-            guard = read_judge(settings.guard, record, store, "guard")
-            encoder = read_judge(settings.encoder, record, store, "encoder")
+            guard = read_judge(settings.guard, record, context.store, "guard")
+            encoder = read_judge(settings.encoder, record, context.store, "encoder")
             local = settings.model_copy(update={"guard": guard, "encoder": encoder})
             folders = (raw_folder, base_folder, out, held_out)
             facts = curation.curate(local, *folders, score=scorer.score, work=Path(shards))
@@ -194,14 +197,10 @@ def fit_settings(
 
 @shell("grade")
 def grade(
-    settings: GradingSettings,
-    curated: DatasetRef,
-    start: CheckpointRef,
-    store: StoreRef,
-    execution: Execution,
+    settings: GradingSettings, curated: DatasetRef, start: CheckpointRef, context: Context
 ) -> GradedRef:
     """Measure how often the start model solves each problem, and keep those within the bounds."""
-    with stage("grade", settings, store, execution, code_digest("grade")) as record:
+    with stage("grade", settings, context, code_digest("grade")) as record:
         rows = record.read("curated", curated) / PROBLEMS
         problems, folder = read_table(rows, Problem), record.read("start", start)
         if not problems:
@@ -209,10 +208,10 @@ def grade(
                 write_table(out / GRADED, GradedProblem, [])
             record.facts({"skipped": "there is no problem to grade"})
             return record.ref("graded", GradedRef)
-        judge = read_judge(settings.judge, record, store)
+        judge = read_judge(settings.judge, record, context.store)
         screened, small = [], None
         if settings.screen_model:
-            small = read_model("screen", settings.screen_model, record, store)
+            small = read_model("screen", settings.screen_model, record, context.store)
         with ExitStack() as opened, record.output("graded") as out:
             scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
             scorer.check_canaries(verifiers_of(problems))
@@ -238,11 +237,9 @@ def grade(
 
 
 @shell("pose")
-def pose(
-    settings: GradingSettings, curated: DatasetRef, store: StoreRef, execution: Execution
-) -> DatasetRef:
+def pose(settings: GradingSettings, curated: DatasetRef, context: Context) -> DatasetRef:
     """Take problems to train on as the questions of an evaluation, to verify their gold answers."""
-    with stage("pose", settings, store, execution, code_digest("pose")) as record:
+    with stage("pose", settings, context, code_digest("pose")) as record:
         rows = record.read("curated", curated)
         with record.output("questions") as out:
             facts = questions.pose(settings, rows, out)
@@ -259,17 +256,16 @@ def distil(
     served_as: str,
     keep: int,
     curated: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> DatasetRef:
     """Let a checkpoint or an endpoint answer the problems to train on; keep its right answers."""
-    with stage("distil", settings, store, execution, code_digest("distil")) as record:
+    with stage("distil", settings, context, code_digest("distil")) as record:
         problems = read_table(record.read("curated", curated) / PROBLEMS, Problem)
-        judge = read_judge(settings.judge, record, store)
+        judge = read_judge(settings.judge, record, context.store)
         with ExitStack() as opened, record.output("demonstrations") as out:
             scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
             scorer.check_canaries(verifiers_of(problems))
-            name, ask = _open_teacher(settings, teacher, served_as, record, store, opened)
+            name, ask = _open_teacher(settings, teacher, served_as, record, context.store, opened)
             facts = distillation.distil(settings, problems, name, ask, scorer.score, keep, out)
         record.facts(facts)
         record.rows(int(facts["problems"]), int(facts["demonstrations"]))
@@ -312,8 +308,7 @@ def mix(
     known: list[DatasetRef],
     held: list[str],
     demonstrations: Teaching,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> DatasetRef:
     """Put new and replayed old rows together, and hold out a new slice.
 
@@ -323,17 +318,16 @@ def mix(
         known: curated sets and mixtures that led to the released model.
         held: sha256 of the new files whose rows are left out.
         demonstrations: their parents are kept for a merge.
-        store: of the run.
-        execution: its start names the month of the slice.
+        context: of the run.
     """
-    with stage("mix", settings, store, execution, code_digest("mix")) as record:
+    with stage("mix", settings, context, code_digest("mix")) as record:
         new = record.read("curated", curated)
         sets = {
             ref.digest: record.read(f"known/{place}", ref)
             for place, ref in enumerate(known, start=1)
         }
         earlier = mixing.load_history(sets, new)
-        month = time.strftime("%Y-%m", time.gmtime(execution.started))
+        month = time.strftime("%Y-%m", time.gmtime(context.execution.started))
         with record.output("curated") as out:
             merge = demonstrations is Teaching.MERGE
             mixed = mixing.mix(

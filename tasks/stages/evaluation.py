@@ -11,10 +11,9 @@ from data_schemas.arrow import read_table
 from data_schemas.artifacts import (
     CandidateRef,
     CheckpointRef,
+    Context,
     DatasetRef,
-    Execution,
     ReportRef,
-    StoreRef,
 )
 from data_schemas.reports import EvaluationReport
 from data_schemas.rl_settings import RewardSettings
@@ -66,8 +65,7 @@ def evaluate(
     name: str,
     model: CheckpointRef,
     curated: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> ReportRef:
     """Answer and score every held-out problem with one model.
 
@@ -76,8 +74,8 @@ def evaluate(
     code = code_digest("evaluate")
     inputs = model.digest, curated.digest
     own = f"evaluate/{name}"
-    answered = find_report(store.uri, execution.id, own, code, settings, inputs)
-    with stage(own, settings, store, execution, code) as record:
+    answered = find_report(context.store.uri, context.execution.id, own, code, settings, inputs)
+    with stage(own, settings, context, code) as record:
         folder, rows = record.read("model", model), record.read("curated", curated)
         problems, repeats = questions(rows)
         if answered is not None:
@@ -87,7 +85,7 @@ def evaluate(
             record.facts({"same_as": report.same_as})
             _tell(name, report, problems, record)
             return record.ref("report", ReportRef)
-        rewards = RewardSettings(judge=read_judge(settings.judge, record, store))
+        rewards = RewardSettings(judge=read_judge(settings.judge, record, context.store))
         with (
             closing(open_rollout(settings.engines, folder)) as engine,
             ScoringService(folder, rewards) as scorer,
@@ -95,7 +93,7 @@ def evaluate(
         ):
             answers = respondents.Checkpoint(engine, load_tokenizer(folder), settings)
             candidate = runner.Candidate(name, model.digest, answers)
-            journal = open_journal(store.uri, model.digest, settings, problems)
+            journal = open_journal(context.store.uri, model.digest, settings, problems)
             scorer.check_canaries(verifiers_of(problems))
             echoes = held_out_echoes(rows / PROBLEMS, problems)
             report = runner.evaluate(
@@ -112,15 +110,14 @@ def evaluate_endpoint(
     address: str,
     served_as: str,
     curated: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> ReportRef:
     """Let an OpenAI-compatible endpoint answer every held-out problem, and score its answers."""
     code = code_digest("evaluate_endpoint")
-    with stage(f"evaluate/{name}", settings, store, execution, code) as record:
+    with stage(f"evaluate/{name}", settings, context, code) as record:
         rows = record.read("curated", curated)
         problems, repeats = questions(rows)
-        rewards = RewardSettings(judge=read_judge(settings.judge, record, store))
+        rewards = RewardSettings(judge=read_judge(settings.judge, record, context.store))
         client = open_chat(address, served_as, respondents.chat_sampling(settings))
         with (
             closing(client),
@@ -128,7 +125,7 @@ def evaluate_endpoint(
             record.output("report") as out,
         ):
             candidate = runner.Candidate(name, client.name, respondents.Endpoint(client, settings))
-            journal = open_journal(store.uri, client.name, settings, problems)
+            journal = open_journal(context.store.uri, client.name, settings, problems)
             scorer.check_canaries(verifiers_of(problems))
             echoes = held_out_echoes(rows / PROBLEMS, problems)
             report = runner.evaluate(
@@ -144,8 +141,7 @@ def evaluate_all(
     models: list[CandidateRef],
     base: CheckpointRef,
     curated: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> list[ReportRef]:
     """Evaluate every model in a task of its own; a single one is evaluated beside the base."""
     own_name = "base" if models[0].name != "base" else "base_model"
@@ -157,17 +153,11 @@ def evaluate_all(
             address=one.address,
             served_as=one.served_as,
             curated=curated,
-            store=store,
-            execution=execution,
+            context=context,
         )
         if one.model is None
         else evaluate(
-            settings=settings,
-            name=one.name,
-            model=one.model,
-            curated=curated,
-            store=store,
-            execution=execution,
+            settings=settings, name=one.name, model=one.model, curated=curated, context=context
         )
         for one in (*beside, *models)
     ]
@@ -177,8 +167,7 @@ def evaluate_all(
 def compare(
     settings: EvaluationSettings,
     parents: list[ReportRef],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
     candidate: ReportRef | None = None,
 ) -> ReportRef:
     """Compare the answers of the candidate with those of every model that it was trained from.
@@ -186,13 +175,12 @@ def compare(
     Args:
         settings: of the bootstrap.
         parents: evaluations, in the order in which their models were made.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
         candidate: evaluation of the candidate; None for the last of `parents`.
     """
     if candidate is None:
         *parents, candidate = parents
-    with stage("compare", settings, store, execution, code_digest("compare")) as record:
+    with stage("compare", settings, context, code_digest("compare")) as record:
         ours = record.read("candidate", candidate)
         # No model is its own parent, but for a base that is released untrained.
         others = [ref for ref in parents if ref.digest != candidate.digest] or parents
@@ -206,15 +194,11 @@ def compare(
 
 @shell("pool")
 def pool(
-    settings: EvaluationSettings,
-    name: str,
-    parts: list[ReportRef],
-    store: StoreRef,
-    execution: Execution,
+    settings: EvaluationSettings, name: str, parts: list[ReportRef], context: Context
 ) -> ReportRef:
     """Pool the evaluations of the same checkpoint over the problems of several runs."""
     stage_name = f"evaluate/pooled/{name}"
-    with stage(stage_name, settings, store, execution, code_digest("pool")) as record:
+    with stage(stage_name, settings, context, code_digest("pool")) as record:
         folders = [record.read(f"part/{place}", ref) for place, ref in enumerate(parts, start=1)]
         with record.output("report") as out:
             facts = pooling.pool(settings, name, folders, out)
@@ -257,16 +241,14 @@ def compare_logs(left: str, right: str, out: str) -> str:
 
 
 @shell("export")
-def export(
-    reports: list[ReportRef], curated: DatasetRef, store: StoreRef, execution: Execution
-) -> ReportRef:
+def export(reports: list[ReportRef], curated: DatasetRef, context: Context) -> ReportRef:
     """Write evaluations as lm-evaluation-harness, Every Eval Ever and the model hub read them.
 
     Beside them are the problems whose gold answer all models doubt, for people, and how often each
     model solved each problem, for curation.
     """
     code = code_digest("export")
-    with stage("export", export_formats.Formats(), store, execution, code) as record:
+    with stage("export", export_formats.Formats(), context, code) as record:
         rows = record.read("curated", curated)
         problems, suites = read_table(rows / HELD_OUT, Problem), read_suites(rows)
         by_id = {problem.id: problem for problem in problems}
@@ -275,7 +257,7 @@ def export(
             samples = {}
             for folder in folders:
                 name = read_evaluation(folder).model.replace("/", "-")
-                export_formats.export(folder, by_id, suites, execution.started, out / name)
+                export_formats.export(folder, by_id, suites, context.execution.started, out / name)
                 samples[name] = read_table(folder / SAMPLES_FILE, SampleResult)
             doubts = find(by_id, samples, _decided(rows))
             write_annotations(out / ANNOTATIONS, doubts)

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from data_schemas.artifacts import (
     CandidateRef,
     CheckpointRef,
-    Execution,
-    StoreRef,
+    Context,
     is_address,
 )
 from data_schemas.rl_settings import Named
@@ -55,20 +54,17 @@ class BaseModelSource(BaseModel):
 
 
 @shell("ingest_base")
-def ingest_base(
-    path: str, name: str, store: StoreRef, execution: Execution, architecture: str = ""
-) -> CheckpointRef:
+def ingest_base(path: str, name: str, context: Context, architecture: str = "") -> CheckpointRef:
     """Check a base model and copy it into the store, as a root of the lineage.
 
     Args:
         path: Hugging Face directory, s3:// prefix or registered model (models:/NAME@alias); ''
             for the shipped tiny mixture of experts.
         name: role in the workflow: 'base', 'candidate'.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
         architecture: code that opens it if its family is not built in.
     """
-    return _ingest(path, name, store, execution, architecture=architecture)
+    return _ingest(path, name, context, architecture=architecture)
 
 
 class Starts(NamedTuple):
@@ -79,9 +75,7 @@ class Starts(NamedTuple):
 
 
 @shell("ingest_parents")
-def ingest_parents(
-    settings: SFTSettings, base: CheckpointRef, store: StoreRef, execution: Execution
-) -> Starts:
+def ingest_parents(settings: SFTSettings, base: CheckpointRef, context: Context) -> Starts:
     """Check and copy the existing models among the parents of the merge; others start at the base.
 
     Not part of the fine-tuning, whose result is cached: a folder or an alias may have new content.
@@ -89,40 +83,33 @@ def ingest_parents(
     Args:
         settings: `parents`.
         base: of the parents that are fine-tuned.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     existing = {
-        parent: _ingest_parent(parent, path, store, execution)
-        for parent, path in settings.parents.items()
+        parent: _ingest_parent(parent, path, context) for parent, path in settings.parents.items()
     }
     return Starts(
         reasoning=existing.get(Parent.REASONING, base), commerce=existing.get(Parent.COMMERCE, base)
     )
 
 
-def _ingest_parent(
-    parent: Parent, path: str, store: StoreRef, execution: Execution
-) -> CheckpointRef:
+def _ingest_parent(parent: Parent, path: str, context: Context) -> CheckpointRef:
     try:
-        return _ingest(path, parent.value, store, execution)
+        return _ingest(path, parent.value, context)
     except SettingsError as error:
         raise SettingsError(f"sft.parents.{parent.value}: {error}") from error
 
 
 @shell("ingest_candidates")
-def ingest_candidates(
-    models: str, store: StoreRef, execution: Execution, architecture: str = ""
-) -> list[CandidateRef]:
+def ingest_candidates(models: str, context: Context, architecture: str = "") -> list[CandidateRef]:
     """Check and copy the models of an evaluation into the store; endpoints are only named.
 
     Args:
         models: 'address,name=address'; an endpoint is http://host/v1#served-name.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
         architecture: code that opens those whose family is not built in.
     """
-    ingest = partial(_ingest, store=store, execution=execution, architecture=architecture)
+    ingest = partial(_ingest, context=context, architecture=architecture)
     return [
         one
         if one.served_as
@@ -135,36 +122,31 @@ def ingest_candidates(
 
 
 @shell("ingest_models")
-def ingest_models(
-    settings: PipelineSettings, store: StoreRef, execution: Execution
-) -> PipelineSettings:
+def ingest_models(settings: PipelineSettings, context: Context) -> PipelineSettings:
     """Copy the models that settings name into the store; the settings then name the copies.
 
     Not part of the stages that use them, whose results are cached: a folder may have new content.
 
     Args:
         settings: judges, guard and encoder of kind 'model', and `grading.screen_model`.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
-    return replace_models(settings, _ingest_into(store, execution))
+    return replace_models(settings, _ingest_into(context))
 
 
 @shell("ingest_retrain_models")
-def ingest_retrain_models(
-    settings: RetrainSettings, store: StoreRef, execution: Execution
-) -> RetrainSettings:
+def ingest_retrain_models(settings: RetrainSettings, context: Context) -> RetrainSettings:
     """Do the same as `ingest_models` for the settings of a retraining."""
-    return replace_models(settings, _ingest_into(store, execution))
+    return replace_models(settings, _ingest_into(context))
 
 
-def _ingest_into(store: StoreRef, execution: Execution) -> Callable[[str, str], str]:
+def _ingest_into(context: Context) -> Callable[[str, str], str]:
     @cache  # several stages may name the same judge
     def ingest(role: str, address: str) -> str:
         if is_address(address):
             return address
         check = _CHECKS.get(role, check_model_folder)
-        return _ingest(address, role, store, execution, check).address
+        return _ingest(address, role, context, check).address
 
     return ingest
 
@@ -172,19 +154,18 @@ def _ingest_into(store: StoreRef, execution: Execution) -> Callable[[str, str], 
 def _ingest(
     path: str,
     name: str,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
     check: Callable[[Path], None] = check_model_folder,
     architecture: str = "",
 ) -> CheckpointRef:
-    origin = find_base(path, store)
+    origin = find_base(path, context.store)
     own = _code_of(origin, architecture)
     with with_code(origin.folder, own) as folder:
         check(folder)
         base.check_finite(folder)
         source = BaseModelSource(path=path, architecture=own)
         code = code_digest("ingest_base")
-        with stage(f"ingest/{name}", source, store, execution, code) as record:
+        with stage(f"ingest/{name}", source, context, code) as record:
             origin.record(record)
             with record.output("model") as out:
                 shutil.copytree(folder, out, dirs_exist_ok=True)
@@ -204,9 +185,9 @@ def _code_of(origin: Origin, architecture: str) -> str:
 
 
 @shell("pretrain")
-def pretrain(settings: PretrainSettings, store: StoreRef, execution: Execution) -> CheckpointRef:
+def pretrain(settings: PretrainSettings, context: Context) -> CheckpointRef:
     """Train the tiny base model and its tokenizer from scratch."""
-    with stage("pretrain", settings, store, execution, code_digest("pretrain")) as record:
+    with stage("pretrain", settings, context, code_digest("pretrain")) as record:
         with record.output("model") as out:
             facts = pretraining.pretrain(settings, out)
         record.facts(facts)

@@ -6,7 +6,12 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    Context,
+    DatasetRef,
+    ReportRef,
+)
 from data_schemas.settings import SFTSettings
 from data_schemas.study import TrainingPairs
 from tasks.errors import typed
@@ -51,11 +56,7 @@ def check_comparisons(settings: SFTSettings, files: list[str], base_model: str) 
 
 @shell("collect_comparisons")
 def collect_comparisons(
-    settings: SFTSettings,
-    files: list[str],
-    base: CheckpointRef,
-    store: StoreRef,
-    execution: Execution,
+    settings: SFTSettings, files: list[str], base: CheckpointRef, context: Context
 ) -> Collected:
     """Read comparisons, split them by task and write the training ones as demonstrations.
 
@@ -63,12 +64,11 @@ def collect_comparisons(
         settings: its seed determines the split.
         files: of PandaLM or LLMBar; empty for the sample world.
         base: its context length determines which comparisons are too long.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     fitted = collection.settings_for_judge(settings)
     code = code_digest("collect_comparisons")
-    with stage("collect_comparisons", fitted, store, execution, code) as record:
+    with stage("collect_comparisons", fitted, context, code) as record:
         folder = record.read("base", base)
         paths = _paths(files)
         for place, path in enumerate(paths, start=1):
@@ -86,12 +86,11 @@ def measure_judge(
     judge: CheckpointRef,
     base: CheckpointRef,
     comparisons: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> ReportRef:
     """Compare the judge with a Bradley-Terry head trained on the same comparisons."""
     code = code_digest("measure_judge")
-    with stage("measure_judge", settings, store, execution, code) as record:
+    with stage("measure_judge", settings, context, code) as record:
         model, start = record.read("judge", judge), record.read("base", base)
         folder = record.read("comparisons", comparisons)
         left_out = json.loads((folder / collection.LEFT_OUT).read_bytes())
@@ -108,11 +107,7 @@ def measure_judge(
 
 @shell("vary_comparisons")
 def vary_comparisons(
-    settings: SFTSettings,
-    training: TrainingPairs,
-    comparisons: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    settings: SFTSettings, training: TrainingPairs, comparisons: DatasetRef, context: Context
 ) -> DatasetRef:
     """Change the training comparisons.
 
@@ -120,11 +115,10 @@ def vary_comparisons(
         settings: its seed determines which pairs are left out or get another label.
         training: the changes.
         comparisons: collected; the held-out ones stay as they are.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     code = code_digest("vary_comparisons")
-    with stage("vary_comparisons", training, store, execution, code) as record:
+    with stage("vary_comparisons", training, context, code) as record:
         folder = record.read("comparisons", comparisons)
         left_out = json.loads((folder / collection.LEFT_OUT).read_bytes())
         pairs, held_out = collection.read_collection(folder)

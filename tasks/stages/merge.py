@@ -1,6 +1,6 @@
 """Flyte shell of stage 3: merge of the two SFT parents."""
 
-from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context
 from data_schemas.settings import MergeSettings
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -17,8 +17,7 @@ def merge(
     base: CheckpointRef,
     reasoning: CheckpointRef,
     commerce: CheckpointRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> CheckpointRef:
     """Merge two fine-tuned models onto their common base.
 
@@ -29,11 +28,11 @@ def merge(
     """
     code = code_digest("merge")
     inputs = (base.digest, reasoning.digest, commerce.digest)
-    uri = results.work_uri(store.uri, "merge", settings, *inputs)
-    with results.exclusive(f"{execution.id}, merge", uri):
+    uri = results.work_uri(context.store.uri, "merge", settings, *inputs)
+    with results.exclusive(f"{context.execution.id}, merge", uri):
         if earlier := finished.find(uri, "merge", code, settings, inputs):
             return earlier.model
-        with stage("merge", settings, store, execution, code) as record:
+        with stage("merge", settings, context, code) as record:
             base_folder = record.read("base", base)
             parents = (record.read("reasoning", reasoning), record.read("commerce", commerce))
             tuned = [one for one in (reasoning, commerce) if one.digest != base.digest]
@@ -48,5 +47,5 @@ def merge(
             record.facts(facts)
             deck_of_facts("merge", facts)
             merged = record.ref("model", CheckpointRef)
-        finished.record(uri, "merge", code, execution.id, merged)
+        finished.record(uri, "merge", code, context.execution.id, merged)
     return merged

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import psutil
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, DatasetRef, Execution, StoreRef
 from data_schemas.intake import Intake
 from data_schemas.machine_settings import MachineSettings, Precision, RolloutKind, TrainerKind
 from data_schemas.presets import RECIPES, has_judge, scaled
@@ -58,13 +58,6 @@ def _check(group: str, engines: MachineSettings, stage: str) -> None:
         require_fit(engines, nodes=nodes, processes=processes)
     except SettingsError as error:
         raise SettingsError(f"{group}.{error}") from error
-
-
-class Opened(NamedTuple):
-    """Inputs of every later stage."""
-
-    store: KeyedStore
-    execution: Execution
 
 
 class Night(NamedTuple):
@@ -264,7 +257,7 @@ def _recipe(name: str) -> PipelineSettings:
 
 
 @shell("open_store")
-def open_store(store: str, workflow: str) -> Opened:
+def open_store(store: str, workflow: str) -> Context:
     """Create the store if it does not exist, and name this execution of the workflow.
 
     Args:
@@ -274,7 +267,7 @@ def open_store(store: str, workflow: str) -> Opened:
     return _open(store, workflow)
 
 
-def _open(store: str, workflow: str, model: str = "") -> Opened:
+def _open(store: str, workflow: str, model: str = "") -> Context:
     uri = location.absolute_store(store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     check_tracking_uri(tracking)
@@ -282,11 +275,11 @@ def _open(store: str, workflow: str, model: str = "") -> Opened:
     find_signer(uri)  # a key that cannot sign is refused before any work
     # On a cluster, Flyte names the execution; locally there is no name.
     name = os.environ.get("FLYTE_INTERNAL_EXECUTION_ID") or time.strftime("%Y%m%d-%H%M%S")
-    opened = Opened(
+    opened = Context(
         store=StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=tracking),
         execution=Execution(
             id=f"{name}-{uuid.uuid4().hex[:6]}", started=time.time(), workflow=workflow
         ),
     )
-    begin(opened.store, opened.execution)
+    begin(opened)
     return opened

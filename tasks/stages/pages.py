@@ -8,7 +8,14 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 
 from data_schemas.arrow import read_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    Context,
+    DatasetRef,
+    Execution,
+    ReportRef,
+    StoreRef,
+)
 from data_schemas.rows import HELD_OUT, ROWS, Problem, SampleResult
 from data_schemas.settings import EvaluationSettings, PipelineSettings, RetrainSettings
 from data_schemas.sources import RowPlace
@@ -39,8 +46,7 @@ def summary(
     curated: DatasetRef,
     reports: list[ReportRef],
     releases: list[CheckpointRef],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> str:
     """Print the results of a run, write them as one HTML page, and return its location.
 
@@ -49,10 +55,9 @@ def summary(
         curated: of curation.
         reports: of fine-tunings and phases, in order, and the checkpoint progression.
         releases: none or one.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
-    return _tell(collect(settings, curated, reports, releases, store, execution), store)
+    return _tell(collect(settings, curated, reports, releases, context), context.store)
 
 
 @shell("retrain_summary")
@@ -61,85 +66,75 @@ def retrain_summary(
     curated: DatasetRef,
     reports: list[ReportRef],
     releases: list[CheckpointRef],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> str:
     """Print and write the results of a retraining."""
-    return _tell(collect(settings, curated, reports, releases, store, execution), store)
+    return _tell(collect(settings, curated, reports, releases, context), context.store)
 
 
 @shell("curation_page")
-def curation_page(curated: DatasetRef, store: StoreRef, execution: Execution) -> str:
+def curation_page(curated: DatasetRef, context: Context) -> str:
     """Write the page of a curated set, and return its location.
 
     Args:
         curated: of curation.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
-    folder = localise(curated.uri, curated.digest, workplace(store))
-    page = _write_curation_page(folder, store, execution)
-    write_index(store.uri)
+    folder = localise(curated.uri, curated.digest, workplace(context.store))
+    page = _write_curation_page(folder, context)
+    write_index(context.store.uri)
     Console(soft_wrap=True, highlight=False).print(f"Page: {page}", markup=False)
     return page
 
 
 @shell("night_page")
-def night_page(message: str, store: StoreRef, execution: Execution) -> str:
+def night_page(message: str, context: Context) -> str:
     """Write the page of a retraining, tell the webhook, and print and return the message.
 
     Args:
         message: how the retraining ended.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
 
     Returns:
         The message, with the location of the page, and with why nobody was told.
     """
-    night = load_night(store.uri, execution.id)
-    name = f"reports/{execution.id}{NIGHT_PAGE}"
-    page = f"{store.uri}/{name}"
-    text = f"[{verdict_of(message)[0]}] retraining {execution.id}: {message} Page: {page}"
+    night = load_night(context.store.uri, context.execution.id)
+    name = f"reports/{context.execution.id}{NIGHT_PAGE}"
+    page = f"{context.store.uri}/{name}"
+    text = f"[{verdict_of(message)[0]}] retraining {context.execution.id}: {message} Page: {page}"
     if failure := webhook.post(os.environ.get(webhook.WEBHOOK, ""), text):
         message = f"{message} Nobody was told: {failure}."
     html = render("Retraining", [section("The decision", message, night)]).decode()
-    write_page(store.uri, name, with_navigation(html, TO_INDEX))
+    write_page(context.store.uri, name, with_navigation(html, TO_INDEX))
     deck(html)
-    write_index(store.uri)
+    write_index(context.store.uri)
     message = f"{message} Page: {page}"
     Console(soft_wrap=True, highlight=False).print(message, markup=False)
     return message
 
 
 @shell("nights_page")
-def nights_page(
-    names: list[str],
-    messages: list[str],
-    audits: list[str],
-    store: StoreRef,
-    execution: Execution,
-) -> str:
+def nights_page(names: list[str], messages: list[str], audits: list[str], context: Context) -> str:
     """Write one page of several nights, and return its location.
 
     Args:
         names: of the nights.
         messages: how they ended, with the locations of their own pages.
         audits: locations of the audits of what was released after each of them.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     sections = [
         section(
             f"Night {number}: {name}",
             f"{message} What is released now was audited and proved: {audit}",
-            load_night(store.uri, execution_of(message)),
+            load_night(context.store.uri, execution_of(message)),
         )
         for number, (name, message, audit) in enumerate(
             zip(names, messages, audits, strict=True), start=1
         )
     ]
     html = render("Five nights of retraining", sections).decode()
-    page = write_page(store.uri, f"reports/{execution.id}{NIGHT_PAGE}", html)
+    page = write_page(context.store.uri, f"reports/{context.execution.id}{NIGHT_PAGE}", html)
     deck(html)
     Console(soft_wrap=True, highlight=False).print(f"Page: {page}", markup=False)
     return page
@@ -147,11 +142,7 @@ def nights_page(
 
 @shell("answers_page")
 def answers_page(
-    settings: EvaluationSettings,
-    reports: list[ReportRef],
-    curated: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    settings: EvaluationSettings, reports: list[ReportRef], curated: DatasetRef, context: Context
 ) -> str:
     """Write the page of every answer of an evaluation, and return its location.
 
@@ -159,33 +150,36 @@ def answers_page(
         settings: of the bootstrap.
         reports: of the models, in order.
         curated: the problems.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
-    folder = localise(curated.uri, curated.digest, workplace(store))
+    folder = localise(curated.uri, curated.digest, workplace(context.store))
     problems = read_table(folder / HELD_OUT, Problem)
     rows = {place.source_row: place for place in read_table(folder / ROWS, RowPlace)}
-    folders = [localise(ref.uri, ref.digest, workplace(store)) for ref in reports]
+    folders = [localise(ref.uri, ref.digest, workplace(context.store)) for ref in reports]
     evaluated = [
         (read_evaluation(one), read_table(one / SAMPLES_FILE, SampleResult)) for one in folders
     ]
     by_id = {problem.id: problem for problem in problems}
-    html = answers.render(f"Evaluation {execution.id}", evaluated, by_id, rows, settings).decode()
-    name = f"reports/{execution.id}-answers.html"
-    page = write_page(store.uri, name, with_navigation(html, TO_INDEX))
-    write_index(store.uri)
+    html = answers.render(
+        f"Evaluation {context.execution.id}", evaluated, by_id, rows, settings
+    ).decode()
+    name = f"reports/{context.execution.id}-answers.html"
+    page = write_page(context.store.uri, name, with_navigation(html, TO_INDEX))
+    write_index(context.store.uri)
     Console(soft_wrap=True, highlight=False).print(f"Answers: {page}", markup=False)
     return page
 
 
-def _write_curation_page(curated: Path, store: StoreRef, execution: Execution) -> str:
-    name = _report_name(execution).removesuffix(".html") + CURATION_PAGE
-    html = render_curation(curated, f"Curation of {execution.id}", f"execution {execution.id}")
-    report = {"report": _report_name(execution).rpartition("/")[2]}
-    links = TO_INDEX | (report if execution.workflow in WITH_REPORT else {})
+def _write_curation_page(curated: Path, context: Context) -> str:
+    name = _report_name(context.execution).removesuffix(".html") + CURATION_PAGE
+    html = render_curation(
+        curated, f"Curation of {context.execution.id}", f"execution {context.execution.id}"
+    )
+    report = {"report": _report_name(context.execution).rpartition("/")[2]}
+    links = TO_INDEX | (report if context.execution.workflow in WITH_REPORT else {})
     page = with_navigation(html.decode(), links)
     deck(page)
-    return write_page(store.uri, name, page)
+    return write_page(context.store.uri, name, page)
 
 
 def _report_name(execution: Execution) -> str:
@@ -196,7 +190,9 @@ def _tell(inputs: RunInputs, store: StoreRef) -> str:
     page = report_uri(store.uri, inputs.execution.id)
     places = {"report": page, **inputs.places}
     if inputs.curated is not None:
-        places["curated set"] = _write_curation_page(inputs.curated, store, inputs.execution)
+        places["curated set"] = _write_curation_page(
+            inputs.curated, Context(store, inputs.execution)
+        )
     links = links_of(store.uri, inputs.execution.id)
     others = {text: f"../{place}" for text, place in links.items() if text != "report"}
     inputs = replace(inputs, places=places)
@@ -204,7 +200,7 @@ def _tell(inputs: RunInputs, store: StoreRef) -> str:
         html = write_report(inputs, Path(folder), TO_INDEX | others).read_text()
     write_page(store.uri, _report_name(inputs.execution), html)
     inputs = replace(inputs, places=places | {"all executions": write_index(store.uri)})
-    attach_report(store, inputs.execution, page)
+    attach_report(Context(store, inputs.execution), page)
     deck(html)
     show(inputs, Console())
     return page

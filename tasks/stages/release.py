@@ -2,7 +2,7 @@
 
 import logging
 
-from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, ReportRef
 from data_schemas.settings import ReleaseSettings
 from tasks.formats.progression import read_comparisons, read_progression
 from tasks.gym.error_rates import rates_of
@@ -27,8 +27,7 @@ def release(
     settings: ReleaseSettings,
     candidate: CheckpointRef,
     progression: ReportRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
     replaces: str = "",
 ) -> CheckpointRef:
     """Build and register the release; it gets the alias `released` only if it passes the gate.
@@ -37,13 +36,12 @@ def release(
         settings: thresholds and name.
         candidate: the model to release.
         progression: evaluations of the candidate and of the models before it, compared.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
         replaces: statement of the version that has to be the released one; '' = any or none.
     """
     with (
-        turn(settings.name, store, execution) as turn_lease,
-        stage("release", settings, store, execution, code_digest("release")) as record,
+        turn(settings.name, context) as turn_lease,
+        stage("release", settings, context, code_digest("release")) as record,
     ):
         folder, compared = (
             record.read("candidate", candidate),
@@ -51,16 +49,16 @@ def release(
         )
         evaluations = read_progression(compared)
         parents = {evaluation.model: evaluation for evaluation in evaluations[:-1]}
-        producers = chain(store.uri, [candidate.statement])
-        cache = workplace(store)
+        producers = chain(context.store.uri, [candidate.statement])
+        cache = workplace(context.store)
         current = None
         if replaces:
-            current = is_current(settings.name, replaces, candidate.digest, store.uri)
+            current = is_current(settings.name, replaces, candidate.digest, context.store.uri)
         background = gate.Background(
             gates=mismatch.gates_behind(producers, cache),
             start_is_released=current,
-            champion=find_champion(settings.name, candidate.digest, progression, store),
-            audit=evidence.audited(store.uri, [candidate.statement, progression.statement]),
+            champion=find_champion(settings.name, candidate.digest, progression, context.store),
+            audit=evidence.audited(context.store.uri, [candidate.statement, progression.statement]),
             contamination=evidence.contamination(producers, cache),
             waste=evidence.waste(producers, cache),
             practised=evidence.practised(producers, cache),
@@ -78,12 +76,14 @@ def release(
             rates_of(evidence.verifiers(producers, cache)),
         )
         with record.output("model") as out:
-            facts = releasing.release(settings, contents, store.uri, out)
+            facts = releasing.release(settings, contents, context.store.uri, out)
             card = (out / CARD_FILE).read_text()
         facts["stale"] = int(current is False)
         if decision.released:
             digest = record.digest_of("model")
-            facts |= next_promotion(settings.name, store.uri, trusted_keys(store.uri), digest)
+            facts |= next_promotion(
+                settings.name, context.store.uri, trusted_keys(context.store.uri), digest
+            )
         record.facts(facts)
         deck_of_facts("release", facts)
         tags = {MANIFEST_TAG: str(facts["manifest_sha256"])}

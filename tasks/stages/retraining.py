@@ -7,8 +7,8 @@ from data_schemas.arrow import read_table
 from data_schemas.artifacts import (
     NO_DATASET,
     CheckpointRef,
+    Context,
     DatasetRef,
-    Execution,
     GradedRef,
     RawRef,
     StoreRef,
@@ -104,12 +104,12 @@ def name_released(settings: RetrainSettings, after: str) -> str:
 
 
 @shell("scan_inbox")
-def scan_inbox(settings: RetrainSettings, store: StoreRef, execution: Execution) -> News:
+def scan_inbox(settings: RetrainSettings, context: Context) -> News:
     """Copy every file of the inbox that was not processed yet."""
     listing = inbox.list_files(settings.inbox)
-    history = processed.load(store.uri, settings.inbox)
+    history = processed.load(context.store.uri, settings.inbox)
     files = processed.select(history, listing.files)
-    with stage("intake", settings, store, execution, code_digest("scan_inbox")) as record:
+    with stage("intake", settings, context, code_digest("scan_inbox")) as record:
         with record.output("raw") as out:
             rulings = processed.rulings(history)
             report, copies, rejected = take_in(settings.inbox, files, listing.reasons, out, rulings)
@@ -121,7 +121,9 @@ def scan_inbox(settings: RetrainSettings, store: StoreRef, execution: Execution)
         record.rows(len(listing.files), len(copies))
         deck_of_facts("intake", {**facts, "decision": decision.reason})
         raw = record.ref("raw", RawRef)
-    processed.settle(store.uri, settings.inbox, rejected, FileStatus.REJECTED, execution.id)
+    processed.settle(
+        context.store.uri, settings.inbox, rejected, FileStatus.REJECTED, context.execution.id
+    )
     return News(raw, copies, decision, decision.outcome is Outcome.LEARN)
 
 
@@ -138,8 +140,7 @@ def examine_rows(
     listed: list[InboxFile],
     curated: DatasetRef,
     known: list[DatasetRef],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> Examined:
     """Count the curated rows that the released model does not know, and decide on grading.
 
@@ -149,10 +150,11 @@ def examine_rows(
         listed: the files.
         curated: their rows.
         known: curated sets and mixtures that led to the released model.
-        store: of the run.
-        execution: that the page of the night belongs to.
+        context: of the run.
     """
-    folder, *others = (localise(ref.uri, ref.digest, workplace(store)) for ref in (curated, *known))
+    folder, *others = (
+        localise(ref.uri, ref.digest, workplace(context.store)) for ref in (curated, *known)
+    )
     sets = {ref.digest: other for ref, other in zip(known, others, strict=True)}
     earlier = [row for name in (PROBLEMS, HELD_OUT) for row in read_known(sets, name, Problem)]
     unmixed = [one for one in others if not (one / MIX_REPORT).exists()]  # mixtures repeat them
@@ -166,7 +168,9 @@ def examine_rows(
     digests = suspicion.digests(listed, suspects)
     counts = count(folder, suspicion.without(folder, digests), content_keys(earlier))
     decision = worth.decide_grading(settings, files.reason, counts, change, suspects)
-    night.save(store.uri, execution.id, Night(drift=change, refused=night.refusals(folder)))
+    night.save(
+        context.store.uri, context.execution.id, Night(drift=change, refused=night.refusals(folder))
+    )
     facts = {**counts.refused, "drift": change.explain(), "decision": decision.reason}
     deck_of_facts("examine_rows", facts)
     return Examined(
@@ -189,8 +193,7 @@ def assess_learning_value(
     curated: DatasetRef,
     graded: GradedRef,
     demonstrations: Teaching,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> Assessed:
     """Decide by what the released model already solves, and fit the phase to what is there.
 
@@ -200,16 +203,15 @@ def assess_learning_value(
         curated: their problems, mixed with old ones.
         graded: with the pass rates of the released model.
         demonstrations: how verified ones are used.
-        store: of the run.
-        execution: that the page of the night belongs to.
+        context: of the run.
     """
-    folder = localise(graded.uri, graded.digest, workplace(store))
-    mixture = localise(curated.uri, curated.digest, workplace(store))
+    folder = localise(graded.uri, graded.digest, workplace(context.store))
+    mixture = localise(curated.uri, curated.digest, workplace(context.store))
     replayed = set(json.loads((mixture / REPLAYED).read_bytes()))
     problems = read_table(folder / GRADED, GradedProblem)
     rates = [problem.pass_rate for problem in problems if problem.id not in replayed]
     old = [problem.pass_rate for problem in problems if problem.id in replayed]
-    night.add_pass_rates(store.uri, execution.id, {"new": rates, "replayed": old})
+    night.add_pass_rates(context.store.uri, context.execution.id, {"new": rates, "replayed": old})
     mixed = Mixed.model_validate_json((mixture / MIX_REPORT).read_bytes())
     decision, teaching = worth.decide_learning(
         settings, rows, rates, len(old), mixed, demonstrations
@@ -238,16 +240,12 @@ def keep_start(start: CheckpointRef) -> CheckpointRef:
 
 @shell("record_skip")
 def record_skip(
-    settings: RetrainSettings,
-    decision: Decision,
-    files: list[InboxFile],
-    store: StoreRef,
-    execution: Execution,
+    settings: RetrainSettings, decision: Decision, files: list[InboxFile], context: Context
 ) -> str:
     """Report why nothing is trained; files without learning value are not read again."""
     for status, settled in outcome.without_training(decision, files).items():
-        processed.settle(store.uri, settings.inbox, settled, status, execution.id)
-    question = ruling.question(decision.held, settings.inbox, store.uri)
+        processed.settle(context.store.uri, settings.inbox, settled, status, context.execution.id)
+    question = ruling.question(decision.held, settings.inbox, context.store.uri)
     return f"Not retrained: {decision.reason}.{question}"
 
 
@@ -258,19 +256,22 @@ def conclude(
     decision: Decision,
     candidate: CheckpointRef,
     files: list[InboxFile],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> str:
     """Record what became of the files, now that all results are stored."""
-    statements = chain(store.uri, [candidate.statement])
-    practised = evidence.practised(statements, workplace(store))
+    statements = chain(context.store.uri, [candidate.statement])
+    practised = evidence.practised(statements, workplace(context.store))
     learned_from = practised.explain() if practised else "None of its rows was trained on"
     facts = statements[candidate.statement].facts
     suspects, learned = outcome.divide(decision, files)
     end = outcome.conclude(facts, learned)
-    processed.settle(store.uri, settings.inbox, suspects, FileStatus.HELD, execution.id)
+    processed.settle(
+        context.store.uri, settings.inbox, suspects, FileStatus.HELD, context.execution.id
+    )
     if end.status is not None:
-        processed.settle(store.uri, settings.inbox, learned, end.status, execution.id)
-    question = ruling.question(decision.held, settings.inbox, store.uri)
+        processed.settle(
+            context.store.uri, settings.inbox, learned, end.status, context.execution.id
+        )
+    question = ruling.question(decision.held, settings.inbox, context.store.uri)
     why = f"{learned_from}. Why it was trained: {decision.reason}.{question}"
     return f"{end.message} {why} Report: {page}"

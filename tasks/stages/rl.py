@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from data_schemas.artifacts import (
     CheckpointRef,
-    Execution,
+    Context,
     GradedRef,
     ReportRef,
     StoreRef,
@@ -75,8 +75,7 @@ def rl(
     name: str,
     start: CheckpointRef,
     graded: GradedRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
     max_tokens: int = 0,
     earlier: ReportRef | None = None,
     recipe: AnyRecipe | None = None,
@@ -88,8 +87,7 @@ def rl(
         name: 'rl/one' or 'rl/two'.
         start: model to train.
         graded: problems to train on.
-        store: of the phases.
-        execution: of the workflow.
+        context: of the phases.
         max_tokens: stop after the step with this many generated tokens in total; 0 = all steps.
         earlier: of the phase before: what it has learned of the prompts, and responses that
             `engines.reuse` may reuse beside grading's.
@@ -115,10 +113,10 @@ def rl(
             )
         digest = sha256_bytes(f"{digest} {source}".encode())
     if not settings.steps:
-        return _passed_on(settings, name, start, store, execution, digest)
+        return _passed_on(settings, name, start, context, digest)
     # The disk may be lost with the machine; the store is durable.
     folder = phases.state_folder(
-        Path(os.environ.get("EACHPROMPT_STATE") or workplace(store)),
+        Path(os.environ.get("EACHPROMPT_STATE") or workplace(context.store)),
         settings,
         start.digest,
         graded.digest,
@@ -126,28 +124,30 @@ def rl(
         earlier.digest if earlier else "",
         recipe,
     )
-    uri, slot = f"{store.uri}/state/{folder.name}", checkpoint()
+    uri, slot = f"{context.store.uri}/state/{folder.name}", checkpoint()
     inputs = (start.digest, graded.digest, *([earlier.digest] if earlier else []))
     whole = settings if recipe is None else RecipePhase(rl=settings, recipe=recipe)
-    with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
+    with results.exclusive(f"{context.execution.id}, {name}", str(folder), uri) as check_lease:
         if (past := finished.find(uri, name, digest, whole, inputs)) and past.report:
             results.clear(folder, uri)
             return Trained(past.model, past.report)
         with (
             listen_for_sigterm(resources.STAGES["rl"].grace_s) as stop,
             keep_durable(folder, uri, slot, stop.seconds_left) as uploads,
-            stage(name, whole, store, execution, phases.all_code(folder, digest)) as record,
+            stage(name, whole, context, phases.all_code(folder, digest)) as record,
         ):
             model, problems = record.read("start", start), record.read("graded", graded)
-            judge = read_judge(settings.rewards.judge, record, store)
+            judge = read_judge(settings.rewards.judge, record, context.store)
             rows = phases.read_problems(problems, judge.kind)
-            opened = open_recipe(_with_teachers(recipe, record, store), settings)
+            opened = open_recipe(_with_teachers(recipe, record, context.store), settings)
             reports = [record.read("earlier", earlier)] if earlier else []
             responses = read_responses(settings.engines.reuse, [problems, *reports])
             learned = read_learned(reports[0]) if reports else None
-            pages = Publisher(store.uri, page_name(execution.id, name), deck_while_running)
+            pages = Publisher(
+                context.store.uri, page_name(context.execution.id, name), deck_while_running
+            )
             page = partial(
-                page_of_phase, folder, load_tokenizer(model), f"{name} of {execution.id}"
+                page_of_phase, folder, load_tokenizer(model), f"{name} of {context.execution.id}"
             )
             phase = phases.Phase(
                 settings, model, rows, folder, digest, max_tokens, responses, learned, opened
@@ -160,7 +160,7 @@ def rl(
                     check_lease()
                     record.metrics(step.report.step, step.report.metrics)
                     parts = {f"seconds/{part}": s for part, s in step.timing.seconds.items()}
-                    telemetry.show(parts, {"stage": name, "execution": execution.id})
+                    telemetry.show(parts, {"stage": name, "execution": context.execution.id})
                     uploads.upload_newest()
                     pages.publish(partial(page, total, step.report.step, running=True))
             with record.output("model") as model_out, record.output("report") as report_out:
@@ -172,7 +172,7 @@ def rl(
             record.rows(len(rows), int(facts["prompts"]))
             deck_of_facts(name, facts)
             trained = Trained(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
-        finished.record(uri, name, digest, execution.id, *trained)
+        finished.record(uri, name, digest, context.execution.id, *trained)
         results.clear(folder, uri)
     return trained
 
@@ -188,15 +188,10 @@ def _with_teachers(
 
 
 def _passed_on(
-    settings: RLSettings,
-    name: str,
-    start: CheckpointRef,
-    store: StoreRef,
-    execution: Execution,
-    digest: str,
+    settings: RLSettings, name: str, start: CheckpointRef, context: Context, digest: str
 ) -> Trained:
     reason = "settings.steps is 0: the start model is passed on"
-    with stage(name, settings, store, execution, digest) as record:
+    with stage(name, settings, context, digest) as record:
         record.read("start", start)
         with record.output("report") as out:
             write_bytes(out / SKIPPED_FILE, canonical_json({"reason": reason}))

@@ -4,7 +4,13 @@ from typing import NamedTuple
 
 from data_schemas.addresses import redacted
 from data_schemas.arrow import read_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    Context,
+    DatasetRef,
+    ReportRef,
+    StoreRef,
+)
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rows import DEMONSTRATIONS, MERGED, Demonstration, Parent
 from data_schemas.settings import SFTSettings
@@ -58,8 +64,7 @@ def sft(
     parent: Parent,
     curated: DatasetRef,
     base: CheckpointRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> Tuned:
     """Fine-tune a model on one parent's demonstrations and choose the checkpoint by entropy.
 
@@ -74,17 +79,16 @@ def sft(
         parent: which one.
         curated: its demonstrations.
         base: model to start from, or the existing model of this parent.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     name, digest = f"sft/{parent.value}", code_digest("sft")
-    if reason := _reason_to_skip(settings, parent, curated, store):
-        return _passed_on(reason, settings, parent, base, store, execution)
+    if reason := _reason_to_skip(settings, parent, curated, context.store):
+        return _passed_on(reason, settings, parent, base, context)
     inputs = (curated.digest, base.digest)
-    uri = results.work_uri(store.uri, name, settings, *inputs)
+    uri = results.work_uri(context.store.uri, name, settings, *inputs)
     # The disk may be lost with the machine; the store is durable.
-    folder = results.work_folder(workplace(store), uri)
-    with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
+    folder = results.work_folder(workplace(context.store), uri)
+    with results.exclusive(f"{context.execution.id}, {name}", str(folder), uri) as check_lease:
         if (earlier := finished.find(uri, name, digest, settings, inputs)) and earlier.report:
             results.clear(folder, uri)
             return Tuned(earlier.model, earlier.report)
@@ -93,7 +97,7 @@ def sft(
             keep_durable(folder, uri, checkpoint(), stop.seconds_left) as uploads,
         ):
             code = tuple(dict.fromkeys((*train.past_code(folder), digest)))
-            with stage(name, settings, store, execution, code) as record:
+            with stage(name, settings, context, code) as record:
                 rows, start = record.read("curated", curated), record.read("base", base)
                 tuning = train.prepare(settings, parent, rows, start, folder, digest)
                 for update in progress(train.updates(tuning, stop), name, tuning.num_updates):
@@ -107,7 +111,7 @@ def sft(
                 record.rows(len(tuning.rows), len(tuning.rows))
                 deck_of_facts(name, facts)
                 tuned = Tuned(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
-        finished.record(uri, name, digest, execution.id, *tuned)
+        finished.record(uri, name, digest, context.execution.id, *tuned)
         results.clear(folder, uri)
     return tuned
 
@@ -129,15 +133,10 @@ def _reason_to_skip(
 
 
 def _passed_on(
-    reason: str,
-    settings: SFTSettings,
-    parent: Parent,
-    base: CheckpointRef,
-    store: StoreRef,
-    execution: Execution,
+    reason: str, settings: SFTSettings, parent: Parent, base: CheckpointRef, context: Context
 ) -> Tuned:
     name = f"sft/{parent.value}"
-    with stage(name, settings, store, execution, code_digest("sft")) as record:
+    with stage(name, settings, context, code_digest("sft")) as record:
         record.read("existing" if parent in settings.parents else "base", base)
         with record.output("report") as out:
             write_bytes(out / SKIPPED_FILE, canonical_json({"reason": reason}))

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from data_schemas.artifacts import CheckpointRef, RawRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, RawRef, StoreRef
 from data_schemas.settings import CurationSettings, MergeSettings, SFTSettings, Source
 from data_schemas.sources import RawFile
 from tasks.provenance.lineage.signatures.keys import find_signer, public_path
@@ -37,7 +37,7 @@ class Whole(Maker):
         """Make everything from raw rows, which are real, to a release of models that are not."""
         where: dict[str, Any] = {"store": self.store, "execution": self.execution}
         settings = CurationSettings(sources=(Source(adapter="prompt_jsonl"),), held_out_per_suite=1)
-        with stage("ingest", settings, self.store, self.execution, "c1") as record:
+        with stage("ingest", settings, Context(self.store, self.execution), "c1") as record:
             with record.output("raw") as out:
                 rows = out / "rows.jsonl"
                 rows.write_text("".join(f"{json.dumps(row)}\n" for row in tiny_chain.rows(ROWS)))
@@ -51,7 +51,9 @@ class Whole(Maker):
                 )
                 (out / "raw_files.json").write_text(json.dumps([listed.model_dump()]))
             raw = record.ref("raw", RawRef)
-        with stage("foundation", SFTSettings(), self.store, self.execution, "c1") as record:
+        with stage(
+            "foundation", SFTSettings(), Context(self.store, self.execution), "c1"
+        ) as record:
             with record.output("base") as out:
                 build_tiny_moe(out)  # its tokenizer measures lengths
                 (out / "model.safetensors").write_bytes(b"base" * 10)
@@ -69,7 +71,7 @@ class Whole(Maker):
         file: str = "model.safetensors",
     ) -> None:
         """Make what a stage would, so that rows are followed through it."""
-        with stage(name, MergeSettings(), self.store, self.execution, "c2") as record:
+        with stage(name, MergeSettings(), Context(self.store, self.execution), "c2") as record:
             for wanted in inputs:
                 record.read(wanted, self.refs[wanted])
             made = "model" if kind is CheckpointRef else "report"

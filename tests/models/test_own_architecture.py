@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.artifacts import Execution, StoreRef
+from data_schemas.artifacts import Context, Execution, StoreRef
 from data_schemas.machine_settings import RolloutKind, TrainerKind
 from data_schemas.rl_settings import RouterReplay
 from data_schemas.settings import PipelineSettings
@@ -132,7 +132,7 @@ def test_a_judge_does_not_choose_the_code_that_opens_it(own, store):
 
     with (
         pytest.raises(SettingsError, match=r"config\.json names code that opens the model"),
-        stage("judge", PipelineSettings().merge, store, execution, "0" * 64) as record,
+        stage("judge", PipelineSettings().merge, Context(store, execution), "0" * 64) as record,
     ):
         read_model("judge", str(own), record, store)
 

@@ -6,8 +6,10 @@ import pytest
 from flytekit import task, workflow
 from flytekit.core.python_function_task import PythonFunctionTask
 
+from data_schemas.artifacts import Context, Execution, StoreRef
 from tasks.errors import SettingsError
 from tasks.platform import shell
+from tasks.platform.literals import KeyedStore
 from tasks.platform.shell import either, subworkflow, task_arguments
 
 
@@ -74,6 +76,50 @@ def test_a_side_of_a_branch_may_have_branches_of_its_own(goes_in, of, expected):
 
 def test_the_cache_forgets_which_execution_asked():
     assert ("execution",) == task_arguments("merge")["cache"].ignored_inputs
+
+
+@shell.shell("open_store")
+def opened(workflow: str) -> Context:
+    return Context(
+        StoreRef(uri=workflow, id="i", tracking_uri="t"), Execution(id="first", started=0.0)
+    )
+
+
+@shell.shell("has_epochs")
+def place(word: str, context: Context) -> str:
+    """A cached stage."""
+    return f"{word} in {context.store.uri} by {context.execution.id}"
+
+
+@subworkflow
+def handing_on(word: str, context: Context) -> str:
+    return place(word=word, context=context)
+
+
+@workflow
+def at_work(word: str) -> str:
+    return handing_on(word=word, context=opened(workflow="shop"))
+
+
+def test_a_context_goes_through_workflows_as_two_inputs_of_flyte():
+    assert "rows in shop by first" == at_work(word="rows")
+    for entity in (place, handing_on):
+        assert {"word", "store", "execution"} == set(entity.interface.inputs)
+    assert {"store": KeyedStore, "execution": Execution} == opened.python_interface.outputs
+
+
+def test_the_same_stage_in_another_execution_is_found_in_the_cache(tmp_path):
+    store, other = (StoreRef(uri="s", id=one, tracking_uri="t") for one in ("one", "two"))
+    contexts = [
+        Context(where, Execution(id=name, started=0.0))
+        for where, name in ((store, "first"), (store, "second"), (other, "third"))
+    ]
+
+    word = str(tmp_path)  # of this run of the test: Flyte's cache outlives it
+    results = [place(word=word, context=one) for one in contexts]
+    by = ["first", "first", "third"]
+
+    assert [f"{word} in s by {name}" for name in by] == results
 
 
 @pytest.mark.usefixtures("without_plugin")

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from flytekit.types.error import FlyteError
 
-from data_schemas.artifacts import Execution, StoreRef
+from data_schemas.artifacts import Context, Execution, StoreRef
 from data_schemas.settings import CurationSettings
 from tasks.errors import EngineError, Preempted
 from tasks.provenance.lineage.connection import connect
@@ -45,7 +45,7 @@ def run_of(store, name):
 
 def work(store, execution, error=None):
     """One stage of an execution."""
-    with stage("curate", CurationSettings(), store, execution, "code"):
+    with stage("curate", CurationSettings(), Context(store, execution), "code"):
         if error:
             raise error
 
@@ -59,7 +59,7 @@ def fail(store, message="Trace: ...\n  SettingsError: s3://b/spool: Unable to lo
 
 def test_mlflow_says_failed_of_an_execution_whose_stages_all_finished(store):
     execution = Execution(id="night7-1", started=1.0, workflow="retrain")
-    begin(store, execution)
+    begin(Context(store, execution))
     work(store, execution)
     assert "FINISHED" == run_of(store, "night7-1")[0]
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from data_schemas.artifacts import DatasetRef, Execution, StoreRef, is_address
+from data_schemas.artifacts import Context, DatasetRef, Execution, StoreRef, is_address
 from data_schemas.rl_settings import JudgeSettings
 from data_schemas.settings import GradingSettings, PipelineSettings
 from tasks.errors import SettingsError
@@ -50,7 +50,7 @@ def ingested(store, judge):
 def used(settings: PipelineSettings, store: StoreRef):
     """Read the judge of phase two as its stage does, and return the input that it recorded."""
     judge = settings.rl_two.rewards.judge
-    with stage("rl/two", settings.rl_two, store, EXECUTION, "c") as record:
+    with stage("rl/two", settings.rl_two, Context(store, EXECUTION), "c") as record:
         local = read_judge(judge, record, store)
         with record.output("report") as out:
             (out / "empty").touch()
@@ -90,7 +90,7 @@ def test_an_artifact_is_not_copied_again(ingested, store):
 
 
 def test_a_folder_that_no_workflow_ingested_is_recorded_by_content(store, judge):
-    with stage("grade", GradingSettings(), store, EXECUTION, "c") as record:
+    with stage("grade", GradingSettings(), Context(store, EXECUTION), "c") as record:
         folder = read_model("screen", str(judge), record, store)
         assert judge == folder
         with record.output("report") as out:
@@ -103,7 +103,7 @@ def test_a_folder_that_no_workflow_ingested_is_recorded_by_content(store, judge)
 
 def test_a_judge_behind_an_endpoint_is_no_input(store):
     remote = JudgeSettings(kind="http", address="http://host/v1", model="judge")
-    with stage("rl/two", GradingSettings(), store, EXECUTION, "c") as record:
+    with stage("rl/two", GradingSettings(), Context(store, EXECUTION), "c") as record:
         assert remote == read_judge(remote, record, store)
 
 

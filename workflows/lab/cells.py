@@ -75,11 +75,11 @@ def _wire(
     taught_by: Mapping[Domain, Parent] | None = None,
     one_parent: bool = False,
 ) -> Wired:
-    run, execution = open_store(store=store, workflow="study")
+    context = open_store(store=store, workflow="study")
     checked = check_settings(settings=settings, sources="")
-    with_models = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=with_models, store=run, execution=execution)
-    fitted = fit_settings(settings=with_models, curated=rows.curated, store=run)
+    with_models = ingest_models(settings=checked, context=context)
+    rows = preparation(settings=with_models, context=context)
+    fitted = fit_settings(settings=with_models, curated=rows.curated, store=context.store)
     models: dict[str, CheckpointRef] = {"base": rows.base}
     trainings: dict[str, ReportRef] = {}
     graded: list[GradedRef] = []
@@ -91,8 +91,7 @@ def _wire(
             merging=fitted.merge,
             curated=rows.curated,
             base=rows.base,
-            store=run,
-            execution=execution,
+            context=context,
         )
         models |= {
             "sft/reasoning": tuned.reasoning,
@@ -105,8 +104,7 @@ def _wire(
                 parent=Parent.GENERAL,
                 curated=rows.curated,
                 base=rows.base,
-                store=run,
-                execution=execution,
+                context=context,
             ).model
     if last > 3:
         graded.append(
@@ -114,15 +112,12 @@ def _wire(
                 settings=fitted.grading,
                 curated=rows.curated,
                 start=models["merged"],
-                store=run,
-                execution=execution,
+                context=context,
             )
         )
         trained_on += graded
         if noise is not None:
-            trained_on = [
-                inject_noise(noise=noise, graded=graded[0], store=run, execution=execution)
-            ]
+            trained_on = [inject_noise(noise=noise, graded=graded[0], context=context)]
         first = fitted.rl_one
         if taught_by:
             first = with_teachers(
@@ -136,8 +131,7 @@ def _wire(
             name="rl/one",
             start=models["merged"],
             graded=trained_on[0],
-            store=run,
-            execution=execution,
+            context=context,
             max_tokens=cell.max_tokens,
         )
         models["rl/one"], trainings["training/rl/one"] = one.model, one.report
@@ -155,8 +149,7 @@ def _wire(
             name="rl/two",
             start=models["rl/one"],
             graded=trained_on[0],
-            store=run,
-            execution=execution,
+            context=context,
             max_tokens=cell.max_tokens,
             earlier=trainings["training/rl/one"],
         )
@@ -167,49 +160,45 @@ def _wire(
             name=name,
             model=models[name],
             curated=rows.curated,
-            store=run,
-            execution=execution,
+            context=context,
         )
         for name in cell.checkpoints
     }
     reports = {**trainings, **evaluations}
-    return Wired([*reports], [*reports.values()], graded, run, execution)
+    return Wired([*reports], [*reports.values()], graded, context)
 
 
 def wire_judge(cell: Cell, store: str) -> Wired:
     """Wire the training of a judge on changed comparisons, beside a Bradley-Terry head."""
     settings = JudgeStudySettings.model_validate_json(cell.settings)
-    run, execution = open_store(store=store, workflow="study")
+    context = open_store(store=store, workflow="study")
     files = list(settings.files)
     checked = check_comparisons(settings=settings.sft, files=files, base_model=settings.base_model)
-    base = ingest_base(path=checked.base_model, name="judge_base", store=run, execution=execution)
+    base = ingest_base(path=checked.base_model, name="judge_base", context=context)
     collected = collect_comparisons(
-        settings=checked.settings, files=files, base=base, store=run, execution=execution
+        settings=checked.settings, files=files, base=base, context=context
     )
     comparisons = vary_comparisons(
         settings=collected.settings,
         training=settings.training,
         comparisons=collected.comparisons,
-        store=run,
-        execution=execution,
+        context=context,
     )
     tuned = sft(
         settings=collected.settings,
         parent=Parent.JUDGE,
         curated=comparisons,
         base=base,
-        store=run,
-        execution=execution,
+        context=context,
     )
     report = measure_judge(
         settings=collected.settings,
         judge=tuned.model,
         base=base,
         comparisons=comparisons,
-        store=run,
-        execution=execution,
+        context=context,
     )
-    return Wired(["judge"], [report], [], run, execution)
+    return Wired(["judge"], [report], [], context)
 
 
 PIPELINE = Run(PipelineSettings, wire_pipeline, _pipeline_stages)

@@ -43,7 +43,5 @@ def study(
     """
     plan = read_study(of=of, against=against, seeds=seeds)
     reports = study_cells(plan=plan, store=store)
-    run, execution = open_store(store=store, workflow="study")
-    return tabulate_study(
-        plan=plan, reports=reports, evidence=evidence, store=run, execution=execution
-    )
+    context = open_store(store=store, workflow="study")
+    return tabulate_study(plan=plan, reports=reports, evidence=evidence, context=context)

@@ -2,7 +2,12 @@
 
 from typing import NamedTuple
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    Context,
+    DatasetRef,
+    ReportRef,
+)
 from data_schemas.rows import Parent
 from data_schemas.settings import MergeSettings, SFTSettings
 from tasks.platform.shell import subworkflow
@@ -27,8 +32,7 @@ def fine_tuning(
     merging: MergeSettings,
     curated: DatasetRef,
     base: CheckpointRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> FineTuning:
     """Fine-tune the base for reasoning and for commerce, and merge the two.
 
@@ -37,33 +41,29 @@ def fine_tuning(
         merging: of the merge.
         curated: demonstrations of both parents.
         base: common ancestor.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
-    starts = ingest_parents(settings=settings, base=base, store=store, execution=execution)
+    starts = ingest_parents(settings=settings, base=base, context=context)
     reasoning = sft(
         settings=settings,
         parent=Parent.REASONING,
         curated=curated,
         base=starts.reasoning,
-        store=store,
-        execution=execution,
+        context=context,
     )
     commerce = sft(
         settings=settings,
         parent=Parent.COMMERCE,
         curated=curated,
         base=starts.commerce,
-        store=store,
-        execution=execution,
+        context=context,
     )
     merged = merge(
         settings=merging,
         base=base,
         reasoning=reasoning.model,
         commerce=commerce.model,
-        store=store,
-        execution=execution,
+        context=context,
     )
     return FineTuning(
         merged=merged,

@@ -1,6 +1,6 @@
 """General fine-tuning of the model after RL, then its evaluation. Part of post_training."""
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, DatasetRef
 from data_schemas.rows import Parent
 from data_schemas.settings import EvaluationSettings, PipelineSettings, SFTSettings
 from tasks.platform.shell import either, subworkflow
@@ -15,8 +15,7 @@ def general_tuning(
     evaluation: EvaluationSettings,
     start: CheckpointRef,
     curated: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> Finished:
     """Fine-tune the model after RL on all demonstrations and evaluate it.
 
@@ -25,34 +24,19 @@ def general_tuning(
         evaluation: of the held-out suites.
         start: the model after RL.
         curated: demonstrations and held-out suites.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     tuned = sft(
-        settings=settings,
-        parent=Parent.GENERAL,
-        curated=curated,
-        base=start,
-        store=store,
-        execution=execution,
+        settings=settings, parent=Parent.GENERAL, curated=curated, base=start, context=context
     )
     held_out_evaluation = evaluate(
-        settings=evaluation,
-        name="sft/general",
-        model=tuned.model,
-        curated=curated,
-        store=store,
-        execution=execution,
+        settings=evaluation, name="sft/general", model=tuned.model, curated=curated, context=context
     )
     return Finished(model=tuned.model, training=tuned.report, evaluation=held_out_evaluation)
 
 
 def finishing(
-    settings: PipelineSettings,
-    last: Phase,
-    curated: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    settings: PipelineSettings, last: Phase, curated: DatasetRef, context: Context
 ) -> Finished:
     """Wire a general fine-tuning behind the last phase of RL, if the settings have epochs of it.
 
@@ -60,8 +44,7 @@ def finishing(
         settings: general_sft and evaluation.
         last: phase of RL.
         curated: demonstrations and held-out suites.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     return either(
         "general_sft",
@@ -71,8 +54,7 @@ def finishing(
             evaluation=settings.evaluation,
             start=last.model,
             curated=curated,
-            store=store,
-            execution=execution,
+            context=context,
         ),
         lambda: keep_model(model=last.model, training=last.training, evaluation=last.evaluation),
     )

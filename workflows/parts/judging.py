@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, DatasetRef
 from data_schemas.rows import Parent
 from data_schemas.settings import SFTSettings
 from tasks.platform.shell import subworkflow
@@ -21,34 +21,26 @@ class Judging(NamedTuple):
 
 
 @subworkflow
-def judging(
-    files: list[str],
-    base_model: str,
-    settings: SFTSettings,
-    store: StoreRef,
-    execution: Execution,
-) -> Judging:
+def judging(files: list[str], base_model: str, settings: SFTSettings, context: Context) -> Judging:
     """Fine-tune a judge on comparisons.
 
     Args:
         files: of PandaLM or LLMBar; none for the sample world's.
         base_model: Hugging Face directory; '' for the shipped tiny MoE.
         settings: of the fine-tuning.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     checked = check_comparisons(settings=settings, files=files, base_model=base_model)
-    base = ingest_base(path=checked.base_model, name="judge_base", store=store, execution=execution)
+    base = ingest_base(path=checked.base_model, name="judge_base", context=context)
     collected = collect_comparisons(
-        settings=checked.settings, files=files, base=base, store=store, execution=execution
+        settings=checked.settings, files=files, base=base, context=context
     )
     tuned = sft(
         settings=collected.settings,
         parent=Parent.JUDGE,
         curated=collected.comparisons,
         base=base,
-        store=store,
-        execution=execution,
+        context=context,
     )
     return Judging(
         judge=tuned.model,

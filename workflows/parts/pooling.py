@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from data_schemas.artifacts import DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import Context, DatasetRef, ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.stages.evaluation import compare, pool
 from tasks.stages.pages import summary
@@ -12,8 +12,7 @@ def pooled_page(
     settings: PipelineSettings,
     curated: DatasetRef,
     by_seed: Sequence[Mapping[str, ReportRef]],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> str:
     """Wire a pooling per checkpoint, the comparison with the last one, and its page.
 
@@ -24,31 +23,20 @@ def pooled_page(
         settings: of all seeds.
         curated: of any seed.
         by_seed: the evaluations of every seed by checkpoint, in the same order.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     pooled = [
         pool(
             settings=settings.evaluation,
             name=name,
             parts=[reports[name] for reports in by_seed],
-            store=store,
-            execution=execution,
+            context=context,
         )
         for name in by_seed[0]
     ]
     progression = compare(
-        settings=settings.evaluation,
-        candidate=pooled[-1],
-        parents=pooled[:-1],
-        store=store,
-        execution=execution,
+        settings=settings.evaluation, candidate=pooled[-1], parents=pooled[:-1], context=context
     )
     return summary(
-        settings=settings,
-        curated=curated,
-        reports=[progression],
-        releases=[],
-        store=store,
-        execution=execution,
+        settings=settings, curated=curated, reports=[progression], releases=[], context=context
     )

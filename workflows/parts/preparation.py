@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, RawRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, DatasetRef, RawRef
 from data_schemas.settings import PipelineSettings, RetrainSettings
 from data_schemas.sources import Part
 from tasks.platform.resources import CURATION_TASKS
@@ -19,23 +19,18 @@ class Prepared(NamedTuple):
 
 
 @subworkflow
-def preparation(settings: PipelineSettings, store: StoreRef, execution: Execution) -> Prepared:
+def preparation(settings: PipelineSettings, context: Context) -> Prepared:
     """Import the base model and the raw files, check both, and curate.
 
     Args:
         settings: base_model and curation.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     base = ingest_base(
-        path=settings.base_model,
-        name="base",
-        store=store,
-        execution=execution,
-        architecture=settings.architecture,
+        path=settings.base_model, name="base", context=context, architecture=settings.architecture
     )
-    raw = ingest(settings=settings.curation, store=store, execution=execution)
-    curated = curation(settings, raw, base, store, execution)
+    raw = ingest(settings=settings.curation, context=context)
+    curated = curation(settings, raw, base, context)
     return Prepared(base=base, curated=curated)
 
 
@@ -43,8 +38,7 @@ def curation(
     settings: PipelineSettings | RetrainSettings,
     raw: RawRef,
     base: CheckpointRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
     held_out_from: DatasetRef | None = None,
 ) -> DatasetRef:
     """Wire curation, behind a map task for what it does to single rows if there are several tasks.
@@ -56,8 +50,7 @@ def curation(
         settings: curation.
         raw: list of raw files.
         base: its tokenizer measures lengths.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
         held_out_from: an earlier curated set, whose held-out suites are reused.
     """
     parts: list[DatasetRef] = []
@@ -69,8 +62,7 @@ def curation(
             settings=settings.curation,
             raw=raw,
             base=base,
-            store=store,
-            execution=execution,
+            context=context,
             held_out_from=held_out_from,
         )
     return curate(
@@ -78,7 +70,6 @@ def curation(
         raw=raw,
         base=base,
         parts=parts,
-        store=store,
-        execution=execution,
+        context=context,
         held_out_from=held_out_from,
     )

@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from data_schemas.artifacts import (
     CheckpointRef,
+    Context,
     DatasetRef,
-    Execution,
     GradedRef,
     ReportRef,
-    StoreRef,
 )
 from data_schemas.rl_settings import RLSettings
 from data_schemas.settings import EvaluationSettings
@@ -38,8 +37,7 @@ def reinforcement(
     start: CheckpointRef,
     graded: GradedRef,
     curated: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
     earlier: ReportRef | None = None,
 ) -> Phase:
     """Run one RL phase and evaluate the resulting model.
@@ -51,25 +49,13 @@ def reinforcement(
         start: model the phase starts from.
         graded: problems with the pass rates of the start model.
         curated: contains the held-out suites.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
         earlier: report of the phase before: what it has learned of the prompts.
     """
     trained = rl(
-        settings=settings,
-        name=name,
-        start=start,
-        graded=graded,
-        store=store,
-        execution=execution,
-        earlier=earlier,
+        settings=settings, name=name, start=start, graded=graded, context=context, earlier=earlier
     )
     held_out_evaluation = evaluate(
-        settings=evaluation,
-        name=name,
-        model=trained.model,
-        curated=curated,
-        store=store,
-        execution=execution,
+        settings=evaluation, name=name, model=trained.model, curated=curated, context=context
     )
     return Phase(model=trained.model, training=trained.report, evaluation=held_out_evaluation)

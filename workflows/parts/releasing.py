@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, ReportRef
 from data_schemas.settings import EvaluationSettings, ReleaseSettings
 from tasks.platform.shell import subworkflow
 from tasks.stages.evaluation import compare
@@ -23,8 +23,7 @@ def releasing(
     candidate: CheckpointRef,
     held_out_evaluation: ReportRef,
     parents: list[ReportRef],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
     replaces: str = "",
 ) -> Judged:
     """Compare a model with its predecessors, apply the gate, and register it.
@@ -35,23 +34,17 @@ def releasing(
         candidate: the model.
         held_out_evaluation: its evaluation.
         parents: evaluations of the predecessors, in the order they were trained.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
         replaces: statement of the version that has to be the released one; '' = any or none.
     """
     progression = compare(
-        settings=evaluation,
-        candidate=held_out_evaluation,
-        parents=parents,
-        store=store,
-        execution=execution,
+        settings=evaluation, candidate=held_out_evaluation, parents=parents, context=context
     )
     model = release(
         settings=settings,
         candidate=candidate,
         progression=progression,
         replaces=replaces,
-        store=store,
-        execution=execution,
+        context=context,
     )
     return Judged(model=model, progression=progression)

@@ -2,7 +2,12 @@
 
 from typing import NamedTuple
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    Context,
+    DatasetRef,
+    ReportRef,
+)
 from data_schemas.settings import EvaluationSettings
 from tasks.platform.shell import subworkflow
 from tasks.stages.evaluation import evaluate
@@ -25,8 +30,7 @@ def scoring(
     commerce: CheckpointRef,
     merged: CheckpointRef,
     curated: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> Scores:
     """Evaluate the base, both fine-tuned parents and the merged model.
 
@@ -37,40 +41,21 @@ def scoring(
         commerce: the e-commerce parent.
         merged: start of reinforcement.
         curated: contains the held-out suites.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     return Scores(
-        base=evaluate(
-            settings=settings,
-            name="base",
-            model=base,
-            curated=curated,
-            store=store,
-            execution=execution,
-        ),
+        base=evaluate(settings=settings, name="base", model=base, curated=curated, context=context),
         reasoning=evaluate(
             settings=settings,
             name="sft/reasoning",
             model=reasoning,
             curated=curated,
-            store=store,
-            execution=execution,
+            context=context,
         ),
         commerce=evaluate(
-            settings=settings,
-            name="sft/commerce",
-            model=commerce,
-            curated=curated,
-            store=store,
-            execution=execution,
+            settings=settings, name="sft/commerce", model=commerce, curated=curated, context=context
         ),
         merged=evaluate(
-            settings=settings,
-            name="merged",
-            model=merged,
-            curated=curated,
-            store=store,
-            execution=execution,
+            settings=settings, name="merged", model=merged, curated=curated, context=context
         ),
     )

@@ -6,7 +6,7 @@ stopped goes on.
 """
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.artifacts import Execution, GradedRef, ReportRef, StoreRef
+from data_schemas.artifacts import Context, GradedRef, ReportRef
 from data_schemas.rows import GradedProblem
 from data_schemas.study import Cell, Evidence, InjectedNoise, Measures, Plan
 from tasks.lab.study import declaration, evidence_file, injected_noise, measures, report
@@ -73,17 +73,14 @@ def study_cell(cell: Cell, store: str) -> ReportRef:
         names=wired.names,
         reports=wired.reports,
         graded=wired.graded,
-        store=wired.store,
-        execution=wired.execution,
+        context=wired.context,
     )
 
 
 @shell("inject_noise")
-def inject_noise(
-    noise: InjectedNoise, graded: GradedRef, store: StoreRef, execution: Execution
-) -> GradedRef:
+def inject_noise(noise: InjectedNoise, graded: GradedRef, context: Context) -> GradedRef:
     """Let some verifiers of the training problems err at known rates."""
-    with stage("inject_noise", noise, store, execution, code_digest("inject_noise")) as record:
+    with stage("inject_noise", noise, context, code_digest("inject_noise")) as record:
         before = read_table(record.read("graded", graded) / PROBLEMS_FILE, GradedProblem)
         after = injected_noise.with_noise(before, noise)
         with record.output("graded") as out:
@@ -100,12 +97,11 @@ def measure_cell(
     names: list[str],
     reports: list[ReportRef],
     graded: list[GradedRef],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> ReportRef:
     """Read what the reports of a cell say, as one small file."""
     name = f"study/{cell.variant}/{cell.seed}"
-    with stage(name, cell, store, execution, code_digest("measure_cell")) as record:
+    with stage(name, cell, context, code_digest("measure_cell")) as record:
         folders = {one: record.read(one, ref) for one, ref in zip(names, reports, strict=True)}
         problems = [record.read(f"graded/{place}", ref) for place, ref in enumerate(graded)]
         cell_measures = measures.measure(cell, folders, problems)
@@ -117,11 +113,7 @@ def measure_cell(
 
 @shell("tabulate_study")
 def tabulate_study(
-    plan: Plan,
-    reports: list[list[ReportRef]],
-    evidence: str,
-    store: StoreRef,
-    execution: Execution,
+    plan: Plan, reports: list[list[ReportRef]], evidence: str, context: Context
 ) -> ReportRef:
     """Compare all cells, print the table, and write page and evidence.
 
@@ -129,10 +121,9 @@ def tabulate_study(
         plan: the study.
         reports: measures by variant and seed.
         evidence: folder that the evidence file is written to as well; '' = none.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
-    with stage("study", plan, store, execution, code_digest("tabulate_study")) as record:
+    with stage("study", plan, context, code_digest("tabulate_study")) as record:
         cells: list[Measures] = []
         for place, ref in enumerate(ref for variant in reports for ref in variant):
             text = (record.read(f"cell/{place}", ref) / MEASURES_FILE).read_bytes()

@@ -9,7 +9,7 @@ from importlib import import_module
 
 from pydantic import BaseModel
 
-from data_schemas.artifacts import Execution, GradedRef, ReportRef, StoreRef
+from data_schemas.artifacts import Context, GradedRef, ReportRef
 from data_schemas.study import Cell
 from tasks.errors import SettingsError
 
@@ -23,8 +23,7 @@ class Wired:
     reports: list[ReportRef]
     graded: list[GradedRef]
     """Problems whose grading cost tokens, if there are any."""
-    store: StoreRef
-    execution: Execution
+    context: Context
 
 
 @dataclass(frozen=True, slots=True)

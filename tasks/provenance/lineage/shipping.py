@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from data_schemas.artifacts import Execution, StoreRef
+from data_schemas.artifacts import Context, StoreRef
 from data_schemas.statements import ExecutionStarted, FileAttached
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.provenance.lineage.catalogue import Catalogue, mlflow_name
@@ -111,28 +111,28 @@ def sync(store: StoreRef) -> bool:
         return False
 
 
-def begin(store: StoreRef, execution: Execution) -> None:
+def begin(context: Context) -> None:
     """Make the run of an execution in MLflow, before stages that run side by side need it."""
-    _tell(store, execution)
+    _tell(context)
 
 
-def attach_report(store: StoreRef, execution: Execution, uri: str) -> None:
+def attach_report(context: Context, uri: str) -> None:
     """Make the report of an execution an artifact of its run in MLflow."""
-    _tell(store, execution, FileAttached(uri=uri, name=REPORT_FILE))
+    _tell(context, FileAttached(uri=uri, name=REPORT_FILE))
 
 
-def _tell(store: StoreRef, execution: Execution, *files: FileAttached) -> None:
-    spool = new_spool(workplace(store) / "spool", execution.id)
-    tags = execution_tags(execution, store.id)
+def _tell(context: Context, *files: FileAttached) -> None:
+    spool = new_spool(workplace(context.store) / "spool", context.execution.id)
+    tags = execution_tags(context.execution, context.store.id)
     for event in (ExecutionStarted(tags=tags), *files):
         spool.append(event)
     shipped = True
     try:
-        spool.ship(Catalogue(store.tracking_uri))
+        spool.ship(Catalogue(context.store.tracking_uri))
     except (EngineError, DataError) as error:
         logger.warning("%s", error)
         shipped = False
-    put_away(store, spool, shipped=shipped)
+    put_away(context.store, spool, shipped=shipped)
 
 
 def put_away(store: StoreRef, spool: Spool, *, shipped: bool) -> None:

@@ -1,6 +1,6 @@
 """Record of one stage: its inputs, outputs, facts and metrics.
 
-    with stage("curate", settings, store, execution, code) as record:
+    with stage("curate", settings, context, code) as record:
         with record.output("curated") as out:
             record.facts(curate(settings, record.read("raw", raw), out))
         return record.ref("curated", DatasetRef)
@@ -29,12 +29,11 @@ from data_schemas.artifacts import (
     STAGES,
     AnyRef,
     CheckpointRef,
+    Context,
     DatasetRef,
-    Execution,
     GradedRef,
     RawRef,
     ReportRef,
-    StoreRef,
 )
 from data_schemas.statements import (
     ArtifactLinked,
@@ -116,19 +115,17 @@ class StageRecord:
         self,
         name: str,
         settings: BaseModel,
-        store: StoreRef,
-        execution: Execution,
+        context: Context,
         code: tuple[str, ...],
         spool: Spool,
     ) -> None:
         self._name = name
         self._settings = settings
-        self._store = store
-        self._execution = execution
+        self._store, self._execution = context
         self._code = code
         self._spool = spool
-        self._tags = run_tags(execution, name, code, store.id)
-        self._catalogue = Catalogue(store.tracking_uri)
+        self._tags = run_tags(self._execution, name, code, self._store.id)
+        self._catalogue = Catalogue(self._store.tracking_uri)
         self._shipped = time.monotonic()
         self._sender: threading.Thread | None = None
         self._inputs: list[Input] = []
@@ -460,19 +457,14 @@ class StageRecord:
 
 @contextmanager
 def stage(
-    name: str,
-    settings: BaseModel,
-    store: StoreRef,
-    execution: Execution,
-    code: str | Sequence[str],
+    name: str, settings: BaseModel, context: Context, code: str | Sequence[str]
 ) -> Iterator[StageRecord]:
     """Record one stage of an execution.
 
     Args:
         name: unique within the execution: 'curate', 'sft/reasoning', 'rl/one'.
         settings: of the stage.
-        store: where artifacts, statements and the spool lie.
-        execution: of the workflow.
+        context: where artifacts, statements and the spool lie.
         code: source digest, or all that ran if the stage was resumed under changed code; those of
             a user's own code in the settings are added.
 
@@ -482,15 +474,19 @@ def stage(
     An error in the block marks the MLflow run FAILED and passes through; no statement and
     no execution record are written then.
     """
-    reachable = sync(store)
+    reachable = sync(context.store)
     digests = (code,) if isinstance(code, str) else tuple(code)
     digests = tuple(dict.fromkeys((*digests, *_own_code(name, settings))))
-    spool = new_spool(workplace(store) / "spool", statements.run_key(execution.id, name))
-    record = StageRecord(name, settings, store, execution, digests, spool)
+    spool = new_spool(
+        workplace(context.store) / "spool", statements.run_key(context.execution.id, name)
+    )
+    record = StageRecord(name, settings, context, digests, spool)
     started, clock, cpu = time.time(), time.monotonic(), _cpu_seconds()
     try:
         record.start(reachable=reachable)
-        with telemetry.span(name, {"execution": execution.id, "workflow": execution.workflow}):
+        with telemetry.span(
+            name, {"execution": context.execution.id, "workflow": context.execution.workflow}
+        ):
             yield record
         record.finish(started, time.monotonic() - clock, _cpu_seconds() - cpu)
     except BaseException as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data_schemas.arrow import read_table
-from data_schemas.artifacts import Execution, ReportRef, StoreRef
+from data_schemas.artifacts import Context, ReportRef, StoreRef
 from data_schemas.reports import Comparison
 from data_schemas.rows import Problem, SampleResult
 from data_schemas.settings import EvaluationSettings
@@ -134,8 +134,8 @@ def _compare(ours: _Evaluated, theirs: _Evaluated, name: str) -> tuple[Compariso
 
 
 @contextmanager
-def turn(name: str, store: StoreRef, execution: Execution) -> Iterator[Lease]:
+def turn(name: str, context: Context) -> Iterator[Lease]:
     """Hold the lease of a registered model while the block runs; wait for another holder."""
-    place = f"{store.uri}/leases/release-{sha256_bytes(name.encode())[:16]}"
-    with lease(place, f"{execution.id}, release of {name}") as turn_lease:
+    place = f"{context.store.uri}/leases/release-{sha256_bytes(name.encode())[:16]}"
+    with lease(place, f"{context.execution.id}, release of {name}") as turn_lease:
         yield turn_lease

@@ -12,7 +12,7 @@ import uuid
 
 from pydantic import BaseModel, ConfigDict
 
-from data_schemas.artifacts import Execution, StoreRef
+from data_schemas.artifacts import Context, Execution, StoreRef
 from tasks.errors import SettingsError
 from tasks.platform.cache_version import shell_digest
 from tasks.provenance.lineage.connection import REPAIR
@@ -55,13 +55,13 @@ def roll_back(name: str, number: str, store: StoreRef, by: str = "", reason: str
     when = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(when))
     execution = Execution(id=f"{stamp}-{uuid.uuid4().hex[:6]}", started=when, workflow="rollback")
-    with turn(name, store, execution) as turn_lease:
+    with turn(name, Context(store, execution)) as turn_lease:
         earlier, current = _choose(name, number, store)
-        begin(store, execution)
+        begin(Context(store, execution))
         versions = [_number(one, store.tracking_uri) for one in (earlier, current)]
         settings = Rollback(name=name, version=versions[0], replaces=versions[1])
         code = shell_digest(__name__, roll_back.__name__)
-        with stage(ROLLBACK, settings, store, execution, code) as record:
+        with stage(ROLLBACK, settings, Context(store, execution), code) as record:
             record.read(MODEL, earlier.folder)
             record.facts({"restored": versions[0], "replaced": versions[1]})
             record.facts({word: text for word, text in (("by", by), ("reason", reason)) if text})

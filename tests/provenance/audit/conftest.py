@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    Context,
+    DatasetRef,
+    Execution,
+    ReportRef,
+    StoreRef,
+)
 from data_schemas.reports import Comparison, EvaluationReport, SuiteScore
 from data_schemas.settings import CurationSettings, MergeSettings, ReleaseSettings, SFTSettings
 from data_schemas.sources import RawFile
@@ -90,7 +97,9 @@ class Maker:
     def run(self) -> None:
         """Make everything from raw files to the registered release."""
         self._ingest()
-        with stage("foundation", SFTSettings(), self.store, self.execution, "c1") as record:
+        with stage(
+            "foundation", SFTSettings(), Context(self.store, self.execution), "c1"
+        ) as record:
             shipped = record.source("shipped", self.outside / "base")
             with record.output("base") as out:
                 shutil.copytree(shipped, out, dirs_exist_ok=True)
@@ -108,7 +117,9 @@ class Maker:
         self.release()
 
     def _ingest(self) -> None:
-        with stage("ingest", CurationSettings(), self.store, self.execution, "c1") as record:
+        with stage(
+            "ingest", CurationSettings(), Context(self.store, self.execution), "c1"
+        ) as record:
             with record.output("raw") as out:
                 (out / "world.jsonl").write_text('{"q": 1}\n')
                 raw = [out / "world.jsonl", self.outside / "gsm8k.jsonl"]
@@ -135,7 +146,7 @@ class Maker:
         inputs: list[str],
         file: str = "model.safetensors",
     ) -> None:
-        with stage(name, MergeSettings(), self.store, self.execution, "c2") as record:
+        with stage(name, MergeSettings(), Context(self.store, self.execution), "c2") as record:
             for wanted in inputs:
                 record.read(wanted, self.refs[wanted])
             with record.output("made") as out:
@@ -154,7 +165,7 @@ class Maker:
             {"merged": progression[0]},
             [comparison("all"), comparison("domain:maths")],
         )
-        with stage("release", RELEASE, self.store, self.execution, "c3") as record:
+        with stage("release", RELEASE, Context(self.store, self.execution), "c3") as record:
             folder = record.read("candidate", policy)
             record.read("evaluation", scores)
             candidate = Candidate(policy, folder, [scores.statement], progression, decision)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, Execution, StoreRef
 from data_schemas.settings import ReleaseSettings
 from tasks.errors import SettingsError, TamperError
 from tasks.provenance.lineage.base_model import find_base
@@ -34,7 +34,7 @@ def forge(place: Path, tracking_uri: str) -> tuple[str, str]:
     """Make a release of the same name in a store of somebody else; (statement, uri)."""
     store = StoreRef(uri=str(place), id=store_at(str(place)).open(), tracking_uri=tracking_uri)
     execution = Execution(id="evil", started=0.0)
-    with stage("release", ReleaseSettings(name="tiny"), store, execution, "c") as record:
+    with stage("release", ReleaseSettings(name="tiny"), Context(store, execution), "c") as record:
         with record.output("model") as out:
             (out / "model.safetensors").write_bytes(b"weights of somebody else")
             (out / "config.json").write_text("{}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, Execution, StoreRef
 from data_schemas.settings import MergeSettings
 from data_schemas.statements import ExecutionRecord
 from tasks.provenance.audit.evidence import Evidence
@@ -79,7 +79,7 @@ def foreign_object(chain: Chain) -> CheckpointRef:
 def train_on(chain: Chain, start: CheckpointRef) -> str:
     """An honest run trains on what it was handed; the digest of its statement."""
     run = Execution(id="e9", started=9.0)
-    with stage("rl/two", MergeSettings(), store_of(chain), run, "c2") as record:
+    with stage("rl/two", MergeSettings(), Context(store_of(chain), run), "c2") as record:
         record.read("start", start)
         with record.output("model") as out:
             (out / "model.safetensors").write_bytes(b"trained on")
@@ -103,7 +103,7 @@ def test_an_object_of_the_store_is_no_source_under_another_scheme(chain, owner, 
     if scheme != "file://":
         folder = tmp_path / "before" / "objects" / start.digest[:16]
         shutil.copytree(start.uri, folder)
-    with stage("rl/two", MergeSettings(), store_of(chain), run, "c2") as record:
+    with stage("rl/two", MergeSettings(), Context(store_of(chain), run), "c2") as record:
         record.source("start", folder)
         with record.output("model") as out:
             (out / "model.safetensors").write_bytes(b"trained on")

@@ -1,6 +1,6 @@
 """Stages with contents of a few bytes: ingest, sft, release."""
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, DatasetRef, Execution, StoreRef
 from data_schemas.settings import MergeSettings, ReleaseSettings, SFTSettings
 from tasks.provenance.lineage.promotions import next_promotion
 from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG
@@ -12,7 +12,7 @@ ACCURACY = {"accuracy/all": 0.25, "accuracy/domain:maths": 0.75, "accuracy/sourc
 
 def make_raw(store: StoreRef, execution: Execution, payload: bytes = b"a,b\n") -> DatasetRef:
     """Ingest one file."""
-    with stage("ingest", MergeSettings(), store, execution, "code-1") as record:
+    with stage("ingest", MergeSettings(), Context(store, execution), "code-1") as record:
         with record.output("raw") as out:
             (out / "rows.csv").write_bytes(payload)
         record.rows(0, 1)
@@ -21,7 +21,9 @@ def make_raw(store: StoreRef, execution: Execution, payload: bytes = b"a,b\n") -
 
 def train(store: StoreRef, execution: Execution, raw: DatasetRef, steps: int = 3) -> CheckpointRef:
     """Make a model of the file, with curves and facts."""
-    with stage("sft/reasoning", SFTSettings(), store, execution, ("code-2", "code-3")) as record:
+    with stage(
+        "sft/reasoning", SFTSettings(), Context(store, execution), ("code-2", "code-3")
+    ) as record:
         rows = (record.read("demonstrations", raw) / "rows.csv").read_bytes()
         for step in range(1, steps + 1):
             record.metrics(step, {"loss/nats": 1.0 / step, "pass@1": 0.5})
@@ -38,7 +40,7 @@ def release(
 ) -> CheckpointRef:
     """Register the model under the default name."""
     settings = ReleaseSettings()
-    with stage("release", settings, store, execution, "code-4") as record:
+    with stage("release", settings, Context(store, execution), "code-4") as record:
         folder = record.read("candidate", model)
         with record.output("model") as out:
             (out / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, Execution, StoreRef
 from data_schemas.settings import ReleaseSettings
 from tasks.errors import SettingsError, TamperError
 from tasks.provenance.lineage.base_model import find_base
@@ -41,7 +41,9 @@ def new_store(tmp_path, migrated):
 def ingest(path: str, store: StoreRef) -> CheckpointRef:
     """Record an ingestion as the stage does, without the checks of the model itself."""
     origin = find_base(path, store)
-    with stage("ingest/base", BaseModelSource(path=path), store, next(EXECUTIONS), "c") as record:
+    with stage(
+        "ingest/base", BaseModelSource(path=path), Context(store, next(EXECUTIONS)), "c"
+    ) as record:
         origin.record(record)
         with record.output("model") as out:
             shutil.copytree(origin.folder, out, dirs_exist_ok=True)
@@ -87,7 +89,7 @@ def test_an_object_of_a_store_is_verified_against_its_manifest(bucket, new_store
 
 def release(store: StoreRef) -> CheckpointRef:
     """Promote a model of one file as `tiny`."""
-    with stage("release", ReleaseSettings(name="tiny"), store, EXECUTION, "c") as record:
+    with stage("release", ReleaseSettings(name="tiny"), Context(store, EXECUTION), "c") as record:
         with record.output("model") as out:
             (out / "config.json").write_bytes(b"{}")
         digest = record.digest_of("model")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from data_schemas.artifacts import CheckpointRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, StoreRef
 from data_schemas.statements import MetricsLogged, StageStarted
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.provenance.lineage.catalogue import Catalogue, mlflow_name
@@ -27,7 +27,7 @@ class Wide(BaseModel):
 
 
 def release(store: StoreRef, execution, content: str, *, released: bool) -> CheckpointRef:
-    with stage("release", Wide(), store, execution, "c") as record:
+    with stage("release", Wide(), Context(store, execution), "c") as record:
         with record.output("release") as out:
             (out / "model.safetensors").write_text(content)
         ref = record.ref("release", CheckpointRef)
@@ -88,7 +88,7 @@ def test_a_version_carries_the_digests_of_what_it_stands_for(store, execution):
 
 def test_a_version_shows_the_card_and_the_run_of_a_release_its_accuracy(store, execution):
     card = "---\nlicense: mit\n---\n# Tiny 1\n\n" + "a" * 6000
-    with stage("release", Wide(), store, execution, "c") as record:
+    with stage("release", Wide(), Context(store, execution), "c") as record:
         with record.output("release") as out:
             (out / "model.safetensors").write_text("x")
         record.facts({"accuracy/domain:maths": 0.25})
@@ -153,7 +153,7 @@ def test_a_release_is_not_registered_while_mlflow_is_away(store, execution):
 
 
 def test_the_registry_says_which_version_was_made(store, execution):
-    with stage("release", Wide(), store, execution, "c") as record:
+    with stage("release", Wide(), Context(store, execution), "c") as record:
         with record.output("release") as out:
             (out / "model.safetensors").write_text("x")
         said = record.register("release", "tiny", released=True, tags={})
@@ -204,7 +204,7 @@ def test_the_curves_of_a_run_that_was_deleted_are_refused_for_good(store, execut
 
 
 def test_nan_and_infinity_do_not_stop_the_curves(store, execution):
-    with stage("rl/one", Wide(), store, execution, "c") as record:
+    with stage("rl/one", Wide(), Context(store, execution), "c") as record:
         record.metrics(1, {"ratio": float("nan"), "kl": float("inf"), "loss": 1.0})
     client = connect(store.tracking_uri)
     experiment = client.get_experiment_by_name("eachprompt").experiment_id

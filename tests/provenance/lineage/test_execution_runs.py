@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from data_schemas.artifacts import DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import Context, DatasetRef, Execution, StoreRef
 from data_schemas.settings import MergeSettings
 from tasks.errors import DataError
 from tasks.provenance.lineage import execution_runs
@@ -38,7 +38,7 @@ def report(store: StoreRef, execution: Execution, text: str = "<p>ok</p>") -> st
     page = Path(store.uri) / "reports" / f"{execution.id}.html"
     page.parent.mkdir(exist_ok=True)
     page.write_text(text)
-    attach_report(store, execution, str(page))
+    attach_report(Context(store, execution), str(page))
     return str(page)
 
 
@@ -48,7 +48,7 @@ def execution() -> Execution:
 
 
 def test_stages_are_nested_in_one_run_per_execution(store, execution, client):
-    begin(store, execution)
+    begin(Context(store, execution))
     run_all(store, execution)
     second = execution.model_copy(update={"id": "exec-2", "started": 2000.0})
     make_raw(store, second, b"c,d\n")
@@ -97,7 +97,7 @@ def test_a_run_says_what_it_does_and_who_started_which_code(store, execution, cl
 def test_a_failed_stage_fails_its_execution_until_it_is_tried_again(store, execution, client):
     with (
         pytest.raises(DataError),
-        stage("ingest", MergeSettings(), store, execution, "code-1"),
+        stage("ingest", MergeSettings(), Context(store, execution), "code-1"),
     ):
         raise DataError("no rows")
     (run,) = find(client, "attributes.run_name = 'ingest'")
@@ -109,7 +109,7 @@ def test_a_failed_stage_fails_its_execution_until_it_is_tried_again(store, execu
 
 
 def test_an_execution_is_running_while_one_of_its_stages_is(store, execution, client):
-    with stage("curate", MergeSettings(), store, execution, "c"):
+    with stage("curate", MergeSettings(), Context(store, execution), "c"):
         make_raw(store, execution)
         assert "RUNNING" == parent(client, execution).info.status
     assert "FINISHED" == parent(client, execution).info.status
@@ -145,7 +145,7 @@ def test_executions_have_the_same_metrics_at_the_same_steps(store, execution, cl
 
 def test_facts_about_a_model_are_metrics_of_the_model(store, execution, client):
     model = train(store, execution, make_raw(store, execution))
-    with stage("evaluate/sft", MergeSettings(), store, execution, "c") as record:
+    with stage("evaluate/sft", MergeSettings(), Context(store, execution), "c") as record:
         record.read("model", model)
         record.facts({"accuracy/all": 0.25})
     (found,) = client.search_logged_models([experiment(client)])
@@ -196,12 +196,12 @@ def test_a_version_links_to_card_report_and_execution_and_has_scores(store, exec
 
 
 def test_runs_are_found_by_the_source_of_their_rows(store, execution, client):
-    with stage("curate", MergeSettings(), store, execution, "c") as record:
+    with stage("curate", MergeSettings(), Context(store, execution), "c") as record:
         with record.output("curated") as out:
             table = pa.table({"source": ["gsm8k", "mbpp", "gsm8k"], "id": ["a", "b", "c"]})
             pq.write_table(table, out / "problems.parquet")
         curated = record.ref("curated", DatasetRef)
-    with stage("rl/one", MergeSettings(), store, execution, "c") as record:
+    with stage("rl/one", MergeSettings(), Context(store, execution), "c") as record:
         record.read("curated", curated)
         with record.output("report") as out:
             (out / "steps.jsonl").write_text("{}")

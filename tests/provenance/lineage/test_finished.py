@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, DatasetRef, Execution, StoreRef
 from data_schemas.settings import MergeSettings
 from tasks.provenance.lineage import finished
 from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE, TRUSTED_VARIABLE
@@ -29,7 +29,7 @@ def raw(store: StoreRef) -> DatasetRef:
 def merge(
     store: StoreRef, raw: DatasetRef, name: str = "merge", settings=SETTINGS, code="c1"
 ) -> CheckpointRef:
-    with stage(name, settings, store, RUN, code) as record:
+    with stage(name, settings, Context(store, RUN), code) as record:
         record.read("base", raw)
         with record.output("model") as out:
             (out / "model.safetensors").write_text(name)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.artifacts import StoreRef
+from data_schemas.artifacts import Context, StoreRef
 from data_schemas.settings import MergeSettings
 from tasks.provenance.lineage.rebuild import rebuild
 from tasks.provenance.lineage.stage import stage
@@ -26,7 +26,7 @@ def three_executions(store, execution) -> None:
     raw = make_raw(store, second, b"c,d\n")
     with (
         pytest.raises(ZeroDivisionError),
-        stage("sft/reasoning", MergeSettings(), store, second, "code-2") as record,
+        stage("sft/reasoning", MergeSettings(), Context(store, second), "code-2") as record,
     ):
         record.metrics(1, {"a": 1 / 0})
     release(store, second, train(store, second, raw), released=False)

@@ -11,7 +11,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from data_schemas.artifacts import CheckpointRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, StoreRef
 from data_schemas.settings import MergeSettings
 from tasks.errors import EngineError, SettingsError
 from tasks.provenance.lineage.shipping import sync, workplace
@@ -111,7 +111,7 @@ def test_a_temporary_directory_that_is_wiped_ends_the_stage_and_the_next_attempt
     raw = make_raw(s3_store, execution)
 
     def attempt(wiped: str) -> CheckpointRef:
-        with stage("merge", MergeSettings(), s3_store, execution, "c") as record:
+        with stage("merge", MergeSettings(), Context(s3_store, execution), "c") as record:
             rows = (record.read("demonstrations", raw) / "rows.csv").read_bytes()
             if wiped == "after the inputs":
                 shutil.rmtree(workplace(s3_store))

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, DatasetRef, StoreRef
 from data_schemas.settings import MergeSettings, SFTSettings
 from data_schemas.statements import ExecutionRecord
 from tasks.errors import DataError, TamperError
@@ -101,7 +101,7 @@ def test_the_execution_record_has_time_rows_and_run(store, execution):
 def test_mlflow_links_runs_by_dataset_and_model(store, execution):
     raw = make_raw(store, execution)
     model = train(store, execution, raw)
-    with stage("merge", MergeSettings(), store, execution, "code-4") as record:
+    with stage("merge", MergeSettings(), Context(store, execution), "code-4") as record:
         record.read("parent", model)
     found = runs(store)
     client = connect(store.tracking_uri)
@@ -150,7 +150,7 @@ def test_mlflow_shows_settings_facts_curves_and_digests(store, execution):
 def test_an_error_marks_the_run_failed_and_passes_through(store, execution):
     with (
         pytest.raises(DataError, match="no rows"),
-        stage("curate", MergeSettings(), store, execution, "c") as record,
+        stage("curate", MergeSettings(), Context(store, execution), "c") as record,
         record.output("curated"),
     ):
         raise DataError("no rows")
@@ -165,7 +165,7 @@ def test_an_error_marks_the_run_failed_and_passes_through(store, execution):
 def test_a_retry_of_a_failed_stage_continues_its_run(store, execution):
     with (
         pytest.raises(ZeroDivisionError),
-        stage("ingest", MergeSettings(), store, execution, "code-1") as record,
+        stage("ingest", MergeSettings(), Context(store, execution), "code-1") as record,
     ):
         record.metrics(1, {"a": 1 / 0})
     make_raw(store, execution)
@@ -215,7 +215,7 @@ def test_events_sent_twice_are_recorded_once(store, execution):
 
 
 def test_a_reference_closes_the_statement(store, execution):
-    with stage("ingest", MergeSettings(), store, execution, "c") as record:
+    with stage("ingest", MergeSettings(), Context(store, execution), "c") as record:
         with record.output("raw") as out:
             (out / "a").write_text("x")
         raw = record.ref("raw", DatasetRef)
@@ -243,7 +243,7 @@ def test_a_damaged_input_stops_the_stage_before_its_work(store, execution):
 def test_a_fact_that_is_not_finite_is_refused(store, execution):
     with (
         pytest.raises(DataError, match="fact 'loss' of sft is nan"),
-        stage("sft", MergeSettings(), store, execution, "c") as record,
+        stage("sft", MergeSettings(), Context(store, execution), "c") as record,
     ):
         record.facts({"loss": float("nan")})
 
@@ -252,7 +252,7 @@ def test_a_source_from_outside_is_recorded_by_content(store, execution, tmp_path
     base = tmp_path / "base model"
     base.mkdir()
     (base / "config.json").write_text("{}")
-    with stage("foundation", MergeSettings(), store, execution, "c") as record:
+    with stage("foundation", MergeSettings(), Context(store, execution), "c") as record:
         assert base == record.source("shipped", base)
         with record.output("base") as out:
             (out / "config.json").write_text("{}")
@@ -267,7 +267,7 @@ def test_a_source_from_outside_is_recorded_by_content(store, execution, tmp_path
 def test_a_source_that_is_not_there_is_named(store, execution, tmp_path):
     with (
         pytest.raises(DataError, match="nowhere is gone"),
-        stage("foundation", MergeSettings(), store, execution, "c") as record,
+        stage("foundation", MergeSettings(), Context(store, execution), "c") as record,
     ):
         record.source("shipped", tmp_path / "nowhere")
 

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, Execution, StoreRef
 from data_schemas.settings import ReleaseSettings
 from tasks.provenance.lineage.promotions import next_promotion
 from tasks.provenance.lineage.releases import is_current
@@ -28,8 +28,8 @@ def digest_of(execution: str) -> str:
 def promote(store: StoreRef, execution: Execution, replaces: str = "") -> str:
     """Release a model if the version it replaces is still the released one; its statement."""
     with (
-        turn(NAME, store, execution) as held,
-        stage("release", ReleaseSettings(), store, execution, "c") as record,
+        turn(NAME, Context(store, execution)) as held,
+        stage("release", ReleaseSettings(), Context(store, execution), "c") as record,
     ):
         candidate = Path(store.uri).parent / f"candidate-{execution.id}"
         candidate.write_text(execution.id)

@@ -3,7 +3,14 @@
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    Context,
+    DatasetRef,
+    Execution,
+    ReportRef,
+    StoreRef,
+)
 from data_schemas.rows import Domain, Message, Problem, Role, SampleResult
 from data_schemas.settings import EvaluationSettings, MergeSettings, ReleaseSettings
 from tasks.provenance.lineage.connection import connect
@@ -52,17 +59,17 @@ class Evaluated:
     ) -> None:
         self.store = store
         self.execution = Execution(id=name, started=0.0)
-        with stage("curate", SETTINGS, store, self.execution, "c") as record:
+        with stage("curate", SETTINGS, Context(store, self.execution), "c") as record:
             with record.output("curated") as out:
                 write_table(out / "held_out.parquet", Problem, problems)
             curated = record.ref("curated", DatasetRef)
-        with stage("rl/two", MergeSettings(), store, self.execution, "c") as record:
+        with stage("rl/two", MergeSettings(), Context(store, self.execution), "c") as record:
             record.read("curated", curated)
             with record.output("model") as out:
                 (out / "model.safetensors").write_text(name)
                 (out / "config.json").write_text("{}")
             self.model = record.ref("model", CheckpointRef)
-        with stage("evaluate/rl/two", SETTINGS, store, self.execution, "c") as record:
+        with stage("evaluate/rl/two", SETTINGS, Context(store, self.execution), "c") as record:
             record.read("model", self.model)
             record.read("curated", curated)
             with record.output("report") as out:
@@ -72,7 +79,7 @@ class Evaluated:
 
     def release(self) -> str:
         with stage(
-            "release", ReleaseSettings(name="tiny"), self.store, self.execution, "c"
+            "release", ReleaseSettings(name="tiny"), Context(self.store, self.execution), "c"
         ) as record:
             record.read("candidate", self.model)
             record.read("progression", self.report)

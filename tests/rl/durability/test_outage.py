@@ -10,7 +10,7 @@ import time
 import pytest
 from flytekit.exceptions.user import FlyteRecoverableException
 
-from data_schemas.artifacts import Execution
+from data_schemas.artifacts import Context, Execution
 from tasks.durability.upload import fetch_newest
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.stage import stage, sync
@@ -55,7 +55,9 @@ def test_a_server_that_never_answers_does_not_hold_a_step_up(
     monkeypatch.setattr("tasks.provenance.lineage.stage._SHIP_EVERY_S", 0.0)
     where = store.model_copy(update={"tracking_uri": silent})
     took_s = []
-    with stage("rl/one", settings, where, Execution(id="e", started=0.0), "code") as record:
+    with stage(
+        "rl/one", settings, Context(where, Execution(id="e", started=0.0)), "code"
+    ) as record:
         for step in range(1, 30):
             started = time.monotonic()
             record.metrics(step, {"reward/mean": 0.5})

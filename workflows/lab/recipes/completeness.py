@@ -24,5 +24,5 @@ def completeness(judge: JudgeSettings, file: str, store: str = "runs") -> Report
     Returns:
         rates.json: complete, full, marker and aware by style, with bounds for rows without verdict.
     """
-    run, execution = open_store(store=store, workflow="completeness")
-    return measure_completeness(judge=judge, file=file, store=run, execution=execution)
+    context = open_store(store=store, workflow="completeness")
+    return measure_completeness(judge=judge, file=file, context=context)

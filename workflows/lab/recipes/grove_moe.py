@@ -35,27 +35,19 @@ def _scores(
 
     Each has an execution of its own, because an execution has a stage of a name once.
     """
-    store, execution = open_store(store=folder, workflow="grove")
-    with_models = ingest_models(settings=settings, store=store, execution=execution)
-    rows = preparation(settings=with_models, store=store, execution=execution)
-    fitted = fit_settings(settings=with_models, curated=rows.curated, store=store)
+    context = open_store(store=folder, workflow="grove")
+    with_models = ingest_models(settings=settings, context=context)
+    rows = preparation(settings=with_models, context=context)
+    fitted = fit_settings(settings=with_models, curated=rows.curated, store=context.store)
     upcycled = add_adjugates(
-        settings=UpcyclingSettings(seed=seed),
-        model=rows.base,
-        store=store,
-        execution=execution,
+        settings=UpcyclingSettings(seed=seed), model=rows.base, context=context
     )
     starts: dict[str, CheckpointRef] = {"plain": rows.base, "grove": upcycled}
     reports: dict[str, ReportRef] = {}
     for name, base in starts.items():
-        same, own = open_store(store=folder, workflow="grove")
+        own = open_store(store=folder, workflow="grove")
         tuned = fine_tuning(
-            settings=fitted.sft,
-            merging=fitted.merge,
-            curated=rows.curated,
-            base=base,
-            store=same,
-            execution=own,
+            settings=fitted.sft, merging=fitted.merge, curated=rows.curated, base=base, context=own
         )
         for part, model in (("base", base), ("merged", tuned.merged)):
             reports[f"{part}/{name}"] = evaluate(
@@ -63,8 +55,7 @@ def _scores(
                 name=f"{part}/{name}",
                 model=model,
                 curated=rows.curated,
-                store=same,
-                execution=own,
+                context=own,
             )
     return rows.curated, reports
 
@@ -89,9 +80,9 @@ def upcycle(
     Returns:
         The model, a Hugging Face directory.
     """
-    run, execution = open_store(store=store, workflow="upcycle")
-    base = ingest_base(path=model, name="base", store=run, execution=execution)
-    return add_adjugates(settings=settings, model=base, store=run, execution=execution)
+    context = open_store(store=store, workflow="upcycle")
+    base = ingest_base(path=model, name="base", context=context)
+    return add_adjugates(settings=settings, model=base, context=context)
 
 
 @entry_point
@@ -108,7 +99,7 @@ def grove(
     Returns:
         The HTML report: every model's accuracy, and the gain of Grove MoE with its interval.
     """
-    run, execution = open_store(store=store, workflow="grove")
+    context = open_store(store=store, workflow="grove")
     curated: list[DatasetRef] = []
     by_seed: list[dict[str, ReportRef]] = []
     for seed in SEEDS:
@@ -117,4 +108,4 @@ def grove(
         rows, reports = _scores(checked, seed, store)
         curated.append(rows)
         by_seed.append(reports)
-    return pooled_page(settings, curated[0], by_seed, run, execution)
+    return pooled_page(settings, curated[0], by_seed, context)

@@ -40,23 +40,18 @@ class Agents(NamedTuple):
 def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> Agents:
     """Fine-tune the three agents, train them together by RL, and measure each of them."""
     checked = check_settings(settings=settings, sources="")
-    run, execution = open_store(store=store, workflow="mars")
-    with_models = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=with_models, store=run, execution=execution)
+    context = open_store(store=store, workflow="mars")
+    with_models = ingest_models(settings=checked, context=context)
+    rows = preparation(settings=with_models, context=context)
     tuned = sft(
         settings=with_models.sft,
         parent=Parent.REASONING,
         curated=rows.curated,
         base=rows.base,
-        store=run,
-        execution=execution,
+        context=context,
     )
     graded = grade(
-        settings=with_models.grading,
-        curated=rows.curated,
-        start=tuned.model,
-        store=run,
-        execution=execution,
+        settings=with_models.grading, curated=rows.curated, start=tuned.model, context=context
     )
     trained = rl(
         settings=with_models.rl_one,
@@ -64,8 +59,7 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
         name="rl/mars",
         start=tuned.model,
         graded=graded,
-        store=run,
-        execution=execution,
+        context=context,
     )
     solver = [
         evaluate(
@@ -73,8 +67,7 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
             name=name,
             model=model,
             curated=rows.curated,
-            store=run,
-            execution=execution,
+            context=context,
         )
         for name, model in (("sft/reasoning", tuned.model), ("rl/mars", trained.model))
     ]
@@ -83,23 +76,17 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
         before=tuned.model,
         after=trained.model,
         curated=rows.curated,
-        store=run,
-        execution=execution,
+        context=context,
     )
     progression = compare(
-        settings=with_models.evaluation,
-        candidate=solver[1],
-        parents=[solver[0]],
-        store=run,
-        execution=execution,
+        settings=with_models.evaluation, candidate=solver[1], parents=[solver[0]], context=context
     )
     page = summary(
         settings=with_models,
         curated=rows.curated,
         reports=[tuned.report, trained.report, progression],
         releases=[],
-        store=run,
-        execution=execution,
+        context=context,
     )
     return Agents(model=trained.model, measured=measured, page=page)
 
@@ -126,7 +113,5 @@ def mars(
         ).measured
         for seed in SEEDS
     ]
-    run, execution = open_store(store=store, workflow="mars")
-    return tabulate_agents(
-        settings=settings.evaluation, parts=measured, store=run, execution=execution
-    )
+    context = open_store(store=store, workflow="mars")
+    return tabulate_agents(settings=settings.evaluation, parts=measured, context=context)

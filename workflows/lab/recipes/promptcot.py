@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 from data_schemas.artifacts import (
     CheckpointRef,
+    Context,
     DatasetRef,
-    Execution,
     GradedRef,
     ReportRef,
-    StoreRef,
 )
 from data_schemas.rows import Parent
 from data_schemas.settings import PipelineSettings
@@ -63,21 +62,20 @@ class Writers(NamedTuple):
 
 @subworkflow
 def train_writer(
-    recipe: SynthesisRecipe, base: CheckpointRef, store: str, execution: Execution, run: StoreRef
+    recipe: SynthesisRecipe, base: CheckpointRef, address: str, context: Context
 ) -> Writers:
     """Fine-tune writer and planner on rationales of teachers, then one round of EM.
 
     The round is an execution of its own, because an execution has a stage of a name once.
     """
-    seeds = begin_synthesis(settings=recipe.synthesis, store=run, execution=execution)
+    seeds = begin_synthesis(settings=recipe.synthesis, context=context)
     writer, planner = (
         sft(
             settings=recipe.cold_start,
             parent=parent,
             curated=seeds,
             base=base,
-            store=run,
-            execution=execution,
+            context=context,
         ).model
         for parent in (Parent.WRITER, Parent.PLANNER)
     )
@@ -87,41 +85,25 @@ def train_writer(
         writer=writer,
         planner=planner,
         seeds_of_run=seeds,
-        store=run,
-        execution=execution,
+        context=context,
     )
-    same, own = open_store(store=store, workflow="promptcot")
+    own = open_store(store=address, workflow="promptcot")
     expected = expect_rationales(
         settings=recipe.synthesis,
         writer=writer,
         planner=planner,
         seeds_of_run=seeds,
         gate=before,
-        store=same,
-        execution=own,
+        context=own,
     )
     better_planner = sft(
-        settings=recipe.em,
-        parent=Parent.PLANNER,
-        curated=expected,
-        base=planner,
-        store=same,
-        execution=own,
+        settings=recipe.em, parent=Parent.PLANNER, curated=expected, base=planner, context=own
     )
     maximised = maximise_rationales(
-        settings=recipe.synthesis,
-        planner=better_planner.model,
-        seeds_of_run=seeds,
-        store=same,
-        execution=own,
+        settings=recipe.synthesis, planner=better_planner.model, seeds_of_run=seeds, context=own
     )
     better_writer = sft(
-        settings=recipe.em,
-        parent=Parent.WRITER,
-        curated=maximised,
-        base=writer,
-        store=same,
-        execution=own,
+        settings=recipe.em, parent=Parent.WRITER, curated=maximised, base=writer, context=own
     )
     after_e, after_m = (
         measure_writer(
@@ -130,8 +112,7 @@ def train_writer(
             writer=model,
             planner=better_planner.model,
             seeds_of_run=seeds,
-            store=same,
-            execution=own,
+            context=own,
         )
         for name, model in (("after_e_step", writer), ("after_m_step", better_writer.model))
     )
@@ -156,39 +137,22 @@ def learn(
     graded: GradedRef,
     drawn: GradedRef,
     held_out: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> Learned:
     """Train the solver on synthesised problems, and by RL on as many drawn ones."""
-    preferred = prefer(
-        settings=recipe.preference, start=solver, graded=graded, store=store, execution=execution
-    )
+    preferred = prefer(settings=recipe.preference, start=solver, graded=graded, context=context)
     pools = take_as_many(
-        settings=recipe.synthesis,
-        synthesised=graded,
-        drawn=drawn,
-        store=store,
-        execution=execution,
+        settings=recipe.synthesis, synthesised=graded, drawn=drawn, context=context
     )
     on_synthesised, on_drawn = (
         rl(
-            settings=settings.rl_one,
-            name=f"rl/{name}",
-            start=solver,
-            graded=pool,
-            store=store,
-            execution=execution,
+            settings=settings.rl_one, name=f"rl/{name}", start=solver, graded=pool, context=context
         ).model
         for name, pool in (("synthesised", pools.synthesised), ("drawn", pools.drawn))
     )
     evaluations = [
         evaluate(
-            settings=settings.evaluation,
-            name=name,
-            model=model,
-            curated=held_out,
-            store=store,
-            execution=execution,
+            settings=settings.evaluation, name=name, model=model, curated=held_out, context=context
         )
         for name, model in (
             ("sft/reasoning", solver),
@@ -206,40 +170,27 @@ def train_on_synthesised(
 ) -> ReportRef:
     """Train a solver and a writer, write and label problems, and train the solver on them."""
     checked = check_settings(settings=settings, sources="")
-    run, execution = open_store(store=store, workflow="promptcot")
-    with_models = ingest_models(settings=checked, store=run, execution=execution)
-    rows: Prepared = preparation(settings=with_models, store=run, execution=execution)
+    context = open_store(store=store, workflow="promptcot")
+    with_models = ingest_models(settings=checked, context=context)
+    rows: Prepared = preparation(settings=with_models, context=context)
     solver = sft(
         settings=with_models.sft,
         parent=Parent.REASONING,
         curated=rows.curated,
         base=rows.base,
-        store=run,
-        execution=execution,
+        context=context,
     ).model
-    writers = train_writer(recipe=recipe, base=rows.base, store=store, execution=execution, run=run)
-    pool = grade(
-        settings=with_models.grading,
-        curated=rows.curated,
-        start=solver,
-        store=run,
-        execution=execution,
-    )
-    same, own = open_store(store=store, workflow="promptcot")
+    writers = train_writer(recipe=recipe, base=rows.base, address=store, context=context)
+    pool = grade(settings=with_models.grading, curated=rows.curated, start=solver, context=context)
+    own = open_store(store=store, workflow="promptcot")
     problems = write_problems(
-        settings=recipe.synthesis,
-        writer=writers.writer,
-        seeds_of_run=writers.seeds,
-        store=same,
-        execution=own,
+        settings=recipe.synthesis, writer=writers.writer, seeds_of_run=writers.seeds, context=own
     )
     labelled = label_problems(
-        settings=recipe.synthesis, solver=solver, written=problems, store=same, execution=own
+        settings=recipe.synthesis, solver=solver, written=problems, context=own
     )
-    synthesised = curation(with_models, labelled, rows.base, same, own, rows.curated)
-    graded = grade(
-        settings=with_models.grading, curated=synthesised, start=solver, store=same, execution=own
-    )
+    synthesised = curation(with_models, labelled, rows.base, own, rows.curated)
+    graded = grade(settings=with_models.grading, curated=synthesised, start=solver, context=own)
     learned = learn(
         settings=with_models,
         recipe=recipe,
@@ -247,8 +198,7 @@ def train_on_synthesised(
         graded=graded,
         drawn=pool,
         held_out=rows.curated,
-        store=same,
-        execution=own,
+        context=own,
     )
     return measure_synthesis(
         settings=recipe.synthesis,
@@ -263,8 +213,7 @@ def train_on_synthesised(
         drawn=pool,
         preference=learned.preference,
         evaluations=learned.evaluations,
-        store=same,
-        execution=own,
+        context=own,
     )
 
 
@@ -292,7 +241,5 @@ def promptcot(
         )
         for seed in SEEDS
     ]
-    run, execution = open_store(store=store, workflow="promptcot")
-    return tabulate_synthesis(
-        settings=recipe.synthesis, cells=cells, store=run, execution=execution
-    )
+    context = open_store(store=store, workflow="promptcot")
+    return tabulate_synthesis(settings=recipe.synthesis, cells=cells, context=context)

@@ -13,7 +13,12 @@ With other sources it is the recipe for rubrics of one's own (verifier `rubric` 
 
 from functools import partial
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    Context,
+    DatasetRef,
+    ReportRef,
+)
 from data_schemas.machine_settings import Positive, Share
 from data_schemas.settings import PipelineSettings
 from tasks.lab.recipes.rusca import presets
@@ -42,17 +47,10 @@ def _prove(
     high: float,
     start: CheckpointRef,
     curated: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> Proved:
     """Wire grading and the gate of the scaffold."""
-    graded = grade(
-        settings=settings.grading,
-        curated=curated,
-        start=start,
-        store=store,
-        execution=execution,
-    )
+    graded = grade(settings=settings.grading, curated=curated, start=start, context=context)
     return prove_lift(
         settings=settings.rl_one,
         scaffold=scaffold,
@@ -60,8 +58,7 @@ def _prove(
         high=high,
         start=start,
         graded=graded,
-        store=store,
-        execution=execution,
+        context=context,
     )
 
 
@@ -77,26 +74,24 @@ def rusca_study(
 ) -> ReportRef:
     """Make the start model, prove the lift, train every variant with every seed, tabulate."""
     checked = check_settings(settings=settings, sources=sources)
-    run, execution = open_store(store=store, workflow="rusca")
-    with_models = ingest_models(settings=checked, store=run, execution=execution)
-    rows = preparation(settings=with_models, store=run, execution=execution)
-    fitted = fit_settings(settings=with_models, curated=rows.curated, store=run)
+    context = open_store(store=store, workflow="rusca")
+    with_models = ingest_models(settings=checked, context=context)
+    rows = preparation(settings=with_models, context=context)
+    fitted = fit_settings(settings=with_models, curated=rows.curated, store=context.store)
     tuned = fine_tuning(
         settings=fitted.sft,
         merging=fitted.merge,
         curated=rows.curated,
         base=rows.base,
-        store=run,
-        execution=execution,
+        context=context,
     )
-    proved = _prove(fitted, shown, low, high, tuned.merged, rows.curated, run, execution)
+    proved = _prove(fitted, shown, low, high, tuned.merged, rows.curated, context)
     start = evaluate(
         settings=fitted.evaluation,
         name="scaffold/start",
         model=tuned.merged,
         curated=rows.curated,
-        store=run,
-        execution=execution,
+        context=context,
     )
     names, trainings, held_out_evaluations = [], [], [start]
     for seed in SEEDS:
@@ -108,8 +103,7 @@ def rusca_study(
                 name=f"scaffold/{variant.name}/{seed}",
                 start=tuned.merged,
                 graded=proved.graded,
-                store=run,
-                execution=execution,
+                context=context,
                 max_tokens=max_tokens,
             )
             trained = (
@@ -120,8 +114,7 @@ def rusca_study(
                 name=f"scaffold/{variant.name}/{seed}",
                 model=trained.model,
                 curated=rows.curated,
-                store=run,
-                execution=execution,
+                context=context,
             )
             names.append(f"{variant.name}/{seed}")
             trainings.append(trained.report)
@@ -133,8 +126,7 @@ def rusca_study(
         lift_of_start=proved.lift,
         trainings=trainings,
         held_out_evaluations=held_out_evaluations,
-        store=run,
-        execution=execution,
+        context=context,
     )
 
 

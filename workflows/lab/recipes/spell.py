@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 from data_schemas.artifacts import (
     CheckpointRef,
+    Context,
     DatasetRef,
-    Execution,
     GradedRef,
     ReportRef,
-    StoreRef,
 )
 from data_schemas.machine_settings import Positive
 from data_schemas.rows import Parent
@@ -53,42 +52,28 @@ class Prepared(NamedTuple):
     tuning: ReportRef
 
 
-def _prepare(settings: PipelineSettings, store: StoreRef, execution: Execution) -> Prepared:
+def _prepare(settings: PipelineSettings, context: Context) -> Prepared:
     """Wire the fine-tuning of the three roles, its gate and grading."""
-    with_models = ingest_models(settings=settings, store=store, execution=execution)
-    rows = preparation(settings=with_models, store=store, execution=execution)
+    with_models = ingest_models(settings=settings, context=context)
+    rows = preparation(settings=with_models, context=context)
     tuned = sft(
         settings=with_models.sft,
         parent=Parent.REASONING,
         curated=rows.curated,
         base=rows.base,
-        store=store,
-        execution=execution,
+        context=context,
     )
     formed = check_forms(
-        settings=with_models.evaluation,
-        start=tuned.model,
-        curated=rows.curated,
-        store=store,
-        execution=execution,
+        settings=with_models.evaluation, start=tuned.model, curated=rows.curated, context=context
     )
     graded = grade(
-        settings=with_models.grading,
-        curated=rows.curated,
-        start=formed.model,
-        store=store,
-        execution=execution,
+        settings=with_models.grading, curated=rows.curated, start=formed.model, context=context
     )
     return Prepared(with_models, formed, rows.curated, graded, tuned.report)
 
 
 def _train(
-    variant: str,
-    recipe: SpellRecipe,
-    max_tokens: int,
-    prepared: Prepared,
-    store: StoreRef,
-    execution: Execution,
+    variant: str, recipe: SpellRecipe, max_tokens: int, prepared: Prepared, context: Context
 ) -> Trained:
     """Wire one phase; that of 'spell' has the recipe that was asked for."""
     own_recipe = SPELL_VARIANTS[variant]
@@ -99,8 +84,7 @@ def _train(
         name=f"rl/{variant}",
         start=prepared.formed.model,
         graded=prepared.graded,
-        store=store,
-        execution=execution,
+        context=context,
         max_tokens=max_tokens,
     )
     if own_recipe is None:
@@ -109,12 +93,7 @@ def _train(
 
 
 def _held_out(
-    name: str,
-    seed: int,
-    model: CheckpointRef,
-    prepared: Prepared,
-    store: StoreRef,
-    execution: Execution,
+    name: str, seed: int, model: CheckpointRef, prepared: Prepared, context: Context
 ) -> ReportRef:
     """Wire the evaluation of one model; flytekit resolves an attribute of a promise only once."""
     return evaluate(
@@ -122,8 +101,7 @@ def _held_out(
         name=f"spell/{name}/{seed}",
         model=model,
         curated=prepared.curated,
-        store=store,
-        execution=execution,
+        context=context,
     )
 
 
@@ -132,32 +110,30 @@ def self_play_study(
     settings: PipelineSettings, recipe: SpellRecipe, max_tokens: int, store: str
 ) -> ReportRef:
     """Fine-tune, train every variant with every seed, evaluate and tabulate."""
-    run, execution = open_store(store=store, workflow="spell")
+    context = open_store(store=store, workflow="spell")
     names, starts, trainings, evaluations = [], [], [], []
     for seed in SEEDS:
         seeded = with_seed(settings=check_settings(settings=settings, sources=""), seed=seed)
-        prepared = _prepare(seeded, run, execution)
-        starts.append(_held_out("start", seed, prepared.formed.model, prepared, run, execution))
+        prepared = _prepare(seeded, context)
+        starts.append(_held_out("start", seed, prepared.formed.model, prepared, context))
         for variant in VARIANTS:
-            trained = _train(variant, recipe, max_tokens, prepared, run, execution)
+            trained = _train(variant, recipe, max_tokens, prepared, context)
             names.append(f"{variant}/{seed}")
             trainings.append(trained.report)
             model = trained.model
-            evaluations.append(_held_out(variant, seed, model, prepared, run, execution))
+            evaluations.append(_held_out(variant, seed, model, prepared, context))
         progression = compare(
             settings=prepared.settings.evaluation,
             candidate=evaluations[-len(VARIANTS)],
             parents=starts[-1:],
-            store=run,
-            execution=execution,
+            context=context,
         )
         summary(
             settings=seeded,
             curated=prepared.curated,
             reports=[prepared.tuning, *trainings[-len(VARIANTS) :], progression],
             releases=[],
-            store=run,
-            execution=execution,
+            context=context,
         )
     return tabulate_self_play(
         settings=settings.evaluation,
@@ -165,8 +141,7 @@ def self_play_study(
         starts=starts,
         trainings=trainings,
         held_out_evaluations=evaluations,
-        store=run,
-        execution=execution,
+        context=context,
     )
 
 

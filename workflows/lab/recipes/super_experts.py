@@ -31,12 +31,11 @@ def super_experts(
     Returns:
         profile.json with peaks and three readings; inputs.json with the settings.
     """
-    run, execution = open_store(store=store, workflow="super_experts")
+    context = open_store(store=store, workflow="super_experts")
     base = ingest_base(
         path=check_text(text=text, model=model),
         name="base",
-        store=run,
-        execution=execution,
+        context=context,
         architecture=settings.architecture,
     )
-    return profile_experts(settings=settings, model=base, text=text, store=run, execution=execution)
+    return profile_experts(settings=settings, model=base, text=text, context=context)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from data_schemas.artifacts import Execution, ReportRef, StoreRef
+from data_schemas.artifacts import Context, ReportRef
 from data_schemas.rl_settings import JudgeSettings
 from tasks.errors import typed
 from tasks.gym.judging.opening import open_judge
@@ -28,19 +28,16 @@ add_stages(
 
 
 @shell("measure_completeness")
-def measure_completeness(
-    judge: JudgeSettings, file: str, store: StoreRef, execution: Execution
-) -> ReportRef:
+def measure_completeness(judge: JudgeSettings, file: str, context: Context) -> ReportRef:
     """Let a judge say which explanations of ambiguous words name all of their meanings.
 
     Args:
         judge: asked twice about every explanation.
         file: explanations as JSON lines: word, response, style, senses.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     code = code_digest("measure_completeness")
-    with stage("measure_completeness", judge, store, execution, code) as record:
+    with stage("measure_completeness", judge, context, code) as record:
         path = Path(location.existing_file(file, "--file"))
         record.source("explanations", path)
         with typed("--file"):

@@ -1,6 +1,6 @@
 """Flyte task of Grove MoE: upcycle a mixture of experts."""
 
-from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context
 from tasks.lab.recipes.grove_moe import upcycling
 from tasks.lab.recipes.grove_moe.settings import UpcyclingSettings
 from tasks.platform.cache_version import code_digest
@@ -13,18 +13,15 @@ add_stages({"upcycle": Stage("lab.recipes.grove_moe.task", WEIGHTS, "cpu", hours
 
 
 @shell("upcycle")
-def upcycle(
-    settings: UpcyclingSettings, model: CheckpointRef, store: StoreRef, execution: Execution
-) -> CheckpointRef:
+def upcycle(settings: UpcyclingSettings, model: CheckpointRef, context: Context) -> CheckpointRef:
     """Add adjugate experts to a mixture of experts; its logits stay as they are.
 
     Args:
         settings: their number, width and scale.
         model: a Qwen3-MoE.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
-    with stage("upcycle", settings, store, execution, code_digest("upcycle")) as record:
+    with stage("upcycle", settings, context, code_digest("upcycle")) as record:
         folder = record.read("model", model)
         with record.output("model") as out:
             facts = upcycling.upcycle(settings, folder, out)

@@ -3,7 +3,12 @@
 from rich.console import Console
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    Context,
+    DatasetRef,
+    ReportRef,
+)
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.settings import EvaluationSettings
 from tasks.engines.chat import load_tokenizer
@@ -36,12 +41,11 @@ def measure_agents(
     before: CheckpointRef,
     after: CheckpointRef,
     curated: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> ReportRef:
     """Measure verifier and corrector of two models on every held-out problem."""
     code = code_digest("measure_agents")
-    with stage("measure_agents", settings, store, execution, code) as record:
+    with stage("measure_agents", settings, context, code) as record:
         folders = record.read("before", before), record.read("after", after)
         problems, _ = questions(record.read("curated", curated))
         with (
@@ -62,11 +66,11 @@ def measure_agents(
 
 @shell("tabulate_agents")
 def tabulate_agents(
-    settings: EvaluationSettings, parts: list[ReportRef], store: StoreRef, execution: Execution
+    settings: EvaluationSettings, parts: list[ReportRef], context: Context
 ) -> ReportRef:
     """Pool the measurements of several seeds, print the table and store it."""
     code = code_digest("tabulate_agents")
-    with stage("tabulate_agents", settings, store, execution, code) as record:
+    with stage("tabulate_agents", settings, context, code) as record:
         folders = [record.read(f"part/{place}", ref) for place, ref in enumerate(parts, start=1)]
         tables = [read_table(folder / measures.ROWS_FILE, measures.AgentRow) for folder in folders]
         result = measures.claims(tables, settings.seed)

@@ -6,12 +6,11 @@ from typing import NamedTuple
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import (
     CheckpointRef,
+    Context,
     DatasetRef,
-    Execution,
     GradedRef,
     RawRef,
     ReportRef,
-    StoreRef,
 )
 from data_schemas.rows import DEMONSTRATIONS, GRADED, Demonstration, GradedProblem
 from tasks.engines.chat import load_tokenizer
@@ -112,12 +111,10 @@ def seed_recipe(recipe: SynthesisRecipe, seed: int) -> SynthesisRecipe:
 
 
 @shell("begin_synthesis")
-def begin_synthesis(
-    settings: SynthesisSettings, store: StoreRef, execution: Execution
-) -> DatasetRef:
+def begin_synthesis(settings: SynthesisSettings, context: Context) -> DatasetRef:
     """Write demonstrations of rationales, and problems without one."""
     code = code_digest("begin_synthesis")
-    with stage("synthesis/seeds", settings, store, execution, code) as record:
+    with stage("synthesis/seeds", settings, context, code) as record:
         with record.output("seeds") as out:
             facts = seeds.begin(settings.seed, out)
         record.facts(facts)
@@ -132,8 +129,7 @@ def measure_writer(
     writer: CheckpointRef,
     planner: CheckpointRef,
     seeds_of_run: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> ReportRef:
     """Measure the likelihood of fresh problems; refuse a writer whose problems are not valid.
 
@@ -143,11 +139,10 @@ def measure_writer(
         writer: p(z, x | c).
         planner: q(z | c, x).
         seeds_of_run: its fresh problems.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     code = code_digest("measure_writer")
-    with stage(f"synthesis/{name}", settings, store, execution, code) as record:
+    with stage(f"synthesis/{name}", settings, context, code) as record:
         writes, plans = record.read("writer", writer), record.read("planner", planner)
         rows = read_table(record.read("seeds", seeds_of_run) / FRESH, WordedProblem)
         with opened_rollouts(settings.engines, (plans, writes)) as (planning, wording):
@@ -173,8 +168,7 @@ def expect_rationales(
     planner: CheckpointRef,
     seeds_of_run: DatasetRef,
     gate: ReportRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> DatasetRef:
     """E-step: choose the best of several rationales for every problem of the pool.
 
@@ -184,11 +178,10 @@ def expect_rationales(
         planner: draws them.
         seeds_of_run: its pool.
         gate: of these two models; without it nothing is drawn.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     code = code_digest("expect_rationales")
-    with stage("synthesis/e_step", settings, store, execution, code) as record:
+    with stage("synthesis/e_step", settings, context, code) as record:
         writes, plans = record.read("writer", writer), record.read("planner", planner)
         record.read("gate", gate)
         rows = read_table(record.read("seeds", seeds_of_run) / POOL, WordedProblem)
@@ -200,15 +193,11 @@ def expect_rationales(
 
 @shell("maximise_rationales")
 def maximise_rationales(
-    settings: SynthesisSettings,
-    planner: CheckpointRef,
-    seeds_of_run: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    settings: SynthesisSettings, planner: CheckpointRef, seeds_of_run: DatasetRef, context: Context
 ) -> DatasetRef:
     """M-step: write the planner's greedy rationale of every problem of the pool."""
     code = code_digest("maximise_rationales")
-    with stage("synthesis/m_step", settings, store, execution, code) as record:
+    with stage("synthesis/m_step", settings, context, code) as record:
         plans = record.read("planner", planner)
         rows = read_table(record.read("seeds", seeds_of_run) / POOL, WordedProblem)
         with closing(open_rollout(settings.engines, plans)) as engine:
@@ -232,11 +221,7 @@ def _keep_rationales(
 
 @shell("write_problems")
 def write_problems(
-    settings: SynthesisSettings,
-    writer: CheckpointRef,
-    seeds_of_run: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    settings: SynthesisSettings, writer: CheckpointRef, seeds_of_run: DatasetRef, context: Context
 ) -> DatasetRef:
     """Decode problems for new concepts; keep valid, new ones that are no held-out prompt by hash.
 
@@ -244,11 +229,10 @@ def write_problems(
         settings: how many, and at which temperature.
         writer: after EM.
         seeds_of_run: concepts are walked over its pool; its problems are not new.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     code = code_digest("write_problems")
-    with stage("synthesis/write", settings, store, execution, code) as record:
+    with stage("synthesis/write", settings, context, code) as record:
         model = record.read("writer", writer)
         folder = record.read("seeds", seeds_of_run)
         pool = read_table(folder / POOL, WordedProblem)
@@ -269,15 +253,11 @@ def write_problems(
 
 @shell("label_problems")
 def label_problems(
-    settings: SynthesisSettings,
-    solver: CheckpointRef,
-    written: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    settings: SynthesisSettings, solver: CheckpointRef, written: DatasetRef, context: Context
 ) -> RawRef:
     """Label written problems by the majority of the solver's answers; write them as raw rows."""
     code = code_digest("label_problems")
-    with stage("synthesis/label", settings, store, execution, code) as record:
+    with stage("synthesis/label", settings, context, code) as record:
         model = record.read("solver", solver)
         rows = read_table(record.read("written", written) / WRITTEN, WrittenProblem)
         candidates = [row for row in rows if not row.reason]
@@ -296,14 +276,10 @@ def label_problems(
 
 @shell("prefer")
 def prefer(
-    settings: PreferenceSettings,
-    start: CheckpointRef,
-    graded: GradedRef,
-    store: StoreRef,
-    execution: Execution,
+    settings: PreferenceSettings, start: CheckpointRef, graded: GradedRef, context: Context
 ) -> Preferred:
     """Train a model by DPO on the right and wrong answers that graded its problems."""
-    with stage("preference", settings, store, execution, code_digest("prefer")) as record:
+    with stage("preference", settings, context, code_digest("prefer")) as record:
         model, folder = record.read("start", start), record.read("graded", graded)
         pairs = read_pairs(folder, model)
         with record.output("model") as out:
@@ -329,15 +305,11 @@ def prefer(
 
 @shell("take_as_many")
 def take_as_many(
-    settings: SynthesisSettings,
-    synthesised: GradedRef,
-    drawn: GradedRef,
-    store: StoreRef,
-    execution: Execution,
+    settings: SynthesisSettings, synthesised: GradedRef, drawn: GradedRef, context: Context
 ) -> Equal:
     """Take as many synthesised as drawn problems for RL."""
     code = code_digest("take_as_many")
-    with stage("synthesis/as_many", settings, store, execution, code) as record:
+    with stage("synthesis/as_many", settings, context, code) as record:
         sides = {"synthesised": synthesised, "drawn": drawn}
         results = {
             name: read_table(record.read(f"all/{name}", ref) / GRADED, GradedProblem)
@@ -365,8 +337,7 @@ def measure_synthesis(
     drawn: GradedRef,
     preference: ReportRef,
     evaluations: list[ReportRef],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> ReportRef:
     """Collect what one seed measured.
 
@@ -383,11 +354,10 @@ def measure_synthesis(
         drawn: the same of drawn problems.
         preference: report of DPO.
         evaluations: before and after DPO, after RL on synthesised and on drawn problems.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     code = code_digest("measure_synthesis")
-    with stage("synthesis/measure", settings, store, execution, code) as record:
+    with stage("synthesis/measure", settings, context, code) as record:
         likelihoods = {"before": before, "expected": expected, "after": after}
         graded_folder = record.read("graded", graded)
         cell = report.read_cell(
@@ -406,14 +376,11 @@ def measure_synthesis(
 
 @shell("tabulate_synthesis")
 def tabulate_synthesis(
-    settings: SynthesisSettings,
-    cells: list[ReportRef],
-    store: StoreRef,
-    execution: Execution,
+    settings: SynthesisSettings, cells: list[ReportRef], context: Context
 ) -> ReportRef:
     """Print and store the table of claims."""
     code = code_digest("tabulate_synthesis")
-    with stage("synthesis", settings, store, execution, code) as record:
+    with stage("synthesis", settings, context, code) as record:
         results = [
             report.Cell.model_validate_json(
                 (record.read(f"cell/{place}", ref) / CELL_FILE).read_bytes()

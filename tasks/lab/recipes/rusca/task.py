@@ -4,7 +4,7 @@ from contextlib import closing
 from typing import NamedTuple
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.artifacts import CheckpointRef, Execution, GradedRef, ReportRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, GradedRef, ReportRef
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rows import GRADED, GradedProblem
 from data_schemas.settings import EvaluationSettings, PipelineSettings
@@ -71,8 +71,7 @@ def prove_lift(
     high: float,
     start: CheckpointRef,
     graded: GradedRef,
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> Proved:
     """Refuse a scaffold that the start model does not follow; keep a quantile band of problems.
 
@@ -83,14 +82,13 @@ def prove_lift(
         high: quantile above which it is left out; 0 and 1 keep all.
         start: model of the phase.
         graded: problems of the phase.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     lift.check_band(low, high)
-    with stage("scaffold/lift", settings, store, execution, code_digest("prove_lift")) as record:
+    with stage("scaffold/lift", settings, context, code_digest("prove_lift")) as record:
         model = record.read("start", start)
         problems = read_table(record.read("graded", graded) / GRADED, GradedProblem)
-        judge = read_judge(settings.rewards.judge, record, store)
+        judge = read_judge(settings.rewards.judge, record, context.store)
         rewards = settings.rewards.model_copy(update={"judge": judge})
         with (
             closing(open_rollout(settings.engines, model)) as engine,
@@ -122,8 +120,7 @@ def tabulate_scaffold(
     lift_of_start: ReportRef,
     trainings: list[ReportRef],
     held_out_evaluations: list[ReportRef],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> ReportRef:
     """Compare the variants, print and store the table of claims.
 
@@ -135,10 +132,9 @@ def tabulate_scaffold(
         lift_of_start: of the gate.
         trainings: reports of the phases.
         held_out_evaluations: reports of the evaluations.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
-    with stage("scaffold", settings, store, execution, code_digest("tabulate_scaffold")) as record:
+    with stage("scaffold", settings, context, code_digest("tabulate_scaffold")) as record:
         before, *after = held_out_evaluations
         start = read_scores(record.read("start/held_out_evaluation", before))
         cells = []

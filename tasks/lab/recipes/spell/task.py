@@ -6,7 +6,12 @@ from typing import NamedTuple
 from rich.console import Console
 
 from data_schemas.arrow import read_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    Context,
+    DatasetRef,
+    ReportRef,
+)
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.rows import DEMONSTRATIONS, Demonstration
 from data_schemas.settings import EvaluationSettings
@@ -44,11 +49,7 @@ class Formed(NamedTuple):
 
 @shell("check_forms")
 def check_forms(
-    settings: EvaluationSettings,
-    start: CheckpointRef,
-    curated: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
+    settings: EvaluationSettings, start: CheckpointRef, curated: DatasetRef, context: Context
 ) -> Formed:
     """Refuse a start model that does not write the forms of the three roles.
 
@@ -56,10 +57,9 @@ def check_forms(
         settings: of sampling.
         start: the fine-tuned model.
         curated: has the demonstrations, whose prompts it is asked.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
-    with stage("spell/forms", settings, store, execution, code_digest("check_forms")) as record:
+    with stage("spell/forms", settings, context, code_digest("check_forms")) as record:
         model = record.read("start", start)
         table = read_table(record.read("curated", curated) / DEMONSTRATIONS, Demonstration)
         prompts = forms.taught_prompts(table)
@@ -87,8 +87,7 @@ def tabulate_self_play(
     starts: list[ReportRef],
     trainings: list[ReportRef],
     held_out_evaluations: list[ReportRef],
-    store: StoreRef,
-    execution: Execution,
+    context: Context,
 ) -> ReportRef:
     """Compare the variants, print and store the table.
 
@@ -99,10 +98,9 @@ def tabulate_self_play(
         starts: evaluations of the start models, by seed from 0.
         trainings: reports of the phases.
         held_out_evaluations: of their models.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
-    with stage("spell", settings, store, execution, code_digest("tabulate_self_play")) as record:
+    with stage("spell", settings, context, code_digest("tabulate_self_play")) as record:
         before = {
             seed: table.read_scores(record.read(f"start/{seed}", ref))
             for seed, ref in enumerate(starts)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, Context, ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.lab.recipes.super_experts import expert_profile
 from tasks.lab.recipes.super_experts.formulas import INPUTS_FILE, PROFILE_FILE
@@ -50,11 +50,7 @@ def check_text(text: str, model: str) -> str:
 
 @shell("profile_experts")
 def profile_experts(
-    settings: PipelineSettings,
-    model: CheckpointRef,
-    text: str,
-    store: StoreRef,
-    execution: Execution,
+    settings: PipelineSettings, model: CheckpointRef, text: str, context: Context
 ) -> ReportRef:
     """Find the Super Experts of a model; write settings in which merge and FP8 spare them.
 
@@ -62,11 +58,10 @@ def profile_experts(
         settings: of the pipeline that will train the model.
         model: to profile, with its experts as the pipeline will receive them.
         text: file whose beginning the model reads; '' for documents of the marketplace.
-        store: of the run.
-        execution: of the workflow.
+        context: of the run.
     """
     source, code = CalibrationText(text=text), code_digest("profile_experts")
-    with stage("profile_experts", source, store, execution, code) as record:
+    with stage("profile_experts", source, context, code) as record:
         folder = record.read("model", model)
         if text:
             record.source("text", Path(text))
