@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -23,12 +24,13 @@ from tasks.curation.adapters.general import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
 from tasks.curation.first_rows import check_first_rows
 from tasks.curation.generated import chains, ecommerce, safety, school
-from tasks.curation.rows import SUFFIXES, check_readable
+from tasks.curation.rows import SUFFIXES, check_readable, has_suffix
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.formats.benchmark_file import shipped_suites, suite_of
 from tasks.formats.decisions import ADAPTER as DECISIONS
 from tasks.formats.decisions import WITHDRAWN as WITHDRAWN
 from tasks.formats.decisions import read_decisions, read_list
+from tasks.formats.no_data import is_no_data
 from tasks.formats.solve_rates import ADAPTER as SOLVE_RATES
 from tasks.formats.solve_rates import BANDS, check_bands, read_bands, read_rates
 from tasks.formats.yaml_file import mapping_of, shipped_mappings
@@ -243,7 +245,13 @@ def _files_in(folder: Path, patterns: Sequence[str], field: str, adapter: str) -
     Raises:
         SettingsError: none does.
     """
-    results = sorted({file for pattern in patterns for file in folder.glob(pattern)})
+    # Names are compared in small letters: Windows writes UPPER.CSV.
+    results = sorted(
+        file
+        for file in folder.iterdir()
+        if not is_no_data(file.name)
+        and any(fnmatchcase(file.name.lower(), one.lower()) for one in patterns)
+    )
     if not results:
         folders = sorted(one.name for one in folder.iterdir() if one.is_dir())
         inside = f" Files in its folders are not read: {', '.join(folders[:5])}." if folders else ""
@@ -261,9 +269,9 @@ def _files_in(folder: Path, patterns: Sequence[str], field: str, adapter: str) -
 
 
 def _is_table(path: Path) -> bool:
-    """True for a file that looks like rows: no hidden one, no text for people, no metadata."""
+    """True for a file that looks like rows: no text for people, no metadata."""
     texts = (".md", ".txt", ".py", ".yaml", ".yml", ".lock", ".html", ".pdf")
-    return path.is_file() and path.name[0] not in "._" and path.suffix not in texts
+    return path.is_file() and not is_no_data(path.name) and path.suffix.lower() not in texts
 
 
 def _reading(source: Source, field: str) -> tuple[Suite | None, Source, ColumnMapping | None]:
@@ -410,7 +418,7 @@ def _adapter_names() -> list[str]:
 
 def _advice(adapter: str) -> str:
     """Say what was probably meant; '' if nothing is near."""
-    if "/" in adapter or adapter.endswith(SUFFIXES):
+    if "/" in adapter or has_suffix(adapter):
         return "A path stands behind the adapter: adapter=path. "
     likely = did_you_mean(adapter, _adapter_names())
     return f"{likely[0].upper()}{likely[1:]} " if likely else ""

@@ -1,48 +1,51 @@
 """Stream the rows of raw files, each with the hash of its bytes.
 
-Reads JSON lines, CSV with a header (also divided by semicolons or tabs), and parquet; the first two
-also compressed. A row that cannot
-be read is returned as an UnreadableRow at its position, and so is the rest of a damaged file, so
-that no row is lost silently. Blank lines are not rows, and a byte order mark at the start of a file
-is part of none. A table with two columns of one name is refused whole: a row can have one of them.
+Reads JSON lines, tables of cells with a header (divided by commas, semicolons or tabs), Parquet and
+workbooks; the first two also compressed. How cells are read is in `readers`. A row that cannot be
+read is returned as an UnreadableRow at its position, and so is every line of a table and every row
+of a group of a Parquet file that is damaged, so that no row is lost silently. Blank lines are not
+rows, and a byte order mark at the start of a file is part of none. A table with two columns of one
+name is refused whole: a row can have one of them.
 """
 
 import codecs
-import csv
 import io
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import IO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tasks.curation.readers.cells import column_cells, unread_in
+from tasks.curation.readers.delimited import DamagedLine, header_of, read_delimited
+from tasks.curation.readers.letters import other_encoding
+from tasks.curation.readers.spreadsheets import read_workbook
 from tasks.errors import DataError
 from tasks.store.files import canonical_json, sha256_bytes, sha256_file
 
 _COMPRESSIONS = ("", ".gz", ".zst", ".bz2", ".lz4")
+_TABLES = (".csv", ".tsv")
+_PARQUET, _WORKBOOK = ".parquet", ".xlsx"
 SUFFIXES = (
-    *(f"{kind}{packed}" for kind in (".jsonl", ".csv") for packed in _COMPRESSIONS),
-    ".parquet",
+    *(f"{kind}{packed}" for kind in (".jsonl", *_TABLES) for packed in _COMPRESSIONS),
+    *(_PARQUET, _WORKBOOK),
 )
+"""In small letters; a file's own may be in any."""
 _BATCH = 1024
 """Rows of a parquet file that are read at once."""
-_MAX_CELL = 2**27
-"""Characters of a CSV cell; the library's own limit of 131,072 is less than a long response."""
-_DELIMITERS = ",;\t"
-"""What divides the cells of a CSV file: spreadsheets of many languages write semicolons."""
-_QUOTED = re.compile(r'"[^"]*"')
 _ENCODING_SAMPLE = 2**16
 """First bytes of a file of which the encoding is told."""
-_HEAD = 64
-"""Bytes of a header, in which most letters are ASCII."""
-_FEW_BROKEN = 3
-"""Bytes that are no UTF-8 and still damage; at the end of the sample a letter may be cut in two."""
+_MAGIC = {
+    b"\x1f\x8b": ".gz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"BZh": ".bz2",
+    b"\x04\x22\x4d\x18": ".lz4",
+}
+"""First bytes of compressed files."""
 
 
 class BadRow(DataError):
@@ -96,7 +99,10 @@ class RawRow:
         if name not in self.fields:
             columns = ", ".join(sorted(self.fields))
             raise BadRow("missing_field", f"{name!r} is not among {columns}")
-        return self.fields[name]
+        value = self.fields[name]
+        if unread := unread_in(value):
+            raise BadRow("unread_cell", f"{name!r}: {unread.problem}")
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +122,13 @@ class Unreadable:
     problem: BadRow
 
 
-Unit = bytes | dict[str, str] | pa.RecordBatch | Unreadable
-"""A line without its ending, a row of a CSV file, several rows of a parquet file, or damage."""
+Unit = bytes | dict[str, object] | pa.RecordBatch | Unreadable
+"""A line without its ending, a row of a table, several rows of a parquet file, or damage."""
+
+
+def has_suffix(name: str) -> bool:
+    """Whether a file is read, by the end of its name, whatever the case of its letters."""
+    return name.lower().endswith(SUFFIXES)
 
 
 def tidy(text: str) -> str:
@@ -133,14 +144,15 @@ def read_rows(path: Path) -> Iterator[RawRow | UnreadableRow]:
 def read_units(path: Path) -> Iterator[Unit]:
     """Stream what a file holds without parsing more of it than rows begin and end with.
 
-    The last unit of a damaged file is the damage.
+    Where nothing behind a damaged place can be read, the last unit is the damage, reason
+    `damaged_file`: how many rows are lost there, nobody knows.
     """
     number = 0
     try:
         for unit in _reader(path):
             number += num_rows(unit)
             yield unit
-    except (pa.ArrowInvalid, OSError, csv.Error) as error:
+    except (pa.ArrowException, OSError, EOFError, DataError) as error:
         bad = BadRow("damaged_file", f"{path.name} after row {number}: {error}")
         yield Unreadable(sha256_bytes(ascii(bad).encode()), bad)
 
@@ -185,56 +197,52 @@ def check_readable(path: Path) -> None:
     Raises:
         DataError: the format is unknown, or differs from the suffix, or two columns have one name.
     """
-    if not path.name.endswith(SUFFIXES):
+    if not has_suffix(path.name):
         raise DataError(f"{path} is not one of {', '.join(SUFFIXES)}. Convert it first.")
     try:
-        if path.suffix != ".parquet":
+        if _kind(path) not in (_PARQUET, _WORKBOOK):
             with _stream(path) as stream:
                 start = stream.read(_ENCODING_SAMPLE)
-            if encoding := _other_encoding(start, is_csv=".csv" in path.suffixes):
-                raise DataError(
-                    f"{path} is {encoding}. Convert it: iconv -f {encoding} -t UTF-8 {path.name} "
-                    "> new"
-                )
+            if problem := _other_format(start) or other_encoding(start):
+                raise DataError(f"{path} is {problem}")
+            if _kind(path) == ".jsonl" and (problem := _other_json(start)):
+                raise DataError(f"{path} is {problem}")
         if problem := _repeated_column(_columns(path)):
             raise DataError(f"{path} has {problem}. Rename or remove one")
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, EOFError) as error:
         raise DataError(f"{path} cannot be read: {error}. Replace the file.") from error
 
 
-def _other_encoding(start: bytes, *, is_csv: bool) -> str:
-    """Name the encoding of a file that is not UTF-8 as a whole; '' if it may be UTF-8.
+def _other_format(start: bytes) -> str:
+    """Say that bytes are those of a compressed file or a workbook; '' if they are not."""
+    if packed := next((end for magic, end in _MAGIC.items() if start.startswith(magic)), ""):
+        return f"compressed: let its name end in {packed}"
+    return (
+        "a workbook or another archive: let its name end in .xlsx" if start[:4] == b"PK\3\4" else ""
+    )
 
-    A single byte that is none is one damaged row; a file that a spreadsheet wrote in another
-    encoding has no UTF-8 at all.
-    """
-    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return "UTF-16"
-    head = start[:_HEAD]
-    for name, first, other in (("UTF-16LE", 1, 0), ("UTF-16BE", 0, 1)):
-        # No mark, but every second byte of text in ASCII is zero.
-        zeros = head[first::2].count(0)
-        if zeros > _FEW_BROKEN and zeros > len(head) // 4 and not head[other::2].count(0):
-            return name
-    if not is_csv:
-        return ""
-    text = start.decode("utf-8", errors="surrogateescape")
-    broken = sum("\udc80" <= letter <= "\udcff" for letter in text)
-    sound = sum(letter > "\x7f" for letter in text) - broken
-    return "CP1252" if broken > _FEW_BROKEN and not sound else ""
+
+def _other_json(start: bytes) -> str:
+    """Say that a file is one JSON document and not a row a line; '' if it may be lines."""
+    text = start.removeprefix(codecs.BOM_UTF8).lstrip()
+    if text[:1] == b"[":
+        return "one JSON list and not an object a line. Convert it: jq -c '.[]'"
+    first = text.partition(b"\n")[0].strip()
+    return "one JSON object over several lines. Convert it: jq -c ." if first == b"{" else ""
 
 
 def _columns(path: Path) -> Sequence[str]:
     """Return the names of a table's columns; of JSON lines, and of a broken header, none."""
-    if path.suffix == ".parquet":
-        return pq.read_schema(path).names
-    if not _is_csv(path):
-        return ()
-    try:
-        with _text(path) as text:
-            return _table(text).fieldnames or ()
-    except csv.Error:  # counted as the rows that it takes with it
-        return ()
+    match _kind(path):
+        case ".parquet":
+            return pq.read_schema(path).names
+        case ".xlsx":
+            return _names(next(read_workbook(path)))
+        case ".jsonl":
+            return ()
+        case _:
+            with _text(path) as text:
+                return header_of(text)
 
 
 def _repeated_column(names: Sequence[str]) -> str:
@@ -243,8 +251,11 @@ def _repeated_column(names: Sequence[str]) -> str:
     return f"two columns named {repeated[:60]!r}, of which a row can have one" if repeated else ""
 
 
-def _is_csv(path: Path) -> bool:
-    return ".csv" in path.suffixes[-2:]
+def _kind(path: Path) -> str:
+    """Return the suffix of a file without that of its compression, in small letters."""
+    name = path.name.lower()
+    packed = next((one for one in _COMPRESSIONS if one and name.endswith(one)), "")
+    return Path(name.removesuffix(packed)).suffix
 
 
 def _unread(path: Path, problem: str) -> Unreadable:
@@ -253,17 +264,25 @@ def _unread(path: Path, problem: str) -> Unreadable:
 
 
 def _reader(path: Path) -> Iterator[Unit]:
-    if path.suffix == ".parquet":
-        return _read_parquet(path)
-    if not path.name.endswith(SUFFIXES):
+    if not has_suffix(path.name):
         bad = BadRow("unknown_suffix", f"{path.name} is not one of {', '.join(SUFFIXES)}")
         return iter([Unreadable(sha256_file(path), bad)])
-    return _read_csv(path) if _is_csv(path) else _read_lines(path)
+    match _kind(path):
+        case ".parquet":
+            return _read_parquet(path)
+        case ".xlsx":
+            return _read_workbook(path)
+        case ".jsonl":
+            return _read_lines(path)
+        case _:
+            return _read_table(path)
 
 
 def _stream(path: Path) -> IO[bytes]:
     """Open a file, decompressed as its suffix says."""
-    return cast("IO[bytes]", io.BufferedReader(pa.input_stream(path)))  # pyright: ignore[reportArgumentType]
+    suffix = path.suffix.lower()
+    packed = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}.get(suffix)
+    return cast("IO[bytes]", io.BufferedReader(pa.input_stream(path, compression=packed)))  # pyright: ignore[reportArgumentType]
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:
@@ -275,24 +294,15 @@ def _read_lines(path: Path) -> Iterator[bytes]:
                 yield payload
 
 
-def _read_csv(path: Path) -> Iterator[dict[str, str] | Unreadable]:
+def _read_table(path: Path) -> Iterator[dict[str, object] | Unreadable]:
     with _text(path) as text:
-        rows, last = _table(text), 1
-        try:
-            if problem := _repeated_column(rows.fieldnames or ()):
-                yield _unread(path, problem)
-                return
-            for row in rows:
-                last = rows.line_num
-                yield row
-        except csv.Error as error:
-            if "unexpected end of data" not in str(error):
-                raise
-            is_unclosed = True
-        else:
-            is_unclosed = False
-    if is_unclosed:
-        yield from _unclosed(path, last)
+        rows = read_delimited(text)
+        names = cast("list[str]", next(rows))
+        if problem := _repeated_column(names):
+            yield _unread(path, problem)
+            return
+        for row in rows:
+            yield _damaged(path, row) if isinstance(row, DamagedLine) else _named(names, row)
 
 
 def _text(path: Path) -> io.TextIOWrapper:
@@ -301,30 +311,32 @@ def _text(path: Path) -> io.TextIOWrapper:
     )
 
 
-def _table(text: io.TextIOWrapper) -> "csv.DictReader[str]":
-    csv.field_size_limit(_MAX_CELL)
-    header = text.readline()
-    lines = chain([header] if header else [], text)
-    return csv.DictReader(lines, strict=True, delimiter=_delimiter(header))
+def _damaged(path: Path, line: DamagedLine) -> Unreadable:
+    payload = line.text.rstrip("\r\n").encode(errors="surrogateescape")
+    bad = BadRow("unclosed_quote", f"{path.name}, line {line.number}: {line.cause}")
+    return Unreadable(sha256_bytes(payload), bad)
 
 
-def _delimiter(header: str) -> str:
-    """Return what divides the first line most often, outside of quotes; a comma if nothing does."""
-    bare = _QUOTED.sub("", header)
-    return max(_DELIMITERS, key=bare.count)
+def _named(names: Sequence[str], cells: Sequence[object]) -> dict[str, object] | Unreadable:
+    """Give cells the names of their columns."""
+    if len(cells) == len(names):
+        return dict(zip(names, cells, strict=True))
+    detail = f"the row has {len(cells)} cells and the header {len(names)}"
+    return Unreadable(sha256_bytes(ascii(cells).encode()), BadRow("malformed_csv", detail))
 
 
-def _unclosed(path: Path, last: int) -> Iterator[Unreadable]:
-    """Yield every line behind the last row of a file in which a quote is never closed.
+def _read_workbook(path: Path) -> Iterator[dict[str, object] | Unreadable]:
+    rows = read_workbook(path)
+    names = _names(next(rows))
+    if problem := _repeated_column(names):
+        yield _unread(path, problem)
+        return
+    for row in rows:
+        yield _named(names, [*row, *[""] * (len(names) - len(row))])
 
-    They are one cell to a reader of CSV, and rows to whoever wrote them: each of them is counted.
-    """
-    with _stream(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if number > last and line.strip():
-                problem = f"{path.name}, line {number}: a quote at line {last + 1} or after is open"
-                bad = BadRow("unclosed_quote", f"{problem} to the end of the file")
-                yield Unreadable(sha256_bytes(line.rstrip(b"\r\n")), bad)
+
+def _names(header: Sequence[object]) -> list[str]:
+    return [str(name) for name in header]
 
 
 def _read_parquet(path: Path) -> Iterator[pa.RecordBatch | Unreadable]:
@@ -332,16 +344,24 @@ def _read_parquet(path: Path) -> Iterator[pa.RecordBatch | Unreadable]:
         if problem := _repeated_column(table.schema_arrow.names):
             yield _unread(path, problem)
             return
-        yield from map(_in_double, table.iter_batches(batch_size=_BATCH))
+        for group in range(table.num_row_groups):
+            yield from _read_group(path, table, group)
 
 
-def _in_double(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Read single precision as the decimals that it was written from: 0.1, not 0.1000000015."""
-    for place, field in enumerate(batch.schema):
-        if field.type in (pa.float16(), pa.float32()):
-            column = batch.column(place).cast(pa.float32()).cast(pa.string()).cast(pa.float64())
-            batch = batch.set_column(place, field.name, column)
-    return batch
+def _read_group(
+    path: Path, table: pq.ParquetFile, group: int
+) -> Iterator[pa.RecordBatch | Unreadable]:
+    """Yield the rows of a group; where they cannot be read, their number is still known."""
+    number = 0
+    try:
+        for batch in table.iter_batches(batch_size=_BATCH, row_groups=[group]):
+            yield batch
+            number += batch.num_rows
+    except (pa.ArrowException, OSError) as error:
+        cause = str(error).partition("\n")[0]
+        bad = BadRow("damaged_rows", f"{path.name}, row group {group} after row {number}: {cause}")
+        for row in range(number, table.metadata.row_group(group).num_rows):
+            yield Unreadable(sha256_bytes(ascii((path.name, group, row, cause)).encode()), bad)
 
 
 def _decode(unit: Unit) -> Iterator[tuple[str, Mapping[str, object] | BadRow]]:
@@ -349,28 +369,22 @@ def _decode(unit: Unit) -> Iterator[tuple[str, Mapping[str, object] | BadRow]]:
         case bytes():
             yield sha256_bytes(unit), _parse(unit)
         case dict():
-            yield _csv_row(unit)
+            yield _row(unit)
         case Unreadable():
             yield unit.source_row, unit.problem
         case _:
-            yield from map(_parquet_row, unit.to_pylist())
+            columns = [column_cells(column) for column in unit.columns]
+            for cells in zip(*columns, strict=True):
+                yield _row(dict(zip(unit.schema.names, cells, strict=True)))
 
 
-def _csv_row(row: dict[str, str]) -> tuple[str, Mapping[str, object] | BadRow]:
-    if None in row or None in row.values():
-        bad = BadRow("malformed_csv", "the row has not as many cells as the header")
-        return sha256_bytes(ascii(row).encode()), bad
+def _row(row: dict[str, object]) -> tuple[str, Mapping[str, object] | BadRow]:
     try:
         return sha256_bytes(canonical_json(row)), row
-    except UnicodeError as error:
+    except TypeError:  # a cell has no form in JSON
+        return sha256_bytes(ascii(row).encode()), row
+    except ValueError as error:  # half of a surrogate pair, which has no UTF-8
         return sha256_bytes(ascii(row).encode()), BadRow("not_utf8", str(error))
-
-
-def _parquet_row(row: dict[str, object]) -> tuple[str, Mapping[str, object] | BadRow]:
-    try:
-        return sha256_bytes(canonical_json(row)), row
-    except (TypeError, ValueError) as error:
-        return sha256_bytes(ascii(row).encode()), BadRow("not_json", str(error))
 
 
 def _parse(payload: bytes) -> Mapping[str, object] | BadRow:

@@ -20,6 +20,7 @@ from data_schemas.rows import OUTSIDE, Problem, Quarantined
 from data_schemas.sources import SUFFIXES, ColumnMapping, RawFile
 from tasks.errors import DataError, SettingsError
 from tasks.formats.content import content_keys
+from tasks.formats.no_data import is_no_data
 from tasks.formats.yaml_file import parse_mapping, shipped_mappings
 from tasks.platform.progress import progress
 from tasks.retraining.processed import content
@@ -30,7 +31,7 @@ from tasks.store.interface import Store, store_at
 #
 # A file is not ready while it has the name of a partial upload, is empty, is open for writing on
 # this machine, or is a part (`part-00000...`) in a folder without Hadoop's and Spark's mark
-# `_SUCCESS`. Files and folders whose name begins with `.` or `_` are not data.
+# `_SUCCESS`. What `no_data` names, such as checksums and hidden files, is no data.
 #
 # A file `_mapping.yaml` (or `.yml`, `.json`) says how the rows of all files of its folder and
 # below are read; the nearest one counts. It is part of what identifies a file: with a corrected
@@ -128,7 +129,7 @@ def _mapping_above(key: str, mappings: Mappings) -> ColumnMapping | str | None:
 
 
 def _is_data(key: str) -> bool:
-    return not any(part.startswith((".", "_")) for part in PurePosixPath(key).parts)
+    return not any(map(is_no_data, PurePosixPath(key).parts))
 
 
 def _not_ready(key: str, sizes: Mapping[str, int], folder: Path | None) -> str:

@@ -61,12 +61,12 @@ def copy_files(uri: str, out: Path, suffixes: Sequence[str]) -> Path:
     """
     target = out / "s3" / uri.removeprefix(S3).rstrip("/")
     place = store_at(uri)
-    if uri.endswith(tuple(suffixes)):
+    if uri.lower().endswith(tuple(suffixes)):
         place.download_file(target)
         return target
     target.mkdir(parents=True, exist_ok=True)
     for name in place.list_files():
-        if "/" not in name and name.endswith(tuple(suffixes)):
+        if "/" not in name and name.lower().endswith(tuple(suffixes)):
             place.download_file(target / name, name)
     return target
 
@@ -179,7 +179,7 @@ def _choose(uri: str, place: _Place, names: Sequence[str], suffixes: Sequence[st
     Raises:
         SettingsError: there are none; the message names the folders that have some.
     """
-    readable = sorted(name for name in names if name.endswith(tuple(suffixes)))
+    readable = sorted(name for name in names if name.lower().endswith(tuple(suffixes)))
     if "*" in place.path:
         files = [name for name in readable if _matches(name, place.path)]
     elif place.path in readable:

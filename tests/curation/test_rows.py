@@ -2,8 +2,10 @@
 
 import bz2
 import codecs
+import datetime
 import gzip
 import hashlib
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -77,11 +79,63 @@ def test_single_precision_is_the_decimal_that_it_was_written_from(tmp_path: Path
     assert [{"a": 0.1}, {"a": 1.5}] == [dict(row.fields) for row in rows]
 
 
-def test_a_parquet_row_that_json_cannot_hold_is_refused(tmp_path: Path):
+def test_a_cell_of_any_type_has_a_text_and_takes_no_other_cell_with_it(tmp_path: Path):
     path = tmp_path / "raw.parquet"
-    pq.write_table(pa.Table.from_pylist([{"a": float("nan")}, {"a": 1.0}]), path)
+    day = datetime.datetime(2026, 3, 1, 9, 30)
+    columns = {
+        "at": (pa.array([day, None], pa.timestamp("us")), "2026-03-01T09:30:00"),
+        "at_zone": (pa.array([day, None], pa.timestamp("s", "UTC")), "2026-03-01T09:30:00+00:00"),
+        "at_nano": (
+            pa.array([1_000_000_001, None], pa.timestamp("ns")),
+            "1970-01-01T00:00:01.000000001",
+        ),
+        "far": (pa.array([568_971_820_800, None], pa.timestamp("s")), "20000-01-01T00:00:00"),
+        "day": (pa.array([day.date(), None]), "2026-03-01"),
+        "time": (pa.array([1_500_000_000, None], pa.time64("ns")), "00:00:01.500000"),
+        "lasts": (pa.array([datetime.timedelta(hours=-1), None]), "PT-3600S"),
+        "price": (pa.array([Decimal("9.90"), None]), "9.90"),
+        "rate": (pa.array([float("nan"), None]), "NaN"),
+        "bound": (pa.array([float("-inf"), None]), "-Infinity"),
+        "name": (pa.array(["Hüte".encode(), None]), "Hüte"),
+        "image": (pa.array([{"bytes": b"\x89PNG"}, None]), {"bytes": "data:;base64,iVBORw=="}),
+        "label": (pa.array(["a", None]).dictionary_encode(), "a"),
+        "sizes": (pa.array([[("s", 1)], None], pa.map_(pa.string(), pa.int64())), {"s": 1}),
+        "prices": (pa.array([[Decimal("0.5")], None]), ["0.5"]),
+    }
+    pq.write_table(pa.table({name: column for name, (column, _) in columns.items()}), path)
 
-    assert ["not_json", "ok"] == reasons(path)
+    first, second = read_rows(path)
+
+    assert isinstance(first, RawRow)
+    assert isinstance(second, RawRow)
+    assert {name: text for name, (_, text) in columns.items()} == dict(first.fields)
+    assert dict.fromkeys(columns) == dict(second.fields)
+
+
+def test_a_cell_that_has_no_text_is_refused_where_it_is_used(tmp_path: Path):
+    path = tmp_path / "raw.parquet"
+    broken = pa.Array.from_buffers(pa.string(), 2, pa.array([b"\xff", b"b"], pa.binary()).buffers())
+    pq.write_table(pa.table({"name": broken, "price": ["1", "2"]}), path)
+
+    first, second = read_rows(path)
+
+    assert isinstance(first, RawRow)
+    assert isinstance(second, RawRow)
+    assert ("1", "b") == (first.text("price"), second.text("name"))
+    with pytest.raises(BadRow, match="'name': 'utf-8' codec can't decode byte 0xff"):
+        first.text("name")
+
+
+def test_rows_of_a_damaged_group_are_counted_and_those_of_others_read(tmp_path: Path):
+    path = tmp_path / "raw.parquet"
+    texts = [f"title {number:05}" for number in range(300)]
+    pq.write_table(pa.table({"a": texts}), path, row_group_size=100, write_page_checksum=True)
+    payload = bytearray(path.read_bytes())
+    place = payload.index(b"title 00150") if b"title 00150" in payload else len(payload) // 2
+    payload[place : place + 8] = b"\xff" * 8
+    path.write_bytes(payload)
+
+    assert [*["ok"] * 100, *["damaged_rows"] * 100, *["ok"] * 100] == reasons(path)
 
 
 def test_fields_are_read_with_tidy_line_ends_and_named_when_wrong():
@@ -99,13 +153,13 @@ def test_fields_are_read_with_tidy_line_ends_and_named_when_wrong():
 
 
 def test_a_file_of_another_kind_is_refused_by_name(tmp_path: Path):
-    table = tmp_path / "table.xlsx"
+    table = tmp_path / "table.ods"
     table.write_text("a,b\n")
     fake = tmp_path / "fake.parquet"
     fake.write_text("not parquet")
 
     with pytest.raises(
-        DataError, match=r"table.xlsx is not one of .jsonl, .jsonl.gz, .*, .parquet"
+        DataError, match=r"table.ods is not one of .jsonl, .jsonl.gz, .*, .parquet, .xlsx"
     ):
         check_readable(table)
     with pytest.raises(DataError, match=r"fake.parquet cannot be read"):
@@ -167,16 +221,72 @@ def test_a_file_that_is_not_what_its_name_says_is_one_refusal(tmp_path: Path):
         assert ["damaged_file"] == reasons(tmp_path / name)
         with pytest.raises(DataError, match="cannot be read"):
             check_readable(tmp_path / name)
-    (tmp_path / "a.xlsx").write_bytes(b"rows")
+    (tmp_path / "a.ods").write_bytes(b"rows")
 
-    assert ["unknown_suffix"] == reasons(tmp_path / "a.xlsx")
+    assert ["unknown_suffix"] == reasons(tmp_path / "a.ods")
 
 
-def test_every_line_behind_a_quote_that_is_never_closed_is_counted(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        # Behind the quote every line is a row by itself, so that the quote was the damage.
+        ("q,a\n1,2\n" + '"3,4\n' + "5,6\n" * 8, ["ok", "bad", *["ok"] * 8]),
+        # A text that was cut open is no row.
+        ('q,a\n1,2\n"3,4\nno comma\n5,6\n', ["ok", *["bad"] * 3]),
+        ('q\n1\n"2\n3\n', ["ok", "bad", "bad"]),
+        ('q,a,b\n1,"say "hi"\nand go, now",3\n4,5,6\n', ["bad", "bad", "ok"]),
+        # A feed that quotes nothing.
+        ('q\ta\n1\t2\n"Big" shoe\t4\n5\t6\n', ["ok", "bad", "ok"]),
+        ('q\ta\n1\t2\n"Big shoe\t4\n5\t6\n7" pipe"\t8\n', ["ok", "bad", "ok", "ok"]),
+        ('q\ta\n"1\t2\n3"\t4\n', ["bad", "ok"]),
+        # A text of several lines, and a quote in the middle of a cell.
+        ('q,a\n"1\n1",2\n3,5" pipe\n', ["ok", "ok"]),
+        ('q\ta\n"1\n1"\t2\n', ["ok"]),
+    ],
+)
+def test_a_broken_quote_costs_its_line_and_no_text_that_was_cut_open_is_a_row(
+    tmp_path: Path, table: str, expected: list[str]
+):
     path = tmp_path / "raw.csv"
-    path.write_text("q,a\n1,2\n" + '"3,4\n' + "5,6\n" * 8)
+    path.write_text(table)
 
-    assert ["ok", *["unclosed_quote"] * 9] == reasons(path)
+    assert [one.replace("bad", "unclosed_quote") for one in expected] == reasons(path)
+
+
+def test_what_a_row_is_does_not_depend_on_the_case_of_a_suffix(tmp_path: Path):
+    for name in ("A.CSV", "a.Tsv", "A.JSONL.GZ"):
+        payload = b'{"a": 1}\n' if "JSON" in name else b"a\n1\n"
+        (tmp_path / name).write_bytes(gzip.compress(payload) if "GZ" in name else payload)
+        check_readable(tmp_path / name)
+        assert ["ok"] == reasons(tmp_path / name)
+
+
+def test_the_first_line_by_which_excel_names_its_delimiter_is_no_header(tmp_path: Path):
+    path = tmp_path / "raw.csv"
+    path.write_text("\ufeffsep=;\na;b,c\n1;2\n")
+
+    (row,) = read_rows(path)
+
+    assert isinstance(row, RawRow)
+    assert {"a": "1", "b,c": "2"} == row.fields
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "message"),
+    [
+        ("a.csv", gzip.compress(b"a\n1\n"), "is compressed: let its name end in .gz"),
+        ("a.csv", b"PK\x03\x04rest", "is a workbook or another archive: let its name end in"),
+        ("a.jsonl", b'[{"a": 1}, {"a": 2}]', "is one JSON list .* jq -c '.\\[\\]'"),
+        ("a.jsonl", b'{\n "a": 1\n}\n', "is one JSON object over several lines.* jq -c [.]"),
+    ],
+)
+def test_a_file_in_another_form_than_its_name_says_is_named_with_its_remedy(
+    tmp_path: Path, name: str, payload: bytes, message: str
+):
+    (tmp_path / name).write_bytes(payload)
+
+    with pytest.raises(DataError, match=message):
+        check_readable(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +295,6 @@ def test_every_line_behind_a_quote_that_is_never_closed_is_counted(tmp_path: Pat
         ("utf-16", "UTF-16"),
         ("utf-16-le", "UTF-16LE"),
         ("utf-16-be", "UTF-16BE"),
-        ("cp1252", "CP1252"),
     ],
 )
 def test_a_file_of_another_encoding_is_named_with_the_command_that_converts_it(
@@ -198,6 +307,27 @@ def test_a_file_of_another_encoding_is_named_with_the_command_that_converts_it(
         DataError, match=f"rows.csv is {name}. Convert it: iconv -f {name} -t UTF-8"
     ):
         check_readable(path)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [("cp1250", "Żółte buty w kratkę"), ("cp1251", "Красные туфли"), ("iso8859_2", "Źrebię, łąka")],
+)
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv", "rows.jsonl"])
+def test_an_encoding_that_no_byte_tells_is_named_with_a_line_of_it_and_no_command(
+    tmp_path: Path, encoding: str, text: str, name: str
+):
+    path = tmp_path / name
+    path.write_text(f'{{"title": "{text}"}}\n' * 3, encoding=encoding)
+
+    with pytest.raises(
+        DataError, match=r"rows.* is not UTF-8, and no byte says what it is"
+    ) as error:
+        check_readable(path)
+
+    assert f"{encoding} " in str(error.value)
+    assert text in str(error.value)
+    assert "iconv" not in str(error.value)
 
 
 def test_a_few_broken_bytes_are_damaged_rows_of_a_file_in_utf_8(tmp_path: Path):

@@ -15,6 +15,7 @@ from tasks.curation.cleaning.annotation import is_rate, with_class
 from tasks.curation.cleaning.thoughts import as_response
 from tasks.curation.cleaning.wording import language_of
 from tasks.curation.items import Item
+from tasks.curation.readers.cells import unread_in
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.gym.maths.amounts import written_out
 from tasks.store.files import canonical_json
@@ -101,6 +102,8 @@ def _facets(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> dict[str,
 def _cell(mapping: ColumnMapping, row: RawRow, column: str) -> JsonValue:
     """Return the value of a column, '' if it is blank, translated if the mapping says so."""
     value = _look_up(row.fields, column)
+    if unread := unread_in(value):
+        raise BadRow("unread_cell", f"column {column!r}: {unread.problem}")
     if value is None:
         return ""
     translation = mapping.values.get(column)

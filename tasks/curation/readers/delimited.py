@@ -1,0 +1,174 @@
+"""Tables of cells divided by commas, semicolons or tabs, with a header.
+
+Quotes are read as RFC 4180 says. Where they break, the lines that are damaged are returned as such
+and reading goes on with the next one: those that are rows for certain are not lost with them, and
+no line of a text that was cut open is taken for a row.
+"""
+
+import csv
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+_MAX_CELL = 2**27
+"""Characters of a cell; the library's own limit of 131,072 is less than a long response."""
+_DELIMITERS = ",;\t"
+"""What divides the cells: spreadsheets of many languages write semicolons."""
+_QUOTED = re.compile(r'"[^"]*"')
+_SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)
+"""A first line of Excel's, `sep=;`, which says what divides the others."""
+_MOST_LINES = 1000
+"""Lines behind a damaged one that are searched for the end of its cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedLine:
+    """A line that belongs to no row which can be read for certain."""
+
+    text: str
+    """With its ending."""
+    number: int
+    """From 1, the header's."""
+    cause: str
+
+
+def header_of(lines: Iterable[str]) -> list[str]:
+    """Return the names of the columns; none of an empty table, or where quotes break in them."""
+    table = _Table(lines)
+    return table.names
+
+
+def read_delimited(lines: Iterable[str]) -> Iterator[list[str] | DamagedLine]:
+    """Yield the names of the columns, then the cells of every row, and damaged lines in between.
+
+    A row may have more or less cells than there are names.
+
+    Args:
+        lines: with their endings.
+    """
+    table = _Table(lines)
+    yield table.names
+    yield from table.rows()
+
+
+class _Table:
+    """Lines, and a reader that begins anew behind damage."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        csv.field_size_limit(_MAX_CELL)
+        self._source = iter(lines)
+        self._ahead: deque[str] = deque()
+        self._taken: list[str] = []
+        self._number = 0
+        first = next(self._source, "")
+        separator = _SEPARATOR.fullmatch(first)
+        if separator:
+            self._number, first = 1, next(self._source, "")
+        self._delimiter = separator[1] if separator else _delimiter(first)
+        if first:
+            self._ahead.append(first)
+        self._reader = self._new_reader()
+        try:
+            self.names = next(self._reader, [])
+        except csv.Error:  # what it takes with it is damaged
+            self._ahead.extend(self._taken)
+            self.names = []
+        else:
+            self._number += len(self._taken)
+        self._taken.clear()
+
+    def _new_reader(self) -> Iterator[list[str]]:
+        return csv.reader(self._lines(), strict=True, delimiter=self._delimiter)
+
+    def _lines(self) -> Iterator[str]:
+        while (line := self._next_line()) is not None:
+            yield line
+
+    def _next_line(self) -> str | None:
+        line = self._ahead.popleft() if self._ahead else next(self._source, None)
+        if line is not None:
+            self._taken.append(line)
+        return line
+
+    def rows(self) -> Iterator[list[str] | DamagedLine]:
+        """Yield cells and damaged lines, in order."""
+        while True:
+            cause = ""
+            try:
+                row = next(self._reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                row, cause = [], str(error)
+            if not cause and len(self._taken) > 1 and self._swallows(row):
+                cause = "a quote at the start of a cell is not closed in its line"
+            if cause:
+                yield from self._damage(cause)
+                self._reader = self._new_reader()
+            elif row:
+                yield row
+            self._number += len(self._taken)
+            self._taken.clear()
+
+    def _swallows(self, row: Sequence[str]) -> bool:
+        """True if a quote made one row of several lines, each of which is a row by itself.
+
+        Tabs divide rows in feeds that quote nothing, and stand in no text. Of commas this cannot be
+        told from a text of several lines.
+        """
+        if self._delimiter != "\t":
+            return False
+        return len(row) != len(self.names) or all(map(self._is_row, self._taken))
+
+    def _is_row(self, line: str) -> bool:
+        return line.count(self._delimiter) == len(self.names) - 1
+
+    def _damage(self, cause: str) -> Iterator[list[str] | DamagedLine]:
+        """Yield the lines that a broken quote may belong to, damaged or as the rows that they are.
+
+        Where every line between the quote and the next one is a row by itself, the quote was
+        damage. Otherwise they may be the text of a cell, and all of them are damaged.
+        """
+        if len(self._taken) == 1 and _is_open(self._taken[0]):
+            while len(self._taken) <= _MOST_LINES:
+                if (line := self._next_line()) is None or _is_open(line):
+                    break
+        first, *others = self._taken
+        if self._delimiter == "\t":
+            # No text has a tab, so that what follows the line can be read anew.
+            self._ahead.extendleft(reversed(others))
+            del self._taken[1:]
+            yield DamagedLine(first, self._number + 1, cause)
+            return
+        end = others.pop() if others and _is_open(others[-1]) else None
+        rows = [self._cells(line) for line in others]
+        is_damage = len(self.names) > 1 and all(len(row) == len(self.names) for row in rows if row)
+        yield DamagedLine(first, self._number + 1, cause)
+        for place, (line, row) in enumerate(zip(others, rows, strict=True), start=2):
+            if is_damage and row:
+                yield row
+            elif line.strip():
+                yield DamagedLine(line, self._number + place, cause)
+        if end is not None:
+            yield DamagedLine(end, self._number + len(others) + 2, cause)
+
+    def _cells(self, line: str) -> list[str]:
+        """Return the cells of a line by itself; of one that is none, a list of another length."""
+        if not line.strip():
+            return []
+        try:
+            return next(csv.reader([line], strict=True, delimiter=self._delimiter))
+        except csv.Error:
+            return [""] * (len(self.names) + 1)
+
+
+def _is_open(line: str) -> bool:
+    """True if a cell that begins in this line ends in another one: quotes come in pairs."""
+    return line.count('"') % 2 == 1
+
+
+def _delimiter(header: str) -> str:
+    """Return what divides the first line most often, outside of quotes; a comma if nothing does."""
+    bare = _QUOTED.sub("", header)
+    return max(_DELIMITERS, key=bare.count)

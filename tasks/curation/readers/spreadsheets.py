@@ -1,0 +1,105 @@
+"""Workbooks of spreadsheets: one visible sheet, whose first row that is not blank is the header.
+
+A number is a number and a date a date; an empty cell is blank, as in a CSV file. What a spreadsheet
+shows as an error, and a formula that was never computed, is an UnreadCell.
+"""
+
+import datetime
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasks.curation.readers.cells import UnreadCell, canonical_cell
+from tasks.errors import DataError
+
+if TYPE_CHECKING:
+    from openpyxl.workbook import Workbook
+    from openpyxl.worksheet.worksheet import Worksheet
+
+_FORMULA = re.compile(rb"<f[ >/]")
+
+
+def read_workbook(path: Path) -> Iterator[list[object]]:
+    """Yield the header and the rows that are not blank, without the blank cells at their ends.
+
+    Raises:
+        DataError: it is damaged or no workbook, or not one visible sheet alone has rows.
+    """
+    with _opened(path, values=True) as book:
+        sheet = _only_sheet(book, path)
+        has_formulas = _has_formulas(path)
+        with _opened(path, values=False) as other:
+            formulas = other[sheet.title].iter_rows() if has_formulas else iter(())
+            if has_formulas:
+                other[sheet.title].reset_dimensions()
+            for row in sheet.iter_rows():
+                texts = next(formulas, ())
+                cells = [_cell(cell) for cell in row]
+                for place, formula in enumerate(texts):
+                    if cells[place] == "" and formula.data_type == "f":
+                        cells[place] = UnreadCell(f"the formula {formula.value} has no value")
+                while cells and cells[-1] == "":
+                    cells.pop()
+                if cells:
+                    yield cells
+
+
+@contextmanager
+def _opened(path: Path, *, values: bool) -> Iterator["Workbook"]:
+    import openpyxl  # most tables are no workbooks
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+        if damaged is not None:
+            raise DataError(f"{path.name} is damaged: {damaged}")
+        book = openpyxl.load_workbook(path, read_only=True, data_only=values)
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, KeyError, ValueError, OSError) as error:
+        raise DataError(f"{path.name} is no workbook that can be read: {error}") from error
+    try:
+        yield book
+    finally:
+        book.close()
+
+
+def _only_sheet(book: "Workbook", path: Path) -> "Worksheet":
+    """Return the visible sheet that has rows.
+
+    Raises:
+        DataError: none has, or several have.
+    """
+    results: list[Worksheet] = []
+    for sheet in book.worksheets:
+        # What a writer says of a sheet's size is often wrong, and bounds what is read.
+        sheet.reset_dimensions()
+        if sheet.sheet_state == "visible" and any(
+            cell.value is not None for row in sheet.iter_rows() for cell in row
+        ):
+            results.append(sheet)
+    names = ", ".join(sheet.title for sheet in results)
+    if len(results) != 1:
+        raise DataError(
+            f"{path.name} has {len(results) or 'no'} visible sheets with rows"
+            f"{f' ({names})' if names else ''}. Save one sheet as a file of its own"
+        )
+    return results[0]
+
+
+def _has_formulas(path: Path) -> bool:
+    with zipfile.ZipFile(path) as archive:
+        sheets = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
+        return any(_FORMULA.search(archive.read(name)) for name in sheets)
+
+
+def _cell(cell: object) -> object:
+    value, kind = getattr(cell, "value", None), getattr(cell, "data_type", "n")
+    if value is None:
+        return ""
+    if kind == "e":
+        return UnreadCell(f"the spreadsheet shows {value}")
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date().isoformat()  # a date is a point in time to a spreadsheet
+    return canonical_cell(value)

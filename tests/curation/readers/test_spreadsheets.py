@@ -1,0 +1,67 @@
+"""Workbooks: a cell is what a spreadsheet shows, and what it cannot show is no value."""
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from tasks.curation.rows import BadRow, RawRow, check_readable, read_rows
+from tasks.errors import DataError
+
+openpyxl = pytest.importorskip("openpyxl")
+
+
+def test_cells_keep_their_kind_and_blank_rows_are_none(tmp_path: Path):
+    path = tmp_path / "Shop.XLSX"
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.append([])
+    sheet.append(["id", "price", "at", "day", "sold", "note"])
+    day = datetime.datetime(2026, 3, 1)
+    sheet.append(["00001", 9.5, day + datetime.timedelta(hours=9.5), day, True, None])
+    sheet.append([])
+    sheet.append([2, 3])
+    book.create_sheet("hidden").append(["other"])
+    book["hidden"].sheet_state = "hidden"
+    book.save(path)
+
+    check_readable(path)
+    first, second = read_rows(path)
+
+    assert isinstance(first, RawRow)
+    assert isinstance(second, RawRow)
+    expected = {"id": "00001", "price": 9.5, "at": "2026-03-01T09:30:00", "day": "2026-03-01"}
+    assert expected | {"sold": True, "note": ""} == first.fields
+    assert (2, 3, "") == tuple(second.fields[name] for name in ("id", "price", "note"))
+
+
+def test_an_error_and_a_formula_without_result_are_refused_where_they_are_used(tmp_path: Path):
+    path = tmp_path / "shop.xlsx"
+    book = openpyxl.Workbook()
+    book.active.append(["title", "price", "total"])
+    book.active.append(["red shoe", "#N/A", "=1+1"])
+    book.save(path)
+
+    (row,) = read_rows(path)
+
+    assert isinstance(row, RawRow)
+    assert "red shoe" == row.text("title")
+    with pytest.raises(BadRow, match="'price': the spreadsheet shows #N/A"):
+        row.text("price")
+    with pytest.raises(BadRow, match="'total': the formula =1"):
+        row.text("total")
+
+
+def test_several_sheets_and_damage_are_refused_by_name(tmp_path: Path):
+    path = tmp_path / "shop.xlsx"
+    book = openpyxl.Workbook()
+    book.active.append(["title"])
+    book.create_sheet("reviews").append(["text"])
+    book.save(path)
+
+    with pytest.raises(DataError, match=r"2 visible sheets with rows \(Sheet, reviews\)"):
+        check_readable(path)
+    for length in (0, 100, len(path.read_bytes()) - 30):
+        (tmp_path / "cut.xlsx").write_bytes(path.read_bytes()[:length])
+        with pytest.raises(DataError, match=r"cut.xlsx is no workbook that can be read"):
+            check_readable(tmp_path / "cut.xlsx")
