@@ -7,6 +7,8 @@ import json
 from collections.abc import Container, Iterable, Iterator, Mapping
 
 from data_schemas.statements import Finding, Statement
+from tasks.errors import DataError, EngineError
+from tasks.provenance.audit.reading import check_folder
 from tasks.provenance.lineage import origins, shipping
 from tasks.provenance.lineage.catalogue import MAX_VALUE, mlflow_name, model_name
 from tasks.provenance.lineage.descriptions import EXECUTION
@@ -34,6 +36,9 @@ def check_catalogue(lookup: Lookup, statements: Mapping[str, Statement]) -> Iter
         for run in runs[digest]:
             yield from _values(digest, statement, run, lookup)
             yield from _models_out(digest, statement, run, truth)
+            run_ids = {one.id for one in runs[digest]}
+            for model in run.models_out:
+                yield from _model_columns(digest, statement, model, run_ids, lookup)
     ours = {run.id for of in runs.values() for run in of}
     for digest, statement in statements.items():
         for run in runs[digest]:
@@ -62,21 +67,33 @@ def check_version(
     executions = [run.tags.get(EXECUTION, "") for run in runs]
     if runs and (entry := version.tags.get(EXECUTION, "")) not in executions:
         yield _finding(node, about, _differs(EXECUTION, entry, " or ".join(executions)))
+    if version.status != "READY" or version.stage != "None":
+        entry = f"{version.status}, {version.stage}"
+        yield _finding(node, about, _differs("status and stage", entry, "READY, None"))
     if version.tags.get("statement") != root:
         yield _finding(node, about, _differs("statement", version.tags.get("statement"), root))
     if statement is None:
         return
     digests = [output.digest for output in statement.outputs]
+    if version.location:
+        yield from _place_of_files(node, about, version.location, digests, lookup)
     if version.tags.get("sha256") not in digests:
         expected = " or ".join(digests)
         yield _finding(node, about, _differs("sha256", version.tags.get("sha256"), expected))
 
 
-COMPARED = "runs, parameters, facts, links, alias, name, source run, scores and card of the version"
-NOT_COMPARED = (
-    "curves, notes, times, other tags, promotion history, triggers of its database, artifacts that "
-    "MLflow keeps"
+COMPARED = (
+    "runs, parameters, facts, links, aliases released and previous, name, status, source run, "
+    "scores and card of the version, what its client downloads"
 )
+NOT_COMPARED = (
+    "curves, notes, times, other tags and aliases, promotion history, descriptions of runs and of "
+    "the name, the experiment, triggers of its database, artifacts of runs"
+)
+_DIGEST_DIGITS = 16
+_FILE = "file://"
+_PROXIED = "mlflow-artifacts:/"
+"""A second slash names another server, which would be sent the credentials of this one."""
 
 
 def check_page(
@@ -181,6 +198,52 @@ def _models_out(
         if model.tags.get("parents") != json.dumps(parents):
             entry = model.tags.get("parents")
             yield _finding(digest, about, _differs("parents", entry, json.dumps(parents)))
+
+
+def _model_columns(
+    digest: str, statement: Statement, model: Model, runs: Container[str], lookup: Lookup
+) -> Iterator[Found]:
+    """Check what a client of a logged model acts on beside its tags."""
+    about = f"MLflow model {model.id}"
+    if not model.name and not model.tags:
+        return  # gone, which has its finding
+    kind = statement.stage.split("/")[0]
+    for name, entry, expected in (("status", model.status, "READY"), ("type", model.type, kind)):
+        if entry != expected:
+            yield _finding(digest, about, _differs(name, entry, expected))
+    if model.run_id and model.run_id not in runs:  # a reader may have arrived first, without one
+        yield _finding(digest, about, f"its source run {model.run_id} did not make it")
+    digests = [output.digest for output in statement.outputs]
+    yield from _place_of_files(digest, about, model.location, digests, lookup)
+
+
+def _place_of_files(
+    node: str, about: str, location: str, digests: Iterable[str], lookup: Lookup
+) -> Iterator[Found]:
+    """Check what MLflow's own client downloads: what was recorded, or nothing.
+
+    An object of a store is hashed where it is, also if the store was moved since. What else lies
+    somewhere is foreign; a place of an unknown kind is not even asked.
+    """
+    path = location.removeprefix(_FILE)
+    for digest in digests:
+        if path.endswith(f"/objects/{digest[:_DIGEST_DIGITS]}") and "://" not in path.replace(
+            "s3://", "", 1
+        ):
+            for where, problem in check_folder(path, digest):
+                if problem != "gone":
+                    yield _finding(node, where, f"{problem}; MLflow's client downloads it")
+            return
+    is_own = location.startswith(("/", f"{_FILE}/", "s3://")) or (
+        location.startswith(_PROXIED) and not location.startswith(f"{_PROXIED}/")
+    )
+    try:
+        if is_own and lookup.is_empty(location):
+            return
+        problem = "which no statement made"
+    except (DataError, EngineError) as error:
+        problem = f"which cannot be read: {error!s:.200}"
+    yield _finding(node, about, f"MLflow's client downloads {location}, {problem}")
 
 
 def _links(

@@ -22,8 +22,10 @@ from tasks.provenance.lineage.registry import (
     GATE_FILE,
     MANIFEST_FILE,
     MANIFEST_TAG,
+    PREVIOUS,
     RELEASED,
 )
+from tasks.provenance.lineage.releases import select
 from tasks.provenance.lineage.signatures import dsse
 from tasks.provenance.lineage.signatures.model import signature_uri, signers_of
 from tasks.provenance.lineage.signatures.time_stamps import read_stamp, stamp_uri
@@ -289,6 +291,10 @@ def _check_current(version: Version, target: Target, manifest: str, evidence: Ev
         if name != version.name:
             evidence.add(MODEL, about, f"is a copy of a release of {name} under another name")
     result = promotions(version.name, evidence.store, evidence.keys)
+    before = select(PREVIOUS, result)
+    if PREVIOUS in version.aliases and before and before.checkpoint != target.digest:
+        problem = f"by the promotions that is {before.release}"
+        evidence.add(MODEL, about, f"has the alias {PREVIOUS!r}, but {problem}")
     for statement_digest, problem in promotion_problems(result):
         evidence.add(MODEL, statement_uri(evidence.store, statement_digest), problem)
     if not result:

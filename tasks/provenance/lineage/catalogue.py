@@ -361,6 +361,7 @@ class Catalogue:
             self._client,
             name=event.name,
             model_id=self._model(event, self._run(run)).model_id,
+            folder=event.uri,
             run_id=self._run(run),
             tags={
                 KEY: run,

@@ -21,6 +21,7 @@ from tasks.provenance.lineage.connection import (
     require_sqlite,
     sqlite_path,
 )
+from tasks.provenance.lineage.registry import logged_model
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -43,6 +44,12 @@ class Model:
     id: str
     name: str
     tags: Mapping[str, str]
+    location: str = ""
+    """Where MLflow's own client downloads it from."""
+    status: str = "READY"
+    type: str = ""
+    run_id: str = ""
+    """Of its source run; '' for a model that another store made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,11 @@ class Version:
     """Text of its page."""
     run_id: str = ""
     """Of its source run."""
+    location: str = ""
+    """Where MLflow's own client downloads it from."""
+    status: str = "READY"
+    stage: str = "None"
+    """By which an older client finds it: models:/NAME/Production."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,15 +186,17 @@ class Lookup:
                     "Nothing was released under that name, or MLFLOW_TRACKING_URI names another "
                     f"MLflow. If this one was lost, rebuild it from the statements: {REPAIR} STORE"
                 ) from error
-            source = result.source or ""
             return Version(
                 name=name,
                 number=number,
                 aliases=tuple(result.aliases),
                 tags=dict(result.tags),
-                model=self._model(source.removeprefix("models:/")),
+                model=self._model(logged_model(result)),
                 description=result.description or "",
                 run_id=result.run_id or "",
+                location=self._client.get_model_version_download_uri(name, number),
+                status=str(result.status),
+                stage=str(result.current_stage or "None"),
             )
 
     def registered(self, name: str, statement: str) -> Version | None:
@@ -198,6 +212,15 @@ class Lookup:
         """True if MLflow knows a version of this model."""
         with boundary():
             return bool(self._client.search_model_versions(f"name = '{name}'", max_results=1))
+
+    def is_empty(self, location: str) -> bool:
+        """True if MLflow's own client finds no file at a location of its artifacts."""
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        with boundary():
+            return not get_artifact_repository(
+                location, tracking_uri=self._tracking_uri
+            ).list_artifacts()
 
     def values(self, run_id: str, metric: str, step: int) -> list[float]:
         """List what a run recorded for a metric at a step."""
@@ -263,7 +286,15 @@ class Lookup:
         if model_id not in self._models:
             try:
                 result = self._client.get_logged_model(model_id)
-                self._models[model_id] = Model(model_id, result.name, dict(result.tags))
+                self._models[model_id] = Model(
+                    id=model_id,
+                    name=result.name,
+                    tags=dict(result.tags),
+                    location=result.artifact_location,
+                    status=str(result.status),
+                    type=result.model_type or "",
+                    run_id=result.source_run_id or "",
+                )
             except MlflowException as error:
                 if error.error_code != "RESOURCE_DOES_NOT_EXIST":
                     raise

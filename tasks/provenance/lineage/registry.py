@@ -5,8 +5,8 @@ of them. So a promotion is written or it is not, and a process that dies before 
 leaves them to whoever applies the next event. The lease of `tasks.provenance.release.promotion`
 allows one process at a time.
 
-Limits of MLflow 3.17: a version's `model_id` is lost, its `source` is not. A server refuses a
-version of a logged model without the `model_id`; an SQL registry does not need it.
+Limits of MLflow 3.17: a version's `model_id` is lost, a tag keeps it. A server refuses a version
+of a logged model without the `model_id`; an SQL registry does not need it.
 """
 
 import os
@@ -29,6 +29,10 @@ PREVIOUS = "previous"
 """Alias of the version that was released before."""
 MANIFEST_TAG = "manifest"
 """Of a model version: sha256 of the release's manifest.json."""
+
+MODEL_TAG = "model_id"
+"""Of a model version: its logged model, which the registry of MLflow 3.17 forgets."""
+_LOGGED = "models:/"
 
 AUDIT_TAG = "audit"
 """Of a model version: verdict of its last audit."""
@@ -93,17 +97,25 @@ def register_release(
     *,
     name: str,
     model_id: str,
+    folder: str,
     run_id: str,
     tags: dict[str, str],
     description: str = "",
 ) -> str:
     """Make a version of a registered model and return its number.
 
-    The same key and model give the same version again.
+    The same key and model give the same version again. Its place is the folder of the release, so
+    that MLflow's own client downloads what was released; only a server takes no folder of a disk,
+    which it could not read: there the place is that of the logged model, which holds no files.
     """
     open_model(client, name)
-    source = f"models:/{model_id}"
-    existing = [one for one in versions_of(client, name, tags[KEY]) if one.source == source]
+    is_server = client.tracking_uri.startswith(("http://", "https://"))
+    is_reachable = not is_server or folder.startswith("s3://")
+    source = folder if is_reachable else f"{_LOGGED}{model_id}"
+    tags = {**tags, MODEL_TAG: model_id}
+    existing = [
+        one for one in versions_of(client, name, tags[KEY]) if logged_model(one) == model_id
+    ]
     if not existing:
         with _global_tracking(client.tracking_uri):
             new = client.create_model_version(
@@ -117,6 +129,11 @@ def register_release(
             )
         existing.append(new)
     return str(existing[0].version)
+
+
+def logged_model(version: "ModelVersion") -> str:
+    """Return the id of the logged model that a version is of."""
+    return version.tags.get(MODEL_TAG) or (version.source or "").removeprefix(_LOGGED)
 
 
 def promote(client: "MlflowClient", name: str, new: Promotion, replaces: str = "") -> bool:

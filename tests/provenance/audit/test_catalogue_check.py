@@ -8,6 +8,7 @@ import pytest
 
 from data_schemas.artifacts import Execution, StoreRef
 from tasks.provenance.audit.walk import audit
+from tasks.provenance.lineage.lookup import Lookup
 from tasks.store.interface import store_at
 from tests.provenance.audit.conftest import Maker
 from tests.tracking_servers import copy_database
@@ -112,6 +113,30 @@ PAGE = {
         "UPDATE model_versions SET run_id = (SELECT run_uuid FROM runs WHERE name = 'merge')",
         "is no release's",
     ),
+    "the place of its files": (
+        "UPDATE model_versions SET storage_location = '/usr/share'",
+        "MLflow's client downloads /usr/share, which no statement made",
+    ),
+    "a server of somebody else": (
+        "UPDATE model_versions SET storage_location = 'mlflow-artifacts://evil.example/1'",
+        "MLflow's client downloads mlflow-artifacts://evil.example/1, which no statement made",
+    ),
+    "the stage by which older clients find it": (
+        "UPDATE model_versions SET current_stage = 'Production'",
+        "status and stage is READY, Production, expected READY, None",
+    ),
+    "the place of the files of a logged model": (
+        "UPDATE logged_models SET artifact_location = '/usr/share' WHERE name = 'release'",
+        "MLflow's client downloads /usr/share, which no statement made",
+    ),
+    "the type of a logged model": (
+        "UPDATE logged_models SET model_type = 'agent' WHERE name = 'release'",
+        "type is agent, expected release",
+    ),
+    "the status of a logged model": (
+        "UPDATE logged_models SET status = 3 WHERE name = 'release'",
+        "status is FAILED, expected READY",
+    ),
     "the text that is gone": (
         "UPDATE model_versions SET description = ''",
         "the text of its page is not the card of the release",
@@ -151,6 +176,26 @@ def test_an_edit_by_sql_is_named(chain, edit):
     assert count == len(problems), problems
     assert all(problem in one for one in problems), problems
     assert all(found.object.startswith("MLflow ") for found in report.findings)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("original", ["sqlite"], indirect=True)
+def test_other_weights_at_a_place_of_the_same_name_are_named(chain, tmp_path):
+    """What MLflow's own client downloads is the release, and is hashed where it lies."""
+    version = Lookup(chain.tracking_uri).version("models:/tiny@released")
+    digest = chain.refs["release"].digest
+    assert version.location == chain.refs["release"].uri
+    evil = tmp_path / "evil" / "objects" / digest[:16]
+    shutil.copytree(chain.folder("release"), evil)
+    (evil / "model.safetensors").write_bytes(b"weights of somebody else")
+    with closing(sqlite3.connect(chain.database, timeout=60)) as database:
+        database.execute("UPDATE model_versions SET storage_location = ?", (str(evil),))
+        database.commit()
+
+    (finding,) = audit("models:/tiny@released", chain.tracking_uri, str(chain.store)).findings
+
+    assert str(evil / "model.safetensors") == finding.object
+    assert finding.problem.endswith("; MLflow's client downloads it")
 
 
 def test_the_same_base_from_two_folders_in_one_mlflow_is_no_finding(tmp_path, outside, migrated):

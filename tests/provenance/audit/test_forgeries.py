@@ -18,7 +18,7 @@ from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.attestation import to_payload
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.promotions import AFTER, NUMBER, promotion_problems, promotions
-from tasks.provenance.lineage.registry import register_release
+from tasks.provenance.lineage.registry import logged_model, register_release
 from tasks.provenance.lineage.signatures.dsse import fingerprint, seal, signer_of
 from tasks.provenance.lineage.signatures.keys import (
     KEY_VARIABLE,
@@ -171,7 +171,8 @@ def test_a_release_that_was_copied_under_another_name_is_named(chain, owner):
     number = register_release(
         client,
         name="other",
-        model_id=str(version.source).removeprefix("models:/"),
+        model_id=logged_model(version),
+        folder=str(version.source),
         run_id=str(version.run_id),
         tags=dict(version.tags),
     )
