@@ -1,10 +1,10 @@
 """Files that people have to look at before anything is learned from them.
 
-Two things are seen in the rows alone: a file most of whose rows cannot be used (another schema, a
-damaged export), and a file that gives known questions other answers than before (wrong labels, or
-somebody's attempt to teach them). Each is set aside by itself; the night goes on with the others.
-Files most of whose problems have nothing in common with the known ones (a new language) are set
-aside together. A file that somebody approved is never suspect.
+Three things are seen in the rows alone: a file that cannot be read, or not behind some place; one
+most of whose rows cannot be used (another schema); and one that gives known questions other answers
+than before (wrong labels, or somebody's attempt to teach them). Each is set aside by itself; the
+night goes on with the others. Files most of whose problems have nothing in common with the known
+ones (a new language) are set aside together. A file that somebody approved is never suspect.
 """
 
 from collections import Counter, defaultdict
@@ -35,6 +35,8 @@ MAX_UNUSABLE = 0.5
 """Share of the rows of a file that are quarantined and give nothing else."""
 MIN_UNUSABLE = 5
 """Fewer unusable rows are quarantined as everywhere, and say nothing about their file."""
+UNREAD = ("damaged_file", "damaged_rows", "repeated_column", "unknown_adapter", "unknown_suffix")
+"""Reasons that stand for rows which nobody has seen: however few, somebody has to look."""
 MAX_CONTRADICTIONS = 0.2
 """Share of the problems of a file with another answer than known. Fewer are chance: a question may
 have several right answers, and code several sets of tests."""
@@ -58,7 +60,9 @@ class FileRows:
     @property
     def fault(self) -> str:
         """Why people must look at the file; '' if they need not."""
-        if self.unusable >= MIN_UNUSABLE and self.unusable > MAX_UNUSABLE * self.rows:
+        is_much = self.unusable >= MIN_UNUSABLE and self.unusable > MAX_UNUSABLE * self.rows
+        is_all = 0 < self.rows <= self.unusable
+        if is_much or is_all or any(reason in self.reasons for reason in UNREAD):
             reasons = ", ".join(f"{name} {count}" for name, count in sorted(self.reasons.items()))
             hint = _JUDGE if COMPARISON in self.reasons else ""
             return f"{self.unusable} of {self.rows} rows cannot be used: {reasons}{hint}"
@@ -87,6 +91,10 @@ def suspects(
     places = read_table(curated / ROWS, RowPlace)
     file_of = {place.source_row: place.file for place in places}
     rows = Counter(place.file for place in places)
+    # The same damage may lie in several files, and in one of them several times.
+    files_of: dict[str, Counter[str]] = defaultdict(Counter)
+    for place in places:
+        files_of[place.source_row][place.file] += 1
     settled = {
         record.source_row
         for name, model in ((PROBLEMS, Problem), (DEMONSTRATIONS, Demonstration))
@@ -96,7 +104,8 @@ def suspects(
     for refusal in read_table(curated / QUARANTINE, Quarantined):
         if refusal.outcome is Outcome.QUARANTINED and refusal.source_row not in settled:
             settled.add(refusal.source_row)  # a row counts once, with its first reason
-            reasons[file_of[refusal.source_row]][refusal.reason] += 1
+            for file, count in files_of[refusal.source_row].items():
+                reasons[file][refusal.reason] += count
     problems, contradictions = Counter[str](), Counter[str]()
     for problem in read_table(curated / PROBLEMS, Problem):
         known_answers = answers.get(content_key(problem), {problem.answer})

@@ -28,9 +28,13 @@ def test_a_folder_is_listed_whole_and_by_name(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", [".hidden.jsonl", ".staging/rows.jsonl", "_temporary/rows.jsonl", "_SUCCESS"]
+    "name",
+    [
+        *(".hidden.jsonl", ".staging/rows.jsonl", "_temporary/rows.jsonl", "_SUCCESS"),
+        *("Thumbs.db", "desktop.ini", "rows.csv.md5", "ROWS.CSV.SHA256", "~$rows.xlsx"),
+    ],
 )
-def test_hidden_files_are_not_data(tmp_path, name):
+def test_hidden_files_checksums_and_what_systems_leave_are_not_data(tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("{}")
 

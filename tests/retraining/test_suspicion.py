@@ -43,8 +43,11 @@ def rows(total=100, unusable=0, problems=100, contradictions=0) -> FileRows:
     ("file", "fault"),
     [
         (rows(unusable=50), ""),
-        (FileRows(1, 1, {"not_json": 1}, 0, 0), ""),
-        (FileRows(4, 4, {"not_json": 4}, 0, 0), ""),
+        (FileRows(100, 4, {"not_json": 4}, 96, 0), ""),
+        (FileRows(1, 1, {"not_json": 1}, 0, 0), "1 of 1 rows cannot be used: not_json 1"),
+        (FileRows(0, 0, {}, 0, 0), ""),
+        (FileRows(21, 1, {"damaged_file": 1}, 20, 0), "1 of 21 rows cannot be used: damaged_file"),
+        (FileRows(9, 1, {"unknown_suffix": 1}, 8, 0), "1 of 9 rows cannot be used: unknown_suffix"),
         (FileRows(5, 5, {"not_json": 5}, 0, 0), "5 of 5 rows cannot be used: not_json 5"),
         (
             FileRows(9, 9, {"comparison": 9}, 0, 0),
@@ -159,3 +162,25 @@ def listed(files, approved=""):
         )
         for name in files
     ]
+
+
+def test_the_same_damage_in_two_files_is_that_of_both(tmp_path):
+    row = "0" * 64
+    names = ["a.bin", "b.bin"]
+    places = [RowPlace(source_row=row, file=name, number=1) for name in names]
+    refusal = Quarantined(
+        stage="read",
+        outcome=Outcome.QUARANTINED,
+        kind=ItemKind.ROW,
+        source="prompt_jsonl",
+        key="a-1",
+        reason="unknown_suffix",
+        source_row=row,
+    )
+    write_table(tmp_path / ROWS, RowPlace, places)
+    write_table(tmp_path / PROBLEMS, Problem, [])
+    write_table(tmp_path / DEMONSTRATIONS, Demonstration, [])
+    write_table(tmp_path / QUARANTINE, Quarantined, [refusal] * 2)
+    files = [InboxFile(key=one, uri=one, bytes=1, fingerprint=one, sha256=one) for one in names]
+
+    assert names == list(suspects(tmp_path, [], files))
