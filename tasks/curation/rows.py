@@ -340,28 +340,33 @@ def _names(header: Sequence[object]) -> list[str]:
 
 
 def _read_parquet(path: Path) -> Iterator[pa.RecordBatch | Unreadable]:
-    with pq.ParquetFile(path) as table:
+    with pq.ParquetFile(path, page_checksum_verification=True) as table:
         if problem := _repeated_column(table.schema_arrow.names):
             yield _unread(path, problem)
             return
+        number = 0
         for group in range(table.num_row_groups):
-            yield from _read_group(path, table, group)
+            for unit in _read_group(path, table, group):
+                number += num_rows(unit)
+                yield unit
+        if number != table.metadata.num_rows:
+            raise DataError(f"{table.metadata.num_rows} rows were written, says the file")
 
 
 def _read_group(
     path: Path, table: pq.ParquetFile, group: int
 ) -> Iterator[pa.RecordBatch | Unreadable]:
     """Yield the rows of a group; where they cannot be read, their number is still known."""
-    number = 0
+    number, cause = 0, "the group has fewer rows than the file says"
     try:
         for batch in table.iter_batches(batch_size=_BATCH, row_groups=[group]):
             yield batch
             number += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         cause = str(error).partition("\n")[0]
-        bad = BadRow("damaged_rows", f"{path.name}, row group {group} after row {number}: {cause}")
-        for row in range(number, table.metadata.row_group(group).num_rows):
-            yield Unreadable(sha256_bytes(ascii((path.name, group, row, cause)).encode()), bad)
+    bad = BadRow("damaged_rows", f"{path.name}, row group {group} after row {number}: {cause}")
+    for row in range(number, table.metadata.row_group(group).num_rows):
+        yield Unreadable(sha256_bytes(ascii((path.name, group, row, cause)).encode()), bad)
 
 
 def _decode(unit: Unit) -> Iterator[tuple[str, Mapping[str, object] | BadRow]]:
