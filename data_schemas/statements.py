@@ -91,6 +91,7 @@ class Tombstone(BaseModel):
     used: float = Field(description="when it was made, or last read; seconds since 1970")
     deleted: float
     kept: str = Field(description="what was kept: 'released,previous,30d'")
+    store: str = Field(default="", description="id of the store; '' of an earlier version")
 
 
 # What a stage tells MLflow about itself, one record per line of its spool.

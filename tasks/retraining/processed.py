@@ -18,8 +18,9 @@ from pydantic import ValidationError
 
 from data_schemas.intake import FileStatus, InboxFile, Processed, ProcessedFile, Ruled
 from data_schemas.sources import ColumnMapping
-from tasks.errors import DataError
+from tasks.errors import DataError, TamperError
 from tasks.provenance.lineage.signatures.working import seal, unseal
+from tasks.store import location
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.lease import lease
@@ -41,7 +42,11 @@ def load(store: str, inbox: str) -> Processed:
     if name not in place.list_files():
         return Processed()
     try:
-        payload = unseal(_KIND, name, place.read_bytes(name), f"{folder}/{name}")
+        content, where = place.read_bytes(name), f"{folder}/{name}"
+        try:
+            payload = unseal(_KIND, f"{location.identity(store)}/{name}", content, where)
+        except TamperError:  # one of an earlier version names no store
+            payload = unseal(_KIND, name, content, where)
         return Processed.model_validate_json(payload)
     except ValidationError as error:
         raise DataError(
@@ -141,7 +146,8 @@ def change(
         def write(after: Processed) -> Processed:
             # In S3 another run may have taken over while this one was slow.
             own_lease.confirm()
-            store_at(folder).write_bytes(seal(_KIND, name, canonical_json(after)), name)
+            sealed = seal(_KIND, f"{location.identity(store)}/{name}", canonical_json(after))
+            store_at(folder).write_bytes(sealed, name)
             return after
 
         yield load(store, inbox), write

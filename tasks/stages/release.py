@@ -9,7 +9,7 @@ from tasks.gym.error_rates import rates_of
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.promotions import next_promotion
+from tasks.provenance.lineage.promotions import STORE, next_promotion
 from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
 from tasks.provenance.lineage.releases import is_current
 from tasks.provenance.lineage.signatures.keys import trusted_keys
@@ -78,7 +78,7 @@ def release(
         with record.output("model") as out:
             facts = releasing.release(settings, contents, context.store.uri, out)
             card = (out / CARD_FILE).read_text()
-        facts["stale"] = int(current is False)
+        facts |= {"stale": int(current is False), STORE: context.store.id}
         if decision.released:
             digest = record.digest_of("model")
             facts |= next_promotion(

@@ -53,6 +53,14 @@ def existing_store(store: str, environment: str) -> StoreRef:
     return StoreRef(uri=uri, id=identity, tracking_uri=tracking_uri(uri, environment))
 
 
+def identity(store: str) -> str:
+    """Return the id of a store, which its copies share; '' where it has none."""
+    try:
+        return str(json.loads(store_at(store).read_bytes(STORE_MARK))["id"])
+    except (DataError, ValueError, KeyError, TypeError):
+        return ""
+
+
 def tracking_uri(store: str, environment: str) -> str:
     """Return the MLflow tracking URI: that of the environment, or a file in the store.
 

@@ -17,6 +17,7 @@ from tasks.provenance.lineage.signatures.pages import signers_of
 from tasks.provenance.lineage.statements import save_execution, save_statement
 from tasks.store.files import sha256_bytes, write_bytes
 from tasks.store.interface import store_at
+from tasks.store.location import identity
 from tasks.store.manifest import MANIFEST, folder_manifest
 from tasks.store.objects import publish
 from tests.pages.test_before_after import evaluated, problem
@@ -129,7 +130,10 @@ def test_two_executions_stand_side_by_side_and_the_index_links_the_page(
     assert "reports/second-against-first.html" in (store / "index.html").read_text()
     (statement,) = (store / "pages" / "reports" / place.name).iterdir()
     assert signers_of(
-        f"reports/{place.name}", sha256_bytes(place.read_bytes()), statement.read_bytes()
+        f"reports/{place.name}",
+        sha256_bytes(place.read_bytes()),
+        statement.read_bytes(),
+        identity(str(store)),
     )
 
 

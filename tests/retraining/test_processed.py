@@ -15,6 +15,7 @@ from tasks.errors import DataError, TamperError
 from tasks.platform import literals
 from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.retraining.processed import MAX_REFUSALS, identity, load, select, settle
+from tasks.store import location
 
 literals.register()
 
@@ -186,7 +187,9 @@ def _mapped(answer):
 def test_marks_that_somebody_planted_do_not_keep_files_from_being_read(store, done, tmp_path):
     done(_file("a"))
     (path,) = (tmp_path / "inboxes").glob("*.json")
-    payload = unseal("inbox", path.name, path.read_bytes(), "")
+    payload = unseal(
+        "inbox", f"{location.identity(str(path.parents[1]))}/{path.name}", path.read_bytes(), ""
+    )
     path.write_bytes(payload.replace(b'"a"', b'"b"'))
 
     with pytest.raises(TamperError, match="is not signed; something else wrote it"):

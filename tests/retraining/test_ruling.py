@@ -14,6 +14,7 @@ from tasks.provenance.lineage.statements import load_statement
 from tasks.retraining import approve
 from tasks.retraining.inbox import approvals, list_files, take_in
 from tasks.retraining.processed import load, rulings, select, settle
+from tasks.store import location
 from tasks.store.interface import store_at
 
 WHY = ["--by", "ann", "--because", "the shop renamed its columns"]
@@ -136,7 +137,9 @@ def test_only_a_held_file_is_decided_about_by_somebody_and_for_a_reason(night, a
 def test_an_approval_that_somebody_planted_is_not_believed(night):
     store, inbox, _ = night
     (path,) = Path(store.uri, "inboxes").glob("*.json")
-    payload = unseal("inbox", path.name, path.read_bytes(), "")
+    payload = unseal(
+        "inbox", f"{location.identity(str(path.parents[1]))}/{path.name}", path.read_bytes(), ""
+    )
     path.write_bytes(payload.replace(b'"held"', b'"approved"'))
 
     with pytest.raises(TamperError, match="is not signed"):

@@ -124,6 +124,7 @@ def collect(store: str, keep: Keep, now: float) -> list[Tombstone]:
                 used=used[digest],
                 deleted=now,
                 kept=keep.text,
+                store=location.identity(store),
             )
             results.append(note)
     return sorted(results, key=lambda one: (one.used, one.digest))

@@ -9,6 +9,7 @@ from tasks.provenance.lineage.signatures.dsse import fingerprint
 from tasks.provenance.lineage.signatures.pages import PLACE, page_statement, signers_of
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
+from tasks.store.location import identity
 
 _REPORTS, _LIVE = "reports", "live"
 _INDEX = "index.html"
@@ -47,7 +48,7 @@ def _problem(evidence: Evidence, name: str) -> str:
             statement = read_record(page_statement(evidence.store, name, digest))
         except DataError:
             continue
-        signers = signers_of(name, digest, statement)
+        signers = signers_of(name, digest, statement, identity(evidence.store))
         if any(signer in (evidence.keys or {}) for signer in signers):
             return ""
     who = ", ".join(fingerprint(signer)[:16] for signer in signers)

@@ -7,6 +7,7 @@ between two others.
 """
 
 import json
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -16,11 +17,14 @@ from tasks.provenance.lineage.shipping import MODEL, ROLLBACK
 from tasks.provenance.lineage.signatures.keys import TrustedKeys
 from tasks.provenance.lineage.statements import Attested, open_statement, statement_uri
 from tasks.store.interface import store_at
+from tasks.store.location import identity
 
 NUMBER = "promotion"
 """Fact of a statement: the first promotion of a name is 1."""
 AFTER = "promotion_before"
 """Fact of a statement: digest of the statement of the promotion before; the first has none."""
+STORE = "store"
+"""Fact of a statement: id of the store that it is of. The same key may sign in several."""
 RELEASE = "release"
 """Stage that makes a release."""
 Facts = dict[str, float | int | str]
@@ -39,11 +43,8 @@ class Promotion:
     """Digest of its folder."""
     before: str
     """Statement of the promotion before, '' for the first."""
-
-    @property
-    def facts(self) -> Facts:
-        """What the statement says of it."""
-        return _facts(self.number, self.before)
+    store: str = ""
+    """Id of its store; '' in one of an earlier version."""
 
 
 def promotions(name: str, store: str, keys: TrustedKeys | None) -> list[Promotion]:
@@ -55,7 +56,8 @@ def promotions(name: str, store: str, keys: TrustedKeys | None) -> list[Promotio
         keys: one of them has to have signed; None or empty = anybody.
 
     A statement that is damaged, or that nobody trusted signed, counts as if it were not there; so
-    does what a key signed behind the statement that its file limits it to.
+    does what a key signed behind the statement that its file limits it to, and what was promoted
+    in another store: a statement without the id of its store counts before the first with it only.
     """
     sound: dict[str, Attested] = {}
     for file in store_at(f"{store}/statements").list_files():
@@ -75,7 +77,12 @@ def promotions(name: str, store: str, keys: TrustedKeys | None) -> list[Promotio
             continue
         if promotion := _promotion(name, digest, attested.statement):
             results.append(promotion)
-    return sorted(results, key=lambda one: (one.number, one.statement))
+    own = identity(store)
+    first = min((one.number for one in results if one.store == own != ""), default=math.inf)
+    return sorted(
+        (one for one in results if (one.store == own if one.store else one.number < first)),
+        key=lambda one: (one.number, one.statement),
+    )
 
 
 def led_to(last: str, read: Callable[[str], Statement | None]) -> frozenset[str]:
@@ -113,16 +120,14 @@ def next_promotion(name: str, store: str, keys: TrustedKeys, checkpoint: str) ->
         checkpoint: digest of the folder of the release.
     """
     result = promotions(name, store, keys)
+    own: Facts = {STORE: identity(store)}
     if not result:
-        return _facts(1, "")
+        return own | {NUMBER: 1}
     current = result[-1]
     if current.checkpoint == checkpoint:
-        return current.facts
-    return _facts(current.number + 1, current.statement)
-
-
-def _facts(number: int, before: str) -> Facts:
-    return {NUMBER: number, AFTER: before} if before else {NUMBER: number}
+        own |= {NUMBER: current.number}
+        return own | ({AFTER: current.before} if current.before else {})
+    return own | {NUMBER: current.number + 1, AFTER: current.statement}
 
 
 def promotion_problems(history: Iterable[Promotion]) -> list[tuple[str, str]]:
@@ -159,4 +164,5 @@ def _promotion(name: str, digest: str, statement: Statement) -> Promotion | None
         release, checkpoint = digest, statement.outputs[0].digest
     else:
         return None
-    return Promotion(int(facts[NUMBER]), digest, release, checkpoint, str(facts.get(AFTER, "")))
+    before, store = str(facts.get(AFTER, "")), str(facts.get(STORE, ""))
+    return Promotion(int(facts[NUMBER]), digest, release, checkpoint, before, store)

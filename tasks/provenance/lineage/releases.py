@@ -16,6 +16,7 @@ from tasks.errors import DataError, SettingsError, TamperError
 from tasks.provenance.lineage.lookup import Lookup, parse_model_uri
 from tasks.provenance.lineage.promotions import (
     RELEASE,
+    STORE,
     Promotion,
     led_to,
     promotion_problems,
@@ -31,6 +32,7 @@ from tasks.provenance.lineage.signatures.keys import (
 )
 from tasks.provenance.lineage.statements import open_statement, statement_uri
 from tasks.store.interface import store_at
+from tasks.store.location import identity
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 ALIASES = (RELEASED, PREVIOUS)
@@ -173,6 +175,9 @@ def _open(name: str, digest: str, store: str, keys: TrustedKeys, about: str) -> 
             f"{about}, and {where} is not signed by a key that this run trusts. Run the audit."
         )
     settings_name = json.loads(statement.settings).get("name")
+    home = str(statement.facts.get(STORE, ""))
+    if home and home != identity(store):
+        raise TamperError(f"{about}, and {where} is of another store. Run the audit.")
     if statement.stage != RELEASE or settings_name != name or not statement.outputs:
         raise TamperError(f"{about}, and {where} is no release of {name}. Run the audit.")
     output = statement.outputs[0]

@@ -13,6 +13,7 @@ from tasks.provenance.lineage.signatures import dsse, keys
 from tasks.provenance.lineage.signatures.working import seal, type_of, unseal
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
+from tasks.store.location import identity
 
 # Statements on disk: the chain of inputs and outputs.
 #
@@ -227,6 +228,10 @@ def read_tombstone(content: bytes, digest: str, where: str) -> tuple[Tombstone, 
         raise TamperError(f"{where} is no tombstone of {digest}: {error}") from error
     if note.digest != digest:
         raise TamperError(f"{where} is about {note.digest}")
+    store = where.removesuffix(f"/{PLACE}/{digest}.json")
+    # Those of an earlier version name no store, but where the object lay.
+    if note.store != identity(store) if note.store else not note.uri.startswith(f"{store}/"):
+        raise TamperError(f"{where} is of another store")
     fit = [one.keyid for one in envelope.signatures if dsse.is_valid(one, payload, kind)]
     if len(fit) < len(envelope.signatures):
         raise TamperError(f"{where}: a signature does not fit")
@@ -245,4 +250,5 @@ def is_buried(store: str, digest: str) -> bool:
     except DataError:
         return False
     unseal(KIND, digest, content, where)
+    read_tombstone(content, digest, where)
     return True

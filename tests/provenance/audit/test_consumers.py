@@ -7,16 +7,25 @@ import pytest
 
 from data_schemas.artifacts import CheckpointRef, Context, Execution, StoreRef
 from data_schemas.settings import ReleaseSettings
+from data_schemas.statements import Tombstone
 from tasks.errors import SettingsError, TamperError
+from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.base_model import find_base
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.promotions import next_promotion
-from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE, TRUSTED_VARIABLE, public_path
+from tasks.provenance.lineage.signatures.keys import (
+    KEY_VARIABLE,
+    TRUSTED_VARIABLE,
+    public_path,
+    trusted_keys,
+)
+from tasks.provenance.lineage.signatures.pages import write_page
 from tasks.provenance.lineage.stage import stage
+from tasks.provenance.lineage.statements import bury
 from tasks.provenance.release.publish import publish_release
 from tasks.store.interface import store_at
-from tests.provenance.audit.conftest import Chain
+from tests.provenance.audit.conftest import Chain, Maker
 
 pytestmark = [
     pytest.mark.attack,
@@ -123,3 +132,47 @@ def test_a_deleted_promotion_leaves_nothing_released(chain):
 
     with pytest.raises(SettingsError, match="nothing was released as tiny"):
         find_base(RELEASED, store_of(chain))
+
+
+def test_what_was_signed_for_another_store_counts_for_nothing_here(chain, tmp_path, migrated):
+    """Staging and production have one key; somebody copies what staging signed into production."""
+    place = tmp_path / "staging"
+    shutil.copytree(chain.store, place)
+    (place / "store.json").unlink()
+    shutil.copy(migrated, tmp_path / "staging.db")
+    identity = store_at(str(place)).open()
+    uri = f"sqlite:///{tmp_path}/staging.db"
+    staging = Maker(StoreRef(uri=str(place), id=identity, tracking_uri=uri), chain.outside)
+    staging.refs = dict(chain.refs)
+    staging.step("rl/one", "policy", CheckpointRef, ["merged", "curated", "raw"])
+    staging.release()
+    write_page(str(place), "reports/a.html", "promoted")
+    victim = chain.folder("merged")
+    note = Tombstone(
+        digest=chain.refs["merged"].digest,
+        uri=f"{place}/objects/{victim.name}",
+        stage="merge",
+        statement=chain.refs["merged"].statement,
+        bytes=1,
+        used=0.0,
+        deleted=1.0,
+        kept="released,9d",
+        store=identity,
+    )
+    bury(str(place), note)
+    for folder in ("statements", "objects", "signatures", "pages", "reports", "tombstones"):
+        shutil.copytree(place / folder, chain.store / folder, dirs_exist_ok=True)
+    assert chain.folder("release") == find_base(RELEASED, store_of(chain)).folder
+
+    shutil.rmtree(victim)
+    owner = trusted_keys()
+    problems = [
+        one.problem
+        for one in audit(BY_NUMBER, chain.tracking_uri, str(chain.store), owner).findings
+    ]
+
+    assert any("is of another store" in one for one in problems), problems
+    assert any("is not a page that was signed" in one for one in problems), problems
+    edit_tags(chain, staging.refs["release"].statement, staging.refs["release"].uri)
+    with pytest.raises(TamperError, match="is of another store"):
+        find_base(BY_NUMBER, store_of(chain))

@@ -12,6 +12,7 @@ from tasks.provenance.lineage.signatures import dsse
 from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
+from tasks.store.location import identity
 
 PLACE = "pages"
 """Folder of the statements about pages."""
@@ -28,7 +29,7 @@ def write_page(store: str, name: str, html: str, before: str = "") -> str:
         before: what this writer alone wrote under this name; its statement is deleted.
     """
     digest = sha256_bytes(html.encode())
-    payload, signer = _payload(name, digest), find_signer(store)
+    payload, signer = _payload(name, digest, identity(store)), find_signer(store)
     envelope = dsse.seal(payload, [signer.sign(payload)] if signer else [])
     store_at(page_statement(store, name, digest)).write_bytes(canonical_json(envelope))
     place = f"{store}/{name}"
@@ -43,30 +44,31 @@ def page_statement(store: str, name: str, digest: str) -> str:
     return f"{store}/{PLACE}/{name}/{digest}.json"
 
 
-def signers_of(name: str, digest: str, content: bytes) -> list[str]:
+def signers_of(name: str, digest: str, content: bytes, store: str) -> list[str]:
     """Return the public keys that signed a statement about a text under a name; none if nobody did.
 
     Args:
         name: of the page.
         digest: of its text.
         content: of the statement.
+        store: id of the store of the page; a statement of an earlier version names none.
     """
-    payload = _payload(name, digest)
     try:
         envelope = dsse.Envelope.model_validate_json(content)
-        is_its_own = dsse.payload_of(envelope) == payload
+        payload = dsse.payload_of(envelope)
+        is_its_own = payload in (_payload(name, digest, store), _payload(name, digest, ""))
     except (ValidationError, ValueError):
         return []
     signatures = envelope.signatures if is_its_own else ()
     return [one.keyid for one in signatures if dsse.is_valid(one, payload)]
 
 
-def _payload(name: str, digest: str) -> bytes:
+def _payload(name: str, digest: str, store: str) -> bytes:
     return canonical_json(
         {
             "_type": STATEMENT_TYPE,
             "subject": [{"name": name, "digest": {"sha256": digest}}],
             "predicateType": PREDICATE_TYPE,
-            "predicate": {},
+            "predicate": {"store": store} if store else {},
         }
     )
