@@ -127,11 +127,6 @@ def state_folder(
     return workplace / "state" / sha256_bytes(canonical_json(work))[:16]
 
 
-def all_code(folder: Path, code: str) -> tuple[str, ...]:
-    """Source digests of a phase: those of its committed state, then this one."""
-    return tuple(dict.fromkeys((*state.past_code(folder), code)))
-
-
 def read_problems(graded: Path, judge: JudgeKind = JudgeKind.NONE) -> tuple[Problem, ...]:
     """Read the graded problems to train on; a judge compares open text with its reference."""
     problems = read_table(graded / PROBLEMS_FILE, GradedProblem)

@@ -2,13 +2,28 @@
 
 from data_schemas.artifacts import CheckpointRef, Context
 from data_schemas.settings import MergeSettings
-from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
-from tasks.provenance.lineage import finished
-from tasks.provenance.lineage.stage import stage
-from tasks.store import results
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Unchanged, Work, run
 from tasks.training.merge import merge as merge_checkpoints
+
+BOTH = "both parents are the base, which is passed on"
+ONE = "a parent is the base: the other one is passed on"
+
+
+def _merge(
+    settings: MergeSettings, inputs: Inputs, outputs: Outputs, work: Work
+) -> Facts | Unchanged:
+    base, *parents = (work.checkpoint(role) for role in ("base", "reasoning", "commerce"))
+    tuned = [one for one in parents if one.digest != base.digest]
+    if not tuned:
+        return Unchanged(base, BOTH)
+    if len(tuned) == 1 and not settings.copied:
+        return Unchanged(tuned[0], ONE)
+    folders = inputs["reasoning"], inputs["commerce"]
+    return merge_checkpoints(settings, inputs["base"], folders, outputs["model"])
+
+
+MERGE = Record("merge", _merge, CheckpointRef, "model", once=True)
 
 
 @shell("merge")
@@ -26,26 +41,5 @@ def merge(
 
     One run at a time does a merge on a store; the next one waits and returns what was committed.
     """
-    code = code_digest("merge")
-    inputs = (base.digest, reasoning.digest, commerce.digest)
-    uri = results.work_uri(context.store.uri, "merge", settings, *inputs)
-    with results.exclusive(f"{context.execution.id}, merge", uri):
-        if earlier := finished.find(uri, "merge", code, settings, inputs):
-            return earlier.model
-        with stage("merge", settings, context, code) as record:
-            base_folder = record.read("base", base)
-            parents = (record.read("reasoning", reasoning), record.read("commerce", commerce))
-            tuned = [one for one in (reasoning, commerce) if one.digest != base.digest]
-            if not tuned:
-                record.facts({"skipped": "both parents are the base, which is passed on"})
-                return base
-            if len(tuned) == 1 and not settings.copied:
-                record.facts({"skipped": "a parent is the base: the other one is passed on"})
-                return tuned[0]
-            with record.output("model") as out:
-                facts = merge_checkpoints(settings, base_folder, parents, out)
-            record.facts(facts)
-            deck_of_facts("merge", facts)
-            merged = record.ref("model", CheckpointRef)
-        finished.record(uri, "merge", code, context.execution.id, merged)
-    return merged
+    reads = {"base": base, "reasoning": reasoning, "commerce": commerce}
+    return run(MERGE, settings, reads, context)

@@ -1,8 +1,6 @@
 """Flyte shell of stages 4 and 5: one phase of RL, resumed where it stopped."""
 
-import os
 from functools import cache, partial
-from pathlib import Path
 from typing import NamedTuple
 
 from data_schemas.artifacts import (
@@ -12,32 +10,30 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rl_settings import AnyRecipe, RecipePhase, RLSettings
 from data_schemas.rows import Domain, Parent
-from tasks.durability.durable import keep_durable
-from tasks.durability.preemption import listen_for_sigterm
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import SettingsError
 from tasks.gym.scoring.service import ScoringService
 from tasks.pages.live import Publisher, page_name
-from tasks.platform import resources, telemetry
+from tasks.platform import telemetry
 from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts, deck_while_running
+from tasks.platform.deck import deck_while_running
 from tasks.platform.progress import progress
-from tasks.platform.retries import checkpoint
 from tasks.platform.shell import shell
-from tasks.provenance.lineage import finished
 from tasks.provenance.lineage.base_model import read_judge, read_model
-from tasks.provenance.lineage.stage import StageRecord, stage, workplace
+from tasks.provenance.lineage.stage import StageRecord, workplace
 from tasks.rl import phase as phases
 from tasks.rl.learned import read_learned
 from tasks.rl.recipe import open_recipe, pinned_source
 from tasks.rl.reuse import read_responses
+from tasks.rl.state import past_code
 from tasks.rl.views import page_of_phase
-from tasks.store import results
-from tasks.store.files import canonical_json, sha256_bytes, write_bytes
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, pass_on, run
+from tasks.store.files import sha256_bytes
 from tasks.training.foundation.named_models import replace_models
+
+NO_STEPS = "settings.steps is 0: the start model is passed on"
 
 
 class Trained(NamedTuple):
@@ -101,7 +97,7 @@ def rl(
     While it runs, `<store>/live/<execution>/rl-one.html` and the task's deck show its curves, the
     parts of its steps and the newest responses token by token.
     """
-    digest = code_digest("rl")
+    code = code_digest("rl")
     recipe = recipe or settings.recipe
     settings = settings.model_copy(update={"recipe": None})
     if recipe is not None:
@@ -111,12 +107,11 @@ def rl(
                 f"the source of {recipe.implementation} is {source[:12]}, and {recipe.code[:12]} "
                 "was pinned; pass the settings through check_settings, or start again"
             )
-        digest = sha256_bytes(f"{digest} {source}".encode())
+        code = sha256_bytes(f"{code} {source}".encode())
     if not settings.steps:
-        return _passed_on(settings, name, start, context, digest)
-    # The disk may be lost with the machine; the store is durable.
+        return Trained(start, pass_on(name, "start", start, NO_STEPS, settings, context, code))
     folder = phases.state_folder(
-        Path(os.environ.get("EACHPROMPT_STATE") or workplace(context.store)),
+        workplace(context.store),
         settings,
         start.digest,
         graded.digest,
@@ -124,57 +119,61 @@ def rl(
         earlier.digest if earlier else "",
         recipe,
     )
-    uri, slot = f"{context.store.uri}/state/{folder.name}", checkpoint()
-    inputs = (start.digest, graded.digest, *([earlier.digest] if earlier else []))
-    whole = settings if recipe is None else RecipePhase(rl=settings, recipe=recipe)
-    with results.exclusive(f"{context.execution.id}, {name}", str(folder), uri) as check_lease:
-        if (past := finished.find(uri, name, digest, whole, inputs)) and past.report:
-            results.clear(folder, uri)
-            return Trained(past.model, past.report)
-        with (
-            listen_for_sigterm(resources.STAGES["rl"].grace_s) as stop,
-            keep_durable(folder, uri, slot, stop.seconds_left) as uploads,
-            stage(name, whole, context, phases.all_code(folder, digest)) as record,
-        ):
-            model, problems = record.read("start", start), record.read("graded", graded)
-            judge = read_judge(settings.rewards.judge, record, context.store)
-            rows = phases.read_problems(problems, judge.kind)
-            opened = open_recipe(_with_teachers(recipe, record, context.store), settings)
-            reports = [record.read("earlier", earlier)] if earlier else []
-            responses = read_responses(settings.engines.reuse, [problems, *reports])
-            learned = read_learned(reports[0]) if reports else None
-            pages = Publisher(
-                context.store.uri, page_name(context.execution.id, name), deck_while_running
-            )
-            page = partial(
-                page_of_phase, folder, load_tokenizer(model), f"{name} of {context.execution.id}"
-            )
-            phase = phases.Phase(
-                settings, model, rows, folder, digest, max_tokens, responses, learned, opened
-            )
-            rewards = settings.rewards.model_copy(update={"judge": judge})
-            with ScoringService(model, rewards) as scorer:
-                scorer.check_canaries(phases.verifiers_in_use(phase))
-                total = None if max_tokens else settings.steps  # tokens end it before
-                for step in progress(phases.train(phase, scorer, stop), name, total):
-                    check_lease()
-                    record.metrics(step.report.step, step.report.metrics)
-                    parts = {f"seconds/{part}": s for part, s in step.timing.seconds.items()}
-                    telemetry.show(parts, {"stage": name, "execution": context.execution.id})
-                    uploads.upload_newest()
-                    pages.publish(partial(page, total, step.report.step, running=True))
-            with record.output("model") as model_out, record.output("report") as report_out:
-                facts = phases.finish(phase, model_out, report_out)
-            with record.beside("report") as out:
-                phases.write_times(phase, out)
-            pages.publish(partial(page, total, int(facts["steps"]), running=False), last=True)
-            record.facts(facts)
-            record.rows(len(rows), int(facts["prompts"]))
-            deck_of_facts(name, facts)
-            trained = Trained(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
-        finished.record(uri, name, digest, context.execution.id, *trained)
-        results.clear(folder, uri)
-    return trained
+    return run(
+        RL,
+        settings if recipe is None else RecipePhase(rl=settings, recipe=recipe),
+        {"start": start, "graded": graded, "earlier": earlier},
+        context,
+        [settings, recipe, max_tokens],
+        name=name,
+        code=code,
+        work=f"{context.store.uri}/state/{folder.name}",
+    )
+
+
+def _train(
+    _: RLSettings | RecipePhase,
+    inputs: Inputs,
+    outputs: Outputs,
+    work: Work,
+    settings: RLSettings,
+    recipe: AnyRecipe | None,
+    max_tokens: int,
+) -> Facts:
+    context, state, record = work.context, work.state, work.record
+    model, problems = inputs["start"], inputs["graded"]
+    reports = [inputs["earlier"]] if "earlier" in inputs else []
+    judge = read_judge(settings.rewards.judge, record, context.store)
+    rows = phases.read_problems(problems, judge.kind)
+    opened = open_recipe(_with_teachers(recipe, record, context.store), settings)
+    responses = read_responses(settings.engines.reuse, [problems, *reports])
+    learned = read_learned(reports[0]) if reports else None
+    pages = Publisher(
+        context.store.uri, page_name(context.execution.id, work.name), deck_while_running
+    )
+    title = f"{work.name} of {context.execution.id}"
+    page = partial(page_of_phase, state.folder, load_tokenizer(model), title)
+    phase = phases.Phase(
+        settings, model, rows, state.folder, work.code, max_tokens, responses, learned, opened
+    )
+    rewards = settings.rewards.model_copy(update={"judge": judge})
+    with ScoringService(model, rewards) as scorer:
+        scorer.check_canaries(phases.verifiers_in_use(phase))
+        total = None if max_tokens else settings.steps  # tokens end it before
+        for step in progress(phases.train(phase, scorer, state.stop), work.name, total):
+            state.commit()
+            record.metrics(step.report.step, step.report.metrics)
+            parts = {f"seconds/{part}": s for part, s in step.timing.seconds.items()}
+            telemetry.show(parts, {"stage": work.name, "execution": context.execution.id})
+            pages.publish(partial(page, total, step.report.step, running=True))
+    facts = phases.finish(phase, outputs["model"], outputs["report"])
+    phases.write_times(phase, outputs.beside("report"))
+    pages.publish(partial(page, total, int(facts["steps"]), running=False), last=True)
+    record.rows(len(rows), int(facts["prompts"]))
+    return facts
+
+
+RL = Record("rl", _train, Trained, once=True, past_code=past_code)
 
 
 def _with_teachers(
@@ -185,15 +184,3 @@ def _with_teachers(
         return None
     reader = cache(lambda role, address: str(read_model(role, address, record, store)))
     return replace_models(recipe, reader)
-
-
-def _passed_on(
-    settings: RLSettings, name: str, start: CheckpointRef, context: Context, digest: str
-) -> Trained:
-    reason = "settings.steps is 0: the start model is passed on"
-    with stage(name, settings, context, digest) as record:
-        record.read("start", start)
-        with record.output("report") as out:
-            write_bytes(out / SKIPPED_FILE, canonical_json({"reason": reason}))
-        record.facts({"skipped": reason})
-        return Trained(start, record.ref("report", ReportRef))

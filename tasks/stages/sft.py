@@ -11,22 +11,14 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rows import DEMONSTRATIONS, MERGED, Demonstration, Parent
 from data_schemas.settings import SFTSettings
-from tasks.durability.durable import keep_durable
-from tasks.durability.preemption import listen_for_sigterm
 from tasks.formats.readiness import is_taught
-from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts
 from tasks.platform.progress import progress
-from tasks.platform.retries import checkpoint
 from tasks.platform.shell import shell
-from tasks.provenance.lineage import finished
-from tasks.provenance.lineage.stage import stage, workplace
-from tasks.store import results
-from tasks.store.files import canonical_json, write_bytes
+from tasks.provenance.lineage.stage import workplace
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, pass_on, run
 from tasks.store.objects import localise
 from tasks.training.sft import train
 
@@ -81,39 +73,28 @@ def sft(
         base: model to start from, or the existing model of this parent.
         context: of the run.
     """
-    name, digest = f"sft/{parent.value}", code_digest("sft")
+    name, code = f"sft/{parent.value}", code_digest("sft")
     if reason := _reason_to_skip(settings, parent, curated, context.store):
-        return _passed_on(reason, settings, parent, base, context)
-    inputs = (curated.digest, base.digest)
-    uri = results.work_uri(context.store.uri, name, settings, *inputs)
-    # The disk may be lost with the machine; the store is durable.
-    folder = results.work_folder(workplace(context.store), uri)
-    with results.exclusive(f"{context.execution.id}, {name}", str(folder), uri) as check_lease:
-        if (earlier := finished.find(uri, name, digest, settings, inputs)) and earlier.report:
-            results.clear(folder, uri)
-            return Tuned(earlier.model, earlier.report)
-        with (
-            listen_for_sigterm(resources.STAGES["sft"].grace_s) as stop,
-            keep_durable(folder, uri, checkpoint(), stop.seconds_left) as uploads,
-        ):
-            code = tuple(dict.fromkeys((*train.past_code(folder), digest)))
-            with stage(name, settings, context, code) as record:
-                rows, start = record.read("curated", curated), record.read("base", base)
-                tuning = train.prepare(settings, parent, rows, start, folder, digest)
-                for update in progress(train.updates(tuning, stop), name, tuning.num_updates):
-                    check_lease()
-                    uploads.upload_newest()
-                    if update.epoch:
-                        record.metrics(update.epoch.epoch, update.epoch.metrics())
-                with record.output("model") as model, record.output("report") as report:
-                    facts = train.finish(tuning, model, report)
-                record.facts(facts)
-                record.rows(len(tuning.rows), len(tuning.rows))
-                deck_of_facts(name, facts)
-                tuned = Tuned(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
-        finished.record(uri, name, digest, context.execution.id, *tuned)
-        results.clear(folder, uri)
-    return tuned
+        role = "existing" if parent in settings.parents else "base"
+        return Tuned(base, pass_on(name, role, base, reason, settings, context, code))
+    return run(SFT, settings, {"curated": curated, "base": base}, context, [parent], name=name)
+
+
+def _tune(
+    settings: SFTSettings, inputs: Inputs, outputs: Outputs, work: Work, parent: Parent
+) -> Facts:
+    state = work.state
+    rows, start = inputs["curated"], inputs["base"]
+    tuning = train.prepare(settings, parent, rows, start, state.folder, work.code)
+    for update in progress(train.updates(tuning, state.stop), work.name, tuning.num_updates):
+        state.commit()
+        if update.epoch:
+            work.record.metrics(update.epoch.epoch, update.epoch.metrics())
+    work.record.rows(len(tuning.rows), len(tuning.rows))
+    return train.finish(tuning, outputs["model"], outputs["report"])
+
+
+SFT = Record("sft", _tune, Tuned, once=True, past_code=train.past_code)
 
 
 def _reason_to_skip(
@@ -130,15 +111,3 @@ def _reason_to_skip(
     if is_taught(parent, read_table(folder / DEMONSTRATIONS, Demonstration)):
         return ""
     return f"no source has demonstrations for {parent.value}: the base is passed on"
-
-
-def _passed_on(
-    reason: str, settings: SFTSettings, parent: Parent, base: CheckpointRef, context: Context
-) -> Tuned:
-    name = f"sft/{parent.value}"
-    with stage(name, settings, context, code_digest("sft")) as record:
-        record.read("existing" if parent in settings.parents else "base", base)
-        with record.output("report") as out:
-            write_bytes(out / SKIPPED_FILE, canonical_json({"reason": reason}))
-        record.facts({"skipped": reason})
-        return Tuned(base, record.ref("report", ReportRef))
