@@ -6,8 +6,8 @@ indirectly, and the lock file. A change to grading therefore does not invalidate
 curation; a change to a comment does invalidate that of its own stage. Paths are relative to the
 source root, so that the digest is the same on a laptop, at registration and in a container.
 
-Not covered: modules that only record or display results (lineage, platform, report), and the
-settings models, whose values are inputs of the stage and therefore part of its cache key.
+Not covered: modules that only run, record or display (the runner, lineage, platform, pages), and
+the settings models, whose values are inputs of the stage and therefore part of its cache key.
 """
 
 import ast
@@ -29,6 +29,7 @@ NOT_COVERED = (
     "tasks.provenance.lineage",
     "tasks.platform",
     "tasks.pages",
+    "tasks.stages.runner",
     "data_schemas.settings",
 )
 

@@ -58,22 +58,40 @@ from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import find_base, read_judge, read_model
 from tasks.provenance.lineage.signatures.folder import continued
 from tasks.provenance.lineage.stage import StageRecord, stage, workplace
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, numbered, run
 from tasks.store import results
 from tasks.store.objects import localise
 
 logger = logging.getLogger(__name__)
 
 
+def _ingest(settings: CurationSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    facts = ingestion.ingest(settings.sources, settings.seed, outputs["raw"])
+    work.record.rows(int(facts["sources"]), int(facts["files"]))
+    return facts
+
+
+INGEST = Record("ingest", _ingest, RawRef, "raw")
+
+
 @shell("ingest")
 def ingest(settings: CurationSettings, context: Context) -> RawRef:
     """Find, check and hash every raw file, before any expensive step."""
-    with stage("ingest", settings, context, code_digest("ingest")) as record:
-        with record.output("raw") as out:
-            facts = ingestion.ingest(settings.sources, settings.seed, out)
-        record.facts(facts)
-        record.rows(int(facts["sources"]), int(facts["files"]))
-        deck_of_facts("ingest", facts)
-        return record.ref("raw", RawRef)
+    return run(INGEST, settings, {}, context)
+
+
+def _curate_part(
+    settings: CurationSettings, inputs: Inputs, outputs: Outputs, work: Work, part: Part
+) -> Facts:
+    folders, held_out = (inputs["raw"], inputs["base"]), inputs.get("held_out_evaluation")
+    with ScoringService(None, RewardSettings()) as scorer:
+        scorer.check_canaries()
+        facts = map_part(settings, *folders, part, outputs["shards"], held_out, scorer.score)
+    work.record.rows(facts["items"], facts["items"])
+    return facts
+
+
+CURATE_PART = Record("curate_part", _curate_part, DatasetRef, "shards")
 
 
 @shell("curate_part")
@@ -96,16 +114,8 @@ def curate_part(
         held_out_from: as `curate` has it.
     """
     name = f"curate_part/{part.number + 1}_of_{part.of}"
-    with stage(name, settings, context, code_digest("curate_part")) as record:
-        folders = (record.read("raw", raw), record.read("base", base))
-        held_out = record.read("held_out_evaluation", held_out_from) if held_out_from else None
-        with record.output("shards") as out, ScoringService(None, RewardSettings()) as scorer:
-            scorer.check_canaries()
-            facts = map_part(settings, *folders, part, out, held_out, scorer.score)
-        record.facts(facts)
-        record.rows(facts["items"], facts["items"])
-        deck_of_facts("curate_part", facts)
-        return record.ref("shards", DatasetRef)
+    reads = {"raw": raw, "base": base, "held_out_evaluation": held_out_from}
+    return run(CURATE_PART, settings, reads, context, [part], name=name)
 
 
 @shell("curate")
@@ -195,58 +205,88 @@ def fit_settings(
     return settings.model_copy(update=phases)
 
 
+def _grade(settings: GradingSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    problems, folder = read_table(inputs["curated"] / PROBLEMS, Problem), inputs["start"]
+    if not problems:
+        write_table(outputs["graded"] / GRADED, GradedProblem, [])
+        return {"skipped": "there is no problem to grade"}
+    judge = read_judge(settings.judge, work.record, work.context.store)
+    screened, small = [], None
+    if settings.screen_model:
+        small = read_model("screen", settings.screen_model, work.record, work.context.store)
+    with ExitStack() as opened:
+        scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
+        scorer.check_canaries(verifiers_of(problems))
+        if small:
+            with closing(open_rollout(settings.engines, small)) as engine:
+                screened = grading.screen_out(
+                    settings, problems, engine, load_tokenizer(small), scorer.score
+                )
+        engine = opened.enter_context(closing(open_rollout(settings.engines, folder)))
+        facts = grading.grade(
+            settings,
+            problems,
+            engine,
+            load_tokenizer(folder),
+            scorer.score,
+            outputs["graded"],
+            screened,
+        )
+    work.record.rows(int(facts["offered"]), int(facts["kept"]))
+    return facts
+
+
+GRADE = Record("grade", _grade, GradedRef, "graded")
+
+
 @shell("grade")
 def grade(
     settings: GradingSettings, curated: DatasetRef, start: CheckpointRef, context: Context
 ) -> GradedRef:
     """Measure how often the start model solves each problem, and keep those within the bounds."""
-    with stage("grade", settings, context, code_digest("grade")) as record:
-        rows = record.read("curated", curated) / PROBLEMS
-        problems, folder = read_table(rows, Problem), record.read("start", start)
-        if not problems:
-            with record.output("graded") as out:
-                write_table(out / GRADED, GradedProblem, [])
-            record.facts({"skipped": "there is no problem to grade"})
-            return record.ref("graded", GradedRef)
-        judge = read_judge(settings.judge, record, context.store)
-        screened, small = [], None
-        if settings.screen_model:
-            small = read_model("screen", settings.screen_model, record, context.store)
-        with ExitStack() as opened, record.output("graded") as out:
-            scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
-            scorer.check_canaries(verifiers_of(problems))
-            if small:
-                with closing(open_rollout(settings.engines, small)) as engine:
-                    screened = grading.screen_out(
-                        settings, problems, engine, load_tokenizer(small), scorer.score
-                    )
-            engine = opened.enter_context(closing(open_rollout(settings.engines, folder)))
-            facts = grading.grade(
-                settings,
-                problems,
-                engine,
-                load_tokenizer(folder),
-                scorer.score,
-                out,
-                screened,
-            )
-        record.facts(facts)
-        record.rows(int(facts["offered"]), int(facts["kept"]))
-        deck_of_facts("grade", facts)
-        return record.ref("graded", GradedRef)
+    return run(GRADE, settings, {"curated": curated, "start": start}, context)
+
+
+def _pose(settings: GradingSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    facts = questions.pose(settings, inputs["curated"], outputs["questions"])
+    work.record.rows(facts["problems"], facts["asked"])
+    return facts
+
+
+POSE = Record("pose", _pose, DatasetRef, "questions")
 
 
 @shell("pose")
 def pose(settings: GradingSettings, curated: DatasetRef, context: Context) -> DatasetRef:
     """Take problems to train on as the questions of an evaluation, to verify their gold answers."""
-    with stage("pose", settings, context, code_digest("pose")) as record:
-        rows = record.read("curated", curated)
-        with record.output("questions") as out:
-            facts = questions.pose(settings, rows, out)
-        record.facts(facts)
-        record.rows(facts["problems"], facts["asked"])
-        deck_of_facts("pose", facts)
-        return record.ref("questions", DatasetRef)
+    return run(POSE, settings, {"curated": curated}, context)
+
+
+def _distil(
+    settings: GradingSettings,
+    inputs: Inputs,
+    outputs: Outputs,
+    work: Work,
+    teacher: str,
+    served_as: str,
+    keep: int,
+) -> Facts:
+    problems = read_table(inputs["curated"] / PROBLEMS, Problem)
+    judge = read_judge(settings.judge, work.record, work.context.store)
+    with ExitStack() as opened:
+        scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
+        scorer.check_canaries(verifiers_of(problems))
+        name, ask = _open_teacher(
+            settings, teacher, served_as, work.record, work.context.store, opened
+        )
+        facts = distillation.distil(
+            settings, problems, name, ask, scorer.score, keep, outputs["demonstrations"]
+        )
+    work.record.rows(int(facts["problems"]), int(facts["demonstrations"]))
+    return facts
+
+
+DISTIL = Record("distil", _distil, DatasetRef, "demonstrations")
 
 
 @shell("distil")
@@ -259,18 +299,8 @@ def distil(
     context: Context,
 ) -> DatasetRef:
     """Let a checkpoint or an endpoint answer the problems to train on; keep its right answers."""
-    with stage("distil", settings, context, code_digest("distil")) as record:
-        problems = read_table(record.read("curated", curated) / PROBLEMS, Problem)
-        judge = read_judge(settings.judge, record, context.store)
-        with ExitStack() as opened, record.output("demonstrations") as out:
-            scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
-            scorer.check_canaries(verifiers_of(problems))
-            name, ask = _open_teacher(settings, teacher, served_as, record, context.store, opened)
-            facts = distillation.distil(settings, problems, name, ask, scorer.score, keep, out)
-        record.facts(facts)
-        record.rows(int(facts["problems"]), int(facts["demonstrations"]))
-        deck_of_facts("distil", facts)
-        return record.ref("demonstrations", DatasetRef)
+    others = (teacher, served_as, keep)
+    return run(DISTIL, settings, {"curated": curated}, context, others)
 
 
 def _open_teacher(
@@ -301,6 +331,32 @@ def _open_teacher(
     return served_as, distillation.endpoint_teacher(open_judge(endpoint))
 
 
+def _mix(
+    settings: RetrainSettings,
+    inputs: Inputs,
+    outputs: Outputs,
+    work: Work,
+    held: list[str],
+    demonstrations: Teaching,
+) -> Facts:
+    new = inputs["curated"]
+    known = {ref.digest: inputs[role] for role, ref in work.refs.items() if role != "curated"}
+    mixed = mixing.mix(
+        settings.curation,
+        time.strftime("%Y-%m", time.gmtime(work.context.execution.started)),
+        new,
+        mixing.load_history(known, new),
+        outputs["curated"],
+        merge=demonstrations is Teaching.MERGE,
+        aside=Aside(curated=work.refs["curated"].digest, files=tuple(held)),
+    )
+    work.record.rows(mixed.fresh + sum(mixed.refused.values()), mixed.fresh + mixed.replayed)
+    return mixed.model_dump(exclude={"parents", "refused"}) | mixed.refused
+
+
+MIX = Record("mix", _mix, DatasetRef, "curated")
+
+
 @shell("mix")
 def mix(
     settings: RetrainSettings,
@@ -320,27 +376,5 @@ def mix(
         demonstrations: their parents are kept for a merge.
         context: of the run.
     """
-    with stage("mix", settings, context, code_digest("mix")) as record:
-        new = record.read("curated", curated)
-        sets = {
-            ref.digest: record.read(f"known/{place}", ref)
-            for place, ref in enumerate(known, start=1)
-        }
-        earlier = mixing.load_history(sets, new)
-        month = time.strftime("%Y-%m", time.gmtime(context.execution.started))
-        with record.output("curated") as out:
-            merge = demonstrations is Teaching.MERGE
-            mixed = mixing.mix(
-                settings.curation,
-                month,
-                new,
-                earlier,
-                out,
-                merge=merge,
-                aside=Aside(curated=curated.digest, files=tuple(held)),
-            )
-        facts = mixed.model_dump(exclude={"parents", "refused"}) | mixed.refused
-        record.facts(facts)
-        record.rows(mixed.fresh + sum(mixed.refused.values()), mixed.fresh + mixed.replayed)
-        deck_of_facts("mix", facts)
-        return record.ref("curated", DatasetRef)
+    reads = {"curated": curated, **numbered("known", known)}
+    return run(MIX, settings, reads, context, [held, demonstrations])

@@ -53,6 +53,7 @@ from tasks.platform.shell import fan_out, shell
 from tasks.provenance.lineage.base_model import read_judge
 from tasks.provenance.lineage.finished import find_report
 from tasks.provenance.lineage.stage import StageRecord, stage
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, numbered, run
 from tasks.store import location
 from tasks.store.interface import store_at
 
@@ -163,6 +164,14 @@ def evaluate_all(
     ]
 
 
+def _compare(settings: EvaluationSettings, inputs: Inputs, outputs: Outputs, _: Work) -> Facts:
+    ours, *theirs = inputs.values()
+    return pooling.against_all(settings, ours, theirs, outputs["progression"])
+
+
+COMPARE = Record("compare", _compare, ReportRef, "progression")
+
+
 @shell("compare")
 def compare(
     settings: EvaluationSettings,
@@ -180,16 +189,18 @@ def compare(
     """
     if candidate is None:
         *parents, candidate = parents
-    with stage("compare", settings, context, code_digest("compare")) as record:
-        ours = record.read("candidate", candidate)
-        # No model is its own parent, but for a base that is released untrained.
-        others = [ref for ref in parents if ref.digest != candidate.digest] or parents
-        theirs = [record.read(f"parent/{place}", ref) for place, ref in enumerate(others, start=1)]
-        with record.output("progression") as out:
-            facts = pooling.against_all(settings, ours, theirs, out)
-        record.facts(facts)
-        deck_of_facts("compare", facts)
-        return record.ref("progression", ReportRef)
+    # No model is its own parent, but for a base that is released untrained.
+    others = [ref for ref in parents if ref.digest != candidate.digest] or parents
+    return run(COMPARE, settings, {"candidate": candidate, **numbered("parent", others)}, context)
+
+
+def _pool(
+    settings: EvaluationSettings, inputs: Inputs, outputs: Outputs, _: Work, name: str
+) -> Facts:
+    return pooling.pool(settings, name, [*inputs.values()], outputs["report"])
+
+
+POOL = Record("pool", _pool, ReportRef, "report")
 
 
 @shell("pool")
@@ -197,14 +208,8 @@ def pool(
     settings: EvaluationSettings, name: str, parts: list[ReportRef], context: Context
 ) -> ReportRef:
     """Pool the evaluations of the same checkpoint over the problems of several runs."""
-    stage_name = f"evaluate/pooled/{name}"
-    with stage(stage_name, settings, context, code_digest("pool")) as record:
-        folders = [record.read(f"part/{place}", ref) for place, ref in enumerate(parts, start=1)]
-        with record.output("report") as out:
-            facts = pooling.pool(settings, name, folders, out)
-        record.facts(facts)
-        deck_of_facts(stage_name, facts)
-        return record.ref("report", ReportRef)
+    reads, stage_name = numbered("part", parts), f"evaluate/pooled/{name}"
+    return run(POOL, settings, reads, context, [name], name=stage_name)
 
 
 @shell("agreement")

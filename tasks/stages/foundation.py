@@ -32,10 +32,10 @@ from tasks.models.model_folder import (
 )
 from tasks.models.weights import check_tensors
 from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import Origin, find_base
 from tasks.provenance.lineage.stage import stage
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
 from tasks.training.foundation import base, pretraining
 from tasks.training.foundation.candidates import parse_candidates
 from tasks.training.foundation.named_models import ENCODER, GUARD, SCREEN, replace_models
@@ -184,12 +184,14 @@ def _code_of(origin: Origin, architecture: str) -> str:
         raise SettingsError(f"{origin.folder}: {error}") from error
 
 
+def _pretrain(settings: PretrainSettings, _: Inputs, outputs: Outputs, __: Work) -> Facts:
+    return pretraining.pretrain(settings, outputs["model"])
+
+
+PRETRAIN = Record("pretrain", _pretrain, CheckpointRef, "model")
+
+
 @shell("pretrain")
 def pretrain(settings: PretrainSettings, context: Context) -> CheckpointRef:
     """Train the tiny base model and its tokenizer from scratch."""
-    with stage("pretrain", settings, context, code_digest("pretrain")) as record:
-        with record.output("model") as out:
-            facts = pretraining.pretrain(settings, out)
-        record.facts(facts)
-        deck_of_facts("pretrain", facts)
-        return record.ref("model", CheckpointRef)
+    return run(PRETRAIN, settings, {}, context)

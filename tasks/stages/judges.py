@@ -16,10 +16,8 @@ from data_schemas.settings import SFTSettings
 from data_schemas.study import TrainingPairs
 from tasks.errors import typed
 from tasks.gym.judging.opening import ModelJudge
-from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.stage import stage
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
 from tasks.store import location
 from tasks.training.judge import collection, report
 from tasks.training.judge.measurement import measure
@@ -54,6 +52,18 @@ def check_comparisons(settings: SFTSettings, files: list[str], base_model: str) 
     return Checked(collection.settings_for_judge(settings), base_model)
 
 
+def _collect(
+    settings: SFTSettings, inputs: Inputs, outputs: Outputs, work: Work, paths: list[Path]
+) -> Facts:
+    for place, path in enumerate(paths, start=1):
+        work.record.source(f"file/{place}", path)
+    with typed("--files"):
+        return collection.collect(settings, paths, inputs["base"], outputs["comparisons"])
+
+
+COLLECT = Record("collect_comparisons", _collect, DatasetRef, "comparisons")
+
+
 @shell("collect_comparisons")
 def collect_comparisons(
     settings: SFTSettings, files: list[str], base: CheckpointRef, context: Context
@@ -67,17 +77,21 @@ def collect_comparisons(
         context: of the run.
     """
     fitted = collection.settings_for_judge(settings)
-    code = code_digest("collect_comparisons")
-    with stage("collect_comparisons", fitted, context, code) as record:
-        folder = record.read("base", base)
-        paths = _paths(files)
-        for place, path in enumerate(paths, start=1):
-            record.source(f"file/{place}", path)
-        with record.output("comparisons") as out, typed("--files"):
-            facts = collection.collect(fitted, paths, folder, out)
-        record.facts(facts)
-        deck_of_facts("collect_comparisons", facts)
-        return Collected(record.ref("comparisons", DatasetRef), fitted)
+    return Collected(run(COLLECT, fitted, {"base": base}, context, [_paths(files)]), fitted)
+
+
+def _measure(settings: SFTSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    folder = inputs["comparisons"]
+    left_out = json.loads((folder / collection.LEFT_OUT).read_bytes())
+    pairs = collection.read_collection(folder)
+    judge, base, out = ModelJudge(inputs["judge"]), inputs["base"], outputs["report"]
+    measured = measure(settings, judge, base, pairs, left_out, out)
+    work.record.rows(len(pairs[0]) + len(pairs[1]), measured.held_out_pairs)
+    Console().print(report.table(measured))
+    return report.facts(measured)
+
+
+MEASURE = Record("measure_judge", _measure, ReportRef, "report")
 
 
 @shell("measure_judge")
@@ -89,20 +103,20 @@ def measure_judge(
     context: Context,
 ) -> ReportRef:
     """Compare the judge with a Bradley-Terry head trained on the same comparisons."""
-    code = code_digest("measure_judge")
-    with stage("measure_judge", settings, context, code) as record:
-        model, start = record.read("judge", judge), record.read("base", base)
-        folder = record.read("comparisons", comparisons)
-        left_out = json.loads((folder / collection.LEFT_OUT).read_bytes())
-        pairs = collection.read_collection(folder)
-        with record.output("report") as out:
-            measured = measure(settings, ModelJudge(model), start, pairs, left_out, out)
-        facts = report.facts(measured)
-        record.facts(facts)
-        record.rows(len(pairs[0]) + len(pairs[1]), measured.held_out_pairs)
-        deck_of_facts("measure_judge", facts)
-        Console().print(report.table(measured))
-        return record.ref("report", ReportRef)
+    reads = {"judge": judge, "base": base, "comparisons": comparisons}
+    return run(MEASURE, settings, reads, context)
+
+
+def _vary(training: TrainingPairs, inputs: Inputs, outputs: Outputs, _: Work, seed: int) -> Facts:
+    folder = inputs["comparisons"]
+    left_out = json.loads((folder / collection.LEFT_OUT).read_bytes())
+    pairs, held_out = collection.read_collection(folder)
+    changed = changed_pairs(pairs, training, seed)
+    left_out["changes"] = len(pairs) - len(changed)
+    return collection.write_collection(changed, held_out, left_out, outputs["comparisons"])
+
+
+VARY = Record("vary_comparisons", _vary, DatasetRef, "comparisons")
 
 
 @shell("vary_comparisons")
@@ -117,18 +131,7 @@ def vary_comparisons(
         comparisons: collected; the held-out ones stay as they are.
         context: of the run.
     """
-    code = code_digest("vary_comparisons")
-    with stage("vary_comparisons", training, context, code) as record:
-        folder = record.read("comparisons", comparisons)
-        left_out = json.loads((folder / collection.LEFT_OUT).read_bytes())
-        pairs, held_out = collection.read_collection(folder)
-        changed = changed_pairs(pairs, training, settings.seed)
-        left_out["changes"] = len(pairs) - len(changed)
-        with record.output("comparisons") as out:
-            facts = collection.write_collection(changed, held_out, left_out, out)
-        record.facts(facts)
-        deck_of_facts("vary_comparisons", facts)
-        return record.ref("comparisons", DatasetRef)
+    return run(VARY, training, {"comparisons": comparisons}, context, [settings.seed])
 
 
 def _paths(files: list[str]) -> list[Path]:
