@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 
-from tasks.gym.maths.numerals import COMMA_LANGUAGES, machine_numbers
+from tasks.gym.maths.numerals import machine_numbers, writes_comma
 from tasks.gym.maths.units import CODES, SIGNED_DOLLARS
 
 MAX_EXPONENT = 60
@@ -117,7 +117,7 @@ def plain_amounts(text: str, language: str = "en") -> str:
         return text
     text = _TIMES_TEN.sub(lambda m: f"*10^{m[1] or m[2]}", _MACHINE.sub(_written_out, text))
     text = _BLANKS.sub(" ", text)
-    if language.partition("-")[0].lower() in COMMA_LANGUAGES:
+    if writes_comma(language):
         text = _BARE_COMMA.sub("0,", text)
     text = _AFTER.sub(lambda m: f" {m['code']}", _BEFORE.sub(_before, text))
     base = _base(language)
@@ -149,7 +149,7 @@ def _written_out(match: re.Match[str]) -> str:
 
 def _digits(value: Fraction, language: str = "en") -> str:
     """Write a value with finitely many decimals in digits, as the language separates them."""
-    comma = language.partition("-")[0].lower() in COMMA_LANGUAGES
+    comma = writes_comma(language)
     places = 0
     while (value * 10**places).denominator != 1:
         places += 1
