@@ -10,6 +10,7 @@ The result is True, False, or None where this comparison cannot decide.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -21,6 +22,7 @@ from tasks.gym.maths.latex_terms import (
     inexact,
     minus,
     parse_term,
+    renamed,
     symbols,
     value_of,
 )
@@ -30,6 +32,9 @@ UNORDERED = {"list", "set", "union", "value"}
 SAME_DIGITS = 40
 ROUNDED_PLACES = 6
 """A decimal fraction with at least as many places may stand for a value that rounds to it."""
+ROUNDED_DIGITS = 4
+"""Least digits behind leading zeros of such a fraction below 1: what is left is its precision."""
+_DEGREE = frozenset({"degree"})
 POINTS = tuple(
     tuple(Fraction(value, 1000) for value in point)
     for point in (
@@ -50,17 +55,29 @@ STEPS = tuple(
 _ROUNDED = re.compile(rf"-?\d*\.\d{{{ROUNDED_PLACES},}}")
 # "1,22"
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d\d")
+# "f(x)"
+_CALL = re.compile(r"([A-Za-z]\w*)\(([A-Za-z])\)")
+_MARKED = re.compile(r"[-+*/^!'|<>=]")
+"""Signs that make another value of a letter."""
 # Digits that name no number: those of "(x+1)", "^2", "_{12}".
 _COEFFICIENTS = re.compile(r"\([^()]*\)|\^\{?\d\}?|_(?:\w|\{[^{}]*\})")
 
 
 def same(gold: Answer, other: Answer, tolerance: Fraction | None = None) -> bool | None:
     """Compare two answers; None if one of them cannot be read."""
-    if _tight(gold.text) == _tight(other.text) and gold.kind != "hedged":
+    if (
+        _tight(gold.text) == _tight(other.text)
+        and gold.kind != "hedged"
+        and gold.condition == other.condition
+    ):
         return gold.name == other.name or not _names_differ(gold.name, other.name)
-    if other.kind == "hedged" or _names_differ(gold.name, other.name):
-        return False
-    if not units.agree(gold.unit, other.unit):
+    other = _with_argument_of(gold, other)
+    if (
+        other.kind == "hedged"
+        or _names_differ(gold.name, other.name)
+        or _conditions_differ(gold.condition, other.condition)
+        or not units.agree(gold.unit, other.unit)
+    ):
         return False
     kinds = {gold.kind, other.kind}
     for kind, compare in (
@@ -69,6 +86,7 @@ def same(gold: Answer, other: Answer, tolerance: Fraction | None = None) -> bool
         ("equation", _equations),
         ("words", _words),
         ("based", _based),
+        ("ratio", _ratios),
     ):
         if kind in kinds:
             return compare(gold, other)
@@ -85,7 +103,24 @@ def _tight(text: str) -> str:
 def _names_differ(gold: str, other: str) -> bool:
     """Say whether two names denote different things; `y` and `f(x)` may denote the same."""
     a, b = (re.sub(r"[\\{}\s]", "", name) for name in (gold, other))
-    return bool(a and b) and a != b and len(a) == len(b)
+    labels = len(a) > 2 and len(b) > 2 and a.isalpha() and b.isalpha()  # Minimum, Maximum
+    return bool(a and b) and a != b and (len(a) == len(b) or labels)
+
+
+def _conditions_differ(gold: str, other: str) -> bool:
+    """Say whether 2n for n > 1 was asked for and 2n for n > 2 is stated; one may say nothing."""
+    numbers = [re.findall(r"\d+", text) for text in (gold, other)]
+    return bool(gold and other) and numbers[0] != numbers[1]
+
+
+def _with_argument_of(gold: Answer, other: Answer) -> Answer:
+    """Return f(z) = z as f(x) = x where the gold has x."""
+    ours, theirs = _CALL.fullmatch(gold.name), _CALL.fullmatch(other.name)
+    if not ours or not theirs or ours[1] != theirs[1] or ours[2] == theirs[2] or not other.term:
+        return other
+    if ours[2] in symbols(other.term):
+        return other
+    return replace(other, name=gold.name, term=renamed(other.term, theirs[2], ours[2]))
 
 
 def _unread(gold: Answer, other: Answer) -> bool | None:
@@ -174,6 +209,8 @@ def _words(gold: Answer, other: Answer) -> bool | None:
         return True
     if gold.term is not None and other.term is not None:
         return _same_term(gold.term, other.term)
+    if any(one.kind != "words" and _MARKED.search(one.text) for one in (gold, other)):
+        return False  # N is not -N
     a, b = _plain_words(gold.text), _plain_words(other.text)
     return bool(a) and a == b
 
@@ -190,21 +227,70 @@ def _based(gold: Answer, other: Answer) -> bool:
 
 def _parts(gold: Answer, other: Answer, tolerance: Fraction | None) -> bool | None:
     """Compare the parts of two answers: in any order for lists and sets, else in order."""
-    if _decimal_comma(gold, other) or _decimal_comma(other, gold):
+    # A gold may come from a table with another comma; a response in English states two numbers.
+    if _decimal_comma(gold, other):
         return True
     kinds = {gold.kind, other.kind}
     relations = any(kind.startswith("relation") for kind in kinds)
     if relations and len(kinds) > 1 and "value" not in kinds:
         return None  # 1 <= |z| <= 2 may be written as a union
     if kinds <= UNORDERED:
-        return _unordered(gold.parts, other.parts, tolerance)
+        members = (gold.parts, other.parts)
+        if "set" in kinds:  # which counts no member twice
+            members = (_distinct(gold.parts), _distinct(other.parts))
+        return _unordered(*members, tolerance)
     # (1, 2) may be written 1, 2, and p = 1, q = 2 as (1, 2): the gold says whether order counts.
     has_names = gold.kind == "list" and all(part.name for part in gold.parts)
-    ordered = (gold.kind == "()" and other.kind == "list") or (has_names and other.kind == "()")
+    ordered = (
+        (gold.kind == "()" and other.kind == "list")
+        or (has_names and other.kind == "()")
+        or ("()" in kinds and (_is_vector(gold) or _is_vector(other)))
+    )
     if (len(kinds) > 1 and not ordered) or len(gold.parts) != len(other.parts):
         return False
     pairs = zip(gold.parts, other.parts, strict=True)
     return _all([same(a, b, tolerance) for a, b in pairs])
+
+
+def _distinct(parts: Sequence[Answer]) -> list[Answer]:
+    """Drop the members that are equal to one before them."""
+    members: dict[object, Answer] = {}
+    for part in parts:  # rational numbers by their value, without comparing each with each
+        value = rational(part.term) if part.kind == "value" and not part.unit else None
+        members.setdefault(_tight(part.text) if value is None else value, part)
+    results: list[Answer] = []
+    for key, part in members.items():
+        if isinstance(key, Fraction) or not any(same(one, part) for one in results):
+            results.append(part)
+    return results
+
+
+def _is_vector(answer: Answer) -> bool:
+    """Say whether a matrix has one row or one column."""
+    return answer.kind in ("matrix 1", f"matrix {len(answer.parts)}")
+
+
+def _ratios(gold: Answer, other: Answer) -> bool | None:
+    """Compare ratios by value: 1:4 is 2:8, and of two parts also a fraction, 1/4."""
+    if not {gold.kind, other.kind} <= {"ratio", "value"}:
+        return False
+    first, second = (_quotients(one) for one in (gold, other))
+    if first is None or second is None:
+        return None
+    if len(first) != len(second):
+        return False
+    return _all([_same_term(a, b) for a, b in zip(first, second, strict=True)])
+
+
+def _quotients(answer: Answer) -> list[Term] | None:
+    """Return the first part over each other one; None if one is not read."""
+    if answer.kind == "value":
+        return [answer.term] if answer.term else None
+    terms = [part.term for part in answer.parts]
+    if None in terms:
+        return None
+    first, *rest = (term for term in terms if term)
+    return [Term("/", (first, term)) for term in rest]
 
 
 def _decimal_comma(candidate: Answer, other: Answer) -> bool:
@@ -219,7 +305,7 @@ def _unordered(
 ) -> bool | None:
     """Match every part with a distinct one; equality is transitive, so the first match suffices."""
     rest, undecided = list(other), False
-    if len(rest) > len(gold):  # a member written twice counts once
+    if len(rest) > len(gold):  # a member that the response writes twice counts once
         rest = list({_tight(part.text): part for part in rest}.values())
     if not gold or len(rest) != len(gold):
         return False
@@ -237,8 +323,23 @@ def _unordered(
 def _values_agree(gold: Answer, other: Answer, tolerance: Fraction | None) -> bool | None:
     if gold.term is None or other.term is None:
         return None
-    verdict = _same_term(gold.term, other.term, tolerance)
+    ours, theirs = (_in_radians(a, b) for a, b in ((gold, other), (other, gold)))
+    if ours is None or theirs is None:
+        return None
+    verdict = _same_term(ours, theirs, tolerance)
     return verdict or (_rounded(gold, other) or _rounded(other, gold) or verdict)
+
+
+def _in_radians(answer: Answer, other: Answer) -> Term | None:
+    """Return 30° as pi/6 beside an angle that is written with pi and without a unit."""
+    if not answer.unit >= _DEGREE or other.unit or other.term is None or not _has_pi(other.term):
+        return answer.term
+    half_turn = Term("/", (Term("sym", name="\\pi"), Term("num", value=Fraction(180))))
+    return Term("*", (answer.term, half_turn)) if answer.term else None
+
+
+def _has_pi(term: Term) -> bool:
+    return term.name == "\\pi" or any(map(_has_pi, term.parts))
 
 
 def _rounded(decimal: Answer, exact: Answer) -> bool:
@@ -248,6 +349,8 @@ def _rounded(decimal: Answer, exact: Answer) -> bool:
     value = _evaluated(exact.term)
     if value is None or symbols(exact.term) or inexact(value).imag != 0:
         return False
+    if len(decimal.text.partition(".")[2].lstrip("0")) < ROUNDED_DIGITS and abs(inexact(value)) < 1:
+        return False  # 0.000000 is no 1/3000000
     approximation, places = Fraction(decimal.text), len(decimal.text.partition(".")[2])
     if isinstance(value, Fraction) and _ends(value):
         return False

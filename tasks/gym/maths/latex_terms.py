@@ -10,7 +10,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -31,7 +31,9 @@ _TOKEN = re.compile(
 )
 _NAMES = {"π": "\\pi ", "√": "\\sqrt ", "∞": "\\infty ", "×": "*", "·": "*", "÷": "/"}
 # "sqrt" of "sqrt(2)", "pi" of "2pi"; no part of "\sin" or "cosine".
-_WORD = re.compile(r"(?<![\\A-Za-z])(sqrt|pi|sin|cos|tan|log|ln|exp)(?![A-Za-z])")
+_WORD = re.compile(
+    r"(?<![\\A-Za-z])(sqrt|pi|arcsin|arccos|arctan|sin|cos|tan|log|ln|exp)(?![A-Za-z])"
+)
 # "alpha" of \alpha, "varphi", "ell".
 _GREEK = re.compile(
     r"(?:var)?(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|rho|sigma|"
@@ -53,6 +55,12 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "arcsin": _MP.asin,
     "arccos": _MP.acos,
     "arctan": _MP.atan,
+    "arcsec": _MP.asec,
+    "arccsc": _MP.acsc,
+    "arccot": _MP.acot,
+    "arcsinh": _MP.asinh,
+    "arccosh": _MP.acosh,
+    "arctanh": _MP.atanh,
     "sinh": _MP.sinh,
     "cosh": _MP.cosh,
     "tanh": _MP.tanh,
@@ -114,6 +122,13 @@ def symbols(term: Term) -> frozenset[str]:
         term.kind == "call" and term.name not in _FUNCTIONS
     )
     return frozenset({term.name} if unknown else ()).union(*map(symbols, term.parts))
+
+
+def renamed(term: Term, old: str, new: str) -> Term:
+    """Return a term with another name of one unknown."""
+    parts = tuple(renamed(part, old, new) for part in term.parts)
+    name = new if term.kind == "sym" and term.name == old else term.name
+    return replace(term, parts=parts, name=name)
 
 
 def value_of(term: Term, point: Mapping[str, Fraction]) -> Value:
@@ -198,6 +213,9 @@ def _number(value: Fraction | int) -> Term:
 
 def _negative(term: Term) -> Term:
     return Term("*", (_number(-1), term))
+
+
+_MINUS_ONE = _negative(_number(1))
 
 
 class _Reader:
@@ -305,7 +323,7 @@ class _Reader:
         return Term("call", (self._atom(),), name=f"{name}()")
 
     def _command(self, name: str) -> Term:
-        if name in _FUNCTIONS:
+        if name in _FUNCTIONS or name == "lg":
             return self._function(name)
         match name:
             case "frac":
@@ -313,7 +331,9 @@ class _Reader:
             case "sqrt":
                 return self._root()
             case "binom":
-                return self._binomial(self._group(), self._group())
+                return self._binomial(self._digit_or_group(), self._digit_or_group())
+            case "overline" | "bar":  # a conjugate or complement: any fixed function will do
+                return Term("call", (self._group(),), name="overline")
         if not _GREEK.fullmatch(name):
             raise ValueError(name)
         return Term("sym", name=f"\\{name}{self._subscript()}")
@@ -341,12 +361,17 @@ class _Reader:
         return Term("/", (top, Term("*", (below, last))))
 
     def _function(self, name: str) -> Term:
-        base, power = None, None
+        base, power = (_number(10), None) if name == "lg" else (None, None)
+        name = "ln" if name == "lg" else name
         while self._next in ("_", "^"):
             if self._take() == "_":
                 base = self._group()
             else:
                 power = self._group()
+        if power == _MINUS_ONE:  # arctan 2, not 1 / tan 2
+            name, power = f"arc{name}", None
+            if name not in _FUNCTIONS:
+                raise ValueError(name)
         outer, self._in_angle = self._in_angle, name in _ANGLES
         argument = self._atom() if self._next in ("(", "{", "[") else self._bare_argument()
         self._in_angle = outer

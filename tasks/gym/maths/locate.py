@@ -35,7 +35,7 @@ MAX_BESIDE = 120
 _SPACE = r"(?:[\s~]|\\[,;:!> ]|\\q?quad(?![A-Za-z])|\\(?:left|right)\.|\\display\w*(?![A-Za-z]))"
 # Ends what belongs to the box: "=", "$", "\implies", "\text{ cm}", a comma, a full stop.
 _BORDER = re.compile(
-    r"(?<![\\<>!])=|(?<!\\)\$|\\[()\[\]]|\\\\(?=[\s\[&]|$)|\n|&|[,;:!?。，；：*_]{1,3}(?=\s|$)|\.(?!\d)|"
+    r"(?<![\\<>!])=|(?<=[\d)}\]]!)=|(?<!\\)\$|\\[()\[\]]|\\\\(?=[\s\[&]|$)|\n|&|[,;:!?。，；：*_]{1,3}(?=\s|$)|[,;:](?=\$)|\.(?!\d)|"
     r"\\[pb]?mod(?![A-Za-z])|"
     r"\\(?:implies|Rightarrow|Longrightarrow|rightarrow|to|therefore|because|iff|approx|equiv|sim|"
     r"cong|text\w*|mathrm|mbox|q?quad|begin|end|hspace|tag|ldots|dots)(?![A-Za-z])|"
@@ -98,10 +98,28 @@ _ALTERED_AFTER = re.compile(
     rf"times\s+(?:\w+self|{_NUMERAL})|to\s+the\s+(?:\w+\s+)?power|and\s+a\s+(?:half|third|quarter))(?!\w)",
     re.IGNORECASE,
 )
+# "x \\in", "x \\geq", "abc \\le"; not "x \\ne".
+_STATES = re.compile(
+    r"(?:\\in|\\l(?:e|eq|eqslant|t)|\\g(?:e|eq|eqslant|t)|[<>≤≥∈])(?![A-Za-z])\s*$"
+)
+# "one of" of "b is one of \\boxed{6, -2}".
+_WORDS_ONLY = re.compile(r"[A-Za-z]{2,}(?:\s[A-Za-z]{2,}){1,9}")
+# "x^3", "a^4b^2", "\\frac{\\text{miles}}{\\text{day}}"
+_UNKNOWNS = re.compile(
+    r"(?:[a-z](?:\^\{?\d{1,2}\}?)?\s?){1,9}|\\frac\s?\{?\s?(?:\\(?:text|mathrm)\s?\{[^{}]*\}\}?\{?)*"
+)
+_OPTION = re.compile(r"\s*(?:\\text(?:bf)?\s*\{)?\s*\(?[A-H]\)?\s*\}?\s*")
+_MODULO = re.compile(r"[\s$)]*modulo(?![a-z])")
+_IS_RIGHT = (
+    r"(?:right|correct|true|valid|possible|it|what|our|my|acceptable|allowed|enough|attainable|"
+    r"feasible|achievable|admissible)(?!\w)"
+)
+"""Behind "is not", which denies a box; "the point \\boxed{(9,11)} is not on the line" does not."""
 _WITHDRAWN = re.compile(
     r"[\s$*}\\)\],]{0,6}(?:(?:is|was|would be|seems|looks)\s+(?:clearly |certainly |obviously |"
     r"the |an? )*"
-    r"(?:not|n't|wrong|incorrect|false|impossible|invalid|excluded|too (?:large|small|big)|"
+    rf"(?:(?:not|n't)(?=\s*(?:[.,;!]|$|an?\s|the\s|{_IS_RIGHT}))|"
+    r"wrong|incorrect|false|impossible|invalid|excluded|too (?:large|small|big)|"
     r"(?:only|just|merely)\s+(?:half|part|a (?:third|quarter|part|fraction))\s+of)(?!\w)"
     r"(?!\s+(?:only|just|a prime|prime|an? integer|divisible|zero|negative|equal))|"
     r"\?\s{0,3}(?:no|nope|not|never)(?!\w)|"
@@ -153,6 +171,25 @@ def expression(text: str, box: int, start: int, end: int) -> str:
     if (not left and not right) or "boxed" in left + right:  # the next part of a list
         return content
     return f"{left}{content}{right}" if left.endswith("{") else f"{left}({content}){right}"
+
+
+def is_stated(text: str, box: int, start: int, end: int) -> bool:
+    r"""Say whether what stands beside a box makes a statement and no other value.
+
+    Such are a relation (`x \in \boxed{[1, 4]}`), words, what follows the letter of an option, and
+    the unknowns of a coefficient (`\boxed{5}x^3`); the box alone may be what was asked for.
+    """
+    stop = end + 1 if text[end : end + 1] == "}" and text[start - 1 : start] == "{" else end
+    before, after = text[max(0, box - MAX_BESIDE) : box], text[stop : stop + MAX_BESIDE]
+    if _ALTERED_AFTER.match(after):
+        return bool(_MODULO.match(after) and re.search(r"\\equiv|≡", before))
+    if not _in_formula(text, box) or _ALTERED_BEFORE.search(before) or _SCALE.match(after):
+        return False
+    left, right = _left(before), _right(after)
+    if _OPTION.fullmatch(text[start:end]):
+        return not left
+    states = _STATES.search(left) or _WORDS_ONLY.fullmatch(left)
+    return bool(states or (right and not left)) and (not right or bool(_UNKNOWNS.fullmatch(right)))
 
 
 def withdrawn(after: str) -> bool:
@@ -283,7 +320,7 @@ _OR_AFTER = re.compile(
 """An alternative after a box, or the end of a range or list that begins with it."""
 _OR_BEFORE = re.compile(
     rf"(?:(?<!\w)(?:either|entweder|soit|antara)\s{{1,3}}|(?<![\w.,\\=+\-*/^×÷·])"
-    r"(?<![=+*/×÷·]\s)(?<![\w)}]\s-\s)(?<!times\s)(?<!cdot\s)(?<!div\s)(?=[^,]*$))"
+    r"(?<!\bin\s)(?<![=+*/×÷·]\s)(?<![\w)}]\s-\s)(?<!times\s)(?<!cdot\s)(?<!div\s)(?=[^,]*$))"
     rf"{_NUMBER_BESIDE},?\s{{0,3}}{ANY_OR}(?P<end>)\s{{0,3}}\$?$",
     re.IGNORECASE,
 )
@@ -363,6 +400,8 @@ class Place:
     how: str
     sentence: str = ""
     """The whole sentence, if the text is only a part of it."""
+    bare: str = ""
+    """The content of a box in a statement about it: of `x \\ge \\boxed{4}`, which may ask for 4."""
     after: str = ""
     """What follows a box in its clause: its unit, if it has one, and more words."""
 
@@ -484,6 +523,7 @@ def boxes(text: str, language: str = "en") -> list[Place]:
                 f"\\ne {content}" if denied else applied,
                 "box",
                 sentence=f"{event[0]} {applied}" if event else "",
+                bare="" if denied or not is_stated(text, box, start, end) else content,
                 after=clause,
             )
         )
@@ -525,6 +565,8 @@ def _box_spans(text: str) -> list[tuple[int, int, int]]:
         if depth == 0 and token[0] == "}" and start:
             spans.append((start, token.start(), box))
             start = 0
+    if depth and start:  # what is cut off inside of a box states nothing, nor do those before it
+        return []
     # \boxed{\phantom{2}} draws a box to be filled in.
     return [span for span in spans if _INVISIBLE.sub("", text[span[0] : span[1]])]
 

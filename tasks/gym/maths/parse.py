@@ -83,19 +83,51 @@ _REWRITES = tuple(
         (r"^([^=]*)\\over(?![A-Za-z])(.*)$", r"\\frac{\1}{\2}"),
         (r"\\lt(?![A-Za-z])", "<"),
         (r"\\gt(?![A-Za-z])", ">"),
+        (r"\\[dt]binom(?![A-Za-z])", r"\\binom"),
+        (r"\{([^{}]*)\\choose(?![A-Za-z])([^{}]*)\}", r"\\binom{\1}{\2}"),
+        (r"^([^={}]*)\\choose(?![A-Za-z])([^={}]*)$", r"\\binom{\1}{\2}"),
+        (r"\\varnothing(?![A-Za-z])|∅|^\s*\\\{\s*\\\}\s*$", r"\\emptyset "),
+        (r"\\langle(?![A-Za-z])", "("),
+        (r"\\rangle(?![A-Za-z])", ")"),
+        # "12^{\text{th}}", "12th"
+        (
+            r"(?<=\d)\s?\^?\s?\{?\s?\\(?:text|mathrm)\s?\{\s?(?:st|nd|rd|th)\s?\}\}?|"
+            r"(?<=\d)(?:st|nd|rd|th)(?![A-Za-z])",
+            "",
+        ),
+        # "60°42'" is an angle of degrees and minutes.
+        (r"(\d+)\s?°\s?(\d{1,2})\s?(?:'|′|\^\s?\{?\\prime\}?)(?!')", r"(\1+\2/60)°"),
         (r"\\l(?:e|eq|eqslant)(?![A-Za-z])", "<="),
         (r"\\g(?:e|eq|eqslant)(?![A-Za-z])", ">="),
-        (r"\\(?:neq?|not\s*=)(?![A-Za-z])|!=", r"\\ne "),
+        (r"\\(?:neq?|not\s*=)(?![A-Za-z])|(?<![\d)}\]])!=", r"\\ne "),
         (r"\\(?:approx(?:eq)?|thickapprox|simeq|cong|doteq(?:dot)?)(?![A-Za-z])", r"\\approx "),
         (r"(?<=[\w)}])\*\*(?=[\w({\\-])", "^"),
         (r"\*\*", ""),
         (r"\\(?:cdot|times)(?![A-Za-z])", "*"),
         (
-            r"\\(?:mathbf|mathit|mathcal|mathsf|mathtt|boldsymbol|bm|vec|overline|underline|boxed|"
+            r"\\(?:mathbf|mathit|mathcal|mathsf|mathtt|boldsymbol|bm|vec|underline|boxed|"
             r"fbox)\s*\{([^{}]*)\}",
             r"\1",
         ),
+        # The bar of a segment's name; that of a conjugate or a complement is kept.
+        (r"\\(?:overline|bar)\s*\{\s*([A-Z]{2,}'*)\s*\}", r"\1"),
         (r"^\{([^{},]*)\}$", r"\1"),
+    )
+)
+_DECIMAL = r"(?<![\w.,])(?P<whole>\d{0,40})"
+# "0.1\overline{6}", "0.\dot{1}4285\dot{7}", "0.(3)"; "0.333...", "0.1818...": three of a digit or
+# two of a group say what goes on.
+_REPEATING = tuple(
+    re.compile(pattern)
+    for pattern in (
+        _DECIMAL
+        + r"[.,](?P<once>\d{0,40})\{?\s?\\(?:overline|bar)\s?(?P<period>\{\d{1,40}\}|\d)\}?",
+        _DECIMAL + r"[.,](?P<once>\d{0,40})"
+        r"(?P<period>\\dot\s?(?:\{\d\}|\d)(?:\d{0,40}\\dot\s?(?:\{\d\}|\d))?)",
+        _DECIMAL + r"[.,](?P<once>\d{0,40}?)(?P<period>(?:\d\u0305){1,40})",
+        _DECIMAL + r"\.(?P<once>\d{0,40})\((?P<period>\d{1,40})\)(?![\w^])",
+        _DECIMAL + r"\.(?P<once>\d{0,9}?)(?P<period>(?P<digit>\d)(?=(?P=digit){2})|\d{2,6}?)"
+        r"(?P=period){1,40}(?:\.{3}|…|\\[lc]?dots(?![A-Za-z]))",
     )
 )
 # "R$", "\$", "US$".
@@ -140,8 +172,29 @@ _MATRIX = re.compile(
 )
 # "<=", ">", "\ne ".
 _RELATION = re.compile(r"(<=|>=|<|>|\\ne )")
+# "\{x | 2 < x < 3\}", "\{x \in \mathbb{R} : x > 1\}"; over the integers it is no interval.
+_SET_BUILDER = re.compile(
+    r"\\\{\s*(\\?[A-Za-z]+)\s*(?:\\in\s*(?:\\mathbb\s*\{?\s*R\s*\}?|\\R|R)\s*)?"
+    r"(?:\||\\mid|\\vert|:)\s*((?:(?!\\\}).)*)\\\}"
+)
+_INTERVALS = frozenset({"()", "[)", "(]", "[]"})
+# "Minimum" of "Minimum: 1"; "A" of "A:B" is a part of a ratio.
+_LABEL = re.compile(r"[A-Za-z]{3,}(?:\s[A-Za-z]+){0,3}")
 # "123_7", "1A_{16}".
 _BASED = re.compile(r"\(?(-?\d[0-9A-F]*)\)?_\{?(\d+)\}?")
+# " \text{ for all } n >= 1", ", where n \in \mathbb{N}"; ", k\in\mathbb{Z}"; " (n >= 2)".
+_CONDITIONS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"[\s,;(]\s*(?:\\text(?:rm|it|bf)?\s*\{\s*)?[,(]?\s*(?:for\s+(?:all|any|every|each|some)|"
+        r"where(?!\s+as)|\\forall)(?![A-Za-z])(?P<about>(?!)\b)?(?:[^=]|(?<=[<>])=)*$",
+        r"[,;(]\s*(?P<about>[A-Za-z](?:\s*,\s*[A-Za-z])*)\s*\\in\s*(?:\\math(?:bb|bf|rm)\s*)?\{?\s*"
+        r"[ZNRQC]\s*\}?(?:[\^_]\{?[+*\d>=<]+\}?)*\s*\)?$",
+        r"(?:\(|,)\s*(?P<about>[a-z])\s*(?:[<>]=?|\\ne )\s*-?\d+\s*\)?$",
+    )
+)
+# A relation, or a word: "the rent for each room" is a sentence.
+_NO_VALUE = re.compile(r"<=|>=|<|>|\\ne |(?<![\\A-Za-z{])[A-Za-z]{4,}")
 # A word next to other text is not a product of letters.
 _SENTENCE = re.compile(
     r"(?<![\\A-Za-z])[A-Za-z]{3,}\s+[\w\\(]|[\w)}]\s+[A-Za-z]{3,}|[^\W\d_a-zA-Zα-ωΑ-Ω]"
@@ -158,7 +211,9 @@ class Answer:
     parts: tuple["Answer", ...] = ()
     term: Term | None = None
     name: str = ""
-    """The left side of `x = 5`: x."""
+    """The left side of `x = 5`: x; the label of `Minimum: 5`."""
+    condition: str = ""
+    """What the answer says about its unknowns: n >= 1 of `2n+1 for n >= 1`."""
     unit: frozenset[str] = frozenset()
 
     @property
@@ -177,7 +232,7 @@ def parse(text: str, language: str = "en") -> Answer:
 
 def normalised(text: str, language: str = "en") -> str:
     """Normalise the spelling of a text; letters keep their case."""
-    text = plain_amounts(typed_minus(text), language)
+    text = plain_amounts(repeating(typed_minus(text)), language)
     text = plain_signs(text).translate(_SIGNS).strip()
     # `\\` ends a row of a matrix; elsewhere a backslash was escaped twice.
     text = text.replace("\\\\", "\\cr " if "matrix}" in text else "\\").replace("\\%", "%")
@@ -189,6 +244,23 @@ def normalised(text: str, language: str = "en") -> str:
     text = _commas(language.partition("-")[0]).sub(", ", text)
     text = machine_numbers(re.sub(r"\s+", " ", text).strip(), language)
     return MINUS.sub("-", text).strip(" ;,").rstrip(" .;,:\\").strip()
+
+
+def repeating(text: str) -> str:
+    r"""Write a repeating decimal as its fraction: `0.1\overline{6}`, `0.(3)`, `0.333...`."""
+    if "." not in text and "," not in text:
+        return text
+    for pattern in _REPEATING:
+        text = pattern.sub(_fraction_of, text)
+    return text
+
+
+def _fraction_of(match: re.Match[str]) -> str:
+    whole, once = match["whole"] or "0", match["once"] or ""
+    period = re.sub(r"\D", "", match["period"])
+    nines = 10 ** len(once) * (10 ** len(period) - 1)
+    value = Fraction(int(whole + once + period) - int(whole + once), nines)
+    return f"(\\frac{{{value.numerator}}}{{{value.denominator}}})"
 
 
 @functools.cache
@@ -225,6 +297,9 @@ def _answer(text: str, depth: int) -> Answer:
     matrix = _MATRIX.fullmatch(text)
     if depth == 0 or not text:
         return Answer("unread", text)
+    stated, condition = _unconditional(text)
+    if condition:
+        return replace(_answer(stated, depth), condition=condition)
     if matrix:
         rows = [row for row in matrix[1].split("\\cr") if row.strip()]
         cells = [cell.strip() for row in rows for cell in row.split("&")]
@@ -235,6 +310,25 @@ def _answer(text: str, depth: int) -> Answer:
         if len(pieces) > 1:
             return _whole(kind, text, pieces, depth)
     return _words(text) or _statement(_TEXT.sub(_inner, _marked_unit(text)), text, depth)
+
+
+def _unconditional(text: str) -> tuple[str, str]:
+    r"""Divide `2n+1 \text{ for all } n \ge 1` into what it states and what it says of its unknowns.
+
+    A statement about another unknown is a part of the answer: x = 1, y \in \mathbb{R}.
+    """
+    for pattern in _CONDITIONS:
+        match = pattern.search(text)
+        main = text[: match.start()].strip(" ,;") if match else ""
+        if match is None or not re.search(r"[\w}]", main) or _NO_VALUE.search(main):
+            continue
+        names = re.findall(r"(?<![\\A-Za-z])[A-Za-z](?![A-Za-z])", match["about"] or "")
+        if match["about"] is None or any(
+            re.search(rf"(?<![A-Za-z\\]){name}(?![a-z])|(?<=[a-z]){name}(?![A-Za-z])", main)
+            for name in names
+        ):
+            return main, match[0].strip(" ,;()")
+    return text, ""
 
 
 def _marked_unit(text: str) -> str:
@@ -255,7 +349,7 @@ def _whole(kind: str, text: str, parts: list[str], depth: int) -> Answer:
 
 
 def _both_signs(text: str) -> list[str]:
-    if "\\pm" not in text:
+    if "\\pm" not in text or text.startswith("\\{"):  # each member of a set by itself
         return [text]
     return [text.replace("\\pm", sign).replace("\\mp", other) for sign, other in ("+-", "-+")]
 
@@ -264,7 +358,7 @@ def _words(text: str) -> Answer | None:
     words = _TEXT.sub(r"\1", text)
     whole = _TEXT.fullmatch(text) is not None and re.match(r"\W*[^\W\d_]", words) is not None
     plain = not re.search(r"[\d\\^=+*/<>|]", words) and (
-        words != text or re.search(r"[^\W\d_]{3}|^\W*[A-Z]\W*$", words)
+        words != text or re.search(r"[^\W\d_]{3}|^[\s\"'.:()\[\]]*[A-Z][\s\".:()\[\]]*$", words)
     )
     if not whole and not plain:
         return None
@@ -275,9 +369,9 @@ def _words(text: str) -> Answer | None:
 
 def _statement(text: str, whole: str, depth: int) -> Answer:
     """Read one statement: x in a set, a relation, an equation, a ratio, a union or a value."""
-    member = split(text, "\\in")
-    if len(member) == 2 and _is_name(member[0]):
-        return replace(_answer(member[1], depth - 1), name=member[0].replace(" ", ""))
+    named = _named(text, depth)
+    if named:
+        return named
     relations = [part.strip() for part in _RELATION.split(text)]
     if len(relations) > 1:
         return _inequality(relations, text, depth)
@@ -292,6 +386,21 @@ def _statement(text: str, whole: str, depth: int) -> Answer:
         if len(parts) > 1 and all(parts):
             return _whole(kind, text, parts, depth)
     return _bracketed(text, depth) or _value(text, whole)
+
+
+def _named(text: str, depth: int) -> Answer | None:
+    r"""Read what has a name: \{x | 2 < x < 3\}, x \in [0, 1], Minimum: 5."""
+    builder = _SET_BUILDER.fullmatch(text)
+    if builder:
+        inner = _answer(builder[2], depth - 1)
+        return inner if inner.kind in _INTERVALS and inner.name == builder[1].strip() else None
+    member = split(text, "\\in")
+    if len(member) == 2 and _is_name(member[0]):
+        return replace(_answer(member[1], depth - 1), name=member[0].replace(" ", ""))
+    label, _, labelled = (part.strip() for part in text.partition(":"))
+    if labelled and _LABEL.fullmatch(label):
+        return replace(_answer(labelled, depth - 1), name=label.casefold())
+    return None
 
 
 def _is_name(text: str) -> bool:
@@ -313,7 +422,8 @@ def _bracketed(text: str, depth: int) -> Answer | None:
     braces = re.fullmatch(r"\\\{(.*)\\\}", text) or re.fullmatch(r"\{(.*,.*)\}", text)
     if braces:
         kind = "set" if text[0] == "\\" else "list"
-        return _whole(kind, text, [part for part in split(braces[1], ",") if part], depth)
+        parts = [sign for part in split(braces[1], ",") if part for sign in _both_signs(part)]
+        return _whole(kind, text, parts, depth)
     if len(text) > 1 and text[0] in "([" and text[-1] in ")]":
         inner = split(text[1:-1], ",") if "," in text else split(text[1:-1], ";")
         if len(inner) > 1:

@@ -210,7 +210,7 @@ def is_number(text: str, language: str) -> bool:
     """Say whether the text is one number, with at most a short unit."""
     if (
         len(text) > 100
-        or re.search(r"[=?]", text)
+        or re.search(r"[=?:]", text)
         or not re.search(r"\d", spelled_out(text, language))
     ):
         return False

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tasks.gym.maths import units
-from tasks.gym.maths.latex_terms import Term
+from tasks.gym.maths.latex_terms import Term, renamed, symbols
 from tasks.gym.maths.parse import Answer
 
 # "What percent of", "as a percentage", "百分之几"; not "a 20% discount" or "10 percent of it".
@@ -47,6 +47,19 @@ _OPERATES = re.compile(
     r"[\w!|][-+*/^_<>=\u00d7\u00b7\u00f7]|\\(?!frac\d+$|pi$|infty$|text|circ|%)[a-z]+|[!|]"
 )
 """Occurs in a formula that states work, in no number, tuple or name."""
+_RATIO = re.compile(
+    r"(?<![A-Za-z])(?:ratio|proportion|odds|scale|rasio|nisbah|perbandingan|nisbah|skala|razão|proporção|"
+    r"razón|proporción|rapport|verhältnis)|t[ỉỷ] (?:số|lệ)|อัตราส่วน|比",
+    re.IGNORECASE,
+)
+# "12:30", "9:05"; 1:4 is no time.
+_TIME = re.compile(r"(?:[01]?\d|2[0-4]):[0-5]\d(?:\W?[ap]m)?", re.IGNORECASE)
+_LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
+# "5/8", "\frac{5}{8}"
+_SHARE = re.compile(r"\d+/\d+|\\frac\{?\d+\}?\{?\d+\}?")
+_COUNTERS = frozenset("jklmnt")
+"""Letters of parameters; x and y name what is asked for."""
+_ORDINAL = re.compile(r"\\?(?:st|nd|rd|th)(?![A-Za-z])")
 # "-1/2"
 _FRACTION = re.compile(r"-?\d+/\d+")
 
@@ -58,6 +71,9 @@ class AnswerForm:
     percent: bool = False
     dozens: bool = False
     bases: frozenset[int] = frozenset()
+    ratio: bool = False
+    letters: frozenset[str] = frozenset()
+    """Single letters of its text: its unknowns, and words."""
     calls: frozenset[str] = frozenset()
     """Calls with a number inside, without spaces: P(X=6)."""
     text: str = ""
@@ -72,6 +88,8 @@ class AnswerForm:
             percent=_PERCENT.search(text) is not None,
             dozens="dozen" in text.casefold(),
             bases=frozenset(bases),
+            ratio=_RATIO.search(text) is not None,
+            letters=frozenset(_LETTER.findall(text)),
             calls=frozenset(_calls(text)),
             text=_without_layout(text),
         )
@@ -87,15 +105,42 @@ class AnswerForm:
         return bool(calls) and _tight(call[0]) not in calls
 
     def is_echo(self, text: str, gold: str) -> bool:
-        """Say whether an answer is a formula of the problem, which the gold is not written as."""
+        """Say whether an answer is a formula of the problem, which the gold is not written as.
+
+        A gold with a name, x = \\sqrt{3}, is written as its value, and 12th as 12.
+        """
         formula = _NAMED.sub("", _without_layout(text).strip(".,;:?="))
         works = _OPERATES.search(formula) and not _FRACTION.fullmatch(formula)
-        return bool(works) and formula in self.text and formula != _without_layout(gold)
+        return bool(works) and formula in self.text and formula not in self._forms(gold)
 
     def read(self, answer: Answer, gold: Answer) -> Answer:
         """Return an answer as the problem and the gold want it read."""
         answer = _in_ones(answer, keep=self.dozens or has_unit(gold, units.DOZEN))
+        answer = self._clock(_in_hundredths(self._free(answer, gold), gold))
         return self._percent(self._base(answer, gold), self.in_percent(gold))
+
+    def _forms(self, gold: str) -> frozenset[str]:
+        whole = _without_layout(gold)
+        return frozenset({whole, _NAMED.sub("", whole), _without_layout(_ORDINAL.sub("", gold))})
+
+    def _clock(self, answer: Answer) -> Answer:
+        """Return 12:30 as a time of the day, unless the problem asks for a ratio."""
+        is_time = answer.kind == "ratio" and _TIME.fullmatch(answer.text.replace(" ", ""))
+        return replace(answer, kind="clock") if is_time and not self.ratio else answer
+
+    def _free(self, answer: Answer, gold: Answer) -> Answer:
+        """Name the one unknown of an answer as the gold does, if the problem names neither.
+
+        x = k\\pi for every integer k is x = n\\pi; two such unknowns may be mixed up.
+        """
+        ours, theirs = _unknowns(gold), _unknowns(answer)
+        only_gold, only_answer = ours - theirs, theirs - ours
+        both = only_gold | only_answer
+        if len(only_gold) != 1 or len(only_answer) != 1 or not self.text or both & self.letters:
+            return answer
+        if not both <= _COUNTERS:
+            return answer
+        return _renamed(answer, *only_answer, *only_gold)
 
     def in_percent(self, gold: Answer) -> bool:
         """Say whether a bare number is a number of hundredths."""
@@ -128,6 +173,30 @@ class AnswerForm:
             text=f"{answer.text} per 100",
             term=Term("*", (answer.term, hundredth)),
         )
+
+
+def _unknowns(answer: Answer) -> frozenset[str]:
+    own = symbols(answer.term) if answer.term else frozenset[str]()
+    return own.union(*map(_unknowns, answer.parts))
+
+
+def _renamed(answer: Answer, old: str, new: str) -> Answer:
+    return replace(
+        answer,
+        term=renamed(answer.term, old, new) if answer.term else None,
+        text=re.sub(rf"(?<![A-Za-z\\\\]){re.escape(old)}(?![A-Za-z])", new, answer.text),
+        parts=tuple(_renamed(part, old, new) for part in answer.parts),
+    )
+
+
+def _in_hundredths(answer: Answer, gold: Answer) -> Answer:
+    """Return the fraction 5/8 as 62.5 where the gold is 62.5 % and no fraction itself."""
+    if not has_unit(gold, units.PERCENT) or has_unit(answer, units.PERCENT) or not answer.term:
+        return answer
+    if not _SHARE.fullmatch(answer.text) or re.search(r"/|\\frac", gold.text):
+        return answer
+    hundred = Term("num", value=Fraction(100))
+    return replace(answer, text=f"{answer.text} of 100", term=Term("*", (answer.term, hundred)))
 
 
 def has_unit(answer: Answer, unit: frozenset[str]) -> bool:

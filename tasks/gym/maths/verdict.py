@@ -130,14 +130,8 @@ def _check(
         places = [replace(place, text=_TIGHT_UNIT.sub(r"\1 \2\3", place.text)) for place in places]
     answers = [(place, form.read(_read(place, whole, language), whole)) for place in places]
     budget = _Budget(BUDGET_S)
-    comparisons = [
-        _Comparison(False, "another event")
-        if form.is_another_call(place.sentence or place.text)
-        else _Comparison(False, "a formula of the problem")
-        if form.is_echo(place.text, gold.value)
-        else _compare(ours, theirs, budget, allowed)
-        for place, theirs in answers
-    ]
+    compare = partial(_compare, budget=budget, tolerance=allowed)
+    answers, comparisons = _compared(language, form, gold.value, whole, answers, compare)
     if any(not one.equal for one in comparisons) and all(place.how == "box" for place in places):
         whole_list = Place(joint(answer), "boxes of a list")
         theirs = form.read(parse(whole_list.text, language), whole)
@@ -155,6 +149,38 @@ def _check(
     if False in verdicts:
         return scored(0.0, "several_answers" if len(answers) > 1 else "wrong", detail)
     return abstain("gold_unreadable", detail)
+
+
+def _compared(
+    language: str,
+    form: AnswerForm,
+    gold: str,
+    whole: Answer,
+    answers: Sequence[tuple[Place, Answer]],
+    compare: Callable[[Answer, Answer], _Comparison],
+) -> tuple[list[tuple[Place, Answer]], list[_Comparison]]:
+    """Compare every answer with the gold.
+
+    What makes an answer suspect, or another one, counts only where it is not already the gold: a
+    formula of the problem may be the answer, and so may the box of `x >= 4`.
+    """
+    ours = form.read(whole, whole)
+    results = list[tuple[Place, Answer]]()
+    comparisons = list[_Comparison]()
+    for place, theirs in answers:
+        one = _Comparison(False, "another event")
+        if not form.is_another_call(place.sentence or place.text):
+            one = _Comparison(False, "a formula of the problem")
+            spelling = parse(place.text, language)
+            if spelling.text == whole.text or not form.is_echo(place.text, gold):
+                one = compare(ours, theirs)
+        bare = form.read(parse(place.bare, language), whole) if place.bare else None
+        alone = compare(ours, bare) if bare and one.equal is not True else one
+        if bare and alone.equal:
+            one, theirs = alone, bare
+        results.append((place, theirs))
+        comparisons.append(one)
+    return results, comparisons
 
 
 def _lacking(chain: Sequence[str], response: str) -> str:

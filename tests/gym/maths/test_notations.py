@@ -1,0 +1,167 @@
+r"""Notations of mathematics that carry value: bars, inverses, ratios, sets and conditions."""
+
+import itertools
+import json
+import random
+from fractions import Fraction
+
+import pytest
+
+from data_schemas.rows import Domain, Message, Problem, Role
+from tasks.gym.maths import final_answer, rule_answer
+from tasks.gym.maths.compare import same
+from tasks.gym.maths.parse import parse
+
+
+def scores(gold: str, response: str, question: str = "Find it.") -> list[float | None]:
+    problem = Problem(
+        id="test/1",
+        domain=Domain.MATHS,
+        language="en",
+        messages=(Message(role=Role.USER, content=question),),
+        verifier="final_answer",
+        answer=json.dumps({"value": gold}),
+        source="test",
+        source_row="0",
+    )
+    return [verifier.verify(problem, response).score for verifier in (final_answer, rule_answer)]
+
+
+@pytest.mark.parametrize(
+    ("gold", "written"),
+    [
+        (r"\tan^{-1} 2", r"\arctan 2"),
+        (r"\frac{\pi}{6}", r"\sin^{-1}(1/2)"),
+        (r"\frac{\pi}{3}", r"\sec^{-1} 2"),
+        (r"1/3", r"0.\overline{3}"),
+        (r"1/6", r"0.1\overline{6}"),
+        (r"1/3", r"0.\dot{3}"),
+        (r"4/37", r"0.\dot{1}0\dot{8}"),
+        (r"1/3", "0.(3)"),
+        (r"1/3", "0.333..."),
+        (r"2/11", r"0.1818\ldots"),
+        (r"5/3", "1.6\u0305"),
+        (r"1:4", "2:8"),
+        (r"1:4", r"\frac14"),
+        ("1:2:3", "2:4:6"),
+        ("10", r"{5 \choose 2}"),
+        ("10", r"\binom52"),
+        ("2", r"\lg 100"),
+        (r"\emptyset", r"\{\}"),
+        (r"\{1,1,2\}", r"\{1,2\}"),
+        (r"\{1 \pm \sqrt5, -2\}", r"\{-2, 1+\sqrt5, 1-\sqrt5\}"),
+        (r"\{x \mid -1 < x < 1\}", "(-1, 1)"),
+        ("(2,3)", r"\{x \in \mathbb{R} : 2 < x < 3\}"),
+        (r"\frac{\pi}{6}", r"30^\circ"),
+        (r"62.5\%", r"\frac58"),
+        ("7,14,18", "Paolo: 18, Qing: 14, Rayna: 7"),
+        (r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}", "(1,2)"),
+        ("f(z)=z+1", "f(x)=x+1"),
+        ("2n+1", r"2n+1 \text{ for all } n \ge 1"),
+        ("2n+1", r"2n+1, \text{ where } n \in \mathbb{N}"),
+        ("n=3k", r"n=3k,\ k\in\mathbb{Z}"),
+        ("2^{n-1}", r"2^{n-1} \quad (n \geq 2)"),
+        ("f(x)=cx", r"f(x)=cx \text{ for any constant } c"),
+        ("12", r"12^{\text{th}}"),
+    ],
+)
+def test_two_notations_of_one_value(gold: str, written: str) -> None:
+    assert [1.0, 1.0] == scores(gold, f"So it is \\boxed{{{written}}}.")
+
+
+@pytest.mark.parametrize(
+    ("gold", "written"),
+    [
+        (r"\tan^{-1} 2", r"\cot 2"),
+        (r"0.\overline{3}", "0.3"),
+        ("0.3", r"0.\overline{3}"),
+        (r"0.1\overline{6}", "0.16"),
+        (r"\overline{z}", "z"),
+        (r"2\overline{z}", "2z"),
+        (r"P(\overline{A})", "P(A)"),
+        ("N", "-N"),
+        ("N", "N!"),
+        ("n!", "N"),
+        ("12:30", "2:5"),
+        ("1:4", "4:1"),
+        (r"\frac{1}{3000000}", "0.000000"),
+        ("5.12", "5,12"),
+        ("1,1,2", "1,2"),
+        (r"\{x \mid -1 < x < 1\}", "(-1, 2)"),
+        (r"\{x \in \mathbb{Z} : 1 < x < 3\}", "(1, 3)"),
+        (r"\frac{\pi}{6}", "30"),
+        (r"0.5\%", r"\frac12"),
+        ("Minimum: 1, Maximum: 3", "Minimum: 3, Maximum: 1"),
+        ("n=3k", "3"),
+        ("2n+1", r"2n \text{ for all } n \ge 1"),
+        (r"2n \text{ for all } n \ge 1", r"2n \text{ for all } n \ge 2"),
+        ("x=1", r"x=1, y\in\mathbb{R}"),
+    ],
+)
+def test_two_values_in_like_notations(gold: str, written: str) -> None:
+    assert 1.0 not in scores(gold, f"So it is \\boxed{{{written}}}.")
+
+
+def test_a_ratio_is_no_time_where_the_problem_asks_for_one() -> None:
+    assert [1.0, 1.0] == scores("12:30", r"\boxed{2:5}", "What is the ratio of boys to girls?")
+
+
+def test_a_parameter_has_any_letter_that_the_problem_does_not_use() -> None:
+    assert [1.0, 1.0] == scores(r"x = k\pi", r"\boxed{n\pi}", "Solve $\\sin x = 0$.")
+    assert [0.0, 0.0] == scores(r"x = k\pi", r"\boxed{n\pi}", "Solve it for $n$ and $k$.")
+
+
+@pytest.mark.parametrize(
+    ("gold", "response"),
+    [
+        ("24", r"There are $4!=\boxed{24}$ ways."),
+        ("(1,2)", r"so $x \in \boxed{(1,2)}$ in interval notation."),
+        ("-15", r"\[=\boxed{-15}x^3\]"),
+        ("4", r"we have $x \ge \boxed{4}$, which holds at 2."),
+        ("3", r"so it is $\equiv \boxed{3}$ modulo 7."),
+        ("(9,11)", r"Thus $B$, or the point $\boxed{(9,11)}$, is not on the line."),
+        ("1/6", r"The probability is one in six or $\boxed{\frac{1}{6}}$."),
+        ("B", r"the answer is $\boxed{\text{(B)}} 3(1+r)^x = 7$."),
+        ("25", r"\[=\boxed{25}\frac{\text{miles}}{\text{day}}.\]"),
+    ],
+)
+def test_a_statement_about_a_box_leaves_the_box(gold: str, response: str) -> None:
+    assert 1.0 == scores(gold, response)[0]
+
+
+def test_the_value_in_the_problem_may_be_the_answer_and_work_may_not() -> None:
+    question = r"If $a = \sqrt{3}$ or $a = 99 \times 99$, what is $a$?"
+
+    assert [1.0, 1.0] == scores(r"a=\sqrt{3}", r"\boxed{\sqrt{3}}", question)
+    assert [0.0, 0.0] == scores("9801", r"\boxed{99 \times 99}", question)
+
+
+@pytest.mark.parametrize("response", [r"\boxed{4} or rather \boxed{5", r"We get \boxed{4"])
+def test_what_is_cut_off_in_a_box_states_nothing(response: str) -> None:
+    assert [0.0, 0.0] == scores("4", response)
+
+
+def test_a_repeating_decimal_is_the_fraction_of_its_long_division() -> None:
+    draw = random.Random(0)
+    for _ in range(300):
+        whole, once, period = draw.randrange(100), draw.choice(["", "0", "1", "05", "27"]), ""
+        while not period.strip("9"):
+            period = str(draw.randrange(1, 1000))
+        # Of n digits d behind k digits: (whole.once d) - its start, over 10^k (10^n - 1).
+        value = Fraction(f"{whole}.{once or 0}") + Fraction(
+            int(period), 10 ** len(once) * (10 ** len(period) - 1)
+        )
+        answer = parse(f"{whole}.{once}\\overline{{{period}}}")
+
+        assert same(parse(f"{value.numerator}/{value.denominator}"), answer)
+        assert not same(parse(f"{whole}.{once}{period}"), answer)
+
+
+VALUES = ["1/3", "0.3", r"0.\overline{3}", "3:1", "3", "N", "-N", r"\overline{N}", "12:30", "2:5"]
+VALUES += [r"\tan^{-1} 2", r"\cot 2", r"\{1,2\}", r"\{1,3\}", "(1,3)", "[1,3]", "30", r"\pi"]
+
+
+def test_a_comparison_has_no_direction() -> None:
+    """But for a list and a tuple, of which the gold says whether order counts."""
+    for a, b in itertools.combinations(map(parse, VALUES), 2):
+        assert bool(same(a, b)) is bool(same(b, a)), (a.text, b.text)
