@@ -17,6 +17,8 @@ WORKDIR /root
 COPY lock_cpu.txt ./
 RUN uv pip install --system --no-cache --no-deps -r lock_cpu.txt
 
+# Part of cache versions, of which every pod knows all.
+COPY containers/lock_*.txt containers/
 COPY pyproject.toml ./
 COPY data_schemas data_schemas
 COPY tasks tasks

@@ -17,6 +17,8 @@ COPY lock_cpu.txt ./
 COPY containers/lock_rollout.txt containers/
 RUN uv pip install --system --no-cache --no-deps -r containers/lock_rollout.txt
 
+# Part of cache versions, of which every pod knows all.
+COPY containers/lock_*.txt containers/
 COPY pyproject.toml ./
 COPY data_schemas data_schemas
 COPY tasks tasks

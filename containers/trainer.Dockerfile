@@ -30,6 +30,8 @@ RUN uv pip install --system --no-cache --no-deps -r containers/lock_transformer_
        NVTE_PYTORCH_FORCE_BUILD=TRUE MAX_JOBS=8 \
        uv pip install --system --no-cache --no-deps --no-build-isolation transformer-engine-torch==2.11.0
 
+# Part of cache versions, of which every pod knows all.
+COPY containers/lock_*.txt containers/
 COPY pyproject.toml ./
 COPY data_schemas data_schemas
 COPY tasks tasks

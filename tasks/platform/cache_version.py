@@ -2,7 +2,8 @@
 
 The digest is the cache version of the stage and is recorded in its statement. It covers the
 source text of the task function, every first-party module that the function imports, directly or
-indirectly, and the lock file. A change to grading therefore does not invalidate the cache of
+indirectly, the data files beside these modules, and the lock files of the machine that the stage
+runs on. A change to grading therefore does not invalidate the cache of
 curation; a change to a comment does invalidate that of its own stage. Paths are relative to the
 source root, so that the digest is the same on a laptop, at registration and in a container.
 
@@ -13,6 +14,7 @@ the settings models, whose values are inputs of the stage and therefore part of 
 import ast
 import functools
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,7 +25,25 @@ from tasks.errors import SettingsError
 from tasks.platform.resources import STAGES
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCK_FILE = "lock_cpu.txt"
+_ENGINES = "containers/lock_engines.txt"
+LOCKS = {
+    "cpu": ("lock_cpu.txt",),
+    "rollout": ("lock_cpu.txt", "containers/lock_rollout.txt", _ENGINES),
+    "trainer": (
+        "lock_cpu.txt",
+        "containers/lock_trainer.txt",
+        "containers/lock_transformer_engine.txt",
+        _ENGINES,
+    ),
+}
+"""Image of a stage -> what pins the packages that compute it.
+
+On one's own machine it runs in the environment of the first lock, or of the engines'.
+"""
+REGISTERED = "EACHPROMPT_CODE"
+"""Variable of a pod: digest of its stage's code where it was registered."""
+_NO_DATA = (".py", ".pyc", ".md")
+"""Endings of files beside modules that no module reads."""
 OURS = ("tasks", "data_schemas")
 NOT_COVERED = (
     "tasks.provenance.lineage",
@@ -36,11 +56,33 @@ NOT_COVERED = (
 
 def code_digest(name: str, without: tuple[str, ...] = ()) -> str:
     """Hash the source files that the result of a stage depends on; `without` as below."""
-    return shell_digest(f"tasks.{STAGES[name].module}", name, without)
+    stage = STAGES[name]
+    return shell_digest(f"tasks.{stage.module}", name, without, image=stage.image)
+
+
+def require_registered_code() -> None:
+    """Refuse to run a stage in a pod whose files are others than those that were registered.
+
+    `pyflyte run --remote` ships imported modules only, and data files, presets and locks are then
+    the image's: what ran would not be what the cache version and the statement name.
+
+    Raises:
+        SettingsError: they differ.
+    """
+    registered = os.environ.get(REGISTERED, "")
+    name = os.environ.get("FLYTE_INTERNAL_TASK_NAME", "").rpartition(".")[2]
+    if registered and name in STAGES and code_digest(name) != registered:
+        raise SettingsError(
+            f"the code, data or lock files of {name} in this pod are not those that were "
+            "registered: the image has others. Ship all files, with --copy all, or build the image "
+            "of this commit."
+        )
 
 
 @functools.cache
-def shell_digest(module: str, function: str, without: tuple[str, ...] = ()) -> str:
+def shell_digest(
+    module: str, function: str, without: tuple[str, ...] = (), image: str = "cpu"
+) -> str:
     """Hash everything that the result of one task function depends on.
 
     Args:
@@ -48,23 +90,47 @@ def shell_digest(module: str, function: str, without: tuple[str, ...] = ()) -> s
         function: its name.
         without: packages that the function imports only where settings ask for them, and these do
             not; a cache version leaves nothing out.
+        image: of the machine that it runs on.
 
     Raises:
-        SettingsError: there is no such function, or the lock file is missing.
+        SettingsError: there is no such function, or a lock file is missing.
     """
     shell = read_shell(module, function)
     digest = hashlib.sha256(shell.text.encode())
-    for name in sorted(reachable(shell.imports, without)):
-        digest.update(f"\n{name}\n".encode())
-        digest.update(_file(name).read_bytes())
-        if name == presets.__name__:  # its values are in files
-            for path in sorted(presets.FOLDER.glob("*.yaml")):
-                digest.update(path.read_bytes())
-    lock = ROOT / LOCK_FILE
-    if not lock.is_file():
-        raise SettingsError(f"{lock} is missing; it is part of every cache version. Restore it.")
-    digest.update(lock.read_bytes())
+    modules = sorted(reachable(shell.imports, without))
+    for name in modules:
+        digest.update(f"\n{name}\n".encode() + _module_digest(name))
+    for folder in sorted({_file(name).parent for name in modules}):
+        digest.update(data_digest(folder))
+    for lock in (ROOT / file for file in LOCKS[image]):
+        if not lock.is_file():
+            raise SettingsError(f"{lock} is missing; it is part of cache versions. Restore it.")
+        digest.update(lock.read_bytes())
     return digest.hexdigest()
+
+
+@functools.cache
+def _module_digest(name: str) -> bytes:
+    digest = hashlib.sha256(_file(name).read_bytes())
+    if name == presets.__name__:  # its values are in files
+        for path in sorted(presets.FOLDER.glob("*.yaml")):
+            digest.update(path.read_bytes())
+    return digest.digest()
+
+
+@functools.cache
+def data_digest(folder: Path) -> bytes:
+    """Hash the data files of a package: in its folder, and below it where there are no modules."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith((".", "__")):
+            continue
+        if path.is_dir():
+            if not any(path.glob("*.py")):
+                digest.update(path.name.encode() + data_digest(path))
+        elif path.suffix not in _NO_DATA:
+            digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.digest()
 
 
 def source_digest(module: str) -> str:
@@ -185,6 +251,7 @@ def _exists(module: str) -> bool:
     return _file(module).is_file()
 
 
+@functools.cache
 def _file(module: str) -> Path:
     path = ROOT.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

@@ -90,7 +90,10 @@ class Lines(logging.Formatter):
 
 
 def configure() -> None:
-    """Write JSON in a pod, without what flytekit and s3fs say about themselves in every pod."""
+    """Write JSON in a pod, without what flytekit and s3fs say about themselves in every pod.
+
+    flytekit's own handler writes JSON of another form; its lines go where all others do.
+    """
     if not in_pod():
         return
     handler = logging.StreamHandler(sys.stderr)
@@ -98,12 +101,27 @@ def configure() -> None:
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger(OURS).setLevel(logging.INFO)
     # Fields of models that no workflow takes an attribute of; sessions that end with the process.
-    logging.getLogger("flytekit").setLevel(logging.ERROR)
-    logging.getLogger("asyncio").addFilter(_is_news)
+    flytekit = logging.getLogger("flytekit")
+    flytekit.setLevel(logging.ERROR)
+    flytekit.handlers.clear()
+    flytekit.propagate = True
+    for name in ("asyncio", "flytekit"):
+        logging.getLogger(name).addFilter(_is_news)
+
+
+_NO_NEWS = (
+    "Unclosed client session",
+    "Unclosed connector",
+    "!! Begin ",
+    "!! End ",
+    "Exception when executing task ",
+)
+"""Of lines: s3fs leaves its sessions to the end of the process; flytekit frames an error's text."""
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    return not record.getMessage().startswith(("Unclosed client session", "Unclosed connector"))
+    message = record.getMessage()
+    return not any(phrase in message for phrase in _NO_NEWS)
 
 
 # Rows as a table: for a terminal, in Markdown, in HTML.

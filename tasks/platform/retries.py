@@ -3,15 +3,18 @@
 import functools
 import sys
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from flytekit import current_context
+from flytekit.bin import entrypoint
 from flytekit.core.checkpointer import Checkpoint
 from flytekit.core.context_manager import FlyteContextManager
 from flytekit.exceptions.user import FlyteRecoverableException
 
-from tasks.errors import RETRYABLE
+from tasks.errors import RETRYABLE, PipelineError
 from tasks.platform import command_line
+from tasks.platform.cache_version import require_registered_code
+from tasks.platform.progress import in_pod
 
 FLYTE_2 = "flyte_migrate" in sys.modules
 """Whether pyflyte-migrate loads this, which runs workflows of flytekit on Flyte 2."""
@@ -28,11 +31,31 @@ def recoverable(function: Callable[Args, Result]) -> Callable[Args, Result]:
             with command_line.print_errors_on_one_line():
                 return function(*args, **kwargs)
         try:
+            require_registered_code()
             return function(*args, **kwargs)
         except RETRYABLE as error:
             raise FlyteRecoverableException(f"{type(error).__name__}: {error}") from error
 
     return run
+
+
+_with_frames: Any = entrypoint.get_traceback_str
+
+
+def line_for_flyte(error: Exception) -> str:
+    """Return what Flyte shows of an error: one of ours as one line, any other with its frames.
+
+    The console, the mail and the webhook show the first or the last characters of it.
+    """
+    value = getattr(error, "value", error)
+    ours = value.__cause__ if isinstance(value, FlyteRecoverableException) else value
+    if isinstance(ours, PipelineError):
+        return " ".join(command_line.line_of(ours).split())
+    return _with_frames(error)
+
+
+if in_pod():
+    entrypoint.get_traceback_str = line_for_flyte
 
 
 def _is_local_run() -> bool:

@@ -35,7 +35,7 @@ from kubernetes.client import V1Container, V1PodSpec
 from data_schemas.artifacts import Context, Execution
 from tasks.errors import SettingsError
 from tasks.platform import literals, progress, temporary
-from tasks.platform.cache_version import code_digest
+from tasks.platform.cache_version import REGISTERED, code_digest
 from tasks.platform.resources import (
     IMAGES,
     NODES,
@@ -270,7 +270,7 @@ def task_arguments(name: str) -> dict[str, Any]:
         "pod_template_name": POD_TEMPLATES[stage.image] or None,
         "secret_requests": _secrets() or None,
         "cache": _cache(name) if stage.cached else False,
-        "environment": dict(REGISTRATION.variables) or None,
+        "environment": REGISTRATION.variables | {REGISTERED: code_digest(name)},
         # NCCL and vLLM exchange data in /dev/shm, of which a pod has 64 MiB without this.
         "shared_memory": bool(stage.machine.gpus) or (stage.team and NODES * PROCESSES > 1),
         "enable_deck": True,

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import grimp
 import pytest
@@ -9,11 +10,15 @@ import pytest
 from tasks.errors import SettingsError
 from tasks.lab.study.evidence_file import ENGINES
 from tasks.platform.cache_version import (
+    LOCKS,
     NOT_COVERED,
+    REGISTERED,
     code_digest,
+    data_digest,
     imports_of,
     reachable,
     read_shell,
+    require_registered_code,
     shell_digest,
 )
 
@@ -110,3 +115,51 @@ def test_a_digest_without_a_package_rests_on_all_the_rest():
 def test_a_stage_without_its_function_is_refused_by_name():
     with pytest.raises(SettingsError, match=r"tasks\.errors has no function sft"):
         shell_digest("tasks.errors", "sft")
+
+
+ON = {"cpu": "merge", "rollout": "grade", "trainer": "rl"}
+"""Image -> a stage that runs in it."""
+
+
+@pytest.mark.parametrize("file", sorted({file for files in LOCKS.values() for file in files}))
+def test_another_pin_changes_the_stages_of_its_machines_and_no_others(file, monkeypatch, tmp_path):
+    before = {image: code_digest(stage) for image, stage in ON.items()}
+    lock = tmp_path / "lock.txt"
+    lock.write_text((Path(__file__).parents[2] / file).read_text() + "vllm==99.0\n")
+    for image, files in LOCKS.items():
+        places = tuple(str(lock) if one == file else one for one in files)
+        monkeypatch.setitem(LOCKS, image, places)
+    shell_digest.cache_clear()
+
+    changed = {image for image, stage in ON.items() if code_digest(stage) != before[image]}
+    shell_digest.cache_clear()
+
+    assert {image for image, files in LOCKS.items() if str(lock) in files} == changed
+
+
+def test_a_data_file_counts_to_the_package_that_reads_it(tmp_path):
+    for name in ("module.py", "README.md", "tables/one.yaml", "inner/module.py", "inner/own.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+
+    def after(name, text):
+        (tmp_path / name).write_text(text)
+        data_digest.cache_clear()
+        return data_digest(tmp_path)
+
+    before = data_digest(tmp_path)
+    assert before == after("README.md", "other words")
+    assert before == after("inner/own.yaml", "of another package")
+    table = after("tables/one.yaml", "another table")
+    assert before != table
+    assert table != after("tables/two.yaml", "a new table")
+
+
+def test_a_pod_with_other_files_than_those_registered_refuses_to_run(monkeypatch):
+    monkeypatch.setenv("FLYTE_INTERNAL_TASK_NAME", "tasks.stages.curation.grade")
+    monkeypatch.setenv(REGISTERED, code_digest("grade"))
+    require_registered_code()
+
+    monkeypatch.setenv(REGISTERED, "0" * 64)
+    with pytest.raises(SettingsError, match=r"of grade in this pod .* with --copy all"):
+        require_registered_code()

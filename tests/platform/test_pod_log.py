@@ -23,6 +23,9 @@ for _ in progress.progress([1, 2], "grading", 2):
     pass
 logging.getLogger("asyncio").error("Unclosed client session\\nclient_session: <...>")
 logging.getLogger("urllib3").info("of no interest")
+logging.getLogger("flytekit").error("caught {'message': 'Unclosed client session'}")
+logging.getLogger("flytekit").error("!! Begin User Error Captured by Flyte !!")
+logging.getLogger("flytekit").error("DataError: row 3")
 try:
     raise ValueError("broken")
 except ValueError:
@@ -46,13 +49,13 @@ def lines(**variables: str) -> list[str]:
 def test_a_pod_logs_one_object_a_line_and_only_what_concerns_the_stage():
     told = [json.loads(line) for line in lines(**POD)]
 
-    assert ["grading: 1 of 2", "grading: 2 of 2", "a library's\nfailure"] == [
+    assert ["grading: 1 of 2", "grading: 2 of 2", "DataError: row 3", "a library's\nfailure"] == [
         one["message"] for one in told
     ]
     assert {("night7", "tasks.stages.rl.rl", "1")} == {
         (one["execution"], one["stage"], one["attempt"]) for one in told
     }
-    assert ["INFO", "INFO", "ERROR"] == [one["level"] for one in told]
+    assert ["INFO", "INFO", "ERROR", "ERROR"] == [one["level"] for one in told]
     assert "ValueError: broken" in told[-1]["error"]
     assert all(one["time"].endswith("+00:00") for one in told)
 
