@@ -1,10 +1,14 @@
 """A bucket that needs no network, on a service that answers one request at a time.
 
+With EACHPROMPT_TEST_S3 it is the bucket `bucket` at that address instead, for which AWS_* have the
+credentials; it has to be empty, or not there.
+
 moto drops the bytes of an object that one thread overwrites while another reads it, where S3
 returns the old or the new ones. The lock around its answers gives what S3 promises.
 """
 
 import functools
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +18,7 @@ import pytest
 from moto import mock_aws
 from moto.s3.responses import S3Response
 
+BUCKET = "bucket"
 _ONE_AT_A_TIME = threading.RLock()
 
 
@@ -39,8 +44,20 @@ def use_test_account(patch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def empty_bucket(patch: pytest.MonkeyPatch) -> Iterator:
     """Yield a client of an S3 that holds one empty bucket, 'bucket'."""
+    if endpoint := os.environ.get("EACHPROMPT_TEST_S3"):
+        patch.setenv("AWS_ENDPOINT_URL", endpoint)
+        boto3.setup_default_session()  # a session reads the variables once
+        client = boto3.client("s3")
+        if BUCKET not in {one["Name"] for one in client.list_buckets()["Buckets"]}:
+            client.create_bucket(Bucket=BUCKET)
+        assert 0 == client.list_objects_v2(Bucket=BUCKET)["KeyCount"], "it is somebody else's"
+        yield client
+        for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
+            for entry in page.get("Contents", []):
+                client.delete_object(Bucket=BUCKET, Key=entry["Key"])
+        return
     use_test_account(patch)
     with mock_aws():
         client = boto3.client("s3")
-        client.create_bucket(Bucket="bucket")
+        client.create_bucket(Bucket=BUCKET)
         yield client

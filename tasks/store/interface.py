@@ -99,7 +99,7 @@ def store_at(uri: str) -> Store:
                 f"{redacted(uri)} has credentials in it, which would be recorded. Leave them out "
                 "and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
             )
-        return S3Store(uri.rstrip("/"))
+        return S3Store(_canonical(uri))
     if _SCHEME.match(uri):
         raise SettingsError(
             f"{redacted(uri)} is neither a path nor s3://bucket/prefix. Copy its content to "
@@ -107,3 +107,23 @@ def store_at(uri: str) -> Store:
             "AWS_ENDPOINT_URL."
         )
     return LocalStore(uri)
+
+
+def _canonical(uri: str) -> str:
+    """Return the one spelling of a place in S3: without slashes at its end.
+
+    A key may hold empty parts, `.` and `..`, but services and their tools differ in what they
+    make of them: what is written there is listed under another name, or nowhere.
+
+    Raises:
+        SettingsError: the address has one of them.
+    """
+    place = uri.rstrip("/")
+    parts = place.removeprefix("s3://").split("/")
+    odd = [part for part in parts if part in ("", ".", "..")]
+    if odd:
+        fault = f"a part {odd[0]!r}" if odd[0] else "two slashes in a row"
+        raise SettingsError(
+            f"{uri} has {fault}, which S3 services read differently. Name the place without it."
+        )
+    return place

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import threading
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,10 @@ _REFUSED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"}
 CONNECT_S, READ_S, ATTEMPTS = 5.0, 15.0, 3
 """Limits of a request, which is tried again after at most 3 s: an S3 that accepts connections and
 never answers ends a stage after 45 to 48 s. With botocore's defaults it takes minutes."""
+_CONFLICTS = 5
+"""Attempts at a conditional write while another one on the same key is in progress (409)."""
+_PROBE = "spool/probe"
+"""Folder of the keys that ask whether a service honours conditions; pods may delete there."""
 _NEW_CLIENT = threading.Lock()
 """Clients may be used in several threads; boto3's session makes one at a time."""
 
@@ -45,14 +50,56 @@ class S3Store:
         """Create the store if it does not exist, and return its id.
 
         Raises:
-            SettingsError: there is no such bucket, it may not be written, or it is no store.
+            SettingsError: there is no such bucket, it may not be written, it is no store, or the
+                service ignores conditions of writes.
             EngineError: S3 does not answer.
         """
         try:
+            self._require_bucket()
+            self._require_conditions()
             self.create_bytes(canonical_json({"id": uuid.uuid4().hex}), STORE_MARK)
             return str(json.loads(self.read_bytes(STORE_MARK))["id"])
         except (DataError, ValueError, KeyError, TypeError) as error:
             raise SettingsError(f"store {self.uri} cannot be used: {error}") from error
+
+    def _require_bucket(self) -> None:
+        """Refuse a bucket that is not there: some services would make one of a misspelt name."""
+        from botocore.exceptions import ClientError
+
+        with self._service("") as (service, place):
+            try:
+                service.head_bucket(Bucket=place["Bucket"])
+            except ClientError as error:
+                if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
+                    raise DataError(
+                        f"there is no bucket {place['Bucket']!r} at {service.meta.endpoint_url}. "
+                        "Correct the name, or create it."
+                    ) from error
+                raise
+
+    def _require_conditions(self) -> None:
+        """Refuse a service that overwrites what it was asked to overwrite on a condition only.
+
+        On it every holder would get every lease, and statements could be replaced.
+        """
+        name = f"{_PROBE}/{uuid.uuid4().hex}"
+        tag = self.write_tagged(b"first", None, name)
+        ignored = [
+            condition
+            for condition, expected in {"If-None-Match": None, "If-Match": f'"{"0" * 32}"'}.items()
+            if self.write_tagged(b"second", expected, name)
+        ]
+        if not ignored and not self.write_tagged(b"third", tag, name):
+            ignored = ["If-Match"]  # refuses what it should take
+        self.delete_file(name)
+        if ignored:
+            with self._service("") as (service, _):
+                endpoint = service.meta.endpoint_url
+            raise SettingsError(
+                f"store {self.uri} cannot be used: the S3 service at {endpoint} ignores "
+                f"{' and '.join(ignored)} of a write, so that two runs at once would overwrite "
+                "each other. Use one that honours them (docs/s3_services.md)."
+            )
 
     def read_bytes(self, name: str = "") -> bytes:
         """Read a small file."""
@@ -84,13 +131,17 @@ class S3Store:
 
         condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
         with self._service(name) as (service, place):
-            try:
-                return service.put_object(**place, Body=payload, **condition)["ETag"]
-            except ClientError as error:
-                status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-                if status in {409, 412} or (status == 404 and tag is not None):
-                    return ""
-                raise
+            for attempt in range(_CONFLICTS):
+                try:
+                    return service.put_object(**place, Body=payload, **condition)["ETag"]
+                except ClientError as error:
+                    status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+                    if status == 412 or (status == 404 and tag is not None):
+                        return ""
+                    if status != 409 or attempt == _CONFLICTS - 1:
+                        raise
+                time.sleep(0.1 * 2**attempt)
+            raise AssertionError("the last attempt returns or raises")
 
     def upload_file(self, path: Path, name: str = "") -> None:
         """Copy a local file of any size into the store."""

@@ -141,3 +141,12 @@ def test_a_path_is_local_and_s3_is_not(tmp_path):
 def test_another_scheme_is_refused_by_name(uri):
     with pytest.raises(SettingsError, match=f"{uri} is neither a path nor s3://bucket/prefix"):
         store_at(uri)
+
+
+@pytest.mark.parametrize("uri", ["s3://bucket//x", "s3://bucket/a/./b", "s3://b/../x", "s3://b//"])
+def test_an_address_in_s3_has_one_spelling_or_is_refused(uri):
+    if uri.endswith("//"):
+        assert "s3://b" == store_at(uri).uri
+    else:
+        with pytest.raises(SettingsError, match="which S3 services read differently"):
+            store_at(uri)

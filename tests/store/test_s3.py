@@ -2,6 +2,8 @@
 
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
+from moto.s3.responses import S3Response
+from werkzeug.datastructures import Headers
 
 from tasks.errors import EngineError, SettingsError
 from tasks.store import s3
@@ -28,7 +30,7 @@ def test_no_answer_from_s3_may_be_tried_again(monkeypatch):
 
     with pytest.raises(EngineError, match="s3://bucket/a"):
         S3Store("s3://bucket").read_bytes("a")
-    with pytest.raises(EngineError, match=r"s3://bucket/store/store\.json"):
+    with pytest.raises(EngineError, match="s3://bucket/store"):
         S3Store("s3://bucket/store").open()
 
 
@@ -86,3 +88,26 @@ def test_a_whole_bucket_is_a_store(bucket):
 
     assert {"sub/a": 3} == store.list_files()
     assert b"abc" == bucket.get_object(Bucket="bucket", Key="sub/a")["Body"].read()
+
+
+def test_a_store_in_a_service_that_ignores_conditions_is_refused_by_address(bucket, monkeypatch):
+    put = S3Response.put_object
+
+    def unconditional(self):
+        kept = [one for one in self.headers.items() if one[0] not in ("If-None-Match", "If-Match")]
+        self.headers = Headers(kept)
+        return put(self)
+
+    S3Store("s3://bucket/store").open()
+    before = bucket.get_object(Bucket="bucket", Key="store/store.json")["Body"].read()
+    monkeypatch.setattr(S3Response, "put_object", unconditional)
+
+    with pytest.raises(SettingsError, match=r"at https?://\S+ ignores If-None-Match and If-Match"):
+        S3Store("s3://bucket/store").open()
+    assert before == bucket.get_object(Bucket="bucket", Key="store/store.json")["Body"].read()
+
+
+def test_a_probe_leaves_nothing(bucket):
+    S3Store("s3://bucket/store").open()
+
+    assert {"store.json"} == set(S3Store("s3://bucket/store").list_files())
