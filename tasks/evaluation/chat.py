@@ -115,7 +115,7 @@ class Conversation:
             self._turns.clear()
             raise
         response = response_text(self._model.tokenizer, rollout.response_tokens.tolist()).strip()
-        content = response.rpartition(THINK_CLOSE)[2].strip()
+        content = (split_thought(response)[1] or "").strip()
         self._turns.append(Message(role=Role.ASSISTANT, content=content))
         return response
 
@@ -163,12 +163,11 @@ def _sampling_of(request: ChatRequest, default: Sampling) -> Sampling:
 
 
 def _completion(model: Model, name: str, rollout: Rollout) -> dict[str, object]:
-    """Return the body of an answer; what was thought is in a field of its own, as of vLLM."""
-    response = response_text(model.tokenizer, rollout.response_tokens.tolist()).strip()
-    reasoning, mark, content = response.rpartition(THINK_CLOSE)
-    message: dict[str, object] = {"role": "assistant", "content": content.strip()}
-    if mark:
-        message["reasoning_content"] = reasoning.removeprefix(THINK_OPEN).strip()
+    """Return the body of an answer, as vLLM 0.30 does with its reasoning parser deepseek_r1."""
+    reasoning, content = split_thought(
+        response_text(model.tokenizer, rollout.response_tokens.tolist())
+    )
+    message = {"role": "assistant", "reasoning": reasoning, "content": content}
     num_prompt, num_response = len(rollout.prompt_tokens), len(rollout.response_tokens)
     is_cut = rollout.stop_reason is StopReason.LENGTH
     return {
@@ -185,6 +184,19 @@ def _completion(model: Model, name: str, rollout: Rollout) -> dict[str, object]:
             "total_tokens": num_prompt + num_response,
         },
     }
+
+
+def split_thought(response: str) -> tuple[str | None, str | None]:
+    """Return what is thought and what is answered, None for nothing.
+
+    The answer follows the first `</think>`; a thought that never ends has none. A response without
+    a tag is an answer, as it is to the verifiers; vLLM's deepseek_r1 takes it for a thought.
+    """
+    _, opened, rest = response.partition(THINK_OPEN)
+    thought, ended, answer = (rest if opened else response).partition(THINK_CLOSE)
+    if not ended and not opened:
+        return None, response
+    return thought, answer or None
 
 
 def talk(address: str, store: str, sampling: Sampling, port: int | None) -> None:

@@ -29,6 +29,13 @@ QUESTION = "What is one plus one? " * 50
 LONGEST = 100
 """A prompt may have as many times the characters of its question: tools and a long system text."""
 
+_FORMS = {
+    "qwen3_xml": re.compile(r"<tool_call>\s*<function=f>\s*<parameter=a>\s*1\s*</parameter>"),
+    "hermes": re.compile(r'<tool_call>\s*\{\s*"name":\s*"f",\s*"arguments":\s*\{"a":\s*1\}'),
+    "llama3_json": re.compile(r'\{\s*"name":\s*"f",\s*"parameters":\s*\{"a":\s*1\}'),
+    "pythonic": re.compile(r"\[f\(a=1\)\]"),
+}
+"""How templates write the call of f with a = 1, by the name of the server's tool parser."""
 _OPENING = re.compile(r"(?:<think>\s*)?(?:</think>\s*)?")
 """What a prompt may say of a response: `<think>` of R1, an empty thought of Qwen3 without thinking,
 `</think>` of DeepSeek-V3.1."""
@@ -63,13 +70,22 @@ def template_of(folder: Path) -> str:
     return results.get("default", "") if isinstance(results, dict) else results
 
 
-def render(template: str, settings: dict[str, Any], *, with_turn: bool = True) -> str:
-    """Render a question as transformers does.
+def render(
+    template: str,
+    settings: dict[str, Any],
+    messages: list[dict[str, Any]] | None = None,
+    tools: list[dict[str, Any]] | None = None,
+    *,
+    with_turn: bool = True,
+) -> str:
+    """Render a chat as transformers does.
 
     Args:
         template: of the chat.
         settings: of the tokenizer.
-        with_turn: begin the assistant's turn behind the question.
+        messages: turns; a question if there are none.
+        tools: functions on offer.
+        with_turn: begin the assistant's turn behind them.
 
     Raises:
         TemplateError: it cannot be.
@@ -89,10 +105,93 @@ def render(template: str, settings: dict[str, Any], *, with_turn: bool = True) -
         for name, value in settings.items()
         if name.endswith("_token") and isinstance(value, str | dict)
     }
-    messages = [{"role": "user", "content": QUESTION}]
     return environment.from_string(template).render(
-        messages=messages, tools=None, documents=None, add_generation_prompt=with_turn, **tokens
+        messages=messages or [{"role": "user", "content": QUESTION}],
+        tools=tools,
+        documents=None,
+        add_generation_prompt=with_turn,
+        **tokens,
     )
+
+
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "f",
+        "description": "?",
+        "parameters": {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}},
+            "required": ["a"],
+        },
+    },
+}
+_CALLED = {"name": "f", "arguments": {"a": 1}}
+
+
+def call_form(folder: Path) -> str:
+    """Name the form in which a chat template writes a call of a function.
+
+    Returns:
+        'hermes', 'qwen3_xml', 'llama3_json' or 'pythonic', as servers name their parsers; '' if the
+        template writes none, or another one.
+    """
+    template, settings = template_of(folder), _settings(folder)
+    question = {"role": "user", "content": "?"}
+    # Mistral's template asks for ids of nine characters.
+    call = {"type": "function", "id": "call00001", "function": _CALLED}
+    turn = {"role": "assistant", "content": "", "tool_calls": [call]}
+    try:
+        before = render(template, settings, [question], [_TOOL], with_turn=False)
+        whole = render(template, settings, [question, turn], [_TOOL], with_turn=False)
+    except Exception:  # noqa: BLE001 - a template without calls may raise anything
+        return ""
+    text = whole.removeprefix(before)
+    return next((name for name, form in _FORMS.items() if form.search(text)), "")
+
+
+def separates_thoughts(folder: Path) -> bool:
+    """Return whether a server can tell thoughts from answers: each tag is one token.
+
+    Not where the chat template ends the thought in the prompt: then there is none.
+    """
+    file = folder / "tokenizer.json"
+    if not file.is_file() or "</think>" in opening(folder):
+        return False
+    tokenizer = Tokenizer.from_file(str(file))
+    return all(tokenizer.token_to_id(tag) is not None for tag in ("<think>", "</think>"))
+
+
+def with_tools(
+    folder: Path, system: str, question: str, tools: list[dict[str, Any]]
+) -> tuple[str, str] | None:
+    """Write into a chat what its template would say of tools.
+
+    Args:
+        folder: of the model.
+        system: text of the system turn, not empty.
+        question: text of the user's first turn.
+        tools: functions on offer, as a server's `tools`.
+
+    Returns:
+        Texts of the system turn and of the question, of which one has the template's own block of
+        tools: rendered without `tools` they are what the template makes of the given ones with
+        them. None if the template says nothing of tools, or says it elsewhere.
+    """
+    template, settings = template_of(folder), _settings(folder)
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": question}]
+    try:
+        bare, whole = (render(template, settings, messages, one) for one in (None, tools))
+    except Exception:  # noqa: BLE001 - as above
+        return None
+    for place, is_system in (
+        (bare.find(system) + len(system), True),
+        (bare.rfind(question), False),
+    ):
+        block = whole[place : place + len(whole) - len(bare)]
+        if block and whole == bare[:place] + block + bare[place:]:
+            return (system + block, question) if is_system else (system, block + question)
+    return None
 
 
 def opening(folder: Path) -> str:

@@ -17,7 +17,7 @@ from data_schemas.rows import Message, Role
 from tasks.engines.protocols import Sampling
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
-from tasks.evaluation.chat import Conversation, Model, serve
+from tasks.evaluation.chat import Conversation, Model, serve, split_thought
 from tasks.evaluation.chat_command import main
 from tasks.gym.judging.chat_client import ChatClient, ChatSampling, Reply
 from tasks.gym.judging.endpoint import ApiKey
@@ -62,7 +62,7 @@ def test_the_endpoint_says_what_the_terminal_says(model: Model, address: str):
 
     assert 200 == status
     (choice,) = body["choices"]
-    assert said.rpartition("</think>")[2].strip() == choice["message"]["content"]
+    assert (split_thought(said)[1] or "") == (choice["message"]["content"] or "").strip()
     assert "assistant" == choice["message"]["role"]
     assert choice["finish_reason"] in ("stop", "length")
     assert 0 < body["usage"]["completion_tokens"] <= 8
@@ -152,3 +152,18 @@ def test_a_model_that_is_not_there_is_named(tmp_path: Path):
         main([str(tmp_path / "nowhere")])
     with pytest.raises(SettingsError, match=r"--store .* is no store"):
         main(["models:/mine@released", "--store", str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("response", "thought", "answer"),
+    [
+        ("<think>\nhm\n</think>\n\nB.", "\nhm\n", "\n\nB."),
+        ("hm\n</think>\n\nB.", "hm\n", "\n\nB."),
+        ("<think>hm cut", "hm cut", None),
+        ("<think>a</think>C<think>b</think>B", "a", "C<think>b</think>B"),
+        ("<think>a</think>", "a", None),
+        ("B.", None, "B."),
+    ],
+)
+def test_an_answer_is_split_at_the_first_end_of_a_thought(response, thought, answer):
+    assert (thought, answer) == split_thought(response)

@@ -11,9 +11,10 @@ from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.gym.protocol import THINK_CLOSE
 from tasks.store.files import canonical_json
 
+NO_CALL = "If no function fits the request, answer in words and call none."
 CALL_FORMAT = (
     'To call functions, write one JSON object per line: {"name": ..., "parameters": {...}}. '
-    "If no function fits the request, answer in words and call none.\nFunctions:\n"
+    f"{NO_CALL}\nFunctions:\n"
 )
 _TOOL_CALLS = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 

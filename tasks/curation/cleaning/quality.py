@@ -31,6 +31,7 @@ from tasks.engines.chat import (
     count_tokens,
 )
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN, Verifier
+from tasks.gym.tools.forms import calls_while_thinking
 
 STAGE = "quality"
 MAX_REPETITION = 0.6
@@ -169,6 +170,9 @@ def _response_fault(demonstration: Demonstration) -> Fault | None:
         )
     if not answer.strip():
         return Outcome.QUARANTINED, "empty_answer", "nothing follows </think>"
+    if calls_while_thinking(demonstration.response):
+        detail = "a <tool_call> within the thought: some servers end the thought there and make it"
+        return Outcome.QUARANTINED, "call_in_thought", detail
     result = parts(_MARKUP.sub(" ", demonstration.response))
     return repetition_fault(list(chain.from_iterable(map(_words().__getitem__, result))))
 

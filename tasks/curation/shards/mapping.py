@@ -23,6 +23,7 @@ from data_schemas.rows import Problem, Quarantined
 from data_schemas.settings import CurationSettings
 from data_schemas.sources import RawFile, RowPlace
 from tasks.curation.adapters.table import ADAPTERS, adapt
+from tasks.curation.call_forms import in_form
 from tasks.curation.cleaning import annotation
 from tasks.curation.cleaning.quality import cleanse
 from tasks.curation.cleaning.withdrawal import withdraw
@@ -184,6 +185,7 @@ def _map_shard(job: Job, rules: Rules) -> None:
     refused += newly_refused
     items, newly_refused = annotation.apply(items, decisions)
     refused += newly_refused
+    items = in_form(items, rules.base_model)
     items, newly_refused = cleanse(items, _tokenizer(rules.base_model), rules.settings, VERIFIERS)
     refused += newly_refused
     reasons: dict[str, Counter[str]] = {}

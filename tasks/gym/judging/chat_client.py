@@ -4,8 +4,9 @@ Every prompt is one POST to {base}/chat/completions; `endpoint` says what become
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from data_schemas.rows import Message
 from tasks.gym.judging.endpoint import (
@@ -136,6 +137,23 @@ class ChatClient(EndpointClient[Reply]):
         return {"messages": turns, **self._sampling.body()}
 
 
+def _calls_of(message: Mapping[str, Any]) -> str:
+    """Write the calls that a server has taken out of the text back into it, in hermes' form.
+
+    Raises:
+        Refused: they are not those of OpenAI's interface.
+    """
+    lines: list[str] = []
+    try:
+        for one in message.get("tool_calls") or ():
+            name, arguments = one["function"]["name"], json.loads(one["function"]["arguments"])
+            call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+            lines += ["<tool_call>", call, "</tool_call>"]
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise Refused(f"its tool_calls cannot be read: {error!r}") from error
+    return "\n".join(lines)
+
+
 def _reply_of(content: bytes) -> Reply:
     """Read a response body."""
     try:
@@ -148,6 +166,9 @@ def _reply_of(content: bytes) -> Reply:
     # vLLM and SGLang with a reasoning parser; newer versions of vLLM use the second name.
     thoughts = message.get("reasoning_content") or message.get("reasoning")
     thoughts = thoughts if isinstance(thoughts, str) else ""
+    calls = _calls_of(message)
+    if calls:
+        text = f"{text.strip()}\n{calls}" if isinstance(text, str) and text.strip() else calls
     if not isinstance(text, str) and not thoughts:
         raise Refused("the completion has no text")
     usage = body.get("usage")

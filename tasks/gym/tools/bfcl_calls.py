@@ -3,7 +3,7 @@
 Gold: {"calls": [{"name": "f", "parameters": {"a": [allowed, ...]}}], "functions": [...]}. "" among
 the allowed values makes a parameter optional; no calls means that nothing must be called. With
 {"case_matters": true} strings keep their case. A response is Python call syntax,
-`[f(a=1), g.h(b="x")]`, or one JSON object per line.
+`[f(a=1), g.h(b="x")]`, or one JSON object per line; with {"form": ...} what `forms` says.
 Differs: parallel calls are matched by optimal assignment, not greedily. An argument may have the
 name of a Python keyword (Java's `from`). A repeated argument or key makes a call unreadable;
 Python and JSON would keep the last one. Strings of Java and JavaScript keep their case: they hold
@@ -11,13 +11,10 @@ names and code, in which `mapArea` is not `MapArea`. Where nothing must be calle
 cannot be read is one too: in prose, in another form of JSON, or without literals.
 """
 
-import ast
-import io
-import keyword
 import re
-import tokenize
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +23,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.rows import Problem, Verdict, scored
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.protocol import Gold, verify_answer
-from tasks.gym.tools.tool_calls import looks_like_call, parse_calls, unique
+from tasks.gym.tools.forms import FORMS, calls_while_thinking, served_part
+from tasks.gym.tools.python_calls import parse_python_calls
+from tasks.gym.tools.tool_calls import CALL_IN_THOUGHT, looks_like_call, parse_calls
 
 Fold: TypeAlias = Callable[[str], str]
 """Maps the spellings that BFCL takes as equal to one."""
 OPTIONAL = ""
-MAX_RESERVED = 5000
-"""Most characters of a text that is searched for keywords: the search is not linear."""
-_RESERVED = "reserved_name_"
-"""Set before a keyword that is used as a name while Python reads the call."""
 _LISTED = re.compile(r"\[\s*[A-Za-z_][\w.]{0,99}\(\s*(?:\w+\s*=(?!=)|\))")
 """A call in the brackets of the form that is asked for, of whatever function."""
-_FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
 _TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
     "float": (int, float),
@@ -68,76 +62,34 @@ class BfclCalls(Gold):
     calls: tuple[AllowedCall, ...] = Field(strict=False)
     functions: tuple[dict[str, Any], ...] = Field(default=(), strict=False)
     case_matters: bool = False
+    form: Literal["", "hermes", "qwen3_xml", "llama3_json", "pythonic"] = ""
 
 
 def verify(problem: Problem, response: str) -> Verdict:
     """Score 1 if every call is made once, in an allowed form, and no other is made; else 0."""
-    return verify_answer(problem, response, BfclCalls, _check)
+    return verify_answer(problem, response, BfclCalls, partial(_check, response=response))
 
 
-def parse_python_calls(text: str) -> list[ToolCall] | None:
-    """Parse `[f(a=1), g(b=2)]` or `f(a=1)`; None unless all are calls with literals."""
-    text = text.strip()
-    fenced = _FENCE.match(text)
-    text = (fenced[1] if fenced else text).strip().strip("`")
-    try:
-        try:
-            body = ast.parse(text, mode="eval").body
-        except SyntaxError:
-            body = ast.parse(_keywords_as_names(text), mode="eval").body
-        nodes = body.elts if isinstance(body, ast.List | ast.Tuple) else [body]
-        return [_call(node) for node in nodes]
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        return None
+def _predicted(gold: BfclCalls, answer: str, response: str) -> list[ToolCall] | None:
+    if not gold.form:
+        calls = parse_python_calls(answer)
+        return parse_calls(answer) if calls is None else calls
+    strings = {
+        (str(function.get("name")), name)
+        for function in gold.functions
+        for name, doc in function.get("parameters", {}).get("properties", {}).items()
+        if _TYPES.get(str(doc.get("type")).lower()) == (str,)
+    }
+    return FORMS[gold.form].parse(served_part(response), strings)
 
 
-def _call(node: ast.expr) -> ToolCall:
-    if not isinstance(node, ast.Call) or node.args:
-        raise ValueError("not a call with keyword arguments")
-    arguments: list[tuple[str, Any]] = []
-    for argument in node.keywords:
-        if argument.arg is None:
-            raise ValueError("** has no literal value")
-        if any(_repeats_a_key(part) for part in ast.walk(argument.value)):
-            raise ValueError("duplicate key")
-        arguments.append((argument.arg.removeprefix(_RESERVED), ast.literal_eval(argument.value)))
-    return ToolCall(ast.unparse(node.func).replace(_RESERVED, ""), unique(arguments))
+def _check(gold: BfclCalls, answer: str, *, response: str) -> Verdict:
+    if calls_while_thinking(response):
+        return scored(0.0, CALL_IN_THOUGHT, "a server may end the thought there and make the call")
+    return _compare(gold, answer, _predicted(gold, answer, response))
 
 
-def _repeats_a_key(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Dict):
-        return False
-    keys = [ast.literal_eval(key) for key in node.keys if key is not None]
-    return len(set(keys)) != len(keys)
-
-
-def _keywords_as_names(text: str) -> str:
-    """Rename Python's keywords where they name an argument or a part of a function's name.
-
-    Raises:
-        SyntaxError: the text cannot be cut into tokens.
-    """
-    if len(text) > MAX_RESERVED:
-        raise SyntaxError("too long to search for keywords")
-    try:
-        results = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    except tokenize.TokenError as error:
-        raise SyntaxError(str(error)) from error
-    tokens = [token for token in results if token.type not in (tokenize.NL, tokenize.COMMENT)]
-    lines = io.StringIO(text).readlines()
-    for before, token, after in reversed(list(zip(tokens, tokens[1:], tokens[2:], strict=False))):
-        names_argument = before.string in ("(", ",") and after.string == "="
-        if keyword.iskeyword(token.string) and (names_argument or before.string == "."):
-            row, column = token.start
-            line = lines[row - 1]
-            lines[row - 1] = line[:column] + _RESERVED + line[column:]
-    return "".join(lines)
-
-
-def _check(gold: BfclCalls, answer: str) -> Verdict:
-    calls = parse_python_calls(answer)
-    if calls is None:
-        calls = parse_calls(answer)
+def _compare(gold: BfclCalls, answer: str, calls: list[ToolCall] | None) -> Verdict:
     if not gold.calls:
         if calls or looks_like_call(answer) or _calls_in_python(gold, answer):
             return scored(0.0, "needless_call", calls[0].name if calls else answer[:80])

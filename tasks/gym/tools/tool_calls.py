@@ -4,13 +4,14 @@ Gold: {"calls": [{"name": "f", "parameters": {"a": 1}}]}. A response is one JSON
 bare or inside <tool_call> tags; R_correct in [-3, 3] is rescaled to [0, 1]. With {"form": "toolrl"}
 the whole response must have ToolRL's form as well (a <response> block too if {"answer": true}) and
 the score is (R_format + R_correct + 3) / 7. Only a perfect match scores 1.
+Any other form is one of `forms` and scored by R_correct: what its server does not read is no call.
+Without a form, a <tool_call> block may be that of hermes too. A call within the thought scores 0.
 Differs: where the truth has no call, R_correct is constant; here anything that looks like a call
 scores 0, in whatever text and form it stands, and no call scores 1, in ToolRL's form R_format.
 """
 
 import json
 import re
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -19,7 +20,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.rows import Problem, Verdict, scored
 from tasks.algorithms.tool_reward import BEST, WORST, ToolCall, tool_correctness, tool_reward
 from tasks.gym.protocol import Gold, verify_answer
+from tasks.gym.tools.forms import FORMS, calls_while_thinking, cut, served_part
+from tasks.gym.tools.json_calls import refuse_constant, unique
 
+CALL_IN_THOUGHT = "call_in_thought"
+"""Reason."""
 _BLANK = re.compile(r"\s*")
 _ESCAPE = re.compile(r"\\u00([0-7][0-9a-f])", re.IGNORECASE)
 _QUOTE = "[\"'\u201c\u201d]"
@@ -61,7 +66,7 @@ class ToolCalls(Gold):
     """The calls to make, in any order."""
 
     calls: tuple[CallRow, ...] = Field(strict=False)
-    form: Literal["lines", "toolrl"] = "lines"
+    form: Literal["lines", "toolrl", "hermes", "qwen3_xml", "llama3_json", "pythonic"] = "lines"
     answer: bool = False
 
 
@@ -70,17 +75,22 @@ def verify(problem: Problem, response: str) -> Verdict:
     return verify_answer(problem, response, ToolCalls, partial(_check, response=response))
 
 
-def parse_calls(text: str) -> list[ToolCall] | None:
+def parse_calls(text: str, *, hermes: bool = True) -> list[ToolCall] | None:
     """Read JSON calls from `<tool_call>` blocks, or from the whole text if it has none.
 
     None if a block is not closed or holds anything but objects with `name` and `parameters`.
     A `<response>` block beside the calls is not read.
+
+    Args:
+        text: the answer.
+        hermes: a block may have `arguments` in place of `parameters`, as servers read it.
     """
-    text = " ".join(_cut(text, "response")[1])
-    blocks, around = _cut(text, "tool_call")
+    text = " ".join(cut(text, "response")[1])
+    blocks, around = cut(text, "tool_call")
     if any(tag in part for part in around for tag in ("<tool_call>", "</tool_call>")):
         return None
-    return _objects("\n".join(blocks) if blocks else text)
+    keys = ("parameters", "arguments") if hermes and blocks else ("parameters",)
+    return _objects("\n".join(blocks) if blocks else text, keys)
 
 
 def looks_like_call(text: str) -> bool:
@@ -90,21 +100,6 @@ def looks_like_call(text: str) -> bool:
     return _CALLING.search(text) is not None or (
         _NAME.search(text) is not None and _ARGUMENTS.search(text) is not None
     )
-
-
-def _cut(text: str, tag: str) -> tuple[list[str], list[str]]:
-    """Return the texts inside closed tags and the texts around them, both in order."""
-    inside: list[str] = []
-    around: list[str] = []
-    position = 0
-    while True:
-        start = text.find(f"<{tag}>", position)
-        end = text.find(f"</{tag}>", start) if start >= 0 else -1
-        if end < 0:
-            return inside, [*around, text[position:]]
-        around.append(text[position:start])
-        inside.append(text[start + len(tag) + 2 : end])
-        position = end + len(tag) + 3
 
 
 def well_formed(response: str, *, call: bool, answer: bool) -> bool:
@@ -123,8 +118,8 @@ def well_formed(response: str, *, call: bool, answer: bool) -> bool:
     return once and re.fullmatch(form, response.strip(), re.DOTALL) is not None
 
 
-def _objects(text: str) -> list[ToolCall] | None:
-    decoder = json.JSONDecoder(object_pairs_hook=unique, parse_constant=_refuse)
+def _objects(text: str, keys: tuple[str, ...]) -> list[ToolCall] | None:
+    decoder = json.JSONDecoder(object_pairs_hook=unique, parse_constant=refuse_constant)
     calls: list[ToolCall] = []
     position = 0
     while (position := _end_of_blank(text, position)) < len(text):
@@ -133,7 +128,10 @@ def _objects(text: str) -> list[ToolCall] | None:
         except (ValueError, RecursionError):
             return None
         match value:
-            case {"name": str(name), "parameters": dict(parameters)} if len(value) == 2:
+            case {"name": str(name), **rest} if len(rest) == 1:
+                ((key, parameters),) = rest.items()
+                if key not in keys or not isinstance(parameters, dict):
+                    return None
                 calls.append(ToolCall(name, parameters))
             case _:
                 return None
@@ -145,25 +143,23 @@ def _end_of_blank(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object from pairs.
-
-    Raises:
-        ValueError: a key stands twice.
-    """
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise ValueError("duplicate key")
-    return value
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
+def _predicted(gold: ToolCalls, answer: str, response: str) -> list[ToolCall] | None:
+    if gold.form not in FORMS:
+        return parse_calls(answer, hermes=gold.form != "toolrl")
+    strings = {
+        (call.name, name)
+        for call in gold.calls
+        for name, value in call.parameters.items()
+        if isinstance(value, str)
+    }
+    return FORMS[gold.form].parse(served_part(response), strings)
 
 
 def _check(gold: ToolCalls, answer: str, *, response: str) -> Verdict:
     truth = [ToolCall(call.name, call.parameters) for call in gold.calls]
-    predicted = parse_calls(answer)
+    if calls_while_thinking(response):
+        return scored(0.0, CALL_IN_THOUGHT, "a server may end the thought there and make the call")
+    predicted = _predicted(gold, answer, response)
     formed = well_formed(response, call=bool(truth), answer=gold.answer)
     strict = gold.form == "toolrl"
     if not truth:

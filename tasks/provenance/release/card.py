@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -9,6 +10,7 @@ import yaml
 from data_schemas.reports import EvaluationReport, MeasuredRate, ReleaseManifest, SuiteScore
 from data_schemas.statements import Statement
 from tasks.gym.error_rates import NOT_MEASURED
+from tasks.models import chat_trial
 from tasks.provenance.release.gate import ALL
 
 _METHODS = {
@@ -31,6 +33,7 @@ def model_card(
     chain: Mapping[str, Statement],
     license: str = "",
     base: str = "",
+    folder: Path | None = None,
 ) -> str:
     """Write the card in Markdown with the front matter of the Hugging Face hub.
 
@@ -40,6 +43,7 @@ def model_card(
         chain: statements by digest, producers first.
         license: that the card of the base model names; '' = none.
         base: name of the base model on the hub; '' = it has none.
+        folder: of the released files, whose chat template decides how they are served.
     """
     front = yaml.safe_dump(
         _front_matter(manifest, progression, chain, base) | {"license": license or "unknown"},
@@ -53,7 +57,7 @@ def model_card(
         f"# {manifest.name} {manifest.version}",
         _introduction(manifest),
         *([] if released else [_reasons(manifest)]),  # MLflow cuts a description at its end
-        f"## Use\n\n{usage(manifest.name)}",
+        f"## Use\n\n{usage(manifest.name, folder)}",
         f"## Evaluation\n\n{_progression(progression)}\n\n{_progression_note(progression)}",
         f"### Against the base and the released model\n\n{_differences(manifest)}",
         *([_reasons(manifest)] if released else []),
@@ -165,8 +169,29 @@ def _datasets(manifest: ReleaseManifest) -> list[str]:
     return sorted({match[1] for match in results if match})
 
 
-def usage(name: str) -> str:
-    """Write how to load the folder of the card in transformers and in vLLM."""
+def usage(name: str, folder: Path | None = None) -> str:
+    """Write how to load the folder of the card in transformers and in vLLM.
+
+    The parsers are those under which the model was rewarded: what they lose earned nothing.
+    """
+    options, notes = "", list[str]()
+    if folder is not None and chat_trial.separates_thoughts(folder):
+        options += " \\\n        --reasoning-parser deepseek_r1"
+        notes.append(
+            "The answer is what follows the first `</think>`; the server returns what precedes it "
+            "as `reasoning`, and a response without that tag as `reasoning` only. Calls that are "
+            "thought of are not made, as the parser `qwen3` would make them."
+        )
+    form = chat_trial.call_form(folder) if folder is not None else ""
+    if form:
+        options += f" \\\n        --enable-auto-tool-choice --tool-call-parser {form}"
+    else:
+        notes.append(
+            "The chat template writes no calls of functions in a form that a server's parser "
+            "reads: a call is text, one JSON object a line, as the prompt asks for."
+        )
+    command = "python -m vllm.entrypoints.openai.api_server --model . --served-model-name"
+    rest = "\n\n" + " ".join(notes) if notes else ""
     return f"""```python
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -181,7 +206,7 @@ answer = model.generate(**prompt, max_new_tokens=64)
 print(tokenizer.decode(answer[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True))
 ```
 
-    vllm serve . --served-model-name {name}"""
+    {command} {name}{options}{rest}"""
 
 
 def _introduction(manifest: ReleaseManifest) -> str:

@@ -142,7 +142,7 @@ def release(
     write_bytes(out / GATE_FILE, canonical_json(candidate.decision))
     license = base_license(store, statements)
     base = base_id(store, statements)
-    card = model_card(manifest, candidate.progression, statements, license, base)
+    card = model_card(manifest, candidate.progression, statements, license, base, candidate.folder)
     write_bytes(out / CARD_FILE, card.encode())
     (out / EVAL_RESULTS).parent.mkdir(exist_ok=True)
     write_bytes(out / EVAL_RESULTS, eval_results(manifest, candidate.progression[-1]))

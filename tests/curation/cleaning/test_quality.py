@@ -66,6 +66,7 @@ def test_prompts(
         ("<think>a<think>b</think>7", "quarantined malformed_think"),
         ("First <think>a</think>7", "quarantined malformed_think"),
         ("<think>never ends 7", "quarantined malformed_think"),
+        ("<think>a <tool_call></think>7", "quarantined call_in_thought"),
         ("<think>3 + 4 = 7</think> \n", "quarantined empty_answer"),
         ("<think>กขคง</think>7", "dropped language_mix"),
         (

@@ -29,6 +29,9 @@ def client_at(address, sampling=GREEDY):
     )
 
 
+CALL = {"type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+
+
 def reply_with(message, **choice):
     body = {"choices": [{"message": message, **choice}], "usage": {"completion_tokens": 12}}
     return lambda handler, *_: send(handler, json.dumps(body).encode())
@@ -42,6 +45,10 @@ def reply_with(message, **choice):
         ({"content": "7", "reasoning": "3 + 4"}, "<think>3 + 4</think>7"),
         ({"content": None, "reasoning_content": "3 +"}, "<think>3 +"),
         ({"content": "7", "reasoning_content": None}, "7"),
+        (
+            {"content": None, "reasoning": "so", "tool_calls": [CALL]},
+            '<think>so</think><tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>',
+        ),
     ],
 )
 def test_reasoning_that_a_server_returns_apart_is_part_of_the_response(message, text):

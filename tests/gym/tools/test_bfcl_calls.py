@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.algorithms.tool_reward import ToolCall
-from tasks.gym.tools.bfcl_calls import parse_python_calls, verify
+from tasks.gym.tools.bfcl_calls import verify
+from tasks.gym.tools.python_calls import parse_python_calls
 
 FUNCTIONS = [
     {

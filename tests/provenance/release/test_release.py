@@ -1,6 +1,7 @@
 """The release folder: loadable as it is, with everything it rests on named."""
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,12 +23,13 @@ from data_schemas.statements import Input, Output, Statement
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.gym.error_rates import examination, rates_of
 from tasks.provenance.lineage.statements import save_statement
-from tasks.provenance.release.card import model_card
+from tasks.provenance.release.card import model_card, usage
 from tasks.provenance.release.publish import publish
 from tasks.provenance.release.release import Candidate, release
 from tasks.store.files import sha256_file
 from tasks.store.local import Committed, new_object
 from tasks.store.manifest import MANIFEST, folder_manifest
+from tasks.training.foundation.base import shipped_base
 
 RAW = """[{"adapter": "gsm8k", "uri": "gsm8k.jsonl", "sha256": "r1", "bytes": 3, "limit": 0,
 "source": 0}, {"adapter": "mbpp", "uri": "/data/mbpp.jsonl", "sha256": "r2", "bytes": 3,
@@ -255,7 +257,38 @@ def test_the_card_shows_how_to_load_the_model_and_what_it_shows_runs(
 
     assert capsys.readouterr().out
     assert names["answer"].shape[1] > names["prompt"]["input_ids"].shape[1]
-    assert "vllm serve . --served-model-name tiny" in card
+    assert "vllm.entrypoints.openai.api_server --model . --served-model-name tiny" in card
+    assert "--reasoning-parser" not in card  # its files have no tokenizer
+
+
+@pytest.mark.parametrize(
+    ("template", "options"),
+    [
+        ("", ["--reasoning-parser deepseek_r1"]),
+        ("<think>\n", ["--reasoning-parser deepseek_r1"]),
+        ("<think>\n\n</think>\n\n", []),
+    ],
+)
+def test_the_cards_server_has_the_parsers_of_the_chat_template(tmp_path, template, options):
+    folder = shutil.copytree(shipped_base(), tmp_path / "model")
+    file = folder / "chat_template.jinja"
+    file.write_text(file.read_text().replace("assistant\n", f"assistant\n{template}"))
+
+    text = usage("tiny", folder)
+
+    assert options == re.findall(r"--(?:reasoning|tool-call)-parser \w+", text)
+    assert "a call is text, one JSON object a line" in text
+
+
+def test_the_cards_server_reads_calls_in_the_form_of_the_chat_template(tmp_path):
+    folder = shutil.copytree(shipped_base(), tmp_path / "model")
+    call = """<tool_call>\n{"name": "{{ c.name }}", "arguments": {{ c.arguments | tojson }}}\n"""
+    turn = "{% for one in m.tool_calls %}{% set c = one.function %}" + call + "{% endfor %}"
+    (folder / "chat_template.jinja").write_text(
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}" + turn + "{% endfor %}"
+    )
+
+    assert "--enable-auto-tool-choice --tool-call-parser hermes" in usage("tiny", folder)
 
 
 def test_what_is_published_is_readable_and_has_no_two_names_that_differ_in_case(
