@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from data_schemas.texts import OneLine
+
 # Which stage made which outputs from which inputs: one link of the lineage chain.
 #
 # On disk a statement is an in-toto Statement in a signed envelope (see
@@ -221,8 +223,8 @@ class Finding(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    object: str = Field(description="file, statement, MLflow run, model or version it is about")
-    problem: str
+    object: OneLine = Field(description="file, statement, MLflow run, model or version it is about")
+    problem: OneLine
 
 
 class AuditNode(BaseModel):
@@ -232,8 +234,10 @@ class AuditNode(BaseModel):
 
     id: str
     kind: NodeKind
-    title: str
-    details: tuple[tuple[str, str], ...] = Field(description="(name, value) pairs; digests in full")
+    title: OneLine
+    details: tuple[tuple[OneLine, OneLine], ...] = Field(
+        description="(name, value) pairs; digests in full"
+    )
     parents: tuple[str, ...] = Field(description="ids of the nodes it was made from")
     findings: tuple[Finding, ...]
 
@@ -253,8 +257,8 @@ class AuditReport(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: str = Field(description="the audited model as it was named: 'models:/NAME@released'")
-    version: str = Field(description="of the registered model, '' for another artifact")
+    model: OneLine = Field(description="the audited model as it was named: 'models:/NAME@released'")
+    version: OneLine = Field(description="of the registered model, '' for another artifact")
     nodes: tuple[AuditNode, ...] = Field(description="the model first, then back to the origins")
     findings: tuple[Finding, ...] = Field(description="all findings, including those of the nodes")
     statements: int
@@ -264,7 +268,7 @@ class AuditReport(BaseModel):
     rehashed_bytes: int
     signers: tuple[Signer, ...] = Field(description="whose signatures fit, most statements first")
     unsigned: int = Field(description="statements that nobody signed, or that are damaged")
-    stamped: str = Field(default="", description="when the promotion existed, and who says so")
+    stamped: OneLine = Field(default="", description="when the promotion existed, and who says so")
     pages: str = Field(default="not compared", description="of reports and phases, as signed")
     has_catalogue: bool = Field(description="MLflow was compared with the statements")
     has_key: bool = Field(description="the auditor named the keys that have to vouch for it")

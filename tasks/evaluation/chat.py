@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.rollouts import Rollout, StopReason
 from data_schemas.rows import Message, Role
+from data_schemas.texts import on_one_line
 from tasks.engines.chat import load_tokenizer, render_prompt, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.engines.select import open_rollout
@@ -222,7 +223,8 @@ def talk(address: str, store: str, sampling: Sampling, port: int | None) -> None
             return
         conversation = Conversation(model, sampling)
         for line in _lines():
-            click.echo(conversation.answer(line))
+            # A model may say what moves the cursor or clears the screen.
+            click.echo("\n".join(map(on_one_line, conversation.answer(line).split("\n"))))
 
 
 def _folder(model: str, store: str) -> Path:

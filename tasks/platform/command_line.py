@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import click
 
 from data_schemas.machine_settings import LARGEST
+from data_schemas.texts import on_one_line
 from tasks.errors import PipelineError, SettingsError
 from tasks.platform.environment import WRONG_INPUT
 
@@ -33,7 +34,9 @@ def exit_code(error: BaseException) -> int:
 def line_of(error: BaseException) -> str:
     """Return what is printed of an error."""
     if isinstance(error, PipelineError):
-        return f"{type(error).__name__}: {error}"
+        # What others named may hold a newline: only the first line begins at column 0.
+        lines = [on_one_line(line) for line in str(error).split("\n")]
+        return "\n  ".join([f"{type(error).__name__}: {lines[0]}", *lines[1:]])
     kind = MemoryError if isinstance(error, RuntimeError) and _is_known(error) else type(error)
     kind = RecursionError if isinstance(error, RecursionError) else kind
     hints = {
