@@ -40,10 +40,13 @@ def are_shares(weights: Iterable[float]) -> bool:
 def merged_over(default: BaseModel, changes: Mapping[str, object]) -> dict[str, object]:
     """Return the values of a group: those given, and elsewhere those of `default`.
 
-    Groups within are merged likewise. Any other value, such as shares by domain, is replaced as a
+    Groups within are merged likewise; a choice of another kind begins with no settings of its own.
+    Any other value, such as shares by domain, is replaced as a
     whole. Unknown keys are kept, for the group's validation to refuse.
     """
-    values = {name: getattr(default, name) for name in type(default).model_fields}
+    values: dict[str, object] = dict(default)
+    if isinstance(default, Choice) and changes.get("kind", default.kind) != default.kind:
+        values = {name: values[name] for name in type(default).model_fields}
     for name, value in changes.items():
         own = values.get(name)
         if isinstance(own, BaseModel) and isinstance(value, Mapping):
@@ -89,6 +92,24 @@ class Settings(BaseModel):
                     "AWS_SECRET_ACCESS_KEY"
                 )
         return cast("object", value)
+
+
+class Choice(Settings):
+    """A choice by name, with the settings of its own as a file has them: it checks them itself.
+
+    The choices stand in tables of `tasks`: which keys there are depends on the kind.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="allow", allow_inf_nan=False, json_schema_extra=no_schema
+    )
+
+    kind: str
+
+    @property
+    def own(self) -> dict[str, object]:
+        """The settings of its own that differ from its defaults, or were given."""
+        return dict(self.__pydantic_extra__ or {})
 
 
 # Which engines a stage runs on, and how they are laid out over processes and GPUs.

@@ -120,8 +120,9 @@ def differences(before: BaseModel, after: BaseModel, where: str = "") -> Iterato
         after: settings of the same model.
         where: dotted name of the group, with a dot.
     """
-    for name in type(before).model_fields:
-        old, new = getattr(before, name), getattr(after, name)
+    first, second = dict(before), dict(after)
+    for name in dict.fromkeys((*first, *second)):  # fields, and the settings of a choice's own
+        old, new = first.get(name), second.get(name)
         if isinstance(old, BaseModel) and isinstance(new, BaseModel):
             yield from differences(old, new, f"{where}{name}.")
         elif old != new:
@@ -129,7 +130,7 @@ def differences(before: BaseModel, after: BaseModel, where: str = "") -> Iterato
 
 
 def _text(group: BaseModel, name: str) -> str:
-    return str(group.model_dump(mode="json", include={name})[name])
+    return str(group.model_dump(mode="json").get(name, "its default"))
 
 
 def _default(values: Mapping[str, object]) -> BaseModel:

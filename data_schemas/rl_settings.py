@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from data_schemas.addresses import split_base_url
 from data_schemas.machine_settings import (
     LOWEST_TEMPERATURE,
+    Choice,
     Reuse,
     RolloutEngines,
     RolloutKind,
@@ -105,23 +106,6 @@ class RecipeSettings(AnyRecipe):
 # See `data_schemas.settings` for the conventions of all settings.
 
 
-class PolicyLoss(StrEnum):
-    """Names of policy losses that code refers to; the losses themselves are the entries of
-    tasks/algorithms/losses/table.py."""
-
-    ESPO = "espo"
-    GSPO = "gspo"
-    GRPO = "grpo"
-    DR_GRPO = "dr_grpo"
-    DAPO = "dapo"
-    CISPO = "cispo"
-    SAPO = "sapo"
-    GMPO = "gmpo"
-    LUSPO = "luspo"
-    DPPO = "dppo"
-    DPPO_KL = "dppo_kl"
-
-
 class AdvantageKind(StrEnum):
     """Names of advantage estimators; all but the first are entries of
     tasks/algorithms/advantages.py."""
@@ -132,13 +116,6 @@ class AdvantageKind(StrEnum):
     CENTRED = "centred"
     RLOO = "rloo"
     MAXRL = "maxrl"
-
-
-class RatioMode(StrEnum):
-    """How ESPO's token ratio is computed (ESPO eq. 9)."""
-
-    GSPO_TOKEN = "gspo_token"
-    LITERAL_EQ9 = "literal_eq9"
 
 
 class AuxiliarySettings(Settings):
@@ -157,32 +134,14 @@ class AuxiliarySettings(Settings):
         return any((self.kl, self.entropy, self.balance, self.router_z))
 
 
-class LossSettings(Settings):
-    """The policy loss of RL."""
+class LossSettings(Choice):
+    """The policy loss of RL, with its own settings beside its name, and what acts beside it."""
 
     kind: Named = Field(
         default="espo",
         min_length=1,
-        description="policy loss; one's own: my_loss.py:name",
+        description="policy loss; one's own: my_loss.py:Name",
     )
-    high_entropy_share: float = Field(
-        default=0.2, gt=0.0, lt=1.0, description="rho, ESPO ablation: 0.2 best"
-    )
-    entropy_edges: tuple[float, ...] = Field(
-        default=(),
-        description="ESPO groups by these entropies in nats, ascending; empty = by share",
-    )
-    clip_scale: float = Field(
-        default=0.0,
-        ge=0.0,
-        description="alpha of eq. 8, ESPO: 0.02; 0 = widths relative to the step's entropy, from "
-        "clip_low and clip_high, in any vocabulary",
-    )
-    clip_floor: float = Field(default=0.0, ge=0.0, description="least half-width of the range")
-    ratio: RatioMode = RatioMode.GSPO_TOKEN
-    drop_low: bool = Field(default=False, description="train the high-entropy group only")
-    clip_low: float = Field(default=0.2, gt=0.0, description="GRPO 0.2; GSPO 3e-4")
-    clip_high: float = Field(default=0.2, gt=0.0, description="GRPO 0.2; DAPO 0.28; GSPO 4e-4")
     budget_per_response: float = Field(
         default=0.0,
         ge=0.0,
@@ -219,18 +178,6 @@ class LossSettings(Settings):
         "the router scores otherwise than before the step; 0 = off; theirs 0.8",
     )
     auxiliary: AuxiliarySettings = AuxiliarySettings()
-
-    @property
-    def counts_all_responses(self) -> bool:
-        """Whether responses without an advantage matter: to a term beside it or C3PO's budget."""
-        penalises_all = self.kind in (PolicyLoss.DPPO, PolicyLoss.DPPO_KL)
-        return self.auxiliary.is_on or self.budget_per_response > 0.0 or penalises_all
-
-    @model_validator(mode="after")
-    def _edges_ascend(self) -> Self:
-        if list(self.entropy_edges) != sorted(set(self.entropy_edges)):
-            raise ValueError(f"entropy_edges must ascend, got {self.entropy_edges}")
-        return self
 
 
 class ZeroVarianceSettings(Settings):
@@ -652,26 +599,6 @@ class RLSettings(Settings):
         return self
 
     @model_validator(mode="after")
-    def _loss_and_advantage_fit(self) -> Self:
-        if self.loss.kind == PolicyLoss.GMPO and self.zero_variance.rl_zvp_alpha:
-            raise ValueError(
-                "loss.kind 'gmpo' has one advantage per response, and zero_variance.rl_zvp_alpha "
-                f"{self.zero_variance.rl_zvp_alpha:g} gives tokens their own; set it to 0"
-            )
-        if self.advantage == "maxrl" and self.rewards.maths is MathsReward.RULE:
-            raise ValueError(
-                "advantage 'maxrl' divides by the mean score, and rewards.maths 'rule' has scores "
-                "below 0; use 'value'"
-            )
-        if self.advantage == "maxrl" and self.rewards.error_rates:
-            raise ValueError(
-                "advantage 'maxrl' divides by the mean score, which rewards.error_rates correct "
-                "to about 0 where verdicts are as rare as errors: advantages of 20 and more; use "
-                "'centred' or 'rloo', or leave error_rates out"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _scores_of_routers_are_known(self) -> Self:
         if not self.loss.router_shift:
             return self
@@ -703,29 +630,14 @@ class RLSettings(Settings):
         if self.recomputes:
             return self
         needing = {
-            "loss.kind 'espo' needs the entropies": self.loss.kind == PolicyLoss.ESPO,
             "zero_variance.rl_zvp_alpha needs the entropies": self.zero_variance.rl_zvp_alpha > 0.0,
             "router_replay 'r2' needs the routes": self.router_replay is RouterReplay.R2,
         }
         for need in (name for name, needs in needing.items() if needs):
             raise ValueError(
                 "engines.mismatch.old_policy 'rollout' skips the trainer's pass before the "
-                f"updates, and {need} of that pass; set loss.kind to 'dapo' or another one, "
+                f"updates, and {need} of that pass; set "
                 "zero_variance.rl_zvp_alpha to 0 and router_replay to 'r3' or 'off'"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _corrections_are_not_cancelled(self) -> Self:
-        divides = self.advantage == "grpo" or (
-            self.advantage == "of_loss" and self.loss.kind != PolicyLoss.DR_GRPO
-        )
-        decides_ties = self.rewards.tie_above < 1.0
-        if self.rewards.error_rates and divides and not decides_ties:
-            raise ValueError(
-                f"rewards.error_rates changes nothing with advantage '{self.advantage}': division "
-                "by the standard deviation of the group cancels it. Set advantage to 'centred' or "
-                "'rloo', or rewards.tie_above below 1"
             )
         return self
 
@@ -754,57 +666,3 @@ class RecipePhase(Settings):
 
     rl: RLSettings
     recipe: AnyRecipe
-
-
-# Settings of RL that change nothing beside others.
-
-_WITH_UPPER_BOUND = tuple(kind for kind in PolicyLoss if kind != PolicyLoss.SAPO)
-_WITH_LOWER_BOUND = tuple(kind for kind in _WITH_UPPER_BOUND if kind != PolicyLoss.CISPO)
-_LOSSES_WITH = dict.fromkeys(
-    ("high_entropy_share", "entropy_edges", "clip_scale", "clip_floor", "ratio", "drop_low"),
-    (PolicyLoss.ESPO,),
-) | {"clip_low": _WITH_LOWER_BOUND, "clip_high": _WITH_UPPER_BOUND}
-"""Fields of LossSettings that not every built-in loss reads; one of a user's own may read any."""
-
-
-def without_effect(settings: RLSettings) -> list[str]:
-    """Name every value that differs from its default and changes nothing, and why.
-
-    They are no error: a variant of a recipe that changes the loss only keeps the rest.
-    """
-    loss, zero_variance, rewards = settings.loss, settings.zero_variance, settings.rewards
-    reasons = {
-        f"loss.{name}": f"loss.kind '{loss.kind}' does not read it"
-        for name, kinds in _LOSSES_WITH.items()
-        if loss.kind not in kinds and not is_reference(loss.kind)
-    }
-    if loss.kind == PolicyLoss.ESPO and loss.clip_scale:
-        for name in ("clip_low", "clip_high"):
-            reasons[f"loss.{name}"] = "loss.clip_scale sets ESPO's widths; 0 reads it"
-    if loss.entropy_edges:
-        reasons.setdefault("loss.high_entropy_share", "loss.entropy_edges replaces it")
-    if settings.num_mini_batches == 1 and settings.recomputes:
-        alone = "num_mini_batches is 1: no update starts away from the old policy"
-        names = ("kl_cov", "router_shift", "clip_low", "clip_high", "clip_scale", "clip_floor")
-        reasons |= {f"loss.{name}": alone for name in names if not is_reference(loss.kind)}
-    if not loss.budget_per_response:
-        reasons["loss.truncate_last"] = "loss.budget_per_response is 0"
-    if settings.advantage == "of_loss" and loss.kind == PolicyLoss.DR_GRPO:
-        reasons["zero_variance.std_floor"] = "loss.kind 'dr_grpo' divides by no deviation"
-    if settings.advantage in ("centred", "rloo"):
-        reasons["zero_variance.std_floor"] = f"advantage '{settings.advantage}' does not read it"
-    if not rewards.overlong_weight:
-        reasons["rewards.overlong_buffer"] = "rewards.overlong_weight is 0"
-    if Domain.MATHS not in settings.domains:
-        reasons["rewards.maths"] = "domains has no maths"
-    groups = {"loss": loss, "zero_variance": zero_variance, "rewards": rewards}
-    differences = {
-        f"{group}.{name}": value
-        for group, model in groups.items()
-        for name, value in model.model_dump(mode="json", exclude_defaults=True).items()
-    }
-    return [
-        f"{name} {differences[name]} has no effect: {reason}"
-        for name, reason in reasons.items()
-        if name in differences
-    ]

@@ -29,9 +29,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from data_schemas.faults import did_you_mean
+from data_schemas.faults import did_you_mean, explain
+from data_schemas.machine_settings import Choice
 from data_schemas.rl_settings import Pluggable, Reference, is_reference
 from tasks.errors import SettingsError
 
@@ -93,6 +94,55 @@ class Table(UserDict[str, ValueT]):
         return Table({**self.data, **entries}, self._own)
 
 
+class ChoiceTable(UserDict[str, type[ModelT]]):
+    """Built-in choices by name, each a model of its own settings; a reference names another one.
+
+    Args:
+        form: the base of all choices of the table.
+        where: the setting that chooses, 'loss'.
+        entries: references to the built-ins, which are imported now: so Flyte ships their files.
+    """
+
+    def __init__(self, form: type[ModelT], where: str, entries: Mapping[str, str]) -> None:
+        super().__init__({name: type(load(entry, form)) for name, entry in entries.items()})
+        self._form, self._where = form, where
+
+    def choose(self, settings: Choice) -> ModelT:
+        """Make the choice with the settings of its own; those that are not given are its defaults.
+
+        Raises:
+            SettingsError: there is none of that name, a reference is to code that is missing,
+                changed or of another form, or a setting is none of its own.
+        """
+        kind, where = settings.kind, f"{self._where}.kind"
+        if kind in self.data:
+            default = self.data[kind]()
+        elif is_reference(kind):
+            try:
+                default = load(kind, self._form)
+            except SettingsError as error:
+                raise SettingsError(f"{where}: {error}") from error
+        else:
+            raise unknown(kind, list(self.data), where)
+        try:
+            return default.model_validate({**dict(default), **settings.own})
+        except ValidationError as error:
+            raise self._unfit(settings, error, type(default)) from error
+
+    def _unfit(
+        self, settings: Choice, error: ValidationError, model: type[BaseModel]
+    ) -> SettingsError:
+        """Explain a setting that a choice refuses; name the choices that have it."""
+        text = f"{self._where}.{explain(error, model)}"
+        fault = error.errors()[0]
+        if fault["type"] != "extra_forbidden":
+            return SettingsError(text)
+        name = str(fault["loc"][0])
+        kinds = [kind for kind, one in self.data.items() if name in one.model_fields]
+        owners = f", but of {', '.join(kinds)}" if kinds else ""
+        return SettingsError(f"{text}; {self._where}.kind is {settings.kind!r}{owners}")
+
+
 def unknown(name: str, names: Sequence[str], where: str) -> SettingsError:
     """Say that a setting names neither a built-in nor code of a user's own."""
     advice = did_you_mean(name, names) or f"use one of {', '.join(names)}"
@@ -106,7 +156,8 @@ def load(reference: str, form: type[FormT]) -> FormT:
 
     Args:
         reference: with or without a pin.
-        form: a Protocol: of functions, or of objects with its methods.
+        form: a Protocol: of functions, or of objects with its methods; or the abstract model of
+            a choice.
 
     Raises:
         SettingsError: there is no such file or name, it cannot be imported, is not the code that it
@@ -445,6 +496,8 @@ def _fitting(value: object, form: type[FormT], reference: str) -> FormT:
     Raises:
         SettingsError: one is not.
     """
+    if issubclass(form, BaseModel) and not isinstance(value, form):
+        _refuse(reference, form, f"it is not derived from {form.__module__}.{form.__name__}")
     for name, method in _methods(form).items():
         own: Any = value if name == "__call__" else getattr(value, name, None)
         label = "" if name == "__call__" else f".{name}"
@@ -490,7 +543,8 @@ def _example(form: type[object], name: str) -> str:
     if "__call__" in methods:
         return _head(name, methods["__call__"], own=False)
     heads = "; ".join(_head(each, method, own=True) for each, method in methods.items())
-    return f"class {name}: {heads}"
+    base = f"({form.__name__})" if issubclass(form, BaseModel) else ""
+    return f"class {name}{base}: {heads}"
 
 
 def _head(name: str, method: Callable[..., object], *, own: bool) -> str:

@@ -53,8 +53,8 @@ MODELS = [
         **vars(machine_settings),
     }.values()
     if isinstance(model, type) and issubclass(model, BaseModel) and model is not BaseModel
-    # Its settings are checked by the recipe that it names.
-    if model is not AnyRecipe
+    # What is chosen by name checks the settings of its own, and refuses the keys that are none.
+    if model not in (AnyRecipe, machine_settings.Choice, rl_settings.LossSettings)
 ]
 
 

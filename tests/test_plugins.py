@@ -31,7 +31,7 @@ from tasks.gym.scoring.service import ScoringService
 from tasks.gym.table import VERIFIERS
 from tasks.plugins import load, pin, pinned
 from tasks.provenance.lineage.stage import stage
-from tasks.rl.objective import PolicyLoss
+from tasks.rl.objective import UpdateLoss
 from tasks.rl.phase import state_folder
 from tasks.settings.options import with_own_code
 
@@ -60,16 +60,19 @@ def polite(problem, response):
 DPPO = """
 import torch
 
+from tasks.algorithms.losses.protocol import Loss
 from tasks.algorithms.losses.surrogate import sequence_mean_weights, unclipped
 
 
-class Dppo:
-    def plan(self, step, settings):
+class Dppo(Loss):
+    bound: float = 0.2
+
+    def plan(self, step):
         return unclipped(step.mask_NT, sequence_mean_weights(step.mask_NT))
 
-    def objective(self, logprobs_NT, old_logprobs_NT, advantages_NT, plan, settings):
+    def objective(self, logprobs_NT, old_logprobs_NT, advantages_NT, plan):
         moved_NT = (logprobs_NT.exp() - old_logprobs_NT.exp()).detach()
-        masked_NT = torch.where(advantages_NT > 0, moved_NT > 0.2, moved_NT < -0.2)
+        masked_NT = torch.where(advantages_NT > 0, moved_NT > self.bound, moved_NT < -self.bound)
         ratio_NT = (logprobs_NT - old_logprobs_NT).exp()
         value_NT = plan.weights_NT * ratio_NT * advantages_NT * ~masked_NT
         return value_NT.sum(dim=1), masked_NT & (plan.weights_NT > 0)
@@ -126,7 +129,11 @@ class Other(Protocol):
         ("absent.py:polite", Verifier, "absent.py is in neither"),
         ("absent.module:polite", Verifier, "absent.module cannot be imported"),
         ("my_reward.py:polit", Verifier, "has no 'polit'; did you mean `polite`?"),
-        ("my_reward.py:polite", Loss, "polite is no Loss: it has no method plan. Example: class"),
+        (
+            "my_reward.py:polite",
+            Loss,
+            "polite is no Loss: it is not derived from tasks.algorithms",
+        ),
         ("my_loss.py:Dppo", Verifier, "is no Verifier: it is no function. Example: def Dppo(prob"),
         ("my_reward.py:polite", Other, "no method change. Example: class polite: def change(self,"),
         ("my_loss.py:torch", Game, "it has no method observe"),
@@ -274,7 +281,7 @@ def test_a_mask_on_probabilities_is_a_loss():
     advantages, mask = torch.tensor([[1.0], [1.0], [-1.0]]), torch.ones(3, 1, dtype=torch.bool)
     plan = table.plan(settings, torch.zeros(3, 1), mask, vocabulary=8)
 
-    objective, clipped = table.find(settings).objective(logprobs, old, advantages, plan, settings)
+    objective, clipped = table.find(settings).objective(logprobs, old, advantages, plan)
     objective.sum().backward()
 
     assert [5.0, 0.0, 0.0] == pytest.approx(logprobs.grad.flatten().tolist(), abs=1e-5)
@@ -298,7 +305,7 @@ def test_a_loss_that_returns_another_form_is_refused_by_name(folder):
     (folder / "odd.py").write_text(
         "from base_of_odd import Dppo\n"
         "class Odd(Dppo):\n"
-        "    def objective(self, logprobs_NT, old_logprobs_NT, advantages_NT, plan, settings):\n"
+        "    def objective(self, logprobs_NT, old_logprobs_NT, advantages_NT, plan):\n"
         "        return advantages_NT.sum(dim=1), advantages_NT > 0\n"
     )
     names = ("old_logprobs", "advantages", "weights", "clip_low", "clip_high", "groups")
@@ -307,7 +314,7 @@ def test_a_loss_that_returns_another_form_is_refused_by_name(folder):
     logprobs = torch.zeros(2, 3, requires_grad=True)
 
     with pytest.raises(DataError, match=r"loss.kind odd.py:Odd returned .* \(2,\), not different"):
-        PolicyLoss(LossSettings(kind="odd.py:Odd"), 2)(logprobs, batch)
+        UpdateLoss(LossSettings(kind="odd.py:Odd"), 2)(logprobs, batch)
 
 
 def test_an_estimator_that_returns_no_numbers_is_refused(folder):

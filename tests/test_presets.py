@@ -145,6 +145,8 @@ def test_a_run_takes_a_file_with_a_parent_and_says_what_differs_from_it(tmp_path
     assert [
         "settings.rl_one.steps: 1000 -> 3",
         "settings.rl_one.loss.kind: grpo -> my_loss.py:Mine",
+        "settings.rl_one.loss.clip_low: 0.2 -> its default",
+        "settings.rl_one.loss.clip_high: 0.2 -> its default",
     ] == changes
 
 

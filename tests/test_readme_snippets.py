@@ -123,16 +123,16 @@ def test_the_loss_is_that_of_its_paper():
     old = torch.tensor([[-1.0, -0.5, -2.0]])
     logprobs = (old + torch.tensor([[0.5, -0.05, -0.7]])).requires_grad_()
     weights = torch.full((1, 3), 1 / 3)
-    plan = loss.plan(StepOfOne(torch.ones(1, 3, dtype=torch.bool)), None)
+    plan = loss.plan(StepOfOne(torch.ones(1, 3, dtype=torch.bool)))
 
-    objective, _ = loss.objective(logprobs, old, torch.ones(1, 3), plan, None)
+    objective, _ = loss.objective(logprobs, old, torch.ones(1, 3), plan)
     objective.sum().backward()
 
     gate = torch.sigmoid((logprobs - old).exp() - 1)
     slope = 4 * gate * (1 - gate) * (logprobs - old).exp() / 3
     assert torch.allclose(weights, plan.weights_NT)
     assert torch.allclose(slope, logprobs.grad, atol=1e-6)
-    on_policy, _ = loss.objective(old, old, -torch.ones(1, 3), plan, None)
+    on_policy, _ = loss.objective(old, old, -torch.ones(1, 3), plan)
     assert -1.904762 == pytest.approx(float(on_policy))
 
 

@@ -11,8 +11,9 @@ from typing import Protocol
 
 import torch
 
-from data_schemas.rl_settings import AdvantageKind, PolicyLoss, RLSettings
+from data_schemas.rl_settings import AdvantageKind, RLSettings
 from data_schemas.rows import SCORE_TOLERANCE
+from tasks.algorithms.losses import table
 from tasks.errors import DataError
 from tasks.plugins import Table, load
 
@@ -164,7 +165,7 @@ def find(settings: RLSettings) -> Advantage:
         SettingsError: there is none of that name, or a user's own is not of the form.
     """
     if settings.advantage == AdvantageKind.OF_LOSS:
-        return centred if settings.loss.kind == PolicyLoss.DR_GRPO else group_advantages
+        return ADVANTAGES[table.find(settings.loss).advantage]
     return ADVANTAGES.find(settings.advantage, "advantage")
 
 

@@ -25,6 +25,7 @@ from tasks.algorithms.distillation import Lesson
 from tasks.algorithms.kept_sets import kept_behind
 from tasks.algorithms.noisy_verdicts import corrected_rewards
 from tasks.algorithms.packing import pad_rows
+from tasks.algorithms.phase_choices import counts_all_responses
 from tasks.algorithms.routing import Traces
 from tasks.algorithms.zero_variance import rl_zvp_advantages
 from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
@@ -112,6 +113,7 @@ def build(
         taught: (group, sample) of the responses to which a teacher gives an advantage.
     """
     advantages_PG = scalar_advantages(settings, groups)
+    acts_on_all = counts_all_responses(settings)
     places: list[tuple[int, int]] = []
     by_zvp: list[bool] = []
     for place, entry in enumerate(groups):
@@ -120,7 +122,7 @@ def build(
             signed = flat and not item.verdict.abstained
             has_advantage = signed or float(advantages_PG[place, sample]) != 0.0
             is_taught = (place, sample) in taught
-            if has_advantage or is_taught or settings.loss.counts_all_responses:
+            if has_advantage or is_taught or acts_on_all:
                 places.append((place, sample))
                 by_zvp.append(signed)
     items = [groups[place].group.rollouts[sample] for place, sample in places]

@@ -232,7 +232,7 @@ def loss_columns(
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyLoss:
+class UpdateLoss:
     """The policy loss of a mini-batch in the form of `LossFn`; picklable for other ranks."""
 
     settings: LossSettings
@@ -270,7 +270,6 @@ class PolicyLoss:
             old_NT.masked_fill(outside_NT, 0.0),
             policy_advantages_NT,
             plan,
-            self.settings,
         )
         self._check(objective_N, clipped_NT, logprobs_NT)
         counts |= {
@@ -306,6 +305,6 @@ class PolicyLoss:
             )
 
 
-def policy_loss(settings: RLSettings, num_sequences: float) -> PolicyLoss:
+def policy_loss(settings: RLSettings, num_sequences: float) -> UpdateLoss:
     """Choose the policy loss of a mini-batch."""
-    return PolicyLoss(settings.loss, num_sequences)
+    return UpdateLoss(settings.loss, num_sequences)

@@ -34,12 +34,11 @@ from data_schemas.rl_settings import (
     JudgeKind,
     RLSettings,
     RouterReplay,
-    without_effect,
 )
 from data_schemas.rollouts import PromptCost
 from data_schemas.rows import PROBLEMS_FILE, Domain, GradedProblem, Problem
 from tasks.algorithms import above_graded, length_bias
-from tasks.algorithms.losses.table import unusual_widths
+from tasks.algorithms.phase_choices import notices
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
@@ -160,14 +159,14 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
         open_engine: opens the rollout engine on the start model; None: as `engines` say.
 
     Raises:
-        SettingsError: routes are to be replayed, but the model is dense.
+        SettingsError: routes are to be replayed, but the model is dense; loss and advantages do
+            not go together.
         Preempted: SIGTERM was received; the step in flight was finished and committed first or,
             with too little time for that, abandoned.
     """
     settings, folder = phase.settings, phase.state
     for line in (
-        *without_effect(settings),
-        *unusual_widths(settings.loss),
+        *notices(settings),
         *without_problems(settings, phase.problems),
     ):
         logger.warning("%s", line)

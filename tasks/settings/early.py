@@ -12,9 +12,10 @@ from pathlib import Path
 from data_schemas import presets
 from data_schemas.artifacts import is_address
 from data_schemas.machine_settings import MachineSettings, RolloutKind
-from data_schemas.rl_settings import AdvantageKind, JudgeKind, PolicyLoss, RLSettings, is_reference
+from data_schemas.rl_settings import AdvantageKind, JudgeKind, RLSettings, is_reference
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from data_schemas.sources import BENCHMARKS
+from tasks.algorithms.losses.names import BUILT_IN as LOSS_NAMES
 from tasks.curation.ingest import check_sources
 from tasks.engines.support import require
 from tasks.errors import SettingsError
@@ -128,7 +129,7 @@ def _check_words(command: str, typed: Mapping[str, str]) -> None:
         except ValueError as error:
             raise SettingsError(f"--preset: {error}") from error
     if loss := typed.get("loss"):
-        require_word("--loss", loss, list(PolicyLoss))
+        require_word("--loss", loss, list(LOSS_NAMES))
     if engines := typed.get("engines"):
         require_word("--engines", engines, ENGINES)
     if command == "capacity":
@@ -187,12 +188,12 @@ def _check_own_code(settings: PipelineSettings | RetrainSettings) -> None:
     """Refuse a loss or an estimator that is none, and files of one's own that are not there."""
     for name, phase in settings:
         if isinstance(phase, RLSettings):
-            for field, value, kinds in (
-                ("loss.kind", phase.loss.kind, PolicyLoss),
-                ("advantage", phase.advantage, AdvantageKind),
+            for field, value, names in (
+                ("loss.kind", phase.loss.kind, list(LOSS_NAMES)),
+                ("advantage", phase.advantage, list(AdvantageKind)),
             ):
-                if value not in set(kinds) and not is_reference(value):
-                    raise unknown(value, list(kinds), f"{name}.{field}")
+                if value not in names and not is_reference(value):
+                    raise unknown(value, names, f"{name}.{field}")
     for name, reference in references_in(settings):
         form, methods = LOSS if name.endswith("loss.kind") else ("", ())
         try:

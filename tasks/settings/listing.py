@@ -18,13 +18,14 @@ from rich.table import Table
 
 from data_schemas import presets
 from data_schemas.faults import did_you_mean
-from data_schemas.rl_settings import AdvantageKind, Pluggable, PolicyLoss
+from data_schemas.rl_settings import AdvantageKind, LossSettings, Pluggable
+from tasks.algorithms.losses.table import LOSSES
 from tasks.errors import SettingsError
 from tasks.platform.command_line import run
 
 NARROWEST = 120
 """Smallest width in columns at which descriptions are readable."""
-NAMES: dict[str, list[str]] = {"kind": [*PolicyLoss], "advantage": [*AdvantageKind]}
+NAMES: dict[str, list[str]] = {"kind": [*LOSSES], "advantage": [*AdvantageKind]}
 """Built-ins of settings that may be code of a user's own; `make data` lists the adapters."""
 
 
@@ -43,6 +44,12 @@ def rows_of(settings: BaseModel, prefix: str = "") -> Iterator[Row]:
     """Yield every setting of a group and of the groups in it, with dotted names."""
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
+        if name == "kind" and isinstance(settings, LossSettings):
+            yield Row(
+                f"{prefix}kind", format_value(value), describe_limits(name, field), describe(field)
+            )
+            yield from rows_of(LOSSES.choose(settings), prefix)
+            continue
         if isinstance(value, BaseModel):
             yield from rows_of(value, f"{prefix}{name}.")
         else:

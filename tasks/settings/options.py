@@ -11,8 +11,7 @@ from data_schemas.faults import explain
 from data_schemas.machine_settings import MachineSettings, TrainingEngines
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.settings import PipelineSettings, ReleaseSettings, RetrainSettings
-from tasks.algorithms import advantages
-from tasks.algorithms.losses import table as losses
+from tasks.algorithms.phase_choices import require_fit
 from tasks.engines import select
 from tasks.errors import DataError, SettingsError
 from tasks.models.architectures import (
@@ -124,7 +123,7 @@ def with_suites(settings: PipelineSettings, suites: str) -> PipelineSettings:
 
 
 def with_own_code(settings: SettingsT) -> SettingsT:
-    """Pin the user's own code that settings name, and check that each loss and estimator is one.
+    """Pin the user's own code that settings name; check loss and estimator of each phase.
 
     Raises:
         SettingsError: names the setting.
@@ -133,8 +132,7 @@ def with_own_code(settings: SettingsT) -> SettingsT:
         phase = getattr(settings, name, None)
         if isinstance(phase, RLSettings):
             try:
-                losses.find(phase.loss)
-                advantages.find(phase)
+                require_fit(phase)
             except SettingsError as error:
                 raise SettingsError(f"{name}.{error}") from error
     return pinned(settings)

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from data_schemas.artifacts import StoreRef
-from data_schemas.rl_settings import PolicyLoss
+from tasks.algorithms.losses.table import LOSSES
 from tasks.errors import TamperError, typed
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
@@ -36,7 +36,8 @@ def replay(model: str, phase: str, step: int, loss: str, store: str, file: str) 
     Raises:
         TamperError: an output differs from the recorded one.
     """
-    kind = _parse_loss(loss) if loss else None
+    if loss:
+        require_word("--loss", loss, list(LOSSES))
     if file:
         with typed("--file"):
             snapshot = find.read(Path(file))
@@ -45,8 +46,8 @@ def replay(model: str, phase: str, step: int, loss: str, store: str, file: str) 
     rows = recompute.compare(snapshot)
     console = Console(highlight=False)
     console.print(compared_table(snapshot, rows))
-    if kind is not None:
-        console.print(effects_table(*counterfactual.compare_losses(snapshot, kind)))
+    if loss:
+        console.print(effects_table(*counterfactual.compare_losses(snapshot, loss)))
     differences = {row.name: row.difference or "equal" for row in rows}
     deck_of_facts(f"replay of step {snapshot.step}", differences)
     wrong = [f"{row.name}: {row.difference}" for row in rows if row.difference]
@@ -64,8 +65,3 @@ def _find_snapshot(model: str, phase: str, step: int, store: str) -> StepSnapsho
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     cache = workplace(StoreRef(uri=uri, id="replay", tracking_uri=tracking))
     return find.find_snapshot(model, tracking, uri, cache, phase=phase, step=step)
-
-
-def _parse_loss(name: str) -> PolicyLoss:
-    require_word("--loss", name, list(PolicyLoss))
-    return PolicyLoss(name)

@@ -26,12 +26,12 @@ ALL = torch.ones(1, TOKENS, dtype=torch.bool)
 OLD = torch.full((1, TOKENS), -1.5, dtype=torch.float64)
 
 
-def constant_weight_value(settings, log_ratio, advantage):
+def constant_weight_value(log_ratio, advantage):
     """What a loss with a detached, capped ratio ascends, for one token."""
     return advantage * torch.where(
-        log_ratio < math.log(1.0 + settings.clip_high),
+        log_ratio < math.log(1.0 + HIGH),
         log_ratio.exp(),
-        (1.0 + settings.clip_high) * log_ratio,
+        (1.0 + HIGH) * log_ratio,
     )
 
 
@@ -50,7 +50,9 @@ def both_gradients(function, at):
 
 @pytest.mark.parametrize("kind", table.LOSSES)
 def test_the_gradient_of_a_loss_is_its_slope_on_both_sides_of_every_clamp(kind):
-    settings = LossSettings(kind=kind, clip_low=LOW, clip_high=HIGH)
+    widths = {"clip_low": LOW, "clip_high": HIGH}
+    own = {name: value for name, value in widths.items() if name in table.LOSSES[kind].model_fields}
+    settings = LossSettings(kind=kind, **own)
     entropy = torch.full((1, TOKENS), 0.5, dtype=torch.float64)
     plan = table.plan(settings, entropy, ALL, vocabulary=8)
     loss = table.find(settings)
@@ -60,13 +62,13 @@ def test_the_gradient_of_a_loss_is_its_slope_on_both_sides_of_every_clamp(kind):
             advantages = torch.full((1, TOKENS), advantage, dtype=torch.float64)
 
             def objective(logprobs, old=old, advantages=advantages):
-                return loss.objective(logprobs, old, advantages, plan, settings)[0]
+                return loss.objective(logprobs, old, advantages, plan)[0]
 
             # All tokens alike: so the ratio of a group has the slope that its tokens share.
             exact, numeric = both_gradients(objective, old + point)
             if kind == "cispo":
                 _, numeric = both_gradients(
-                    lambda gap, sign=advantage: constant_weight_value(settings, gap, sign),
+                    lambda gap, sign=advantage: constant_weight_value(gap, sign),
                     torch.full((1, TOKENS), min(point, MAX_LOG_RATIO), dtype=torch.float64),
                 )
                 numeric = numeric * plan.weights_NT

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.rl_settings import LossSettings, PolicyLoss, RatioMode
+from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses import espo, surrogate, table
-from tasks.algorithms.losses.surrogate import Plan, clipped_objective
+from tasks.algorithms.losses.surrogate import Plan, RatioMode, clipped_objective
 
 VECTOR = json.loads((Path(__file__).parent / "vectors.json").read_text())["espo"]
 GAP = torch.tensor([VECTOR["inputs"]["logratio"]], dtype=torch.float64)
@@ -204,12 +204,12 @@ def of_loss(settings, plan, gap, advantage):
     """Objective, gradient and clipped tokens of a loss, whatever its family."""
     logprobs, old = gap.clone().requires_grad_(), torch.zeros_like(gap)
     advantages = advantage * torch.ones_like(gap)
-    objective, clipped = table.find(settings).objective(logprobs, old, advantages, plan, settings)
+    objective, clipped = table.find(settings).objective(logprobs, old, advantages, plan)
     objective.sum().backward()
     return objective.detach(), logprobs.grad, clipped
 
 
-@pytest.mark.parametrize("kind", list(PolicyLoss))
+@pytest.mark.parametrize("kind", list(table.LOSSES))
 def test_on_policy_nothing_is_clipped_and_the_gradient_is_weight_times_advantage(kind):
     entropy, mask = torch.rand(4, 9), torch.arange(9) < torch.tensor([[9], [5], [1], [2]])
     plan = table.plan(LossSettings(kind=kind), entropy, mask, vocabulary=512)
@@ -221,10 +221,10 @@ def test_on_policy_nothing_is_clipped_and_the_gradient_is_weight_times_advantage
 
 
 VARIANTS = [
-    *(LossSettings(kind=kind) for kind in PolicyLoss),
+    *(LossSettings(kind=kind) for kind in table.LOSSES),
     LossSettings(entropy_edges=(0.2, 0.5)),
     LossSettings(ratio=RatioMode.LITERAL_EQ9, drop_low=True),
-    LossSettings(kind=PolicyLoss.GRPO, budget_per_response=7 / 3),
+    LossSettings(kind="grpo", budget_per_response=7 / 3),
     LossSettings(budget_per_response=7 / 3, truncate_last=False),
 ]
 
@@ -292,7 +292,7 @@ def test_gradients_of_every_clipped_loss_agree_with_finite_differences(settings)
     mask = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0]], dtype=torch.bool)
     gap = torch.randn(2, 6, generator=generator, dtype=torch.float64) * 0.1
     plan = plan_of(settings, entropy, mask)
-    mode = table.find(settings).ratio(settings)
+    mode = table.find(settings).ratio_form
     _, gradient, clipped = objective_and_gradient(plan, gap, -1.0, mode)
     inside = plan.weights_NT > 0
     group = surrogate.group_means(gap, plan.groups_NT, inside)
@@ -364,15 +364,15 @@ def test_means_over_the_batch_follow_their_definitions():
         objective, _, _ = objective_and_gradient(plan, gap, advantage, GSPO_TOKEN)
         return float(objective.sum()) / step.num_sequences
 
-    assert 0.0 == pytest.approx(loss_of(PolicyLoss.GRPO))  # (1 - 1) / 4
-    assert (4 - 2) / 12 == pytest.approx(loss_of(PolicyLoss.DAPO))
-    assert (4 - 2) / 8 / 4 == pytest.approx(loss_of(PolicyLoss.DR_GRPO))
+    assert 0.0 == pytest.approx(loss_of("grpo"))  # (1 - 1) / 4
+    assert (4 - 2) / 12 == pytest.approx(loss_of("dapo"))
+    assert (4 - 2) / 8 / 4 == pytest.approx(loss_of("dr_grpo"))
 
 
 def test_cispo_caps_the_weight_and_keeps_the_gradient():
     gap = torch.tensor([[math.log(3.0), math.log(0.01)]], dtype=torch.float64)
     both = torch.ones(1, 2, dtype=torch.bool)
-    settings = LossSettings(kind=PolicyLoss.CISPO, clip_high=0.5)
+    settings = LossSettings(kind="cispo", clip_high=0.5)
 
     _, gradient, clipped = planned(settings, gap, both, gap)
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from data_schemas.rl_settings import Correction, LossSettings, MismatchSettings, PolicyLoss
+from data_schemas.rl_settings import Correction, LossSettings, MismatchSettings
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty
 from tasks.algorithms.mismatch import correction_weights, is_stale
@@ -27,17 +27,17 @@ grpo_trainer = pytest.importorskip(
 
 SEQUENCES, TOKENS, LONGEST = 6, 9, 16
 AGREEING = {
-    "grpo": (LossSettings(kind=PolicyLoss.GRPO), "grpo", "token"),
-    "clip-higher": (LossSettings(kind=PolicyLoss.GRPO, clip_high=0.6), "grpo", "token"),
-    "dr_grpo": (LossSettings(kind=PolicyLoss.DR_GRPO), "dr_grpo", "token"),
-    "dapo": (LossSettings(kind=PolicyLoss.DAPO), "dapo", "token"),
-    "cispo": (LossSettings(kind=PolicyLoss.CISPO), "cispo", "token"),
+    "grpo": (LossSettings(kind="grpo"), "grpo", "token"),
+    "clip-higher": (LossSettings(kind="grpo", clip_high=0.6), "grpo", "token"),
+    "dr_grpo": (LossSettings(kind="dr_grpo"), "dr_grpo", "token"),
+    "dapo": (LossSettings(kind="dapo"), "dapo", "token"),
+    "cispo": (LossSettings(kind="cispo"), "cispo", "token"),
     "gspo": (
-        LossSettings(kind=PolicyLoss.GSPO, clip_low=0.01, clip_high=0.02),
+        LossSettings(kind="gspo", clip_low=0.01, clip_high=0.02),
         "grpo",
         "sequence",
     ),
-    "sapo": (LossSettings(kind=PolicyLoss.SAPO), "sapo", "token"),
+    "sapo": (LossSettings(kind="sapo"), "sapo", "token"),
 }
 
 
@@ -62,7 +62,8 @@ def random_batch(seed: int) -> SimpleNamespace:
 def of_trl(batch, settings, loss_type, level, *, beta=0.0, weights=None):
     """Loss and gradient by GRPOTrainer._compute_loss."""
     logprobs = batch.new.clone().requires_grad_()
-    cispo = settings.kind == PolicyLoss.CISPO
+    cispo = settings.kind == "cispo"
+    low, high = table.find(settings).clip_range or (0.2, 0.2)
     trainer = SimpleNamespace(
         _get_per_token_logps_and_entropies=lambda *_, **__: (logprobs, batch.old.abs(), None),
         aux_loss_enabled=False,
@@ -70,8 +71,8 @@ def of_trl(batch, settings, loss_type, level, *, beta=0.0, weights=None):
         off_policy_mask_threshold=None,
         importance_sampling_level=level,
         beta=beta,
-        epsilon_low=settings.clip_low,
-        epsilon_high=1.0 + settings.clip_high if cispo else settings.clip_high,
+        epsilon_low=low,
+        epsilon_high=1.0 + high if cispo else high,
         loss_type=loss_type,
         use_vllm=weights is not None,
         vllm_importance_sampling_correction=True,
@@ -116,7 +117,7 @@ def of_ours(batch, settings, *, beta=0.0, weights=None):
     plan = table.plan(settings, batch.old.abs(), batch.mask, vocabulary=64, step=totals)
     advantages = batch.advantages[:, None] * batch.mask
     weighted = advantages if weights is None else advantages * weights
-    objective, _ = table.find(settings).objective(logprobs, batch.old, weighted, plan, settings)
+    objective, _ = table.find(settings).objective(logprobs, batch.old, weighted, plan)
     penalty = kl_penalty(logprobs, batch.old, batch.reference, plan.weights_NT)
     loss = (beta * penalty - objective).sum() / SEQUENCES
     (gradient,) = torch.autograd.grad(loss, logprobs)
@@ -143,7 +144,7 @@ def test_loss_and_gradient_are_those_of_trl(name, seed):
 @given(seed=st.integers(0, 10_000))
 def test_luspo_is_that_of_trl_divided_by_the_mean_length(seed):
     batch = random_batch(seed)
-    settings = LossSettings(kind=PolicyLoss.LUSPO, clip_low=0.01, clip_high=0.02)
+    settings = LossSettings(kind="luspo", clip_low=0.01, clip_high=0.02)
     loss, gradient = of_trl(batch, settings, "luspo", "sequence")
     length = float(batch.mask.sum()) / SEQUENCES
 

@@ -16,12 +16,13 @@ from data_schemas.rl_settings import (
     JudgeKind,
     LossSettings,
     MismatchSettings,
-    PolicyLoss,
     RewardSettings,
     RouterReplay,
+    ZeroVarianceSettings,
 )
 from data_schemas.rollouts import SKIPPED, LedgerRow, PromptCost
 from data_schemas.rows import Band, Domain, GradedProblem, scored
+from tasks.algorithms.losses.table import LOSSES
 from tasks.durability import states
 from tasks.durability.durable import keep_durable
 from tasks.engines.embedded.rollout import HFRolloutEngine
@@ -355,7 +356,7 @@ def test_a_large_mismatch_is_corrected_and_the_decision_is_kept(phase_in, tmp_pa
 
 
 def test_a_kl_to_the_start_model_is_zero_until_the_first_update(phase_in, tmp_path, scorer):
-    drift = LossSettings(kind=PolicyLoss.GRPO, auxiliary=AuxiliarySettings(kl=0.1))
+    drift = LossSettings(kind="grpo", auxiliary=AuxiliarySettings(kl=0.1))
     phase = phase_in(tmp_path, loss=drift, num_mini_batches=1, router_replay=RouterReplay.OFF)
 
     first, *_, last = (record.report.metrics["policy/kl"] for record in train(phase, scorer()))
@@ -364,10 +365,17 @@ def test_a_kl_to_the_start_model_is_zero_until_the_first_update(phase_in, tmp_pa
     assert last > 1e-6
 
 
-@pytest.mark.parametrize("kind", list(PolicyLoss))
+@pytest.mark.parametrize("kind", list(LOSSES))
 @pytest.mark.parametrize("replay", list(RouterReplay))
 def test_every_loss_and_replay_mode_trains(phase_in, tmp_path, kind, replay, scorer):
-    phase = phase_in(tmp_path, steps=1, loss=LossSettings(kind=kind), router_replay=replay)
+    alpha = 0.1 if LOSSES[kind].token_advantages else 0.0
+    phase = phase_in(
+        tmp_path,
+        steps=1,
+        loss=LossSettings(kind=kind),
+        router_replay=replay,
+        zero_variance=ZeroVarianceSettings(rl_zvp_alpha=alpha),
+    )
 
     (record,) = train(phase, scorer())
 
@@ -409,13 +417,13 @@ def test_a_fresh_folder_starts_at_step_zero(phase_in, tmp_path):
 
 
 def test_a_phase_warns_once_of_every_value_without_effect(phase_in, scorer, tmp_path, caplog):
-    loss = LossSettings(kind=PolicyLoss.GSPO, clip_low=3e-4, clip_scale=0.1)
+    loss = LossSettings(kind="espo", clip_high=0.3, clip_scale=0.1)
     with caplog.at_level(logging.WARNING, "tasks.rl.phase"):
         list(train(phase_in(tmp_path, steps=2, loss=loss), scorer()))
 
-    assert [
-        "loss.clip_scale 0.1 has no effect: loss.kind 'gspo' does not read it"
-    ] == caplog.messages
+    assert ["loss.clip_high 0.3 has no effect: loss.clip_scale sets ESPO's widths"] == (
+        caplog.messages
+    )
 
 
 def test_a_phase_says_once_that_the_policy_loses_what_it_could(phase_in, scorer, tmp_path, caplog):

@@ -12,7 +12,6 @@ from data_schemas.reports import Decision, GateRecord, StepReport, StepTiming
 from data_schemas.rl_settings import (
     EngineSettings,
     LossSettings,
-    PolicyLoss,
     RouterReplay,
     ZeroVarianceSettings,
 )
@@ -30,7 +29,7 @@ from tasks.store.files import canonical_json, sha256_bytes
 CHANGES = {
     "router_replay": RouterReplay.OFF,
     # Its advantages are exact in float32 on every processor.
-    "loss": LossSettings(kind=PolicyLoss.DR_GRPO),
+    "loss": LossSettings(kind="dr_grpo"),
 }
 MODES = {
     "synchronous": {},

@@ -32,7 +32,7 @@ from tasks.rl import step, step_snapshot
 from tasks.rl.batch import build
 from tasks.rl.collector import Collected
 from tasks.rl.groups import CollectedGroup
-from tasks.rl.objective import PolicyLoss, policy_plan, split
+from tasks.rl.objective import UpdateLoss, policy_plan, split
 from tasks.rl.phase import train
 from tasks.rl.recipe import PLAIN
 from tasks.rl.replay.recompute import compare
@@ -431,7 +431,7 @@ def test_from_the_task_to_the_loss_are_at_most_eight_frames(phase_in, scorer, tm
     seen = []
 
     def note(frame, event, _):
-        if event == "call" and frame.f_code is PolicyLoss.__call__.__code__:
+        if event == "call" and frame.f_code is UpdateLoss.__call__.__code__:
             names = []
             while frame is not None:
                 if "/tasks/" in frame.f_code.co_filename:

@@ -5,14 +5,23 @@ parts, live in tasks/rl/collector.py and tasks/algorithms/penalties.py.
 Letters: N sequences, T tokens.
 """
 
-from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses.protocol import Plan, StepTokens
-from tasks.algorithms.losses.surrogate import Clipped, batch_mean_weights, clip_plan, token_groups
+from tasks.algorithms.losses.surrogate import (
+    Clipped,
+    batch_mean_weights,
+    clip_plan,
+    token_groups,
+    width,
+)
 
 
-def plan(step: StepTokens, settings: LossSettings) -> Plan:
-    """Make every token its own group; all tokens of the batch weigh the same."""
-    return clip_plan(step.mask_NT, token_groups(step.mask_NT), batch_mean_weights(step), settings)
+class DAPO(Clipped):
+    """Decoupled clip and dynamic sampling policy optimisation."""
 
+    clip_low: float = width(0.2, "below; DAPO 0.2")
+    clip_high: float = width(0.28, "above; DAPO 0.28")
 
-LOSS = Clipped(plan)
+    def plan(self, step: StepTokens) -> Plan:
+        """Make every token its own group; all tokens of the batch weigh the same."""
+        mask_NT = step.mask_NT
+        return clip_plan(mask_NT, token_groups(mask_NT), batch_mean_weights(step), self.clip_range)

@@ -14,18 +14,22 @@ distances are from that, as theirs.
 Letters: N sequences, T tokens.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import abstractmethod
+from typing import ClassVar
 
 import torch
 
-from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses.protocol import Plan, StepTokens
-from tasks.algorithms.losses.surrogate import batch_mean_weights, token_ratios, unclipped
+from tasks.algorithms.losses.surrogate import (
+    Ranged,
+    batch_mean_weights,
+    token_ratios,
+    unclipped,
+    width,
+)
 
 SQUARED_LOG_RATIO = 1e-3
 """Weight of the penalty."""
-Distance = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def total_variation(new_NT: torch.Tensor, old_NT: torch.Tensor) -> torch.Tensor:
@@ -41,13 +45,16 @@ def binary_kl(new_NT: torch.Tensor, old_NT: torch.Tensor) -> torch.Tensor:
     return old_NT.exp() * (old_NT - new_NT) + others_NT.masked_fill(other_old_NT <= 0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class DPPO:
-    """A `Loss`."""
+class _Divergence(Ranged):
+    """A mask on the distance of the probabilities, whichever it is."""
 
-    distance: Distance
+    acts_on_all: ClassVar[bool] = True
 
-    def plan(self, step: StepTokens, settings: LossSettings) -> Plan:
+    @abstractmethod
+    def distance(self, new_NT: torch.Tensor, old_NT: torch.Tensor) -> torch.Tensor:
+        """Return how far the probability of the sampled token moved; log-probabilities in."""
+
+    def plan(self, step: StepTokens) -> Plan:
         """Weigh all tokens of the batch equally."""
         return unclipped(step.mask_NT, batch_mean_weights(step))
 
@@ -57,14 +64,13 @@ class DPPO:
         old_logprobs_NT: torch.Tensor,
         advantages_NT: torch.Tensor,
         plan: Plan,
-        settings: LossSettings,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the objective [N] and the tokens that were dropped [N, T]."""
         outside_NT = plan.weights_NT <= 0
         gap_NT = (logprobs_NT - old_logprobs_NT).masked_fill(outside_NT, 0.0)
         with torch.no_grad():
             gains_NT = advantages_NT > 0
-            bound_NT = torch.where(gains_NT, settings.clip_high, settings.clip_low)
+            bound_NT = torch.where(gains_NT, self.clip_high, self.clip_low)
             away_NT = torch.where(gains_NT, gap_NT > 0, gap_NT < 0)
             far_NT = self.distance(logprobs_NT, old_logprobs_NT) > bound_NT
             dropped_NT = away_NT & far_NT & ~outside_NT
@@ -74,6 +80,23 @@ class DPPO:
         return (value_NT * plan.weights_NT).sum(dim=1), dropped_NT
 
 
-TOTAL_VARIATION = DPPO(total_variation)
-BINARY_KL = DPPO(binary_kl)
-"""Entries of the table."""
+class DPPO(_Divergence):
+    """Divergence proximal policy optimisation, by total variation."""
+
+    clip_low: float = width(0.2, "of a probability, of tokens without a gain; DPPO 0.2")
+    clip_high: float = width(0.2, "of a probability, of tokens with a gain; DPPO 0.2")
+
+    def distance(self, new_NT: torch.Tensor, old_NT: torch.Tensor) -> torch.Tensor:
+        """See `total_variation`."""
+        return total_variation(new_NT, old_NT)
+
+
+class DPPOKL(_Divergence):
+    """The same by the two-point Kullback-Leibler divergence."""
+
+    clip_low: float = width(0.05, "nats, of tokens without a gain; DPPO 0.05")
+    clip_high: float = width(0.05, "nats, of tokens with a gain; DPPO 0.05")
+
+    def distance(self, new_NT: torch.Tensor, old_NT: torch.Tensor) -> torch.Tensor:
+        """See `binary_kl`."""
+        return binary_kl(new_NT, old_NT)

@@ -7,15 +7,27 @@ is `scale_by_std=False` of tasks/algorithms/advantages.py.
 Letters: N sequences, T tokens.
 """
 
-from data_schemas.rl_settings import LossSettings
+from typing import ClassVar
+
 from tasks.algorithms.losses.protocol import Plan, StepTokens
-from tasks.algorithms.losses.surrogate import Clipped, clip_plan, token_groups
+from tasks.algorithms.losses.surrogate import (
+    Clipped,
+    clip_plan,
+    token_groups,
+    width,
+)
 
 
-def plan(step: StepTokens, settings: LossSettings) -> Plan:
-    """Make every token its own group, weighing 1 / max_new_tokens."""
-    weights_NT = step.mask_NT.float() / max(1, step.totals.max_new_tokens)
-    return clip_plan(step.mask_NT, token_groups(step.mask_NT), weights_NT, settings)
+class DrGRPO(Clipped):
+    """GRPO done right: no division by lengths or deviations."""
 
+    advantage: ClassVar[str] = "centred"
 
-LOSS = Clipped(plan)
+    clip_low: float = width(0.2, "below; GRPO 0.2")
+    clip_high: float = width(0.2, "above; GRPO 0.2")
+
+    def plan(self, step: StepTokens) -> Plan:
+        """Make every token its own group, weighing 1 / max_new_tokens."""
+        weights_NT = step.mask_NT.float() / max(1, step.totals.max_new_tokens)
+        groups_NT = token_groups(step.mask_NT)
+        return clip_plan(step.mask_NT, groups_NT, weights_NT, self.clip_range)

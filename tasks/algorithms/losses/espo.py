@@ -20,12 +20,20 @@ Letters: N sequences, T tokens, K groups.
 """
 
 import math
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
 import torch
+from pydantic import Field, model_validator
 
-from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses.protocol import Plan, StepTokens
-from tasks.algorithms.losses.surrogate import Clipped, group_means
+from tasks.algorithms.losses.surrogate import (
+    Clipped,
+    RatioForm,
+    RatioMode,
+    group_means,
+    width,
+)
 
 LOW, HIGH = 0, 1
 WIDEST = 0.9
@@ -99,49 +107,98 @@ def relative_widths(
     return mean_entropy_NT / step_entropy / sizes_NT.to(mean_entropy_NT.dtype).sqrt()
 
 
-def plan(step: StepTokens, settings: LossSettings) -> Plan:
-    """Compute groups, weights and clip ranges from pi_old's entropies.
+class ESPO(Clipped):
+    """Entropy importance sampling policy optimisation."""
 
-    Every group of a sequence weighs the same (eq. 5), so with a 20/80 split a
-    high-entropy token weighs four times a low one.
-
-    Args:
-        step: a sequence without response tokens gets no weight; only eq. 8 depends on the
-            vocabulary.
-        settings: `clip_scale` > 0: eq. 8; 0: relative to the step, from `clip_low` and `clip_high`.
-            `clip_floor` is the smallest half-width, even above WIDEST; 0 freezes zero-entropy
-            groups off-policy.
-            `drop_low` does not train the lowest range; with edges, a sequence without a token
-            above the first edge then gets no weight.
-    """
-    entropy_NT, mask_NT = step.entropy_NT, step.mask_NT
-    groups_NT = entropy_groups(
-        entropy_NT, mask_NT, share=settings.high_entropy_share, edges=settings.entropy_edges
-    )
-    trained_NT = mask_NT & (groups_NT > LOW) if settings.drop_low else mask_NT
-    num_ranges = int(groups_NT.max()) + 1 if groups_NT.numel() else 1
-    sizes_NK = torch.zeros(len(mask_NT), num_ranges, dtype=torch.int64)
-    sizes_NK.scatter_add_(1, groups_NT, trained_NT.long())
-    num_groups_N1 = (sizes_NK > 0).sum(dim=1, keepdim=True).clamp(min=1)
-    size_NT = sizes_NK.gather(1, groups_NT).clamp(min=1)
-    mean_NT = group_means(entropy_NT, groups_NT, trained_NT)
-    if settings.clip_scale > 0.0:
-        low_NT = high_NT = eq8_widths(
-            mean_NT, clip_scale=settings.clip_scale, vocabulary=step.vocabulary
-        )
-    else:
-        step_entropy = float(entropy_NT[mask_NT].mean()) if mask_NT.any() else 0.0
-        width_NT = relative_widths(mean_NT, size_NT, step_entropy)
-        low_NT, high_NT = (
-            (clip * width_NT).clamp(max=max(WIDEST, clip))
-            for clip in (settings.clip_low, settings.clip_high)
-        )
-    return Plan(
-        groups_NT=groups_NT,
-        weights_NT=trained_NT / (num_groups_N1 * size_NT),
-        clip_low_NT=low_NT.clamp(min=settings.clip_floor) * trained_NT,
-        clip_high_NT=high_NT.clamp(min=settings.clip_floor) * trained_NT,
+    needs_entropy: ClassVar[bool] = True
+    off_policy: ClassVar[frozenset[str]] = frozenset(
+        ("clip_low", "clip_high", "clip_scale", "clip_floor")
     )
 
+    high_entropy_share: float = Field(
+        default=0.2, gt=0.0, lt=1.0, description="rho, ESPO ablation: 0.2 best"
+    )
+    entropy_edges: tuple[float, ...] = Field(
+        default=(),
+        description="groups by these entropies in nats, ascending; empty = by share",
+    )
+    clip_scale: float = Field(
+        default=0.0,
+        ge=0.0,
+        description="alpha of eq. 8, ESPO: 0.02; 0 = widths relative to the step's entropy, from "
+        "clip_low and clip_high, in any vocabulary",
+    )
+    clip_floor: float = Field(
+        default=0.0,
+        ge=0.0,
+        description="least half-width of the range, even above the widest; 0 freezes groups "
+        "without entropy off-policy",
+    )
+    ratio: RatioMode = Field(default=RatioMode.GSPO_TOKEN, description="of a token, eq. 9")
+    drop_low: bool = Field(
+        default=False,
+        description="train the high-entropy group only; with edges, a response without a token "
+        "above the first has no weight",
+    )
+    clip_low: float = width(0.2, "of one token, below, where clip_scale is 0; GRPO 0.2")
+    clip_high: float = width(0.2, "of one token, above, where clip_scale is 0; GRPO 0.2")
 
-LOSS = Clipped(plan, ratio=lambda settings: settings.ratio)
+    @property
+    def ratio_form(self) -> RatioForm:
+        """As the settings say."""
+        return self.ratio
+
+    @property
+    def ignored(self) -> Mapping[str, str]:
+        """Eq. 8 has widths of its own, and edges are no share."""
+        reasons: dict[str, str] = {}
+        if self.clip_scale:
+            reasons["clip_low"] = reasons["clip_high"] = "loss.clip_scale sets ESPO's widths"
+        if self.entropy_edges:
+            reasons["high_entropy_share"] = "loss.entropy_edges replaces it"
+        return reasons
+
+    @model_validator(mode="after")
+    def _edges_ascend(self) -> Self:
+        if list(self.entropy_edges) != sorted(set(self.entropy_edges)):
+            raise ValueError(f"entropy_edges must ascend, got {self.entropy_edges}")
+        return self
+
+    def plan(self, step: StepTokens) -> Plan:
+        """Compute groups, weights and clip ranges from pi_old's entropies.
+
+        Every group of a sequence weighs the same (eq. 5), so with a 20/80 split a
+        high-entropy token weighs four times a low one.
+
+        Args:
+            step: a sequence without response tokens gets no weight; only eq. 8 depends on the
+                vocabulary.
+        """
+        entropy_NT, mask_NT = step.entropy_NT, step.mask_NT
+        groups_NT = entropy_groups(
+            entropy_NT, mask_NT, share=self.high_entropy_share, edges=self.entropy_edges
+        )
+        trained_NT = mask_NT & (groups_NT > LOW) if self.drop_low else mask_NT
+        num_ranges = int(groups_NT.max()) + 1 if groups_NT.numel() else 1
+        sizes_NK = torch.zeros(len(mask_NT), num_ranges, dtype=torch.int64)
+        sizes_NK.scatter_add_(1, groups_NT, trained_NT.long())
+        num_groups_N1 = (sizes_NK > 0).sum(dim=1, keepdim=True).clamp(min=1)
+        size_NT = sizes_NK.gather(1, groups_NT).clamp(min=1)
+        mean_NT = group_means(entropy_NT, groups_NT, trained_NT)
+        if self.clip_scale > 0.0:
+            low_NT = high_NT = eq8_widths(
+                mean_NT, clip_scale=self.clip_scale, vocabulary=step.vocabulary
+            )
+        else:
+            step_entropy = float(entropy_NT[mask_NT].mean()) if mask_NT.any() else 0.0
+            width_NT = relative_widths(mean_NT, size_NT, step_entropy)
+            low_NT, high_NT = (
+                (clip * width_NT).clamp(max=max(WIDEST, clip))
+                for clip in (self.clip_low, self.clip_high)
+            )
+        return Plan(
+            groups_NT=groups_NT,
+            weights_NT=trained_NT / (num_groups_N1 * size_NT),
+            clip_low_NT=low_NT.clamp(min=self.clip_floor) * trained_NT,
+            clip_high_NT=high_NT.clamp(min=self.clip_floor) * trained_NT,
+        )

@@ -10,17 +10,29 @@ part of it.
 Letters: N sequences, T tokens.
 """
 
+from typing import ClassVar
+
 import torch
 
-from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses.protocol import Plan, StepTokens
-from tasks.algorithms.losses.surrogate import MAX_LOG_RATIO, sequence_mean_weights, unclipped
+from tasks.algorithms.losses.surrogate import (
+    MAX_LOG_RATIO,
+    Ranged,
+    sequence_mean_weights,
+    unclipped,
+    width,
+)
 
 
-class GMPO:
-    """A `Loss`."""
+class GMPO(Ranged):
+    """Geometric-mean policy optimisation."""
 
-    def plan(self, step: StepTokens, settings: LossSettings) -> Plan:
+    token_advantages: ClassVar[bool] = False
+
+    clip_low: float = width(0.4, "of a log-ratio, below; GMPO 0.4")
+    clip_high: float = width(0.4, "of a log-ratio, above; GMPO 0.4")
+
+    def plan(self, step: StepTokens) -> Plan:
         """Weigh the tokens of a sequence equally."""
         return unclipped(step.mask_NT, sequence_mean_weights(step.mask_NT))
 
@@ -30,7 +42,6 @@ class GMPO:
         old_logprobs_NT: torch.Tensor,
         advantages_NT: torch.Tensor,
         plan: Plan,
-        settings: LossSettings,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the objective [N] and the tokens that were clipped [N, T]."""
         weights_NT = plan.weights_NT
@@ -43,12 +54,8 @@ class GMPO:
         gap_NT = torch.where(pushed_NT > 0, gap_NT, gap_NT.detach())
         kept_NT = torch.where(
             advantage_N[:, None] > 0,
-            gap_NT.clamp(max=settings.clip_high),
-            gap_NT.clamp(min=-settings.clip_low),
+            gap_NT.clamp(max=self.clip_high),
+            gap_NT.clamp(min=-self.clip_low),
         )
         mean_N = (kept_NT * within_NT).sum(dim=1).clamp(max=MAX_LOG_RATIO)
         return share_N * advantage_N * mean_N.exp(), kept_NT != gap_NT
-
-
-LOSS = GMPO()
-"""Entry of the table."""

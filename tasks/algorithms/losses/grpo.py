@@ -5,20 +5,24 @@ wider upper bound (clip-higher): `clip_high` above `clip_low`, `auxiliary.kl` 0.
 Letters: N sequences, T tokens.
 """
 
-from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses.protocol import Plan, StepTokens
 from tasks.algorithms.losses.surrogate import (
     Clipped,
     clip_plan,
     sequence_mean_weights,
     token_groups,
+    width,
 )
 
 
-def plan(step: StepTokens, settings: LossSettings) -> Plan:
-    """Make every token its own group; tokens of a sequence weigh the same."""
-    mask_NT = step.mask_NT
-    return clip_plan(mask_NT, token_groups(mask_NT), sequence_mean_weights(mask_NT), settings)
+class GRPO(Clipped):
+    """Group relative policy optimisation."""
 
+    clip_low: float = width(0.2, "below; GRPO 0.2")
+    clip_high: float = width(0.2, "above; GRPO 0.2, clip-higher 0.28")
 
-LOSS = Clipped(plan)
+    def plan(self, step: StepTokens) -> Plan:
+        """Make every token its own group; tokens of a sequence weigh the same."""
+        mask_NT = step.mask_NT
+        weights_NT = sequence_mean_weights(mask_NT)
+        return clip_plan(mask_NT, token_groups(mask_NT), weights_NT, self.clip_range)

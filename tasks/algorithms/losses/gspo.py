@@ -3,18 +3,24 @@
 Letters: N sequences, T tokens.
 """
 
-import torch
-
-from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses.protocol import Plan, StepTokens
-from tasks.algorithms.losses.surrogate import Clipped, clip_plan, sequence_mean_weights
+from tasks.algorithms.losses.surrogate import (
+    Clipped,
+    clip_plan,
+    sequence_groups,
+    sequence_mean_weights,
+    width,
+)
 
 
-def plan(step: StepTokens, settings: LossSettings) -> Plan:
-    """Put all tokens of a sequence into one group; tokens weigh the same."""
-    mask_NT = step.mask_NT
-    groups_NT = torch.zeros_like(mask_NT, dtype=torch.int64)
-    return clip_plan(mask_NT, groups_NT, sequence_mean_weights(mask_NT), settings)
+class GSPO(Clipped):
+    """Group sequence policy optimisation."""
 
+    clip_low: float = width(3e-4, "below; GSPO 3e-4")
+    clip_high: float = width(4e-4, "above; GSPO 4e-4")
 
-LOSS = Clipped(plan)
+    def plan(self, step: StepTokens) -> Plan:
+        """Put all tokens of a sequence into one group; tokens weigh the same."""
+        weights_NT = sequence_mean_weights(step.mask_NT)
+        groups_NT = sequence_groups(step.mask_NT)
+        return clip_plan(step.mask_NT, groups_NT, weights_NT, self.clip_range)

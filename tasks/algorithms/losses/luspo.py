@@ -7,17 +7,24 @@ by the mean length of the step.
 Letters: N sequences, T tokens.
 """
 
-from dataclasses import replace
-
-from data_schemas.rl_settings import LossSettings
-from tasks.algorithms.losses import gspo
 from tasks.algorithms.losses.protocol import Plan, StepTokens
-from tasks.algorithms.losses.surrogate import Clipped, batch_mean_weights
+from tasks.algorithms.losses.surrogate import (
+    Clipped,
+    batch_mean_weights,
+    clip_plan,
+    sequence_groups,
+    width,
+)
 
 
-def plan(step: StepTokens, settings: LossSettings) -> Plan:
-    """GSPO's groups and ranges with DAPO's weights; the paper's widths are 2e-3 and 2.5e-3."""
-    return replace(gspo.plan(step, settings), weights_NT=batch_mean_weights(step))
+class LUSPO(Clipped):
+    """Length-unbiased sequence policy optimisation."""
 
+    clip_low: float = width(2e-3, "below; LUSPO 2e-3")
+    clip_high: float = width(2.5e-3, "above; LUSPO 2.5e-3")
 
-LOSS = Clipped(plan)
+    def plan(self, step: StepTokens) -> Plan:
+        """GSPO's groups with DAPO's weights."""
+        weights_NT = batch_mean_weights(step)
+        groups_NT = sequence_groups(step.mask_NT)
+        return clip_plan(step.mask_NT, groups_NT, weights_NT, self.clip_range)

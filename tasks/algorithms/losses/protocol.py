@@ -1,17 +1,19 @@
-"""What a policy loss is: how it weighs the tokens of a step, and the objective that it maximises.
+"""What a policy loss is: its settings, what it needs of a step, and the objective it maximises.
 
-Built-in losses are entries of table.py. `loss.kind: my_loss.py:name` names one of a user's own, of
+Built-in losses are entries of table.py. `loss.kind: my_loss.py:Name` names one of a user's own, of
 the clipped family (surrogate.py) or of any other. Everything around it stays: advantages,
 importance weights against mismatch, C3PO's token budget, the KL penalty and router losses.
 Letters: N sequences, T tokens.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import torch
 
-from data_schemas.rl_settings import LossSettings
+from data_schemas.machine_settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +66,45 @@ class StepTokens:
     totals: StepTotals
 
 
-class Loss(Protocol):
-    """A policy loss.
+class Loss(Settings, ABC):
+    """A policy loss: its fields are its settings, the keys beside `loss.kind`; all have defaults.
 
     Contract: both methods are pure. `objective` may see any rows of the step, in any order and
     split; a token of weight 0 changes nothing.
     """
 
-    def plan(self, step: StepTokens, settings: LossSettings) -> Plan:
-        """Weigh the tokens of a step, once, from pi_old."""
-        ...
+    needs_entropy: ClassVar[bool] = False
+    """The plan reads the entropies of every token, which only the trainer's own pass knows."""
+    acts_on_all: ClassVar[bool] = False
+    """Responses without an advantage have a gradient, too, so that they stay in the batch."""
+    token_advantages: ClassVar[bool] = True
+    """Advantages may differ between the tokens of a response."""
+    advantage: ClassVar[str] = "grpo"
+    """The estimator that it was published with: a name in advantages.py."""
+    off_policy: ClassVar[frozenset[str]] = frozenset()
+    """Settings that change nothing where every update starts from the old policy."""
 
+    @property
+    def clip_range(self) -> tuple[float, float] | None:
+        """How far below and above the old policy a token may move; None without such bounds."""
+        return None
+
+    @property
+    def ignored(self) -> Mapping[str, str]:
+        """Name settings of its own that others of its own make void, with the reason."""
+        return {}
+
+    @abstractmethod
+    def plan(self, step: StepTokens) -> Plan:
+        """Weigh the tokens of a step, once, from pi_old."""
+
+    @abstractmethod
     def objective(
         self,
         logprobs_NT: torch.Tensor,
         old_logprobs_NT: torch.Tensor,
         advantages_NT: torch.Tensor,
         plan: Plan,
-        settings: LossSettings,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the objective of every sequence [N], with gradient, and the clipped tokens [N, T].
 
@@ -90,6 +113,4 @@ class Loss(Protocol):
             old_logprobs_NT: under pi_old.
             advantages_NT: times the importance weights against mismatch.
             plan: rows of what `plan` returned, after C3PO's budget.
-            settings: of the loss.
         """
-        ...

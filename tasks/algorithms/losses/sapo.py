@@ -9,18 +9,17 @@ Letters: N sequences, T tokens.
 
 import torch
 
-from data_schemas.rl_settings import LossSettings
-from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.protocol import Loss, Plan, StepTokens
 from tasks.algorithms.losses.surrogate import sequence_mean_weights, token_ratios, unclipped
 
 TAU_GAIN, TAU_LOSS = 1.0, 1.05
 """Of tokens with an advantage above 0 and of all others, whose gate closes earlier."""
 
 
-class SAPO:
-    """A `Loss`; reads neither clip range."""
+class SAPO(Loss):
+    """Soft adaptive policy optimisation; it has no settings."""
 
-    def plan(self, step: StepTokens, settings: LossSettings) -> Plan:
+    def plan(self, step: StepTokens) -> Plan:
         """Weigh the tokens of a sequence equally."""
         return unclipped(step.mask_NT, sequence_mean_weights(step.mask_NT))
 
@@ -30,14 +29,9 @@ class SAPO:
         old_logprobs_NT: torch.Tensor,
         advantages_NT: torch.Tensor,
         plan: Plan,
-        settings: LossSettings,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the gated objective [N]; no token is clipped."""
         ratio_NT = token_ratios(logprobs_NT, old_logprobs_NT, plan)
         tau_NT = torch.where(advantages_NT > 0, TAU_GAIN, TAU_LOSS)
         gated_NT = 4.0 / tau_NT * torch.sigmoid(tau_NT * (ratio_NT - 1.0)) * advantages_NT
         return (gated_NT * plan.weights_NT).sum(dim=1), torch.zeros_like(plan.weights_NT).bool()
-
-
-LOSS = SAPO()
-"""Entry of the table."""

@@ -23,14 +23,21 @@ over micro-batches, and over ranks whose gradients are summed.
 Letters: N sequences, T tokens.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from enum import StrEnum
+from typing import Any, ClassVar, Literal
 
 import torch
+from pydantic import Field
 
-from data_schemas.rl_settings import LossSettings, RatioMode
-from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.protocol import Loss, Plan, StepTokens
+
+
+class RatioMode(StrEnum):
+    """How ESPO's token ratio is computed (ESPO eq. 9)."""
+
+    GSPO_TOKEN = "gspo_token"
+    LITERAL_EQ9 = "literal_eq9"
+
 
 MAX_LOG_RATIO = 10.0
 """Combined log-ratios are clamped to this before exp, as in verl's GSPO."""
@@ -39,20 +46,32 @@ DETACHED: Literal["detached"] = "detached"
 RatioForm = RatioMode | Literal["detached"]
 
 
-def _value_of_group(_: LossSettings) -> RatioForm:
-    return RatioMode.GSPO_TOKEN
+def width(published: float, description: str) -> Any:
+    """Declare a half-width of a clip range; the default is the paper's."""
+    return Field(default=published, gt=0.0, description=description)
 
 
-@dataclass(frozen=True, slots=True)
-class Clipped:
-    """A loss of this family, in the form of `Loss`."""
+class Ranged(Loss):
+    """A loss with a clip range; one without has no such settings."""
 
-    make_plan: Callable[[StepTokens, LossSettings], Plan]
-    ratio: Callable[[LossSettings], RatioForm] = _value_of_group
+    off_policy: ClassVar[frozenset[str]] = frozenset(("clip_low", "clip_high"))
 
-    def plan(self, step: StepTokens, settings: LossSettings) -> Plan:
-        """Compute groups, weights and clip ranges."""
-        return self.make_plan(step, settings)
+    clip_low: float
+    clip_high: float
+
+    @property
+    def clip_range(self) -> tuple[float, float]:
+        """As the settings say."""
+        return self.clip_low, self.clip_high
+
+
+class Clipped(Ranged):
+    """A loss of this family."""
+
+    @property
+    def ratio_form(self) -> RatioForm:
+        """Which ratio is clipped, and what its gradient is."""
+        return RatioMode.GSPO_TOKEN
 
     def objective(
         self,
@@ -60,11 +79,10 @@ class Clipped:
         old_logprobs_NT: torch.Tensor,
         advantages_NT: torch.Tensor,
         plan: Plan,
-        settings: LossSettings,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Compute the clipped objective [N] and the clipped tokens [N, T]."""
         return clipped_objective(
-            logprobs_NT, old_logprobs_NT, advantages_NT, plan, ratio_mode=self.ratio(settings)
+            logprobs_NT, old_logprobs_NT, advantages_NT, plan, ratio_mode=self.ratio_form
         )
 
 
@@ -72,12 +90,12 @@ def clip_plan(
     mask_NT: torch.Tensor,
     groups_NT: torch.Tensor,
     weights_NT: torch.Tensor,
-    settings: LossSettings,
+    clip_range: tuple[float, float],
 ) -> Plan:
-    """Give every response token the clip range of the settings."""
+    """Give every response token the same clip range, half-widths below and above 1."""
     inside_NT = mask_NT.float()
-    low_NT, high_NT = settings.clip_low * inside_NT, settings.clip_high * inside_NT
-    return Plan(groups_NT, weights_NT, low_NT, high_NT)
+    low, high = clip_range
+    return Plan(groups_NT, weights_NT, low * inside_NT, high * inside_NT)
 
 
 def unclipped(mask_NT: torch.Tensor, weights_NT: torch.Tensor) -> Plan:
@@ -97,6 +115,11 @@ def token_ratios(
 def token_groups(mask_NT: torch.Tensor) -> torch.Tensor:
     """Number every token as a group of its own."""
     return torch.arange(mask_NT.shape[1]).expand(mask_NT.shape).contiguous()
+
+
+def sequence_groups(mask_NT: torch.Tensor) -> torch.Tensor:
+    """Put all tokens of a sequence into one group."""
+    return torch.zeros_like(mask_NT, dtype=torch.int64)
 
 
 def sequence_mean_weights(mask_NT: torch.Tensor) -> torch.Tensor:

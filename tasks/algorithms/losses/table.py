@@ -1,82 +1,24 @@
-"""The policy losses by name: a built-in one is a file and a line here."""
+"""The policy losses, and the plan of the selected one for the tokens of a step."""
 
 import torch
 
-from data_schemas.rl_settings import LossSettings, PolicyLoss
-from tasks.algorithms.losses import (
-    cispo,
-    dapo,
-    dppo,
-    dr_grpo,
-    espo,
-    gmpo,
-    grpo,
-    gspo,
-    luspo,
-    sapo,
-)
+from data_schemas.rl_settings import LossSettings
+from tasks.algorithms.losses.names import BUILT_IN
 from tasks.algorithms.losses.protocol import Loss, Plan, StepTokens, StepTotals
 from tasks.algorithms.token_budget import apply_budget, kept_tokens
-from tasks.plugins import Table, load
+from tasks.plugins import ChoiceTable
 
-LOSSES: Table[Loss] = Table(
-    {
-        "espo": espo.LOSS,
-        "gspo": gspo.LOSS,
-        "grpo": grpo.LOSS,
-        "dr_grpo": dr_grpo.LOSS,
-        "dapo": dapo.LOSS,
-        "cispo": cispo.LOSS,
-        "sapo": sapo.LOSS,
-        "gmpo": gmpo.LOSS,
-        "luspo": luspo.LOSS,
-        "dppo": dppo.TOTAL_VARIATION,
-        "dppo_kl": dppo.BINARY_KL,
-    },
-    lambda reference: load(reference, Loss),
-)
-CLIP_RANGES = {
-    PolicyLoss.GSPO: (3e-4, 4e-4),
-    PolicyLoss.GRPO: (0.2, 0.2),
-    PolicyLoss.DR_GRPO: (0.2, 0.2),
-    PolicyLoss.DAPO: (0.2, 0.28),
-    PolicyLoss.CISPO: (0.2, 0.28),
-    PolicyLoss.ESPO: (0.2, 0.2),
-    PolicyLoss.SAPO: (0.2, 0.2),
-    PolicyLoss.GMPO: (0.4, 0.4),
-    PolicyLoss.LUSPO: (2e-3, 2.5e-3),
-    PolicyLoss.DPPO: (0.2, 0.2),
-    PolicyLoss.DPPO_KL: (0.05, 0.05),
-}
-"""(below, above) of each paper; CISPO has no lower bound, SAPO none. ESPO's is a token's, as in
-GRPO, of which a group's follows; eq. 8 (`clip_scale`) reads none."""
-OTHER_ORDER = 2.0
-"""A width that is so many times another one is for another kind of ratio."""
+LOSSES = ChoiceTable(Loss, "loss", BUILT_IN)
 
 
 def find(settings: LossSettings) -> Loss:
-    """Return the loss that is chosen.
+    """Return the loss that is chosen, with its settings.
 
     Raises:
-        SettingsError: there is none of that name, or a user's own is not of the form of a loss.
+        SettingsError: there is none of that name, a user's own is not of the form of a loss, or
+            a setting is not one of its own.
     """
-    return LOSSES.find(settings.kind, "loss.kind")
-
-
-def unusual_widths(settings: LossSettings) -> list[str]:
-    """Say that a loss has the default widths where its paper's are of another order."""
-    default = (LossSettings().clip_low, LossSettings().clip_high)
-    widths = (settings.clip_low, settings.clip_high)
-    if widths != default or settings.kind not in CLIP_RANGES:
-        return []
-    low, high = published = CLIP_RANGES[PolicyLoss(settings.kind)]
-    pairs = zip(widths, published, strict=True)
-    if all(1.0 / OTHER_ORDER < one / other < OTHER_ORDER for one, other in pairs):
-        return []
-    return [
-        f"loss.clip_low {widths[0]:g} and loss.clip_high {widths[1]:g} are those of GRPO; of "
-        f"loss.kind '{settings.kind}' {low:g} and {high:g} are published"
-    ]
+    return LOSSES.choose(settings)
 
 
 def whole_step(mask_NT: torch.Tensor, token_budget: int = 0) -> StepTotals:
@@ -109,7 +51,7 @@ def plan(
     """
     step = whole_step(mask_NT) if step is None else step
     tokens = StepTokens(entropy_NT, mask_NT, vocabulary, step)
-    whole = find(settings).plan(tokens, settings)
+    whole = find(settings).plan(tokens)
     if step.token_budget == 0:
         return whole
     return apply_budget(whole, mask_NT, kept_tokens(mask_NT, step, settings.truncate_last), step)

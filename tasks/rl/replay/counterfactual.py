@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import torch
 
-from data_schemas.rl_settings import PolicyLoss, RLSettings
+from data_schemas.machine_settings import merged_over
+from data_schemas.rl_settings import LossSettings, RLSettings
 from tasks.algorithms import advantages
-from tasks.algorithms.losses.table import CLIP_RANGES
+from tasks.algorithms.losses import table
 from tasks.rl.replay.recompute import Repeated, repeat, total
 from tasks.rl.step_snapshot import StepSnapshot
 
@@ -36,16 +37,13 @@ class Effect:
     """Cosine of the signed token weights with those of the recorded step; 0 if either is zero."""
 
 
-def with_loss(settings: RLSettings, kind: PolicyLoss) -> RLSettings:
-    """Change the loss, with its paper's clip range; the step's own loss keeps its settings."""
-    if kind == settings.loss.kind:
-        return settings
-    low, high = CLIP_RANGES[kind]
-    changes = {"kind": kind, "clip_low": low, "clip_high": high}
-    return settings.model_copy(update={"loss": settings.loss.model_copy(update=changes)})
+def with_loss(settings: RLSettings, kind: str) -> RLSettings:
+    """Change the loss, to its paper's settings; the step's own loss keeps its settings."""
+    values = merged_over(settings.loss, {"kind": kind})
+    return settings.model_copy(update={"loss": LossSettings.model_validate(values)})
 
 
-def compare_losses(snapshot: StepSnapshot, kind: PolicyLoss) -> tuple[Effect, Effect]:
+def compare_losses(snapshot: StepSnapshot, kind: str) -> tuple[Effect, Effect]:
     """Measure the step as recorded and under another loss.
 
     Raises:
@@ -91,15 +89,15 @@ def _cosine(left_NT: torch.Tensor, right_NT: torch.Tensor) -> float:
 
 
 def _name(settings: RLSettings) -> str:
-    loss = settings.loss
-    if loss.kind == PolicyLoss.ESPO:
-        return f"espo ({loss.ratio.value}{_estimator(settings)})"
-    return f"{loss.kind} (-{loss.clip_low:g}, +{loss.clip_high:g}{_estimator(settings)})"
+    widths = table.find(settings.loss).clip_range
+    signed = [f"-{widths[0]:g}", f"+{widths[1]:g}"] if widths else []
+    parts = ", ".join([*signed, *_estimator(settings)])
+    return f"{settings.loss.kind} ({parts})" if parts else settings.loss.kind
 
 
-def _estimator(settings: RLSettings) -> str:
+def _estimator(settings: RLSettings) -> list[str]:
     """Name the estimator of the advantages where it is not GRPO's."""
     estimator = advantages.find(settings)
     if estimator is advantages.group_advantages:
-        return ""
-    return ", centred" if estimator is advantages.centred else f", {settings.advantage}"
+        return []
+    return ["centred"] if estimator is advantages.centred else [settings.advantage]

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.rl_settings import LossSettings, RatioMode
+from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses import espo, table
-from tasks.algorithms.losses.surrogate import Plan, clipped_objective
+from tasks.algorithms.losses.surrogate import Plan, RatioMode, clipped_objective
 
 RELATIVE = LossSettings(clip_scale=0.0, clip_low=0.02, clip_high=0.02)
 EQ_8 = LossSettings(clip_scale=0.02)

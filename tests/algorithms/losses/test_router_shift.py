@@ -11,7 +11,7 @@ from data_schemas.routing import Routing
 from tasks.algorithms.losses.router_shift import SHIFT, chosen_scores, log_shift
 from tasks.algorithms.losses.surrogate import sequence_mean_weights, unclipped
 from tasks.engines.protocols import TokenBatch
-from tasks.rl.objective import PolicyLoss
+from tasks.rl.objective import UpdateLoss
 
 # Two tokens, two layers, two experts.
 OLD_RLK = torch.tensor([[[0.5, 0.3], [0.4, 0.35]], [[0.6, 0.2], [0.45, 0.3]]]).log()
@@ -39,7 +39,7 @@ def test_the_ratio_is_multiplied_before_it_is_clipped(advantage, mean):
     batch = TokenBatch(mask_NT.long(), torch.tensor([2]), mask_NT, None, columns)
     logprobs_NT = torch.tensor([[0.1, -0.25]], requires_grad=True)
 
-    value, counts = PolicyLoss(settings, 1.0)(logprobs_NT, batch)
+    value, counts = UpdateLoss(settings, 1.0)(logprobs_NT, batch)
 
     assert -advantage * mean == pytest.approx(float(value.detach()), abs=2e-6)
     assert 0.955701 + 0.8 == pytest.approx(counts["router_shift"], abs=2e-6)

@@ -94,7 +94,7 @@ def policy_loss(logprobs_NT, batch):
         column["old_logprobs"],
         column["advantages"],
         plan,
-        ratio_mode=table.find(SETTINGS).ratio(SETTINGS),
+        ratio_mode=table.find(SETTINGS).ratio_form,
     )
     return -objective_N.sum() / 10, {"tokens": float(batch.response_NT.sum())}
 

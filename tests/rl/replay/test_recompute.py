@@ -13,7 +13,6 @@ from data_schemas.rl_settings import (
     LossSettings,
     MismatchSettings,
     OldPolicy,
-    PolicyLoss,
     RouterReplay,
     ZeroVarianceSettings,
 )
@@ -23,7 +22,7 @@ from tasks.rl.replay.recompute import compare, first_difference
 STEPS = {
     "espo": {},
     "gspo without replay, corrected, in bf16": {
-        "loss": LossSettings(kind=PolicyLoss.GSPO),
+        "loss": LossSettings(kind="gspo"),
         "router_replay": RouterReplay.OFF,
         "engines": EngineSettings(
             precision=Precision.BF16, mismatch=MismatchSettings(correction=Correction.TIS)
@@ -31,7 +30,7 @@ STEPS = {
     },
     "recorded log-probs as the old ones, in bf16": {
         "group_size": 16,  # so that some have contrast under any processor's kernels
-        "loss": LossSettings(kind=PolicyLoss.DAPO),
+        "loss": LossSettings(kind="dapo"),
         "zero_variance": ZeroVarianceSettings(rl_zvp_alpha=0.0),
         "engines": EngineSettings(
             precision=Precision.BF16, mismatch=MismatchSettings(old_policy=OldPolicy.ROLLOUT)
@@ -40,15 +39,15 @@ STEPS = {
     "top-p with a token budget and a reference": {
         "top_p": 0.9,
         "loss": LossSettings(
-            kind=PolicyLoss.GRPO, budget_per_response=20 / 8, auxiliary=AuxiliarySettings(kl=0.01)
+            kind="grpo", budget_per_response=20 / 8, auxiliary=AuxiliarySettings(kl=0.01)
         ),
     },
     "clip-cov and kl-cov": {
-        "loss": LossSettings(kind=PolicyLoss.GRPO, clip_cov=0.2, kl_cov=0.1),
+        "loss": LossSettings(kind="grpo", clip_cov=0.2, kl_cov=0.1),
     },
     "dapo with a token budget and a reference": {
         "loss": LossSettings(
-            kind=PolicyLoss.DAPO, budget_per_response=20 / 8, auxiliary=AuxiliarySettings(kl=0.01)
+            kind="dapo", budget_per_response=20 / 8, auxiliary=AuxiliarySettings(kl=0.01)
         )
     },
 }

@@ -9,12 +9,12 @@ from data_schemas.rl_settings import (
     ErrorRates,
     LossSettings,
     MathsReward,
-    PolicyLoss,
     RewardSettings,
     RouterReplay,
 )
 from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
 from data_schemas.rows import response_fault, scored
+from tasks.algorithms.losses.table import LOSSES
 from tasks.engines.protocols import TokenScores
 from tasks.rl.batch import build, scalar_advantages, token_advantages
 from tasks.rl.groups import CollectedGroup
@@ -47,6 +47,22 @@ def test_the_loss_is_divided_by_the_responses_that_there_are_whatever_the_size_o
 
     assert 6 == len(batch.owners) == batch.num_sequences
     assert 24 == batch.num_tokens
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_a_loss_trains_on_the_same_rows_by_name_and_by_reference(settings, entry, kind):
+    groups = [
+        entry([1.0, 0.0, 0.0, 1.0], GroupOutcome.NON_ZERO_VARIANCE),
+        entry([0.5, 0.5, 0.5, 0.5], GroupOutcome.ZERO_VARIANCE_PARTIAL, number=1),
+    ]
+    model = LOSSES[kind]
+    losses = (LossSettings(kind=one) for one in (kind, f"{model.__module__}:{model.__name__}"))
+
+    named, referred = (build(settings.model_copy(update={"loss": loss}), groups) for loss in losses)
+
+    assert named.owners == referred.owners
+    assert torch.equal(named.advantages_N, referred.advantages_N)
+    assert (8 if model.acts_on_all else 4) == len(named.owners)
 
 
 def test_what_differs_by_noise_has_no_advantage(settings, entry):
@@ -114,7 +130,7 @@ def test_a_response_that_breaks_its_verifier_gains_nothing_over_a_wrong_one(
 
 def test_dr_grpo_does_not_divide_by_the_spread(settings, entry):
     group = [entry([1.0, 0.0, 0.0, 0.0], GroupOutcome.NON_ZERO_VARIANCE)]
-    plain = settings.model_copy(update={"loss": LossSettings(kind=PolicyLoss.DR_GRPO)})
+    plain = settings.model_copy(update={"loss": LossSettings(kind="dr_grpo")})
 
     assert [0.75, -0.25, -0.25, -0.25] == scalar_advantages(plain, group)[0].tolist()
     assert 1.7 < scalar_advantages(settings, group)[0, 0]
@@ -153,7 +169,7 @@ def with_rule(settings, **changes):
 
 def test_signed_rewards_have_twice_the_advantage_where_nothing_normalises(settings, entry):
     group = [entry([1.0, 0.0, 0.0, 0.0], GroupOutcome.NON_ZERO_VARIANCE)]
-    plain = with_rule(settings, loss=LossSettings(kind=PolicyLoss.DR_GRPO))
+    plain = with_rule(settings, loss=LossSettings(kind="dr_grpo"))
 
     assert [1.5, -0.5, -0.5, -0.5] == scalar_advantages(plain, group)[0].tolist()
     assert torch.allclose(
@@ -162,7 +178,7 @@ def test_signed_rewards_have_twice_the_advantage_where_nothing_normalises(settin
 
 
 def test_only_verdicts_on_final_answers_are_signed(settings, problems, entry):
-    plain = with_rule(settings, loss=LossSettings(kind=PolicyLoss.DR_GRPO))
+    plain = with_rule(settings, loss=LossSettings(kind="dr_grpo"))
     group = entry([1.0, 0.0, None, 0.0], GroupOutcome.NON_ZERO_VARIANCE)
     other = dataclasses.replace(
         group.group, problem=problems[0].model_copy(update={"verifier": "code_tests"})

@@ -16,14 +16,15 @@ from data_schemas.rl_settings import (
     EngineSettings,
     LossSettings,
     MismatchSettings,
-    PolicyLoss,
     RLSettings,
 )
 from data_schemas.rollouts import TokenUse
+from tasks.algorithms.phase_choices import require_fit
 from tasks.algorithms.token_budget import SEED_STRIDE
 from tasks.algorithms.token_uses import token_uses
 from tasks.engines.partial_batch import ROW
 from tasks.engines.protocols import TokenBatch, TokenScores
+from tasks.errors import SettingsError
 from tasks.rl import gate, objective
 from tasks.rl.batch import build
 from tasks.rl.collector import Collected
@@ -66,7 +67,7 @@ def test_the_published_budget_of_a_rank_is_the_same_for_every_number_of_ranks():
 
 def test_a_small_budget_is_one_token_and_not_all_of_them(settings, entry):
     # 0.125 * 2 * 2 / 1 = 0.5 tokens, which rounds to 0.
-    loss = LossSettings(kind=PolicyLoss.GRPO, budget_per_response=0.125)
+    loss = LossSettings(kind="grpo", budget_per_response=0.125)
     changes = {"prompts_per_step": 2, "group_size": 2, "num_mini_batches": 1, "loss": loss}
     chosen = settings.model_copy(update=changes)
     batch = build(chosen, [entry([1.0, 0.0]), entry([0.0, 1.0])])
@@ -77,7 +78,7 @@ def test_a_small_budget_is_one_token_and_not_all_of_them(settings, entry):
 
 
 def test_the_budget_draws_otherwise_in_every_step_of_every_seed(settings, entry):
-    loss = LossSettings(kind=PolicyLoss.GRPO, budget_per_response=2.0)
+    loss = LossSettings(kind="grpo", budget_per_response=2.0)
     changes = {"prompts_per_step": 4, "group_size": 16, "num_mini_batches": 1, "loss": loss}
     batch = build(settings, [entry([1.0, 0.0] * 8) for _ in range(4)])
     rows = (torch.arange(64),)
@@ -98,7 +99,7 @@ def test_an_update_trains_its_budget_or_all_it_has(settings, entry, of_mean, par
     groups = [entry([1.0, 0.0] * 8, lengths=range(1, 17)) for _ in range(4)]
     batch = build(settings, groups)
     mean = float(batch.tokens.response_NT.sum()) / len(batch.owners)
-    loss = LossSettings(kind=PolicyLoss.GRPO, budget_per_response=of_mean * mean)
+    loss = LossSettings(kind="grpo", budget_per_response=of_mean * mean)
     chosen = settings.model_copy(
         update={
             "prompts_per_step": 4,
@@ -122,7 +123,7 @@ def test_two_ranks_train_the_budget_of_the_whole_update_and_what_one_process_sel
 ):
     groups = [entry([1.0, 0.0] * 8, lengths=range(1, 17)) for _ in range(4)]
     batch = build(settings, groups)
-    loss = LossSettings(kind=PolicyLoss.GRPO, budget_per_response=4.0)
+    loss = LossSettings(kind="grpo", budget_per_response=4.0)
     changes = {"prompts_per_step": 4, "group_size": 16, "num_mini_batches": 2, "loss": loss}
     chosen = settings.model_copy(update=changes)
     rows = objective.split(chosen, len(batch.owners), 1)
@@ -147,7 +148,7 @@ def c3po_step(settings, entry):
     """Five responses with given advantages, and the seed whose draw has the vector's order."""
     lengths, order = VECTOR["lengths"], VECTOR["order"]
     loss = LossSettings(
-        kind=PolicyLoss.GRPO,
+        kind="grpo",
         budget_per_response=VECTOR["Phi"] / len(lengths),
         auxiliary=AuxiliarySettings(kl=VECTOR["beta"]),
     )
@@ -349,7 +350,7 @@ def test_a_reference_is_a_column_only_where_there_is_one(settings, batch):
 
 
 def grpo(settings, **changes):
-    return settings.model_copy(update={"loss": LossSettings(kind=PolicyLoss.GRPO, **changes)})
+    return settings.model_copy(update={"loss": LossSettings(kind="grpo", **changes)})
 
 
 def test_before_the_first_update_the_loss_is_minus_the_mean_advantage(settings, batch):
@@ -455,8 +456,8 @@ def test_what_needs_the_pass_that_recorded_log_probs_replace_is_refused(change, 
         "zero_variance": {"rl_zvp_alpha": 0.0},
         "engines": {"mismatch": mismatch},
     }
-    with pytest.raises(ValueError, match=message):
-        RLSettings.model_validate(given | change)
+    with pytest.raises((ValueError, SettingsError), match=message):
+        require_fit(RLSettings.model_validate(given | change))
     assert not RLSettings.model_validate(
         given | {"engines": {"mismatch": {"old_policy": "rollout"}}}
     ).recomputes

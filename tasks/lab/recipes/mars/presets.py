@@ -3,7 +3,6 @@
 from data_schemas.presets import SMALL_WORLD
 from data_schemas.rl_settings import (
     LossSettings,
-    PolicyLoss,
     RLSettings,
     ZeroVarianceSettings,
 )
@@ -31,7 +30,7 @@ MARS = SMALL_WORLD.model_copy(
             steps=24,
             prompts_per_step=12,
             max_new_tokens=96,
-            loss=LossSettings(kind=PolicyLoss.GRPO, clip_high=0.28),
+            loss=LossSettings.model_validate({"kind": "grpo", "clip_high": 0.28}),
             zero_variance=ZeroVarianceSettings(skip_above=1.0),
         ),
         "rl_two": SMALL_WORLD.rl_two.model_copy(update={"steps": 0}),

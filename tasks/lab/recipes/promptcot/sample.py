@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from data_schemas.presets import SMALL_WORLD
-from data_schemas.rl_settings import LossSettings, PolicyLoss, RLSettings, ZeroVarianceSettings
+from data_schemas.rl_settings import LossSettings, RLSettings, ZeroVarianceSettings
 from data_schemas.rows import Domain, Message, Parent, Role
 from data_schemas.settings import CurationSettings, ReleaseSettings, SFTSettings, Source
 from tasks.curation.adapters.general import verified
@@ -102,7 +102,7 @@ SYNTHESIS = SMALL_WORLD.model_copy(
             learning_rate=1e-4,
             steps=12,
             prompts_per_step=12,
-            loss=LossSettings(kind=PolicyLoss.GRPO, clip_high=0.28),
+            loss=LossSettings.model_validate({"kind": "grpo", "clip_high": 0.28}),
             zero_variance=ZeroVarianceSettings(skip_above=1.0),  # the pools are small
         ),
         "evaluation": SMALL_WORLD.evaluation.model_copy(update={"samples": 4}),

@@ -14,6 +14,7 @@ from data_schemas.rl_settings import AnyRecipe, RLSettings
 from data_schemas.rollouts import ScoredRollout
 from data_schemas.rows import Message
 from tasks.algorithms.distillation import Blend
+from tasks.algorithms.losses import table
 from tasks.errors import SettingsError
 from tasks.lab.recipes.self_distillation.settings import SelfDistillationSettings
 from tasks.rl.groups import CollectedGroup
@@ -86,10 +87,10 @@ def open_teacher(settings: AnyRecipe, phase: RLSettings) -> Recipe:
     Raises:
         SettingsError: the loss has no advantages of tokens, or a domain has no teacher.
     """
-    if phase.loss.kind == "gmpo":
+    if not table.find(phase.loss).token_advantages:
         raise SettingsError(
-            "loss.kind 'gmpo' has one advantage per response, and a teacher gives tokens their "
-            "own; choose another loss"
+            f"loss.kind {phase.loss.kind!r} has one advantage per response, and a teacher "
+            "gives tokens their own; choose another loss"
         )
     distillation = SelfDistillationSettings.model_validate(settings.model_dump())
     if distillation.teachers and (

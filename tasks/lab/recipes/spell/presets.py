@@ -1,7 +1,7 @@
 """Presets of workflows/lab/recipes/spell.py: self-play on offer lists."""
 
 from data_schemas.presets import SMALL_WORLD
-from data_schemas.rl_settings import LossSettings, PolicyLoss, RLSettings, ZeroVarianceSettings
+from data_schemas.rl_settings import LossSettings, RLSettings, ZeroVarianceSettings
 from data_schemas.rows import Domain
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
 from tasks.lab.recipes.spell import sample
@@ -27,7 +27,7 @@ SPELL = SMALL_WORLD.model_copy(
             steps=40,
             prompts_per_step=24,
             max_new_tokens=96,
-            loss=LossSettings(kind=PolicyLoss.GRPO, clip_high=0.28),
+            loss=LossSettings.model_validate({"kind": "grpo", "clip_high": 0.28}),
             zero_variance=ZeroVarianceSettings(skip_above=1.0),  # a question is new every time
         ),
         "rl_two": RLSettings(
@@ -36,7 +36,7 @@ SPELL = SMALL_WORLD.model_copy(
             steps=40,
             prompts_per_step=24,
             max_new_tokens=96,
-            loss=LossSettings(kind=PolicyLoss.GRPO, clip_high=0.28),
+            loss=LossSettings.model_validate({"kind": "grpo", "clip_high": 0.28}),
             zero_variance=ZeroVarianceSettings(refill_rounds=1, skip_above=1.0),
         ),
         "evaluation": SMALL_WORLD.evaluation.model_copy(update={"max_new_tokens": 96}),

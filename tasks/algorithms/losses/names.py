@@ -1,0 +1,19 @@
+"""The policy losses by name: a built-in one is a file and a line here.
+
+The command line refuses a misspelt name before torch is loaded, so that this file loads nothing:
+`table.py` imports what is named.
+"""
+
+BUILT_IN = {
+    "espo": "tasks.algorithms.losses.espo:ESPO",
+    "gspo": "tasks.algorithms.losses.gspo:GSPO",
+    "grpo": "tasks.algorithms.losses.grpo:GRPO",
+    "dr_grpo": "tasks.algorithms.losses.dr_grpo:DrGRPO",
+    "dapo": "tasks.algorithms.losses.dapo:DAPO",
+    "cispo": "tasks.algorithms.losses.cispo:CISPO",
+    "sapo": "tasks.algorithms.losses.sapo:SAPO",
+    "gmpo": "tasks.algorithms.losses.gmpo:GMPO",
+    "luspo": "tasks.algorithms.losses.luspo:LUSPO",
+    "dppo": "tasks.algorithms.losses.dppo:DPPO",
+    "dppo_kl": "tasks.algorithms.losses.dppo:DPPOKL",
+}

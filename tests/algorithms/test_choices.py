@@ -1,0 +1,136 @@
+"""Every built-in choice by name and by reference: the same object, so the same training.
+
+And adding one is a file and a line in its table: nothing else knows the names.
+"""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+import tasks
+from data_schemas.rl_settings import LossSettings, RLSettings
+from tasks.algorithms import advantages
+from tasks.algorithms.losses import table
+from tasks.algorithms.losses.protocol import StepTokens
+from tasks.algorithms.phase_choices import counts_all_responses, require_fit, without_effect
+from tasks.errors import SettingsError
+
+ROOT = Path(tasks.__file__).parents[1]
+FIELDS = {"clip_low": 0.1, "clip_high": 0.3, "clip_scale": 0.02, "drop_low": True}
+
+
+def by_reference(kind: str) -> str:
+    model = table.LOSSES[kind]
+    return f"{model.__module__}:{model.__qualname__}"
+
+
+def both(kind: str, **phase: object) -> list[RLSettings]:
+    """A phase with a loss by name, and with the same one by reference; with settings of its own."""
+    own = {name: value for name, value in FIELDS.items() if name in table.LOSSES[kind].model_fields}
+    return [
+        RLSettings.model_validate(
+            {"domains": {"maths": 1.0}, "loss": {"kind": one, **own, "kl_cov": 0.1}, **phase}
+        )
+        for one in (kind, by_reference(kind))
+    ]
+
+
+def judgement(settings: RLSettings) -> tuple[str, list[str]]:
+    """What is refused or noticed, without the name of the loss."""
+    try:
+        require_fit(settings)
+        refusal = ""
+    except SettingsError as error:
+        refusal = str(error).replace(settings.loss.kind, "LOSS")
+    notices = [line.replace(settings.loss.kind, "LOSS") for line in without_effect(settings)]
+    return refusal, notices
+
+
+@pytest.mark.parametrize("kind", table.LOSSES)
+@pytest.mark.parametrize(
+    "phase",
+    [
+        {},
+        {"num_mini_batches": 1},
+        {"zero_variance": {"rl_zvp_alpha": 0.0, "std_floor": 0.1}},
+        {
+            "engines": {"mismatch": {"old_policy": "rollout"}},
+            "zero_variance": {"rl_zvp_alpha": 0.0},
+        },
+        {"rewards": {"error_rates": {"choice": {"false_positive": 0.1}}}},
+    ],
+    ids=["default", "one update", "no RL-ZVP", "recorded", "error rates"],
+)
+def test_a_loss_is_judged_alike_by_name_and_by_reference(kind, phase):
+    named, referred = both(kind, **phase)
+
+    assert judgement(named) == judgement(referred)
+    assert counts_all_responses(named) == counts_all_responses(referred)
+    assert advantages.find(named) is advantages.find(referred)
+
+
+@pytest.mark.parametrize("kind", table.LOSSES)
+def test_a_loss_plans_and_pushes_to_the_bit_alike_by_name_and_by_reference(kind):
+    generator = torch.Generator().manual_seed(1)
+    mask_NT = torch.arange(6) < torch.tensor([[6], [3], [1]])
+    entropy_NT = torch.rand(3, 6, generator=generator)
+    old_NT = -torch.rand(3, 6, generator=generator)
+    advantages_NT = torch.randn(3, 1, generator=generator) * mask_NT
+    found = []
+    for settings in both(kind):
+        loss = table.find(settings.loss)
+        plan = loss.plan(StepTokens(entropy_NT, mask_NT, 64, table.whole_step(mask_NT)))
+        logprobs_NT = (1.3 * old_NT).requires_grad_()
+        objective_N, clipped_NT = loss.objective(logprobs_NT, old_NT, advantages_NT, plan)
+        (slope_NT,) = torch.autograd.grad(objective_N.sum(), logprobs_NT)
+        found.append((*plan.columns().values(), objective_N.detach(), clipped_NT, slope_NT))
+
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("kind", advantages.ADVANTAGES)
+def test_an_estimator_is_judged_alike_by_name_and_by_reference(kind):
+    function = advantages.ADVANTAGES[kind]
+    reference = f"{function.__module__}:{function.__name__}"
+    rates = {"error_rates": {"choice": {"false_positive": 0.1}}}
+    for rewards in ({}, {"maths": "rule"}, rates):
+        words = []
+        for name in (kind, reference):
+            settings = RLSettings.model_validate(
+                {"domains": {"maths": 1.0}, "advantage": name, "rewards": rewards}
+            )
+            refusal, notices = judgement(settings)
+            words.append((refusal.replace(name, "CHOICE"), notices))
+
+        assert words[0] == words[1]
+
+
+def test_a_loss_of_ones_own_may_be_an_object_with_other_defaults(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "narrow.py").write_text(
+        "from tasks.algorithms.losses.grpo import GRPO\nNARROW = GRPO(clip_low=0.05)\n"
+    )
+
+    loss = table.find(LossSettings(kind="narrow.py:NARROW", clip_high=0.5))
+
+    assert (0.05, 0.5) == loss.clip_range
+
+
+def test_no_file_but_its_own_compares_with_the_name_of_a_loss():
+    own = {Path(inspect.getfile(model)) for model in table.LOSSES.values()}
+    tables = {Path(table.__file__), Path(advantages.__file__)}
+    names = "|".join(set(table.LOSSES) - set(advantages.ADVANTAGES))
+    # kind == "dppo", kind in ("dppo", ..., case "dppo":
+    compared = re.compile(rf"(?:[=!]=|\b(?:is|not|in|case))\s*[(\[{{]?\s*[\"'](?:{names})[\"']")
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for folder in ("tasks", "workflows", "data_schemas")
+        for path in (ROOT / folder).rglob("*.py")
+        if path not in own | tables
+        for match in compared.finditer(path.read_text())
+    ]
+
+    assert not found
