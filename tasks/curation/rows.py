@@ -9,29 +9,34 @@ name is refused whole: a row can have one of them.
 """
 
 import codecs
-import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.curation.readers.cells import column_cells, unread_in
-from tasks.curation.readers.delimited import DamagedLine, header_of, read_delimited
 from tasks.curation.readers.letters import other_encoding
 from tasks.curation.readers.spreadsheets import read_workbook
 from tasks.errors import DataError
+from tasks.formats.delimited import (
+    COMPRESSIONS,
+    DamagedLine,
+    header_of,
+    open_bytes,
+    open_text,
+    read_delimited,
+)
+from tasks.formats.delimited import SUFFIXES as TABLES
 from tasks.store.files import canonical_json, sha256_bytes, sha256_file
 
-_COMPRESSIONS = ("", ".gz", ".zst", ".bz2", ".lz4")
-_TABLES = (".csv", ".tsv")
 _PARQUET, _WORKBOOK = ".parquet", ".xlsx"
 SUFFIXES = (
-    *(f"{kind}{packed}" for kind in (".jsonl", *_TABLES) for packed in _COMPRESSIONS),
+    *(f"{kind}{packed}" for kind in (".jsonl", *TABLES) for packed in COMPRESSIONS),
     *(_PARQUET, _WORKBOOK),
 )
 """In small letters; a file's own may be in any."""
@@ -201,7 +206,7 @@ def check_readable(path: Path) -> None:
         raise DataError(f"{path} is not one of {', '.join(SUFFIXES)}. Convert it first.")
     try:
         if _kind(path) not in (_PARQUET, _WORKBOOK):
-            with _stream(path) as stream:
+            with open_bytes(path) as stream:
                 start = stream.read(_ENCODING_SAMPLE)
             if problem := _other_format(start) or other_encoding(start):
                 raise DataError(f"{path} is {problem}")
@@ -241,7 +246,7 @@ def _columns(path: Path) -> Sequence[str]:
         case ".jsonl":
             return ()
         case _:
-            with _text(path) as text:
+            with open_text(path) as text:
                 return header_of(text)
 
 
@@ -254,7 +259,7 @@ def _repeated_column(names: Sequence[str]) -> str:
 def _kind(path: Path) -> str:
     """Return the suffix of a file without that of its compression, in small letters."""
     name = path.name.lower()
-    packed = next((one for one in _COMPRESSIONS if one and name.endswith(one)), "")
+    packed = next((one for one in COMPRESSIONS if one and name.endswith(one)), "")
     return Path(name.removesuffix(packed)).suffix
 
 
@@ -278,15 +283,8 @@ def _reader(path: Path) -> Iterator[Unit]:
             return _read_table(path)
 
 
-def _stream(path: Path) -> IO[bytes]:
-    """Open a file, decompressed as its suffix says."""
-    suffix = path.suffix.lower()
-    packed = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}.get(suffix)
-    return cast("IO[bytes]", io.BufferedReader(pa.input_stream(path, compression=packed)))  # pyright: ignore[reportArgumentType]
-
-
 def _read_lines(path: Path) -> Iterator[bytes]:
-    with _stream(path) as stream:
+    with open_bytes(path) as stream:
         for number, line in enumerate(stream):
             whole = line.removeprefix(codecs.BOM_UTF8) if number == 0 else line
             payload = whole.rstrip(b"\r\n")
@@ -295,7 +293,7 @@ def _read_lines(path: Path) -> Iterator[bytes]:
 
 
 def _read_table(path: Path) -> Iterator[dict[str, object] | Unreadable]:
-    with _text(path) as text:
+    with open_text(path) as text:
         rows = read_delimited(text)
         names = cast("list[str]", next(rows))
         if problem := _repeated_column(names):
@@ -303,12 +301,6 @@ def _read_table(path: Path) -> Iterator[dict[str, object] | Unreadable]:
             return
         for row in rows:
             yield _damaged(path, row) if isinstance(row, DamagedLine) else _named(names, row)
-
-
-def _text(path: Path) -> io.TextIOWrapper:
-    return io.TextIOWrapper(
-        _stream(path), encoding="utf-8-sig", errors="surrogateescape", newline=""
-    )
 
 
 def _damaged(path: Path, line: DamagedLine) -> Unreadable:

@@ -78,7 +78,15 @@ def tracking_uri(store: str, environment: str) -> str:
         raise SettingsError(
             f"store {store} is remote; set MLFLOW_TRACKING_URI to an MLflow server as well"
         )
-    return f"sqlite:///{store}/mlflow.db"
+    return sqlite_uri(f"{store}/mlflow.db")
+
+
+def sqlite_uri(path: str) -> str:
+    """Return the address of a database file, in which `%` and `?` have other meanings.
+
+    MLflow makes an empty folder of the address as it is written beside such a path.
+    """
+    return f"sqlite:///{path.replace('%', '%25').replace('?', '%3F')}"
 
 
 def _without_credentials(uri: str) -> str:

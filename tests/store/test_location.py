@@ -29,6 +29,7 @@ def test_a_store_of_another_scheme_is_no_folder_of_that_name(store):
 def test_mlflow_is_the_environments_or_in_the_store():
     assert "http://mlflow" == tracking_uri("s3://bucket/runs", "http://mlflow")
     assert "sqlite:////runs/mlflow.db" == tracking_uri("/runs", "")
+    assert "sqlite:////ci%252Fnight/mlflow.db" == tracking_uri("/ci%2Fnight", "")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.provenance.audit.evidence import Evidence
 from tasks.provenance.audit.reading import read_record
+from tasks.provenance.lineage.connection import OtherSchema
 from tasks.provenance.lineage.lookup import Lookup, Version, parse_model_uri
 from tasks.provenance.lineage.promotions import NUMBER, Promotion, promotions
 from tasks.provenance.lineage.registry import MANIFEST_TAG, RELEASED
@@ -135,6 +136,8 @@ def _registered(model: str, tracking_uri: str, evidence: Evidence) -> Target:
     try:
         lookup = Lookup(tracking_uri)
         version = lookup.version(model)
+    except OtherSchema:
+        raise  # nothing is lost or changed: MLflow reads it once it is upgraded
     except (SettingsError, DataError) as error:
         has_some = isinstance(error, SettingsError) and lookup and lookup.has_versions(name)
         if has_some and not (alias in ALIASES and history):

@@ -17,11 +17,12 @@ from functools import cache, partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from tasks.errors import DataError, EngineError, PipelineError, SettingsError
 from tasks.provenance.lineage.descriptions import EXPERIMENT_TAGS
 from tasks.provenance.lineage.registry import open_model
+from tasks.store.location import sqlite_uri
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -32,6 +33,7 @@ REPAIR = "python -m tasks.provenance.audit.repair --store"
 """The command that rebuilds MLflow; the store follows."""
 
 _SQLITE = "sqlite:///"
+_OTHER_SCHEMA = "its schema is "
 _SERVERS = ("http", "https")
 _DATABASES = ("postgresql", "mysql", "mssql")
 _ENVIRONMENT = {
@@ -62,6 +64,10 @@ _NO_RIGHT = "PERMISSION_DENIED"
 _READING = ("get_", "search_")
 
 
+class OtherSchema(SettingsError):
+    """The sqlite file is of another version of MLflow: it is neither damaged nor lost."""
+
+
 def check_tracking_uri(uri: str) -> None:
     """Refuse a tracking URI that no MLflow store can have.
 
@@ -90,6 +96,7 @@ def connect(tracking_uri: str) -> "MlflowClient":
 
     Raises:
         SettingsError: no MLflow store can have this URI, or the file cannot be created.
+        OtherSchema: the sqlite file is of another version of MLflow.
         DataError: the sqlite file is broken; the message names the command that rebuilds it.
     """
     check_tracking_uri(tracking_uri)
@@ -103,7 +110,14 @@ def connect(tracking_uri: str) -> "MlflowClient":
             logging.getLogger(name).setLevel(logging.WARNING)
         if not path.exists():
             _create_sqlite(path)
-        elif fault := find_fault(path):
+        elif (fault := find_fault(path)).startswith(_OTHER_SCHEMA):
+            raise OtherSchema(
+                f"{path} was made with another version of MLflow: {fault}. Keep a copy, then run "
+                f"'mlflow db upgrade {sqlite_uri(str(path))}', which keeps what people wrote "
+                "(a newer schema needs the newer MLflow). To make it anew from the statements, "
+                f"without what people wrote: {REPAIR} {path.parent}"
+            )
+        elif fault:
             raise DataError(
                 f"the MLflow store {path} is not usable: {fault}. All of it can be rebuilt from "
                 f"the statements: {REPAIR} {path.parent}"
@@ -214,7 +228,9 @@ def _in_time(request: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 def sqlite_path(tracking_uri: str) -> Path | None:
     """Return the file of a `sqlite:///` uri."""
-    return Path(tracking_uri.removeprefix(_SQLITE)) if tracking_uri.startswith(_SQLITE) else None
+    if not tracking_uri.startswith(_SQLITE):
+        return None
+    return Path(unquote(tracking_uri.removeprefix(_SQLITE)))  # as SQLAlchemy does
 
 
 def require_sqlite(tracking_uri: str) -> None:
@@ -313,7 +329,9 @@ def _create_sqlite(path: Path) -> None:
             if _empty_database():
                 new.write_bytes(_empty_database()[0])
             else:
-                MlflowClient(f"{_SQLITE}{new}", f"{_SQLITE}{new}").search_experiments(max_results=1)
+                MlflowClient(sqlite_uri(str(new)), sqlite_uri(str(new))).search_experiments(
+                    max_results=1
+                )
                 _empty_database().append(new.read_bytes())
             new.rename(path)
     except OSError as error:
@@ -346,6 +364,7 @@ def find_fault(path: Path) -> str:
             results = [
                 row[0] for row in database.execute("SELECT version_num FROM alembic_version")
             ]
+            database.execute("SELECT 1 FROM experiments LIMIT 1")
     except sqlite3.OperationalError as error:
         if "no such table" in str(error):
             return str(error)
@@ -357,7 +376,9 @@ def find_fault(path: Path) -> str:
         raise EngineError(f"{path}: {error}") from error
     except sqlite3.DatabaseError as error:
         return str(error)
-    return "" if results == [_schema()] else f"its schema is {', '.join(results)}, not {_schema()}"
+    if results == [_schema()]:
+        return ""
+    return f"{_OTHER_SCHEMA}{', '.join(results)}, not {_schema()}"
 
 
 def journal_of(path: Path) -> Path:

@@ -13,9 +13,11 @@ import pyarrow.compute as pc
 from data_schemas.rows import DEMONSTRATIONS
 from data_schemas.statements import Output, Statement
 from tasks.errors import DataError, SettingsError
+from tasks.formats.delimited import cells_under, is_delimited, open_text
 from tasks.provenance.lineage.releases import find_release
 from tasks.provenance.rows.index import KINDS, SHORTEST_PREFIX, Graph, Index, Object, among
 from tasks.store.files import canonical_json, sha256_bytes
+from tasks.store.interface import store_at
 
 _THREADS = 4
 """Decompression and search release the interpreter lock."""
@@ -55,7 +57,8 @@ def by_row(index: Index, store: str, text: str) -> RowSelection:
     if not len(rows):
         raise SettingsError(
             f"--row {text[:60]!r}: no row of this store has this digest or text. Paste a line of a "
-            "raw file as it is, or a part of a prompt or response."
+            "raw file as it is, or a part of a prompt or response. A line of a CSV file is found "
+            "while the file is where it was read."
         )
     return _of_rows(index, f"row {text[:60]!r}" if len(rows) > 1 else f"row {rows[0]}", rows)
 
@@ -74,9 +77,10 @@ def find_text(index: Index, store: str, text: str) -> pa.Array:
     """
     if len(text.strip()) < SHORTEST_PREFIX:
         raise SettingsError(f"--row {text!r}: give at least {SHORTEST_PREFIX} characters")
-    exact = _rows_where(index, pc.field("source_row").isin(_digests_of(text)))
-    if len(exact):
-        return exact
+    for digests in (_digests_of(text), _digests_of_cells(index, store, text)):
+        exact = _rows_where(index, pc.field("source_row").isin(pa.array(digests, pa.string())))
+        if len(exact):
+            return exact
     plain = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     curated = index.read("rows", ["artifact", "kind"]).filter(among("kind", KINDS.values()))
     names = curated["artifact"].unique().to_pylist()
@@ -212,6 +216,25 @@ def _digests_of(text: str) -> list[str]:
     with suppress(ValueError, RecursionError):  # it is not the JSON of a parquet or CSV row
         digests.append(sha256_bytes(canonical_json(json.loads(line))))
     return digests
+
+
+def _digests_of_cells(index: Index, store: str, text: str) -> list[str]:
+    """Return what a pasted line may be called as a row of the CSV files that the store has read.
+
+    The cells of a line have names in the header of its file only.
+    """
+    line = text.strip("\r\n")
+    files = index.read("files", ["artifact", "uri"]).to_pylist()
+    results: set[str] = set()
+    for artifact, uri in dict.fromkeys((file["artifact"], file["uri"]) for file in files):
+        if not is_delimited(uri):
+            continue
+        # A file that was copied is beside its list; others are where they were.
+        place = store_at(f"{store}/objects/{artifact[:16]}").local_path or Path()
+        with suppress(OSError, UnicodeError), open_text(place / uri) as lines:
+            if cells := cells_under(lines, line):
+                results.add(sha256_bytes(canonical_json(cells)))
+    return sorted(results)
 
 
 def _saying(store: str, artifact: str, text: str) -> pa.Array:

@@ -17,14 +17,17 @@ import pytest
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.provenance.lineage.connection import (
     _ENVIRONMENT,
+    OtherSchema,
     boundary,
     check_tracking_uri,
     connect,
     find_fault,
     journal_of,
+    sqlite_path,
 )
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.rebuild import set_aside
+from tasks.store.location import sqlite_uri
 from tests.provenance.lineage.forked import forked
 
 
@@ -99,8 +102,38 @@ def test_a_database_with_half_of_its_tables_is_named(tmp_path):
         database.execute("INSERT INTO alembic_version VALUES ('451aebb31d03')")
         database.commit()
 
-    with pytest.raises(DataError, match=r"its schema is 451aebb31d03, not [0-9a-f]{12}"):
+    with pytest.raises(DataError, match=r"no such table: experiments"):
         connect(f"sqlite:///{path}")
+
+
+def test_a_database_of_another_version_of_mlflow_is_neither_broken_nor_rebuilt(tmp_path):
+    path = tmp_path / "mlflow.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE experiments (name VARCHAR(32))")
+        database.execute("CREATE TABLE alembic_version (version_num VARCHAR(32))")
+        database.execute("INSERT INTO alembic_version VALUES ('451aebb31d03')")
+        database.commit()
+
+    expected = (
+        rf"its schema is 451aebb31d03, not [0-9a-f]{{12}}. .*'mlflow db upgrade sqlite:///{path}'"
+    )
+    with pytest.raises(OtherSchema, match=expected):
+        connect(f"sqlite:///{path}")
+
+
+@pytest.mark.parametrize("name", ["ci%2Fnight", "100%", "a?b", "a#b", "a b", "a%20b"])
+def test_a_database_lies_where_its_path_says_whatever_letters_it_has(created, tmp_path, name):
+    place = tmp_path / name / "mlflow.db"
+    place.parent.mkdir()
+    shutil.copy(created / "once" / "mlflow.db", place)
+    uri = sqlite_uri(str(place))
+
+    connect(uri).create_experiment("mine")
+
+    assert place == sqlite_path(uri)
+    with closing(sqlite3.connect(place)) as database:
+        names = [row[0] for row in database.execute("SELECT name FROM experiments")]
+    assert "mine" in names
 
 
 def test_a_server_that_accepts_connections_and_never_answers_is_named_within_its_limits(

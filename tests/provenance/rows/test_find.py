@@ -1,15 +1,18 @@
 """What cannot be meant is refused with what can."""
 
+import gzip
 import shutil
 
 import pytest
 
-from data_schemas.settings import MergeSettings, Source
+from data_schemas.settings import CurationSettings, MergeSettings, Source
+from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.rows import find
 from tasks.provenance.rows.index import open_index
+from tasks.store.files import canonical_json, sha256_bytes
 from tests.provenance.rows.shop import line_of, question
 
 
@@ -88,3 +91,27 @@ def test_a_registered_model_is_found_by_its_statement(original, index, tmp_path,
     assert [release.statement] == find.model_statements(index.graph, "models:/shop/1", place, uri)
     with pytest.raises(TamperError, match=r"its statement .*0{64}.json cannot be read"):
         find.model_statements(index.graph, "models:/shop/2", place, uri)
+
+
+def test_a_line_of_a_csv_file_is_found_under_the_header_of_its_file(shop, tmp_path):
+    file = shop.outside / "feed.csv.gz"
+    lines = ["question;answer;note", '"9 wallets; total?";"9 #### 54";', "1?;#### 2;other"]
+    file.write_bytes(gzip.compress("\n".join(lines).encode()))
+    sources = (Source(adapter="gsm8k", path=str(file)),)
+    recorded = shop.stage("ingest", MergeSettings(), raw="feed")
+    with recorded as record, record.output("raw") as out:
+        ingest(sources, 0, out)
+    settings = CurationSettings(held_out_per_suite=1)
+    with shop.stage("curate", settings) as record:
+        raw = record.read("raw", shop.refs["feed"])
+        base = record.read("base", shop.refs["base"])
+        with record.output("curated") as out:
+            record.facts |= curate(settings, raw, base, out)
+    index = open_index(shop.store, tmp_path / "index")
+
+    selection = find.by_row(index, shop.store, lines[1])
+
+    cells = {"question": "9 wallets; total?", "answer": "9 #### 54", "note": ""}
+    assert [sha256_bytes(canonical_json(cells))] == selection.rows.to_pylist()
+    with pytest.raises(SettingsError, match="A line of a CSV file is found while"):
+        find.by_row(index, shop.store, "9 wallets; total?;9 #### 55;")

@@ -6,10 +6,15 @@ no line of a text that was cut open is taken for a row.
 """
 
 import csv
+import io
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+import pyarrow as pa
 
 _MAX_CELL = 2**27
 """Characters of a cell; the library's own limit of 131,072 is less than a long response."""
@@ -22,6 +27,11 @@ _MOST_LINES = 1000
 """Lines behind a damaged one that are searched for the end of its cell."""
 
 
+SUFFIXES = (".csv", ".tsv")
+COMPRESSIONS = {"": None, ".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+"""Suffix behind that of a format -> its name in Arrow."""
+
+
 @dataclass(frozen=True, slots=True)
 class DamagedLine:
     """A line that belongs to no row which can be read for certain."""
@@ -31,6 +41,24 @@ class DamagedLine:
     number: int
     """From 1, the header's."""
     cause: str
+
+
+def is_delimited(name: str) -> bool:
+    """Whether a file is such a table, by its name."""
+    return name.lower().endswith(tuple(f"{one}{end}" for one in SUFFIXES for end in COMPRESSIONS))
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file, decompressed as its suffix says."""
+    packed = COMPRESSIONS.get(path.suffix.lower())
+    return cast("IO[bytes]", io.BufferedReader(pa.input_stream(path, compression=packed)))  # pyright: ignore[reportArgumentType]
+
+
+def open_text(path: Path) -> io.TextIOWrapper:
+    """Open a table; a byte that is no UTF-8 becomes half of a surrogate pair."""
+    return io.TextIOWrapper(
+        open_bytes(path), encoding="utf-8-sig", errors="surrogateescape", newline=""
+    )
 
 
 def header_of(lines: Iterable[str]) -> list[str]:
@@ -52,6 +80,23 @@ def read_delimited(lines: Iterable[str]) -> Iterator[list[str] | DamagedLine]:
     yield from table.rows()
 
 
+def cells_under(header: Iterable[str], text: str) -> dict[str, str]:
+    """Return the cells of a row by itself; none if it is no row of this table.
+
+    Args:
+        header: lines of the table, of which only those of its header are read.
+        text: of one row, with or without its ending.
+    """
+    table = _Table(header)
+    try:
+        rows = list(csv.reader(io.StringIO(text), strict=True, delimiter=table.delimiter))
+    except csv.Error:
+        return {}
+    if len(rows) != 1 or len(rows[0]) != len(table.names):
+        return {}
+    return dict(zip(table.names, rows[0], strict=True))
+
+
 class _Table:
     """Lines, and a reader that begins anew behind damage."""
 
@@ -65,7 +110,7 @@ class _Table:
         separator = _SEPARATOR.fullmatch(first)
         if separator:
             self._number, first = 1, next(self._source, "")
-        self._delimiter = separator[1] if separator else _delimiter(first)
+        self.delimiter = separator[1] if separator else _delimiter(first)
         if first:
             self._ahead.append(first)
         self._reader = self._new_reader()
@@ -79,7 +124,7 @@ class _Table:
         self._taken.clear()
 
     def _new_reader(self) -> Iterator[list[str]]:
-        return csv.reader(self._lines(), strict=True, delimiter=self._delimiter)
+        return csv.reader(self._lines(), strict=True, delimiter=self.delimiter)
 
     def _lines(self) -> Iterator[str]:
         while (line := self._next_line()) is not None:
@@ -117,12 +162,12 @@ class _Table:
         Tabs divide rows in feeds that quote nothing, and stand in no text. Of commas this cannot be
         told from a text of several lines.
         """
-        if self._delimiter != "\t":
+        if self.delimiter != "\t":
             return False
         return len(row) != len(self.names) or all(map(self._is_row, self._taken))
 
     def _is_row(self, line: str) -> bool:
-        return line.count(self._delimiter) == len(self.names) - 1
+        return line.count(self.delimiter) == len(self.names) - 1
 
     def _damage(self, cause: str) -> Iterator[list[str] | DamagedLine]:
         """Yield the lines that a broken quote may belong to, damaged or as the rows that they are.
@@ -135,7 +180,7 @@ class _Table:
                 if (line := self._next_line()) is None or _is_open(line):
                     break
         first, *others = self._taken
-        if self._delimiter == "\t":
+        if self.delimiter == "\t":
             # No text has a tab, so that what follows the line can be read anew.
             self._ahead.extendleft(reversed(others))
             del self._taken[1:]
@@ -158,7 +203,7 @@ class _Table:
         if not line.strip():
             return []
         try:
-            return next(csv.reader([line], strict=True, delimiter=self._delimiter))
+            return next(csv.reader([line], strict=True, delimiter=self.delimiter))
         except csv.Error:
             return [""] * (len(self.names) + 1)
 
