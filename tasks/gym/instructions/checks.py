@@ -2,10 +2,14 @@
 
 Differs: sentences and capital words are counted by rules of our own instead of nltk, languages by
 `languages` instead of langdetect; keywords are literal, not regular expressions.
+Differs: read as the instruction says it, because the policy is paid for it: any number of blank
+lines divides paragraphs, marks of emphasis are no part of a word, and rules of Markdown, negative
+numbers and products are neither bullets nor highlights; NaN is no JSON.
 """
 
 import json
 import re
+import unicodedata
 
 from tasks.gym.instructions.arguments import (
     Arguments,
@@ -22,6 +26,13 @@ from tasks.gym.instructions.arguments import (
 )
 from tasks.gym.instructions.languages import is_language
 
+# Lines without text between paragraphs, also with spaces or as Windows ends them.
+_BLANK_LINES = re.compile(r"\r?\n(?:[^\S\n]*\n)+")
+# "---", "* * *": a rule of Markdown.
+_RULE = r"[^\S\n]*(?:(?:-[^\S\n]*){3,}|(?:\*[^\S\n]*){3,})$"
+# "*word*", "**two words**"; not "2 * 3 * 4" nor "2*3*4".
+_SINGLE = re.compile(r"(?<!\*)(?<!\d)\*(?![\s*])[^\n*]+(?<!\s)\*(?!\*)")
+_DOUBLE = re.compile(r"\*\*(?![\s*])[^\n*]+(?<!\s)\*\*")
 _CONSTRAINED = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 _CAPITAL_WORD = re.compile(r"(?<!\w)(?:[^\W\d_]\.)+[^\W\d_](?!\w)|[^\W_]+(?:[-'\u2019][^\W_]+)*")
 
@@ -34,7 +45,7 @@ def existence(text: str, arguments: Arguments) -> bool:
 def no_forbidden_words(text: str, arguments: Arguments) -> bool:
     """Say whether no forbidden word is in the text as a whole word."""
     return not any(
-        re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)
+        re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", text, re.IGNORECASE)
         for word in arguments["forbidden_words"]
     )
 
@@ -66,19 +77,18 @@ def divided_paragraphs(text: str, arguments: Arguments) -> bool:
 
 def nth_paragraph(text: str, arguments: Arguments) -> str | None:
     """Return the requested paragraph; None if it is blank or the number of paragraphs is wrong."""
-    parts = text.split("\n\n")
+    parts = [part.strip() for part in _BLANK_LINES.split(text) if part.strip()]
     nth = arguments["nth_paragraph"]
-    filled = sum(bool(part.strip()) for part in parts)
-    if filled != arguments["num_paragraphs"] or not 1 <= nth <= filled:
+    if len(parts) != arguments["num_paragraphs"] or not 1 <= nth <= len(parts):
         return None
-    return parts[nth - 1].strip() or None
+    return parts[nth - 1]
 
 
 def _first_word(text: str, arguments: Arguments) -> bool:
     paragraph = nth_paragraph(text, arguments)
     if paragraph is None:
         return False
-    first = re.split(r"[.,?!'\"]", paragraph.split()[0].lstrip("'\""), maxsplit=1)[0]
+    first = re.split(r"[.,:;?!'\"*_]", paragraph.lstrip("'\"*_#> ").split(" ")[0], maxsplit=1)[0]
     return first.lower() == arguments["first_word"].lower()
 
 
@@ -95,12 +105,12 @@ def _postscript(text: str, arguments: Arguments) -> bool:
 
 def starred_bullets(text: str) -> int:
     """Count lines that start with one asterisk."""
-    return len(re.findall(r"^[^\S\n]*\*[^*].*$", text, re.MULTILINE))
+    return len(re.findall(rf"^(?!{_RULE})[^\S\n]*\*[^*\n].*$", text, re.MULTILINE))
 
 
 def bullets(text: str, arguments: Arguments) -> bool:
     """Say whether the text has that many lines that start with * or -."""
-    dashed = re.findall(r"^[^\S\n]*-.*$", text, re.MULTILINE)
+    dashed = re.findall(rf"^(?!{_RULE})[^\S\n]*-(?![-\d]).*$", text, re.MULTILINE)
     return starred_bullets(text) + len(dashed) == arguments["num_bullets"]
 
 
@@ -111,9 +121,7 @@ def _constrained(text: str, arguments: Arguments) -> bool:
 
 def highlights(text: str) -> int:
     """Count *highlights* and **highlights** that are not blank."""
-    single = re.findall(r"\*([^\n*]*)\*", text)
-    double = re.findall(r"\*\*([^\n*]*)\*\*", text)
-    return sum(bool(content.strip()) for content in (*single, *double))
+    return len(_SINGLE.findall(text)) + len(_DOUBLE.findall(text))
 
 
 def sections(text: str, marker: str) -> int:
@@ -126,10 +134,14 @@ def is_json(text: str, arguments: Arguments) -> bool:
     del arguments
     bare = re.sub(r"^```(?:json)?|```$", "", text.strip(), flags=re.IGNORECASE).strip()
     try:
-        json.loads(bare)
+        json.loads(bare, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
 
 
 def titled(text: str, arguments: Arguments) -> bool:
@@ -192,6 +204,14 @@ def no_comma(text: str, arguments: Arguments) -> bool:
     return "," not in text
 
 
+def _without_marks(text: str) -> str:
+    """Drop accents and vowels that stand by themselves, which would divide a word."""
+    if text.isascii():
+        return text
+    composed = unicodedata.normalize("NFC", text)
+    return "".join(char for char in composed if unicodedata.category(char)[0] != "M")
+
+
 KEYWORDS = {"keywords": phrases}
 FORBIDDEN = {"forbidden_words": phrases}
 FREQUENCY = {"keyword": phrase, "relation": relation, "frequency": whole}
@@ -209,7 +229,7 @@ END = {"end_phrase": phrase}
 CAPITALS = {"capital_relation": relation, "capital_frequency": whole}
 
 num_sentences = check_count(lambda text: len(sentences(text)), "num_sentences")
-num_words = check_count(lambda text: len(re.findall(r"\w+", text)), "num_words")
+num_words = check_count(lambda text: len(re.findall(r"\w+", _without_marks(text))), "num_words")
 num_capitals = check_count(capital_words, "capital_frequency", "capital_relation")
 
 CHECKS: dict[str, Kind] = {

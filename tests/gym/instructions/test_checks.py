@@ -107,3 +107,40 @@ def test_each_instruction_can_be_followed_and_broken(
 def test_all_25_instructions_are_there_and_tested() -> None:
     assert 25 == len(CHECKS)
     assert CHECKS.keys() == {name for name, *_ in FOLLOWED_AND_BROKEN}
+
+
+FIRST = "length_constraints:nth_paragraph_first_word"
+WEEKEND = {"num_paragraphs": 2, "nth_paragraph": 2, "first_word": "weekend"}
+BULLETS = "detectable_format:number_bullet_lists"
+MARKED = "detectable_format:number_highlighted_sections"
+WORDS = {"relation": "less than", "num_words": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "text", "score"),
+    [
+        (FIRST, WEEKEND, "Plans differ.\n\n\n\nWeekend trips are shorter.", 1.0),
+        (FIRST, WEEKEND, "Plans differ.\r\n\r\nWeekend trips are shorter.", 1.0),
+        (FIRST, WEEKEND, "Plans differ.\n \t\nWeekend trips are shorter.", 1.0),
+        (FIRST, WEEKEND, "Plans differ.\n\n**Weekend** trips are shorter.", 1.0),
+        (FIRST, WEEKEND, "Plans differ.\n\nWeekend: trips are shorter.", 1.0),
+        (FIRST, WEEKEND, "Plans differ.\n\nWeekends are shorter.", 0.0),
+        (FIRST, WEEKEND, "Plans differ.\nWeekend trips are shorter.", 0.0),
+        (BULLETS, {"num_bullets": 2}, "Intro.\n\n---\n\n* one\n* two", 1.0),
+        (BULLETS, {"num_bullets": 2}, "* * *\n- one\n- two\n-5 degrees is cold.", 1.0),
+        (BULLETS, {"num_bullets": 3}, "* one\n* two\n-5 degrees is cold.", 0.0),
+        (MARKED, {"num_highlights": 1}, "2 * 3 * 4 = 24", 0.0),
+        (MARKED, {"num_highlights": 1}, "2*3*4 = 24", 0.0),
+        (MARKED, {"num_highlights": 2}, "*one* and **two words**", 1.0),
+        (MARKED, {"num_highlights": 2}, "only **two words**", 0.0),
+        ("keywords:forbidden_words", {"forbidden_words": ["art"]}, "I like _art_ here.", 0.0),
+        ("keywords:forbidden_words", {"forbidden_words": ["art"]}, "I like party hats.", 1.0),
+        ("detectable_format:json_format", {}, '{"a": NaN}', 0.0),
+        ("detectable_format:json_format", {}, '{"a": null}', 1.0),
+        ("length_constraints:number_words", WORDS, "tie\u0302\u0301ng Vie\u0323\u0302t", 1.0),
+    ],
+)
+def test_a_check_reads_what_its_instruction_says(problem, name, arguments, text, score) -> None:
+    one = problem("instruction_rules", {"instruction_id_list": [name], "kwargs": [arguments]})
+
+    assert score == verify(one, text).score
