@@ -153,8 +153,8 @@ def curate(
             scorer.check_canaries()
             mapped = [record.read(f"part/{place}", one) for place, one in enumerate(parts, start=1)]
             take_parts(mapped, Path(shards))
-            guard = read_judge(settings.guard, record, context.store, "guard")
-            encoder = read_judge(settings.encoder, record, context.store, "encoder")
+            guard = read_judge(settings.guard, record, "guard")
+            encoder = read_judge(settings.encoder, record, "encoder")
             local = settings.model_copy(update={"guard": guard, "encoder": encoder})
             folders = (raw_folder, base_folder, out, held_out)
             facts = curation.curate(local, *folders, score=scorer.score, work=Path(shards))
@@ -210,10 +210,10 @@ def _grade(settings: GradingSettings, inputs: Inputs, outputs: Outputs, work: Wo
     if not problems:
         write_table(outputs["graded"] / GRADED, GradedProblem, [])
         return {"skipped": "there is no problem to grade"}
-    judge = read_judge(settings.judge, work.record, work.context.store)
+    judge = read_judge(settings.judge, work.record)
     screened, small = [], None
     if settings.screen_model:
-        small = read_model("screen", settings.screen_model, work.record, work.context.store)
+        small = read_model("screen", settings.screen_model, work.record)
     with ExitStack() as opened:
         scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
         scorer.check_canaries(verifiers_of(problems))
@@ -272,7 +272,7 @@ def _distil(
     keep: int,
 ) -> Facts:
     problems = read_table(inputs["curated"] / PROBLEMS, Problem)
-    judge = read_judge(settings.judge, work.record, work.context.store)
+    judge = read_judge(settings.judge, work.record)
     with ExitStack() as opened:
         scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
         scorer.check_canaries(verifiers_of(problems))

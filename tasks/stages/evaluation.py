@@ -86,7 +86,7 @@ def evaluate(
             record.facts({"same_as": report.same_as})
             _tell(name, report, problems, record)
             return record.ref("report", ReportRef)
-        rewards = RewardSettings(judge=read_judge(settings.judge, record, context.store))
+        rewards = RewardSettings(judge=read_judge(settings.judge, record))
         with (
             closing(open_rollout(settings.engines, folder)) as engine,
             ScoringService(folder, rewards) as scorer,
@@ -118,7 +118,7 @@ def evaluate_endpoint(
     with stage(f"evaluate/{name}", settings, context, code) as record:
         rows = record.read("curated", curated)
         problems, repeats = questions(rows)
-        rewards = RewardSettings(judge=read_judge(settings.judge, record, context.store))
+        rewards = RewardSettings(judge=read_judge(settings.judge, record))
         client = open_chat(address, served_as, respondents.chat_sampling(settings))
         with (
             closing(client),

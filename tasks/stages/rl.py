@@ -8,7 +8,6 @@ from data_schemas.artifacts import (
     Context,
     GradedRef,
     ReportRef,
-    StoreRef,
 )
 from data_schemas.rl_settings import AnyRecipe, RecipePhase, RLSettings
 from data_schemas.rows import Domain, Parent
@@ -143,9 +142,9 @@ def _train(
     context, state, record = work.context, work.state, work.record
     model, problems = inputs["start"], inputs["graded"]
     reports = [inputs["earlier"]] if "earlier" in inputs else []
-    judge = read_judge(settings.rewards.judge, record, context.store)
+    judge = read_judge(settings.rewards.judge, record)
     rows = phases.read_problems(problems, judge.kind)
-    opened = open_recipe(_with_teachers(recipe, record, context.store), settings)
+    opened = open_recipe(_with_teachers(recipe, record), settings)
     responses = read_responses(settings.engines.reuse, [problems, *reports])
     learned = read_learned(reports[0]) if reports else None
     pages = Publisher(
@@ -176,11 +175,9 @@ def _train(
 RL = Record("rl", _train, Trained, once=True, past_code=past_code)
 
 
-def _with_teachers(
-    recipe: AnyRecipe | None, record: StageRecord, store: StoreRef
-) -> AnyRecipe | None:
+def _with_teachers(recipe: AnyRecipe | None, record: StageRecord) -> AnyRecipe | None:
     """Record the models that teach as inputs; name their local folders in the recipe."""
     if recipe is None:
         return None
-    reader = cache(lambda role, address: str(read_model(role, address, record, store)))
+    reader = cache(lambda role, address: str(read_model(role, address, record)))
     return replace_models(recipe, reader)

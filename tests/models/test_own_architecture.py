@@ -134,7 +134,7 @@ def test_a_judge_does_not_choose_the_code_that_opens_it(own, store):
         pytest.raises(SettingsError, match=r"config\.json names code that opens the model"),
         stage("judge", PipelineSettings().merge, Context(store, execution), "0" * 64) as record,
     ):
-        read_model("judge", str(own), record, store)
+        read_model("judge", str(own), record)
 
 
 def test_a_model_does_not_choose_the_code_that_opens_it(own, tmp_path):

@@ -51,7 +51,7 @@ def used(settings: PipelineSettings, store: StoreRef):
     """Read the judge of phase two as its stage does, and return the input that it recorded."""
     judge = settings.rl_two.rewards.judge
     with stage("rl/two", settings.rl_two, Context(store, EXECUTION), "c") as record:
-        local = read_judge(judge, record, store)
+        local = read_judge(judge, record)
         with record.output("report") as out:
             (out / "empty").touch()
         ref = record.ref("report", DatasetRef)
@@ -91,7 +91,7 @@ def test_an_artifact_is_not_copied_again(ingested, store):
 
 def test_a_folder_that_no_workflow_ingested_is_recorded_by_content(store, judge):
     with stage("grade", GradingSettings(), Context(store, EXECUTION), "c") as record:
-        folder = read_model("screen", str(judge), record, store)
+        folder = read_model("screen", str(judge), record)
         assert judge == folder
         with record.output("report") as out:
             (out / "empty").touch()
@@ -104,7 +104,7 @@ def test_a_folder_that_no_workflow_ingested_is_recorded_by_content(store, judge)
 def test_a_judge_behind_an_endpoint_is_no_input(store):
     remote = JudgeSettings(kind="http", address="http://host/v1", model="judge")
     with stage("rl/two", GradingSettings(), Context(store, EXECUTION), "c") as record:
-        assert remote == read_judge(remote, record, store)
+        assert remote == read_judge(remote, record)
 
 
 def test_a_judge_that_is_no_model_is_refused_as_it_is_ingested(store, tmp_path):

@@ -17,6 +17,7 @@ from tasks.platform.resources import SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import fan_out, shell
 from tasks.provenance.lineage.stage import stage
 from tasks.rl.phase import PROBLEMS_FILE
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
 from tasks.store.files import canonical_json, write_bytes
 
 MEASURES_FILE = "measures.json"
@@ -77,18 +78,22 @@ def study_cell(cell: Cell, store: str) -> ReportRef:
     )
 
 
+def _inject(noise: InjectedNoise, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    before = read_table(inputs["graded"] / PROBLEMS_FILE, GradedProblem)
+    after = injected_noise.with_noise(before, noise)
+    write_table(outputs["graded"] / PROBLEMS_FILE, GradedProblem, after)
+    work.record.rows(len(before), len(after))
+    noisy = sum(one != other for one, other in zip(before, after, strict=True))
+    return {"noisy": noisy, "problems": len(after)}
+
+
+INJECT_NOISE = Record("inject_noise", _inject, GradedRef, "graded")
+
+
 @shell("inject_noise")
 def inject_noise(noise: InjectedNoise, graded: GradedRef, context: Context) -> GradedRef:
     """Let some verifiers of the training problems err at known rates."""
-    with stage("inject_noise", noise, context, code_digest("inject_noise")) as record:
-        before = read_table(record.read("graded", graded) / PROBLEMS_FILE, GradedProblem)
-        after = injected_noise.with_noise(before, noise)
-        with record.output("graded") as out:
-            write_table(out / PROBLEMS_FILE, GradedProblem, after)
-        noisy = sum(one != other for one, other in zip(before, after, strict=True))
-        record.facts({"noisy": noisy, "problems": len(after)})
-        record.rows(len(before), len(after))
-        return record.ref("graded", GradedRef)
+    return run(INJECT_NOISE, noise, {"graded": graded}, context)
 
 
 @shell("measure_cell")

@@ -73,32 +73,29 @@ def find_base(path: str, store: StoreRef) -> Origin:
         raise SettingsError(f"base model {path}: {error}") from error
 
 
-def read_model(role: str, address: str, record: StageRecord, store: StoreRef) -> Path:
+def read_model(role: str, address: str, record: StageRecord) -> Path:
     """Return the local folder of a model that a setting names, and record it as an input.
 
     Args:
         role: of the input.
         address: of an artifact of the store; or a folder, which is recorded by content.
         record: of the stage.
-        store: of the run.
 
     Raises:
         SettingsError: a folder names code that opens it and is not of this project.
     """
     if is_address(address):
-        return record.read(role, _model_of(store.uri, address.rpartition("#")[2]))
+        return record.read(role, _model_of(record.store.uri, address.rpartition("#")[2]))
     folder = Path(address).expanduser().resolve()
     refuse_foreign_code(folder)
     return record.source(role, folder)
 
 
-def read_judge(
-    judge: JudgeSettings, record: StageRecord, store: StoreRef, role: str = "judge"
-) -> JudgeSettings:
+def read_judge(judge: JudgeSettings, record: StageRecord, role: str = "judge") -> JudgeSettings:
     """Record a judge of kind 'model' as an input; return settings that name its local folder."""
     if judge.kind is not JudgeKind.MODEL:
         return judge
-    folder = read_model(role, judge.address, record, store)
+    folder = read_model(role, judge.address, record)
     return judge.model_copy(update={"address": str(folder)})
 
 

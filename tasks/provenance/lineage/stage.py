@@ -121,11 +121,11 @@ class StageRecord:
     ) -> None:
         self._name = name
         self._settings = settings
-        self._store, self._execution = context
+        self.store, self._execution = context
         self._code = code
         self._spool = spool
-        self._tags = run_tags(self._execution, name, code, self._store.id)
-        self._catalogue = Catalogue(self._store.tracking_uri)
+        self._tags = run_tags(self._execution, name, code, self.store.id)
+        self._catalogue = Catalogue(self.store.tracking_uri)
         self._shipped = time.monotonic()
         self._sender: threading.Thread | None = None
         self._inputs: list[Input] = []
@@ -146,12 +146,12 @@ class StageRecord:
             TamperError: it is not what was committed.
         """
         self._refuse_if_closed(f"read {role!r}")
-        path = localise(ref.uri, ref.digest, workplace(self._store))
+        path = localise(ref.uri, ref.digest, workplace(self.store))
         item = Input(role=role, uri=ref.uri, digest=ref.digest, statement=ref.statement)
         self._inputs.append(item)
         producer = None
         if ref.statement:
-            producer = statements.load_statement(self._store.uri, ref.statement)
+            producer = statements.load_statement(self.store.uri, ref.statement)
             self._row_sources |= inherited(producer)
         if isinstance(ref, CheckpointRef) and producer is not None:
             # The same model in MLflow, whether its producer or its reader arrives first.
@@ -190,10 +190,10 @@ class StageRecord:
         """Yield an empty folder; when the block ends well, it is committed as an object."""
         self._refuse_if_closed(f"write {role!r}")
         assert role not in self._outputs, f"{self._name} wrote the output {role!r} already"
-        with new_object(workplace(self._store)) as (folder, committed):
+        with new_object(workplace(self.store)) as (folder, committed):
             yield folder
         self._row_sources |= sources_in(Path(committed.uri))
-        uri = publish(Path(committed.uri), committed.digest, self._store.uri)
+        uri = publish(Path(committed.uri), committed.digest, self.store.uri)
         self._outputs[role] = Output(role=role, uri=uri, digest=committed.digest)
 
     @contextmanager
@@ -204,7 +204,7 @@ class StageRecord:
         """
         with TemporaryDirectory() as folder:
             yield Path(folder)
-            keep_beside(Path(folder), self._store.uri, self.digest_of(role))
+            keep_beside(Path(folder), self.store.uri, self.digest_of(role))
 
     def digest_of(self, role: str) -> str:
         """Return the digest of an output that was committed."""
@@ -272,10 +272,10 @@ class StageRecord:
             DataError: it refused the version or an event before it; the event is kept.
         """
         ref = self.ref(role, CheckpointRef)
-        sign_model(self._store.uri, ref.digest)
+        sign_model(self.store.uri, ref.digest)
         if released:
-            stamp_statement(self._store.uri, ref.statement)
-        version_tags = shipping.version_tags(self._store.uri, ref.uri, self._tags, self._facts)
+            stamp_statement(self.store.uri, ref.statement)
+        version_tags = shipping.version_tags(self.store.uri, ref.uri, self._tags, self._facts)
         self._spool.append(
             ModelRegistered(
                 name=name,
@@ -297,7 +297,7 @@ class StageRecord:
     def restore(self, name: str, statement: str) -> None:
         """Make the version with a statement the released one again; errors as in `register`."""
         self._close()
-        stamp_statement(self._store.uri, self._statement)
+        stamp_statement(self.store.uri, self._statement)
         self._spool.append(VersionRestored(name=name, statement=statement))
         self._deliver_all()
 
@@ -341,7 +341,7 @@ class StageRecord:
             run_id=self._catalogue.run_id(self._spool.run) if reachable else "",
             tags=self._tags,
         )
-        statements.save_execution(self._store.uri, record)
+        statements.save_execution(self.store.uri, record)
         say(f"{self._place()}{self._name:24} {seconds:7.1f} s{self._rows_text()}")
         note = describe_stage(self._name, statement, self._statement)
         self._end("FINISHED", {STATEMENT: self._statement, NOTE: note}, reachable=reachable)
@@ -388,7 +388,7 @@ class StageRecord:
         if self._sender is not None:
             self._sender.join()
         # What earlier stages could not send is part of the same chain.
-        sync(self._store)
+        sync(self.store)
         self._deliver()
 
     def _deliver(self) -> None:
@@ -408,7 +408,7 @@ class StageRecord:
         """End the run and close the spool, which remains if MLflow did not answer."""
         self._spool.append(StageFinished(status=status, tags=dict(tags)))
         shipped = reachable and self._ship()
-        put_away(self._store, self._spool, shipped=shipped)
+        put_away(self.store, self._spool, shipped=shipped)
 
     def _refuse_if_closed(self, what: str) -> None:
         assert not self._statement, (
@@ -430,7 +430,7 @@ class StageRecord:
             facts=self._facts,
         )
         if not self._statement:
-            self._statement = statements.save_statement(self._store.uri, statement)
+            self._statement = statements.save_statement(self.store.uri, statement)
         return statement
 
     def _append_output(self, output: Output, kind: str) -> None:

@@ -88,7 +88,7 @@ def prove_lift(
     with stage("scaffold/lift", settings, context, code_digest("prove_lift")) as record:
         model = record.read("start", start)
         problems = read_table(record.read("graded", graded) / GRADED, GradedProblem)
-        judge = read_judge(settings.rewards.judge, record, context.store)
+        judge = read_judge(settings.rewards.judge, record)
         rewards = settings.rewards.model_copy(update={"judge": judge})
         with (
             closing(open_rollout(settings.engines, model)) as engine,
