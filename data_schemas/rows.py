@@ -1,9 +1,10 @@
 """The records of data: problems, demonstrations and samples, and what is decided about them."""
 
+import re
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 # One verifiable piece of work.
 
@@ -53,8 +54,31 @@ OUTSIDE = "environment"
 """Verifier of environments that other libraries play."""
 
 
+# "pt_BR.UTF-8", "zh_Hant_TW", "EN".
+_TAG = re.compile(r"([A-Za-z]{2,3})((?:[-_][A-Za-z0-9]{1,8})*)(?:[.@][\w@.-]*)?")
+_WITHDRAWN_TAGS = {"in": "id", "iw": "he", "ji": "yi", "mo": "ro"}
+"""Tags that systems still write for languages that have another one today (IANA registry)."""
+
+
+def language_tag(text: object) -> object:
+    """Write a BCP 47 tag of any spelling in the usual one: `pt_BR` is `pt-BR`, `EN` is `en`.
+
+    What is no tag stays as it is.
+    """
+    match = _TAG.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return text
+    primary = match[1].lower()
+    subtags = [
+        one.title() if len(one) == 4 and one.isalpha() else one.upper() if len(one) == 2 else one
+        for one in match[2].lower().replace("_", "-").split("-")[1:]
+    ]
+    return "-".join([_WITHDRAWN_TAGS.get(primary, primary), *subtags])
+
+
 LanguageTag = Annotated[
     str,
+    BeforeValidator(language_tag),
     Field(
         max_length=35,
         pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$",

@@ -21,7 +21,9 @@ SUFFIXES = (".yaml", ".yml", ".json")
 FILE = "file"
 """As a language: the one that the name of the file or its folder states."""
 TEXT = "text"
-"""As a language: th, ja, ko or zh if a prompt is written in its script, else en."""
+"""As a language: the one in which the prompt of a row is written; `und` if that is not certain."""
+UNDETERMINED = "und"
+"""The BCP 47 tag of a text whose language nobody knows."""
 
 
 class ColumnMapping(BaseModel):
@@ -31,8 +33,10 @@ class ColumnMapping(BaseModel):
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="source of the rows")
     domain: Domain
-    language: str = Field(
-        min_length=2, description="BCP 47 tag, the column that has it, `file` or `text`"
+    language: str | tuple[str, ...] = Field(
+        min_length=1,
+        description="BCP 47 tag, the column that has it, `file`, `text`, or a list of tags: the "
+        "one of these in which the prompt is written",
     )
     prompt: str = Field(min_length=1, description="template of what the user asks")
     system: str = Field(default="", description="template of the system message")
@@ -90,7 +94,8 @@ class ColumnMapping(BaseModel):
     @property
     def required(self) -> tuple[str, ...]:
         """The columns among them that may not be blank in any row."""
-        texts = (self.id, self.language, self.response, *_texts(self.answer))
+        language = self.language if isinstance(self.language, str) else ""
+        texts = (self.id, language, self.response, *_texts(self.answer))
         return tuple(dict.fromkeys(column for text in texts for column in placeholders(text)))
 
 

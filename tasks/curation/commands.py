@@ -12,6 +12,7 @@ LISTING = "tasks.curation.listing"
 EXAMPLES = """examples:
   eachprompt init products.csv
   eachprompt init products.csv reviews.csv dialogues.jsonl --settings shop.yaml
+  eachprompt init produk.csv --label kategori --language id
 """
 
 
@@ -22,8 +23,11 @@ def init(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--settings", type=Path, default=Path("my_settings.yaml"), help="file to write"
     )
+    parser.add_argument("--label", default="", help="column of the labels, in every table")
+    parser.add_argument("--language", default="", help="BCP 47 tag, or the column that has it")
     args = parser.parse_args(arguments)
-    importlib.import_module(INIT).write_drafts(args.tables, args.settings)
+    write = importlib.import_module(INIT).write_drafts
+    write(args.tables, args.settings, args.label, args.language)
 
 
 def data(arguments: Sequence[str]) -> None:

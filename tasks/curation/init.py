@@ -1,8 +1,13 @@
-"""Draft the mappings of your tables, show what they make of the first rows, and write the YAML."""
+"""Draft the mappings of your tables, show what they make of the first rows, and write the YAML.
+
+eachprompt init products.csv reviews.csv dialogues.jsonl
+"""
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import shlex
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import cast
@@ -10,170 +15,22 @@ from typing import cast
 import yaml
 from rich.console import Console
 
-from data_schemas.rows import Demonstration, Domain, Parent, Problem
-from data_schemas.sources import TEXT, ColumnMapping
+from data_schemas.rows import Demonstration, Domain, Problem
+from data_schemas.sources import BENCHMARKS, TEXT, ColumnMapping
 from tasks.curation.adapters.mapped import language_in, read_mapped
+from tasks.curation.adapters.table import ADAPTERS
 from tasks.curation.first_rows import check_first_rows
-from tasks.curation.rows import RawRow, check_readable, read_rows
+from tasks.curation.guessing import MISSING, guess_mapping
+from tasks.curation.items import Item
+from tasks.curation.rows import BadRow, RawRow, UnreadableRow, check_readable, read_rows
 from tasks.errors import DataError, SettingsError
-
-# Guess a mapping from the header and the rows of a table: a draft that a person corrects.
-
-Row = Mapping[str, object]
-
-_LANGUAGE = ("language", "lang", "locale")
-_LABEL = ("category", "label", "class", "sentiment", "rating", "stars", "intent", "cat", "tag")
-_QUESTION = ("question", "prompt", "instruction", "query", "problem", "input", "ask")
-_ANSWER = ("answer", "response", "output", "completion", "reply", "target", "solution")
-_IDENTITY = re.compile(r"(?:^|[_ ])(?:id|sku|uuid|asin|url|link|image|date|time)(?:$|[_ ])")
-_NUMBER = re.compile(r"[-+]?[\d.,]+")
-_TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-_MOST_OPTIONS = 30
-_LEAST_ROWS_PER_OPTION = 3
-_LONG_OPTION = 40
-"""Characters above which a value is no label."""
-_MOSTLY = 0.95
-"""Share of rows that have a value in a column which is used; curation counts the others."""
-_USER = ("user", "human")
-_SYSTEM = "system"
-
-
-def guess_mapping(name: str, rows: Sequence[Row]) -> ColumnMapping:
-    """Draft the mapping of a table.
-
-    A chat becomes demonstrations, a column of few values a choice, a question with a number as its
-    answer a problem of maths, and any other pair of texts demonstrations.
-
-    Args:
-        name: of the source.
-        rows: of the table, all of them if labels are rare.
-
-    Raises:
-        DataError: there is no row, or no column that could be an answer.
-    """
-    if not rows:
-        raise DataError(f"{name} has no row")
-    shared = {"name": name, "language": _language(rows), "parent": Parent.COMMERCE}
-    chat = _chat(rows)
-    if chat:
-        return ColumnMapping.model_validate(shared | {"domain": Domain.GENERAL} | chat)
-    texts = _texts(rows)
-    if label := _label(rows, texts):
-        return ColumnMapping.model_validate(shared | _choice(rows, texts, label))
-    ask, answer = _find_column(texts, _QUESTION), _find_column(texts, _ANSWER)
-    if not ask or not answer:
-        raise DataError(
-            f"{name} has the columns {', '.join(rows[0])}, and none of them is an answer: a label "
-            f"of at most {_MOST_OPTIONS} values, {', '.join(_ANSWER[:3])}, or messages. Write the "
-            "mapping by hand (tasks/curation/README.md)"
-        )
-    templates = {"prompt": f"{{{ask}}}", "response": f"{{{answer}}}"}
-    if all(_NUMBER.fullmatch(_text(row, answer)) for row in rows):
-        maths = {"domain": Domain.MATHS, "verifier": "final_answer"}
-        gold = {"answer": {"value": f"{{{answer}}}"}, "response": f"Answer: {{{answer}}}"}
-        return ColumnMapping.model_validate(shared | templates | maths | gold)
-    return ColumnMapping.model_validate(shared | templates | {"domain": Domain.GENERAL})
-
-
-def _chat(rows: Sequence[Row]) -> dict[str, str]:
-    """Return the templates of the first question and its answer in a list of messages."""
-    for column, value in rows[0].items():
-        if not isinstance(value, list) or not value or not isinstance(value[0], Mapping):
-            continue
-        first = cast("Mapping[str, object]", value[0])
-        role, text = ("role", "content") if "role" in first else ("from", "value")
-        if role not in first or text not in first:
-            continue
-        has_system = first[role] == _SYSTEM
-        if not has_system and first[role] not in _USER:
-            continue
-        ask = int(has_system)
-        parts = {"prompt": ask, "response": ask + 1} | ({"system": 0} if has_system else {})
-        return {part: f"{{{column}.{place}.{text}}}" for part, place in parts.items()}
-    return {}
-
-
-def _texts(rows: Sequence[Row]) -> list[str]:
-    """Name the columns of scalars, which hardly any row is without."""
-    scalars = (str, int, float)
-    return [
-        name
-        for name in dict.fromkeys(name for row in rows for name in row)
-        if sum(isinstance(row.get(name), scalars) for row in rows) >= _MOSTLY * len(rows)
-        and not set(name) & set("{}.[]:!")
-    ]
-
-
-def _language(rows: Sequence[Row]) -> str:
-    for name in rows[0]:
-        if name.lower() in _LANGUAGE and all(_TAG.fullmatch(_text(row, name)) for row in rows):
-            return f"{{{name}}}"
-    return TEXT
-
-
-def _label(rows: Sequence[Row], texts: Sequence[str]) -> str:
-    """Name the column of labels: by its name, or else the last one of few values; '' if none."""
-    fits: list[str] = []
-    for name in texts:
-        counts = Counter(filter(None, (_text(row, name) for row in rows)))
-        is_identity = _IDENTITY.search(name.lower()) or name.lower() in _LANGUAGE
-        if (
-            not is_identity
-            and 2 <= len(counts) <= _MOST_OPTIONS
-            and counts.total() >= max(_MOSTLY * len(rows), _LEAST_ROWS_PER_OPTION * len(counts))
-            and all(len(value) <= _LONG_OPTION for value in counts)
-        ):
-            fits.append(name)
-    return _find_column(fits, _LABEL) or (fits[-1] if fits else "")
-
-
-def _choice(rows: Sequence[Row], texts: Sequence[str], label: str) -> dict[str, object]:
-    options = sorted({_text(row, label) for row in rows} - {""})
-    columns: list[str] = []
-    facets: dict[str, str] = {}
-    for name in texts:
-        if name == label or name.lower() in _LANGUAGE or _IDENTITY.search(name.lower()):
-            continue
-        if all(_NUMBER.fullmatch(_text(row, name)) for row in rows):
-            facets[name] = f"{{{name}}}"
-        else:
-            columns.append(name)
-    if not columns:
-        raise DataError(f"no column is left to ask about, beside the label {label}")
-    names = f"{', '.join(options[:-1])} or {options[-1]}"
-    lines = [f"Which {label.replace('_', ' ')} is this: {_escaped(names)}?"]
-    lines += [f"{_escaped(name)}: {{{name}}}" for name in columns]
-    return {
-        "domain": Domain.CHOICE,
-        "prompt": "\n".join(lines),
-        "verifier": "choice",
-        "answer": {"correct": [f"{{{label}}}"]},
-        "options": options,
-        "response": f"{{{label}}}",
-        "facets": facets,
-    }
-
-
-def _escaped(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
-
-
-def _find_column(columns: Sequence[str], names: Sequence[str]) -> str:
-    lower = {column.lower(): column for column in columns}
-    return next((lower[name] for name in names if name in lower), "")
-
-
-def _text(row: Row, name: str) -> str:
-    value = row.get(name)
-    return "" if value is None else str(value).strip()
-
-
-# Draft the mappings of your tables, show what they make of the first rows, and write the YAML.
-#
-# eachprompt init products.csv reviews.csv dialogues.jsonl
 
 MOST_ROWS = 100_000
 """Rows that are looked at: a label that is rarer is quarantined as `unknown_option`."""
+_TRIED = 20
+"""First rows that an adapter has to read."""
+_READ_ANYTHING = ("bbh", "code_contests", "math_train", "sample_world", "sample_shop")
+"""Adapters that read tables of another meaning, too: input and target, description, problem."""
 SHOWN = 3
 FIRST_ROWS = 4000
 """Of each table in a first run, which takes minutes."""
@@ -186,8 +43,44 @@ RELEASED = """\
 """
 
 
-def draft(path: Path) -> tuple[ColumnMapping, list[RawRow]]:
-    """Return a mapping for a table, and its rows.
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """How one table is read."""
+
+    table: Path
+    rows: list[RawRow]
+    mapping: ColumnMapping | None = None
+    """None: by the adapter."""
+    adapter: str = ""
+    remarks: tuple[str, ...] = ()
+    label: str = ""
+
+    @property
+    def file(self) -> Path | None:
+        """Where its mapping is written: beside the table."""
+        return self.table.with_name(f"{_name(self.table)}.yaml") if self.mapping else None
+
+    def items(self) -> Iterator[list[Item]]:
+        """Yield what becomes of the rows that can be read."""
+        for row in self.rows:
+            if self.label and not _is_present(row, self.label):
+                continue
+            try:
+                if self.mapping is None:
+                    yield ADAPTERS[self.adapter].read(row)
+                else:
+                    yield read_mapped(self.mapping, row, language_in(self.table))
+            except BadRow:
+                continue
+
+
+def draft(path: Path, label: str = "", language: str = "") -> Draft:
+    """Return how a table is read: by the adapter of its layout, or by a mapping that is guessed.
+
+    Args:
+        path: of the table.
+        label: the column of the labels; '' = guess.
+        language: a tag, or the column that has it; '' = guess.
 
     Raises:
         SettingsError: the table cannot be read, or nothing can be guessed.
@@ -196,12 +89,46 @@ def draft(path: Path) -> tuple[ColumnMapping, list[RawRow]]:
         raise SettingsError(f"there is no file {path}")
     try:
         check_readable(path)
-        rows = [row for row in islice(read_rows(path), MOST_ROWS) if isinstance(row, RawRow)]
-        mapping = guess_mapping(_name(path), [row.fields for row in rows])
+        read = list(islice(read_rows(path), MOST_ROWS))
+        rows = [row for row in read if isinstance(row, RawRow)]
+        unread = [row for row in read if isinstance(row, UnreadableRow)]
+        if unread and not rows:
+            problem = unread[0].problem
+            raise DataError(
+                f"none of {len(unread):,} rows of {path} can be read; the first: {problem.reason}, "
+                f"{problem.detail}"
+            )
+        if not label and not language and (adapter := _adapter_of(rows[:_TRIED])):
+            return Draft(path, rows, adapter=adapter)
+        guess = guess_mapping(_name(path), [row.fields for row in rows], label, language)
     except DataError as error:
         raise SettingsError(str(error)) from error
-    check_first_rows(mapping, path, str(path))
-    return mapping, rows
+    check_first_rows(guess.mapping, path, str(path))
+    remarks = guess.remarks
+    if unread:
+        remarks += (
+            f"{len(unread):,} of {len(read):,} rows cannot be read: {unread[0].problem.reason}.",
+        )
+    return Draft(path, rows, guess.mapping, remarks=remarks, label=guess.label)
+
+
+def _adapter_of(rows: Sequence[RawRow]) -> str:
+    """Name the adapter that reads the layout of these rows; '' if none does."""
+    fits: list[tuple[int, str]] = []
+    for name, adapter in ADAPTERS.items():
+        wanted = set(adapter.columns)
+        if name in _READ_ANYTHING or adapter.generate or len(wanted) < 2:
+            continue
+        if rows and all(wanted <= row.fields.keys() and _reads(name, row) for row in rows):
+            fits.append((len(wanted), name))
+    return max(fits)[1] if fits else ""
+
+
+def _reads(adapter: str, row: RawRow) -> bool:
+    try:
+        return bool(ADAPTERS[adapter].read(row))
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        return False
 
 
 def mapping_text(mapping: ColumnMapping, table: Path) -> str:
@@ -210,21 +137,19 @@ def mapping_text(mapping: ColumnMapping, table: Path) -> str:
     lines = [
         f"# Guessed from {table.name}. Is the prompt what you would ask, and the answer right?"
     ]
-    if mapping.language == "text":
-        lines.append("# language: th, ja, ko or zh by the script of the prompt, else en.")
+    if mapping.language == TEXT or not isinstance(mapping.language, str):
+        lines.append("# language: that of the prompt of each row, or und where it is not certain.")
     if mapping.response and mapping.verifier:
         lines.append("# Without response there are no demonstrations: RL alone teaches the answer.")
     body = yaml.dump(fields, sort_keys=False, allow_unicode=True, width=100, Dumper=_Blocks)
     return "\n".join([*lines, body])
 
 
-def settings_text(
-    places: Sequence[tuple[Path, Path, int]], domains: Sequence[Domain], release: str
-) -> str:
+def settings_text(drafts: Sequence[Draft], domains: Sequence[Domain], release: str) -> str:
     """Write settings of a run on these tables.
 
     Args:
-        places: mapping, table and number of rows.
+        drafts: how each table is read.
         domains: of their problems.
         release: name of the released model.
     """
@@ -233,9 +158,10 @@ def settings_text(
         "parent": "laptop",
         "curation": {
             "sources": [
-                {"adapter": str(mapping), "path": str(table)}
-                | ({"limit": FIRST_ROWS} if rows > FIRST_ROWS else {})
-                for mapping, table, rows in places
+                {"adapter": str(one.file or one.adapter), "path": str(one.table)}
+                | ({"limit": FIRST_ROWS} if len(one.rows) > FIRST_ROWS else {})
+                | ({"evaluation": True} if one.adapter in BENCHMARKS else {})
+                for one in drafts
             ]
         },
         "release": {"name": release, "rl_has_to_gain": False},
@@ -243,38 +169,39 @@ def settings_text(
     if shares:
         document |= {name: {"domains": dict(shares)} for name in ("rl_one", "rl_two")}
     note = RELEASED
-    if any(rows > FIRST_ROWS for _, _, rows in places):
+    if any(len(one.rows) > FIRST_ROWS for one in drafts):
         note += FIRST_RUN.format(rows=FIRST_ROWS)
     return note + yaml.dump(document, sort_keys=False, allow_unicode=True, width=100)
 
 
-def write_drafts(tables: Sequence[Path], settings: Path) -> None:
+def write_drafts(
+    tables: Sequence[Path], settings: Path, label: str = "", language: str = ""
+) -> None:
     """Draft the mappings of tables and settings that read them, show their rows, and write both.
 
     Args:
         tables: CSV, JSON lines or Parquet.
         settings: file to write; the mappings lie beside their tables.
+        label: the column of the labels; '' = guess.
+        language: a tag, or the column that has it; '' = guess.
 
     Raises:
-        SettingsError: a file is there already.
-        DataError: a table has no column that could be an answer.
+        SettingsError: a file is there already, or a table has no column that could be an answer.
     """
-    places = [(table.with_name(f"{_name(table)}.yaml"), table) for table in tables]
-    for file in [*(mapping for mapping, _ in places), settings]:
+    for file in [*(table.with_name(f"{_name(table)}.yaml") for table in tables), settings]:
         if file.exists():
             raise SettingsError(f"{file} is there already; remove it to draft it anew")
-    drafts = [draft(table) for table in tables]
+    drafts = [draft(table, label, language) for table in tables]
     console = Console(soft_wrap=True, highlight=False)
-    for (file, table), (mapping, rows) in zip(places, drafts, strict=True):
-        console.print("\n".join(_preview(table, mapping, rows)), markup=False)
-        file.write_text(mapping_text(mapping, table))
-    domains = list(dict.fromkeys(one.domain for one, _ in drafts if one.verifier))
-    entries = [(*place, len(rows)) for place, (_, rows) in zip(places, drafts, strict=True)]
-    text = settings_text(entries, domains, settings.stem.replace("_", "-"))
-    settings.write_text(text)
-    files = ", ".join(str(file) for file in [*(mapping for mapping, _ in places), settings])
+    for one in drafts:
+        console.print("\n".join(_preview(one)), markup=False)
+        if one.mapping and one.file:
+            one.file.write_text(mapping_text(one.mapping, one.table))
+    domains = list(dict.fromkeys(domain for one in drafts for domain in _domains(one)))
+    settings.write_text(settings_text(drafts, domains, _release(settings)))
+    files = ", ".join(str(file) for file in [*(one.file for one in drafts if one.file), settings])
     console.print(f"Wrote {files}. Correct what is guessed wrongly, then:", markup=False)
-    if max(len(rows) for _, rows in drafts) > FIRST_ROWS:
+    if max(len(one.rows) for one in drafts) > FIRST_ROWS:
         console.print(f"The first run reads {FIRST_ROWS:,} rows of a long table.", markup=False)
     if not domains:
         console.print(
@@ -282,28 +209,90 @@ def write_drafts(tables: Sequence[Path], settings: Path) -> None:
             "(evaluation: true), to measure a release with.",
             markup=False,
         )
-    console.print(f"\n    eachprompt curate --settings {settings}", markup=False)
-    console.print(f"    eachprompt run --settings {settings}", markup=False)
+    for command in ("curate", "run"):
+        line = shlex.join(["eachprompt", command, "--settings", str(settings)])
+        console.print(f"{'' if command == 'run' else chr(10)}    {line}", markup=False)
 
 
-def _preview(table: Path, mapping: ColumnMapping, rows: Sequence[RawRow]) -> list[str]:
-    """Render the first rows as prompts with their answers, and count those without an answer."""
-    lines = [f"{table}: {mapping.domain.value}, source {mapping.name}", ""]
-    label = mapping.response.strip("{}") if mapping.options else ""
-    if empty := sum(not _text(row.fields, label) for row in rows if label):
-        lines += [f"    {label} is empty in {empty:,} of {len(rows):,} rows; they are left out", ""]
-    for row in islice((row for row in rows if not label or _text(row.fields, label)), SHOWN):
-        for item in read_mapped(mapping, row, language_in(table)):
+def _domains(one: Draft) -> list[Domain]:
+    """Return the domains of the problems that are trained on."""
+    if one.mapping:
+        return [one.mapping.domain] if one.mapping.verifier else []
+    if one.adapter in BENCHMARKS:
+        return []
+    records = [item.record for items in islice(one.items(), _TRIED) for item in items]
+    return list(dict.fromkeys(one.domain for one in records if isinstance(one, Problem)))
+
+
+def _preview(one: Draft) -> list[str]:
+    """Render what is doubtful, the first rows as prompts with their answers, and what is blank."""
+    lines = [f"{one.table}: {_kind(one)}", ""]
+    lines += [line for remark in one.remarks for line in _wrapped(remark)]
+    if one.mapping and one.label:
+        blank = sum(not _is_present(row, one.label) for row in one.rows)
+        if blank:
+            words = f"{one.label} is empty in {blank:,} of {len(one.rows):,} rows"
+            lines += _wrapped(f"{words}; they are left out.")
+    lines += [""] * (lines[-1] != "")
+    shown = 0
+    for items in one.items():
+        for item in items:
             record = item.record
-            if isinstance(record, Demonstration) and mapping.verifier:
+            if isinstance(record, Demonstration) and len(items) > 1:
                 lines += [f"    response  {record.response}", ""]
                 continue
             lines += [f"    {line}" for line in record.prompt_text.splitlines()]
             if isinstance(record, Problem):
                 lines.append(f"    answer    {record.answer}")
+                lines += [""] * (len(items) == 1)
             else:
                 lines += [f"    response  {record.response}", ""]
-    return lines
+        if (shown := shown + 1) == SHOWN:
+            break
+    return [*lines, *_languages(one)]
+
+
+def _kind(one: Draft) -> str:
+    if one.mapping:
+        return f"{one.mapping.domain.value}, source {one.mapping.name}"
+    role = ", a benchmark: all of it is held out" if one.adapter in BENCHMARKS else ""
+    return f"the layout of {one.adapter}, which is read without a mapping{role}"
+
+
+def _languages(one: Draft) -> list[str]:
+    """Show three rows of every language, where it was read from the prompts."""
+    if one.mapping is None or "{" in str(one.mapping.language):
+        return []
+    samples: dict[str, list[str]] = {}
+    for items in islice(one.items(), 200):
+        text = " ".join(items[0].content.split())
+        stated = items[0].record.language
+        samples.setdefault(stated, []).append(text)
+    lines: list[str] = []
+    for tag, texts in sorted(samples.items()):
+        lines += [f"    {tag:8}  {text[:64]}" for text in texts[:SHOWN]]
+    return [*lines, ""] if len(samples) > 1 else []
+
+
+def _wrapped(remark: str) -> list[str]:
+    return textwrap.wrap(remark, 76, initial_indent="  * ", subsequent_indent="    ")
+
+
+def _is_present(row: RawRow, label: str) -> bool:
+    """True if a row has a label: not blank, and no word for a missing value."""
+    cell: object = row.fields
+    for part in [label] if label in row.fields else label.split("."):
+        if isinstance(cell, list):
+            items = cast("list[object]", cell)
+            cell = items[int(part)] if part.isdecimal() and int(part) < len(items) else None
+        else:
+            cell = cast("dict[str, object]", cell).get(part) if isinstance(cell, dict) else None
+    return cell is not None and str(cell).strip().casefold() not in MISSING
+
+
+def _release(settings: Path) -> str:
+    """Name a model after the file of its settings, in the form that a registry takes."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", settings.stem).strip("-.") or "model"
 
 
 def _name(path: Path) -> str:

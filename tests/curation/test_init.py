@@ -8,7 +8,8 @@ import yaml
 
 from data_schemas.rows import Domain
 from tasks.curation.commands import init
-from tasks.curation.init import guess_mapping
+from tasks.curation.guessing import guess_mapping
+from tasks.curation.init import draft
 from tasks.errors import DataError, SettingsError
 from tasks.formats.yaml_file import mapping_of
 
@@ -90,7 +91,7 @@ def test_a_question_with_a_number_is_a_problem_of_maths():
         {"question": f"What is 1 + {n} + {n * n}?", "answer": str(1 + n + n * n)} for n in range(9)
     ]
 
-    mapping = guess_mapping("sums", rows)
+    mapping = guess_mapping("sums", rows).mapping
 
     assert (Domain.MATHS, "final_answer", {"value": "{answer}"}) == (
         mapping.domain,
@@ -103,7 +104,7 @@ def test_a_chat_with_a_system_message_and_shares_names_is_read():
     turns = [("system", "You sell shoes."), ("human", "Size?"), ("gpt", "41")]
     chat = [{"from": who, "value": text} for who, text in turns]
 
-    mapping = guess_mapping("chats", [{"conversations": chat}])
+    mapping = guess_mapping("chats", [{"conversations": chat}]).mapping
 
     assert ("{conversations.0.value}", "{conversations.1.value}", "{conversations.2.value}") == (
         mapping.system,
@@ -112,11 +113,10 @@ def test_a_chat_with_a_system_message_and_shares_names_is_read():
     )
 
 
-@pytest.mark.parametrize("braces", ["a{b", "a.b", "a[0]"])
-def test_a_column_that_no_template_can_name_is_not_used(braces: str):
-    rows = [{"text": f"row {n}", braces: "x", "label": "ab"[n % 2]} for n in range(9)]
+def test_a_column_that_no_template_can_name_is_not_used():
+    rows = [{"text": f"row {n}", "a{b": "x y"[n % 3], "label": "ab"[n % 2]} for n in range(9)]
 
-    assert ("text", "label") == tuple(sorted(guess_mapping("t", rows).columns, reverse=True))
+    assert ("label", "text") == guess_mapping("t", rows).mapping.columns
 
 
 def test_a_table_without_an_answer_is_refused_with_its_columns(tmp_path: Path):
@@ -128,3 +128,177 @@ def test_a_table_without_an_answer_is_refused_with_its_columns(tmp_path: Path):
         init([str(tmp_path / "rows.jsonl")])
     with pytest.raises(SettingsError, match="there is no file"):
         init([str(tmp_path / "none.csv")])
+
+
+def test_a_missing_value_is_no_label_and_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    missing = ["NULL", "N/A", "nan", "None", "", "#N/A"]
+    lines = [f"steel pan {n},{'kitchen' if n % 2 else 'garden'}" for n in range(60)]
+    lines += [f"oak tray {n},{word}" for n, word in enumerate(missing)]
+    (tmp_path / "rows.csv").write_text("\n".join(["title,category", *lines]))
+    monkeypatch.chdir(tmp_path)
+
+    init(["rows.csv"])
+
+    assert ("garden", "kitchen") == mapping_of("rows.yaml").options
+    assert "category is empty in 6 of 66 rows; they are left out" in capsys.readouterr().out
+
+
+def test_a_label_is_found_by_evidence_and_the_runner_up_is_named():
+    categories = ("Sepatu", "Tas", "Dapur")
+    rows = [
+        {
+            "Nama": f"Sandal kulit pria nomor {n}",
+            "Kategori": categories[n % 3],
+            "Rating": str(round(3 + n % 21 / 10, 1)),
+            "Merek": ("Ardi", "Buana")[n % 2],
+        }
+        for n in range(210)
+    ]
+
+    guess = guess_mapping("produk", rows)
+
+    assert "Kategori" == guess.label
+    assert "next comes" in guess.remarks[0]
+    assert guess.mapping.prompt.startswith("Pilih satu Kategori: Dapur, Sepatu atau Tas.")
+    assert "Merek" == guess_mapping("produk", rows, label="Merek").label
+    with pytest.raises(DataError, match="has no column 'Merk'; it has Nama, Kategori"):
+        guess_mapping("produk", rows, label="Merk")
+
+
+def test_two_columns_of_sentences_are_a_dialogue_and_the_language_is_no_label():
+    questions = ("Onde está o meu pedido {n}?", "Como faço para devolver o item {n}?")
+    rows = [
+        {
+            "cliente": questions[n % 2].format(n=n),
+            "atendente": f"O seu pedido {n} chega na segunda-feira.",
+            "idioma": ("pt_BR", "es")[n % 9 == 0],
+        }
+        for n in range(60)
+    ]
+
+    mapping = guess_mapping("chat", rows).mapping
+
+    assert ("{cliente}", "{atendente}", "{idioma}") == (
+        mapping.prompt,
+        mapping.response,
+        mapping.language,
+    )
+
+
+def test_names_of_languages_become_tags_and_countries_do_not():
+    rows = [
+        {"review": f"It fits well {n}", "sentiment": "ab"[n % 2], "language": "Inggris"}
+        for n in range(30)
+    ]
+    assert {"Inggris": "en"} == guess_mapping("t", rows).mapping.values["language"]
+
+    abroad = [row | {"language": ("VN", "MX")[n % 2]} for n, row in enumerate(rows)]
+    guess = guess_mapping("t", abroad)
+    assert "en" == guess.mapping.language
+    assert "language names no languages, and is not used as such." in guess.remarks
+
+
+def test_decimals_that_the_language_does_not_write_are_asked_about():
+    rows = [{"question": f"How much is box {n}?", "answer": f"{n}.{100 + n},50"} for n in range(9)]
+
+    with pytest.raises(DataError, match="9 of 9 values of answer have a decimal comma, as"):
+        guess_mapping("t", rows)
+    assert "pt-BR" == guess_mapping("t", rows, language="pt_BR").mapping.language
+
+
+def test_booleans_are_labels(tmp_path: Path):
+    rows = [{"title": f"steel pan {n}", "label": n % 2 == 0} for n in range(30)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+    one = draft(tmp_path / "rows.jsonl")
+
+    assert one.mapping
+    assert ("false", "true") == one.mapping.options
+    assert 30 == len(list(one.items()))
+
+
+def test_quotes_and_case_make_no_other_label():
+    spellings = ("Shoes", '"Shoes"', "shoes", "Bags")
+    rows = [{"title": f"red thing {n}", "category": spellings[n % 4]} for n in range(40)]
+
+    mapping = guess_mapping("t", rows).mapping
+
+    assert 2 == len(mapping.options)
+    assert {"Bags"} < {*mapping.options}
+    assert {*spellings} == {*mapping.values["category"]}
+
+
+def test_identifiers_are_texts_and_not_numbers():
+    rows = [
+        {"question": f"What is the SKU of box {n}?", "answer": f"{n:05d}"} for n in range(1, 30)
+    ]
+
+    mapping = guess_mapping("t", rows).mapping
+
+    assert ("", "{answer}") == (mapping.verifier, mapping.response)
+
+
+def test_a_question_within_a_list_is_found():
+    rows = [
+        {
+            "prompts": [{"question": f"Where is my order number {n}?", "hint": None}],
+            "replies": {"answer": f"It arrives on Monday, order {n}."},
+        }
+        for n in range(9)
+    ]
+
+    mapping = guess_mapping("t", rows).mapping
+
+    assert ("{prompts.0.question}", "{replies.answer}") == (mapping.prompt, mapping.response)
+
+
+def test_of_many_columns_the_best_are_asked_about_and_few_are_listed():
+    many = {f"attribute {n}": f"value {n}" for n in range(300)}
+    rows = [{"title": f"red boot {n}", "category": "ab"[n % 2]} | many for n in range(30)]
+    rows = [row | {f"attribute {n % 300}": f"other {n}"} for n, row in enumerate(rows)]
+
+    assert 8 >= len(guess_mapping("t", rows).mapping.columns)
+    with pytest.raises(DataError) as refused:
+        guess_mapping("t", [many | {"x": str(n)} for n in range(99)])
+    assert "and 293 more" in str(refused.value)
+    assert 400 > len(str(refused.value))
+
+
+def test_a_column_that_gives_the_label_away_is_not_in_the_prompt():
+    rows = [
+        {"category_code": n % 3, "title": f"red boot {n}", "category": "abc"[n % 3]}
+        for n in range(30)
+    ]
+
+    guess = guess_mapping("t", rows)
+
+    assert "category_code" not in guess.mapping.columns
+    assert "Not in the prompt, as it gives the label away: category_code." in guess.remarks
+
+
+def test_a_layout_that_an_adapter_reads_is_read_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    rows = [{"question": f"Add {n} and 2.", "answer": f"{n} + 2\n#### {n + 2}"} for n in range(30)]
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    monkeypatch.chdir(tmp_path)
+
+    init(["train.jsonl", "--settings", "soal baru.yaml"])
+
+    settings = drafted(tmp_path, "soal baru.yaml")
+    assert [{"adapter": "gsm8k", "path": "train.jsonl"}] == settings["curation"]["sources"]
+    assert {"maths": 1.0} == settings["rl_one"]["domains"]
+    assert "soal-baru" == settings["release"]["name"]
+    shown = capsys.readouterr().out
+    assert "the layout of gsm8k, which is read without a mapping" in shown
+    assert "eachprompt curate --settings 'soal baru.yaml'" in shown
+    assert not (tmp_path / "train.yaml").exists()
+
+
+def test_rows_that_cannot_be_read_are_not_said_to_be_absent(tmp_path: Path):
+    (tmp_path / "rows.jsonl").write_text('{"a": 1}x\n{"a": 2}x\n')
+
+    with pytest.raises(SettingsError, match=r"none of 2 rows of .*not_json"):
+        draft(tmp_path / "rows.jsonl")

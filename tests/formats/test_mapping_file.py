@@ -29,7 +29,7 @@ GOOD = {
         ({"verifier": "", "answer": {}}, "rows would become nothing"),
         ({"options": ["a"]}, "options are those of verifier 'choice'"),
         ({"values": {"x": {"1": "a"}}}, "values translates 'x', which no template uses"),
-        ({"language": False}, "language is False"),
+        ({"language": False}, "is False; it must be a valid string"),
     ],
 )
 def test_a_wrong_key_or_value_is_named(changes, told):

@@ -10,19 +10,29 @@ from typing import cast
 from pydantic import JsonValue
 
 from data_schemas.rows import PASS_RATE, Demonstration, Domain, Message, Problem, Role
-from data_schemas.sources import FILE, TEXT, ColumnMapping, placeholders, template_parts
+from data_schemas.sources import (
+    FILE,
+    TEXT,
+    UNDETERMINED,
+    ColumnMapping,
+    placeholders,
+    template_parts,
+)
 from tasks.curation.cleaning.annotation import is_rate, with_class
+from tasks.curation.cleaning.languages import language_among
 from tasks.curation.cleaning.thoughts import as_response
-from tasks.curation.cleaning.wording import language_of
 from tasks.curation.items import Item
 from tasks.curation.readers.cells import unread_in
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.gym.maths.amounts import written_out
 from tasks.store.files import canonical_json
 
-UNDETERMINED = "und"
 _OF_TEXTS = ("final_answer", "rule_answer", "choice", "reference_text")
 """Verifiers whose references are texts: the number in a column is written as one."""
+_OF_NUMBERS = ("final_answer", "rule_answer")
+"""Verifiers that read numbers as the language of the problem writes them."""
+# "7", "-250": no separator, and too small for one.
+_SHORT = re.compile(r"[-+]?\d{1,3}")
 _LANGUAGE = re.compile(
     r"(?<![A-Za-z])(?:bn|de|en|es|et|fr|ht|id|it|ja|ko|ms|pt|qu|ru|sw|ta|te|th|tr|vi|zh)(?![A-Za-z])"
 )
@@ -83,7 +93,27 @@ def _language(
 ) -> str:
     if mapping.language == FILE:
         return of_file
-    return language_of(content) if mapping.language == TEXT else _fill(mapping.language, cells)
+    if isinstance(mapping.language, str) and mapping.language != TEXT:
+        return _fill(mapping.language, cells)
+    language = language_among(content, () if mapping.language == TEXT else mapping.language)
+    if language == UNDETERMINED and mapping.verifier in _OF_NUMBERS:
+        _check_reads_alike(mapping, cells)
+    return language
+
+
+def _check_reads_alike(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> None:
+    """Refuse a row whose answer is another number in another language: 1.299, 0,5 or 12000.
+
+    Raises:
+        BadRow: names the answer.
+    """
+    value = _text(_answer(mapping, cells).get("value"))
+    if any(char.isdigit() for char in value) and not _SHORT.fullmatch(value):
+        raise BadRow(
+            "unknown_language",
+            f"the prompt is too short to tell its language, by which {value!r} is read and what "
+            "is answered to it; give `language`",
+        )
 
 
 def _facets(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> dict[str, str]:

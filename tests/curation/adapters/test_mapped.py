@@ -333,7 +333,14 @@ def test_a_language_may_be_that_of_the_text():
         {"name": "t", "domain": "maths", "language": "text", "prompt": "Ask: {q}"}
         | {"response": "{a}", "parent": "reasoning"}
     )
-    asked = {"en": "What is 3+4?", "zh": "三加四等于几?", "th": "สามบวกสี่ได้เท่าไร"}
+    asked = {
+        "en": "What is the sum of 3 and 4?",
+        "zh": "三加四等于几?",
+        "th": "สามบวกสี่ได้เท่าไร",
+        "pt": "Quanto é três mais quatro?",
+        "vi": "Ba cộng bốn bằng bao nhiêu?",
+        "und": "3+4?",
+    }
 
     for language, question in asked.items():
         row = RawRow("rows-1", "0" * 64, {"q": question, "a": "<think>3+4</think>7"})
@@ -406,3 +413,47 @@ values: {label: {"1": true, "0": false}}
 
     assert isinstance(item.record, Problem)
     assert {"fields": {"match": False}} == json.loads(item.record.answer)
+
+
+def test_a_language_may_be_one_of_a_list_by_the_text_of_the_row():
+    fields = {"name": "t", "domain": "general", "prompt": "Ask: {q}", "response": "ok"}
+    mapping = ColumnMapping.model_validate(fields | {"language": ["en", "pt-BR"]})
+
+    languages = [
+        read_mapped(mapping, row({"q": question}))[0].record.language
+        for question in ("Onde está o meu pedido?", "Where is my order?", "3310")
+    ]
+
+    assert ["pt-BR", "en", "und"] == languages
+
+
+@pytest.mark.parametrize("gold", ["1.299", "0,5", "12000", "1,299"])
+def test_a_number_that_languages_read_differently_needs_a_language(gold: str):
+    fields = {"name": "t", "domain": "maths", "language": "text", "prompt": "{q}"}
+    mapping = ColumnMapping.model_validate(
+        fields | {"verifier": "final_answer", "answer": {"value": "{a}"}}
+    )
+
+    with pytest.raises(BadRow) as refused:
+        read_mapped(mapping, row({"q": "3310?", "a": gold}))
+
+    assert "unknown_language" == refused.value.reason
+    assert "und" == read_mapped(mapping, row({"q": "3310?", "a": "12"}))[0].record.language
+
+
+@pytest.mark.parametrize(
+    ("written", "tag"),
+    [
+        ("pt_BR", "pt-BR"),
+        ("EN", "en"),
+        ("zh_hant_tw", "zh-Hant-TW"),
+        ("in_ID", "id-ID"),
+        ("pt_BR.UTF-8", "pt-BR"),
+        ("es-419", "es-419"),
+        ("FIL", "fil"),
+    ],
+)
+def test_a_tag_of_any_spelling_is_the_tag(written: str, tag: str):
+    (item,) = mapped(TEN_LINES, ROW | {"lang": written})
+
+    assert tag == item.record.language

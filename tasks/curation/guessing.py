@@ -1,0 +1,615 @@
+"""Guess a mapping from the rows of a table, by evidence and in any language: a draft to correct.
+
+What a column is follows from its values first, then from its name. Every guess that another one
+could beat is a remark, so that a person sees what is doubtful.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from data_schemas.rows import Domain, Parent, language_tag
+from data_schemas.sources import TEXT, ColumnMapping
+from tasks.curation.cleaning.languages import Languages, languages_of
+from tasks.curation.cleaning.wording import primary
+from tasks.errors import DataError
+from tasks.gym.instructions.languages import simplified, traditional
+from tasks.gym.maths.numerals import writes_comma
+
+# ruff: noqa: RUF001 - other scripts are the point
+
+Row = Mapping[str, object]
+
+MISSING = frozenset(
+    {"", "null", "none", "n/a", "na", "nan", "#n/a", "<na>", "nil", "(null)", "\\n", "-", "--"}
+)
+"""What exports write where there is no value, in small letters (pandas and SQL clients)."""
+_MOST_OPTIONS = 30
+_LEAST_ROWS_PER_OPTION = 3
+_LONG_OPTION = 40
+"""Characters above which a value is no label."""
+_MOSTLY = 0.95
+"""Share of rows that have a value in a column which is asked about; curation counts the others."""
+_HALF = 0.5
+"""Share of rows that have a label."""
+_MOST_COLUMNS = 6
+"""Columns of a prompt, and facets: of a table with 300, the best are chosen."""
+_DEEP = 3
+"""Levels of objects and lists within a cell that are looked into."""
+_FREE_WORDS = 3
+"""Words of a free text, on average; of scripts without spaces, twice as many characters."""
+_SURE_LEAD = 2
+"""Points by which a label has to lead to be beyond doubt."""
+
+# Names of columns in English, Indonesian and Malay, Portuguese, Spanish, Vietnamese, Filipino, Thai
+# and Chinese: a column is of a kind if its name contains one of the words.
+_NAMES = {
+    "language": (
+        "language lang locale bahasa idioma lingua língua ngôn_ngữ ngon_ngu wika ภาษา 語言 语言"
+    ),
+    "label": (
+        "category categories label class sentiment intent kategori katagori sentimen kelas "
+        "niat categoria categoría sentimento intenção intencao clase danh_mục danh_muc "
+        "phân_loại phan_loai cảm_xúc kategorya damdamin หมวดหมู่ หมวด ประเภท ความรู้สึก "
+        "類別 类别 分類 分类 情感 product_type topic topik tópico chủ_đề department cat "
+        "emotion emosi"
+    ),
+    "rating": (
+        "rating stars star score bintang nota avaliação avaliacao estrelas đánh_giá คะแนน "
+        "評分 评分 stock in_stock available"
+    ),
+    "no_label": (
+        "brand merek merk marca thương_hiệu thuong_hieu tatak แบรนด์ ยี่ห้อ 品牌 seller "
+        "toko shop store penjual vendedor loja color colour warna cor size ukuran tamanho "
+        "currency mata_uang moeda unit status condition kondisi city kota location lokasi "
+        "province country negara país pais market site region payment shipping courier "
+        "gender availability"
+    ),
+    "question": (
+        "question prompt instruction query problem input ask pertanyaan soal soalan tanya "
+        "pergunta questão questao pregunta câu_hỏi cau_hoi tanong คำถาม 問題 问题 customer "
+        "pelanggan cliente user khách_hàng ลูกค้า 客戶 客户 message"
+    ),
+    "answer": (
+        "answer response output completion reply target solution jawaban jawapan jawab "
+        "balasan resposta respuesta trả_lời tra_loi câu_trả_lời sagot คำตอบ ตอบ 回答 答案 "
+        "答覆 agent agen atendente agente nhân_viên เจ้าหน้าที่ 客服 assistant"
+    ),
+    "title": (
+        "title name description product judul nama deskripsi produk título titulo nome "
+        "nombre descrição descricao descripción tên ten_sản_phẩm mô_tả pangalan ชื่อ "
+        "รายละเอียด สินค้า 標題 名稱 商品 描述"
+    ),
+    "identity": (
+        "id sku uuid asin gtin ean upc mpn url link image img date time created updated "
+        "timestamp kode tanggal código codigo data_criacao ngày mã รหัส วันที่ 編號 日期 "
+        "index handle path"
+    ),
+}
+_LANGUAGE_NAMES = {
+    "en": "english inggris bahasa_inggris inglés inglês ingles tiếng_anh อังกฤษ ภาษาอังกฤษ 英文 英語",
+    "id": "indonesian indonesia bahasa_indonesia",
+    "ms": "malay melayu bahasa_melayu bahasa_malaysia",
+    "th": "thai ไทย ภาษาไทย",
+    "vi": "vietnamese tiếng_việt tieng_viet",
+    "pt": "portuguese português portugues",
+    "zh": "chinese 中文 mandarin",
+    "fil": "filipino tagalog pilipino",
+    "es": "spanish español espanol",
+    "de": "german deutsch",
+    "fr": "french français francais",
+    "ja": "japanese 日本語",
+    "ko": "korean 한국어",
+}
+_TAGS_OF_NAMES = {
+    name.replace("_", " "): tag for tag, names in _LANGUAGE_NAMES.items() for name in names.split()
+}
+_KNOWN_TAGS = frozenset(
+    re.findall(
+        r"\S+",
+        "af am ar as az be bg bn br bs ca ceb cs cy da de el en eo es et eu fa fi fil fr fy ga gd "
+        "gl gu ha he hi hr ht hu hy id ig is it ja jv ka kk km kn ko ku ky la lb lo lt lv mg mi "
+        "mk ml mn mr ms mt my nb ne nl nn no ny om or pa pl ps pt qu rm ro ru rw sd si sk sl sm "
+        "sn so sq sr st su sv sw ta te tg th tk tl tn tr ts tt ug uk ur uz vi wo xh yi yo yue "
+        "zh zu",
+    )
+)
+"""ISO 639-1 and three more: a country code such as VN or MX is no language."""
+_ASK = {
+    "en": ("Which {label} is this: {options}?", "or"),
+    "id": ("Pilih satu {label}: {options}.", "atau"),
+    "ms": ("Pilih satu {label}: {options}.", "atau"),
+    "pt": ("Escolha um valor para {label}: {options}.", "ou"),
+    "es": ("Elige un valor para {label}: {options}.", "o"),
+    "de": ("Wähle einen Wert für {label}: {options}.", "oder"),
+    "fr": ("Choisis une valeur pour {label} : {options}.", "ou"),
+    "vi": ("Chọn một giá trị cho {label}: {options}.", "hoặc"),
+    "fil": ("Pumili ng isa para sa {label}: {options}.", "o"),
+    "th": ("เลือกหนึ่งค่าสำหรับ {label}: {options}", "หรือ"),
+    "zh": ("请为{label}选择一项：{options}。", "或"),
+    "zh-Hant": ("請為{label}選擇一項：{options}。", "或"),
+}
+"""How a label is asked for, by the language of the table; elsewhere in English."""
+
+# "12", "-1.299,50", ",89"; not "00001", which is an identifier.
+_NUMBER = re.compile(r"[-+]?(?!0\d)[\d.,]*\d[\d.,]*")
+# "4006381333931", of which all have one length.
+_CODE = re.compile(r"\d{8,}")
+# "0,5", "1.495,72".
+_DECIMAL_COMMA = re.compile(r"[-+]?[\d.]*,\d{1,2}")
+# "https://...", "2026-03-01", "01/03/2026 10:00".
+_NO_TEXT = re.compile(r"https?://\S+|\d{4}-\d\d-\d\d.*|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}.*")
+_SPACELESS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
+_BOOLEANS = (
+    {"true", "false"},
+    {"yes", "no"},
+    {"0", "1"},
+    {"y", "n"},
+    {"ya", "tidak"},
+    {"sim", "não"},
+)
+_QUOTES = "\"'“”‘’`"
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A mapping, and what a person has to know about it."""
+
+    mapping: ColumnMapping
+    remarks: tuple[str, ...] = ()
+    """What is doubtful, left out or assumed; one sentence each."""
+    label: str = ""
+    """The column whose values are the options."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """What the values of a column, or of a place within its cells, look like."""
+
+    name: str
+    values: tuple[str, ...]
+    """Of all rows, '' where there is none."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def fill(self) -> float:
+        return sum(self.counts.values()) / len(self.values)
+
+    def share(self, pattern: re.Pattern[str]) -> float:
+        """Share of the values that match as a whole."""
+        hits = sum(n for value, n in self.counts.items() if pattern.fullmatch(value))
+        return hits / max(1, sum(self.counts.values()))
+
+    def is_named(self, kind: str) -> bool:
+        folded = "_" + re.sub(r"[^\w]+|_+", "_", self.name.lower()).strip("_") + "_"
+        words = _NAMES[kind].split()
+        return any(
+            f"_{word}_" in folded or (_SPACELESS.search(word) and word in folded) for word in words
+        )
+
+    @property
+    def is_number(self) -> bool:
+        return bool(self.counts) and self.share(_NUMBER) >= _MOSTLY and not self._is_code
+
+    @property
+    def _is_code(self) -> bool:
+        """True for EAN codes and telephone numbers: long, and all of one length."""
+        return self.share(_CODE) >= _MOSTLY and len({*map(len, self.counts)}) == 1
+
+    @property
+    def is_boolean(self) -> bool:
+        return {value.lower() for value in self.counts} in _BOOLEANS
+
+    @property
+    def is_identity(self) -> bool:
+        """True for keys, links and dates: nothing to ask about."""
+        if self.share(_NO_TEXT) >= _MOSTLY or self._is_code or self.is_named("identity"):
+            return True
+        digits = sum(any(char.isdigit() for char in value) for value in self.counts)
+        codes = sum(" " not in value and not _SPACELESS.search(value) for value in self.counts)
+        unique = len(self.counts) == sum(self.counts.values()) > _MOST_OPTIONS
+        return unique and min(digits, codes) >= _MOSTLY * len(self.counts) and not self.is_number
+
+    @property
+    def is_free_text(self) -> bool:
+        """True if most rows have a text of their own, of several words."""
+        total = sum(self.counts.values())
+        if self.is_number or len(self.counts) < _HALF * total:
+            return False
+        words = sum(
+            n * (len(value.split()) + len(_SPACELESS.findall(value)) / 2 / _FREE_WORDS)
+            for value, n in self.counts.items()
+        )
+        return words >= _FREE_WORDS * total
+
+
+def guess_mapping(name: str, rows: Sequence[Row], label: str = "", language: str = "") -> Guess:
+    """Draft the mapping of a table.
+
+    A chat becomes demonstrations, a column of few values a choice, a question with a number as its
+    answer a problem of maths, and any other pair of texts demonstrations.
+
+    Args:
+        name: of the source.
+        rows: of the table, all of them if labels are rare.
+        label: the column whose values are the options; '' = guess.
+        language: a tag, or the column that has it; '' = guess.
+
+    Raises:
+        DataError: there is no row, no column that could be an answer, or not the one that is named.
+    """
+    if not rows:
+        raise DataError(f"{name} has no row")
+    columns = _columns(rows)
+    by_name = {column.name: column for column in columns}
+    if label and label not in by_name:
+        raise DataError(f"{name} has no column {label!r}; it has {_listed(list(by_name))}")
+    spoken = [column for column in columns if _is_language(column) or column.name == language]
+    rest = [column for column in columns if column not in spoken and not column.is_identity]
+    draft = _chat(rows) if not label else None
+    draft = draft or _draft(name, rest, by_name.get(label), list(by_name))
+    values, remarks = dict(draft.values), list(draft.remarks)
+    tags, how = _language(rows, columns, spoken, draft.asked, language, values)
+    remarks += how
+    if draft.numbers:
+        _check_separators(by_name[draft.numbers], tags, how)
+    fields: dict[str, object] = {"name": name, "language": tags, "parent": Parent.COMMERCE}
+    asked = _question(draft, tags, by_name)
+    mapping = ColumnMapping.model_validate(
+        fields | draft.fields | ({"prompt": asked} if asked else {}) | {"values": values}
+    )
+    return Guess(mapping, tuple(remarks), draft.label)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The fields of a mapping without language, and the columns that they rest on."""
+
+    fields: dict[str, object]
+    asked: tuple[str, ...] = ()
+    """Columns of the prompt."""
+    label: str = ""
+    numbers: str = ""
+    """Column of the answers, if they are numbers."""
+    options: tuple[str, ...] = ()
+    values: Mapping[str, dict[str, str]] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+
+def _draft(
+    name: str, columns: Sequence[_Column], label: _Column | None, names: Sequence[str]
+) -> _Draft:
+    """Choose between a label, a number and a pair of texts.
+
+    Raises:
+        DataError: there is none of these.
+    """
+    if label is not None:
+        return _choice([c for c in columns if c is not label], label, ())
+    labels = sorted(_labels(columns), key=lambda one: -one[1])
+    pair = _pair(columns, labels)
+    if pair:
+        remarks = ()
+        if labels and labels[0][1] > 0:
+            remarks = (f"If {labels[0][0].name} is what to answer: --label {labels[0][0].name}.",)
+        return _answered(*pair, remarks)
+    if labels:
+        best, points = labels[0]
+        rivals = [column.name for column, other in labels[1:] if points - other < _SURE_LEAD]
+        remarks = [f"The label is {best.name} ({len(_spellings(best))} values)."]
+        if rivals:
+            remarks = [f"{remarks[0][:-1]}; {_listed(rivals, 3)} could be it, too: --label."]
+        elif points <= 0:
+            remarks = [f"{remarks[0][:-1]}, for want of a better one: is that what to ask for?"]
+        elif len(labels) > 1:
+            remarks = [f"{remarks[0][:-1]}; next comes {labels[1][0].name}: --label."]
+        return _choice([c for c in columns if c is not best], best, tuple(remarks))
+    raise DataError(
+        f"{name} has the columns {_listed(names)}, and none of them is an answer: a label of at "
+        f"most {_MOST_OPTIONS} values, answer, response, output, or messages. Name one with "
+        "--label, or write the mapping by hand (tasks/curation/README.md)"
+    )
+
+
+def _chat(rows: Sequence[Row]) -> _Draft | None:
+    """Return the templates of the first question and its answer in a list of messages."""
+    for column, value in rows[0].items():
+        if not isinstance(value, list) or not value or not isinstance(value[0], Mapping):
+            continue
+        first = cast("Mapping[str, object]", value[0])
+        role, text = ("role", "content") if "role" in first else ("from", "value")
+        if role not in first or text not in first:
+            continue
+        has_system = first[role] == "system"
+        if not has_system and first[role] not in ("user", "human"):
+            continue
+        ask = int(has_system)
+        parts = {"prompt": ask, "response": ask + 1} | ({"system": 0} if has_system else {})
+        fields: dict[str, object] = {"domain": Domain.GENERAL}
+        fields |= {part: f"{{{column}.{place}.{text}}}" for part, place in parts.items()}
+        return _Draft(fields, asked=(f"{column}.{ask}.{text}",))
+    return None
+
+
+def _pair(
+    columns: Sequence[_Column], labels: Sequence[tuple[_Column, int]]
+) -> tuple[_Column, _Column] | None:
+    """Return the columns of a question and its answer."""
+    asks = [c for c in columns if c.is_named("question") and c.fill >= _HALF]
+    answers = [c for c in columns if c.is_named("answer") and c.fill >= _HALF and c not in asks]
+    few = {column.name for column, points in labels if points > 0}
+    free = [column for column in columns if column.is_free_text]
+    if asks and answers and answers[0].name not in few:
+        return asks[0], answers[0]
+    if answers and free and answers[0].name not in few and free[0] is not answers[0]:
+        return free[0], answers[0]
+    questions = [
+        c for c in free if sum(v.rstrip()[-1] in "?？" for v in c.counts) >= _HALF * len(c.counts)
+    ]
+    numbers = [column for column in columns if column.is_number and column.fill >= _MOSTLY]
+    if questions and not few:
+        others = [column for column in free if column is not questions[0]]
+        if others or len(numbers) == 1:
+            return questions[0], (others or numbers)[0]
+    if len(free) == 2 and not few and not any(column.is_named("title") for column in free):
+        return free[0], free[1]
+    return None
+
+
+def _answered(ask: _Column, answer: _Column, remarks: tuple[str, ...]) -> _Draft:
+    fields: dict[str, object] = {"prompt": f"{{{ask.name}}}", "response": f"{{{answer.name}}}"}
+    asked = (ask.name,)
+    if not answer.is_number:
+        return _Draft(fields | {"domain": Domain.GENERAL}, asked, remarks=remarks)
+    gold = {"answer": {"value": f"{{{answer.name}}}"}, "response": f"Answer: {{{answer.name}}}"}
+    maths = {"domain": Domain.MATHS, "verifier": "final_answer"}
+    return _Draft(fields | maths | gold, asked, numbers=answer.name, remarks=remarks)
+
+
+def _labels(columns: Sequence[_Column]) -> list[tuple[_Column, int]]:
+    """Return the columns that could be labels, each with the points that speak for it."""
+    found: list[tuple[_Column, int]] = []
+    for place, column in enumerate(columns):
+        options, total = _spellings(column), sum(column.counts.values())
+        if not (
+            2 <= len(options) <= _MOST_OPTIONS
+            and column.fill >= _HALF
+            and total >= _LEAST_ROWS_PER_OPTION * len(options)
+            and all(len(value) <= _LONG_OPTION for value in column.counts)
+        ):
+            continue
+        is_order = column.is_number and not column.is_boolean
+        if is_order and not (column.is_named("rating") or column.is_named("label")):
+            continue
+        points = 4 * column.is_named("label") + column.is_named("rating") - 3 * is_order
+        points -= 3 * column.is_named("no_label") + 2 * column.is_named("title")
+        points -= 3 * (max(column.counts.values()) > _MOSTLY * total)
+        # A label often stands behind what it is about.
+        points += column.fill >= _MOSTLY and place == len(columns) - 1
+        found.append((column, points))
+    return found
+
+
+def _choice(columns: Sequence[_Column], label: _Column, remarks: tuple[str, ...]) -> _Draft:
+    spellings = _spellings(label)
+    options = tuple(sorted(spellings))
+    if len(options) < 2:
+        raise DataError(f"the label {label.name} has {len(options)} value: nothing to choose from")
+    full = [c for c in columns if c.fill >= _MOSTLY and len(c.counts) > 1]
+    same = [column.name for column in full if _is_bijection(column, label)]
+    facets = [column.name for column in full if column.is_number and column.name not in same]
+    texts = [column for column in full if column.name not in {*facets, *same}]
+    if not texts:
+        raise DataError(f"no column is left to ask about, beside the label {label.name}")
+    best = sorted(texts, key=lambda c: (not c.is_named("title"), not c.is_free_text))
+    chosen = [column.name for column in texts if column in best[:_MOST_COLUMNS]]
+    notes = list(remarks)
+    if rest := len(columns) - len(full) + len(texts) - len(chosen):
+        notes.append(f"Not in the prompt: columns that are mostly blank, constant or many: {rest}.")
+    if same:
+        notes.append(f"Not in the prompt, as it gives the label away: {_listed(same, 3)}.")
+    if merged := sum(len(raw) for raw in spellings.values()) - len(spellings):
+        notes.append(f"Other spellings of labels (case, quotes) are one with theirs: {merged}.")
+    values: dict[str, dict[str, str]] = {}
+    if any(raw != [option] for option, raw in spellings.items()):
+        values[label.name] = {one: option for option, raw in spellings.items() for one in raw}
+    fields: dict[str, object] = {
+        "domain": Domain.CHOICE,
+        "verifier": "choice",
+        "answer": {"correct": [f"{{{label.name}}}"]},
+        "options": options,
+        "response": f"{{{label.name}}}",
+        "facets": {name: f"{{{name}}}" for name in facets[:_MOST_COLUMNS]},
+    }
+    return _Draft(fields, tuple(chosen), label.name, "", options, values, tuple(notes))
+
+
+def _spellings(label: _Column) -> dict[str, list[str]]:
+    """Return the labels, each with its spellings: case and quotes make no other label."""
+    groups: dict[str, Counter[str]] = {}
+    for value, count in label.counts.items():
+        bare = value.strip(_QUOTES).strip() or value
+        groups.setdefault(bare.casefold(), Counter())[value] += count
+    result: dict[str, list[str]] = {}
+    for group in groups.values():
+        commonest = group.most_common(1)[0][0]
+        result[commonest.strip(_QUOTES).strip() or commonest] = sorted(group)
+    return result
+
+
+def _is_bijection(column: _Column, label: _Column) -> bool:
+    """True if a column says the same as the label in other words, such as its number."""
+    pairs = {(a, b) for a, b in zip(column.values, label.values, strict=True) if a and b}
+    return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+
+
+def _question(draft: _Draft, tags: str | tuple[str, ...], columns: Mapping[str, _Column]) -> str:
+    """Write the prompt of a choice, in the table's language; '' if the draft has its prompt."""
+    if not draft.options:
+        return ""
+    tag = _commonest(tags, columns)
+    key = primary(tag)
+    sample = " ".join(value for name in draft.asked for value in columns[name].values[:50])
+    if key == "zh" and (
+        re.search("Hant|TW|HK|MO", tag) or traditional(sample) > simplified(sample)
+    ):
+        key = "zh-Hant"
+    form, joint = _ASK.get(key, _ASK["en"])
+    comma = "、" if key.startswith("zh") else ", "
+    head, space = comma.join(draft.options[:-1]), "" if key.startswith("zh") else " "
+    options = f"{head}{space}{joint}{space}{draft.options[-1]}"
+    label = re.sub(r"^\w{1,3}:", "", draft.label).replace("_", " ")  # g:product_type of feeds
+    lines = [_escaped(form.format(label=label, options=options))]
+    lines += [f"{_escaped(name)}: {{{name}}}" for name in draft.asked]
+    return "\n".join(lines)
+
+
+def _commonest(tags: str | tuple[str, ...], columns: Mapping[str, _Column]) -> str:
+    """Return the language of nearly all rows; '' if there is none."""
+    if isinstance(tags, tuple):
+        return tags[0] if {*tags} == {"id", "ms"} else ""
+    column = columns.get(tags.strip("{}"))
+    if column is None:
+        return tags
+    counts = Counter[str]()
+    for value, count in column.counts.items():
+        counts[_tag_of(value)] += count
+    tag, count = counts.most_common(1)[0]
+    return tag if count >= _MOSTLY * counts.total() else ""
+
+
+def _is_language(column: _Column) -> bool:
+    """True for a column of tags in any spelling, or of names of languages."""
+    known = sum(n for value, n in column.counts.items() if _tag_of(value))
+    has_known = bool(column.counts) and known >= _MOSTLY * sum(column.counts.values())
+    named = any(value.casefold() in _TAGS_OF_NAMES for value in column.counts)
+    regions = sum("-" in (_tag_of(value) or "") for value in column.counts)
+    return has_known and (
+        column.is_named("language")
+        or ((named or regions == len(column.counts)) and len(column.counts) > 1)
+    )
+
+
+def _tag_of(value: str) -> str:
+    """Return the tag of a language that a cell names; '' if it names none."""
+    if tag := _TAGS_OF_NAMES.get(value.casefold()):
+        return tag
+    tag = str(language_tag(value))
+    return tag if re.fullmatch(r"[a-z]{2,3}(-\w+)*", tag) and primary(tag) in _KNOWN_TAGS else ""
+
+
+def _language(
+    rows: Sequence[Row],
+    columns: Sequence[_Column],
+    spoken: Sequence[_Column],
+    asked: Sequence[str],
+    language: str,
+    values: dict[str, dict[str, str]],
+) -> tuple[str | tuple[str, ...], list[str]]:
+    """Return the language of a mapping and remarks; names of languages go into `values`."""
+    if language and language not in {column.name for column in columns}:
+        return str(language_tag(language)), []
+    named = [c for c in columns if c.name == language] or list(spoken)
+    if named:
+        column = named[0]
+        if any(value.casefold() in _TAGS_OF_NAMES for value in column.counts):
+            values[column.name] = {v: tag for v in sorted(column.counts) if (tag := _tag_of(v))}
+        blank = len(rows) - sum(column.counts.values())
+        remark = f"{column.name} is blank in {blank:,} of {len(rows):,} rows; they are left out."
+        return f"{{{column.name}}}", [remark] if blank else []
+    odd = [column.name for column in columns if column.is_named("language")]
+    remarks = [f"{odd[0]} names no languages, and is not used as such."] if odd else []
+    by_name = {column.name: column for column in columns}
+    texts = ["\n".join(cells) for cells in zip(*(by_name[n].values for n in asked), strict=True)]
+    tags, assumed = _detected(languages_of([text for text in texts if text.strip()]))
+    return tags, [*remarks, assumed]
+
+
+def _detected(languages: Languages) -> tuple[str | tuple[str, ...], str]:
+    """Return the language of a mapping whose table does not name it, and what was assumed."""
+    tags, way = languages.tags, "Write it into the mapping, or give --language."
+    if len(tags) == 0:
+        return TEXT, f"No language is certain: each row has that of its own prompt, or none. {way}"
+    if not languages.is_certain:
+        names = " and ".join(tags)
+        return tags, f"The texts do not tell {names} apart: a row is one of them, or none. {way}"
+    if len(tags) > 1:
+        return tags, f"Rows are in {', '.join(tags)}: each has the language of its prompt, or none."
+    return tags[0], f"All rows are taken for {tags[0]}, as their prompts read. Else: --language."
+
+
+def _check_separators(
+    answers: _Column, tags: str | tuple[str, ...], remarks: Sequence[str]
+) -> None:
+    """Refuse numbers of no known language, and decimals that it does not write: 0,5 in English.
+
+    Raises:
+        DataError: names the column and a value.
+    """
+    odd = [value for value in answers.values if re.search(r"[.,]|\d{4}", value)]
+    if odd and (tags == TEXT or (isinstance(tags, tuple) and {*tags} == {"id", "ms"})):
+        raise DataError(
+            f"{answers.name} has numbers as {odd[0]}, which languages read differently. "
+            f"{remarks[-1]}"
+        )
+    if not isinstance(tags, str) or tags == TEXT or "{" in tags or writes_comma(tags):
+        return
+    odd = [value for value in answers.values if _DECIMAL_COMMA.fullmatch(value)]
+    fractions = [value for value in answers.values if re.search(r"[.,]", value)]
+    if len(odd) > _HALF * len(fractions):
+        raise DataError(
+            f"{len(odd):,} of {len(answers.values):,} values of {answers.name} have a decimal "
+            f"comma, as {odd[0]}, which {tags} does not write: 1.299 would be read wrongly. Give "
+            "the language of the numbers: --language, for example pt-BR"
+        )
+
+
+def _columns(rows: Sequence[Row]) -> list[_Column]:
+    """List the columns of scalars, and the scalars within objects and lists, by their path."""
+    flat = [dict(_scalars(row)) for row in rows]
+    names = dict.fromkeys(name for row in flat for name in row)
+    columns: list[_Column] = []
+    for name in names:
+        values = tuple(_present(row.get(name, "")) for row in flat)
+        counts = Counter(value for value in values if value)
+        if counts and name.strip() and not set(name) & set("{}"):
+            columns.append(_Column(name, values, counts))
+    return columns
+
+
+def _scalars(row: Row, prefix: str = "", depth: int = 0) -> list[tuple[str, str]]:
+    """List the scalars of a row with their paths: title, left.price, prompts.0.question."""
+    found: list[tuple[str, str]] = []
+    for name, value in row.items():
+        path = f"{prefix}{name}"
+        if not str(name).strip():
+            continue
+        if isinstance(value, str | bool | int | float):
+            text = json.dumps(value) if isinstance(value, bool) else str(value).strip()
+            found.append((path, text))
+        elif isinstance(value, Mapping) and depth < _DEEP:
+            found += _scalars(cast("Row", value), f"{path}.", depth + 1)
+        elif isinstance(value, list) and value and depth < _DEEP:
+            items = cast("list[object]", value)
+            # Of a chat the question is second, behind a system message.
+            is_chat = isinstance(items[0], Mapping) and {"role", "from"} & items[0].keys()
+            within = {str(n): item for n, item in enumerate(items[: 2 if is_chat else 1])}
+            found += _scalars(within, f"{path}.", depth + 1)
+    return found
+
+
+def _present(value: str) -> str:
+    return "" if value.casefold() in MISSING else value
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    """List names; of many, the first and how many more there are."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
