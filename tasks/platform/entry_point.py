@@ -42,6 +42,7 @@ from data_schemas.faults import explain
 from data_schemas.machine_settings import Settings
 from tasks.errors import SettingsError
 from tasks.platform import command_line
+from tasks.platform.local_cache import leave_out_damaged_cache
 from tasks.platform.resources import LABELS, NOTIFY, REGISTRATION, STAGES
 from tasks.platform.retries import FLYTE_2
 from tasks.platform.settings_option import field_lines, is_settings, read_settings
@@ -140,6 +141,7 @@ class EntryPoint(PythonFunctionWorkflow):
         with command_line.print_errors_on_one_line():
             if command_line.is_typed_by_hand():
                 command_line.refuse_repeated(sys.argv, list(self._signature.kinds))
+                leave_out_damaged_cache()
             result = super().__call__(*args, **self._signature.checked(kwargs))
             return (
                 Outputs(result) if command_line.is_typed_by_hand() and _is_final(result) else result
