@@ -270,6 +270,7 @@ class AuditReport(BaseModel):
     unsigned: int = Field(description="statements that nobody signed, or that are damaged")
     stamped: OneLine = Field(default="", description="when the promotion existed, and who says so")
     pages: str = Field(default="not compared", description="of reports and phases, as signed")
+    executions: str = Field(default="not compared", description="records of who ran the chain")
     has_catalogue: bool = Field(description="MLflow was compared with the statements")
     has_key: bool = Field(description="the auditor named the keys that have to vouch for it")
 

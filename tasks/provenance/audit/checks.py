@@ -148,13 +148,17 @@ _WHO = (
 """Tags of a run that say who made it, and of what."""
 
 
-def check_executions(evidence: Evidence, lookup: Lookup | None) -> None:
+def check_executions(evidence: Evidence, lookup: Lookup | None) -> str:
     """Add a finding for every record or run that differs from its signed attestation.
 
-    Without keys of the auditor anybody could have signed: nothing is compared.
+    Whoever deletes both may say in MLflow what he likes: a statement of the chain that nothing
+    signed says who made is a finding, too.
+
+    Returns:
+        How many have one; without keys of the auditor anybody could have signed.
     """
     if evidence.keys is None:
-        return
+        return "not compared"
     records = dict(_attested(evidence))
     for name, content in _files(evidence, "executions"):
         record = _parse(content)
@@ -165,9 +169,41 @@ def check_executions(evidence: Evidence, lookup: Lookup | None) -> None:
             evidence.add(record.statement, where, "no attestation of it is signed by --key")
         elif records[name] != record:
             evidence.add(record.statement, where, "is not what its attestation says")
+    attested = {record.statement for record in records.values()}
+    vouched = [digest for digest in evidence.statements if _is_vouched(digest, evidence)]
+    for digest in vouched:
+        if digest not in attested:
+            where = f"{evidence.store}/{ATTESTATIONS}"
+            evidence.add(digest, where, "gone: no signed record says who ran this stage, and when")
     if lookup is not None:
         for node, finding in _runs(lookup, records, evidence.statements):
             evidence.findings[node].append(finding)
+    return f"{len(attested & {*vouched})} of {len(vouched)} signed"
+
+
+_FOLDERS = ("objects", "statements", "signatures", "executions", ATTESTATIONS, "pages", "mlflow.db")
+_LARGEST_KEY = 2**16
+"""Bytes; a private key in PEM has a few hundred."""
+
+
+def check_place(evidence: Evidence) -> None:
+    """Add a finding where a part of the store lies outside of it, or a private key inside."""
+    folder = store_at(evidence.store).local_path
+    if folder is None or not folder.is_dir():
+        return
+    for name in _FOLDERS:
+        if (folder / name).is_symlink():
+            problem = "is a link; its content lies outside the store"
+            evidence.add(MODEL, str(folder / name), problem)
+    for path in sorted(folder.iterdir()):
+        try:
+            if path.lstat().st_size <= _LARGEST_KEY and b"PRIVATE KEY-----" in read_record(
+                str(path)
+            ):
+                problem = "is a private key; whoever can read the store can sign"
+                evidence.add(MODEL, str(path), problem)
+        except (DataError, OSError):
+            continue
 
 
 def _is_vouched(statement: str, evidence: Evidence) -> bool:

@@ -28,12 +28,13 @@ def check_pages(evidence: Evidence) -> str:
     if evidence.keys is None:
         return "not compared"
     as_signed = 0
-    for name in sorted({*_present(evidence.store), *_list_reports(evidence.store)}):
+    names = sorted({*_present(evidence.store), *_list_reports(evidence.store)})
+    for name in names:
         if problem := _problem(evidence, name):
             evidence.add(MODEL, f"{evidence.store}/{name}", problem)
         else:
             as_signed += 1
-    return f"{as_signed} as signed"
+    return f"{as_signed} of {len(names)} as signed"
 
 
 def _problem(evidence: Evidence, name: str) -> str:

@@ -50,7 +50,8 @@ def verdict(report: AuditReport) -> str:
     if report.proved:
         agrees = f", and MLflow agrees in: {COMPARED} (not compared: {NOT_COMPARED})"
         catalogue = agrees if report.has_catalogue else "; MLflow was not asked"
-        beside = f" Pages: {report.pages}.{_stamp(report)} {vouchers(report)}"
+        counts = f" Executions: {report.executions}. Pages: {report.pages}."
+        beside = f"{counts}{_stamp(report)} {vouchers(report)}"
         return f"PROVED: {checked}, all as recorded{catalogue}.{beside}"
     count = len(report.findings)
     return f"BROKEN: {count} finding{'s' * (count != 1)}; {checked}. {vouchers(report)}"

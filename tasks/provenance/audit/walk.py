@@ -10,7 +10,7 @@ from cryptography.x509 import Certificate
 from data_schemas.statements import AuditNode, AuditReport, Finding, NodeKind, Signer, Statement
 from tasks.errors import DataError
 from tasks.provenance.audit.catalogue_check import check_catalogue, check_page, check_version
-from tasks.provenance.audit.checks import check_executions, check_release, check_stamp
+from tasks.provenance.audit.checks import check_executions, check_place, check_release, check_stamp
 from tasks.provenance.audit.evidence import MODEL, Evidence, origin_id
 from tasks.provenance.audit.page_check import check_pages
 from tasks.provenance.audit.reading import check_folder, read_record
@@ -206,7 +206,8 @@ def audit(
         for where, problem in check_folder(target.copy, target.digest):
             evidence.add(MODEL, where, problem)
     check_release(target, evidence)
-    check_executions(evidence, target.lookup)
+    check_place(evidence)
+    executions = check_executions(evidence, target.lookup)
     pages = check_pages(evidence)
     stamped = check_stamp(target, evidence, authorities)
     if target.note:
@@ -236,6 +237,7 @@ def audit(
         has_key=keys is not None,
         stamped=stamped,
         pages=pages,
+        executions=executions,
         has_catalogue=target.lookup is not None,
     )
 

@@ -245,14 +245,40 @@ def test_a_forged_user_or_time_in_an_execution_record_is_named(chain, owner):
     assert ["is not what its attestation says"] == problems(chain, owner)
 
     (chain.store / "attestations" / "e1" / "merge.json").write_bytes(path.read_bytes())
-    assert ["no attestation of it is signed by --key"] == problems(chain, owner)
+    assert {
+        "no attestation of it is signed by --key",
+        "gone: no signed record says who ran this stage, and when",
+    } == set(problems(chain, owner))
+
+
+def test_records_that_were_deleted_are_named_and_counted(chain, owner):
+    proved = audit(RELEASED, chain.tracking_uri, str(chain.store), owner)
+    assert "Executions: 9 of 9 signed." in verdict(proved)
+    for folder in ("executions", "attestations"):
+        shutil.rmtree(chain.store / folder)
+
+    assert ["gone: no signed record says who ran this stage, and when"] * 9 == problems(
+        chain, owner
+    )
+
+
+def test_a_part_of_the_store_that_lies_elsewhere_and_a_key_inside_are_named(chain, owner, tmp_path):
+    for name in ("statements", "mlflow.db"):
+        (chain.store / name).rename(tmp_path / name)
+        (chain.store / name).symlink_to(tmp_path / name)
+    (chain.store / "notes.txt").write_text("-----BEGIN PRIVATE KEY-----\n")
+
+    assert {
+        "is a link; its content lies outside the store",
+        "is a private key; whoever can read the store can sign",
+    } == set(problems(chain, owner))
 
 
 def test_a_page_that_was_edited_moved_planted_or_deleted_is_named(chain, owner):
     place = str(chain.store)
     for name in ("reports/a.html", "reports/b.html", "live/e1/rl-one.html", "index.html"):
         write_page(place, name, "solved")
-    assert "Pages: 4 as signed." in verdict(audit(RELEASED, chain.tracking_uri, place, owner))
+    assert "Pages: 4 of 4 as signed." in verdict(audit(RELEASED, chain.tracking_uri, place, owner))
 
     (chain.store / "reports" / "a.html").write_text("better")
     (chain.store / "reports" / "b.html").rename(chain.store / "live" / "b.html")

@@ -74,7 +74,8 @@ def test_the_text_is_a_tree_from_the_model_to_the_raw_files():
 
 PROVED: 4 statements, 4 objects and 1 raw files re-hashed (3.0 MiB), all as recorded, \
 and MLflow agrees in: {COMPARED} (not compared: {NOT_COMPARED}). \
-Pages: not compared. Statements: 4 signed by key 8888888888888888 of --key."""
+Executions: not compared. Pages: not compared. \
+Statements: 4 signed by key 8888888888888888 of --key."""
 
     assert expected == chain_text(report())
 
