@@ -22,7 +22,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from data_schemas.rows import Problem, Verdict, response_fault, scored
+from data_schemas.rows import Problem, Verdict, abstain, response_fault, scored
 from tasks.gym.denials import (
     DENIED_WITH,
     EVERY_LANGUAGE,
@@ -217,6 +217,33 @@ def _folded(*patterns: str) -> re.Pattern[str]:
 
 _MARKER = _folded(*_PHRASES, *(language.announces() for language in _LANGUAGES))
 """Announces the answer. An article belongs to it: "A resposta" does not name option A."""
+# "### final answer\n\n", "**jawaban**\n": a line of its own that announces what is below it.
+_HEADING = _folded(
+    r"(?m:^)[ \t#>*_]{0,9}((?:(?:final|correct) )?(?:"
+    + "|".join(language.answer for language in _LANGUAGES)
+    + r")(?: (?:akhir|final|finale|cuối cùng))?)[ \t*_]{0,5}\n[ \t\n]{0,9}(?=\S)"
+)
+# "not A but B", of options of one letter.
+_NOT_BUT = re.compile(
+    r"(?<!\w)not (?:option )?\(?[a-h]\)?,? but (?:rather )?(?=(?:option )?\(?[a-h]\)?(?!\w))"
+)
+# "note that a is ...", "explanation: a is red": behind an announcement.
+_EXPLANATION = re.compile(
+    r"[.!\n][\s*_#]{0,9}(?:note(?: that)?(?!\w)|(?:explanation|reason(?:ing)?|rationale|penjelasan|"
+    r"alasan|giải thích|explicação|explicación|คำอธิบาย|解[释釋析])[*_ ]{0,3}[:\n：])"
+)
+_TURN = re.compile(
+    r"(?<!\w)(?:wait|actually|sorry|correction|instead|rather|or|but|however|no|also|maybe|perhaps|"
+    r"also|both|either|tetapi|tapi|atau|hoặc|nhưng|mas|ou)(?!\w)|หรือ|แต่|或|但|不"
+)
+"""In an explanation: it may take the answer back, so that it is read like the answer."""
+# The value of '"answer": "B"', and the rest of its object.
+_JSON_VALUE = re.compile(r"\s{0,9}([\"'])([^\"'\n]{0,200})\1")
+_JSON_REST = re.compile(
+    r"\s*(?:,\s*\"[^\"\n]*\"\s*:\s*(?:\"[^\"]*\"|[\d.]+|true|false|null)\s*)*\}\s*(?:'''|```)?\s*"
+)
+_UNREAD = frozenset({"ja", "ko"})
+"""Languages in which nothing is read but what is written as in another one."""
 _REVERSED = _folded(rf"\s?(?:{'|'.join(language.is_good for language in _LANGUAGES)})")
 """Follows the option: "B is the correct answer", B是正确的选项."""
 _HYPOTHESIS = re.compile(
@@ -298,7 +325,11 @@ class Choice(Gold):
 
 def verify(problem: Problem, response: str) -> Verdict:
     """Score 1 if the right option is asserted and no competing one is, else 0."""
-    return verify_answer(problem, response, Choice, _check)
+    verdict = verify_answer(problem, response, Choice, _check)
+    unread = verdict.score == 0.0 and verdict.reason in ("wrong", "hedged", "several_answers")
+    if unread and problem.language.partition("-")[0] in _UNREAD:
+        return abstain("language_unread", f"{problem.language}: {verdict.detail}")
+    return verdict
 
 
 def _check(gold: Choice, answer: str) -> Verdict:
@@ -351,7 +382,7 @@ def _regions(gold: Choice, answer: str) -> list[str]:
     Without a marker that announces an option it is the whole text.
     """
     text = _STYLE.sub("", _COMMAS.sub(r"\1 and ", plain(answer))).replace("c'est", "est")
-    text = _LETTER_ALONE.sub(r"\1 | ", text)
+    text = _LETTER_ALONE.sub(r"\1 | ", _HEADING.sub(r"\1: ", _NOT_BUT.sub("", text)))
     options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
     names = set[str]().union(*options)
     result = sorted((*_announced(text), *_announced_backwards(text, names)))[-MAX_MARKERS:]
@@ -360,11 +391,26 @@ def _regions(gold: Choice, answer: str) -> list[str]:
         lead = clauses(_SENTENCE.split(text[max(0, start - WINDOW) : start])[-1])
         withdrawal = EVERY_LANGUAGE.before.search(lead) or HEDGED_BEFORE.search(lead)
         last = place + 1 == len(result)
-        following = text[end:] if last else _sentence(text, end, result[place + 1][0])
+        following = (
+            _unexplained(text[start:end], text[end:])
+            if last
+            else _sentence(text, end, result[place + 1][0])
+        )
         region = clauses(" ".join((lead if withdrawal else "", option, following)))
         if option or any(_pattern(name).search(_BORDER.sub(" ", region)) for name in names):
             regions.append(region)
     return [region for region in regions if region] if len(regions) > 1 else [clauses(text)]
+
+
+def _unexplained(marker: str, following: str) -> str:
+    """Return what an announcement states, without the explanation behind it if that keeps it."""
+    value = _JSON_VALUE.match(following) if marker.rstrip().endswith(('":', "':")) else None
+    if value and _JSON_REST.fullmatch(following, value.end()):
+        return value[2]
+    explanation = _EXPLANATION.search(following)
+    if explanation is None or _TURN.search(following, explanation.end()):
+        return following
+    return following[: explanation.start()]
 
 
 def _opening(text: str, names: Collection[str]) -> str:

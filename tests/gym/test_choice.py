@@ -713,3 +713,44 @@ def test_hostile_repetition_is_read_quickly(problem, unit: str) -> None:
     for response in (text, f"The answer is {text}", f"{text}A"):
         seconds, _ = timed(lambda response=response: verify(gold, response), 1.0)
         assert seconds < 1.0
+
+
+BOXES = {
+    "correct": ["B", "a blue box"],
+    "others": [["A", "a red box"], ["C", "a green box"], ["D", "a black box"]],
+}
+
+
+@pytest.mark.parametrize(
+    ("response", "score"),
+    [
+        ("### Answer\nB", 1.0),
+        ("## Final Answer\n\n**B**", 1.0),
+        ("**Final answer**\n\n(B)", 1.0),
+        ("### Jawaban\nB", 1.0),
+        ("### 答案\nB", 1.0),
+        ("### Answer\nA", 0.0),
+        ("The answer is B. Note that A is a common distractor.", 1.0),
+        ("Answer:\n(B) a blue box\n\nExplanation: A is red.", 1.0),
+        ("Answer:\n(A) a red box\n\nExplanation: B is blue.", 0.0),
+        ("The answer is B. Note that actually C fits.", 0.0),
+        ("The answer is B. Explanation: or A.", 0.0),
+        ('```json\n{"answer": "B", "why": "A is red"}\n```', 1.0),
+        ('{"answer": "A", "why": "B is blue"}', 0.0),
+        ('{"answer": "B", "why": "A is red"} or A', 0.0),
+        ("The correct option is not A but B.", 1.0),
+        ("The correct option is not B but A.", 0.0),
+        ("The answer is A. Wait, actually the answer is B.", 0.0),
+    ],
+)
+def test_an_announcement_is_read_with_its_explanation_apart(problem, response, score) -> None:
+    assert score == verify(problem("choice", BOXES), response).score
+
+
+@pytest.mark.parametrize(
+    ("language", "response"), [("ja", "正解はBです。"), ("ko", "정답은 B입니다.")]
+)
+def test_a_language_that_is_not_read_is_an_abstention(problem, language, response) -> None:
+    one = problem("choice", BOXES).model_copy(update={"language": language})
+
+    assert (None, "language_unread") == (verify(one, response).score, verify(one, response).reason)
