@@ -186,6 +186,10 @@ class Comparison(BaseModel):
     problems: int
 
 
+FAILED = "FAILED: "
+"""Beginning of the line of a rule of the release gate that did not pass."""
+
+
 class GateDecision(BaseModel):
     """Whether a model may be released, and why."""
 
@@ -194,6 +198,11 @@ class GateDecision(BaseModel):
     released: bool
     reasons: tuple[str, ...] = Field(description="one line per rule, passed or failed")
     comparisons: tuple[Comparison, ...]
+
+    @property
+    def failed(self) -> list[str]:
+        """The rules that did not pass, each with its numbers."""
+        return [one.removeprefix(FAILED) for one in self.reasons if one.startswith(FAILED)]
 
 
 class MeasuredRate(BaseModel):

@@ -113,6 +113,13 @@ class ExecutionStarted(_Event):
     tags: dict[str, str]
 
 
+class ExecutionEnded(_Event):
+    """An execution of a workflow has ended, and how, in a sentence."""
+
+    kind: Literal["ended"] = "ended"
+    message: str
+
+
 class StageStarted(_Event):
     """A run of the stage begins, or begins again."""
 
@@ -192,6 +199,7 @@ class StageFinished(_Event):
 
 Event = (
     ExecutionStarted
+    | ExecutionEnded
     | StageStarted
     | ArtifactLinked
     | MetricsLogged

@@ -50,7 +50,9 @@ def empty_bucket(patch: pytest.MonkeyPatch) -> Iterator:
         client = boto3.client("s3")
         if BUCKET not in {one["Name"] for one in client.list_buckets()["Buckets"]}:
             client.create_bucket(Bucket=BUCKET)
-        assert 0 == client.list_objects_v2(Bucket=BUCKET)["KeyCount"], "it is somebody else's"
+        assert 0 == len(client.list_objects_v2(Bucket=BUCKET).get("Contents", [])), (
+            "it is somebody else's"
+        )
         yield client
         for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
             for entry in page.get("Contents", []):

@@ -102,12 +102,15 @@ def without_training(
     return {status: some for status, some in settled.items() if some}
 
 
-def conclude(facts: Mapping[str, float | int | str], files: Sequence[InboxFile]) -> End:
+def conclude(
+    facts: Mapping[str, float | int | str], files: Sequence[InboxFile], failed: Sequence[str] = ()
+) -> End:
     """Follow the decision of the release gate.
 
     Args:
         facts: of the release's statement.
         files: that the candidate was trained on.
+        failed: rules of the gate that did not pass, each with its numbers.
     """
     summary = f"{files_of(len(files))} ({', '.join(file.key for file in files)})"
     if facts["released"]:
@@ -128,7 +131,8 @@ def conclude(facts: Mapping[str, float | int | str], files: Sequence[InboxFile])
         else ""
     )
     reuse = "" if len(last) == len(files) else " Its rows are used again with the next new file."
+    because = f", because {'; '.join(failed)}" if failed else ""
     return End(
         FileStatus.REFUSED,
-        f"Refused by the release gate: a model trained on {summary}.{reuse}{aside}",
+        f"Refused by the release gate: a model trained on {summary}{because}.{reuse}{aside}",
     )

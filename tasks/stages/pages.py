@@ -32,6 +32,7 @@ from tasks.pages.page import write_report
 from tasks.pages.summary import show
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
+from tasks.provenance.lineage import shipping
 from tasks.provenance.lineage.shipping import attach_report, report_uri, workplace
 from tasks.provenance.lineage.signatures.pages import write_page
 from tasks.store.objects import localise
@@ -109,6 +110,7 @@ def night_page(message: str, context: Context) -> str:
     deck(html)
     write_index(context.store.uri)
     message = f"{message} Page: {page}"
+    shipping.end(context, message)
     Console(soft_wrap=True, highlight=False).print(message, markup=False)
     return message
 

@@ -23,7 +23,7 @@ from data_schemas.intake import (
     Outcome,
     Teaching,
 )
-from data_schemas.reports import Night
+from data_schemas.reports import GateDecision, Night
 from data_schemas.rows import GRADED, HELD_OUT, PROBLEMS, REPLAYED, GradedProblem, Mixed, Problem
 from data_schemas.rows import REPORT as MIX_REPORT
 from data_schemas.settings import RetrainSettings
@@ -35,12 +35,13 @@ from tasks.gym.judging.protocol import require_judge
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.registry import RELEASED
+from tasks.provenance.lineage.registry import GATE_FILE, RELEASED
 from tasks.provenance.lineage.stage import stage, workplace
 from tasks.provenance.lineage.statements import chain
 from tasks.provenance.release import evidence
 from tasks.retraining import demo, inbox, outcome, processed, ruling, suspicion, worth
 from tasks.retraining.inbox import approvals, count, take_in
+from tasks.store.interface import store_at
 from tasks.store.objects import localise
 
 
@@ -264,7 +265,8 @@ def conclude(
     learned_from = practised.explain() if practised else "None of its rows was trained on"
     facts = statements[candidate.statement].facts
     suspects, learned = outcome.divide(decision, files)
-    end = outcome.conclude(facts, learned)
+    gate = GateDecision.model_validate_json(store_at(f"{candidate.uri}/{GATE_FILE}").read_bytes())
+    end = outcome.conclude(facts, learned, gate.failed)
     processed.settle(
         context.store.uri, settings.inbox, suspects, FileStatus.HELD, context.execution.id
     )

@@ -96,9 +96,9 @@ class S3Store:
             with self._service("") as (service, _):
                 endpoint = service.meta.endpoint_url
             raise SettingsError(
-                f"store {self.uri} cannot be used: the S3 service at {endpoint} ignores "
-                f"{' and '.join(ignored)} of a write, so that two runs at once would overwrite "
-                "each other. Use one that honours them (docs/s3_services.md)."
+                f"the S3 service at {endpoint} ignores {' and '.join(ignored)} of a write, so that "
+                "two runs at once would overwrite each other. Use one that honours them "
+                "(docs/s3_services.md)."
             )
 
     def read_bytes(self, name: str = "") -> bytes:

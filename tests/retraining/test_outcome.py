@@ -3,6 +3,7 @@
 import pytest
 
 from data_schemas.intake import Decision, FileStatus, InboxFile, Outcome
+from data_schemas.reports import GateDecision
 from data_schemas.settings import RetrainSettings
 from tasks.retraining.outcome import conclude, with_inputs, without_training
 from tasks.retraining.processed import MAX_REFUSALS
@@ -79,3 +80,16 @@ def test_only_what_people_must_look_at_is_held(decided, held, expected):
     settled = without_training(decision, files)
 
     assert expected == {status: [one.key for one in some] for status, some in settled.items()}
+
+
+def test_a_refused_night_says_which_rule_failed():
+    rule = "accuracy 0.31 is not above 0.35 of models:/shop/3"
+    gate = GateDecision(
+        released=False, reasons=("passed: enough rows", f"FAILED: {rule}"), comparisons=()
+    )
+
+    end = conclude(facts(0), [file("a")], gate.failed)
+
+    assert end.message.startswith("Refused by the release gate: ")
+    assert f", because {rule}." in end.message
+    assert "enough rows" not in end.message

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from data_schemas.statements import (
     ArtifactLinked,
     Event,
+    ExecutionEnded,
     ExecutionStarted,
     FactsCounted,
     FileAttached,
@@ -105,6 +106,8 @@ class Catalogue:
         match event:
             case ExecutionStarted():
                 self._runs[run] = self._executions.open(event.tags)
+            case ExecutionEnded():
+                self._executions.end(self._run(run), event.message, _milliseconds(event))
             case StageStarted():
                 self._start(run, event)
             case ArtifactLinked():
@@ -119,8 +122,6 @@ class Catalogue:
                 self._restore(run, event)
             case StageFinished():
                 self._finish(run, event)
-            case MetricsLogged():
-                self._metrics(run, [event])
 
     def fail(self, flyte_execution: str, reason: str) -> None:
         """Mark the runs of an execution of Flyte as failed, whatever its stages say.

@@ -16,6 +16,7 @@ from tasks.provenance.lineage.descriptions import (
     EXECUTION,
     FLYTE_EXECUTION,
     NOTE,
+    OUTCOME,
     PARENT,
     STARTED,
     describe_execution,
@@ -73,6 +74,14 @@ class ExecutionRuns:
         ends = [child.info.end_time for child in children if child.info.end_time is not None]
         status = min(failed) if failed else "FINISHED"
         self._client.set_terminated(parent, status, end_time=max(ends, default=None))
+
+    def end(self, parent: str, message: str, time_ms: int) -> None:
+        """Mark an execution as finished, with or without runs of stages, and say how it ended."""
+        note = self._client.get_run(parent).data.tags.get(NOTE, "")
+        if not note.startswith(message):
+            self._client.set_tag(parent, NOTE, f"{message}\n\n{note}")
+        self._client.set_tag(parent, OUTCOME, message)
+        self._client.set_terminated(parent, "FINISHED", end_time=time_ms)
 
     def fail(self, flyte_execution: str, reason: str) -> None:
         """End the runs of an execution of Flyte; none if it failed before there was one.

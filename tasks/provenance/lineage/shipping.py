@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from data_schemas.artifacts import Context, StoreRef
-from data_schemas.statements import ExecutionStarted, FileAttached
+from data_schemas.statements import ExecutionEnded, ExecutionStarted, FileAttached
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.provenance.lineage.catalogue import Catalogue, mlflow_name
 from tasks.provenance.lineage.descriptions import EXECUTION, FLYTE_EXECUTION, execution_tags
@@ -121,10 +121,15 @@ def attach_report(context: Context, uri: str) -> None:
     _tell(context, FileAttached(uri=uri, name=REPORT_FILE))
 
 
-def _tell(context: Context, *files: FileAttached) -> None:
+def end(context: Context, message: str) -> None:
+    """Say in MLflow that an execution has ended, and how."""
+    _tell(context, ExecutionEnded(message=message))
+
+
+def _tell(context: Context, *events: FileAttached | ExecutionEnded) -> None:
     spool = new_spool(workplace(context.store) / "spool", context.execution.id)
     tags = execution_tags(context.execution, context.store.id)
-    for event in (ExecutionStarted(tags=tags), *files):
+    for event in (ExecutionStarted(tags=tags), *events):
         spool.append(event)
     shipped = True
     try:

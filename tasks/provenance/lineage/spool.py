@@ -127,7 +127,7 @@ class Spool:
     def finished(self) -> bool:
         """True if the stage ended, with or without an error, or if it holds none."""
         kinds = {event.kind for _, events in _batches(self.path) for event in events}
-        return "finish" in kinds or kinds <= {"execution", "file"}
+        return "finish" in kinds or kinds <= {"execution", "file", "ended"}
 
     def close(self, *, shipped: bool) -> None:
         """Close the file; a shipped one is moved to `shipped/`."""

@@ -11,7 +11,7 @@ from data_schemas.settings import MergeSettings
 from tasks.errors import DataError
 from tasks.provenance.lineage import execution_runs
 from tasks.provenance.lineage.connection import connect
-from tasks.provenance.lineage.shipping import attach_report, begin
+from tasks.provenance.lineage.shipping import attach_report, begin, end
 from tasks.provenance.lineage.stage import stage
 from tests.provenance.lineage.small_chain import make_raw, release, run_all, train
 
@@ -210,3 +210,16 @@ def test_runs_are_found_by_the_source_of_their_rows(store, execution, client):
     found = find(client, "tags.row_source = 'gsm8k,mbpp'")
     assert {"curate", "rl/one"} == {run.info.run_name for run in found}
     assert 2 == len(find(client, "tags.row_source LIKE '%mbpp%'"))
+
+
+def test_an_execution_that_ends_without_a_stage_is_finished_and_says_why(store, execution, client):
+    context = Context(store, execution)
+    begin(context)
+    assert "RUNNING" == parent(client, execution).info.status
+
+    for _ in range(2):  # its task may be tried again
+        end(context, "Not retrained: no new file.")
+
+    run = parent(client, execution)
+    assert "FINISHED" == run.info.status
+    assert 1 == run.data.tags["mlflow.note.content"].count("Not retrained: no new file.")
