@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -335,3 +336,22 @@ def test_an_exported_policy_opens_as_the_same_model(opened, tiny_moe, batch, tmp
     assert expected.keys() == found.keys()
     assert all(torch.equal(expected[name], found[name]) for name in expected)
     assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "qwen3_moe"
+
+
+def test_what_is_exported_stops_by_itself_at_every_end_of_a_response(opened, tiny_moe, tmp_path):
+    prompt = torch.tensor([[5, 6, 7]])
+    free = AutoModelForCausalLM.from_pretrained(tiny_moe)
+    free.generation_config.eos_token_id = None
+    tokens = free.generate(prompt, max_new_tokens=12, do_sample=False)[0, 3:].tolist()
+    end = tokens[3]  # the base's config names it, its generation settings and tokenizer do not
+    folder = shutil.copytree(tiny_moe, tmp_path / "base")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"eos_token_id": end}))
+
+    opened(folder).export(tmp_path / "out")
+
+    exported = AutoModelForCausalLM.from_pretrained(tmp_path / "out")
+    own = load_tokenizer(tiny_moe).eos_token_id
+    assert {own, end} <= set(exported.generation_config.eos_token_id)
+    expected = tokens[: tokens.index(end) + 1]
+    assert expected == exported.generate(prompt, max_new_tokens=12, do_sample=False)[0, 3:].tolist()
