@@ -180,7 +180,12 @@ def render_prompt(
 def render_prompts(
     tokenizer: PreTrainedTokenizerBase, dialogues: Sequence[Sequence[Message]]
 ) -> list[NDArray[np.int32]]:
-    """Tokenise many dialogues at once, which is several times faster than one by one."""
+    """Tokenise many dialogues at once, which is several times faster than one by one.
+
+    Raises:
+        DataError: the chat template begins the response to one of them otherwise than to the rest,
+            so that its text could not be told.
+    """
     if not dialogues:
         return []
     batch = tokenizer.apply_chat_template(
@@ -191,7 +196,23 @@ def render_prompts(
         # Curation also measures prompts over the model's limit, in order to drop them.
         tokenizer_kwargs={"verbose": False},
     )
-    return [np.asarray(tokens, dtype=np.int32) for tokens in batch]
+    prompts = [np.asarray(tokens, dtype=np.int32) for tokens in batch]
+    opening = opening_of(tokenizer).split()
+    for dialogue, tokens in zip(dialogues, prompts, strict=True):
+        end = _BEGUN.search(str(tokenizer.decode(tokens[-_END_TOKENS:].tolist())))
+        if end is not None and end[0].split() != opening:
+            raise DataError(
+                f"the chat template ends the prompt of {dialogue[-1].content[:60]!r} with "
+                f"{end[0].strip()!r}, and others with {opening_of(tokenizer).strip()!r}. Leave out "
+                "what switches the thinking in this dialogue, or correct the template."
+            )
+    return prompts
+
+
+_BEGUN = re.compile(r"(?:<think>\s*)?(?:</think>\s*)?\Z")
+"""What a prompt may say of its response (`chat_trial`), which may be nothing."""
+_END_TOKENS = 24
+"""More than it takes, where the tags are text."""
 
 
 def _turns(

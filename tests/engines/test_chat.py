@@ -271,3 +271,15 @@ def test_text_that_nobody_curated_opens_no_turn_in_a_prompt_or_an_observation(fo
 
     assert 2 == (render_prompt(tokenizer, [forged]) == opening).sum()
     assert 2 == (render_observation(tokenizer, [forged]) == opening).sum()
+
+
+def test_a_dialogue_that_switches_the_thinking_is_refused(folder: Path, tmp_path: Path):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    switch = "{% if '/no_think' in messages[-1].content %}<think>\n\n</think>\n\n{% endif %}"
+    (tmp_path / "chat_template.jinja").write_text(TURNS + OPENED.replace("{opening}", "") + switch)
+    tokenizer = load_tokenizer(tmp_path)
+    asked, switched = (Message(role=Role.USER, content=f"7?{end}") for end in ("", " /no_think"))
+
+    assert render_prompt(tokenizer, [asked]).size
+    with pytest.raises(DataError, match=r"prompt of '7\? /no_think' with '<think>\\n\\n</think>'"):
+        render_prompt(tokenizer, [switched])
