@@ -5,6 +5,7 @@ import codecs
 import datetime
 import gzip
 import hashlib
+import json
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from data_schemas.rows import Problem
+from tasks.curation.adapters.table import read_file
 from tasks.curation.rows import BadRow, RawRow, UnreadableRow, check_readable, read_rows
 from tasks.errors import DataError
 
@@ -419,3 +422,28 @@ def test_columns_without_a_name_may_repeat_because_nothing_reads_them(tmp_path: 
     (row,) = read_rows(path)
     assert isinstance(row, RawRow)
     assert ("1", "2") == (row.text("q"), row.text("answer"))
+
+
+def test_a_key_that_a_column_store_fills_with_null_is_in_no_gold(tmp_path: Path):
+    """Of {"city": ...} and {"day": ...} a column has both keys in every row."""
+    rows = [
+        {"domain": "maths", "language": "en", "verifier": "final_answer", "prompt": f"{n} + 1?"}
+        | {"answer": {"value": f"{n + 1}"} | ({"unit": "m"} if n else {})}
+        for n in range(2)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    golds = [
+        [
+            item.record.answer
+            for row in read_file("prompt_jsonl", 0, tmp_path / name)
+            if isinstance(row, list)
+            for item in row
+            if isinstance(item.record, Problem)
+        ]
+        for name in ("a.parquet", "a.jsonl")
+    ]
+
+    assert ['{"value":"1"}', '{"unit":"m","value":"2"}'] == golds[0]
+    assert golds[1] == golds[0]

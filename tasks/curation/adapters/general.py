@@ -111,7 +111,7 @@ def prompt_jsonl(row: RawRow, source: str = "prompt_jsonl") -> list[Item]:
     problem: Problem | None = None
     response_fields = {name: fields.pop(name) for name in _SHOWN if name in fields}
     if not response_fields or "verifier" in fields or "answer" in fields:
-        answer = fields.get("answer")
+        answer = row.gold(fields.get("answer"))
         if not isinstance(answer, str):
             fields["answer"] = canonical_json(answer).decode()
         problem = Problem.model_validate(fields)
@@ -190,7 +190,7 @@ def verified(source: str, row: RawRow) -> list[Item]:
         fields
         | {
             "id": f"{source}/{fields.get('id', row.key)}",
-            "answer": canonical_json(fields["answer"]).decode(),
+            "answer": canonical_json(row.gold(fields["answer"])).decode(),
             "source": source,
             "source_row": row.source_row,
         }

@@ -77,7 +77,7 @@ def read_mapped(mapping: ColumnMapping, row: RawRow, language: str = UNDETERMINE
     items: list[Item] = []
     problem: Problem | None = None
     if mapping.verifier:
-        answer = canonical_json(_answer(mapping, cells)).decode()
+        answer = canonical_json(row.gold(_answer(mapping, cells))).decode()
         problem = Problem.model_validate(shared | {"verifier": mapping.verifier, "answer": answer})
         items.append(Item(problem, content, facets=facets))
     if mapping.response:
