@@ -12,11 +12,11 @@
     pages | durability   reports and live pages; states of an unfinished training
     provenance           what made this: statements, MLflow, rows, ledger, release, audit
     platform             what Flyte and the command line see
-    gym                  verifiers, sandbox, judge, environments
     engines              rollout engines and trainers behind Protocols
     models               what a model directory is: folder, weights, architectures
     formats              the files that stages hand to each other
     store                artifacts by content, in a folder or in S3
+    gym                  verifiers, sandbox, judge, environments: a library without torch
     algorithms           formulas: pure functions on tensors and numbers
     plugins              code of a user's own, by name: found, checked, hashed
     errors               who can act on a failure

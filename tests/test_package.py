@@ -33,8 +33,9 @@ PLANTED = "planted-c0ffee"
 """Value of every secret of the machine that registers."""
 ON_GPUS = {"pretrain", "sft", "measure_judge", "grade", "distil", "evaluate", "rl"}
 """Of the core; a recipe says for itself."""
-for path in sorted((ROOT / "tasks" / "lab" / "recipes").glob("*/task.py")):  # add their stages
-    import_module(f"tasks.lab.recipes.{path.parent.name}.task")
+for path in (ROOT / "tasks" / "lab").rglob("*.py"):  # add their stages
+    if path.stem == "task" or (path.parent.name == "stages" and path.stem != "__init__"):
+        import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
 @pytest.fixture(scope="session")

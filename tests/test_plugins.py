@@ -25,9 +25,9 @@ from tasks.algorithms.losses import table
 from tasks.algorithms.losses.protocol import Loss
 from tasks.curation.adapters.table import read_file
 from tasks.engines.protocols import TokenBatch
+from tasks.engines.scoring import open_scoring
 from tasks.errors import DataError, SettingsError
 from tasks.gym.protocol import Game, Verifier
-from tasks.gym.scoring.service import ScoringService
 from tasks.gym.table import VERIFIERS
 from tasks.plugins import load, pin, pinned
 from tasks.provenance.lineage.stage import stage
@@ -331,7 +331,7 @@ def test_an_estimator_that_returns_no_numbers_is_refused(folder):
 @pytest.mark.usefixtures("folder")
 def test_a_verifier_of_ones_own_scores_in_a_worker():
     asked = problem(pin("my_reward.py:polite"))
-    with ScoringService(None, RewardSettings(), num_workers=1) as service:
+    with open_scoring(None, RewardSettings(), num_workers=1) as service:
         for sample, text in enumerate(("yes please", "no")):
             service.submit(Finished(asked, "a", sample, 2, text))
         verdicts = service.gather()

@@ -37,10 +37,10 @@ from data_schemas.settings import GradingSettings
 from tasks.curation.cleaning.annotation import Score
 from tasks.curation.items import Item, refuse
 from tasks.curation.mixture import draw
+from tasks.engines import episodes
 from tasks.engines.chat import render_prompts
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError
-from tasks.gym.environments import episodes
 from tasks.platform.progress import progress
 from tasks.store.files import write_bytes
 

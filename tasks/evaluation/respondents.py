@@ -12,10 +12,10 @@ from transformers import PreTrainedTokenizerBase
 from data_schemas.rollouts import StopReason
 from data_schemas.rows import Problem, Verdict
 from data_schemas.settings import EvaluationSettings
+from tasks.engines import episodes
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import EngineError
-from tasks.gym.environments import episodes
 from tasks.gym.environments.table import ENVIRONMENTS
 from tasks.gym.judging.chat_client import ChatClient, ChatSampling
 from tasks.gym.judging.endpoint import Failed, Loss

@@ -1,7 +1,4 @@
-"""Bind the verifiers of the table to the settings: the judge, and how maths and code are rewarded.
-
-A judge may be a model in this process; who needs the table alone is spared its engine.
-"""
+"""Bind the verifiers of the table to settings: the judge, and how maths and code are rewarded."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -10,7 +7,8 @@ from data_schemas.rl_settings import JudgeKind, MathsReward, RewardSettings
 from tasks.gym import code_tests
 from tasks.gym.judging import comparisons, rubric
 from tasks.gym.judging.calls import MeteredJudge
-from tasks.gym.judging.opening import open_judge
+from tasks.gym.judging.opening import open_endpoint_judge
+from tasks.gym.judging.protocol import Judge
 from tasks.gym.protocol import Entry, Verifier, own_verifier
 from tasks.gym.table import ENTRIES, PLAIN
 from tasks.plugins import Table
@@ -19,8 +17,12 @@ QUESTIONS = 8
 """Judge timeouts that one response or group may take: two orders, two attempts each, in waves."""
 
 
-def entries(settings: RewardSettings) -> Table[Entry]:
+def entries(settings: RewardSettings, judge: Judge | None = None) -> Table[Entry]:
     """Bind every verifier to the settings; those that need a judge only if one is set.
+
+    Args:
+        settings: of the rewards.
+        judge: in place of the one behind the endpoint that the settings name.
 
     Raises:
         SettingsError: the judge cannot be opened.
@@ -35,8 +37,8 @@ def entries(settings: RewardSettings) -> Table[Entry]:
         table = table.with_entries({"final_answer": table["rule_answer"]})
     if settings.judge.kind is JudgeKind.NONE:
         return table
-    judge = MeteredJudge(open_judge(settings.judge))
-    return table.with_entries(_bind_judge(judge, settings.judge.timeout_s))
+    metered = MeteredJudge(judge or open_endpoint_judge(settings.judge))
+    return table.with_entries(_bind_judge(metered, settings.judge.timeout_s))
 
 
 def _bind_judge(judge: MeteredJudge, timeout_s: float) -> dict[str, Entry]:

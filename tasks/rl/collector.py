@@ -37,10 +37,10 @@ from tasks.algorithms.noisy_verdicts import corrected_pass_rate
 from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
 from tasks.algorithms.routing import check_trace
 from tasks.algorithms.scheduling import IN_FLIGHT
+from tasks.engines import episodes
 from tasks.engines.chat import render_prompt
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError
-from tasks.gym.environments import episodes
 from tasks.gym.protocol import Scorer
 from tasks.rl.groups import (
     CollectedGroup,

@@ -44,13 +44,12 @@ from tasks.curation import ingest as ingestion
 from tasks.curation.parts import SHARDS, map_part, take_parts
 from tasks.curation.thinking import check_thinking
 from tasks.engines.chat import load_tokenizer
+from tasks.engines.scoring import open_judge, open_scoring
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
 from tasks.formats.readiness import demonstrations_of, fit_phase, is_taught, require_cause
-from tasks.gym.judging.opening import open_judge
 from tasks.gym.judging.protocol import require_judge
 from tasks.gym.protocol import verifiers_of
-from tasks.gym.scoring.service import ScoringService
 from tasks.models.architectures import refuse_foreign_code
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -84,7 +83,7 @@ def _curate_part(
     settings: CurationSettings, inputs: Inputs, outputs: Outputs, work: Work, part: Part
 ) -> Facts:
     folders, held_out = (inputs["raw"], inputs["base"]), inputs.get("held_out_evaluation")
-    with ScoringService(None, RewardSettings()) as scorer:
+    with open_scoring(None, RewardSettings()) as scorer:
         scorer.check_canaries()
         facts = map_part(settings, *folders, part, outputs["shards"], held_out, scorer.score)
     work.record.rows(facts["items"], facts["items"])
@@ -148,7 +147,7 @@ def curate(
             results.exclusive(f"{context.execution.id}, curate", shards),
             continued(Path(shards) / SHARDS),
             record.output("curated") as out,
-            ScoringService(None, RewardSettings()) as scorer,
+            open_scoring(None, RewardSettings()) as scorer,
         ):
             scorer.check_canaries()
             mapped = [record.read(f"part/{place}", one) for place, one in enumerate(parts, start=1)]
@@ -215,7 +214,7 @@ def _grade(settings: GradingSettings, inputs: Inputs, outputs: Outputs, work: Wo
     if settings.screen_model:
         small = read_model("screen", settings.screen_model, work.record)
     with ExitStack() as opened:
-        scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
+        scorer = opened.enter_context(open_scoring(None, RewardSettings(judge=judge)))
         scorer.check_canaries(verifiers_of(problems))
         if small:
             with closing(open_rollout(settings.engines, small)) as engine:
@@ -274,7 +273,7 @@ def _distil(
     problems = read_table(inputs["curated"] / PROBLEMS, Problem)
     judge = read_judge(settings.judge, work.record)
     with ExitStack() as opened:
-        scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
+        scorer = opened.enter_context(open_scoring(None, RewardSettings(judge=judge)))
         scorer.check_canaries(verifiers_of(problems))
         name, ask = _open_teacher(
             settings, teacher, served_as, work.record, work.context.store, opened

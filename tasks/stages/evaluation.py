@@ -21,6 +21,7 @@ from data_schemas.rows import DECISIONS, PROBLEMS, Decided, Problem, SampleResul
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.engines.chat import load_tokenizer
+from tasks.engines.scoring import open_scoring
 from tasks.engines.select import open_rollout
 from tasks.errors import typed
 from tasks.evaluation import pooling, respondents, runner
@@ -46,7 +47,6 @@ from tasks.formats.solve_rates import FILE as SOLVE_RATES
 from tasks.formats.solve_rates import write_rates
 from tasks.gym.judging.opening import open_chat
 from tasks.gym.protocol import verifiers_of
-from tasks.gym.scoring.service import ScoringService
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import fan_out, shell
@@ -89,7 +89,7 @@ def evaluate(
         rewards = RewardSettings(judge=read_judge(settings.judge, record))
         with (
             closing(open_rollout(settings.engines, folder)) as engine,
-            ScoringService(folder, rewards) as scorer,
+            open_scoring(folder, rewards) as scorer,
             record.output("report") as out,
         ):
             answers = respondents.Checkpoint(engine, load_tokenizer(folder), settings)
@@ -122,7 +122,7 @@ def evaluate_endpoint(
         client = open_chat(address, served_as, respondents.chat_sampling(settings))
         with (
             closing(client),
-            ScoringService(None, rewards) as scorer,
+            open_scoring(None, rewards) as scorer,
             record.output("report") as out,
         ):
             candidate = runner.Candidate(name, client.name, respondents.Endpoint(client, settings))
@@ -218,7 +218,7 @@ def agreement(file: str, out: str, show: int) -> str:
     source = location.existing_file(file, "--file")
     with typed("--file"):
         rows = read_graded(file, store_at(source).read_bytes())
-    with ScoringService(None, RewardSettings()) as scorer:
+    with open_scoring(None, RewardSettings()) as scorer:
         compared = compare_all(rows, scorer.score)
     counts = facts(compared)
     target = location.absolute_store(out, "--out")

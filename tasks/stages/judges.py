@@ -14,8 +14,8 @@ from data_schemas.artifacts import (
 )
 from data_schemas.settings import SFTSettings
 from data_schemas.study import TrainingPairs
+from tasks.engines.model_judge import ModelJudge
 from tasks.errors import typed
-from tasks.gym.judging.opening import ModelJudge
 from tasks.platform.shell import shell
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
 from tasks.store import location

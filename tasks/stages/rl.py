@@ -12,8 +12,8 @@ from data_schemas.artifacts import (
 from data_schemas.rl_settings import AnyRecipe, RecipePhase, RLSettings
 from data_schemas.rows import Domain, Parent
 from tasks.engines.chat import load_tokenizer
+from tasks.engines.scoring import open_scoring
 from tasks.errors import SettingsError
-from tasks.gym.scoring.service import ScoringService
 from tasks.pages.live import Publisher, page_name
 from tasks.platform import telemetry
 from tasks.platform.cache_version import code_digest
@@ -156,7 +156,7 @@ def _train(
         settings, model, rows, state.folder, work.code, max_tokens, responses, learned, opened
     )
     rewards = settings.rewards.model_copy(update={"judge": judge})
-    with ScoringService(model, rewards) as scorer:
+    with open_scoring(model, rewards) as scorer:
         scorer.check_canaries(phases.verifiers_in_use(phase))
         total = None if max_tokens else settings.steps  # tokens end it before
         for step in progress(phases.train(phase, scorer, state.stop), work.name, total):

@@ -30,8 +30,8 @@ from rich.console import Console
 from rich.table import Table
 
 from data_schemas.rl_settings import RewardSettings
+from tasks.engines.scoring import open_scoring
 from tasks.errors import EngineError
-from tasks.gym.scoring.service import ScoringService
 from tasks.gym.serving.offline import score_file
 from tasks.platform.command_line import positive, run
 from tests.bench.reward_cases import cases
@@ -111,7 +111,7 @@ def _offline(
 ) -> tuple[list[dict[str, Any]], Load]:
     source, out = folder / "in.jsonl", folder / "out.jsonl"
     source.write_text("\n".join(map(json.dumps, rows)))
-    with ScoringService(None, RewardSettings(), num_workers=workers) as scorer:
+    with open_scoring(None, RewardSettings(), num_workers=workers) as scorer:
         score_file(source, folder / "warm.jsonl", scorer)
         start = time.perf_counter()
         score_file(source, out, scorer)

@@ -28,9 +28,9 @@ from tokenizers import Tokenizer
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.rollouts import Finished
 from data_schemas.rows import Problem, Verdict
+from tasks.engines.scoring import open_scoring
 from tasks.errors import SettingsError
 from tasks.gym import table
-from tasks.gym.scoring.service import ScoringService
 from tasks.models.model_folder import SHIPPED
 from tasks.platform.command_line import positive, positive_number, run
 from tests.bench.reward_cases import Case, cases
@@ -66,7 +66,7 @@ def rates(work: Sequence[Case], workers: Sequence[int]) -> list[Rates]:
     """Measure every kind of work; processes are started and imports done before the clock."""
     service = {count: [0.0] * len(work) for count in workers}
     for count in workers:
-        with ScoringService(SHIPPED, RewardSettings(), num_workers=count) as scorer:
+        with open_scoring(SHIPPED, RewardSettings(), num_workers=count) as scorer:
             for place, case in enumerate(work):
                 service[count][place] = _warm_rate(scorer.score, case)
     found = [
@@ -105,7 +105,7 @@ def measure_added(work: Sequence[Case], ends: Sequence[float]) -> Added:
         Finished(problem, str(place), 0, 1, np.asarray(tokenizer.encode(text).ids, np.int32))
         for place, (problem, text) in enumerate(chosen)
     ]
-    with ScoringService(SHIPPED, RewardSettings()) as scorer:
+    with open_scoring(SHIPPED, RewardSettings()) as scorer:
         scorer.check_canaries()
         scorer.score(problems[:50], responses[:50])
         after_s, _ = _timed(lambda: scorer.score(problems, responses))

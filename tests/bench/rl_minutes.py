@@ -20,7 +20,7 @@ from pathlib import Path
 from data_schemas.machine_settings import MachineSettings, Precision
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from tasks.durability import states
-from tasks.gym.scoring.service import ScoringService
+from tasks.engines.scoring import open_scoring
 from tasks.lab.study.mismatch.drift import settings_of
 from tasks.lab.study.mismatch.numerics import real_engines, sample_problems
 from tasks.platform.command_line import positive, positive_number, run
@@ -85,7 +85,7 @@ def train_until(until: float, settings: RLSettings, folder: Path) -> Progress:
         model, problems = shipped_base(), sample_problems(0, NUM_PROBLEMS)
         asked = tuple(problem for problem in problems if problem.domain in settings.domains)
         phase = Phase(settings, model, asked, folder, "rl_minutes")
-        with ScoringService(model, settings.rewards) as scorer:
+        with open_scoring(model, settings.rewards) as scorer:
             for record in train(phase, scorer):
                 # A newest state that is not whole is trained again.
                 records[record.report.step - 1 :] = [record]

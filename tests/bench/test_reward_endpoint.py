@@ -6,8 +6,8 @@ import pytest
 
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.rollouts import ScoreRow
+from tasks.engines.scoring import open_scoring
 from tasks.gym import table
-from tasks.gym.scoring.service import ScoringService
 from tasks.gym.serving.endpoint import Limits, open_endpoint
 from tests.bench.reward_endpoint import disturbed, make_rows, send
 
@@ -15,7 +15,7 @@ from tests.bench.reward_endpoint import disturbed, make_rows, send
 @pytest.fixture(scope="module")
 def port():
     with (
-        ScoringService(None, RewardSettings(), num_workers=1) as scorer,
+        open_scoring(None, RewardSettings(), num_workers=1) as scorer,
         open_endpoint(scorer, [], "127.0.0.1", 0, Limits(body_s=0.5)) as server,
     ):
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))

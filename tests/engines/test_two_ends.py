@@ -9,7 +9,8 @@ from data_schemas.rollouts import StopReason
 from tasks.engines.chat import ends_of, load_tokenizer, response_text
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.protocols import Request, Sampling
-from tasks.gym.scoring.responses import find_tokenizer, text_of
+from tasks.engines.scoring import find_tokenizer
+from tasks.gym.scoring.responses import text_of
 from tasks.models.architectures import end_ids
 
 SAMPLING = Sampling(max_new_tokens=40, temperature=1.0, seed=0, record_routes=False)

@@ -15,9 +15,9 @@ from data_schemas.rows import Demonstration
 from data_schemas.settings import SFTSettings
 from data_schemas.study import TrainingPairs
 from tasks.engines.chat import load_tokenizer
+from tasks.engines.scoring import open_judge
 from tasks.errors import SettingsError
 from tasks.gym.judging.comparisons import comparison_prompt
-from tasks.gym.judging.opening import open_judge
 from tasks.models.model_folder import SHIPPED
 from tasks.provenance.lineage.statements import load_statement
 from tasks.stages.foundation import ingest_base

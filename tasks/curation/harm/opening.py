@@ -8,9 +8,10 @@ from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from data_schemas.rows import Message, Role
 from tasks.curation.harm.protocol import Guard, Rating
 from tasks.curation.harm.text_classifier import TextClassifier
+from tasks.engines.model_judge import ModelJudge
 from tasks.gym.judging.chat_client import ChatClient, ChatSampling, Reply
 from tasks.gym.judging.endpoint import Failed
-from tasks.gym.judging.opening import NUM_CONCURRENT, ModelJudge, key_of
+from tasks.gym.judging.opening import NUM_CONCURRENT, key_of
 from tasks.gym.protocol import answer_part
 from tasks.models.model_folder import has_classification_head
 

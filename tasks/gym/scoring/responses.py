@@ -1,14 +1,12 @@
 """Decode and score responses, in a worker or in a thread; count the reasons of verdicts."""
 
 import functools
-import json
 import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +17,6 @@ from data_schemas.rows import Problem, Verdict, abstain, response_fault
 from tasks.errors import EngineError, SettingsError
 from tasks.gym.protocol import Entry, Verifier, failure_verdict, join_turns
 from tasks.gym.workers import Failure, Reply
-from tasks.models.architectures import end_ids, opening_of_responses
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -95,14 +92,6 @@ class Batch:
             return self._scored
 
 
-# Decode response tokens in any process, byte for byte as `tasks.engines.chat.response_text`.
-#
-# It reads the files of a model directory with `tokenizers` only, so that a worker that scores
-# answers does not import a model library.
-
-_FILE = "tokenizer.json"
-
-
 @dataclass(frozen=True, slots=True)
 class TokenizerFile:
     """Location of the vocabulary and the tokens that end a response; small enough to pickle."""
@@ -114,62 +103,24 @@ class TokenizerFile:
     """What the chat template has already said of a response, its `<think>` above all."""
 
 
-def find_tokenizer(folder: Path) -> TokenizerFile:
-    """Read a model directory.
-
-    Raises:
-        SettingsError: it has no tokenizer.json, no end token, or asks for a clean-up of spaces.
-    """
-    path = folder / _FILE
-    if not path.is_file():
-        raise SettingsError(
-            f"{folder} holds no {_FILE}: save the model with a fast tokenizer "
-            "(AutoTokenizer.from_pretrained(folder).save_pretrained(folder))."
-        )
-    config = _read(folder / "special_tokens_map.json") | _read(folder / "tokenizer_config.json")
-    tokenizer = _open(str(path))
-    ends = [_id(tokenizer, config.get(name)) for name in ("eos_token", "pad_token")]
-    if ends[0] is None:
-        raise SettingsError(f"the tokenizer in {folder} has no end token; add eos_token")
-    if config.get("clean_up_tokenization_spaces") and _kind(path) != "BPE":
-        raise SettingsError(
-            f"the tokenizer in {folder} rewrites spaces, which changes answers; "
-            "set clean_up_tokenization_spaces to false in its tokenizer_config.json"
-        )
-    tokens = (*end_ids(folder, ends[0]), *(end for end in ends if end is not None))
-    return TokenizerFile(str(path), tuple(dict.fromkeys(tokens)), opening_of_responses(folder))
-
-
 def text_of(source: TokenizerFile, tokens: Sequence[int]) -> str:
     """Decode a response, with what the prompt said of it and without its end token.
 
-    Other special tokens stay visible.
+    Byte for byte as `tasks.engines.chat.response_text`; other special tokens stay visible.
     """
     length = len(tokens)
     while length and tokens[length - 1] in source.ends:
         length -= 1
     ids = [int(token) for token in tokens[:length]]
-    return source.opening + _open(source.path).decode(ids, skip_special_tokens=False)
+    return source.opening + open_tokenizer(source.path).decode(ids, skip_special_tokens=False)
 
 
 @functools.cache
-def _open(path: str) -> "Tokenizer":
+def open_tokenizer(path: str) -> "Tokenizer":
+    """Open a tokenizer.json, once in a process, without a model library."""
     from tokenizers import Tokenizer  # not needed to score texts
 
     return Tokenizer.from_file(path)
-
-
-def _read(path: Path) -> dict[str, object]:
-    return json.loads(path.read_bytes()) if path.is_file() else {}
-
-
-def _id(tokenizer: "Tokenizer", token: object) -> int | None:
-    text = token.get("content") if isinstance(token, Mapping) else token
-    return tokenizer.token_to_id(text) if isinstance(text, str) else None
-
-
-def _kind(path: Path) -> str:
-    return json.loads(path.read_bytes())["model"]["type"]
 
 
 # Decode and score one response or a group of responses, in a worker or in a thread.

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Generic, Self, TypeVar
 
 from data_schemas.rl_settings import RewardSettings
@@ -22,7 +21,6 @@ from tasks.gym.scoring.responses import (
     Content,
     Counters,
     TokenizerFile,
-    find_tokenizer,
     may_be_caused_by_response,
     outcome,
     score_in_thread,
@@ -145,19 +143,19 @@ class ScoringService:
     """A context manager; workers and threads start when first needed.
 
     Args:
-        tokenizer_folder: model directory whose tokenizer decodes responses; None for texts only.
+        tokenizer: what decodes responses; None for texts only.
         settings: settings that the verifiers are bound to.
         num_workers: 0 for one less than the number of cores, at least one.
         max_waiting: responses that may wait in a queue.
         entries: replaces the table of verifiers: where rows of others name them, or in tests.
 
     Raises:
-        SettingsError: the tokenizer cannot be used.
+        SettingsError: the judge cannot be opened.
     """
 
     def __init__(
         self,
-        tokenizer_folder: Path | None,
+        tokenizer: TokenizerFile | None,
         settings: RewardSettings,
         *,
         num_workers: int = 0,
@@ -165,9 +163,7 @@ class ScoringService:
         entries: Mapping[str, Entry] | None = None,
     ) -> None:
         count = num_workers or max(1, (os.cpu_count() or 1) - 1)
-        self._tokenizer: TokenizerFile | None = (
-            None if tokenizer_folder is None else find_tokenizer(tokenizer_folder)
-        )
+        self._tokenizer = tokenizer
         self._entries: Mapping[str, Entry] = (
             binding.entries(settings) if entries is None else entries
         )

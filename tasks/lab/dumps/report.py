@@ -19,8 +19,8 @@ from data_schemas.rl_settings import RewardSettings
 from tasks.algorithms.advantages import ADVANTAGES
 from tasks.algorithms.mismatch import QUARTERS, mismatch_anatomy, mismatch_metrics
 from tasks.engines.chat import load_tokenizer
+from tasks.engines.scoring import open_scoring
 from tasks.evaluation.agreement import Compared, Graded, compare_all, rows_table
-from tasks.gym.scoring.service import ScoringService
 from tasks.lab.dumps.page import page_of_dumps
 from tasks.lab.dumps.rollout_dumps import Dump, DumpedResponse, read_dump
 from tasks.store.files import canonical_json, write_bytes
@@ -164,7 +164,7 @@ def verdicts(responses: Sequence[DumpedResponse]) -> list[Compared]:
     ]
     if not graded:
         return []
-    with ScoringService(None, RewardSettings()) as scorer:
+    with open_scoring(None, RewardSettings()) as scorer:
         return compare_all(graded, scorer.score)
 
 

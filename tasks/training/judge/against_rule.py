@@ -20,9 +20,9 @@ from data_schemas.arrow import read_table
 from data_schemas.rows import HELD_OUT, Problem, SampleResult
 from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.algorithms.preferences import TIE
+from tasks.engines.model_judge import ModelJudge
 from tasks.errors import SettingsError
 from tasks.gym.judging.comparisons import group_verifier, judged
-from tasks.gym.judging.opening import ModelJudge
 from tasks.gym.judging.protocol import Judge
 from tasks.platform.command_line import run
 

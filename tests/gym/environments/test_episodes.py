@@ -3,11 +3,12 @@ import pytest
 
 from data_schemas.rollouts import StopReason, split_turns
 from tasks.algorithms.kept_sets import check_kept
+from tasks.engines import episodes
 from tasks.engines.chat import load_tokenizer, render_prompt, render_response
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.protocols import Request, Sampling
 from tasks.errors import SettingsError
-from tasks.gym.environments import episodes, shop
+from tasks.gym.environments import shop
 from tasks.training.foundation.base import shipped_base
 from tests.gym.environments.conftest import LOOK_UP, Speaker, call, problem_of
 

@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.rollouts import Finished
 from data_schemas.rows import scored
+from tasks.engines.scoring import find_tokenizer
 from tasks.errors import SettingsError
 from tasks.gym.judging.calls import MeteredJudge
 from tasks.gym.judging.comparisons import Pair, compare
@@ -59,7 +60,9 @@ def service_with(address, *, timeout_s=2.0):
         "anchor": Entry(versus, 30.0, False, anchor, judge.count_here),
         "choice": Entry(choice, in_worker=False),
     }
-    with ScoringService(BASE_MODEL, RewardSettings(), num_workers=1, entries=table) as service:
+    with ScoringService(
+        find_tokenizer(BASE_MODEL), RewardSettings(), num_workers=1, entries=table
+    ) as service:
         yield service
     http.close()
 

@@ -12,10 +12,10 @@ import pytest
 
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
 from data_schemas.rows import Domain, Problem
+from tasks.engines.scoring import open_scoring
 from tasks.gym.judging import endpoint as judge_endpoint
 from tasks.gym.judging.endpoint import Life
 from tasks.gym.judging.opening import HttpJudge
-from tasks.gym.scoring.service import ScoringService
 from tests.chat_endpoint import completion, endpoint, prompt, send
 
 SERVER = """
@@ -73,7 +73,7 @@ def test_a_step_whose_judge_is_stopped_or_killed_is_over_long_before_its_deadlin
         source="test",
         source_row="0" * 64,
     )
-    with ScoringService(None, RewardSettings(judge=judge)) as service:
+    with open_scoring(None, RewardSettings(judge=judge)) as service:
         service.score([problem], ["a"])
         os.kill(process.pid, harm)
         start = time.monotonic()

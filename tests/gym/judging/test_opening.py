@@ -4,8 +4,9 @@ import pytest
 
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from data_schemas.rows import Message, Role
+from tasks.engines.scoring import open_judge
 from tasks.errors import SettingsError
-from tasks.gym.judging.opening import API_KEY, open_judge
+from tasks.gym.judging.opening import API_KEY
 from tasks.gym.judging.protocol import JudgeCalls, NoJudge
 
 PROMPT = (Message(role=Role.USER, content="?"),)

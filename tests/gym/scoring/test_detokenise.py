@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.engines.chat import load_tokenizer, response_text
+from tasks.engines.scoring import find_tokenizer
 from tasks.errors import SettingsError
-from tasks.gym.scoring.responses import find_tokenizer, text_of
+from tasks.gym.scoring.responses import text_of
 from tasks.gym.table import score_batch
 
 BASE_MODEL = Path(__file__).parents[3] / "tasks/training/foundation/base_model"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.rollouts import Finished
 from tasks.engines.chat import load_tokenizer
+from tasks.engines.scoring import find_tokenizer
 from tasks.errors import EngineError, SettingsError
 from tasks.gym import table
 from tasks.gym.protocol import Entry
@@ -54,7 +55,11 @@ ENTRIES = {
 
 def open_service(num_workers: int = 2, **options: int) -> ScoringService:
     return ScoringService(
-        BASE_MODEL, RewardSettings(), num_workers=num_workers, entries=ENTRIES, **options
+        find_tokenizer(BASE_MODEL),
+        RewardSettings(),
+        num_workers=num_workers,
+        entries=ENTRIES,
+        **options,
     )
 
 
@@ -241,7 +246,7 @@ def test_the_service_agrees_with_serial_scoring(problem) -> None:
     ] * 2
     problems = [problem(verifier, gold) for verifier, gold, _ in cases]
     responses = [response for _, _, response in cases]
-    with ScoringService(BASE_MODEL, RewardSettings(), num_workers=1) as service:
+    with ScoringService(find_tokenizer(BASE_MODEL), RewardSettings(), num_workers=1) as service:
         ours = service.score(problems, responses)
 
     assert table.score_batch(problems, responses) == ours
@@ -317,7 +322,7 @@ def test_an_unknown_verifier_is_refused_before_anything_is_scored(service, finis
 @pytest.mark.parametrize("verifier", table.JUDGED)
 def test_a_problem_that_needs_a_judge_is_refused_where_there_is_none(finished, verifier) -> None:
     with (
-        ScoringService(BASE_MODEL, RewardSettings()) as service,
+        ScoringService(find_tokenizer(BASE_MODEL), RewardSettings()) as service,
         pytest.raises(SettingsError, match=r"needs a judge\. Set RewardSettings\.judge"),
     ):
         service.submit(finished(verifier, "a"))
@@ -337,14 +342,14 @@ def test_only_the_verifiers_in_use_are_checked(service) -> None:
 
 
 def test_the_product_judges_its_canaries_right() -> None:
-    with ScoringService(BASE_MODEL, RewardSettings(), num_workers=1) as service:
+    with ScoringService(find_tokenizer(BASE_MODEL), RewardSettings(), num_workers=1) as service:
         service.check_canaries()
 
         assert 0 == service.counters()["abstained"]
 
 
 def test_a_worker_imports_no_model_library(problem) -> None:
-    with ScoringService(BASE_MODEL, RewardSettings(), num_workers=1) as service:
+    with ScoringService(find_tokenizer(BASE_MODEL), RewardSettings(), num_workers=1) as service:
         service.score([problem("choice", {"correct": ["a"]})], ["a"])
         loaded = service._pool.run(hostile.loaded, (), 5.0)
 

@@ -10,7 +10,7 @@ from urllib.error import HTTPError
 import pytest
 
 from data_schemas.rl_settings import RewardSettings
-from tasks.gym.scoring.service import ScoringService
+from tasks.engines.scoring import open_scoring
 from tasks.gym.serving import client
 from tasks.gym.serving.endpoint import Limits, open_endpoint
 
@@ -22,7 +22,7 @@ EXPECTED = {("a bag", GOLD): 1.0, ("a shoe", GOLD): 0.0, ("a bag", BROKEN): None
 @pytest.fixture(scope="module")
 def address():
     with (
-        ScoringService(None, RewardSettings(), num_workers=1) as scorer,
+        open_scoring(None, RewardSettings(), num_workers=1) as scorer,
         open_endpoint(scorer, [], "127.0.0.1", 0, Limits(token="secret")) as server,
     ):
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))

@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 from data_schemas.rl_settings import RewardSettings
+from tasks.engines.scoring import open_scoring
 from tasks.errors import DataError, SettingsError
 from tasks.gym.__main__ import run
-from tasks.gym.scoring.service import ScoringService
 from tasks.gym.serving.offline import PORTION, score_file
 
 
@@ -20,7 +20,7 @@ def row(number):
 
 @pytest.fixture(scope="module")
 def scorer():
-    with ScoringService(None, RewardSettings(), num_workers=1) as service:
+    with open_scoring(None, RewardSettings(), num_workers=1) as service:
         yield service
 
 

@@ -6,8 +6,8 @@ from rich.console import Console
 
 from data_schemas.artifacts import Context, ReportRef
 from data_schemas.rl_settings import JudgeSettings
+from tasks.engines.scoring import open_judge
 from tasks.errors import typed
-from tasks.gym.judging.opening import open_judge
 from tasks.lab.recipes.completeness import measurement
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts

@@ -12,9 +12,9 @@ from data_schemas.artifacts import (
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.settings import EvaluationSettings
 from tasks.engines.chat import load_tokenizer
+from tasks.engines.scoring import open_scoring
 from tasks.engines.select import opened_rollouts
 from tasks.evaluation import respondents
-from tasks.gym.scoring.service import ScoringService
 from tasks.lab.recipes.mars import measures
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -49,7 +49,7 @@ def measure_agents(
         folders = record.read("before", before), record.read("after", after)
         problems, _ = questions(record.read("curated", curated))
         with (
-            ScoringService(folders[0], RewardSettings()) as scorer,
+            open_scoring(folders[0], RewardSettings()) as scorer,
             opened_rollouts(settings.engines, folders) as engines,
             record.output("report") as out,
         ):

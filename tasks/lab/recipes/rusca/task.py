@@ -9,9 +9,9 @@ from data_schemas.rl_settings import RLSettings
 from data_schemas.rows import GRADED, GradedProblem
 from data_schemas.settings import EvaluationSettings, PipelineSettings
 from tasks.engines.chat import load_tokenizer
+from tasks.engines.scoring import open_scoring
 from tasks.engines.select import open_rollout
 from tasks.gym.protocol import verifiers_of
-from tasks.gym.scoring.service import ScoringService
 from tasks.lab.recipes.rusca import lift, variants
 from tasks.lab.recipes.rusca import report as scaffold_report
 from tasks.lab.recipes.rusca.report import read_cell, read_scores, report_of
@@ -92,7 +92,7 @@ def prove_lift(
         rewards = settings.rewards.model_copy(update={"judge": judge})
         with (
             closing(open_rollout(settings.engines, model)) as engine,
-            ScoringService(None, rewards) as scorer,
+            open_scoring(None, rewards) as scorer,
         ):
             scorer.check_canaries(verifiers_of(problems))
             effect = lift.measure_lift(

@@ -16,9 +16,9 @@ from data_schemas.rl_settings import RewardSettings
 from data_schemas.rows import DEMONSTRATIONS, Demonstration
 from data_schemas.settings import EvaluationSettings
 from tasks.engines.chat import load_tokenizer
+from tasks.engines.scoring import open_scoring
 from tasks.engines.select import open_rollout
 from tasks.evaluation.respondents import Checkpoint, ScoredModel
-from tasks.gym.scoring.service import ScoringService
 from tasks.lab.recipes.spell import forms, table
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -66,7 +66,7 @@ def check_forms(
         tokenizer = load_tokenizer(model)
         with (
             closing(open_rollout(settings.engines, model)) as engine,
-            ScoringService(None, RewardSettings()) as scorer,
+            open_scoring(None, RewardSettings()) as scorer,
         ):
             scored_model = ScoredModel(
                 Checkpoint(engine, tokenizer, settings), tokenizer, scorer.score

@@ -25,7 +25,7 @@ from data_schemas.machine_settings import MachineSettings, Precision
 from data_schemas.reports import GateRecord
 from data_schemas.rl_settings import EngineSettings, RewardSettings, RLSettings, RouterReplay
 from data_schemas.rows import Domain, Problem
-from tasks.gym.scoring.service import ScoringService
+from tasks.engines.scoring import open_scoring
 from tasks.lab.study.mismatch.alarms import alarms_table
 from tasks.lab.study.mismatch.numerics import EMBEDDED, real_engines, sample_problems
 from tasks.models.architectures import refuse_foreign_code
@@ -85,7 +85,7 @@ def records(
     """
     selected = tuple(problem for problem in problems if problem.domain in settings.domains)
     phase = Phase(settings, model, selected, folder / "state", "drift")
-    with ScoringService(model, settings.rewards) as scorer:
+    with open_scoring(model, settings.rewards) as scorer:
         steps = train(phase, scorer)
         for _ in progress(steps, settings.router_replay.value, settings.steps):
             pass

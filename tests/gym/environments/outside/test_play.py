@@ -5,13 +5,13 @@ import pytest
 
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.rollouts import split_turns
+from tasks.engines import episodes
 from tasks.engines.chat import render_prompt
 from tasks.engines.protocols import Request, Sampling
+from tasks.engines.scoring import open_scoring
 from tasks.errors import SettingsError
-from tasks.gym.environments import episodes
 from tasks.gym.environments.outside import play, process
 from tasks.gym.protocol import join_turns
-from tasks.gym.scoring.service import ScoringService
 from tests.gym.environments.conftest import Speaker
 from tests.gym.environments.outside.conftest import problem_of
 
@@ -63,7 +63,7 @@ def test_tokens_of_an_environment_are_masked_and_no_token_is_made_twice(tokenize
         continued = requests[0].response_tokens
         assert tokens[: len(continued)].tolist() == continued.tolist()
     assert "higher" in tokenizer.decode(tokens[~episode.sampled])
-    with ScoringService(None, RewardSettings(), num_workers=1) as service:
+    with open_scoring(None, RewardSettings(), num_workers=1) as service:
         (found,) = service.score([problem], [episodes.text_of(tokenizer, episode)])
     assert found.solved
 

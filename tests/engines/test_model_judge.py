@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from data_schemas.rows import Message, Role
+from tasks.engines.model_judge import ModelJudge
 from tasks.errors import SettingsError
 from tasks.gym.judging.comparisons import comparison_prompt
-from tasks.gym.judging.opening import ModelJudge
 from tasks.gym.judging.protocol import JudgeCalls
 
-BASE_MODEL = Path(__file__).parents[3] / "tasks/training/foundation/base_model"
+BASE_MODEL = Path(__file__).parents[2] / "tasks/training/foundation/base_model"
 
 
 def prompt(text):
