@@ -359,6 +359,9 @@ gpu: $(STAMP) ## the first hour on a GPU, resumable, in slices of 8 minutes, as 
 
 gpu-environment: $(GPU_STAMP) ## vLLM, Megatron-core and Transformer Engine for CUDA (never run on a GPU yet)
 
+findings: ## what libraries do otherwise than one would guess, each shown by a script with pinned packages
+	@for script in findings/*.sh; do echo "$$script"; $$script || exit 1; done
+
 data: $(STAMP) ## every adapter and mapping of raw rows, with the columns each needs
 	$(BIN)/eachprompt data
 
