@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from data_schemas.rows import Domain, Message, Problem, Role, Verdict
+from data_schemas.rows import Domain, LanguageTag, Message, Problem, Role, Verdict
 
 # Turns of several agents: one policy in several roles, each in a group of its own.
 
@@ -247,7 +247,7 @@ class ScoreRow(BaseModel):
     response: str
     id: str = Field(default="", description="of the problem; equal ones in a row are a group")
     prompt: str | tuple[Message, ...] = Field(default="", description="read by judges alone")
-    language: str = Field(default="en", min_length=2, description="BCP 47 tag of the problem")
+    language: LanguageTag = Field(default="en", description="BCP 47 tag of the problem")
 
     def problem(self, place: int) -> Problem:
         """Return the problem that a verifier is given; a row without an id is alone."""

@@ -166,6 +166,30 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer one request."""
         raise NotImplementedError
 
+    def handle_one_request(self) -> None:
+        """Read a request whose head arrives in time as a whole, and answer it.
+
+        The timeout of a socket is for the next byte only: a client that drips would stay for ever.
+        """
+        self._head = threading.Timer(IDLE_S, self._hang_up)
+        self._head.daemon = True
+        self._head.start()
+        try:
+            super().handle_one_request()
+        finally:
+            self._head.cancel()
+
+    def parse_request(self) -> bool:
+        """Read the head of a request."""
+        try:
+            return super().parse_request()
+        finally:
+            self._head.cancel()
+
+    def _hang_up(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
     def do_GET(self) -> None:
         """Answer a GET."""
         self._reply("GET")

@@ -113,6 +113,7 @@ ROW = {"verifier": "choice", "answer": {"correct": ["a bag"]}, "response": "a ba
         (b"{", 422, "bad_request", "body: Invalid JSON"),
         (rows({**ROW, "verifier": "evil.py:f"}), 422, "bad_request", "has to be listed"),
         (rows({**ROW, "verifier": "antigravity:f"}), 422, "bad_request", "has to be listed"),
+        (rows(ROW, {**ROW, "language": "?!"}), 422, "bad_request", "rows.1.language: "),
         (rows({**ROW, "gold": 1}), 422, "bad_request", "rows.0.gold: Extra inputs"),
         (rows({**ROW, "verifier": "nobody"}), 422, "bad_request", "'nobody' does not exist"),
         (rows({**ROW, "verifier": "rubric"}), 422, "bad_request", "needs a judge"),
@@ -126,6 +127,18 @@ def test_a_bad_request_is_reported_in_json(scorer, body, status, code, message):
 
     assert (status, code) == (got, reply["error"]["code"])
     assert message in reply["error"]["message"]
+
+
+@pytest.mark.attack
+def test_a_head_that_drips_is_cut_off_as_a_whole(scorer, monkeypatch):
+    """Each byte comes in time; the head does not."""
+    monkeypatch.setattr("tasks.gym.serving.endpoint.IDLE_S", 0.2)
+    with served(scorer, Limits()) as found, opened(found) as client:
+        client.sendall(b"GET /health HTTP/1.1\r\nX-Drip: ")
+
+        assert b"" == client.recv(1)
+    with served(scorer, Limits()) as found:
+        assert 200 == call(found, "/health")[0]
 
 
 @pytest.mark.attack
