@@ -13,8 +13,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from data_schemas.rows import Message, Role
 from tasks.gym import table
 from tasks.gym.instructions.checks import CHECKS
+from tasks.gym.maths.locate import boxes
 from tasks.gym.tools.tool_calls import parse_calls
 
 
@@ -84,6 +86,54 @@ def test_graded_responses_score_as_recorded_but_for_one_mistake(problem, verifie
 
     # The recorded grader does not know this separator.
     assert [("10{,}000", "10000")] == differing
+
+
+@pytest.mark.slow
+def test_every_solution_of_math_with_one_box_is_right(problem) -> None:
+    """MATH's test set with its solutions, as microsoft/ToRA (29c71cdb) publishes it."""
+    pairs = []
+    for row in rows("math_test_solutions/test.jsonl"):
+        stated = boxes(row["solution"])
+        if row["solution"].count("boxed") == 1 and len(stated) == 1:
+            gold = row["solution"].partition("boxed{")[2]
+            ends = [m.start() for m in re.finditer("}", gold)]
+            whole = next((gold[:e] for e in ends if gold[:e].count("{") == gold[:e].count("}")), "")
+            pairs.append(({"value": whole}, row["solution"], row["problem"]))
+    problems = [
+        problem("final_answer", gold).model_copy(
+            update={"messages": (Message(role=Role.USER, content=question),)}
+        )
+        for gold, _, question in pairs
+        if gold["value"].strip()
+    ]
+    texts = [text for gold, text, _ in pairs if gold["value"].strip()]
+    verdicts = table.score_batch(problems, texts)
+
+    assert len(texts) > 4800
+    assert [] == [text for v, text in zip(verdicts, texts, strict=True) if v.score != 1.0]
+
+
+@pytest.mark.slow
+def test_hard_pairs_with_human_labels_are_no_worse_than_measured(problem) -> None:
+    """HardVerify-Math of uw-nsl/TinyV: 250 right answers that graders refuse, 250 wrong ones."""
+    file = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere")) / "hard_verify_math/pairs.json"
+    if not file.exists():
+        pytest.skip("EACHPROMPT_DATA names no folder with hard_verify_math/pairs.json")
+    pairs = json.loads(file.read_text())
+    problems = [problem("final_answer", {"value": row["ground_truth"]}) for row in pairs]
+    accepted = [
+        sum(
+            v.solved
+            for v in table.score_batch(
+                problems, [f"\\boxed{{{row[key].strip().strip('$')}}}" for row in pairs]
+            )
+        )
+        for key in ("fn_output", "tn_output")
+    ]
+
+    # The wrong one has the gold's members in another order.
+    assert accepted[0] >= 174
+    assert accepted[1] <= 1
 
 
 def golds(path: str) -> list[str]:
