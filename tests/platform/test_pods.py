@@ -64,21 +64,22 @@ def test_a_pod_opens_the_store_and_returns_its_location(server, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("tracking_uri", "kind", "message"),
+    ("store", "kind", "message"),
     [
-        ("http://127.0.0.1:9", ContainerError.RECOVERABLE, "EngineError"),
-        ("sqlite:////dev/null/mlflow.db", ContainerError.NON_RECOVERABLE, "/dev/null"),
+        ("s3://bucket/store", ContainerError.RECOVERABLE, "EngineError"),
+        ("/dev/null/store", ContainerError.NON_RECOVERABLE, "/dev/null"),
     ],
     ids=["server away", "user's mistake"],
 )
-def test_flyte_retries_only_retryable_errors(
-    server, tmp_path, monkeypatch, tracking_uri, kind, message
-):
+def test_flyte_retries_only_retryable_errors(server, tmp_path, monkeypatch, store, kind, message):
     # In a pod, engines that only the images of other stages hold are no error.
     monkeypatch.setenv("FLYTE_INTERNAL_EXECUTION_ID", "run")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", tracking_uri)
+    # Nothing listens there.
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.delenv("EACHPROMPT_SIGNING_KEY")
-    store = str(tmp_path / "store")
 
     out = start(
         server,
