@@ -250,8 +250,9 @@ def _other_json(start: bytes) -> str:
     text = start.removeprefix(codecs.BOM_UTF8).lstrip()
     if text[:1] == b"[":
         return "one JSON list and not an object a line. Convert it: jq -c '.[]'"
-    first = text.partition(b"\n")[0].strip()
-    return "one JSON object over several lines. Convert it: jq -c ." if first == b"{" else ""
+    first, _, others = text.partition(b"\n")
+    is_split = first.strip() == b"{" and others.strip()
+    return "one JSON object over several lines. Convert it: jq -c ." if is_split else ""
 
 
 def _columns(path: Path) -> Sequence[str]:

@@ -433,7 +433,9 @@ def test_read_is_kept_plus_dropped_plus_quarantined(
     base_model: Path, tmp_path_factory: pytest.TempPathFactory, rows: list[bytes]
 ):
     sound = [json.dumps(question(number)).encode() for number in (100, 200)]
-    out = run(base_model, tmp_path_factory.mktemp("law") / "a", [*rows, *sound])
+    sound[0] = sound[0].replace(b"A shop", "Ein Händler".encode())
+    # Those first: what a file is, its first bytes say, and a letter, that it is UTF-8.
+    out = run(base_model, tmp_path_factory.mktemp("law") / "a", [*sound, *rows])
 
     account = report(out)["sources"]["gsm8k"]
     shares = ("kept", "dropped", "quarantined")
@@ -447,7 +449,7 @@ def test_new_rows_for_a_model_that_exists_may_all_be_unusable(
     raw, out = tmp_path / "raw", tmp_path / "out"
     raw.mkdir()
     out.mkdir()
-    files = {"gsm8k": "a.jsonl.gz", "our_shop": "b.jsonl", "prompt_jsonl": "c.xlsx"}
+    files = {"gsm8k": "a.jsonl.gz", "our_shop": "b.jsonl", "prompt_jsonl": "c.docx"}
     for name in files.values():
         (raw / name).write_bytes(b"not what the name says")
     listed = [

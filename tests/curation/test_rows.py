@@ -6,6 +6,7 @@ import datetime
 import gzip
 import hashlib
 import json
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
@@ -339,6 +340,22 @@ def test_a_few_broken_bytes_are_damaged_rows_of_a_file_in_utf_8(tmp_path: Path):
 
     check_readable(path)
     assert ["ok", *["not_utf8"] * 9] == reasons(path)
+
+
+def test_a_line_of_many_broken_bytes_costs_itself_and_not_its_file(tmp_path: Path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a": 1}\n' * 150 + b'{"a": "\xfc\xfc\xfc\xfc\xfc"}\n')
+
+    check_readable(path)
+    assert {"ok": 150, "not_utf8": 1} == Counter(reasons(path))
+
+
+def test_an_object_that_is_cut_after_its_brace_is_one_damaged_row(tmp_path: Path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"{\n")
+
+    check_readable(path)
+    assert ["not_json"] == reasons(path)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])

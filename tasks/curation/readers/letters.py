@@ -6,6 +6,7 @@ and whoever knows the language sees which is right.
 """
 
 import codecs
+import re
 
 from charset_normalizer import from_bytes
 
@@ -13,6 +14,10 @@ _HEAD = 64
 """Bytes of a header, in which most letters are ASCII."""
 _FEW_BROKEN = 3
 """Bytes that are no UTF-8 and still damage; at the end of the sample a letter may be cut in two."""
+_DAMAGED_LINES = 0.01
+"""Share of lines with such bytes up to which they are damage, however many a line has."""
+_BROKEN = re.compile("[\udc80-\udcff]")
+"""A byte that is no UTF-8, as `surrogateescape` decodes it."""
 _ENCODINGS = (
     *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258"),
     *("cp874", "cp932", "cp949", "big5", "gb18030", "euc_jp", "koi8_r", "iso8859_2", "mac_roman"),
@@ -27,8 +32,8 @@ _LETTERS = 60
 def other_encoding(start: bytes) -> str:
     """Say that a file is not UTF-8, and what to do about it; '' if it may be UTF-8 as a whole.
 
-    A single byte that is none is one damaged row; a file that was written in another encoding has
-    no letter beyond ASCII that is UTF-8.
+    A few bytes that are none, or many in few lines, are damaged rows; a file that was written in
+    another encoding has no letter beyond ASCII that is UTF-8.
 
     Args:
         start: first bytes of the file.
@@ -36,9 +41,11 @@ def other_encoding(start: bytes) -> str:
     if name := _utf_16(start):
         return f"{name}. Convert it: iconv -f {name} -t UTF-8"
     text = start.decode("utf-8", errors="surrogateescape")
-    broken = sum("\udc80" <= letter <= "\udcff" for letter in text)
+    lines = [len(_BROKEN.findall(line)) for line in text.splitlines()]
+    broken = sum(lines)
     sound = sum(letter > "\x7f" for letter in text) - broken
-    if broken <= _FEW_BROKEN or sound:
+    is_damage = broken <= _FEW_BROKEN or sum(map(bool, lines)) <= len(lines) * _DAMAGED_LINES
+    if is_damage or sound:
         return ""
     readings = ", ".join(f"{name} {line!r}" for name, line in _readings(start))
     return (
