@@ -5,6 +5,7 @@ import pytest
 from tests import attack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [["--collect-only"], ["--version"]])
 def test_a_table_without_a_case_is_not_written(options, tmp_path, capsys):
     table = tmp_path / "ATTACKS.md"

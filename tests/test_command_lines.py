@@ -417,6 +417,7 @@ def kept_store(folder: Path) -> Path:
     return store
 
 
+@pytest.mark.slow
 def test_the_command_refuses_120_wrong_inputs_in_a_line_each_before_a_library_is_loaded(
     tmp_path,
 ):
@@ -497,6 +498,7 @@ def test_the_command_refuses_120_wrong_inputs_in_a_line_each_before_a_library_is
         assert text in said or "neither a JSON object nor a file" in said, (words, said)
 
 
+@pytest.mark.slow
 def test_what_is_typed_wrong_costs_less_than_two_seconds_of_cpu(tmp_path):
     words = ["run", "--sources", "gsm8k=/nowhere"]
 
@@ -516,6 +518,7 @@ def test_what_is_typed_wrong_costs_less_than_two_seconds_of_cpu(tmp_path):
     assert cpu_s < 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("settings", "message"), PIPELINE, ids=named)
 def test_a_wrong_setting_is_named_with_what_is_allowed(tmp_path, settings, message):
     assert message in refused(tmp_path, "post_training", "--settings", json.dumps(settings))
@@ -560,6 +563,7 @@ def test_a_file_that_is_not_what_its_option_takes_is_named(tmp_path, name, optio
     assert message in refused(tmp_path, name, option, value, *more)
 
 
+@pytest.mark.slow
 def test_a_mapping_of_20000_brackets_is_refused_before_a_model_is_copied(tmp_path):
     (tmp_path / "mapping.yaml").write_text(NESTED)
 
@@ -576,6 +580,7 @@ def test_sources_that_are_not_there_are_refused_before_a_model_is_copied(tmp_pat
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "arguments", "message"), COMMANDS, ids=str)
 def test_a_python_command_names_what_was_typed_wrong(module, arguments, message, capsys):
     with pytest.raises(SystemExit) as ended:

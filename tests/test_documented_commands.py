@@ -67,6 +67,7 @@ def test_evidence_of_what_is_no_study_is_refused_with_those_that_are():
     assert all(f" {name}" in done.stderr for name in ("ladder", "tokens", "real", "trl", "claims"))
 
 
+@pytest.mark.slow
 def test_evidence_beside_trl_is_both_benches_and_of_the_claims_only_their_page():
     rendered = "python -m tasks.lab.study.documents"
 

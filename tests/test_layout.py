@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, req
 from pathlib import Path
 from typing import Any
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from pydantic import BaseModel
@@ -284,6 +285,7 @@ def test_the_picture_of_the_rooms_is_drawn_from_the_imports():
     assert longest_ways(imported_rooms()) == picture.rstrip("\n").split("\n")
 
 
+@pytest.mark.slow
 def test_what_the_code_imports_is_installed_without_the_tools_of_development():
     """`uv tool install .` installs the dependencies and nothing of the groups beside them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

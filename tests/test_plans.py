@@ -71,6 +71,7 @@ def test_every_plan_is_in_this_list():
     assert PRESETS.keys() == plans
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_started_on_a_cluster_sends_its_own_preset(tmp_path):
     sent = started_remotely(tmp_path, "ring_lite", "--store", "s3://bucket/ring")
 
@@ -89,6 +90,7 @@ def test_a_release_team_names_its_base_model_and_its_release(tmp_path):
     assert "s3://eachprompt/single_node" == sent["store"].scalar.primitive.string_value
 
 
+@pytest.mark.slow
 def test_a_night_is_started_on_another_inbox_and_model(tmp_path):
     sent = started_remotely(
         tmp_path, "nightly_retrain", "--inbox", "s3://bucket/new", "--model", "shop"

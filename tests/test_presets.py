@@ -131,6 +131,7 @@ def run(folder: Path, given: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_run_takes_a_file_with_a_parent_and_says_what_differs_from_it(tmp_path):
     (tmp_path / "my_loss.py").write_text("class Mine:\n    def plan(self, step, settings): ...\n")
     (tmp_path / "own.yaml").write_text(
@@ -175,6 +176,7 @@ def test_settings_that_cannot_be_read_are_refused_in_one_line(
     assert line.startswith(f"SettingsError: {message}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "message"),
     [

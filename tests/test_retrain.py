@@ -218,6 +218,7 @@ def test_settings_that_cannot_run_are_refused_before_any_work(tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 def test_without_a_released_model_there_is_nothing_to_retrain(tmp_path):
     with pytest.raises(SettingsError, match="nothing was released as "):
         retrain(settings=settings(tmp_path), store=str(tmp_path / "runs"))

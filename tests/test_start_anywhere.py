@@ -113,6 +113,7 @@ def skipped_because(store, ref) -> str:
     return reason
 
 
+@pytest.mark.slow
 def test_without_epochs_rl_starts_from_the_base_and_nothing_is_merged(store, base):
     tuned = fine_tuned(store, base, epochs=0)
 
@@ -144,6 +145,7 @@ def scale(folder: Path) -> None:
     trainer.export(folder)
 
 
+@pytest.mark.slow
 def test_an_existing_model_is_a_parent_with_its_lineage(store, base, tiny_moe, tmp_path):
     shutil.copytree(tiny_moe, tmp_path / "v3")
     scale(tmp_path / "v3")
@@ -178,6 +180,7 @@ def registered(store, model: Path):
         return record.ref("model", CheckpointRef)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("uri", ["models:/v3@released", "models:/v3/1"])
 def test_a_registered_model_is_a_parent_whose_lineage_goes_on(store, base, tiny_moe, uri):
     v3 = registered(store, tiny_moe)
@@ -270,6 +273,7 @@ def demonstration(number: int, parent: Parent) -> Demonstration:
     )
 
 
+@pytest.mark.slow
 def test_a_general_fine_tuning_after_rl_learns_from_both_parents_rows_and_is_evaluated(store, base):
     rows = [demonstration(n, MERGED[n % 2]) for n in range(8)]
     question = Problem(

@@ -261,6 +261,7 @@ def test_padding_never_changes_anything(settings, seed, extra):
     assert not padded[1][:, 8:].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

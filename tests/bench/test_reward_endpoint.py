@@ -25,6 +25,7 @@ def port():
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("batch", "active"), [(1, False), (16, False), (16, True)])
 def test_concurrent_and_misbehaving_clients_change_no_verdict(port, batch, active):
     rows = make_rows(12)

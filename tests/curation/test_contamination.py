@@ -180,6 +180,7 @@ def test_numbers_are_masked_for_a_benchmark_and_not_for_what_is_drawn_from_a_sou
     assert [0, 6] == reasons
 
 
+@pytest.mark.slow
 def test_a_raw_row_is_not_held_out_as_one_task_and_taught_as_another(
     base_model: Path, tmp_path: Path
 ):

@@ -211,6 +211,7 @@ def test_only_the_first_rows_of_a_source_are_read(base_model: Path, tmp_path: Pa
     assert 2 == report(out)["sources"]["gsm8k"]["dropped"]["duplicate"]
 
 
+@pytest.mark.slow
 def test_a_limit_reads_problems_and_demonstrations_of_the_sample_world(
     base_model: Path, tmp_path: Path
 ):

@@ -77,6 +77,7 @@ def test_curation_says_how_much_of_the_reward_of_a_source_is_free(tmp_path, base
     assert f"a text which does no task earns: choice {percent(1.0)} ({free['text']})" in page
 
 
+@pytest.mark.slow
 def test_fifty_thousand_rows_cost_as_much_as_twenty(tmp_path):
     asked = []
 
@@ -94,6 +95,7 @@ def test_fifty_thousand_rows_cost_as_much_as_twenty(tmp_path):
     assert MAX_PROBLEMS == free["own"]["choice"].problems
 
 
+@pytest.mark.slow
 def test_a_verifier_of_ones_own_is_tried_with_the_texts_of_its_module(tmp_path, caplog):
     (tmp_path / "plain.py").write_text(POLITE)
     (tmp_path / "named.py").write_text(

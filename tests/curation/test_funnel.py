@@ -20,6 +20,7 @@ options: [red, blue]
 """
 
 
+@pytest.mark.slow
 def test_faults_that_the_sample_world_has_on_purpose_alarm_nobody(
     base_model: Path,
     tmp_path: Path,

@@ -50,6 +50,7 @@ def test_a_folder_gives_its_data_files_in_order_with_their_hashes(tmp_path: Path
     ] == listed(out)
 
 
+@pytest.mark.slow
 def test_the_sample_world_lies_beside_the_list_so_the_folder_can_move(tmp_path: Path, folder: Path):
     out = new(tmp_path)
     sources = [Source(adapter="sample_world"), Source(adapter="mbpp", path=str(folder))]
@@ -78,6 +79,7 @@ def test_raw_files_in_s3_are_copied_beside_the_list(bucket, tmp_path: Path):
     assert places == [file.uri for file in files]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "message"),
     [

@@ -109,6 +109,7 @@ def whole(
         return curate(SETTINGS, raw, base_model, out), written(out)
 
 
+@pytest.mark.slow
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(count=st.integers(1, 12))
 def test_any_number_of_parts_gives_the_bytes_of_none(
@@ -160,6 +161,7 @@ def test_a_part_that_is_missing_is_mapped_by_whoever_collects(
     assert whole[1] == written(out)
 
 
+@pytest.mark.slow
 def test_links_of_an_earlier_attempt_to_a_copy_that_is_gone_are_made_anew(
     base_model: Path, raw: Path, tmp_path: Path
 ):
@@ -174,6 +176,7 @@ def test_links_of_an_earlier_attempt_to_a_copy_that_is_gone_are_made_anew(
     assert written(out)
 
 
+@pytest.mark.slow
 def test_a_shard_that_a_killed_attempt_left_unfinished_is_that_of_its_part(
     base_model: Path, raw: Path, whole: tuple[object, dict[str, bytes]], tmp_path: Path
 ):

@@ -54,6 +54,7 @@ def demonstrations(world):
     return _rows(world / sample_world.DEMONSTRATIONS)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(world, tmp_path):
     sample_world.generate(0, tmp_path)
 
@@ -61,6 +62,7 @@ def test_the_same_seed_gives_the_same_bytes(world, tmp_path):
         assert (world / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_another_seed_gives_another_world(problems, tmp_path):
     sample_world.generate(1, tmp_path)
     others, _ = _rows(tmp_path / sample_world.PROBLEMS)

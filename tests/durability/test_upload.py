@@ -61,6 +61,7 @@ def states_at(uri: str) -> set[str]:
     return {name.partition("-")[0] for name in store_at(f"{uri}/states").list_files()}
 
 
+@pytest.mark.slow
 def test_another_machine_goes_on_where_this_one_was(
     place, folder, uploading, small_phase, number, tmp_path
 ):
@@ -86,6 +87,7 @@ def rolled_out(folder, settings, problems):
     return keep
 
 
+@pytest.mark.slow
 def test_another_machine_goes_on_from_the_rollouts_that_a_step_was_lost_behind(
     place, folder, uploading, small_phase, rolled_out, tmp_path
 ):
@@ -140,6 +142,7 @@ def test_rollouts_that_vanish_while_they_are_fetched_are_drawn_again(
     assert state.kept_rollouts(other, 1) is None
 
 
+@pytest.mark.slow
 def test_only_the_newest_states_are_kept_there(place, folder, uploading, small_phase):
     uploader = uploading(place)
     upload_each(uploader, small_phase, folder, 4)
@@ -149,6 +152,7 @@ def test_only_the_newest_states_are_kept_there(place, folder, uploading, small_p
     assert not list((folder / "uploading").glob("*"))
 
 
+@pytest.mark.slow
 def test_names_beside_uploaded_states_stop_no_upload_and_are_left_alone(
     place, folder, uploading, small_phase, tmp_path
 ):
@@ -195,6 +199,7 @@ def test_an_upload_that_is_not_whole_gives_way_to_the_one_before(
     assert 2 == fetch_newest(place, tmp_path / "other" / "work")
 
 
+@pytest.mark.slow
 def test_a_state_without_its_records_gives_way_to_the_one_before(
     place, folder, uploading, small_phase, tmp_path, caplog
 ):
@@ -214,6 +219,7 @@ def test_what_is_on_the_disk_is_not_fetched_again(place, folder, uploading, smal
     assert "downloaded" not in caplog.text
 
 
+@pytest.mark.slow
 def test_a_damaged_local_state_is_replaced_by_the_uploaded_one(
     place, folder, uploading, small_phase, number
 ):

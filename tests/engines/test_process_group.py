@@ -97,6 +97,7 @@ def test_on_gpus_tensors_of_a_cpu_are_carried_as_well_and_every_process_has_its_
     assert (["cpu:gloo,cuda:nccl"], [1]) == (opened, chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.attack
 def test_a_world_of_one_meets_itself_without_listening_for_others():
     script = (

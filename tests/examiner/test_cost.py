@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tasks.gym.workers import WorkerPool
 from tests.examiner.cost import LIMIT_S, VERIFIERS, build_problem, draw
 from tests.examiner.timing import warm_verdict
 
 
+@pytest.mark.slow
 def test_no_drawn_text_takes_a_cpu_second(tmp_path: Path) -> None:
     """As a program, because a worker does not find what that defines."""
     out = tmp_path / "cost.json"
@@ -26,6 +29,7 @@ def test_the_same_seed_draws_the_same_texts() -> None:
     assert list(draw(20, 5)) == list(draw(20, 5)) != list(draw(20, 6))
 
 
+@pytest.mark.slow
 def test_eight_boxes_share_one_second() -> None:
     integral = r"\boxed{\int_0^{\infty} \frac{\sin(x^7) + x^9}{1 + e^{x^3}} \, dx}"
     gold = r"\int_0^1 \sin(x^5) \, dx"

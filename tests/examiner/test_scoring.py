@@ -85,6 +85,7 @@ def test_the_number_of_workers_changes_no_verdict(
     assert rows[0] == rows[1]
 
 
+@pytest.mark.slow
 def test_plain_boxes_are_accepted_and_other_digits_are_not(one_worker: Run) -> None:
     counts = one_worker.counted.counts
 

@@ -161,6 +161,7 @@ def test_every_verifier_has_sources() -> None:
     assert table.VERIFIERS.keys() == SOURCES.keys()
 
 
+@pytest.mark.slow
 def test_the_texts_show_that_an_expression_is_quadratic() -> None:
     pattern = re.compile(r"\s+#")
     units = [unit for unit in adversarial.near_matches(pattern, random.Random(0)) if unit]
@@ -175,6 +176,7 @@ def test_the_texts_show_that_an_expression_is_quadratic() -> None:
     assert max(growth) > 8.0  # four times the text: about 4 if linear, 16 if quadratic
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOURCES)
 def test_no_text_of_100_kb_takes_a_cpu_second(name: str, problem) -> None:
     check(name, problem, range(2 if name == "instruction_rules" else 3))

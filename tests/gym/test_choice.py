@@ -703,6 +703,7 @@ def test_two_announcements_must_agree(problem) -> None:
         assert 1.0 == verify(gold, f"Is it A?\n\n{last[language]}\n\n{last[language]}").score
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["-selection-option\u0e44\u0e21-\\boxed{-:)**", "The answer is ", "answer: . ", "ง!"]
 )

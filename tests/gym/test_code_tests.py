@@ -112,6 +112,7 @@ def f(cpu_s):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "response", "reference", "outcome"),
     [
@@ -280,6 +281,7 @@ def test_a_program_that_does_not_run_says_why(problem, language, response, reaso
     assert (0.0, reason) == (verdict.score, verdict.reason), verdict.detail
 
 
+@pytest.mark.slow
 def test_a_missing_compiler_is_an_abstention_that_says_what_to_install(
     problem, monkeypatch
 ) -> None:

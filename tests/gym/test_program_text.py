@@ -234,6 +234,7 @@ LONG = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", WANTEDS)
 @pytest.mark.parametrize("unit", [*LONG, *CODE, *OTHER])
 def test_a_long_block_takes_less_than_a_second(unit: str, form: ProgramForm) -> None:

@@ -167,6 +167,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
 ENDLESS = pytest.param("template: endless", marks=pytest.mark.slow)  # 10 s of processor time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [ENDLESS, *sorted(BROKEN.keys() - {*ENDLESS.values})])
 def test_a_broken_model_folder_is_refused_in_one_line_with_its_file(copy, fault):
     breaks, message = BROKEN[fault]

@@ -116,6 +116,7 @@ def test_levels_of_difficulty_are_rows_of_the_table_by_source(run):
     ]
 
 
+@pytest.mark.slow
 def test_a_model_that_has_the_weights_of_another_is_named(run, tmp_path):
     last = run.progression[-1].model_copy(update={"same_as": "merged"})
     html = write_report(replace(run, progression=(*run.progression[:-1], last)), tmp_path)

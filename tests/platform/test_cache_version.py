@@ -82,6 +82,7 @@ def test_digests_differ_between_stages_and_are_the_same_every_time():
     assert merge != shell_digest("tasks.stages.sft", "sft")
 
 
+@pytest.mark.slow
 def test_engines_are_imported_where_settings_choose_them_and_nowhere_else(graph):
     inside = tuple(ENGINES.values())
     importers = {

@@ -39,6 +39,7 @@ def refusal(capsys, *words: str) -> str:
     return line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["", "run", *MODULES])
 def test_help_has_an_example_loads_no_library_and_takes_less_than_a_second(name):
     words = [name, "--help"] if name else ["--help"]

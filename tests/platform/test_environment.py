@@ -105,6 +105,7 @@ def test_an_unset_variable_has_its_default(monkeypatch):
     assert 3 == environment.read("EACHPROMPT_NODES", "3", environment.positive)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "variable", "value", "allowed"),
     [

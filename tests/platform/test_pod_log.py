@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 POD = {
     "FLYTE_INTERNAL_EXECUTION_ID": "night7",
@@ -46,6 +48,7 @@ def lines(**variables: str) -> list[str]:
     return done.stderr.splitlines()
 
 
+@pytest.mark.slow
 def test_a_pod_logs_one_object_a_line_and_only_what_concerns_the_stage():
     told = [json.loads(line) for line in lines(**POD)]
 
@@ -60,6 +63,7 @@ def test_a_pod_logs_one_object_a_line_and_only_what_concerns_the_stage():
     assert all(one["time"].endswith("+00:00") for one in told)
 
 
+@pytest.mark.slow
 def test_without_a_terminal_a_loop_has_lines_and_no_bar():
     said = lines()
 

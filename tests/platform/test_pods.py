@@ -63,6 +63,7 @@ def test_a_pod_opens_the_store_and_returns_its_location(server, tmp_path):
     assert (tmp_path / "store" / "store.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("store", "kind", "message"),
     [

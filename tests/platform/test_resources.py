@@ -96,6 +96,7 @@ def test_a_stage_over_many_nodes_is_not_put_on_nodes_that_can_be_taken_away():
     assert alone.interruptible_over(32), "it has one pod, however many nodes a team has"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "expected"), [("2", "(True, 6)"), ("32", "(False, 10)")])
 def test_the_task_of_a_stage_has_the_retries_and_the_kind_of_nodes_of_its_size(nodes, expected):
     code = "(shown['interruptible'], shown['retries'])"

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tasks.platform.temporary import MARK, own, sweep
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +34,7 @@ def finish(process: subprocess.Popen[str]) -> None:
     assert process.returncode is not None
 
 
+@pytest.mark.slow
 def test_a_process_takes_its_folders_with_it(tmp_path):
     process = start(tmp_path)
     assert list(tmp_path.glob("flyte*"))
@@ -41,6 +44,7 @@ def test_a_process_takes_its_folders_with_it(tmp_path):
     assert not list(tmp_path.glob("flyte*"))
 
 
+@pytest.mark.slow
 def test_folders_of_a_killed_process_go_with_the_next_and_those_of_a_running_one_stay(tmp_path):
     killed, running = start(tmp_path), start(tmp_path)
     before = set(tmp_path.glob("flyte*"))

@@ -41,6 +41,7 @@ def test_the_second_night_has_a_mapping_and_no_english(tmp_path):
     assert "en" not in {row["locale"] for row in rows(tmp_path / file.key)}
 
 
+@pytest.mark.slow
 def test_the_poisoned_night_contradicts_known_rows_and_needs_people(tmp_path):
     (wednesday,) = demo.drop(demo.POISON, str(tmp_path))
     found = rows(tmp_path / wednesday)

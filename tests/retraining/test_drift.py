@@ -70,6 +70,7 @@ def test_labels_of_choices_and_lengths_are_compared():
     assert "large" == field(measure(short, long), "words").degree
 
 
+@pytest.mark.slow
 def test_few_rows_of_the_same_kind_are_no_drift():
     dice = np.random.default_rng(0)
     languages = ["en", "th", "id", "ms", "vi", "pt", "tl"]

@@ -113,6 +113,7 @@ def test_a_missing_folder_is_an_error_and_an_empty_one_is_not(tmp_path):
         list_files(str(tmp_path / "nowhere"))
 
 
+@pytest.mark.slow
 def test_a_prefix_is_listed_over_all_its_pages(bucket):
     for number in range(1003):  # a page holds 1000
         bucket.put_object(Bucket="bucket", Key=f"in/{number:04d}.jsonl", Body=b"{}")
@@ -127,6 +128,7 @@ def test_a_prefix_is_listed_over_all_its_pages(bucket):
     assert list(files) == sorted(files, key=lambda file: file.key)
 
 
+@pytest.mark.slow
 def test_s3_files_are_new_once_and_again_when_their_content_changes(bucket, tmp_path):
     store = str(tmp_path)
 

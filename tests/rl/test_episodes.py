@@ -73,6 +73,7 @@ def episodes_of(folder):
     ]
 
 
+@pytest.mark.slow
 def test_the_trainer_recomputes_what_was_sampled_across_turns(records, done):
     assert episodes_of(done)
     for record in records:
@@ -107,6 +108,7 @@ def test_the_page_shows_an_answer_without_a_gap_or_an_entropy(records, done, tok
                 assert not np.any(np.array(view.entropies)[heard])
 
 
+@pytest.mark.slow
 def test_a_phase_that_stopped_between_two_steps_ends_in_the_same_bytes(
     records, phase, tokenizer, done, tmp_path
 ):
@@ -121,6 +123,7 @@ def test_a_phase_that_stopped_between_two_steps_ends_in_the_same_bytes(
     assert [r.report for r in records] == [r.report for r in state.read_steps(tmp_path, STEPS)]
 
 
+@pytest.mark.slow
 def test_an_episode_is_reused_in_all_its_turns(phase, tokenizer, tmp_path):
     reusing = EngineSettings(reuse=Reuse.PREFIX)
     first = phase(tmp_path / "first")

@@ -69,6 +69,7 @@ def test_a_phase_that_trains_all_weights_sends_them_all_and_leaves_no_adapter(
     assert not (report / ADAPTER_FOLDER).exists()
 
 
+@pytest.mark.slow
 def test_a_phase_that_stopped_goes_on_to_the_same_bytes(phase_in, scorer, tmp_path):
     whole, stopped = (phase_in(tmp_path / name, **SMALL, **LORA) for name in ("whole", "stopped"))
     expected = [record.report for record in train(whole, scorer())]

@@ -86,6 +86,7 @@ def test_only_verifiers_in_use_are_checked(phase_in, tmp_path):
     assert {"final_answer"} == found
 
 
+@pytest.mark.slow
 def test_a_phase_trains_a_dense_model(phase_in, tmp_path, results, scorer, tiny_dense):
     def phase(name):
         moe = phase_in(tmp_path / name, router_replay=RouterReplay.OFF)
@@ -104,6 +105,7 @@ def test_routes_of_a_dense_model_cannot_be_replayed(phase_in, tmp_path, scorer, 
         next(train(phase, scorer()))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_dropped_after_any_step_ends_in_the_same_bytes(
     phase_in, tmp_path, results, scorer
 ):
@@ -115,6 +117,7 @@ def test_a_run_that_is_dropped_after_any_step_ends_in_the_same_bytes(
         assert whole == results(phase, tmp_path / f"resumed{stop}")
 
 
+@pytest.mark.slow
 def test_steps_after_the_last_committed_state_are_done_again_alike(
     phase_in, tmp_path, results, scorer
 ):
@@ -125,6 +128,7 @@ def test_steps_after_the_last_committed_state_are_done_again_alike(
     assert whole == results(sparse, tmp_path / "resumed")
 
 
+@pytest.mark.slow
 def test_a_damaged_state_is_passed_over_for_the_one_before(
     phase_in, tmp_path, caplog, results, scorer
 ):
@@ -144,6 +148,7 @@ def test_only_the_newest_states_are_kept(phase_in, tmp_path, scorer):
     assert ["000003", "000004"] == sorted(path.name for path in (tmp_path / "committed").iterdir())
 
 
+@pytest.mark.slow
 def test_sigterm_finishes_the_step_commits_it_and_asks_for_a_retry(
     phase_in, tmp_path, results, scorer
 ):
@@ -204,6 +209,7 @@ def test_every_mode_resumes_with_the_same_bytes(phase_in, tmp_path, results, sco
     assert whole == results(phase, tmp_path / "resumed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("staleness", [0, 1, 2])
 def test_no_rollout_is_older_than_the_bound(phase_in, tmp_path, scorer, staleness):
     phase = phase_in(tmp_path, engines=EngineSettings(staleness=staleness))
@@ -213,6 +219,7 @@ def test_no_rollout_is_older_than_the_bound(phase_in, tmp_path, scorer, stalenes
     assert [float(min(step, staleness)) for step in range(4)] == found
 
 
+@pytest.mark.slow
 def test_a_sigterm_between_commits_is_followed_by_one(phase_in, tmp_path, scorer, results):
     phase = phase_in(tmp_path / "b", commit_every=100)
     steps = train(phase, scorer())
@@ -237,6 +244,7 @@ def test_a_phase_ends_with_the_step_that_uses_its_tokens_up(phase_in, tmp_path, 
         assert steps == len(list(train(phase, scorer())))
 
 
+@pytest.mark.slow
 def test_a_resumed_phase_counts_the_tokens_of_its_committed_steps(
     phase_in, tmp_path, scorer, results
 ):
@@ -426,6 +434,7 @@ def test_a_phase_warns_once_of_every_value_without_effect(phase_in, scorer, tmp_
     )
 
 
+@pytest.mark.slow
 def test_a_phase_says_once_that_the_policy_loses_what_it_could(phase_in, scorer, tmp_path, caplog):
     scored_so_far = itertools.count()
 

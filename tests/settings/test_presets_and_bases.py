@@ -68,6 +68,7 @@ def test_a_pod_that_checks_a_preset_with_its_papers_base_changes_nothing(cluster
     assert settings == check_settings.task_function(settings=settings, sources="")
 
 
+@pytest.mark.slow
 def test_outside_a_pod_a_preset_passes_where_its_sources_and_engines_are(cluster, monkeypatch):
     settings, folder = cluster
     monkeypatch.delenv("FLYTE_INTERNAL_EXECUTION_ID", raising=False)

@@ -35,6 +35,7 @@ def write_rows(path: Path, kind: str) -> CurationSettings:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.attack
 def test_rows_that_were_planted_in_the_working_folder_are_not_curated(tiny_moe, tmp_path):
     folder = tmp_path / "store"

@@ -71,6 +71,7 @@ def test_a_model_with_the_same_weights_is_not_asked_again_and_its_statement_says
     assert "merged" == statement.facts["same_as"]
 
 
+@pytest.mark.slow
 def test_another_execution_or_other_sampling_asks_for_itself(ask):
     ask("merged")
     colder = SETTINGS.model_copy(update={"temperature": 0.5})

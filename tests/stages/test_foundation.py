@@ -70,6 +70,7 @@ def test_a_judge_is_an_input_of_the_stage_with_the_folder_as_the_root(ingested, 
     assert origin.digest == item.digest
 
 
+@pytest.mark.slow
 def test_another_content_of_the_folder_is_another_cache_key(ingested, judge):
     groups = ("grading", "rl_two")
     before, unchanged = packed(ingested()), packed(ingested())

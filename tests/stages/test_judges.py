@@ -122,6 +122,7 @@ def test_comparisons_become_a_judge_and_a_report(trained):
     assert reply
 
 
+@pytest.mark.slow
 def test_a_dense_base_becomes_a_judge(dense_base, tmp_path):
     found, store = train(str(dense_base), tmp_path, num_tasks=4)
 
@@ -135,6 +136,7 @@ def test_a_dense_base_becomes_a_judge(dense_base, tmp_path):
     assert reply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [TrainingPairs(tie_share=0.6), TrainingPairs(noise=0.3)])
 def test_changes_are_of_what_is_taught_and_keep_what_is_held_out(collected, changes):
     comparisons, run, execution = collected

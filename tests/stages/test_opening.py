@@ -34,6 +34,7 @@ print(checked == presets.CPU_SMOKE)
 """
 
 
+@pytest.mark.slow
 def test_the_smoke_test_of_a_cluster_passes_its_own_check_without_gpus():
     done = subprocess.run(
         [sys.executable, "-c", CHECK],

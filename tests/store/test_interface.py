@@ -37,6 +37,7 @@ def test_what_was_written_is_read_hashed_and_listed(store):
     assert {"a": 3} == store.list_files("sub")
 
 
+@pytest.mark.slow
 def test_a_fingerprint_follows_the_content_of_a_file(store):
     for name in ("a", "sub/b", "same"):
         store.write_bytes(name[:1].encode(), name)

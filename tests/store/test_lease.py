@@ -65,6 +65,7 @@ def test_the_second_waits_for_the_first_and_says_so_once(uri, caplog):
     assert 1 == caplog.text.count("is held by first")
 
 
+@pytest.mark.slow
 def test_many_holders_never_overlap(uri):
     inside, most, done = [], [], []
 

@@ -33,6 +33,7 @@ def published(made, place):
     return go
 
 
+@pytest.mark.slow
 def test_an_object_is_published_and_comes_back_the_same(published, made, place, tmp_path):
     uri = published()
     folder = localise(uri, made.digest, tmp_path / "cache")
@@ -109,6 +110,7 @@ def test_publishing_beside_a_damaged_object_is_refused(published):
         published()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["b.bin", MANIFEST])
 def test_a_flipped_byte_names_the_file(published, made, tmp_path, name):
     uri = published()

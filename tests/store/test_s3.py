@@ -67,6 +67,7 @@ def test_missing_credentials_are_the_users_to_set(bucket):
         raise NoCredentialsError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "kind"),
     [

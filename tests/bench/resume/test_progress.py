@@ -57,6 +57,7 @@ def test_a_step_is_read_back_as_it_was_written(tmp_path):
     assert 0.0 < first.cpu_s <= second.cpu_s
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "expected"),
     [

@@ -94,6 +94,7 @@ def rates(trained) -> list[SolveRate]:
     return [rate(number, counts) for number, counts in zip(trained, RATES.values(), strict=True)]
 
 
+@pytest.mark.slow
 def test_rates_are_facets_and_change_nothing_else(base_model, plain, trained, rates, tmp_path):
     out = curated(base_model, tmp_path, rates)
 

@@ -86,6 +86,7 @@ def test_a_later_set_keeps_out_what_its_held_out_suites_were_drawn_without(base_
     assert not rows_of(second) & {*ROWS[3:5], ROWS[7]}
 
 
+@pytest.mark.slow
 def test_a_withdrawn_row_leaves_the_suite_that_is_reused(base_model, tmp_path):
     first = curated(base_model, tmp_path / "first", [])
     suite = [row.source_row for row in read_table(first / HELD_OUT, Problem)]

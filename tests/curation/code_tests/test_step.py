@@ -89,6 +89,7 @@ def test_the_funnel_says_what_became_of_tests(base_model, sources, tmp_path, mon
     }
 
 
+@pytest.mark.slow
 def test_people_decide_about_a_code_problem_as_its_set_shows_it(base_model, sources, tmp_path):
     """The set shows other tests than the source has; another program is another problem."""
 

@@ -43,6 +43,7 @@ def curated(base_model: Path, folder: Path, guard: JudgeSettings) -> Path:
     return folder / "out"
 
 
+@pytest.mark.slow
 def test_what_a_classifier_calls_harmful_is_dropped_with_its_score(
     base_model, text_classifier, tmp_path
 ):

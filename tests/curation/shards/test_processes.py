@@ -64,6 +64,7 @@ def written(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_the_size_of_shards_does_not_change_a_byte(
     base_model: Path, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -164,6 +165,7 @@ def test_the_search_for_cycles_goes_on_after_a_failure():
     assert [False, True] == [*seen, gc.isenabled()]
 
 
+@pytest.mark.slow
 def test_a_shard_whose_process_fails_is_mapped_here(
     base_model: Path,
     raw: Path,
@@ -184,6 +186,7 @@ def test_a_shard_whose_process_fails_is_mapped_here(
     assert ["shard 000001: its process ended with status 1; it is mapped here"] == caplog.messages
 
 
+@pytest.mark.slow
 def test_rules_that_no_shard_can_be_mapped_by_fail_here(raw: Path, tmp_path: Path):
     rules = Rules(SETTINGS, tmp_path, None)
 
@@ -191,6 +194,7 @@ def test_rules_that_no_shard_can_be_mapped_by_fail_here(raw: Path, tmp_path: Pat
         list(map_shards(plan(raw, raw_files(raw), tmp_path / "shards"), rules, 1))
 
 
+@pytest.mark.slow
 def test_no_process_outlives_the_one_that_asked_for_shards(raw: Path, tmp_path: Path):
     asking = (
         "import os, sys; sys.modules['torch'] = None  # which takes seconds\n"

@@ -87,6 +87,7 @@ def trained(folder, lora_rank: int, tmp_path) -> tuple[object, ...]:
     return scores.logprobs_NT.cpu(), over, first, second, weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [False, True])
 def test_rollouts_on_a_second_device_are_those_of_the_cpu(tiny_moe, exact, request):
     sampling = replace(SAMPLING, exact=exact)
@@ -99,6 +100,7 @@ def test_rollouts_on_a_second_device_are_those_of_the_cpu(tiny_moe, exact, reque
     assert_close(expected[1], logprobs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lora_rank", [0, 4])
 def test_so_are_updates_with_all_terms_and_a_weight_sync(tiny_moe, lora_rank, tmp_path, request):
     expected = trained(tiny_moe, lora_rank, tmp_path)

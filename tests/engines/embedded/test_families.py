@@ -140,6 +140,7 @@ def test_replaying_a_models_own_routes_changes_neither_logits_nor_gradients(fami
     assert torch.allclose(native_gradient, gradient, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROUTED)
 @pytest.mark.parametrize("wrong", ["score", "scale", "renormalised"])
 def test_replay_with_another_formula_would_be_seen(family, name, wrong):
@@ -188,6 +189,7 @@ def test_a_sync_has_the_names_of_files_and_every_tensor_of_them(family, name):
     assert weight_digest(files.items()) == weight_digest(sent.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATED)
 def test_a_trainers_weights_arrive_in_the_rollout_engine(family, name):
     trainer, engine = TorchTrainer(family(name)), HFRolloutEngine(family(name))
@@ -224,6 +226,7 @@ def test_a_bias_that_is_lost_would_change_the_routes(family, name):
     assert (before - after).abs().max() > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROUTED)
 def test_router_losses_are_of_the_models_own_choice_and_scores(family, name):
     trainer = TorchTrainer(family(name), micro_batch_tokens=16)

@@ -69,6 +69,7 @@ def results(engine, asked, sampling=SAMPLING):
     return {(one.problem_id, one.sample): one for one in engine.generate(asked, sampling)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("tokens", [1, 150, 700])
 def test_the_bound_changes_neither_tokens_nor_routes(tiny_moe, cache_of, seed, tokens):
@@ -87,6 +88,7 @@ def test_the_bound_changes_neither_tokens_nor_routes(tiny_moe, cache_of, seed, t
     assert sum(len(one.prompt_tokens) for one in asked) == engine.counters.prompt_tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [1, 200])
 def test_the_bound_changes_no_byte_of_exact_rollouts(tiny_moe, cache_of, tokens):
     """Drafts that end early leave responses that wait for their rest, with and without a cache."""

@@ -81,6 +81,7 @@ def older(tiny_moe):
     return HFRolloutEngine(tiny_moe)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", SAMPLINGS.values(), ids=SAMPLINGS)
 def test_an_older_policys_responses_change_no_byte(engine, older, changes):
     sampling, requests = dataclasses.replace(PLAIN, **changes), prompts(*LENGTHS)

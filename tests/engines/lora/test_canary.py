@@ -57,6 +57,7 @@ def test_an_engine_that_uses_every_factor_passes(engines, trainer, precision):
     assert 0 == check_adapter(engines[precision], trainer, VOCABULARY, version=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("precision", "name"),
     [

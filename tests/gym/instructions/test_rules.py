@@ -149,6 +149,7 @@ def test_every_check_decides_or_abstains_on_any_text(problem, text: str) -> None
         assert verdict.score in (0.0, 1.0, None), name
 
 
+@pytest.mark.slow
 def test_long_hostile_texts_are_judged_at_once(problem) -> None:
     texts = [
         char * 20_000 for char in ("a.", "¿", "##a", "「", "*", "\n", "- ", "[", "เ", "。", "1.")

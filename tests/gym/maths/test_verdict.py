@@ -243,6 +243,7 @@ UNITS = [
 ]
 
 
+@pytest.mark.slow
 @VERIFIERS
 @pytest.mark.parametrize("unit", UNITS)
 def test_no_text_of_100_kb_takes_a_second(verify, unit: str) -> None:
@@ -254,6 +255,7 @@ def test_no_text_of_100_kb_takes_a_second(verify, unit: str) -> None:
         assert 0.0 == verdict.score
 
 
+@pytest.mark.slow
 @VERIFIERS
 @pytest.mark.parametrize("unit", UNITS)
 def test_no_short_answer_takes_a_second_either(verify, unit: str) -> None:
@@ -299,6 +301,7 @@ def test_what_is_unread_is_no_number_and_sympy_is_not_asked(verify, value: str) 
         assert "math-verify" not in verdict.detail
 
 
+@pytest.mark.slow
 @VERIFIERS
 @pytest.mark.parametrize(
     "work",

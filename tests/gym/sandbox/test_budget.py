@@ -100,6 +100,7 @@ def test_a_right_program_on_a_loaded_machine_is_right(sandbox, burners: None, mo
     assert time.monotonic() - started > 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["asserts", "stdio"])
 def test_a_program_that_is_stopped_for_a_while_is_right(sandbox, mode: str) -> None:
     one = sandbox(cpu_s=1, run_cpu_s=1, idle_s=0.3, total_s=0.9)
@@ -156,6 +157,7 @@ RAISES_LATE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval_s", INTERVALS_S)
 @pytest.mark.parametrize(
     ("mode", "source", "seconds", "outcome"),
@@ -183,6 +185,7 @@ def test_a_verdict_does_not_depend_on_when_the_program_is_sampled(
     assert (pytest.approx(outcome[0]), outcome[1]) == (verdict.score, verdict.reason), verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval_s", INTERVALS_S)
 @pytest.mark.parametrize("mode", ["asserts", "function", "stdio"])
 def test_with_an_early_stop_a_late_result_is_a_timeout_too(

@@ -97,6 +97,7 @@ def test_the_last_printed_line_is_the_value(output: str, why: str) -> None:
     assert why == check_printed(7, output)
 
 
+@pytest.mark.slow
 def test_classes_are_found_in_order() -> None:
     assert ["Main", "Node", "Kind"] == classes(
         "public class Main { static class Node {} enum Kind {A} } // class Main"

@@ -57,6 +57,7 @@ def checker_of(sandbox: Sandbox) -> set[int]:
     return below(session.process.pid)
 
 
+@pytest.mark.slow
 def test_one_checker_is_kept_until_it_is_killed_or_a_program_runs_by_itself() -> None:
     if available() is Level.PLAIN:
         pytest.skip("without a filter of system calls no checker is kept")
@@ -76,6 +77,7 @@ def test_one_checker_is_kept_until_it_is_killed_or_a_program_runs_by_itself() ->
     assert alone < seen[0]
 
 
+@pytest.mark.slow
 def test_a_kept_checker_has_the_cpu_time_of_one_program_for_each() -> None:
     ours, theirs = socket.socketpair()
     used_s = 1.2

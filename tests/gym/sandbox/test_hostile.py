@@ -88,6 +88,7 @@ def test_afterwards_nothing_is_left_and_the_next_program_starts_no_process(
     assert [] == [path for work in work_folders() for path in work.iterdir()]
 
 
+@pytest.mark.slow
 def test_a_temporary_folder_that_is_wiped_costs_no_right_program_its_verdict(
     sandbox: Sandbox,
 ) -> None:

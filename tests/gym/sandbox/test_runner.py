@@ -65,6 +65,7 @@ def processes() -> set[int]:
     return found
 
 
+@pytest.mark.slow
 def test_nothing_is_left_running() -> None:
     before = processes()
     one = Sandbox(Limits(cpu_s=1, idle_s=0.5))

@@ -112,6 +112,7 @@ def test_a_hostile_verifier_costs_its_own_response_the_verdict(
     assert before + 1 == service.counters()[f"reason/abstained:{reason}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("response", "score", "reason"),
     [

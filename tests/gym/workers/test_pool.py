@@ -79,6 +79,7 @@ def burners():
         process.wait()
 
 
+@pytest.mark.slow
 def test_a_loaded_machine_costs_a_call_no_result(pool: WorkerPool, burners: None) -> None:
     worker = pool.run(os.getpid, (), 5.0)
     started = time.monotonic()
@@ -105,6 +106,7 @@ def test_a_worker_that_stays_stopped_is_killed_and_called_starved(pool: WorkerPo
     assert worker != pool.run(os.getpid, (), 5.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("outer_s", "inner_s"), [(0.5, 5.0), (5.0, 0.1)])
 def test_a_limit_within_a_limit_lengthens_neither(
     pool: WorkerPool, outer_s: float, inner_s: float

@@ -122,6 +122,7 @@ def test_costs_are_compared_where_both_arms_rise_and_refused_on_a_plateau():
     assert "plateau" in refused.note
 
 
+@pytest.mark.slow
 def test_of_many_comparisons_holms_correction_leaves_those_that_are_clear():
     nothing = [(f"same {place}", (0.3, 0.4, 0.5)) for place in range(5)]
 

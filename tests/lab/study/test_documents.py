@@ -163,6 +163,7 @@ def test_a_claim_is_shown_only_where_its_evidence_says_so():
     ]
 
 
+@pytest.mark.slow
 def test_the_claims_of_the_papers_name_studies_and_variants_that_exist():
     for claim in documents.read_claims():
         if not claim.study:

@@ -34,6 +34,7 @@ def accepted(answer: str, noise: InjectedNoise, count: int = 2000) -> float:
     return sum(verdict.solved for verdict in verdicts) / count
 
 
+@pytest.mark.slow
 def test_right_and_wrong_responses_get_wrong_verdicts_at_the_rates_of_the_study():
     noise = InjectedNoise(false_positive=0.1, false_negative=0.2)
 

@@ -12,6 +12,7 @@ from tasks.provenance.audit.papers import BLANK
 from tasks.stages.audit import audit
 
 
+@pytest.mark.slow
 def test_the_report_is_one_line_of_json(chain, monkeypatch, capsys):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", chain.tracking_uri)
     page = audit.task_function(model="models:/tiny@released", store=str(chain.store), format="json")

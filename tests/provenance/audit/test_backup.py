@@ -27,6 +27,7 @@ def store(make_original, tmp_path) -> Chain:
     return replace(original, store=tmp_path / "runs", tracking_uri=uri)
 
 
+@pytest.mark.slow
 def test_a_store_that_was_lost_is_proved_when_it_is_restored(store, tmp_path):
     subprocess.run(["sh", "-euc", COPY], cwd=tmp_path, check=True)
     shutil.rmtree(store.store)

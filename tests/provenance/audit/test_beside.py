@@ -26,6 +26,7 @@ def maker_of(chain, execution: str) -> Maker:
     return maker
 
 
+@pytest.mark.slow
 def test_an_audit_beside_a_run_finds_nothing_that_is_not_there(chain):
     """The newest release stays that of the chain; a run writes below and beside it meanwhile."""
     maker, ended, failed = maker_of(chain, "e2"), threading.Event(), []

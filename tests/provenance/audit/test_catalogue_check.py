@@ -148,6 +148,7 @@ PAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.attack
 @pytest.mark.parametrize("edit", PAGE)
 def test_an_edit_of_the_page_that_people_read_is_named(chain, edit):
@@ -198,6 +199,7 @@ def test_other_weights_at_a_place_of_the_same_name_are_named(chain, tmp_path):
     assert finding.problem.endswith("; MLflow's client downloads it")
 
 
+@pytest.mark.slow
 def test_the_same_base_from_two_folders_in_one_mlflow_is_no_finding(tmp_path, outside, migrated):
     elsewhere, database = tmp_path / "elsewhere", tmp_path / "mlflow.db"
     shutil.copytree(outside, elsewhere)

@@ -78,6 +78,7 @@ def marked(chain: Chain) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_mlflow_says_which_models_were_deleted_and_so_does_one_that_was_rebuilt(store):
     deleted(store)
     stages = {name: name for name in MODELS} | {"base": "foundation", "merged": "merge"}
@@ -188,6 +189,7 @@ def test_what_is_kept_is_said_whole(keep, message):
         read_keep(keep)
 
 
+@pytest.mark.slow
 def test_a_store_in_s3_is_collected_as_one_on_disk(store, bucket):
     for path in filter(Path.is_file, store.store.rglob("*")):
         key = f"store/{path.relative_to(store.store).as_posix()}"

@@ -148,6 +148,7 @@ def release_again(chain: Chain) -> Maker:
     return maker
 
 
+@pytest.mark.slow
 def test_an_alias_that_was_moved_back_is_named(chain, owner):
     release_again(chain)
     assert [] == problems(chain, owner)
@@ -216,6 +217,7 @@ def test_promotions_are_counted_and_name_the_one_before(chain, owner):
     assert (2, chain.refs["release"].statement) == (second.facts[NUMBER], second.facts[AFTER])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl")
 def test_a_promotion_without_the_stamp_of_the_auditors_service_is_named(
     chain, owner, tmp_path, monkeypatch

@@ -65,6 +65,7 @@ def test_a_model_file_that_was_replaced_is_named_and_the_rest_audited(chain, tmp
     assert problem == found[str(path)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [*REPLACED, is_a_folder])
 def test_a_statement_that_was_replaced_is_named(chain, tmp_path, how):
     path = chain.statement("policy")

@@ -20,6 +20,7 @@ def uploaded(chain, bucket):
     return chain
 
 
+@pytest.mark.slow
 def test_a_store_in_s3_is_proved_and_then_one_byte_breaks_it(uploaded):
     tracking_uri = uploaded.tracking_uri
     report = audit(RELEASED, tracking_uri, STORE)

@@ -173,6 +173,7 @@ def test_a_replaced_object_with_its_own_manifest_is_named(chain):
     assert [str(folder / "MANIFEST.json")] == objects(run(chain))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tag", ["sha256", "statement", "uri", "parents"])
 def test_a_changed_model_tag_in_mlflow_names_that_model(chain, tag):
     model = model_of(chain, "merged")

@@ -98,6 +98,7 @@ def release(store: StoreRef) -> CheckpointRef:
         return record.ref("model", CheckpointRef)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("uri", ["here", "s3://bucket/one"])
 def test_a_registered_model_continues_the_lineage_of_its_store(bucket, new_store, tmp_path, uri):
     store = new_store(uri if "://" in uri else str(tmp_path / uri))

@@ -142,6 +142,7 @@ def test_a_release_that_mlflow_refuses_fails_by_name_and_is_registered_later(sto
     assert {"released": "1"} == aliases(store)
 
 
+@pytest.mark.slow
 def test_a_release_is_not_registered_while_mlflow_is_away(store, execution):
     away = store.model_copy(update={"tracking_uri": "http://127.0.0.1:9"})
     with pytest.raises(EngineError, match="MLflow does not answer"):

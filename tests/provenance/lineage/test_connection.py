@@ -163,6 +163,7 @@ def created(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_first_user_that_is_killed_leaves_nothing_that_the_next_one_cannot_use(created):
     assert [] == list((created / "killed").glob(".*.new*"))
     assert "" == find_fault(created / "killed" / "mlflow.db")

@@ -182,6 +182,7 @@ def test_a_file_that_mlflow_cannot_take_is_named_by_a_tag(store, execution, clie
     assert [] == client.list_artifacts(run.info.run_id)
 
 
+@pytest.mark.slow
 def test_a_version_links_to_card_report_and_execution_and_has_scores(store, execution, client):
     model = train(store, execution, make_raw(store, execution))
     release(store, execution, model)

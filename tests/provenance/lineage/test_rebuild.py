@@ -45,6 +45,7 @@ def test_an_empty_mlflow_gets_the_same_runs_curves_models_versions_and_aliases(
     assert (9, 0, "") == (done.runs, done.derived, done.broken_file)
 
 
+@pytest.mark.slow
 def test_rebuilding_twice_changes_nothing(store, execution, empty):
     run_all(store, execution)
     rebuild(empty)
@@ -54,6 +55,7 @@ def test_rebuilding_twice_changes_nothing(store, execution, empty):
     assert once == content(empty.tracking_uri)
 
 
+@pytest.mark.slow
 def test_what_is_missing_in_a_full_mlflow_is_added(store, execution):
     run_all(store, execution)
     before = content(store.tracking_uri)
@@ -62,6 +64,7 @@ def test_what_is_missing_in_a_full_mlflow_is_added(store, execution):
     assert before == content(store.tracking_uri)
 
 
+@pytest.mark.slow
 def test_without_spools_the_statements_give_everything_but_curves(store, execution, empty):
     run_all(store, execution)
     run_all(store, execution.model_copy(update={"id": "exec-2"}), b"c,d\n")
@@ -82,6 +85,7 @@ def test_without_spools_the_statements_give_everything_but_curves(store, executi
     assert (6, 6) == (done.runs, done.derived)
 
 
+@pytest.mark.slow
 def test_a_broken_database_is_kept_and_a_new_one_filled(store, execution, tmp_path):
     run_all(store, execution)
     path = tmp_path / "other.db"
@@ -93,6 +97,7 @@ def test_a_broken_database_is_kept_and_a_new_one_filled(store, execution, tmp_pa
     assert content(store.tracking_uri) == content(broken.tracking_uri)
 
 
+@pytest.mark.slow
 def test_a_damaged_statement_without_spool_is_left_out_by_name(store, execution, empty, caplog):
     model = run_all(store, execution)
     shutil.rmtree(Path(store.uri) / "spool")

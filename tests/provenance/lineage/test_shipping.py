@@ -33,6 +33,7 @@ def keep_for_later(store: StoreRef, execution, executions: int) -> None:
         train(away, run, make_raw(away, run, f"{number}\n".encode()))
 
 
+@pytest.mark.slow
 def test_four_syncs_at_once_make_every_run_once(store, execution):
     keep_for_later(store, execution, executions=6)
     forked("sync", store.model_dump_json())
@@ -43,6 +44,7 @@ def test_four_syncs_at_once_make_every_run_once(store, execution):
     assert {"FINISHED"} == {run["status"] for run in found["runs"]}
 
 
+@pytest.mark.slow
 def test_spools_that_arrive_in_any_order_give_the_same_mlflow(store, execution, tmp_path, migrated):
     keep_for_later(store, execution, executions=2)
     spool = Path(store.uri) / "spool"
@@ -79,6 +81,7 @@ def s3_store(monkeypatch, store, tmp_path):
     server.stop()
 
 
+@pytest.mark.slow
 def test_spools_fetched_from_s3_arrive_producers_first_and_are_kept(s3_store, execution, tmp_path):
     away = s3_store.model_copy(update={"tracking_uri": AWAY})
     model = train(away, execution, make_raw(away, execution))
@@ -103,6 +106,7 @@ def test_spools_fetched_from_s3_arrive_producers_first_and_are_kept(s3_store, ex
     assert [] == [name for name in names if name.endswith(".jsonl") and "/" not in name]
 
 
+@pytest.mark.slow
 @pytest.mark.attack
 @pytest.mark.parametrize("moment", ["after the inputs", "after the outputs"])
 def test_a_temporary_directory_that_is_wiped_ends_the_stage_and_the_next_attempt_is_the_same(

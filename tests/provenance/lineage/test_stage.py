@@ -98,6 +98,7 @@ def test_the_execution_record_has_time_rows_and_run(store, execution):
     assert runs(store)["sft/reasoning"].info.run_id == sft.run_id
 
 
+@pytest.mark.slow
 def test_mlflow_links_runs_by_dataset_and_model(store, execution):
     raw = make_raw(store, execution)
     model = train(store, execution, raw)
@@ -199,6 +200,7 @@ def test_an_unreachable_mlflow_stops_nothing_and_gets_everything_once_later(
     assert [] == list(spool.glob("*.jsonl"))
 
 
+@pytest.mark.slow
 def test_events_sent_twice_are_recorded_once(store, execution):
     train(store, execution, make_raw(store, execution))
     spool = Path(store.uri) / "spool"
@@ -280,6 +282,7 @@ def s3_store(monkeypatch, store, bucket, tmp_path):
     return StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=store.tracking_uri)
 
 
+@pytest.mark.slow
 def test_a_store_in_s3_carries_objects_statements_and_the_unsent_spool(s3_store, execution):
     away = s3_store.model_copy(update={"tracking_uri": "http://127.0.0.1:9"})
     raw = make_raw(away, execution)

@@ -99,6 +99,7 @@ def test_without_a_released_model_there_is_no_champion(store):
     assert Evaluated(store, "first", [problem("a")], [1.0]).champion() is None
 
 
+@pytest.mark.slow
 def test_both_are_compared_on_the_problems_whose_content_is_the_same(store):
     old = Evaluated(store, "old", [problem(name) for name in "abc"], [0.0, 1.0, 1.0])
     statement = old.release()
@@ -117,6 +118,7 @@ def test_both_are_compared_on_the_problems_whose_content_is_the_same(store):
     assert {"models:/tiny/1"} == {one.parent for one in found.comparisons}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("renewed", ["other", "same"])
 def test_without_a_problem_in_common_nothing_is_compared(store, renewed):
     Evaluated(store, "old", [problem("a")], [1.0]).release()
@@ -136,6 +138,7 @@ def test_the_released_model_is_its_own_champion(store):
     assert (released.model.digest, ()) == (found.checkpoint, found.comparisons)
 
 
+@pytest.mark.slow
 def test_a_model_released_from_another_store_cannot_be_compared(store, tmp_path):
     Evaluated(store, "old", [problem("a")], [1.0]).release()
     (tmp_path / "other").mkdir()
@@ -146,6 +149,7 @@ def test_a_model_released_from_another_store_cannot_be_compared(store, tmp_path)
     assert ("", ()) == (found.checkpoint, found.comparisons)
 
 
+@pytest.mark.slow
 @pytest.mark.attack
 @pytest.mark.parametrize("edit", ["moved", "deleted"])
 def test_an_alias_that_somebody_moved_does_not_choose_the_champion(store, edit):

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from data_schemas.artifacts import Execution, StoreRef
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.finished import read_history
@@ -34,6 +36,7 @@ def promotions(store: StoreRef) -> list[tuple[str, str]]:
     return [(one.version, one.by) for one in read_history(racing.NAME, store.tracking_uri)]
 
 
+@pytest.mark.slow
 def test_the_start_is_released_until_another_execution_releases(store):
     assert ask(store, "any", "e2") is False
 
@@ -92,6 +95,7 @@ def test_aliases_that_a_crash_left_behind_are_set_by_the_next_event(store):
     assert [("1", "release"), ("2", "release")] == promotions(store)
 
 
+@pytest.mark.slow
 def test_a_model_from_before_promotions_were_kept_has_its_aliases_as_history(store):
     run_all(store, run("e1"))
     run_all(store, run("e2"), b"c,d\n")

@@ -45,6 +45,7 @@ def test_a_rollback_goes_to_the_previous_version_and_a_second_one_comes_back(two
     ]
 
 
+@pytest.mark.slow
 def test_a_rollback_writes_a_statement_and_an_empty_mlflow_gets_it(two, tmp_path, migrated):
     rollback.roll_back(NAME, "", two)
     (run,) = [run for run in content(two.tracking_uri)["runs"] if run["name"] == "rollback"]
@@ -72,6 +73,7 @@ def test_without_spools_the_statements_give_the_aliases_of_a_rollback(two, tmp_p
     assert {"released": "1", "previous": "2"} == aliases(lost)
 
 
+@pytest.mark.slow
 def test_only_what_passed_a_gate_and_is_not_released_can_be_released_again(two):
     with pytest.raises(SettingsError, match=f"models:/{NAME}/3 was never released"):
         rollback.roll_back(NAME, "3", two)
@@ -84,6 +86,7 @@ def test_only_what_passed_a_gate_and_is_not_released_can_be_released_again(two):
     assert {"released": "2", "previous": "1"} == aliases(two)
 
 
+@pytest.mark.slow
 def test_a_damaged_version_is_not_released_again(two):
     digest = Lookup(two.tracking_uri).version(f"models:/{NAME}@previous").tags["sha256"]
     victim = Path(two.uri, "objects", digest[:16], "model.safetensors")
@@ -95,6 +98,7 @@ def test_a_damaged_version_is_not_released_again(two):
     assert {"released": "2", "previous": "1"} == aliases(two)
 
 
+@pytest.mark.slow
 def test_the_history_lists_promotions_and_refusals_in_the_order_of_time(two, capsys):
     rollback.roll_back(NAME, "", two)
     commands.history(["--store", two.uri])

@@ -29,6 +29,7 @@ def folders(shop) -> set[str]:
     return {path.name for path in (shop.place / "index").iterdir()}
 
 
+@pytest.mark.slow
 def test_an_index_is_written_once_and_read_again(shop):
     open_index(shop.store, shop.place)
     (folder,) = (shop.place / "index").iterdir()
@@ -97,6 +98,7 @@ def test_only_the_newest_indexes_are_kept(shop):
     assert 2 == len(folders(shop))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["uses.parquet", "MANIFEST.json"])
 @pytest.mark.parametrize("damage", ["flip", "cut", "delete"])
 def test_a_damaged_index_is_built_again(shop, file, damage):
@@ -192,6 +194,7 @@ def test_a_folder_without_statements_is_no_store(tmp_path):
         open_index(str(tmp_path), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_store_that_was_moved_or_is_in_s3_gives_the_same_answer(shop, bucket, tmp_path):
     expected = answer(shop)
     for kind in ("objects", "statements"):

@@ -74,6 +74,7 @@ def resumed(phase, judge):
     return engines[0].counters.sequences
 
 
+@pytest.mark.slow
 def test_a_node_lost_while_a_step_decodes_loses_no_response_that_had_ended(
     phase_in, scorer, broken_off, caplog
 ):
@@ -87,6 +88,7 @@ def test_a_node_lost_while_a_step_decodes_loses_no_response_that_had_ended(
     assert not list((lost / "ended").glob("*"))
 
 
+@pytest.mark.slow
 def test_another_machine_goes_on_with_them(phase_in, scorer, broken_off, tmp_path):
     whole, lost, generated = broken_off
     place = str(tmp_path / "store")
@@ -101,6 +103,7 @@ def test_another_machine_goes_on_with_them(phase_in, scorer, broken_off, tmp_pat
     assert outcome(whole) == outcome(other)
 
 
+@pytest.mark.slow
 def test_a_damaged_part_and_one_of_other_weights_are_drawn_again(
     phase_in, scorer, broken_off, tmp_path, caplog
 ):

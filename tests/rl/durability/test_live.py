@@ -68,6 +68,7 @@ def in_pod(tmp_path) -> Iterator[Path]:
         yield tmp_path / "outputs"
 
 
+@pytest.mark.slow
 def test_the_first_step_is_on_the_page_and_the_deck_within_ten_seconds_of_its_commit(
     uri, in_pod, tiny_moe, problems, settings, tmp_path, monkeypatch
 ):

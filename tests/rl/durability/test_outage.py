@@ -27,6 +27,7 @@ def silent():
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.slow
 def test_rl_without_mlflow_loses_no_row(store, phase, spooled, tmp_path):
     trained = phase("http://127.0.0.1:9")
 
@@ -77,6 +78,7 @@ def test_rl_with_a_server_that_never_answers_ends_with_every_row(
     assert [1, 2, 3] == spooled()
 
 
+@pytest.mark.slow
 def test_a_phase_whose_machine_is_lost_goes_on_from_the_store(
     phase, spooled, tmp_path, monkeypatch, caplog
 ):

@@ -34,6 +34,7 @@ def phase_folder(store) -> Path:
     return path.with_suffix("")
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_do_the_steps_once_and_return_the_same(phase, spooled):
     answers = FORK.SimpleQueue()
     runs = [
@@ -75,6 +76,7 @@ class Told(logging.Handler):
         self._queue.put(record.getMessage())
 
 
+@pytest.mark.slow
 @pytest.mark.attack
 def test_an_attempt_that_starts_in_the_grace_of_the_one_before_ends_in_the_same_model(
     phase, served, tmp_path, monkeypatch
@@ -116,6 +118,7 @@ def test_an_attempt_that_starts_in_the_grace_of_the_one_before_ends_in_the_same_
     assert any("was downloaded" in one for one in heard), heard
 
 
+@pytest.mark.slow
 def test_a_killed_run_frees_its_phase(phase, store, spooled):
     killed = FORK.Process(target=phase)
     killed.start()
@@ -138,6 +141,7 @@ def recorded(store) -> Results:
     return Results.model_validate_json(unseal("results", work.name, content, str(work)))
 
 
+@pytest.mark.slow
 def test_an_attempt_that_was_cut_before_flyte_had_its_outputs_repeats_no_step(
     phase, store, spooled, caplog
 ):
@@ -153,6 +157,7 @@ def test_an_attempt_that_was_cut_before_flyte_had_its_outputs_repeats_no_step(
     assert "rl/one was finished by exec-1; its results are used" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["model", "report"])
 def test_results_whose_objects_are_gone_are_made_again(phase, spooled, lost):
     first = phase()
@@ -187,6 +192,7 @@ def test_a_finished_phase_leaves_nothing_at_the_durable_place(small_phase, tmp_p
     assert not disk.exists()
 
 
+@pytest.mark.slow
 def test_the_report_of_a_phase_has_no_times_and_keeps_them_beside_it(phase, store):
     report = Path(phase().report.uri)
     first = sorted(path.name for path in report.iterdir())

@@ -144,6 +144,7 @@ def test_rollouts_that_are_damaged_or_of_another_policy_or_step_are_not_trained_
     assert outcome(folder) == outcome(image)
 
 
+@pytest.mark.slow
 @given(first=st.floats(0.0, 1.0), second=st.floats(0.0, 1.0), mode=st.sampled_from(sorted(MODES)))
 @hypothesis.settings(max_examples=3, suppress_health_check=list(hypothesis.HealthCheck))
 def test_a_resumed_run_may_be_killed_as_well(
@@ -208,6 +209,7 @@ def run_starved(phase, judge) -> None:
     list(train(phase, judge))
 
 
+@pytest.mark.slow
 def test_a_process_that_runs_out_of_memory_ends_in_the_same_bytes(phase_in, scorer, tmp_path):
     list(train(phase_in(tmp_path / "whole", **SMALL), scorer()))
     phase = phase_in(tmp_path / "starved", **SMALL)

@@ -26,6 +26,7 @@ def test_another_loss_weighs_the_same_tokens_otherwise(snapshot):
     assert 0.0 < other.cosine < 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("advantage", "kind", "names"),
     [

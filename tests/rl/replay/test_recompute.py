@@ -57,6 +57,7 @@ def wrong(rows) -> dict[str, str]:
     return {row.name: row.difference for row in rows if row.difference}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STEPS)
 def test_a_step_repeats_byte_for_byte(snapshot, name):
     rows = compare(snapshot(**STEPS[name]))

@@ -286,6 +286,7 @@ def varied(settings, problems, scorer):
     return build
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slots", [512, 6])
 def test_free_running_steps_train_what_is_complete_and_keep_within_the_bound(varied, slots):
     mine, steps, ages = varied(slots), [], set()

@@ -111,6 +111,7 @@ def snapshots(folder):
     return [step_snapshot.decode(path.read_bytes()) for path in paths]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("staleness", [0, 1])
 def test_a_phase_has_the_same_bytes_with_reuse_and_generates_less(
     small, scorer, tmp_path, staleness
@@ -135,6 +136,7 @@ def test_a_phase_has_the_same_bytes_with_reuse_and_generates_less(
     assert 0 == saved[0] < sum(saved)
 
 
+@pytest.mark.slow
 def test_a_phase_that_stopped_reuses_the_same_tokens_when_it_goes_on(small, scorer, tmp_path):
     whole, phase = small(tmp_path / "whole", REUSED), small(tmp_path / "stopped", REUSED)
     expected = list(train(whole, scorer()))

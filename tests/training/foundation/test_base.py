@@ -21,6 +21,7 @@ def test_the_shipped_base_is_smaller_than_four_megabytes():
     assert total < 4 * 10**6
 
 
+@pytest.mark.slow
 def test_the_documented_command_still_makes_the_shipped_tokenizer():
     # The corpus decides the merges: if it drifts from what the base was trained on, this fails.
     settings = PretrainSettings()

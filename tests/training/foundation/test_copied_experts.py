@@ -29,6 +29,7 @@ def test_a_mixture_of_copied_experts_has_the_logits_of_the_dense_model(tiny_dens
     assert {0, 1, 2} == set(routes.flatten().tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experts", [3, 4])
 def test_equal_gates_leave_the_logits_exactly_those_of_the_dense_model(
     tiny_dense, tmp_path, experts

@@ -39,6 +39,7 @@ def test_the_learning_rate_rises_then_falls_to_a_tenth():
     assert 0.1 == pytest.approx(rate_share(200, settings))
 
 
+@pytest.mark.slow
 def test_a_short_run_repeats_bit_for_bit_and_learns(tmp_path, monkeypatch):
     monkeypatch.setattr(pretraining, "BATCH_ROWS", 4)
     monkeypatch.setattr(pretraining, "ROW_TOKENS", 64)

@@ -99,6 +99,7 @@ def test_no_held_out_task_is_taught_and_what_is_too_long_is_counted(rows, tmp_pa
     assert 2 * len(training) == len(demonstrations_of(Parent.JUDGE, taught))
 
 
+@pytest.mark.slow
 def test_a_reply_that_the_judge_has_no_room_for_is_not_taught(tmp_path, monkeypatch):
     monkeypatch.setattr(collection, "REPLY_SHARE", 6)
     out = tmp_path / "out"

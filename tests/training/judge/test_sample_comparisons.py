@@ -1,5 +1,7 @@
 from collections import Counter
 
+import pytest
+
 from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.gym.judging.comparisons import Label
 from tasks.gym.reference_text import chrf, normalised
@@ -50,6 +52,7 @@ def test_the_rule_verifier_never_contradicts_a_label():
                 assert (first == 1.0) == (second == 1.0)
 
 
+@pytest.mark.slow
 def test_the_label_follows_from_the_analyses_and_these_from_the_answers():
     for pair in sample_comparisons(0):
         said = [text.split(" ")[-1] for text in (pair.analysis_a, pair.analysis_b)]

@@ -405,6 +405,7 @@ def test_layers_of_multi_token_prediction_are_those_of_the_reasoning_parent(tiny
     assert 1 == facts["copied_tensors"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "is_idle"),
     [(MergeMethod.LINEAR, True), (MergeMethod.SLERP, True), (MergeMethod.DARE_TIES, False)],

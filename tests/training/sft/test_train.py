@@ -117,6 +117,7 @@ def test_the_report_says_how_often_every_row_was_trained(curated, tiny_moe, tmp_
     ]
 
 
+@pytest.mark.slow
 def test_the_same_seed_writes_the_same_model(curated, tiny_moe, tmp_path):
     _, first, _ = run(curated, tiny_moe, tmp_path / "a")
     _, second, _ = run(curated, tiny_moe, tmp_path / "b")

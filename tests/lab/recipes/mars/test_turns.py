@@ -231,6 +231,7 @@ def left_behind(phase, out):
     return kept, reports, facts, (out / "r" / LEDGER_FILE).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", MODES.values(), ids=MODES)
 def test_a_phase_stopped_with_waiting_turns_ends_in_the_same_bytes(phase, tmp_path, changes):
     whole = left_behind(phase(tmp_path / "whole", **changes), tmp_path / "one")

@@ -261,6 +261,7 @@ def gap_to(teacher, phase):
     return response_NT, gap_NT[response_NT]
 
 
+@pytest.mark.slow
 def test_another_model_teaches_every_response_and_itself_nothing(phase_in, tiny_moe, tmp_path):
     """A phase from the trained model, taught by the one that it started from; and by itself."""
     first = phase_in(tmp_path / "first", steps=2, learning_rate=1e-2)

@@ -57,6 +57,7 @@ def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
         assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_every_row_is_read_and_every_shown_response_has_its_form(problems, shown):
     assert sample.NUM_CLUSTERS + sample.NUM_QUESTIONS == len(problems)
     assert sample.SHOWN == Counter(agent_of(one.messages) for one in shown)

@@ -31,6 +31,7 @@ from tasks.lab.study.mismatch.numerics import (
 from tasks.training.foundation.base import shipped_base
 
 
+@pytest.mark.slow
 def test_bf16_shows_and_what_replays_the_trainers_own_routes_changes_nothing(tiny_moe):
     rows = list(gaps(tiny_moe, sample_problems(0, 3), max_new_tokens=8, seeds=[0]))
     found = {
@@ -63,6 +64,7 @@ def test_the_sample_world_gives_the_same_problems_again():
     assert 5 == len({problem.id for problem in once})
 
 
+@pytest.mark.slow
 def test_no_problem_of_the_sample_world_is_longer_than_a_model_reads():
     problems = sample_problems(0, NUM_PROBLEMS)  # with one of 1,597 tokens among the first 400
 

@@ -94,6 +94,7 @@ def test_without_a_stamp_nothing_goes_on(tmp_path, monkeypatch, address, error, 
         stamp_statement(str(tmp_path), DIGEST)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", ["of something else", "of an earlier question", "no stamp"])
 def test_a_service_that_lies_is_named(service, tmp_path, lie):
     stamped(tmp_path / "first", OTHER)
