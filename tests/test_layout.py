@@ -36,7 +36,7 @@ UNUSED_HERE = {
     "preferring": "what ScriptedJudge says",
     "same_answer": "for benchmarks that compare two written answers without a response",
     "NOISE": "a run that workflows/lab/studies/reward_noise.yaml names",
-    "unclipped": "for losses of a user's own, as README shows",
+    "unclipped": "for losses of a user's own, as docs/extend.md shows",
     "synchronize": "called by Megatron-core on what stands for a stream of CUDA",
 }
 """What nothing in the project's own folders calls, and why it is there."""

@@ -1,4 +1,4 @@
-"""Five nights of retraining end as the README says: the command itself, by `make story`.
+"""Five nights of retraining end as their page says: the command itself, by `make story`.
 
 Once in a folder, and once in S3 with MLflow behind a server, as on a cluster.
 """

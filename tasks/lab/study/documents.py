@@ -10,6 +10,9 @@ A region of a page has its text as a template in a comment, and below it what wa
     Accuracy ends at 77.1 % [74.9, 79.2].
     <!-- end of evidence -->
 
+A page that is read before it is rendered, as on a hub, keeps its template outside of it:
+README.md is rendered whole from docs/templates/README.md.j2, which places `{{ origins() }}` itself.
+
 Behind every region stands when its numbers were measured and what has changed since then: nobody
 has to remember that a number is old. What a command wrote that is no study is read by path:
 `facts("tests/examiner/cost.json")`. A test renders all pages and compares, and another one finds
@@ -35,6 +38,7 @@ from tasks.platform.command_line import run
 from tasks.platform.progress import markdown_table
 from tasks.store.files import write_bytes
 
+TEMPLATES = ROOT / "docs" / "templates"
 CLAIMS = ROOT / "tasks" / "lab" / "study" / "claims.yaml"
 REGION = re.compile(
     r"<!-- evidence\n(?P<template>.*?)\n-->\n(?P<text>.*?)<!-- end of evidence -->", re.DOTALL
@@ -60,13 +64,44 @@ class Claim(BaseModel):
 
 
 def pages() -> list[Path]:
-    """Every page that may have regions."""
+    """Every page that has regions, or a template below docs/templates."""
     files = {
         path
         for folder in _FOLDERS
         for path in (ROOT.glob("*.md") if not folder else (ROOT / folder).rglob("*.md"))
     }
-    return sorted(path for path in files if "<!-- evidence\n" in path.read_text())
+    regions = {path for path in files if "<!-- evidence\n" in path.read_text()}
+    wholes = {
+        ROOT / path.relative_to(TEMPLATES).with_suffix("") for path in TEMPLATES.rglob("*.j2")
+    }
+    return sorted(regions | wholes)
+
+
+def render_page(path: Path, folder: Path = evidence_file.FOLDER) -> str:
+    """Render a page from its template, or its regions if it has none.
+
+    Raises:
+        DataError: a template names a study or a number that there is none of.
+    """
+    template = TEMPLATES / f"{path.relative_to(ROOT)}.j2"
+    if template.exists():
+        return render_whole(template.read_text(), folder)
+    return render(path.read_text(), folder)
+
+
+def render_whole(template: str, folder: Path = evidence_file.FOLDER) -> str:
+    """Render a page whose template stands outside of it.
+
+    Raises:
+        DataError: as `render`, and numbers stand in it without `origins()` behind the last of them.
+    """
+    text, origin = _fill(template, folder)
+    if origin not in text:
+        raise DataError(
+            "a page has numbers and does not say where they are from: "
+            "write {{ origins() }} behind the last one"
+        )
+    return text
 
 
 def render(text: str, folder: Path = evidence_file.FOLDER) -> str:
@@ -102,8 +137,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--check", action="store_true", help="change nothing; fail if one would be")
     options = parser.parse_args(arguments)
     for path in pages():
-        text = path.read_text()
-        new = render(text)
+        text = path.read_text() if path.exists() else ""
+        new = render_page(path)
         if new != text and options.check:
             raise DataError(f"{path.relative_to(ROOT)} is not what its evidence says; make docs")
         if new != text:
@@ -145,56 +180,71 @@ def read_claims() -> list[Claim]:
 
 
 def _rendered(template: str, folder: Path) -> str:
-    used: dict[str, Evidence] = {}
-    files: dict[str, str] = {}
+    text, origin = _fill(template, folder)
+    ending = f"\n\n<sub>{origin}</sub>" if origin else ""
+    return f"<!-- evidence\n{template}\n-->\n{text}{ending}\n<!-- end of evidence -->"
 
-    def read(name: str) -> Evidence:
-        used[name] = evidence_file.read(name, folder)
-        return used[name]
 
-    def facts(path: str) -> Any:
+def _fill(template: str, folder: Path) -> tuple[str, str]:
+    """Render a template; return it with where its numbers are from, '' if it has none."""
+    numbers = _Numbers(folder)
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=True
+    )
+    names = {name: getattr(numbers, name) for name in _NAMES}
+    try:
+        text = environment.from_string(template).render(names)
+    except jinja2.TemplateError as error:
+        raise DataError(f"the region {template.strip()[:60]!r}: {error}") from error
+    return text, numbers.origins()
+
+
+_NAMES = ("value", "verdict", "table", "gains", "claims", "facts", "origins")
+"""What a template can call."""
+
+
+class _Numbers:
+    """The numbers that one template takes, with where they are from."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._evidence: dict[str, Evidence] = {}
+        self._files: dict[str, str] = {}
+
+    def value(self, study: str, name: str) -> str:
+        return report.number(_cell(self._read(study), name), name)
+
+    def verdict(self, study: str, name: str) -> str:
+        return "shown" if _cell(self._read(study), name).shown else "not shown"
+
+    def table(self, study: str) -> str:
+        return markdown_table(*report.rows_of(self._read(study)))
+
+    def gains(self, study: str) -> str:
+        return markdown_table(*report.gains_of(self._read(study)))
+
+    def claims(self) -> str:
+        header = ("claim", "paper", "here", "verdict")
+        return markdown_table(header, claim_rows(self._read, read_claims()))
+
+    def facts(self, path: str) -> Any:
         try:
             content = json.loads((ROOT / path).read_bytes())
         except (OSError, ValueError) as error:
             raise DataError(
                 f"a region reads {path}, which no command has written: {error}"
             ) from error
-        files[path] = f"`{path}`{_written(content)}"
+        self._files[path] = f"`{path}`{_written(content)}"
         return content
 
-    def value(study: str, name: str) -> str:
-        return report.number(_cell(read(study), name), name)
+    def origins(self) -> str:
+        """Say where the numbers are from that the template has taken so far."""
+        studies = [measured(evidence, self._folder) for evidence in self._evidence.values()]
+        return "; ".join([*studies, *self._files.values()])
 
-    def verdict(study: str, name: str) -> str:
-        return "shown" if _cell(read(study), name).shown else "not shown"
-
-    def table(study: str) -> str:
-        return markdown_table(*report.rows_of(read(study)))
-
-    def gains(study: str) -> str:
-        return markdown_table(*report.gains_of(read(study)))
-
-    def claims() -> str:
-        header = ("claim", "paper", "here", "verdict")
-        return markdown_table(header, claim_rows(read, read_claims()))
-
-    names: Mapping[str, object] = {
-        "value": value,
-        "verdict": verdict,
-        "table": table,
-        "gains": gains,
-        "claims": claims,
-        "facts": facts,
-    }
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
-    try:
-        text = environment.from_string(template).render(names)
-    except jinja2.TemplateError as error:
-        raise DataError(f"the region {template.strip()[:60]!r}: {error}") from error
-    origins = [measured(evidence, folder) for evidence in used.values()]
-    origin = "; ".join([*origins, *files.values()])
-    ending = f"\n\n<sub>{origin}</sub>" if origin else ""
-    return f"<!-- evidence\n{template}\n-->\n{text}{ending}\n<!-- end of evidence -->"
+    def _read(self, name: str) -> Evidence:
+        self._evidence[name] = evidence_file.read(name, self._folder)
+        return self._evidence[name]
 
 
 def _written(content: Mapping[str, Any]) -> str:

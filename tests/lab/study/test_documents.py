@@ -89,6 +89,18 @@ def test_a_number_that_nobody_measured_is_refused(tmp_path):
         documents.render(broken, tmp_path)
 
 
+def test_a_page_with_a_template_outside_of_it_is_rendered_whole(tmp_path):
+    evidence_file.write(evidence(), str(tmp_path))
+    number = 'Solves {{ value("ladder", "default/accuracy/rl/two") }}.\n'
+
+    page = documents.render_whole(f"# A\n{number}({{{{ origins() }}}})\n", tmp_path)
+
+    assert "# A\nSolves 77.1 % [70.0, 80.0].\n(`ladder`: 1 seed, measured at abc)\n" == page
+    with pytest.raises(DataError, match=r"write \{\{ origins\(\) \}\} behind the last one"):
+        documents.render_whole(f"{{{{ origins() }}}}\n{number}", tmp_path)
+    assert "no number\n" == documents.render_whole("no number\n", tmp_path)
+
+
 def test_what_another_command_wrote_is_rendered_with_its_file_and_command(tmp_path):
     region = "<!-- evidence\n{{ facts('%s').final_answer.texts }}\n-->\n<!-- end of evidence -->"
 
@@ -178,7 +190,15 @@ def test_the_claims_of_the_papers_name_studies_and_variants_that_exist():
 @pytest.mark.parametrize("path", documents.pages(), ids=lambda path: path.name)
 def test_every_page_is_what_its_evidence_says(path):
     """`make docs` renders them."""
-    assert documents.render(path.read_text()) == path.read_text()
+    assert documents.render_page(path) == path.read_text()
+
+
+def test_the_first_page_is_short_has_at_most_eight_numbers_and_no_template():
+    text = README.read_text()
+
+    assert len(text.encode()) <= 6000
+    assert 1 <= len(re.findall(r"\[[+-]?[\d.]+, [+-]?[\d.]+\]", text)) <= 8
+    assert not re.search(r"\{\{|\{%|<!--", text)
 
 
 def test_the_first_page_has_no_number_of_older_code():

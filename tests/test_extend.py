@@ -1,4 +1,4 @@
-"""The code that the README shows does what the README says, as a user would copy it."""
+"""The code that docs/extend.md shows does what the page says, as a user would copy it."""
 
 import base64
 import json
@@ -29,10 +29,10 @@ from tasks.models.model_folder import SHIPPED, check_model_folder, with_code
 from tasks.plugins import load, pin
 
 ROOT = Path(__file__).parents[1]
-README = ROOT / "README.md"
+EXTEND = ROOT / "docs" / "extend.md"
 REWARDS = ROOT / "docs" / "your_reward.md"
 RECIPES = ROOT / "tasks" / "rl" / "README.md"
-BLOCKS = re.findall(r"```(?:python|yaml)\n# (\S+)\n(.*?)```", README.read_text(), flags=re.DOTALL)
+BLOCKS = re.findall(r"```(?:python|yaml)\n# (\S+)\n(.*?)```", EXTEND.read_text(), flags=re.DOTALL)
 ROWS = {
     "words.jsonl": [{"ask": f"Describe shoe {n}.", "words": 2 + n % 9} for n in range(40)],
     "guesses.jsonl": [
@@ -43,7 +43,7 @@ ROWS = {
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty folder with the README's files, in which a user works."""
+    """An empty folder with the page's files, in which a user works."""
     for name, text in BLOCKS:
         (tmp_path / name).write_text(text)
     for name, rows in ROWS.items():
@@ -234,8 +234,25 @@ def test_the_walk_through_the_code_names_files_that_exist():
 
 
 # Not those of environments and runs, which lie beside.
-FOLDERS = ("containers", "data_schemas", "tasks", "tests", "workflows")
-PAGES = [README, *(path for name in FOLDERS for path in (ROOT / name).rglob("*.md"))]
+FOLDERS = (
+    ".github",
+    "containers",
+    "data_schemas",
+    "docs",
+    "findings",
+    "tasks",
+    "tests",
+    "workflows",
+)
+PAGES = [ROOT / "README.md", ROOT / "AGENTS.md"]
+PAGES += [path for name in FOLDERS for path in (ROOT / name).rglob("*.md")]
+CODE = re.compile(r"^```.*?^```|^    [^\n]*$", re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as GitHub makes links of them: `## Build status` is `build-status`."""
+    titles = re.findall(r"^#+ (.*)$", CODE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -245,4 +262,10 @@ def test_every_file_that_a_page_names_exists(page):
     paths = re.findall(r"`((?:tasks|tests|workflows|data_schemas)/[\w/]+\.py)`", text)
 
     assert [] == [name for name in links if not (page.parent / name).exists()]
+    places = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text)
+    assert [] == [
+        f"{name}#{place}"
+        for name, place in places
+        if place not in anchors(page.parent / name if name else page)
+    ]
     assert [] == [name for name in paths if not (ROOT / name).exists()]
