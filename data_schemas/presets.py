@@ -5,7 +5,6 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar, cast
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
 from data_schemas.faults import did_you_mean, explain
@@ -22,6 +21,7 @@ from data_schemas.settings import (
     SFTSettings,
     Source,
 )
+from data_schemas.yaml_text import load_yaml
 
 # Presets: YAML files in workflows/presets, each of the values by which it differs from its parent.
 #
@@ -60,9 +60,9 @@ def load(name: str) -> BaseModel:
         near = did_you_mean(name, names()) or f"use one of {', '.join(names())}, or a file"
         raise ValueError(f"there is no preset {name!r}; {near}")
     try:
-        content: object = yaml.safe_load(path.read_bytes())
-    except yaml.YAMLError as error:
-        raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+        content = load_yaml(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path} {error}") from error
     if not isinstance(content, dict):
         raise ValueError(f"{path} has no settings; write `parent: laptop` and what differs")
     values = cast("dict[str, object]", content)

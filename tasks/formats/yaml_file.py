@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
 from data_schemas.faults import did_you_mean, explain
 from data_schemas.sources import SUFFIXES, ColumnMapping
+from data_schemas.yaml_text import load_yaml
 from tasks.errors import DataError, SettingsError
 
 # Files that people write in YAML or JSON: parsed and checked, with the key named that is wrong.
@@ -23,11 +23,9 @@ def parse_yaml(text: bytes | str, where: str) -> object:
         SettingsError: it is neither.
     """
     try:
-        return yaml.safe_load(text)
-    except RecursionError as error:
-        raise SettingsError(f"{where} is nested too deeply to be read") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
+        return load_yaml(text)
+    except ValueError as error:
+        raise SettingsError(f"{where} {error}") from error
 
 
 def check(content: object, model: type[ModelT], kind: str, where: str) -> ModelT:

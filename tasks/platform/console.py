@@ -23,9 +23,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeGuard, cast
 
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from data_schemas.yaml_text import load_yaml
 from tasks.errors import SettingsError
 from tasks.platform.command_line import run
 from tasks.platform.environment import WRONG_INPUT
@@ -116,6 +116,7 @@ ENVIRONMENT = {
 """What the Makefile exports, too, unless the variable is set."""
 _ENTRY = re.compile(r"^@entry_point\ndef (?P<name>\w+)\(", re.MULTILINE)
 """`@entry_point`, and on the next line `def curate(`."""
+_SETTINGS = "--settings="
 _EXAMPLE = re.compile(r"pyflyte run workflows/\S+\.py (?P<name>\w+)")
 """`pyflyte run workflows/curate.py curate`, as the docstring of a workflow's file writes it."""
 
@@ -524,11 +525,9 @@ def settings_text(text: str) -> str:
             f"--settings {text!r} is neither a JSON object nor a file (.yaml, .yml, .json)"
         )
     try:
-        return json.dumps(yaml.safe_load(path.read_text()), default=str)
-    except RecursionError as error:
-        raise SettingsError(f"{path} is nested too deeply to be read") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+        return json.dumps(load_yaml(path.read_bytes()))
+    except ValueError as error:
+        raise SettingsError(f"{path} {error}") from error
 
 
 def likely(word: str, words: Sequence[str]) -> str:
@@ -542,7 +541,14 @@ def start_workflow(command: Command, arguments: Sequence[str]) -> None:
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     pyflyte = importlib.import_module("flytekit.clis.sdk_in_container.pyflyte")
-    sys.argv = ["pyflyte", "run", str(command.file), command.function, *arguments]
+    # pyflyte itself would read a file as YAML 1.1.
+    words = list(arguments)
+    for place, word in enumerate(words):
+        if word.startswith(_SETTINGS):
+            words[place] = _SETTINGS + settings_text(word.removeprefix(_SETTINGS))
+        elif place and f"{words[place - 1]}=" == _SETTINGS:
+            words[place] = settings_text(word)
+    sys.argv = ["pyflyte", "run", str(command.file), command.function, *words]
     pyflyte.main(sys.argv[1:])
 
 

@@ -21,7 +21,6 @@ from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
 
 import click
 import rich_click.rich_click as help_defaults
-import yaml
 from flytekit import Labels, LaunchPlan, workflow
 from flytekit.core.context_manager import CompilationState, FlyteContext, FlyteContextManager
 from flytekit.core.docstring import Docstring
@@ -40,6 +39,7 @@ from rich_click import RichContext
 from data_schemas import presets
 from data_schemas.faults import explain
 from data_schemas.machine_settings import Settings
+from data_schemas.yaml_text import differs_in_1_1
 from tasks.errors import SettingsError
 from tasks.platform import command_line
 from tasks.platform.local_cache import leave_out_damaged_cache
@@ -291,10 +291,10 @@ def _reader(name: str, model: type[BaseModel], preset: object) -> type[BaseModel
 
 
 def _check_file(name: str, arguments: Sequence[str]) -> None:
-    """Refuse a file of settings that pyflyte could not read, which it says in many lines.
+    """Refuse a file of settings that pyflyte cannot read, or reads in another way.
 
     Raises:
-        SettingsError: there is no such file, or it is not YAML.
+        SettingsError: there is no such file, it is not YAML, or means another value in YAML 1.1.
     """
     for place, argument in enumerate(arguments):
         option, equals, text = argument.partition("=")
@@ -304,14 +304,16 @@ def _check_file(name: str, arguments: Sequence[str]) -> None:
         if not path.endswith((".yaml", ".yml")):
             continue
         try:
-            yaml.safe_load(Path(path).read_bytes())
+            text = differs_in_1_1(Path(path).read_bytes())
         except OSError as error:
             raise SettingsError(f"--{name}: there is no file {path}: {error.strerror}") from error
-        except RecursionError as error:
-            raise SettingsError(f"--{name}: {path} is nested too deeply to be read") from error
-        except yaml.YAMLError as error:
-            text = " ".join(str(error).split())
-            raise SettingsError(f"--{name}: {path} is not YAML: {text}") from error
+        except ValueError as error:
+            raise SettingsError(f"--{name}: {path} {error}") from error
+        if text:
+            raise SettingsError(
+                f"--{name}: {path}: {text} is another value to pyflyte, which reads YAML 1.1; put "
+                "it in quotes if it is a text, or start the workflow with `eachprompt`"
+            )
 
 
 def _screen(function: Callable[..., Any], kinds: Mapping[str, Any]) -> str:

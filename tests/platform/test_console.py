@@ -194,6 +194,7 @@ def test_settings_prints_what_the_module_prints():
 
 def test_settings_as_a_file_are_those_as_json(tmp_path):
     file = tmp_path / "mine.yaml"
-    file.write_text("rl_one:\n  steps: 3\n")
+    file.write_text("rl_one:\n  steps: 010\nname: 2026-01-02\n")
 
-    assert {"rl_one": {"steps": 3}} == json.loads(console.settings_text(str(file)))
+    written = json.loads(console.settings_text(str(file)))
+    assert {"rl_one": {"steps": 10}, "name": "2026-01-02"} == written
