@@ -141,8 +141,7 @@ class Facet(BaseModel):
 #     scored(x, why)             the response was scored
 #     abstain(why)               it could not be scored for a cause outside the response: no score
 #     response_fault(why)        it could not be scored because it crashed, flooded or timed out
-#     its
-#                                verifier: score 0, with the reason `response_fault:why`
+#                                its verifier: score 0, with the reason `response_fault:why`
 #
 # Differs: a response fault counts as a wrong answer, not as an abstention. Otherwise a policy
 # could replace a wrong answer (advantage below 0) by one that breaks the verifier (advantage 0). A
