@@ -97,6 +97,10 @@ class StepTiming(BaseModel):
     )
 
 
+SLICE_KINDS = ("domain", "language", "source", "level", "slice")
+"""Words before the ':' of a suite. The slices of one kind have no problem in common."""
+
+
 class SuiteScore(BaseModel):
     """One model on one suite: a family of tasks in one language, or a roll-up of them."""
 
@@ -198,6 +202,11 @@ class GateDecision(BaseModel):
     released: bool
     reasons: tuple[str, ...] = Field(description="one line per rule, passed or failed")
     comparisons: tuple[Comparison, ...]
+    too_small: tuple[str, ...] = Field(
+        default=(),
+        description="slices with too few problems to be judged alone; the rules say which of them "
+        "were judged together with others of their kind",
+    )
 
     @property
     def failed(self) -> list[str]:

@@ -8,7 +8,7 @@ Rules between fields are validated here and nowhere else.
 from enum import StrEnum
 from typing import Self, cast
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from data_schemas.machine_settings import (
     LOWEST_TEMPERATURE,
@@ -19,6 +19,7 @@ from data_schemas.machine_settings import (
     are_shares,
     merged_over,
 )
+from data_schemas.reports import SLICE_KINDS
 from data_schemas.rl_settings import JudgeSettings, Named, RLSettings
 from data_schemas.rows import MERGED, Domain, Parent
 
@@ -301,14 +302,31 @@ class ReleaseSettings(Settings):
         description="false: a gain over the base is enough; against the model before RL it may be "
         "no certain loss",
     )
-    max_domain_drop: float = Field(
-        default=0.03,
-        ge=0.0,
-        description="a domain may lose no more than this, if its interval is below 0",
+    may_lose: dict[str, float] = Field(
+        default={},
+        description="slice (`language:vi`) or kind of slices (`language`) -> accuracy, 0 to 1, "
+        "that it may lose for certain; the others may lose none",
     )
     max_truncated_share: float = Field(
-        default=0.2, ge=0.0, le=1.0, description="of responses cut at max_new_tokens"
+        default=0.2,
+        ge=0.0,
+        le=1.0,
+        description="of responses cut at max_new_tokens, of all and of every slice",
     )
+
+    @field_validator("may_lose", mode="after")
+    @classmethod
+    def _names_slices(cls, losses: dict[str, float]) -> dict[str, float]:
+        for name, loss in losses.items():
+            kind, colon, value = name.partition(":")
+            if kind not in SLICE_KINDS or bool(colon) != bool(value):
+                raise ValueError(
+                    f"{name!r} is no slice; write one like 'language:vi', or one of "
+                    f"{', '.join(SLICE_KINDS)} for all slices of that kind"
+                )
+            if not 0.0 <= loss <= 1.0:
+                raise ValueError(f"{name} may lose {loss}; it is a share from 0 to 1")
+        return losses
 
 
 def _on_defaults(model: type[BaseModel], values: object) -> object:

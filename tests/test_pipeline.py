@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from data_schemas.reports import SLICE_KINDS
 from tasks.provenance.audit.walk import audit
 from tasks.store.location import tracking_uri
 from tests import tiny_chain
@@ -37,7 +38,11 @@ SAMPLE_WORLD = {
     "rl_two": RL | {"domains": {"choice": 1, "extraction": 1, "tool_use": 1, "open_text": 1}},
     "evaluation": {"samples": 2},
     # Three steps teach nothing worth releasing: the gate is opened to reach what lies behind it.
-    "release": {"min_gain": -1.0, "max_domain_drop": 1.0, "max_truncated_share": 1.0},
+    "release": {
+        "min_gain": -1.0,
+        "may_lose": dict.fromkeys(SLICE_KINDS, 1.0),
+        "max_truncated_share": 1.0,
+    },
 }
 LONGER = {"rl_one": {"steps": 12}}
 """Long enough to be killed in the middle of it."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from data_schemas.machine_settings import merged_over
+from data_schemas.reports import SLICE_KINDS
 from data_schemas.settings import PipelineSettings
 from tests.conftest import build_tiny_moe
 from workflows.post_training import Released, post_training
@@ -68,7 +69,11 @@ def settings(folder: Path, changes: Mapping[str, object] | None = None) -> Pipel
             "rl_one": _PHASE,
             "rl_two": _PHASE,
             "evaluation": _SHORT | {"samples": 1},
-            "release": {"min_gain": -1.0, "max_domain_drop": 1.0, "max_truncated_share": 1.0},
+            "release": {
+                "min_gain": -1.0,
+                "may_lose": dict.fromkeys(SLICE_KINDS, 1.0),
+                "max_truncated_share": 1.0,
+            },
         }
     )
     return PipelineSettings.model_validate(merged_over(chosen, dict(changes or {})))

@@ -115,7 +115,7 @@ def _gains(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     return tuple(
         comparison
         for comparison in comparisons
-        if comparison.parent == parent and not comparison.suite.startswith("language:")
+        if comparison.parent == parent and comparison.suite.startswith(("all", "domain:"))
     )
 
 

@@ -10,13 +10,15 @@ from tasks.errors import SettingsError
 from tasks.settings import listing
 from tasks.settings.listing import Row, rows_of
 
+DICTS = ("domains", "weights", "parents", "copied", "error_rates", "noise", "may_lose")
+
 
 def leaves(value: dict, prefix: str = "") -> list[str]:
     """Dotted names of what JSON holds; values that are dicts by type are one setting."""
     names = []
     for name, inner in value.items():
         path = f"{prefix}{name}"
-        is_setting = name in ("domains", "weights", "parents", "copied", "error_rates", "noise")
+        is_setting = name in DICTS
         is_group = isinstance(inner, dict) and not is_setting
         names += leaves(inner, f"{path}.") if is_group else [path]
     return names

@@ -9,6 +9,7 @@ import yaml
 
 from data_schemas.reports import EvaluationReport, MeasuredRate, ReleaseManifest, SuiteScore
 from data_schemas.statements import Statement
+from tasks.algorithms.intervals import MIN_PROBLEMS
 from tasks.gym.error_rates import NOT_MEASURED
 from tasks.models import chat_trial
 from tasks.provenance.release.gate import ALL
@@ -146,7 +147,7 @@ def eval_results(manifest: ReleaseManifest, candidate: EvaluationReport) -> byte
 
 
 def _differences(manifest: ReleaseManifest) -> str:
-    """Paired differences per task family and language; the gate's rules say which of them count."""
+    """Paired differences per slice; the gate's rules say which of them count."""
     names = {one.parent for one in manifest.gate.comparisons}
     parents = [name for name in names if name == _BASE or name.startswith("models:/")]
     parents += ["released"] if "released" in names else []
@@ -327,8 +328,14 @@ def limits(manifest: ReleaseManifest, progression: Sequence[EvaluationReport]) -
         f"Against {one.parent} it lost {-100 * one.difference:.1f} points on "
         f"{one.suite.removeprefix('domain:')}."
         for one in manifest.gate.comparisons
-        if one.difference < 0 and not one.suite.startswith("language:")
+        if one.difference < 0 and one.suite.startswith((ALL, "domain:"))
     ]
+    if manifest.gate.too_small:
+        lines.append(
+            f"Slices with fewer than {MIN_PROBLEMS} held-out problems, too few to tell whether one "
+            "of them alone lost; the gate judged them together with others of their kind where "
+            f"these have as many: {', '.join(map(_code, manifest.gate.too_small))}."
+        )
     lines.append(
         "It was evaluated on the kinds of task it was trained on. Other tasks, other languages, "
         "safety, bias and adversarial prompts were not evaluated."

@@ -4,25 +4,41 @@ The candidate is measured against the base and the merged model if both are amon
 full run), else against all of them (a retrained model against the released one), and against the
 released model, whatever it was trained from. A rule that cannot be evaluated fails: a missing
 comparison, a suite without problems, a NaN.
+
+No slice of the evaluation (domain, language, source, level, part of the held-out set) may lose for
+certain, be cut off or get no verdict: its interval, corrected for the number of slices, decides.
+Slices that are too small for that are judged together with others of their kind, and named.
+
+Safety is not among the slices: the held-out evaluation has no harmful requests.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from data_schemas.reports import Comparison, EvaluationReport, GateDecision, PhaseGates, SuiteScore
 from data_schemas.settings import ReleaseSettings
+from tasks.algorithms.intervals import (
+    MIN_PROBLEMS,
+    correct_interval,
+    group_slices,
+    least_share,
+    pool_comparisons,
+)
 from tasks.provenance.release import mismatch
 from tasks.provenance.release.evidence import Audited, Contamination, Practised, Waste
 from tasks.provenance.release.promotion import Champion
 
 MERGED = "merged"
 STARTS = ("base", MERGED)
-"""What a candidate of the pipeline has to surpass, as a whole and in every domain: the model before
-any training, and the model before RL."""
+"""What a candidate of the pipeline has to surpass as a whole, without a loss in any slice: the
+model before any training, and the model before RL."""
 ALL = "all"
-_SLICES = ("domain:", "language:")
 MAX_ABSTAINED_SHARE = 0.1
 """Share of abstentions above which an improvement cannot be shown."""
+_LISTED_SLICES = 3
+"""Of a pool, in the line of a rule; the card names all small slices."""
 
 Rule = tuple[bool, str]
 """(passed, description of the comparison)"""
@@ -67,15 +83,26 @@ def decide(
     references = STARTS if set(STARTS) <= parents.keys() else sorted(parents)
     by_suite = {(comparison.parent, comparison.suite): comparison for comparison in comparisons}
     suites = {suite.suite: suite for suite in candidate.suites}
+    problems = {name: _problems(suite) for name, suite in suites.items() if name != ALL}
     rules: list[Rule] = []
+    if not problems:
+        rules.append((False, "slices: the candidate was not evaluated on any"))
+    too_small = {name for name, count in problems.items() if count < MIN_PROBLEMS}
     if not references:
         rules.append((False, "there is no parent to compare with"))
     for name in references:
         rules += _gain(settings, name, by_suite.get((name, ALL)))
-        rules += _domains(settings, name, suites, by_suite)
+        slices = [by_suite[name, suite] for suite in problems if (name, suite) in by_suite]
+        compared_suites = {one.suite for one in slices}
+        rules += [
+            (False, f"{suite} against {name}: the comparison is missing")
+            for suite in sorted(problems.keys() - compared_suites - too_small)
+        ]
+        rules += _losses(settings, name, slices)
+        too_small |= {one.suite for one in slices if one.problems < MIN_PROBLEMS}
     for name in references:
         rules += _above_echoes(name, candidate, suites, by_suite)
-    rules += _answers(settings, candidate, suites.get(ALL))
+    rules += _answers(settings, candidate, suites, [parents[name] for name in references])
     rules += mismatch.rules(facts.gates)
     compared = comparisons
     if facts.champion is not None:
@@ -86,12 +113,18 @@ def decide(
         if not against:
             against = list(facts.champion.comparisons)
             compared = (*comparisons, *against)
-        rules += _champion(settings, facts.champion, candidate.checkpoint, against)
+        rules += _champion(facts.champion, candidate.checkpoint, against)
+        # A released model among the references has been compared slice by slice as one of them.
+        if facts.champion.checkpoint != candidate.checkpoint and not set(names) & set(references):
+            slices = [one for one in against if one.suite != ALL]
+            rules += _losses(settings, f"released model {facts.champion.version}", slices)
+            too_small |= {one.suite for one in slices if one.problems < MIN_PROBLEMS}
     rules += _background(facts)
     return GateDecision(
         released=all(passed for passed, _ in rules),
         reasons=tuple(f"{'passed' if passed else 'FAILED'}: {text}" for passed, text in rules),
         comparisons=tuple(compared),
+        too_small=tuple(sorted(too_small)),
     )
 
 
@@ -113,21 +146,64 @@ def _gain(settings: ReleaseSettings, name: str, comparison: Comparison | None) -
         )
 
 
-def _domains(
-    settings: ReleaseSettings,
-    name: str,
-    suites: Mapping[str, SuiteScore],
-    by_suite: Mapping[tuple[str, str], Comparison],
+def _losses(
+    settings: ReleaseSettings, parent: str, comparisons: Sequence[Comparison]
 ) -> Iterator[Rule]:
-    domains = sorted(suite for suite in suites if suite.startswith("domain:"))
-    if not domains:
-        yield False, "domains: the candidate was not evaluated on any domain"
-    for domain in domains:
-        comparison = by_suite.get((name, domain))
-        if comparison is None:
-            yield False, f"{domain} against {name}: the comparison is missing"
+    """Refuse each slice that loses for certain; describe the rest of each kind in one line."""
+    by_suite = {one.suite: one for one in comparisons}
+    sizes = {name: one.problems for name, one in by_suite.items()}
+    groups, small = group_slices(sizes, lambda name: (_kind(name), _allowance(settings, name)))
+    passed: dict[str, list[Comparison]] = defaultdict(list)
+    for group in groups:
+        pool = pool_comparisons([by_suite[name] for name in group], _label(group))
+        one = correct_interval(pool, len(groups))
+        allowance = _allowance(settings, group[0])
+        if one.high >= -allowance:
+            passed[_kind(group[0])].append(one)
             continue
-        yield _check_drop(settings, f"{domain} against {name}", comparison)
+        yield (
+            False,
+            f"{one.suite} against {parent}: {_numbers(one)}, corrected for {len(groups)} slices; "
+            f"its upper end must not be below {-100 * allowance + 0.0:.1f} (release.may_lose)",
+        )
+    unjudged = set(small) - {name for group in groups for name in group}
+    for kind in sorted(passed.keys() | {_kind(name) for name in unjudged}):
+        names = sorted(name for name in unjudged if _kind(name) == kind)
+        parts = list[str]()
+        if passed[kind]:
+            lowest = min(passed[kind], key=lambda one: (one.difference, one.suite))
+            parts.append(
+                f"{len(passed[kind])} lose no more for certain than they may; lowest "
+                f"{lowest.suite}, {_numbers(lowest)}, corrected for {len(groups)} slices"
+            )
+        if names:
+            parts.append(f"{_label(names)} too small to judge, even together")
+        yield True, f"{kind} slices against {parent}: {'; '.join(parts)}"
+
+
+def _kind(suite: str) -> str:
+    return suite.partition(":")[0]
+
+
+def _allowance(settings: ReleaseSettings, suite: str) -> float:
+    """Return what a slice may lose for certain: by its own name, else by its kind, else nothing."""
+    return settings.may_lose.get(suite, settings.may_lose.get(_kind(suite), 0.0))
+
+
+def _label(group: Sequence[str]) -> str:
+    """'language:th', or 'language:id + language:ms + language:th and 2 more'."""
+    rest = len(group) - _LISTED_SLICES
+    return " + ".join(group[:_LISTED_SLICES]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _problems(suite: SuiteScore) -> int:
+    """Count the problems of a suite: at least those with a verdict, or with none."""
+    return math.ceil(_responses(suite) / max(suite.samples, 1))
+
+
+def _responses(suite: SuiteScore) -> int:
+    # `problems` leaves out those without a verdict, whose responses are in the other two.
+    return max(suite.problems * suite.samples, suite.abstained, suite.truncated)
 
 
 def _above_echoes(
@@ -148,9 +224,7 @@ def _above_echoes(
         )
 
 
-def _champion(
-    settings: ReleaseSettings, champion: Champion, candidate: str, against: Sequence[Comparison]
-) -> Iterator[Rule]:
+def _champion(champion: Champion, candidate: str, against: Sequence[Comparison]) -> Iterator[Rule]:
     """Refuse what is clearly worse than the released model: the whole interval is below zero."""
     if champion.checkpoint == candidate:
         return  # the same release again is the same folder
@@ -166,20 +240,6 @@ def _champion(
         overall.high >= 0.0,
         f"released model {champion.version}: {_numbers(overall)}; its upper end must not be "
         "below 0",
-    )
-    for one in against:
-        if one.suite.startswith(_SLICES):
-            yield _check_drop(
-                settings, f"{one.suite} against released model {champion.version}", one
-            )
-
-
-def _check_drop(settings: ReleaseSettings, what: str, comparison: Comparison) -> Rule:
-    """Fail if too much of a slice is lost, and for certain: the whole interval is below zero."""
-    return (
-        comparison.high >= 0.0 or comparison.difference >= -settings.max_domain_drop,
-        f"{what}: {_numbers(comparison)}; with the interval below 0, at most "
-        f"{100 * settings.max_domain_drop:.1f} may be lost",
     )
 
 
@@ -239,13 +299,24 @@ def _background(facts: Background) -> Iterator[Rule]:
 
 
 def _answers(
-    settings: ReleaseSettings, candidate: EvaluationReport, overall: SuiteScore | None
+    settings: ReleaseSettings,
+    candidate: EvaluationReport,
+    suites: Mapping[str, SuiteScore],
+    references: Sequence[EvaluationReport],
 ) -> Iterator[Rule]:
     yield (
         candidate.truncated_share <= settings.max_truncated_share,
         f"truncated: {candidate.truncated_share:.1%} of the responses reached the length limit; "
         f"at most {settings.max_truncated_share:.1%} may",
     )
+    yield from _shares(
+        "reached the length limit",
+        suites,
+        references,
+        lambda suite: suite.truncated,
+        settings.max_truncated_share,
+    )
+    overall = suites.get(ALL)
     if overall is None or not overall.problems * overall.samples:
         yield False, f"abstentions: the candidate has no responses on {ALL!r}"
         return
@@ -255,3 +326,45 @@ def _answers(
         f"abstentions: {overall.abstained} of {responses} responses got no verdict; less than "
         f"{MAX_ABSTAINED_SHARE:.0%} must",
     )
+    yield from _shares(
+        "got no verdict",
+        suites,
+        references,
+        lambda suite: suite.abstained,
+        MAX_ABSTAINED_SHARE,
+    )
+
+
+def _shares(
+    what: str,
+    suites: Mapping[str, SuiteScore],
+    references: Sequence[EvaluationReport],
+    count: Callable[[SuiteScore], int],
+    limit: float,
+) -> Iterator[Rule]:
+    """Refuse each slice in which, for certain, too many responses are of a kind without value.
+
+    Too many are more than the limit, and more than one of the references has in the same slice:
+    what was so before is no loss.
+    """
+    by_reference = [{suite.suite: suite for suite in report.suites} for report in references]
+
+    def share(scores: Mapping[str, SuiteScore], group: Sequence[str]) -> float:
+        members = [scores[name] for name in group if name in scores]
+        responses = sum(map(_responses, members))
+        return sum(map(count, members)) / responses if responses else 0.0
+
+    slices = {name: suite for name, suite in suites.items() if name != ALL}
+    sizes = {name: _problems(suite) for name, suite in slices.items()}
+    groups, _ = group_slices(sizes, _kind)
+    for group in groups:
+        ours = share(slices, group)
+        allowed = max(limit, min((share(scores, group) for scores in by_reference), default=0.0))
+        problems = sum(sizes[name] for name in group)
+        least = least_share(ours * problems, problems, len(groups))
+        if least > allowed:
+            yield (
+                False,
+                f"{_label(group)}: {ours:.1%} of the responses {what}, for certain more than "
+                f"{least:.1%}, corrected for {len(groups)} slices; at most {allowed:.1%} may",
+            )
