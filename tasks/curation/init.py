@@ -100,7 +100,7 @@ def draft(path: Path, label: str = "", language: str = "") -> Draft:
             )
         if not label and not language and (adapter := _adapter_of(rows[:_TRIED])):
             return Draft(path, rows, adapter=adapter)
-        guess = guess_mapping(_name(path), [row.fields for row in rows], label, language)
+        guess = guess_mapping(_name(path), [row.cells for row in rows], label, language)
     except DataError as error:
         raise SettingsError(str(error)) from error
     check_first_rows(guess.mapping, path, str(path))
@@ -280,7 +280,7 @@ def _wrapped(remark: str) -> list[str]:
 
 def _is_present(row: RawRow, label: str) -> bool:
     """True if a row has a label: not blank, and no word for a missing value."""
-    cell: object = row.fields
+    cell: object = row.cells
     for part in [label] if label in row.fields else label.split("."):
         if isinstance(cell, list):
             items = cast("list[object]", cell)

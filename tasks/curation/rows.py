@@ -62,6 +62,41 @@ class BadRow(DataError):
         self.detail = detail
 
 
+class ReadableCells(Mapping[str, object]):
+    """The cells of a row of which some are unread: to take one of those is refused.
+
+    So an adapter that takes cells by itself, whoever wrote it, neither reads an UnreadCell as text
+    nor takes it for a cell that is not there.
+    """
+
+    def __init__(self, cells: Mapping[str, object]) -> None:
+        self.cells = cells
+        """As they are."""
+
+    def __getitem__(self, name: str) -> object:
+        """Return a cell.
+
+        Raises:
+            BadRow: it, or a part of it, is unread.
+        """
+        value = self.cells[name]
+        if unread := unread_in(value):
+            raise BadRow("unread_cell", f"{name!r}: {unread.problem}")
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the row has a column, which may be unread."""
+        return name in self.cells
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of columns."""
+        return iter(self.cells)
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self.cells)
+
+
 @dataclass(frozen=True, slots=True)
 class RawRow:
     """One raw row as an adapter sees it."""
@@ -72,8 +107,14 @@ class RawRow:
     """sha256 of the line without its line ending and the file's byte order mark; CSV and parquet
     rows as canonical JSON."""
     fields: Mapping[str, object]
+    """By column; to take a cell that is unread is a BadRow."""
     is_columnar: bool = False
     """Every row has every key there, and null where another format has no key."""
+
+    @property
+    def cells(self) -> Mapping[str, object]:
+        """The fields as they are, with an UnreadCell where one is: for who uses parts of a cell."""
+        return self.fields.cells if isinstance(self.fields, ReadableCells) else self.fields
 
     def gold(self, value: object) -> object:
         """Return what a verifier compares with: without the keys that only a column store fills."""
@@ -93,6 +134,23 @@ class RawRow:
             raise BadRow("empty_field", f"{name!r} is blank")
         return cleaned
 
+    def optional(self, name: str, default: object = "") -> object:
+        """Return a field that a row may lack, or have as a null: both are the default.
+
+        Raises:
+            BadRow: the cell is unread.
+        """
+        value = self.fields.get(name)
+        return default if value is None else value
+
+    def texts(self, name: str) -> list[str]:
+        """Return a list field whose parts are scalars, as texts.
+
+        Raises:
+            BadRow: the field is missing, no list or empty, or a part is null or no scalar.
+        """
+        return as_texts(self.items(name), name)
+
     def items(self, name: str, *, may_be_empty: bool = False) -> list[object]:
         """Return a list field.
 
@@ -110,10 +168,7 @@ class RawRow:
         if name not in self.fields:
             columns = ", ".join(sorted(self.fields))
             raise BadRow("missing_field", f"{name!r} is not among {columns}")
-        value = self.fields[name]
-        if unread := unread_in(value):
-            raise BadRow("unread_cell", f"{name!r}: {unread.problem}")
-        return value
+        return self.fields[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +195,21 @@ Unit = bytes | dict[str, object] | pa.RecordBatch | Unreadable
 def has_suffix(name: str) -> bool:
     """Whether a file is read, by the end of its name, whatever the case of its letters."""
     return name.lower().endswith(SUFFIXES)
+
+
+def as_texts(value: object, name: str) -> list[str]:
+    """Write a list of scalars as texts.
+
+    Raises:
+        BadRow: it is no list, or a part is null or no scalar; names the column.
+    """
+    if not isinstance(value, list):
+        raise BadRow("missing_field", f"{name!r} is {type(value).__name__}, not a list")
+    parts = cast("list[object]", value)
+    for place, part in enumerate(parts):
+        if part is None or isinstance(part, Mapping | list):
+            raise BadRow("missing_field", f"'{name}.{place}' is {type(part).__name__}, not text")
+    return [str(part) for part in parts]
 
 
 def tidy(text: str) -> str:
@@ -398,7 +468,7 @@ def _row(row: dict[str, object]) -> tuple[str, Mapping[str, object] | BadRow]:
     try:
         return sha256_bytes(canonical_json(row)), row
     except TypeError:  # a cell has no form in JSON
-        return sha256_bytes(ascii(row).encode()), row
+        return sha256_bytes(ascii(row).encode()), ReadableCells(row)
     except ValueError as error:  # half of a surrogate pair, which has no UTF-8
         return sha256_bytes(ascii(row).encode()), BadRow("not_utf8", str(error))
 

@@ -81,7 +81,7 @@ def prdect_id(row: RawRow) -> list[Item]:
         source="prdect_id",
         source_row=row.source_row,
     )
-    facets = {"category": category, "price": str(row.fields.get("Price", ""))}
+    facets = {"category": category, "price": str(row.optional("Price"))}
     item = Item(_imitate(problem, category), name, answers=problem)
     return [Item(problem, name, facets=facets), item]
 
@@ -104,7 +104,7 @@ def _attributes(source: str, row: RawRow) -> list[Item]:
         source_row=row.source_row,
     )
     facets = {
-        "category": str(row.fields.get("category", "")),
+        "category": str(row.optional("category")),
         "brand": fields.get("Brand Name", ""),
     }
     demonstration = _imitate(problem, json.dumps(fields, ensure_ascii=False))
@@ -112,7 +112,7 @@ def _attributes(source: str, row: RawRow) -> list[Item]:
 
 
 def _gold_fields(row: RawRow) -> dict[str, str]:
-    scores = row.fields.get("target_scores")
+    scores = row.gold(row.fields.get("target_scores"))
     if not isinstance(scores, dict) or not scores:
         raise BadRow("missing_field", "'target_scores' is not a non-empty object")
     fields: dict[str, str] = {}

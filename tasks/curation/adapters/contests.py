@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
 from tasks.curation.items import Item
-from tasks.curation.rows import BadRow, RawRow, tidy
+from tasks.curation.rows import BadRow, RawRow, as_texts, tidy
 from tasks.gym.protocol import MAX_ANSWER_CHARACTERS
 from tasks.store.files import canonical_json
 
@@ -64,14 +64,18 @@ def code_contests(row: RawRow) -> list[Item]:
     for name in ("public_tests", "private_tests", "generated_tests"):
         tests = row.fields.get(name)
         if isinstance(tests, dict):
-            inputs += [str(one) for one in tests.get("input") or []]
-            outputs += [str(one) for one in tests.get("output") or []]
+            inputs += as_texts(tests.get("input") or [], f"{name}.input")
+            outputs += as_texts(tests.get("output") or [], f"{name}.output")
     if not inputs or len(inputs) != len(outputs):
         raise BadRow("no_gold", f"{len(inputs)} inputs with {len(outputs)} outputs")
     entry = row.fields.get("solutions")
     columns = entry if isinstance(entry, dict) else {}
-    pairs = zip(columns.get("language") or [], columns.get("solution") or [], strict=True)
-    solutions = [str(text) for language, text in pairs if language == _PYTHON3]
+    languages, texts = columns.get("language") or [], columns.get("solution") or []
+    if len(languages) != len(texts):
+        detail = f"'solutions' has language {len(languages)} times and solution {len(texts)} times"
+        raise BadRow("bad_gold", detail)
+    pairs = zip(languages, as_texts(texts, "solutions.solution"), strict=True)
+    solutions = [text for language, text in pairs if language == _PYTHON3]
     gold = _stdio(inputs, outputs)
     key = row.fields.get("name")
     return _items("code_contests", row, key, question, _READS_INPUT, gold, solutions)

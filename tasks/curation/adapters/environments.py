@@ -39,13 +39,13 @@ def environments(row: RawRow) -> list[Item]:
         SettingsError: EACHPROMPT_ENVIRONMENTS does not name the interpreter of its library.
     """
     library, name = row.text("library"), row.text("environment")
-    arguments = row.fields.get("arguments") or {}
+    arguments = row.optional("arguments") or {}
     if not isinstance(arguments, dict):
         raise BadRow("bad_arguments", f"'arguments' is {type(arguments).__name__}")
-    limit = row.fields.get("limit", DEFAULT_LIMIT)
+    limit = row.optional("limit", DEFAULT_LIMIT)
     if not isinstance(limit, int) or limit < 1:
         raise BadRow("bad_limit", f"'limit' is {limit!r}")
-    highest = float(str(row.fields.get("highest", 1.0)))
+    highest = float(str(row.optional("highest", 1.0)))
     if not 0.0 < highest < math.inf:
         raise BadRow("bad_highest", f"'highest' is {highest}")
     version, tasks = _offer(library, name, arguments, {"limit": limit})
@@ -56,7 +56,7 @@ def environments(row: RawRow) -> list[Item]:
         "version": version,
         "highest": highest,
     }
-    instruction = str(row.fields.get("instruction", ""))
+    instruction = str(row.optional("instruction"))
     problems = [
         Problem(
             id=f"environments/{name}/{number}",
@@ -150,14 +150,15 @@ def episodes(row: RawRow, source: str = "episodes") -> list[Item]:
     rules of a shop are the same in every row.
     """
     fields = dict(row.fields)
-    turns, parent = fields.pop("turns", None), fields.pop("parent", Parent.COMMERCE)
+    turns, _ = fields.pop("turns", None), fields.pop("parent", None)
+    parent = row.optional("parent", Parent.COMMERCE)
     if not isinstance(fields.get("answer"), dict):
         raise BadRow("bad_gold", "'answer' is not an object")
     problem = Problem.model_validate(
         fields
         | {
-            "id": f"{source}/{fields.get('id', row.key)}",
-            "answer": canonical_json(fields["answer"]).decode(),
+            "id": f"{source}/{row.optional('id', row.key)}",
+            "answer": canonical_json(row.gold(fields["answer"])).decode(),
             "source": source,
             "source_row": row.source_row,
         }

@@ -1,13 +1,14 @@
 """Adapters for instructions, rows in our schema and sample worlds; benchmarks only listed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import cast
 
 from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
 from tasks.curation import sample_world
 from tasks.curation.adapters.chats import read_chat
 from tasks.curation.cleaning.thoughts import as_response, thought_of
 from tasks.curation.items import Item
-from tasks.curation.rows import BadRow, RawRow
+from tasks.curation.rows import BadRow, RawRow, as_texts
 from tasks.gym.table import VERIFIERS
 from tasks.store.files import canonical_json
 
@@ -35,7 +36,9 @@ def m_ifeval(row: RawRow) -> list[Item]:
     languages = {str(name).partition(":")[0] for name in row.items("instruction_id_list")}
     language = languages.pop()
     if languages or language not in _M_IFEVAL_LANGUAGES:
-        raise BadRow("bad_language", f"instructions start with {sorted({*languages, language})}")
+        raise BadRow(
+            "bad_language", f"'instruction_id_list' starts with {sorted({*languages, language})}"
+        )
     return _instructions(row, "m_ifeval", language, f"{language}-")
 
 
@@ -129,7 +132,7 @@ def _split_chat(fields: dict[str, object]) -> None:
     """Read the turns of a chat in place; a last turn of the assistant becomes the response."""
     columns = [name for name in _CHATS if name in fields]
     if not columns:
-        return
+        raise BadRow("missing_field", f"none of {', '.join(_CHATS)} is there")
     if len(columns) > 1:
         raise BadRow("two_chats", f"{' and '.join(columns)} are both there; keep one")
     name = columns[0]
@@ -163,7 +166,8 @@ def _response(fields: dict[str, object], domain: object) -> dict[str, object]:
 
 def sample(row: RawRow) -> list[Item]:
     """Read a row of the generated marketplace: a demonstration if it has a response."""
-    fields, has_response = row.fields, "response" in row.fields
+    fields = cast("Mapping[str, object]", row.gold(dict(row.fields)))
+    has_response = "response" in fields
     try:
         record = (
             sample_world.demonstration_from_row(fields, row.source_row)
@@ -185,11 +189,12 @@ def verified(source: str, row: RawRow) -> list[Item]:
     What is compared for duplicates leaves system messages out: an agent's are always the same.
     """
     fields = dict(row.fields)
-    response, parent = fields.pop("response", None), fields.pop("parent", Parent.REASONING)
+    response, _ = fields.pop("response", None), fields.pop("parent", None)
+    parent = row.optional("parent", Parent.REASONING)
     problem = Problem.model_validate(
         fields
         | {
-            "id": f"{source}/{fields.get('id', row.key)}",
+            "id": f"{source}/{row.optional('id', row.key)}",
             "answer": canonical_json(row.gold(fields["answer"])).decode(),
             "source": source,
             "source_row": row.source_row,
@@ -244,7 +249,7 @@ def av_speakerbench_blind(row: RawRow) -> list[Item]:
     if (
         not isinstance(choices, list)
         or len(choices) != len(_LETTERS)
-        or len({str(choice) for choice in choices}) != len(_LETTERS)
+        or len(set(as_texts(choices, "choices"))) != len(_LETTERS)
     ):
         raise BadRow("bad_gold", f"choices are not four different texts: {choices!r}")
     if answer not in tuple(_LETTERS):

@@ -4,7 +4,7 @@ import re
 
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.curation.items import Item, ticket
-from tasks.curation.rows import BadRow, RawRow, tidy
+from tasks.curation.rows import BadRow, RawRow, as_texts, tidy
 from tasks.store.files import canonical_json
 
 _LETTERED = re.compile(r"^\(([A-Z])\)\s*(.+)$", re.MULTILINE)
@@ -35,15 +35,13 @@ def bbh(row: RawRow) -> list[Item]:
 
 def knights_knaves(row: RawRow) -> list[Item]:
     """Read a knights-and-knaves row: who tells the truth."""
-    quiz, names, truths = row.text("quiz"), row.items("names"), row.items("solution")
+    quiz, names, truths = row.text("quiz"), row.texts("names"), row.items("solution")
     if len(names) != len(truths) or not all(isinstance(one, bool) for one in truths):
-        raise BadRow("bad_gold", f"{len(names)} names with the solution {truths}")
+        raise BadRow("bad_gold", f"{len(names)} names with the 'solution' {truths}")
     words = row.fields.get("knight_knave")
     roles = words if isinstance(words, dict) else {}
     knight, knave = (str(roles.get(role, role)) for role in ("knight", "knave"))
-    fields = {
-        str(name): knight if true else knave for name, true in zip(names, truths, strict=True)
-    }
+    fields = {name: knight if true else knave for name, true in zip(names, truths, strict=True)}
     prompt = (
         f'{quiz}\nAnswer with one JSON object that gives "{knight}" or "{knave}" for each of: '
         f"{', '.join(fields)}."
@@ -54,10 +52,10 @@ def knights_knaves(row: RawRow) -> list[Item]:
 def zebra_logic(row: RawRow) -> list[Item]:
     """Read a ZebraLogic grid: what each house has. Copies without solution are refused."""
     puzzle, solution = row.text("puzzle"), row.fields.get("solution")
-    if not isinstance(solution, dict) or not solution.get("rows"):
+    if not isinstance(solution, dict) or not all(map(solution.get, ("header", "rows"))):
         raise BadRow("no_gold", "'solution' is not an object with header and rows")
-    header = [str(name) for name in solution["header"]]
-    cells = [[str(cell) for cell in cells] for cells in solution["rows"]]
+    header = as_texts(solution["header"], "solution.header")
+    cells = [as_texts(line, "solution.rows") for line in solution["rows"]]
     if any(set(cell) <= {"_"} for line in cells for cell in line):
         raise BadRow("no_gold", "the solution is masked; the private copy has it")
     fields = {

@@ -131,7 +131,7 @@ def _facets(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> dict[str,
 
 def _cell(mapping: ColumnMapping, row: RawRow, column: str) -> JsonValue:
     """Return the value of a column, '' if it is blank, translated if the mapping says so."""
-    value = _look_up(row.fields, column)
+    value = _look_up(row.cells, column)
     if unread := unread_in(value):
         raise BadRow("unread_cell", f"column {column!r}: {unread.problem}")
     if value is None:

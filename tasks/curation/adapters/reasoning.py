@@ -119,7 +119,7 @@ def olympiadbench(row: RawRow) -> list[Item]:
         question = f"{tidy(context)}\n{question}"
     if any(name.startswith("image") and row.fields[name] for name in row.fields):
         raise BadRow("image", "the row has an image")
-    gold = ", ".join(str(answer) for answer in row.items("final_answer")).replace("$", "").strip()
+    gold = ", ".join(row.texts("final_answer")).replace("$", "").strip()
     error = row.fields.get("error")
     answer: dict[str, object] = {"value": gold}
     if isinstance(error, str) and _TOLERANCE.fullmatch(error):

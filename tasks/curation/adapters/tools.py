@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from typing import cast
 
 from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
 from tasks.curation.cleaning.wording import language_of
@@ -31,7 +32,8 @@ def bfcl(row: RawRow) -> list[Item]:
     turns = row.items("question")
     if len(turns) != 1:
         raise BadRow("multi_turn", f"'question' has {len(turns)} turns")
-    functions = row.items("function", may_be_empty="irrelevance" in key)
+    columns = row.items("function", may_be_empty="irrelevance" in key)
+    functions = cast("list[object]", row.gold(columns))
     system, dialogue = _dialogue(turns[0])
     listing = "\n".join(json.dumps(function, ensure_ascii=False) for function in functions)
     instruction = "\n".join([*system, f"{CALL_FORMAT}{listing}"])
@@ -150,7 +152,7 @@ def tau_bench_retail(row: RawRow) -> list[Item]:
     names = sorted({str(one["name"]) for one in actions if isinstance(one, dict)})
     changes = [name for name in names if name in _RETAIL_CHANGES]
     if not changes:
-        raise BadRow("no_gold", f"no action changes the shop: {names}")
+        raise BadRow("no_gold", f"none of 'actions' changes the shop: {names}")
     prompt = (
         f"A customer of an online shop has this brief:\n{wish}\n"
         "Which of these functions does the agent have to call? "
@@ -158,7 +160,7 @@ def tau_bench_retail(row: RawRow) -> list[Item]:
         'Answer with one JSON object: {"functions": [...]}, each function once.'
     )
     problem = Problem(
-        id=f"tau_bench_retail/{row.fields.get('id', row.key)}",
+        id=f"tau_bench_retail/{row.optional('id', row.key)}",
         domain=Domain.TOOL_USE,
         language="en",
         messages=(Message(role=Role.USER, content=prompt),),
@@ -173,7 +175,11 @@ def tau_bench_retail(row: RawRow) -> list[Item]:
 def _dialogue(turn: object) -> tuple[list[str], tuple[Message, ...]]:
     """Split one BFCL turn into its system texts and the messages that follow."""
     if not isinstance(turn, list):
-        raise BadRow("bad_messages", f"a turn is {type(turn).__name__}, not a list")
+        raise BadRow(
+            "bad_messages", f"'question' has a turn that is {type(turn).__name__}, not a list"
+        )
+    if not all(isinstance(message, dict) for message in turn):
+        raise BadRow("bad_messages", "'question' has a message that is no object")
     messages = [Message.model_validate(message) for message in turn]
     turns = tuple(
         message.model_copy(update={"content": tidy(message.content)})
@@ -188,13 +194,13 @@ def _dialogue(turn: object) -> tuple[list[str], tuple[Message, ...]]:
 def _bfcl_gold(key: str, row: RawRow) -> list[dict[str, object]]:
     if "irrelevance" in key:
         return []
-    gold = row.fields.get("ground_truth")
+    gold = row.gold(row.fields.get("ground_truth"))
     if not isinstance(gold, list) or not gold:
         raise BadRow("no_gold", "the row has no 'ground_truth'")
     calls: list[dict[str, object]] = []
     for call in gold:
         if not isinstance(call, dict) or len(call) != 1:
-            raise BadRow("bad_gold", f"a call is not {{name: arguments}}: {call!r}")
+            raise BadRow("bad_gold", f"'ground_truth' has no {{name: arguments}}: {call!r}")
         ((name, parameters),) = call.items()
         calls.append({"name": name, "parameters": parameters})
     return calls
