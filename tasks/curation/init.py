@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import cast
 
 import yaml
-from rich.console import Console
 
 from data_schemas.rows import Demonstration, Domain, Problem
 from data_schemas.sources import BENCHMARKS, TEXT, ColumnMapping
@@ -24,6 +23,7 @@ from tasks.curation.guessing import MISSING, guess_mapping
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, UnreadableRow, check_readable, read_rows
 from tasks.errors import DataError, SettingsError
+from tasks.platform.progress import Screen
 
 MOST_ROWS = 100_000
 """Rows that are looked at: a label that is rarer is quarantined as `unknown_option`."""
@@ -192,26 +192,25 @@ def write_drafts(
         if file.exists():
             raise SettingsError(f"{file} is there already; remove it to draft it anew")
     drafts = [draft(table, label, language) for table in tables]
-    console = Console(soft_wrap=True, highlight=False)
+    console = Screen(soft_wrap=True)
     for one in drafts:
-        console.print("\n".join(_preview(one)), markup=False)
+        console.print("\n".join(_preview(one)))
         if one.mapping and one.file:
             one.file.write_text(mapping_text(one.mapping, one.table))
     domains = list(dict.fromkeys(domain for one in drafts for domain in _domains(one)))
     settings.write_text(settings_text(drafts, domains, _release(settings)))
     files = ", ".join(str(file) for file in [*(one.file for one in drafts if one.file), settings])
-    console.print(f"Wrote {files}. Correct what is guessed wrongly, then:", markup=False)
+    console.print(f"Wrote {files}. Correct what is guessed wrongly, then:")
     if max(len(one.rows) for one in drafts) > FIRST_ROWS:
-        console.print(f"The first run reads {FIRST_ROWS:,} rows of a long table.", markup=False)
+        console.print(f"The first run reads {FIRST_ROWS:,} rows of a long table.")
     if not domains:
         console.print(
             "These are demonstrations only: add a table with answers, or a benchmark "
             "(evaluation: true), to measure a release with.",
-            markup=False,
         )
     for command in ("curate", "run"):
         line = shlex.join(["eachprompt", command, "--settings", str(settings)])
-        console.print(f"{'' if command == 'run' else chr(10)}    {line}", markup=False)
+        console.print(f"{'' if command == 'run' else chr(10)}    {line}")
 
 
 def _domains(one: Draft) -> list[Domain]:

@@ -9,14 +9,17 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from pydantic import BaseModel
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from tqdm import tqdm
 
 from data_schemas.reports import Claim
+from data_schemas.texts import on_one_line
 from tasks.errors import PipelineError
 
 # Progress for people, on standard error: bars that go away, and lines that stay.
@@ -136,13 +139,42 @@ STYLE = (
 )
 
 
+class Screen(Console):
+    """Standard output, on which a text of others is no markup and commands no terminal.
+
+    A file may be called `[/b]`, which rich would stop at, or hold a code that clears a screen or a
+    byte that is no UTF-8. Newlines stay: who prints a name or a message of others on a line, or in
+    the cell of a table, writes it with `on_one_line`, as `print_line` and `screen_table` do.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        defaults: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+        super().__init__(**defaults | options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Every string comes through here, those in tables and groups as well."""
+        lines = "\n".join(map(on_one_line, text.split("\n")))
+        plain: dict[str, Any] = {"markup": False, "emoji": False}
+        return super().render_str(lines, **options | plain)
+
+
+def print_line(text: str) -> None:
+    """Print a message on one line, however long, whatever names of others it has."""
+    Screen(soft_wrap=True).print(on_one_line(text))
+
+
+def json_line(record: BaseModel) -> str:
+    """Write a record as JSON on one line of ASCII, which every output can encode."""
+    return json.dumps(record.model_dump(mode="json"), separators=(",", ":"))
+
+
 def screen_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Format rows for a terminal."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(header):
         table.add_column(name, justify="left" if place == 0 or not name else "right")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(on_one_line, row))
     return table
 
 
@@ -186,8 +218,8 @@ class Sheet:
 
     def show(self) -> None:
         """Print the table, in as many columns as it needs."""
-        width = max(Console().width, SCREEN_WIDTH)
-        Console(width=width).print(screen_table(self.header, self.rows))
+        width = max(Screen().width, SCREEN_WIDTH)
+        Screen(width=width).print(screen_table(self.header, self.rows))
 
 
 def claim_sheet(title: str, claims: Sequence[Claim], conditions: str) -> Sheet:

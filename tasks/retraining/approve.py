@@ -11,10 +11,9 @@ import importlib
 import os
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from data_schemas.intake import FileStatus
 from data_schemas.settings import RetrainSettings
+from tasks.platform.progress import print_line
 
 RULING = "tasks.retraining.ruling"
 LOCATION = "tasks.store.location"
@@ -52,7 +51,4 @@ def decide(command: str, status: FileStatus, arguments: Sequence[str]) -> None:
     location, ruling = importlib.import_module(LOCATION), importlib.import_module(RULING)
     store = location.existing_store(args.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
     ruled = ruling.rule(store, args.inbox, args.file, status, by=args.by, because=args.because)
-    Console(soft_wrap=True, highlight=False).print(
-        f"{status.capitalize()} by {ruled.by}: {', '.join(ruled.files)}; {ENDS[status]}.",
-        markup=False,
-    )
+    print_line(f"{status.capitalize()} by {ruled.by}: {', '.join(ruled.files)}; {ENDS[status]}.")

@@ -5,10 +5,9 @@ import os
 import time
 from pathlib import Path
 
-from rich.console import Console
-
 from tasks.errors import EngineError, SettingsError, TamperError
 from tasks.platform.deck import deck
+from tasks.platform.progress import Screen, json_line, print_line
 from tasks.platform.shell import shell
 from tasks.provenance.audit.papers import PAPERS, paper, paper_html
 from tasks.provenance.audit.target import store_of
@@ -58,13 +57,14 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
     if format in PAPERS:
         text = paper(format, report, uri)
     else:
-        text = report.model_dump_json() if format == "json" else chain_text(report)
-    Console(soft_wrap=True, highlight=False).print(text, markup=False)
+        text = json_line(report) if format == "json" else chain_text(report)
+    Screen(soft_wrap=True).print(text)
     page = _write_page(paper_html(text) if format in PAPERS else picture_html(report), uri)
     if report.version.isdecimal():
         record_audit(parse_model_uri(model)[0], report.version, verdict(report), tracking)
     if page and format == "text":
-        Console(soft_wrap=True, highlight=False).print(f"\nPicture: {page}", markup=False)
+        print_line("")
+        print_line(f"Picture: {page}")
     if not report.proved:
         first = report.findings[0]
         raise TamperError(f"{first.object}: {first.problem}\n{verdict(report)}")

@@ -1,9 +1,8 @@
 """Flyte shell of the memory budget."""
 
-from rich.console import Console
-
 from tasks.capacity.plan import HEADROOM, budget_table, describe_fit, read_plan
 from tasks.errors import CapacityError
+from tasks.platform.progress import Screen
 from tasks.platform.shell import shell
 from tasks.settings.early import require_one_shape
 
@@ -43,7 +42,7 @@ def capacity(
     require_one_shape(preset, model)
     plan = read_plan(preset, model, layout, precision, gpus, gpu_gib, prompt, response, sequences)
     estimate = plan.budget()
-    Console(highlight=False).print(budget_table(plan, estimate))
+    Screen().print(budget_table(plan, estimate))
     if not estimate.fits(HEADROOM):
         raise CapacityError(f"{plan.name} {describe_fit(estimate)}")
     return describe_fit(estimate)

@@ -5,8 +5,6 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
-from rich.console import Console
-
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import (
     CandidateRef,
@@ -49,6 +47,7 @@ from tasks.gym.judging.opening import open_chat
 from tasks.gym.protocol import verifiers_of
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
+from tasks.platform.progress import Screen
 from tasks.platform.shell import fan_out, shell
 from tasks.provenance.lineage.base_model import read_judge
 from tasks.provenance.lineage.finished import find_report
@@ -224,7 +223,7 @@ def agreement(file: str, out: str, show: int) -> str:
     target = location.absolute_store(out, "--out")
     store_at(target).write_bytes(to_csv(compared))
     deck_of_facts("agreement", counts)
-    console = Console(highlight=False)
+    console = Screen()
     console.print(counts_table(file, counts))
     console.print(rows_table(select_disputed(compared), show))
     return target
@@ -240,8 +239,8 @@ def compare_logs(left: str, right: str, out: str) -> str:
         paired = score_logs.compare_scores(ours, theirs)
     target = location.absolute_store(out, "--out")
     store_at(target).write_bytes(score_logs.as_json(paired))
-    console = Console(highlight=False)
-    Console(highlight=False, width=max(console.width, 110)).print(score_logs.as_table(paired))
+    console = Screen()
+    Screen(width=max(console.width, 110)).print(score_logs.as_table(paired))
     return target
 
 

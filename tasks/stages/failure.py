@@ -3,9 +3,8 @@
 import os
 import re
 
-from rich.console import Console
-
 from tasks.pages import webhook
+from tasks.platform.progress import print_line
 from tasks.platform.shell import Failure, shell
 from tasks.provenance.lineage.catalogue import Catalogue
 from tasks.provenance.lineage.descriptions import flyte_execution
@@ -36,7 +35,7 @@ def tell_failure(store: str, err: Failure | None = None) -> None:
         _mark_failed(store, flyte, reason),
     ]
     untold = "".join(f" Not told: {problem}." for problem in problems if problem)
-    Console(soft_wrap=True, highlight=False).print(f"{text}{untold}", markup=False)
+    print_line(f"{text}{untold}")
 
 
 def _advice(flyte: str, reason: str) -> str:

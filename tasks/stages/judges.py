@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
-
 from data_schemas.artifacts import (
     CheckpointRef,
     Context,
@@ -16,6 +14,7 @@ from data_schemas.settings import SFTSettings
 from data_schemas.study import TrainingPairs
 from tasks.engines.model_judge import ModelJudge
 from tasks.errors import typed
+from tasks.platform.progress import Screen
 from tasks.platform.shell import shell
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
 from tasks.store import location
@@ -87,7 +86,7 @@ def _measure(settings: SFTSettings, inputs: Inputs, outputs: Outputs, work: Work
     judge, base, out = ModelJudge(inputs["judge"]), inputs["base"], outputs["report"]
     measured = measure(settings, judge, base, pairs, left_out, out)
     work.record.rows(len(pairs[0]) + len(pairs[1]), measured.held_out_pairs)
-    Console().print(report.table(measured))
+    Screen().print(report.table(measured))
     return report.facts(measured)
 
 

@@ -3,10 +3,9 @@
 import os
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from data_schemas.artifacts import StoreRef
 from tasks.platform.deck import deck_of_facts
+from tasks.platform.progress import Screen
 from tasks.platform.shell import shell
 from tasks.provenance.ledger import Phase, ledger_png, ledger_text, phases_behind, settle, to_csv
 from tasks.provenance.lineage.stage import workplace
@@ -46,7 +45,7 @@ def _show(phase: Phase, foreseen: Sequence[Foresight], store: str, show: int) ->
     store_at(f"{stem}.csv").write_bytes(csv)
     store_at(f"{stem}.png").write_bytes(ledger_png(account, phase.name))
     deck_of_facts(f"ledger of {phase.name}", account.totals)
-    console = Console(highlight=False)
+    console = Screen()
     console.print(ledger_text(account, phase.name, show))
     console.print(foresight_table(foreseen))
     console.print(f"\nall prompts  {stem}.csv\nfigure       {stem}.png\n", soft_wrap=True)

@@ -5,8 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rich.console import Console
-
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import (
     CheckpointRef,
@@ -31,6 +29,7 @@ from tasks.pages.night_page import NIGHT_PAGE, execution_of, render, section, ve
 from tasks.pages.page import write_report
 from tasks.pages.summary import show
 from tasks.platform.deck import deck
+from tasks.platform.progress import Screen, print_line
 from tasks.platform.shell import shell
 from tasks.provenance.lineage import shipping
 from tasks.provenance.lineage.shipping import attach_report, report_uri, workplace
@@ -84,7 +83,7 @@ def curation_page(curated: DatasetRef, context: Context) -> str:
     folder = localise(curated.uri, curated.digest, workplace(context.store))
     page = _write_curation_page(folder, context)
     write_index(context.store.uri)
-    Console(soft_wrap=True, highlight=False).print(f"Page: {page}", markup=False)
+    print_line(f"Page: {page}")
     return page
 
 
@@ -111,7 +110,7 @@ def night_page(message: str, context: Context) -> str:
     write_index(context.store.uri)
     message = f"{message} Page: {page}"
     shipping.end(context, message)
-    Console(soft_wrap=True, highlight=False).print(message, markup=False)
+    print_line(message)
     return message
 
 
@@ -138,7 +137,7 @@ def nights_page(names: list[str], messages: list[str], audits: list[str], contex
     html = render("Five nights of retraining", sections).decode()
     page = write_page(context.store.uri, f"reports/{context.execution.id}{NIGHT_PAGE}", html)
     deck(html)
-    Console(soft_wrap=True, highlight=False).print(f"Page: {page}", markup=False)
+    print_line(f"Page: {page}")
     return page
 
 
@@ -168,7 +167,7 @@ def answers_page(
     name = f"reports/{context.execution.id}-answers.html"
     page = write_page(context.store.uri, name, with_navigation(html, TO_INDEX))
     write_index(context.store.uri)
-    Console(soft_wrap=True, highlight=False).print(f"Answers: {page}", markup=False)
+    print_line(f"Answers: {page}")
     return page
 
 
@@ -204,5 +203,5 @@ def _tell(inputs: RunInputs, store: StoreRef) -> str:
     inputs = replace(inputs, places=places | {"all executions": write_index(store.uri)})
     attach_report(Context(store, inputs.execution), page)
     deck(html)
-    show(inputs, Console())
+    show(inputs, Screen())
     return page

@@ -3,12 +3,11 @@
 import os
 from pathlib import Path
 
-from rich.console import Console
-
 from data_schemas.artifacts import StoreRef
 from tasks.algorithms.losses.table import LOSSES
 from tasks.errors import TamperError, typed
 from tasks.platform.deck import deck_of_facts
+from tasks.platform.progress import Screen
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import workplace
 from tasks.rl.replay import counterfactual, find, recompute
@@ -44,7 +43,7 @@ def replay(model: str, phase: str, step: int, loss: str, store: str, file: str) 
     else:
         snapshot = _find_snapshot(model, phase, step, store)
     rows = recompute.compare(snapshot)
-    console = Console(highlight=False)
+    console = Screen()
     console.print(compared_table(snapshot, rows))
     if loss:
         console.print(effects_table(*counterfactual.compare_losses(snapshot, loss)))

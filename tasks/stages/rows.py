@@ -9,10 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import csv
 from pydantic import BaseModel
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from data_schemas.artifacts import StoreRef
 from tasks.errors import EngineError, SettingsError
+from tasks.platform.progress import Screen, json_line
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.rows import find
@@ -161,11 +162,11 @@ def find_statements(index: Index, store: str, model: str) -> list[str]:
 
 def say(answer: BaseModel, text: RenderableType, format: str) -> None:
     """Print an answer as text, or as JSON on one line."""
-    console = Console(highlight=False)
+    console = Screen()
     if format == "json":
-        console.print(answer.model_dump_json(), markup=False, soft_wrap=True)
+        console.print(json_line(answer), soft_wrap=True)
     else:
-        console.print(text, markup=False)
+        console.print(text)
 
 
 def write_rows(store: str, name: str, table: pa.Table) -> str:

@@ -21,13 +21,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
-from rich.console import Console
 
 from data_schemas.artifacts import StoreRef
 from data_schemas.statements import ExecutionRecord, Statement, Tombstone
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.platform.command_line import run
-from tasks.platform.progress import screen_table
+from tasks.platform.progress import Screen, screen_table
 from tasks.platform.resources import STAGES
 from tasks.provenance.audit.reading import read_record
 from tasks.provenance.lineage.catalogue import Catalogue
@@ -236,12 +235,12 @@ def main(arguments: Sequence[str]) -> None:
         ]
         for note in result
     ]
-    console = Console(soft_wrap=True, highlight=False)
+    console = Screen(soft_wrap=True)
     if rows:
-        console.print(screen_table(header, rows), markup=False)
+        console.print(screen_table(header, rows))
     total = sum(note.bytes for note in result) / 2**30
     word = "would be deleted" if args.dry_run else "deleted"
-    console.print(f"{len(result)} models of {total:.3f} GiB {word}.", markup=False)
+    console.print(f"{len(result)} models of {total:.3f} GiB {word}.")
 
 
 if __name__ == "__main__":

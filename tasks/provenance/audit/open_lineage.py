@@ -21,13 +21,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from data_schemas.addresses import redacted, split_base_url
 from data_schemas.artifacts import StoreRef
 from data_schemas.statements import ExecutionRecord, Input, Output
 from tasks.errors import EngineError, SettingsError
 from tasks.platform.command_line import run
+from tasks.platform.progress import Screen
 from tasks.provenance.lineage import origins
 from tasks.provenance.lineage.descriptions import WORKFLOW
 from tasks.provenance.lineage.statements import load_executions, load_statement
@@ -157,8 +156,8 @@ def main(arguments: Sequence[str]) -> None:
             Path(args.out).absolute(), b"".join(canonical_json(one) + b"\n" for one in events)
         )
         place = f"written to {args.out}"
-    console = Console(soft_wrap=True, highlight=False)
-    console.print(f"{len(events)} events of {store.uri} {place}.", markup=False)
+    console = Screen(soft_wrap=True)
+    console.print(f"{len(events)} events of {store.uri} {place}.")
 
 
 if __name__ == "__main__":

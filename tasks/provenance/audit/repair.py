@@ -12,9 +12,8 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from tasks.platform.command_line import run
+from tasks.platform.progress import Screen
 from tasks.provenance.lineage.rebuild import rebuild
 from tasks.store import location
 
@@ -31,13 +30,12 @@ def main(arguments: Sequence[str]) -> None:
         parser.parse_args(arguments).store, os.environ.get("MLFLOW_TRACKING_URI", "")
     )
     result = rebuild(store)
-    console = Console(soft_wrap=True, highlight=False)
+    console = Screen(soft_wrap=True)
     if result.broken_file:
-        console.print(f"The broken MLflow store is kept as {result.broken_file}.", markup=False)
+        console.print(f"The broken MLflow store is kept as {result.broken_file}.")
     console.print(
         f"MLflow holds {result.runs} runs of {store.uri}; {result.derived} of them, whose events "
         "were lost, from their statements and without curves.",
-        markup=False,
     )
 
 

@@ -7,9 +7,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from tasks.platform.command_line import positive
+from tasks.platform.progress import Screen, print_line
 
 HUB = "tasks.store.hub"
 LOCATION = "tasks.store.location"
@@ -45,16 +44,14 @@ def publish(arguments: Sequence[str]) -> None:
     location, module = importlib.import_module(LOCATION), importlib.import_module(PUBLISH)
     store = location.existing_store(args.store, tracking_uri())
     release = module.publish_release(args.model, store, args.out)
-    console = Console(soft_wrap=True, highlight=False)
-    console.print(f"Wrote {args.out}: {release}", markup=False)
+    console = Screen(soft_wrap=True)
+    console.print(f"Wrote {args.out}: {release}")
     if args.push:
         place = importlib.import_module(HUB).push_model(args.out, args.push)
-        console.print(f"Pushed to {place}", markup=False)
+        console.print(f"Pushed to {place}")
         return
     name = args.model.removeprefix("models:/").partition("@")[0].partition("/")[0]
-    console.print(
-        f"With a network and a token:\n\n    hf upload YOUR_NAME/{name} {args.out}", markup=False
-    )
+    console.print(f"With a network and a token:\n\n    hf upload YOUR_NAME/{name} {args.out}")
 
 
 def rollback(arguments: Sequence[str]) -> None:
@@ -71,9 +68,7 @@ def rollback(arguments: Sequence[str]) -> None:
     location, module = importlib.import_module(LOCATION), importlib.import_module(ROLLBACK)
     store = location.existing_store(args.store, tracking_uri())
     version = module.roll_back(args.model, str(args.to or ""), store, args.by, args.reason)
-    Console(soft_wrap=True, highlight=False).print(
-        f"models:/{args.model}@{module.RELEASED} is version {version.number} again.", markup=False
-    )
+    print_line(f"models:/{args.model}@{module.RELEASED} is version {version.number} again.")
 
 
 def options(command: str, about: str | None) -> argparse.ArgumentParser:

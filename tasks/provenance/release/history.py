@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from data_schemas.artifacts import StoreRef
 from data_schemas.texts import on_one_line
+from tasks.platform.progress import Screen
 from tasks.provenance.lineage.descriptions import EXECUTION
 from tasks.provenance.lineage.finished import Candidate, read_candidates, read_history
 from tasks.provenance.lineage.registry import AUDIT_TAG, Promotion
@@ -54,6 +54,6 @@ def show(name: str, store: StoreRef) -> None:
     table = Table(*_COLUMNS, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for row in rows(read_candidates(name, store.tracking_uri), promotions):
         table.add_row(*map(on_one_line, row))
-    console = Console(highlight=False)
+    console = Screen()
     console.width = max(console.width, _WIDTH)
     console.print(table)

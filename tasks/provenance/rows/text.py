@@ -15,6 +15,7 @@ from data_schemas.statements import (
     TrainedRow,
     UsedIn,
 )
+from data_schemas.texts import on_one_line
 
 _SHORT = 12
 """Characters of a digest that are printed."""
@@ -22,7 +23,7 @@ _SHORT = 12
 
 def row_text(trace: RowTrace) -> RenderableType:
     """Print where rows came from, what they trained and what they touched."""
-    parts: list[RenderableType] = [f"{trace.asked}: {trace.rows:,} raw rows"]
+    parts: list[RenderableType] = [f"{on_one_line(trace.asked)}: {trace.rows:,} raw rows"]
     if trace.places:
         parts.append(_table("Raw rows", ("file", "row", "sha256 of the file"), _places(trace)))
     if trace.outcomes:
@@ -178,7 +179,7 @@ def _release(checkpoint: Made) -> str:
     if not checkpoint.release:
         return ""
     refusal = "" if checkpoint.passed else ", refused by its gate"
-    return f"{checkpoint.release} {checkpoint.version}{refusal}"
+    return on_one_line(f"{checkpoint.release} {checkpoint.version}{refusal}")
 
 
 def _name(checkpoint: Made) -> str:
@@ -192,5 +193,5 @@ def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> T
         is_number = head in numbers
         table.add_column(head, justify="right" if is_number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(on_one_line, row))
     return table

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
-from rich.console import Console
 from rich.table import Table
 
 from data_schemas.arrow import read_table
@@ -25,6 +24,7 @@ from tasks.errors import SettingsError
 from tasks.gym.judging.comparisons import group_verifier, judged
 from tasks.gym.judging.protocol import Judge
 from tasks.platform.command_line import run
+from tasks.platform.progress import Screen
 
 OPEN_TEXT = "reference_text"
 """The rule verifier of open text."""
@@ -131,7 +131,7 @@ def main(arguments: Sequence[str]) -> None:
     agreement = compare_with_rule(
         ModelJudge(options.judge), read_table(problems, Problem), read_table(samples, SampleResult)
     )
-    Console(highlight=False).print(table(agreement))
+    Screen().print(table(agreement))
 
 
 if __name__ == "__main__":
