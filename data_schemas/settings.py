@@ -28,8 +28,8 @@ class Source(Settings):
     """One source of raw rows."""
 
     adapter: Named = Field(
-        description="a name that `make data` lists, a mapping file (.yaml, .json), or one's own: "
-        "my_adapter.py:name"
+        description="a name that `eachprompt data` lists, a mapping file (.yaml, .json), or one's "
+        "own: my_adapter.py:name"
     )
     path: str = Field(
         default="", description="file, folder, s3:// or hf://; empty for the generated sample world"

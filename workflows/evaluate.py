@@ -48,7 +48,7 @@ def evaluate(
         settings: only base_model, curation, evaluation matter.
         store: folder or s3:// prefix where artifacts, lineage and reports are kept.
         sources: real files instead of the sample world, as adapter=path,adapter=path.
-        suites: benchmarks alone, as name=path,name=path; `make data` lists names, and a file
+        suites: benchmarks alone, as name=path,name=path; `eachprompt data` lists names, and a file
             of your own (suite.yaml=path) adds one.
 
     Returns:

@@ -82,7 +82,7 @@ _ADVICE = {
     annotation.NO_RATE: "Does solve_rates have this source's problems as they are now?",
     annotation.OUTSIDE: "Widen the band.",
     UNRATED: "Does the guard of curation.guard answer, and with safe or unsafe?",
-    "missing_field": "Name your columns as `make data` lists them, or write a mapping file.",
+    "missing_field": "Name your columns as `eachprompt data` lists them, or write a mapping file.",
     "missing_column": "Correct the columns of the mapping file.",
     "not_json": "Is the file JSON lines, and the adapter the right one?",
     "not_utf8": "Save the file as UTF-8 with the program that wrote it.",
@@ -279,7 +279,7 @@ def _check_enough(account: Account, *, is_held_out: bool, is_measured: bool) -> 
         raise DataError(
             f"curation kept {demonstrations} demonstrations of {num_read} items, and no source has "
             "problems: nothing can be rewarded, and no release be measured. Give a mapping "
-            f"verifier and answer (`make data`), or add a benchmark: {EXAMPLE}"
+            f"verifier and answer (`eachprompt data`), or add a benchmark: {EXAMPLE}"
         )
     ranked = reasons.most_common(3)
     causes = ", ".join(f"{reason} {count}" for reason, count in ranked)

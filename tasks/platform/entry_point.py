@@ -256,7 +256,7 @@ class _Described(Docstring):
 
 
 def _default_text(default: object) -> str:
-    # `make settings` prints the values of a preset.
+    # `eachprompt settings` prints the values of a preset.
     return "" if isinstance(default, BaseModel) or default in ("", []) else f"[default: {default}]"
 
 
@@ -323,7 +323,7 @@ def _screen(function: Callable[..., Any], kinds: Mapping[str, Any]) -> str:
     paragraphs = [words]
     for name, kind in kinds.items():
         if is_settings(kind):
-            head = f"{name}, as JSON; 'make settings' prints all of them with their defaults:"
+            head = f"{name}, as JSON; 'eachprompt settings' prints all of them with their defaults:"
             paragraphs.append("\n".join([head, *field_lines(kind, LINE)]))
     if returns:
         paragraphs.append(f"Returns:\n{results}")

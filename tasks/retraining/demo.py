@@ -1,4 +1,4 @@
-"""Files of five nights, as a shop would drop them into an inbox: `make retrain-demo`.
+"""Files of five nights, as a shop would drop them into an inbox: `eachprompt retrain-demo`.
 
 Rows are those of the generated marketplace, so that verifiers and the shipped model know them.
 """

@@ -26,7 +26,7 @@ from tasks.platform.command_line import run
 NARROWEST = 120
 """Smallest width in columns at which descriptions are readable."""
 NAMES: dict[str, list[str]] = {"kind": [*LOSSES], "advantage": [*AdvantageKind]}
-"""Built-ins of settings that may be code of a user's own; `make data` lists the adapters."""
+"""Built-ins of settings that may be code of a user's own; `eachprompt data` lists the adapters."""
 
 
 @dataclass(frozen=True, slots=True)

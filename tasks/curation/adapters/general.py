@@ -72,7 +72,7 @@ def _instructions(row: RawRow, source: str, language: str, prefix: str) -> list[
 
 
 def generated(source: str, about: str) -> Callable[[RawRow], list[Item]]:
-    """Make the adapter of a generated source; `about` is what `make data` says of it."""
+    """Make the adapter of a generated source; `about` is what `eachprompt data` says of it."""
 
     def read(row: RawRow) -> list[Item]:
         return problem_or_demonstration(row, source)
