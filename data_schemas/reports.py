@@ -255,7 +255,9 @@ class ReleaseManifest(BaseModel):
     checkpoint: str
     statements: tuple[str, ...] = Field(description="digests of every statement in the chain")
     objects: tuple[str, ...] = Field(description="digests of every artifact in the chain")
-    raw_files: dict[str, str] = Field(description="uri to sha256 of every raw source file")
+    raw_files: dict[str, str] = Field(
+        description="sha256 of every raw source file, by its name without its place"
+    )
     gate: GateDecision
     mismatch: tuple[PhaseGates, ...] = Field(
         default=(), description="the mismatch gate's decisions in every RL phase of the chain"

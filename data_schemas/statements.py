@@ -276,6 +276,9 @@ class AuditReport(BaseModel):
     rehashed_bytes: int
     signers: tuple[Signer, ...] = Field(description="whose signatures fit, most statements first")
     unsigned: int = Field(description="statements that nobody signed, or that are damaged")
+    published: OneLine = Field(
+        default="", description="what a published folder leaves open; '' where a store was audited"
+    )
     stamped: OneLine = Field(default="", description="when the promotion existed, and who says so")
     pages: str = Field(default="not compared", description="of reports and phases, as signed")
     executions: str = Field(default="not compared", description="records of who ran the chain")

@@ -2,6 +2,9 @@
 
 pyflyte run workflows/audit.py audit --model models:/eachprompt-tiny@released
 
+A release that was published proves itself: --folder names what `eachprompt publish` wrote, or a
+download of it, and neither its store nor MLflow is needed.
+
 With --key PUBLIC_KEY it also proves who recorded it; without, only that nothing changed since.
 
 Exit codes: 0 = proved; 1 = something differs from the record, or a store or MLflow did not answer;
@@ -18,6 +21,7 @@ def audit(
     store: str = "runs",
     format: str = "text",
     key: str = "",
+    folder: str = "",
 ) -> str:
     """Re-hash everything a model rests on, print the chain and draw it; fail if anything differs.
 
@@ -30,9 +34,10 @@ def audit(
             that a browser prints or saves as PDF.
         key: file with public keys in PEM, one of which must have signed every statement; with a
             certificate of a time stamp service, the promotion must have its stamp.
+        folder: of a published release, instead of a model and its store.
 
     Returns:
         The picture of the chain or the page of a paper, one HTML file; '' if the store cannot be
         written.
     """
-    return audit_model(model=model, store=store, format=format, key=key)
+    return audit_model(model=model, store=store, format=format, key=key, folder=folder)

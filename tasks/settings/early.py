@@ -174,6 +174,10 @@ def _check_store(command: str, typed: Mapping[str, str]) -> None:
     model = typed.get("model", "")
     if model and command in ("ledger", "replay"):
         parse_model_uri(model)
+    if "folder" in typed and command == "audit":
+        if model:
+            raise SettingsError("--folder is audited without a store; leave out --model")
+        return
     if "/objects/" in model:  # lies in the store that it is audited by
         return
     store = absolute_store(typed.get("store", "runs"))

@@ -5,17 +5,19 @@ import os
 import time
 from pathlib import Path
 
+from data_schemas.statements import AuditReport
 from tasks.errors import EngineError, SettingsError, TamperError
 from tasks.platform.deck import deck
 from tasks.platform.progress import Screen, json_line, print_line
 from tasks.platform.shell import shell
 from tasks.provenance.audit.papers import PAPERS, paper, paper_html
+from tasks.provenance.audit.published import audit_published
 from tasks.provenance.audit.target import store_of
 from tasks.provenance.audit.text import chain_text, picture_html, verdict
 from tasks.provenance.audit.walk import audit as walk_back
 from tasks.provenance.lineage.finished import record_audit
 from tasks.provenance.lineage.lookup import parse_model_uri
-from tasks.provenance.lineage.signatures.keys import read_public_keys
+from tasks.provenance.lineage.signatures.keys import TrustedKeys, read_public_keys
 from tasks.provenance.lineage.signatures.time_stamps import read_authorities
 from tasks.store import location
 from tasks.store.interface import store_at
@@ -26,7 +28,7 @@ FORMATS = ("text", "json", *PAPERS)
 
 
 @shell("audit")
-def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
+def audit(model: str, store: str, format: str = "text", key: str = "", folder: str = "") -> str:
     """Re-hash everything a model was made from, print the chain, and draw it.
 
     Args:
@@ -37,6 +39,7 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
             'training-summary'.
         key: file with the public keys that have to vouch for every statement, and the certificates
             of time stamp services, if a promotion has to have a stamp; '' = nobody has to.
+        folder: of a published release, which is audited where its store is not; '' = none.
 
     Returns:
         Location of the picture, or of a paper as a page to print, in the store's audits/; '' if
@@ -48,9 +51,11 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
     """
     if format not in FORMATS:
         raise SettingsError(f"--format {format!r} is none of {', '.join(FORMATS)}")
+    keys = read_public_keys(Path(key)) if key else None
+    if folder:
+        return _audit_folder(Path(folder), format, keys)
     uri = store_of(model, store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
-    keys = read_public_keys(Path(key)) if key else None
     authorities = read_authorities(Path(key)) if key else ()
     report = walk_back(model, tracking, uri, keys, authorities)
     # The verdict first: an auditor may not be allowed to write into the store.
@@ -65,10 +70,27 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
     if page and format == "text":
         print_line("")
         print_line(f"Picture: {page}")
+    _check_proved(report)
+    return page
+
+
+def _audit_folder(folder: Path, format: str, keys: TrustedKeys | None) -> str:
+    """Audit what was published; nothing is written into the folder."""
+    if format in PAPERS:
+        raise SettingsError(
+            f"--format {format} is written from a store; --folder has 'text' and 'json'"
+        )
+    report = audit_published(folder, keys)
+    Screen(soft_wrap=True).print(json_line(report) if format == "json" else chain_text(report))
+    deck(picture_html(report))
+    _check_proved(report)
+    return ""
+
+
+def _check_proved(report: AuditReport) -> None:
     if not report.proved:
         first = report.findings[0]
         raise TamperError(f"{first.object}: {first.problem}\n{verdict(report)}")
-    return page
 
 
 def _write_page(html: str, store: str) -> str:

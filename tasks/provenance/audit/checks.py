@@ -15,6 +15,7 @@ from tasks.provenance.audit.reading import Unreadable, read_record
 from tasks.provenance.audit.target import Target
 from tasks.provenance.lineage.descriptions import EXECUTION, FLYTE_EXECUTION, LAUNCH_PLAN, VERSION
 from tasks.provenance.lineage.lookup import Lookup, Version
+from tasks.provenance.lineage.origins import public_names, public_settings
 from tasks.provenance.lineage.promotions import NUMBER, promotion_problems, promotions
 from tasks.provenance.lineage.registry import (
     BOM_FILE,
@@ -83,7 +84,7 @@ def _problems(
         statement = statements.get(uid)
         if statement is None:
             yield f"the step {workflow['name']} has the statement {uid}, which the chain lacks"
-        elif _claims(workflow) != _recorded(statement):
+        elif _claims(workflow) not in (_recorded(statement), _published(statement)):
             yield f"the step {workflow['name']} is not as in its statement {uid}"
 
 
@@ -99,6 +100,11 @@ def _claims(workflow: Json) -> Json:
     return {"stage": workflow["name"]} | {
         one["name"].removeprefix("eachprompt:"): one["value"] for one in workflow["properties"]
     }
+
+
+def _published(statement: Statement) -> Json:
+    """Settings stand in a bill without places; in one of an earlier version, as recorded."""
+    return _recorded(statement.model_copy(update={"settings": public_settings(statement)}))
 
 
 def _recorded(statement: Statement) -> Json:
@@ -263,7 +269,7 @@ def _runs(
 
 # What a release says about itself: signature, manifest, bill of materials, files.
 
-_OWN_FILES = {MANIFEST_FILE, GATE_FILE, CARD_FILE, BOM_FILE}
+OWN_FILES = {MANIFEST_FILE, GATE_FILE, CARD_FILE, BOM_FILE}
 """What a release adds to the files of its checkpoint."""
 
 
@@ -374,7 +380,10 @@ def _check_manifest(
         return  # with parts unreadable, the other lists must differ
     for extra in sorted(set(manifest.statements) - reached):
         evidence.add(root, where, f"lists the statement {extra}, which its chain does not reach")
-    for name, sha256 in sorted(evidence.raw_files.items() ^ manifest.raw_files.items()):
+    expected = evidence.raw_files
+    if expected != manifest.raw_files:  # an earlier version wrote the places of raw files
+        expected = public_names(expected)
+    for name, sha256 in sorted(expected.items() ^ manifest.raw_files.items()):
         evidence.add(root, where, f"raw file {name} {sha256} is in the manifest or the chain only")
 
 
@@ -383,7 +392,7 @@ def _check_copy(root: str, uri: str, digest: str, checkpoint: str, evidence: Evi
     here = evidence.listed_files(uri, digest)
     there = evidence.listed_files(f"{evidence.store}/objects/{checkpoint[:16]}", checkpoint)
     for name, sha256 in there.items():
-        if here.get(name) != sha256 and name not in _OWN_FILES:
+        if here.get(name) != sha256 and name not in OWN_FILES:
             problem = f"is not the file of checkpoint {checkpoint}, whose sha256 is {sha256}"
             evidence.add(root, f"{uri}/{name}", problem)
 

@@ -19,13 +19,15 @@ from tasks.formats.script_data import escaped
 from tasks.platform.page_style import STYLE
 from tasks.platform.progress import markdown_table
 from tasks.provenance.audit.text import verdict
+from tasks.provenance.lineage.origins import public_name
+from tasks.provenance.lineage.places import without_places
 from tasks.provenance.lineage.statements import load_executions
 from tasks.store.interface import store_at
 
 BLANK = "**Blank**: no statement says it."
 NONE = "None."
 _DIGITS = 12
-_HUB_COPY = re.compile(r"/hf/([^/]+/[^/]+)/([0-9a-f]{40})/")
+_HUB_COPY = re.compile(r"(?:^|/)hf/([^/]+/[^/]+)/([0-9a-f]{40})/")
 _ROWS = ("rows", "items", "problems", "demonstrations", "held_out", "dropped", "quarantined")
 _WRITTEN = ("distil", "promptcot")
 """First words of stages whose text a model wrote."""
@@ -72,13 +74,27 @@ def paper(kind: str, report: AuditReport, store: str) -> str:
     """
     executions = {name.split("/")[0] for name in store_at(f"{store}/executions").list_files()}
     records = {one.statement: one for name in executions for one in load_executions(store, name)}
-    chain = Chain(report, records)
+    chain = Chain(_without_places(report), records)
     title, write = PAPERS[kind]
     parts = [f"# {title}: {report.nodes[0].title}", f"Audit: {verdict(report)}"]
     parts += [f"## {heading}\n\n{text}" for heading, text in write(chain)]
     lines = [[node.title, f"`{node.id}`"] for node in chain.stages]
     parts.append(f"## Statements\n\n{markdown_table(['stage', 'sha256'], lines)}")
     return "\n\n".join(parts) + "\n"
+
+
+def _without_places(report: AuditReport) -> AuditReport:
+    """A paper goes to others: it names what came from outside, and not where it lay."""
+    nodes = []
+    for node in report.nodes:
+        details = tuple(
+            (public_name(name, value), value)
+            if node.kind == NodeKind.ORIGIN
+            else (name, str(without_places(value)))
+            for name, value in node.details
+        )
+        nodes.append(node.model_copy(update={"details": details}))
+    return report.model_copy(update={"nodes": tuple(nodes)})
 
 
 def paper_html(text: str) -> str:

@@ -55,6 +55,15 @@ def read_record(uri: str) -> bytes:
         return stream.read()
 
 
+def read_linked(uri: str) -> bytes:
+    """Read a record of a published folder, also where a cache of the hub holds a link to it.
+
+    Raises:
+        Unreadable: as `read_record`.
+    """
+    return read_record(str(Path(uri).resolve()))
+
+
 def hash_file(path: Path, expected_bytes: int | None = None) -> str:
     """Hash a regular file.
 

@@ -45,6 +45,16 @@ def verdict(report: AuditReport) -> str:
         f"{report.statements} statements, {report.objects} objects and {report.raw_files} raw "
         f"files re-hashed ({report.rehashed_bytes / 2**20:.1f} MiB)"
     )
+    if report.published:
+        checked = (
+            f"{report.statements} statements and {report.objects} files of the release re-hashed "
+            f"({report.rehashed_bytes / 2**20:.1f} MiB)"
+        )
+        if report.proved:
+            return (
+                f"PROVED: {checked}, all as released. Not proved here: {report.published}. "
+                f"{vouchers(report)}"
+            )
     if report.buried:
         checked += f", {report.buried} models deleted on purpose (tombstones)"
     if report.proved:

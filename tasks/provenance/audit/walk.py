@@ -221,7 +221,7 @@ def audit(
             *check_catalogue(target.lookup, evidence.statements),
         ):
             evidence.findings[node].append(finding)
-    nodes = (_model_node(model, target, evidence), *_nodes(evidence))
+    nodes = (model_node(model, target, evidence), *stage_nodes(evidence))
     return AuditReport(
         model=model,
         version=target.version.number if target.version else "",
@@ -232,7 +232,7 @@ def audit(
         buried=len(evidence.buried),
         raw_files=len(evidence.raw_files),
         rehashed_bytes=evidence.rehashed_bytes,
-        signers=_signers(evidence),
+        signers=known_signers(evidence),
         unsigned=len(evidence.damaged) + sum(not one for one in evidence.signers.values()),
         has_key=keys is not None,
         stamped=stamped,
@@ -257,7 +257,7 @@ def _page(target: Target, evidence: Evidence) -> Iterator[tuple[str, Finding]]:
     yield from check_page(evidence.store, MODEL, target.version, statement, card)
 
 
-def _signers(evidence: Evidence) -> tuple[Signer, ...]:
+def known_signers(evidence: Evidence) -> tuple[Signer, ...]:
     counts = Counter(key for signers in evidence.signers.values() for key in signers)
     return tuple(
         Signer(fingerprint=fingerprint(key), statements=count, known=key in (evidence.keys or {}))
@@ -265,7 +265,7 @@ def _signers(evidence: Evidence) -> tuple[Signer, ...]:
     )
 
 
-def _model_node(model: str, target: Target, evidence: Evidence) -> AuditNode:
+def model_node(model: str, target: Target, evidence: Evidence) -> AuditNode:
     version = target.version
     statement = evidence.statements.get(target.statement)
     if version is not None:
@@ -289,7 +289,7 @@ def _model_node(model: str, target: Target, evidence: Evidence) -> AuditNode:
     )
 
 
-def _nodes(evidence: Evidence) -> list[AuditNode]:
+def stage_nodes(evidence: Evidence) -> list[AuditNode]:
     """Stages from the release back, each followed by the external files it read."""
     readers = defaultdict(list)
     nodes: list[AuditNode] = []

@@ -7,7 +7,7 @@ others are read at their own location.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -16,7 +16,8 @@ from pydantic import ValidationError
 from data_schemas.sources import RAW_FILES, RawFile
 from data_schemas.statements import Input, Statement
 from tasks.errors import DataError
-from tasks.store.files import sha256_bytes
+from tasks.provenance.lineage.places import ORIGIN, origin_name, without_places
+from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import source_manifest
 from tasks.store.objects import remote_manifest
@@ -24,7 +25,7 @@ from tasks.store.objects import remote_manifest
 
 def is_source(item: Input) -> bool:
     """True for an input from outside the store."""
-    return not item.statement and item.uri.startswith(("file://", "s3://"))
+    return not item.statement and item.uri.startswith(("file://", "s3://", ORIGIN))
 
 
 def present_digest(item: Input) -> str:
@@ -33,6 +34,8 @@ def present_digest(item: Input) -> str:
     Raises:
         DataError: it is not there.
     """
+    if item.uri.startswith(ORIGIN):
+        raise DataError("was published without its place, and cannot be read")
     if item.uri.startswith("s3://"):
         return sha256_bytes(remote_manifest(item.uri))
     return source_digest(Path(unquote(urlparse(item.uri).path)))
@@ -93,6 +96,25 @@ def raw_name(digest: str, raw: RawFile) -> str:
     if is_inside(raw):
         return f"objects/{digest[:16]}/{raw.uri}"
     return raw.uri
+
+
+def public_names(raw_files: Mapping[str, str]) -> dict[str, str]:
+    """Name external files without their places, with their sha256.
+
+    Args:
+        raw_files: as `all_raw_files` lists them.
+    """
+    return {public_name(name, sha256): sha256 for name, sha256 in raw_files.items()}
+
+
+def public_name(name: str, sha256: str) -> str:
+    """Name an external file, or one that was copied into an object, without its place."""
+    return name if name.startswith("objects/") else origin_name(name, sha256)
+
+
+def public_settings(statement: Statement) -> str:
+    """Return the settings of a statement with names in the stead of places."""
+    return canonical_json(without_places(json.loads(statement.settings))).decode()
 
 
 def is_inside(raw: RawFile) -> bool:

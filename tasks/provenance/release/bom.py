@@ -149,28 +149,28 @@ def _artifacts(manifest: ReleaseManifest, chain: Chain) -> list[Json]:
 
 def _raw_files(manifest: ReleaseManifest, chain: Chain, store: str) -> Iterator[Json]:
     adapters = {
-        origins.raw_name(item.digest, raw): raw.adapter
+        origins.public_name(origins.raw_name(item.digest, raw), raw.sha256): raw.adapter
         for statement in chain.values()
         for item in statement.outputs
         for raw in origins.read_raw_files(origins.object_uri(store, item.uri, item.digest))
     }
     sources = {
-        item.uri: item
+        origins.public_name(item.uri, item.digest): item
         for statement in chain.values()
         for item in statement.inputs
         if origins.is_source(item)
     }
-    for uri, sha256 in manifest.raw_files.items():
-        adapter = adapters.get(uri, "")
+    for name, sha256 in manifest.raw_files.items():
+        adapter = adapters.get(name, "")
         licence = LICENCES.get(adapter)
         about = {
             "licenses": [{"license": {"id": licence, "acknowledgement": "declared"}}],
             "properties": [{"name": "eachprompt:adapter", "value": adapter}],
         }
         yield {
-            "type": _type(sources[uri]) if uri in sources else "data",
-            "bom-ref": f"raw:{uri}",
-            "name": PurePosixPath(uri).name,
+            "type": _type(sources[name]) if name in sources else "data",
+            "bom-ref": f"raw:{name}",
+            "name": PurePosixPath(name).name,
             "hashes": _hashes(sha256),
             **(about if licence else {}),
         }
@@ -182,7 +182,8 @@ def _dependencies(manifest: ReleaseManifest, chain: Chain, store: str) -> list[J
         for item in statement.outputs:
             uri = origins.object_uri(store, item.uri, item.digest)
             raw = [
-                f"raw:{origins.raw_name(item.digest, one)}" for one in origins.read_raw_files(uri)
+                f"raw:{origins.public_name(origins.raw_name(item.digest, one), one.sha256)}"
+                for one in origins.read_raw_files(uri)
             ]
             needs[_ref(manifest, item)] |= {
                 *(_ref(manifest, one) for one in statement.inputs),
@@ -199,7 +200,7 @@ def _workflow(manifest: ReleaseManifest, digest: str, statement: Statement) -> J
         for item in statement.outputs
     ]
     facts = {
-        "settings": statement.settings,
+        "settings": origins.public_settings(statement),
         "code": " ".join(statement.code),
         "packages": statement.environment,
         "lock": statement.lock,
@@ -222,7 +223,7 @@ def _ref(manifest: ReleaseManifest, item: Input | Output) -> str:
     if item.digest == manifest.checkpoint:
         return MODEL
     if isinstance(item, Input) and origins.is_source(item):
-        return f"raw:{item.uri}"
+        return f"raw:{origins.public_name(item.uri, item.digest)}"
     return f"object:{item.digest}"
 
 

@@ -22,8 +22,12 @@ _METHODS = {
 """First word of a stage's name -> tag of the card."""
 _BASE = "base"
 _SHOWN_FACTS = 6
-_HUB_COPY = re.compile(r"/hf/([^/]+/[^/]+)/[0-9a-f]{40}/")
+_HUB_COPY = re.compile(r"(?:^|/)hf/([^/]+/[^/]+)/[0-9a-f]{40}/")
 """Where copies of the hub's data sets lie: hf/OWNER/NAME/COMMIT."""
+VERIFY = """    eachprompt audit --folder . --key provenance/keys.pem
+    python -m model_signing verify key . --signature provenance/model.sig \\
+        --public_key provenance/keys.pem"""
+"""Run by the tests in a folder that is not the store's."""
 _SMALL = 100
 """With fewer held-out problems, the card warns about wide intervals."""
 
@@ -349,12 +353,18 @@ def _listed(lines: Sequence[str]) -> str:
 
 def _how_to_check(manifest: ReleaseManifest) -> str:
     return (
-        "`manifest.json` lists every statement, object and raw file by sha256. "
-        "`eachprompt audit --model "
-        f"models:/{manifest.name}@released` re-hashes all of them. "
-        "This proves that nothing was changed since it was recorded, and with `--key` and a copy "
-        "of the public key also who recorded it. It does not prove that the inputs were honest. "
-        "`bom.cdx.json` says the same in CycloneDX."
+        "`manifest.json` lists every statement, object and raw file by sha256. In the store of the "
+        f"release, `eachprompt audit --model models:/{manifest.name}@released` re-hashes all of "
+        "them. A folder that `eachprompt publish` wrote, and a download of it, holds what proves "
+        "it in `provenance/`. In the folder of this file:\n\n"
+        f"{VERIFY}\n\n"
+        "The first follows the signed statements of all stages to the files here and says what a "
+        "folder leaves open; the second is OpenSSF's verifier of the files alone (`pip install "
+        "model-signing pyopenssl`; with `--allow_symlinks` in a cache of the hub). Both prove that "
+        "nothing was changed since a key signed it. Whose key that is, only a copy of the public "
+        "key tells that reached you by another way than this folder: give it in the place of "
+        "`provenance/keys.pem`. Neither proves that the inputs were honest. `bom.cdx.json` says "
+        "the same as `manifest.json` in CycloneDX."
     )
 
 

@@ -72,7 +72,7 @@ def release_manifest(
         checkpoint=candidate.digest,
         statements=tuple(chain),
         objects=tuple(sorted(objects)),
-        raw_files=origins.all_raw_files(store, chain.values()),
+        raw_files=origins.public_names(origins.all_raw_files(store, chain.values())),
         gate=decision,
         mismatch=gates,
         verifiers=verifiers or Examination(),

@@ -122,7 +122,10 @@ def test_the_model_is_named_by_the_digest_of_its_checkpoint(made, bill):
         "modelArchitecture": "Qwen3MoeForCausalLM",
         "inputs": [{"format": "text"}],
         "outputs": [{"format": "text"}],
-        "datasets": [{"ref": "raw:/data/gsm8k.jsonl"}, {"ref": "raw:/data/prompt_jsonl.jsonl"}],
+        "datasets": [
+            {"ref": "raw:gsm8k.jsonl@11111111"},
+            {"ref": "raw:prompt_jsonl.jsonl@22222222"},
+        ],
     } == model["modelCard"]["modelParameters"]
 
 
@@ -133,13 +136,13 @@ def test_parents_base_and_data_are_components_with_licences_where_known(made, bi
         f"object:{made.base.digest}": "machine-learning-model",
         f"object:{made.sft.digest}": "machine-learning-model",
         f"object:{made.raw.digest}": "data",
-        f"raw:{BASE}": "machine-learning-model",
-        "raw:/data/gsm8k.jsonl": "data",
-        "raw:/data/prompt_jsonl.jsonl": "data",
+        "raw:base@bbbbbbbb": "machine-learning-model",
+        "raw:gsm8k.jsonl@11111111": "data",
+        "raw:prompt_jsonl.jsonl@22222222": "data",
         f"lock:{64 * 'f'}": "file",
     } == {ref: one["type"] for ref, one in found.items()}
-    assert "MIT" == found["raw:/data/gsm8k.jsonl"]["licenses"][0]["license"]["id"]
-    assert "licenses" not in found["raw:/data/prompt_jsonl.jsonl"]
+    assert "MIT" == found["raw:gsm8k.jsonl@11111111"]["licenses"][0]["license"]["id"]
+    assert "licenses" not in found["raw:prompt_jsonl.jsonl@22222222"]
 
 
 def test_dependencies_and_steps_are_those_of_the_chain(made, bill):
@@ -150,8 +153,8 @@ def test_dependencies_and_steps_are_those_of_the_chain(made, bill):
     assert {
         "model": sorted([sft, raw]),
         sft: sorted([base, raw]),
-        raw: ["raw:/data/gsm8k.jsonl", "raw:/data/prompt_jsonl.jsonl"],
-        base: [f"raw:{BASE}"],
+        raw: ["raw:gsm8k.jsonl@11111111", "raw:prompt_jsonl.jsonl@22222222"],
+        base: ["raw:base@bbbbbbbb"],
     } == needs
     assert ["ingest/base", "ingest", "sft/reasoning", "rl/one"] == sorted(
         steps, key=["ingest/base", "ingest", "sft/reasoning", "rl/one"].index

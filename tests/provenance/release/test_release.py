@@ -176,8 +176,8 @@ def test_the_manifest_names_everything_that_went_in(made, out):
     assert made.digests == set(manifest.objects)
     assert {
         f"objects/{made.raw.digest[:16]}/gsm8k.jsonl": "r1",
-        "/data/mbpp.jsonl": "r2",
-        "file:///base": "s1",
+        "mbpp.jsonl@r2": "r2",
+        "base@s1": "s1",
     } == manifest.raw_files
     assert made.candidate.checkpoint.digest == manifest.checkpoint
 
@@ -351,7 +351,7 @@ def test_the_card_shows_scores_origins_and_limits(made, out):
     assert "| base | 30.0 (26.0 to 36.0) | 40.0 (36.0 to 46.0) |" in card
     assert "| rl/two | 50.0 (46.0 to 56.0) | 60.0 (56.0 to 66.0) |" in card
     assert f"| rl/two | `{made.rl[:12]}` | `{'c' * 12}` | rows 3 |" in card
-    assert "| `/data/mbpp.jsonl` | `r2` |" in card
+    assert "| `mbpp.jsonl@r2` | `r2` |" in card
     assert "- It fails 50 % of the samples of its own held-out tasks; 2 of 240 could not" in card
     assert "- 60 held-out problems are few" in card
     assert "- Against merged it lost 2.0 points on maths." in card

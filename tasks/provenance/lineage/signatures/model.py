@@ -31,8 +31,11 @@ _SERIALIZATION = {
     "method": "files",
     "hash_type": "sha256",
     "allow_symlinks": False,
-    "ignore_paths": [],
 }
+HUB_WRITES = (".cache", ".gitattributes", "README.md")
+"""What the hub and its client add to a model, or edit: bookkeeping, and the card."""
+PROVENANCE = "provenance"
+"""Folder of a published release with what proves it, each part signed on its own."""
 
 
 def signature_uri(store: str, digest: str) -> str:
@@ -80,11 +83,24 @@ def to_payload(digest: str, files: Mapping[str, str]) -> bytes:
         digest: of the object, which is the sha256 of its manifest.
         files: name -> sha256, as in the manifest.
     """
+    return _payload(digest, {**files, MANIFEST: digest}, ())
+
+
+def published_payload(digest: str, files: Mapping[str, str]) -> bytes:
+    """List the files of a published release, without those that the hub writes.
+
+    Args:
+        digest: of the release.
+        files: name -> sha256, as in its manifest.
+    """
+    signed = {name: sha256 for name, sha256 in files.items() if name not in HUB_WRITES}
+    return _payload(digest, signed, (*HUB_WRITES, PROVENANCE))
+
+
+def _payload(digest: str, files: Mapping[str, str], ignored: tuple[str, ...]) -> bytes:
     resources = [
         {"name": name, "algorithm": "sha256", "digest": sha256}
-        for name, sha256 in sorted(
-            {**files, MANIFEST: digest}.items(), key=lambda item: PurePosixPath(item[0])
-        )
+        for name, sha256 in sorted(files.items(), key=lambda item: PurePosixPath(item[0]))
     ]
     root = hashlib.sha256(b"".join(bytes.fromhex(one["digest"]) for one in resources))
     return canonical_json(
@@ -92,13 +108,29 @@ def to_payload(digest: str, files: Mapping[str, str]) -> bytes:
             "_type": STATEMENT_TYPE,
             "subject": [{"name": digest[:16], "digest": {"sha256": root.hexdigest()}}],
             "predicateType": PREDICATE_TYPE,
-            "predicate": {"serialization": _SERIALIZATION, "resources": resources},
+            "predicate": {
+                "serialization": {**_SERIALIZATION, "ignore_paths": list(ignored)},
+                "resources": resources,
+            },
         }
     )
 
 
 def signers_of(bundle: bytes, digest: str, files: Mapping[str, str]) -> tuple[str, ...]:
+    """Check the signature of an object and return the public keys that made it.
+
+    Raises:
+        TamperError: it is of other files, or does not fit.
+    """
+    return payload_signers(bundle, to_payload(digest, files))
+
+
+def payload_signers(bundle: bytes, expected: bytes) -> tuple[str, ...]:
     """Check a signature and return the public keys that made it.
+
+    Args:
+        bundle: the signature.
+        expected: what has to be signed.
 
     Raises:
         TamperError: it is of other files, or does not fit.
@@ -109,7 +141,7 @@ def signers_of(bundle: bytes, digest: str, files: Mapping[str, str]) -> tuple[st
         payload = dsse.payload_of(envelope)
     except (ValueError, KeyError, TypeError, ValidationError) as error:
         raise TamperError(f"is no signature: {error!r:.200}") from error
-    if payload != to_payload(digest, files):
+    if payload != expected:
         raise TamperError("is the signature of other files")
     for signature in envelope.signatures:
         if not dsse.is_valid(signature, payload):
