@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from tasks.provenance.lineage.connection import connect
+from tasks.provenance.lineage.registry import MODEL_TAG
 
-_DRAWN = {"mlflow.loggedModels", "mlflow.modelVersions", "mlflow.artifactLocation"}
+_DRAWN = {"mlflow.loggedModels", "mlflow.modelVersions", "mlflow.artifactLocation", MODEL_TAG}
 """Tags that MLflow writes and that hold ids."""
 
 

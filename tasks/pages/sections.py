@@ -16,7 +16,9 @@ from data_schemas.reports import (
     Plot,
     StepReport,
 )
+from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import TokenUse
+from tasks.algorithms.losses.table import find as find_loss
 from tasks.pages import figures, wording
 from tasks.pages.inputs import StageRow, flat, parse, read, read_steps, read_tuning, suite
 
@@ -489,7 +491,10 @@ def settings_groups(settings: BaseModel) -> tuple[tuple[SettingsGroup, ...], str
         default = field.get_default(call_default_factory=True)  # pyright: ignore[reportCallIssue]
         usual = flat(to_jsonable_python(default), name) if default is not PydanticUndefined else {}
         changed += [key for key, leaf in value.items() if key not in usual or usual[key] != leaf]
-        nested = isinstance(settings.__dict__[name], BaseModel)
+        group = settings.__dict__[name]
+        if isinstance(group, RLSettings):  # what its loss has beside the settings of every loss
+            value = flat(to_jsonable_python(find_loss(group.loss)), f"{name}.loss") | value
+        nested = isinstance(group, BaseModel)
         groups.setdefault(name if nested else "run", {}).update(value)
     laid_out = tuple(
         SettingsGroup(

@@ -9,6 +9,7 @@ from tasks.curation.adapters.chats import read_chat
 from tasks.curation.cleaning.thoughts import as_response, thought_of
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, as_texts
+from tasks.gym.protocol import Verifier
 from tasks.gym.table import VERIFIERS
 from tasks.store.files import canonical_json
 
@@ -183,10 +184,17 @@ def sample(row: RawRow) -> list[Item]:
 # Rows in our schema whose demonstrations are verified, as generated sources write them.
 
 
-def verified(source: str, row: RawRow) -> list[Item]:
+def verified(
+    source: str, row: RawRow, verifiers: Mapping[str, Verifier] = VERIFIERS.data
+) -> list[Item]:
     """Read a problem or, if the row has a `response`, a demonstration whose response is right.
 
     What is compared for duplicates leaves system messages out: an agent's are always the same.
+
+    Args:
+        source: name of the adapter.
+        row: of a file.
+        verifiers: those that a row may name; the built-in ones, unless the rows are generated.
     """
     fields = dict(row.fields)
     response, _ = fields.pop("response", None), fields.pop("parent", None)
@@ -203,10 +211,9 @@ def verified(source: str, row: RawRow) -> list[Item]:
     text = _dialogue_text(problem.messages)
     if response is None:
         return [Item(problem, text)]
-    verify = VERIFIERS.data.get(problem.verifier)  # built-in: a row must not name code to run
-    if not isinstance(response, str) or verify is None:
+    if not isinstance(response, str) or problem.verifier not in verifiers:
         raise BadRow("bad_response", "'response' is no text, or 'verifier' does not exist")
-    verdict = verify(problem, response)
+    verdict = verifiers[problem.verifier](problem, response)
     if not verdict.solved:
         raise BadRow("wrong_demonstration", f"{verdict.reason}: {verdict.detail}")
     demonstration = Demonstration(

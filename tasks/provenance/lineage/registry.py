@@ -132,8 +132,14 @@ def register_release(
 
 
 def logged_model(version: "ModelVersion") -> str:
-    """Return the id of the logged model that a version is of."""
-    return version.tags.get(MODEL_TAG) or (version.source or "").removeprefix(_LOGGED)
+    """Return the id of the logged model that a version is of.
+
+    A place that names one says what MLflow follows; a tag can be copied from another version.
+    """
+    source = version.source or ""
+    if source.startswith(_LOGGED):
+        return source.removeprefix(_LOGGED)
+    return version.tags.get(MODEL_TAG) or source
 
 
 def promote(client: "MlflowClient", name: str, new: Promotion, replaces: str = "") -> bool:

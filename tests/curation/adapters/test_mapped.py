@@ -297,7 +297,7 @@ ESCI = {
     "example_id": 3,
     "query": "towel",
     "product_title": "A towel",
-    "product_locale": "jp",
+    "product_locale": "us",
     "esci_label": "S",
 }
 

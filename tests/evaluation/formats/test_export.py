@@ -95,8 +95,10 @@ def test_what_is_written_for_the_harness_reads_back_as_the_evaluation_itself(exp
 
     ours, theirs = read_scores(str(evaluation)), read_scores(str(out))
 
-    assert {("hand", "acc"): {"a": 0.5, "b": 1.0}} == ours
-    assert sorted(ours["hand", "acc"].values()) == sorted(theirs["hand", "acc"].values())
+    assert {("hand", "acc"): {"a": 0.5, "b": 1.0}} == ours.items
+    assert sorted(ours.items["hand", "acc"].values()) == sorted(
+        theirs.items["hand", "acc"].values()
+    )
 
 
 def test_the_version_of_the_library_is_that_of_the_project():

@@ -184,7 +184,15 @@ def test_a_changed_model_tag_in_mlflow_names_that_model(chain, tag):
     assert finding.problem.startswith(f"{tag} is {'0' * 64}, expected ")
 
 
-@pytest.mark.parametrize("tag", ["sha256", "statement", "manifest"])
+def test_a_version_whose_statement_was_changed_is_not_the_promoted_release(chain):
+    connect(chain.tracking_uri).set_model_version_tag("tiny", "1", "statement", "0" * 64)
+    first, *_ = run(chain).findings
+
+    assert "MLflow" == first.object
+    assert first.problem.startswith("version 1 has the alias 'released', but promotion 1")
+
+
+@pytest.mark.parametrize("tag", ["sha256", "manifest"])
 def test_a_changed_version_tag_in_mlflow_names_that_version(chain, tag):
     connect(chain.tracking_uri).set_model_version_tag("tiny", "1", tag, "0" * 64)
     (finding,) = run(chain).findings

@@ -22,6 +22,7 @@ from tasks.curation.marketplace.drawing import draw_items
 from tasks.curation.marketplace.items import Item, respond
 from tasks.curation.marketplace.maths import column_addition
 from tasks.curation.rows import RawRow
+from tasks.gym.table import VERIFIERS
 from tasks.lab.recipes.mars import choices
 from tasks.lab.recipes.mars.choices import corrector_input, verifier_input
 from tasks.lab.recipes.mars.settings import Agent
@@ -112,7 +113,7 @@ def _lines(prefix: str, rows: list[dict[str, object]]) -> Iterator[str]:
 
 def sample_agents(row: RawRow) -> list[CuratedItem]:
     """Read a row of solver, verifier or corrector."""
-    return verified("sample_agents", row)
+    return verified("sample_agents", row, VERIFIERS)
 
 
 SAMPLE = Adapter(

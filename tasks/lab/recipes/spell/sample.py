@@ -22,6 +22,7 @@ from tasks.curation.items import Item
 from tasks.curation.marketplace.items import compact, is_problem_prompt, respond
 from tasks.curation.marketplace.words import BRANDS
 from tasks.curation.rows import RawRow
+from tasks.gym.table import VERIFIERS
 from tasks.lab.recipes.spell import roles
 from tasks.lab.recipes.spell.offers import (
     MOST_OPERATIONS,
@@ -188,7 +189,7 @@ def _write(path: Path, prefix: str, rows: list[dict[str, object]]) -> None:
 
 def sample_self_play(row: RawRow) -> list[Item]:
     """Read a row of questioner, responder or verifier."""
-    return verified("sample_self_play", row)
+    return verified("sample_self_play", row, VERIFIERS)
 
 
 SAMPLE = Adapter(
