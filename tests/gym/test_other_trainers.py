@@ -1,5 +1,6 @@
 """The reward functions of docs/your_reward.md, with the arguments that each trainer passes."""
 
+import json
 import re
 import subprocess
 import sys
@@ -122,3 +123,42 @@ def test_a_step_of_grpo_trainer_is_rewarded_by_it(tmp_path):
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("scores ")]
     # Two completions of a row that can be scored, and two of one whose gold is broken.
     assert 2 == line.count("null")
+
+
+RUBRIC = """
+import asyncio, json, sys
+sys.path.append(sys.argv[1])
+import verifiers
+from my_verifiers import gym
+
+def state(text, gold):
+    rollout = dict(prompt=[dict(role="user", content="Which?")], answer=gold, task="default",
+        completion=[dict(role="assistant", content=text)], info=dict(verifier="choice"))
+    return verifiers.State(input=rollout, **rollout)
+
+found = [state(text, gold) for text, gold, _ in json.loads(sys.argv[2])]
+for one in found:
+    asyncio.run(verifiers.Rubric(funcs=[gym]).score_rollout(one))
+print(json.dumps([[one["reward"], one["abstained"]] for one in found]))
+"""
+
+
+@pytest.mark.environments
+def test_a_rubric_of_verifiers_is_scored_by_it(tmp_path):
+    (tmp_path / "my_verifiers.py").write_text(BLOCKS["my_verifiers"])
+    python = ROOT / ".venv-environments" / "bin" / "python"
+    # The packages of the gym stand behind those of the library.
+    packages = str(Path(pytest.__file__).parents[1])
+
+    done = subprocess.run(
+        [python, "-c", RUBRIC, packages, json.dumps(CASES)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": f"{ROOT}:{tmp_path}", "HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 0 == done.returncode, done.stderr[-3000:]
+    expected = [[1.0, False], [0.0, False], [0.0, True]]
+    assert expected == json.loads(done.stdout.splitlines()[-1])
