@@ -31,6 +31,7 @@ from tasks.provenance.lineage.signatures.working import seal, type_of
 from tasks.provenance.lineage.statements import open_statement
 from tasks.provenance.release.card import VERIFY
 from tasks.provenance.release.publish import publish_release
+from tasks.settings.early import check
 from tasks.store.interface import store_at
 from tests.provenance.audit.conftest import Maker
 from tests.test_layout import ROOT
@@ -353,3 +354,11 @@ def test_model_signing_proves_the_folder_as_the_card_says(copy, layout):
     (folder / "modeling_x.py").write_text("")
     code, output = verify()
     assert (1, True) == (code, "Extra files found" in output), output
+
+
+def test_a_folder_needs_no_store_and_takes_no_model_beside_it(copy, tmp_path):
+    typed = {"folder": str(copy), "store": str(tmp_path / "no_store")}
+    check("audit", typed, None)
+
+    with pytest.raises(SettingsError, match="leave out --model"):
+        check("audit", typed | {"model": "models:/tiny@released"}, None)
