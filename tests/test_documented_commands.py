@@ -22,6 +22,8 @@ PAGES = sorted(
     path
     for folder in ("", ".github", "docs", "tasks", "containers", "workflows", "data_schemas")
     for path in (ROOT.glob("*.md") if not folder else (ROOT / folder).rglob("*.md"))
+    # It also names commands that are gone.
+    if path.name != "CHANGELOG.md"
 )
 COMMAND = re.compile(
     r"(?:^    |`)((?:make [a-z]|pyflyte run |eachprompt [a-z]|python -m )[^`\n]*)", re.MULTILINE
