@@ -128,7 +128,7 @@ def test_the_map_of_the_floors_is_the_contract_and_has_every_folder():
     assert {
         path.stem
         for path in (ROOT / "tasks").iterdir()
-        if path.name[0] not in "_." and path.suffix != ".md"
+        if path.name[0] not in "_." and path.suffix not in (".md", ".typed")
     } == rooms
 
 
