@@ -42,7 +42,7 @@ On one's own machine it runs in the environment of the first lock, or of the eng
 """
 REGISTERED = "EACHPROMPT_CODE"
 """Variable of a pod: digest of its stage's code where it was registered."""
-_NO_DATA = (".py", ".pyc", ".md")
+_NO_DATA = (".py", ".pyc", ".typed", ".md")
 """Endings of files beside modules that no module reads."""
 OURS = ("tasks", "data_schemas")
 NOT_COVERED = (
