@@ -219,6 +219,8 @@ def plan(
         options: of `LaunchPlan.get_or_create`.
     """
     entry = cast("EntryPoint", function)
+    # Default inputs, since pyflyte sends the workflow's own default for a fixed one:
+    # findings/flytekit_fixed_input_loses_to_the_default.sh
     labels = Labels(LABELS) if LABELS else None
     return Plan.get_or_create(entry, name, default_inputs=dict(inputs), labels=labels, **options)
 

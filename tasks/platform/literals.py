@@ -50,6 +50,7 @@ class CanonicalTransformer(PydanticTransformer):
         """
         if t not in self._types:
             self._types[t] = super().get_literal_type(t)
+        # findings/flytekit_union_stamps_a_shared_literal_type.sh
         return copy.copy(self._types[t])
 
     def to_literal(

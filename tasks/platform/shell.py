@@ -235,7 +235,8 @@ def either(
     state = context.execution_state
     if state is None or state.branch_eval_mode is not BranchEvalMode.BRANCH_ACTIVE:
         return _branch(name, question, then, otherwise)
-    # Inside of a side that runs here, flytekit would run both sides of the inner branch.
+    # Inside of a side that runs here, flytekit would run both sides of the inner branch:
+    # findings/flytekit_nested_condition_runs_both_sides.sh
     inner = context.new_builder()
     inner.in_a_condition = False
     with FlyteContextManager.with_context(inner):
