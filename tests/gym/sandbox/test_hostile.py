@@ -25,6 +25,7 @@ def sandbox(request):
     if LEVELS.index(request.param) < [*Level].index(available()):
         pytest.skip(f"level {request.param!s} does not work here")
     OTHERS.update(processes())
+    OTHER_FOLDERS.update(work_folders())
     one = Sandbox(SMALL, request.param)
     yield one
     one.close()
@@ -32,6 +33,8 @@ def sandbox(request):
 
 OTHERS: set[int] = set()
 """Processes that tests before these have left running."""
+OTHER_FOLDERS: set[Path] = set()
+"""Their folders."""
 
 
 def gold(mode: str, language: str) -> CodeTests:
@@ -125,4 +128,5 @@ def processes() -> set[int]:
 
 
 def work_folders() -> list[Path]:
-    return list(Path(tempfile.gettempdir()).glob(f"eachprompt-sandbox-{os.getpid()}-*"))
+    mine = Path(tempfile.gettempdir()).glob(f"eachprompt-sandbox-{os.getpid()}-*")
+    return [path for path in mine if path not in OTHER_FOLDERS]
