@@ -10,7 +10,7 @@ from tasks.engines.chat import load_tokenizer, render_prompts, response_text
 from tasks.engines.protocols import Request, Sampling
 from tasks.errors import SettingsError
 from tasks.gym.judging.calls import Calls
-from tasks.gym.judging.opening import MAX_REPLY_TOKENS
+from tasks.gym.judging.http_judge import MAX_REPLY_TOKENS
 from tasks.gym.judging.protocol import JudgeCalls
 from tasks.models.model_folder import check_model_folder, read_config
 

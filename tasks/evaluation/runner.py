@@ -20,7 +20,7 @@ from tasks.algorithms.intervals import SAMPLES_FILE, suite_scores
 from tasks.errors import DataError, EngineError, JudgeError, TamperError
 from tasks.evaluation.respondents import Answer, Key, Respondent
 from tasks.formats.progression import REPORT_FILE, read_evaluation
-from tasks.gym.judging.comparisons import judge_bias
+from tasks.gym.judging.bias import judge_bias
 from tasks.gym.protocol import JUDGED, Scorer
 from tasks.gym.voting import voted_answer
 from tasks.platform.progress import progress

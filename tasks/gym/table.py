@@ -15,7 +15,7 @@ from tasks.gym.environments import shop
 from tasks.gym.environments.outside import play
 from tasks.gym.instructions import rules
 from tasks.gym.judging import comparisons, rubric
-from tasks.gym.judging.protocol import NoJudge
+from tasks.gym.judging.no_judge import NoJudge
 from tasks.gym.maths import final_answer, rule_answer, verdict
 from tasks.gym.protocol import (
     CONTROL,

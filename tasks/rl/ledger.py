@@ -29,7 +29,7 @@ from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
 from tasks.algorithms.routing import disagreement, missing_rows
 from tasks.algorithms.token_uses import token_uses
 from tasks.engines.protocols import TokenScores
-from tasks.gym.judging.comparisons import judge_bias
+from tasks.gym.judging.bias import judge_bias
 from tasks.gym.protocol import JUDGED
 from tasks.rl.batch import StepBatch
 from tasks.rl.collector import Collected, InFlight, Skipped

@@ -48,7 +48,7 @@ from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import EngineError, Preempted, SettingsError
 from tasks.formats.progression import write_ledger
 from tasks.gym.judging import comparisons
-from tasks.gym.judging.comparisons import complaints
+from tasks.gym.judging.bias import complaints
 from tasks.gym.protocol import Scorer, verifiers_of
 from tasks.models.model_folder import read_config
 from tasks.rl import state, step_snapshot

@@ -48,7 +48,7 @@ from tasks.engines.scoring import open_judge, open_scoring
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
 from tasks.formats.readiness import demonstrations_of, fit_phase, is_taught, require_cause
-from tasks.gym.judging.protocol import require_judge
+from tasks.gym.judging.no_judge import require_judge
 from tasks.gym.protocol import verifiers_of
 from tasks.models.architectures import refuse_foreign_code
 from tasks.platform.cache_version import code_digest

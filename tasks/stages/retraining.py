@@ -31,7 +31,7 @@ from tasks.formats import progression as night
 from tasks.formats.content import content_keys
 from tasks.formats.known import read_known
 from tasks.formats.readiness import fit_phase
-from tasks.gym.judging.protocol import require_judge
+from tasks.gym.judging.no_judge import require_judge
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell

@@ -10,7 +10,7 @@ import pytest
 from data_schemas.rows import Message, Role
 from tasks.engines.model_judge import ModelJudge
 from tasks.errors import SettingsError
-from tasks.gym.judging.comparisons import comparison_prompt
+from tasks.gym.judging.comparison_prompt import comparison_prompt
 from tasks.gym.judging.protocol import JudgeCalls
 
 BASE_MODEL = Path(__file__).parents[2] / "tasks/training/foundation/base_model"

@@ -13,7 +13,7 @@ import pytest
 from tasks.gym import table
 from tasks.gym.instructions.rules import KINDS
 from tasks.gym.judging import comparisons, rubric
-from tasks.gym.judging.comparisons import parse_label
+from tasks.gym.judging.comparison_prompt import parse_label
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 from tasks.gym.program_text import ProgramForm, find_program
 from tasks.gym.sandbox.toolchains import Language

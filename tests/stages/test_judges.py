@@ -17,7 +17,7 @@ from data_schemas.study import TrainingPairs
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import open_judge
 from tasks.errors import SettingsError
-from tasks.gym.judging.comparisons import comparison_prompt
+from tasks.gym.judging.comparison_prompt import comparison_prompt
 from tasks.models.model_folder import SHIPPED
 from tasks.provenance.lineage.statements import load_statement
 from tasks.stages.foundation import ingest_base

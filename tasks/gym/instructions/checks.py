@@ -16,15 +16,14 @@ from tasks.gym.instructions.arguments import (
     Check,
     Kind,
     check_count,
-    ends_with,
     letter,
     phrase,
     phrases,
     relation,
-    sentences,
     whole,
 )
 from tasks.gym.instructions.languages import is_language
+from tasks.gym.instructions.measures import ends_with, sentences
 
 # Lines without text between paragraphs, also with spaces or as Windows ends them.
 _BLANK_LINES = re.compile(r"\r?\n(?:[^\S\n]*\n)+")

@@ -23,7 +23,6 @@ from tasks.gym.instructions.arguments import (
     relation,
     spellings,
     whole,
-    words,
 )
 from tasks.gym.instructions.checks import (
     BULLETS,
@@ -40,6 +39,7 @@ from tasks.gym.instructions.checks import (
     sections,
     starred_bullets,
 )
+from tasks.gym.instructions.measures import words
 
 _INFORMAL = re.compile(r"(?<!\w)(?:tu|te|toi|ton|ta|tes)(?!\w)|(?<!\w)t['\u2019]\w", re.IGNORECASE)
 _INFLECTIONS = ("", "s", "x", "e", "es")

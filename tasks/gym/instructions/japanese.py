@@ -15,13 +15,10 @@ import re
 import unicodedata
 
 from tasks.gym.instructions.arguments import (
-    HAN,
-    QUOTED,
     Arguments,
     Kind,
     between,
     check_count,
-    east_asian_sentences,
     phrase,
     relation,
     whole,
@@ -40,6 +37,7 @@ from tasks.gym.instructions.checks import (
     nth_paragraph,
 )
 from tasks.gym.instructions.european import one_answer
+from tasks.gym.instructions.measures import HAN, QUOTED, east_asian_sentences
 
 _KATAKANA = r"\u30a1-\u30fa\uff66-\uff9f"
 _TO_KATAKANA = 0x60

@@ -13,28 +13,30 @@ import unicodedata
 from collections.abc import Callable
 
 from tasks.gym.instructions.arguments import (
-    HAN,
-    THAI,
     Arguments,
     Check,
     Kind,
     between,
-    characters,
     check_count,
-    folded,
-    occurrences,
     one_of,
-    paragraphs,
     phrase,
     phrases,
     relation,
-    script_characters,
-    sentence_bounds,
     whole,
-    word_bounds,
 )
 from tasks.gym.instructions.checks import all_capital, all_lowercase, ends
 from tasks.gym.instructions.languages import is_language, simplified, traditional
+from tasks.gym.instructions.measures import (
+    HAN,
+    THAI,
+    characters,
+    folded,
+    occurrences,
+    paragraphs,
+    script_characters,
+    sentence_bounds,
+    word_bounds,
+)
 
 LANGUAGES = ("en", "zh-TW", "id", "ms", "pt", "th", "vi")
 _CASED = ("en", "id", "ms", "pt", "vi")

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from data_schemas.rows import Message
 from tasks.gym.judging.protocol import Judge, JudgeCalls
 
-# Count the prompts sent to a judge and cache its replies.
-
 CACHED_REPLIES = 4096
 """Replies have at most some tens of kilobytes, so the cache stays well under a gigabyte."""
 
@@ -88,14 +86,11 @@ class CachedJudge:
                 self._replies.popitem(last=False)
 
 
-# Count the judge's prompts per thread, so that each is charged to the response it was for.
-
-
 class MeteredJudge:
-    """A Judge that forwards to another one and counts prompts.
+    """A Judge that forwards to another one and counts prompts per thread.
 
-    Prompts answered from the cache count too, so that the charge of a response does not depend on
-    the responses scored before it.
+    So each prompt is charged to the response that it was for. Prompts answered from the cache
+    count too, so that the charge of a response does not depend on the responses scored before it.
     """
 
     def __init__(self, judge: Judge) -> None:

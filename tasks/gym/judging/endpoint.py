@@ -1,4 +1,14 @@
-"""Client of an OpenAI-compatible endpoint: many requests at a time, each with a deadline."""
+"""Client of an OpenAI-compatible endpoint: many requests at a time, each with a deadline.
+
+Every request is one POST. Transient failures (connection errors, 429, 5xx) are retried with
+exponential backoff and jitter until the request's deadline. A request that still fails gives a
+`Failed`, not a reply. Only errors that the user has to repair are raised.
+
+An endpoint counts as down if it gave no reply to as many requests in a row as run concurrently,
+or no sign of life (`life`). Then every call sends one request to see whether it is up again,
+unless another call does, and no other. After requests without a reply those that run are cut,
+and none is sent before another deadline has passed: nobody waits for a second one.
+"""
 
 import http.client
 import json
@@ -17,84 +27,9 @@ from typing import Generic, TypeVar
 
 from data_schemas.addresses import split_base_url
 from tasks.errors import SettingsError
+from tasks.gym.judging import life
 from tasks.gym.judging.calls import Calls
 from tasks.gym.judging.protocol import JudgeCalls
-
-# Whether an endpoint lives, however long it takes for a reply.
-#
-# A model may think for minutes, so a request that waits says nothing about the endpoint. What
-# shows that it lives is any HTTP response, of whatever status, to any request. If there was none
-# for `SILENCE_S` while a request waits, the endpoint gets a request that costs it nothing; without
-# a response to that one it counts as gone, and all requests in flight are cut. So a process that
-# is stopped or killed is noticed within the sum of the three constants below, whatever the
-# deadline of a request. A server that answers nothing else while it computes a reply for longer
-# than that counts as gone too.
-
-SILENCE_S = 30.0
-"""Seconds without any response, while a request waits, before the endpoint is looked at."""
-LOOK_S = 10.0
-"""Longest time of a look; vLLM answers within it while its model computes."""
-TICK_S = 1.0
-"""Interval at which a waiting request asks whether the endpoint is gone."""
-
-
-class Life:
-    """When an endpoint last responded.
-
-    Args:
-        look: sends a request that costs nothing; True if there was any response.
-    """
-
-    def __init__(self, look: Callable[[], bool]) -> None:
-        self._look = look
-        self._lock = threading.Lock()
-        self._last = float("-inf")
-        self.is_gone = False
-
-    def note_response(self) -> None:
-        """Note a response."""
-        self._last, self.is_gone = time.monotonic(), False
-
-    def has_gone(self, since: float) -> bool:
-        """Return whether the endpoint is gone.
-
-        Args:
-            since: when the waiting request was sent first, of the monotonic clock.
-        """
-        with self._lock:  # the others wait for one look
-            silent_s = time.monotonic() - max(self._last, since)
-            if not self.is_gone and silent_s >= SILENCE_S:
-                self._update()
-            return self.is_gone
-
-    def back(self) -> bool:
-        """Look once more at an endpoint that was gone; True if it lives."""
-        with self._lock:
-            if self.is_gone:
-                self._update()
-            return not self.is_gone
-
-    def cause(self) -> str:
-        """Say what was not seen."""
-        return f"no sign of life for {SILENCE_S:.0f} s: its process is stopped or gone"
-
-    def _update(self) -> None:
-        if self._look():
-            self.note_response()
-        else:
-            self.is_gone = True
-
-
-# Client of an OpenAI-compatible endpoint: many requests at a time, each with a deadline.
-#
-# Every request is one POST. Transient failures (connection errors, 429, 5xx) are retried with
-# exponential backoff and jitter until the request's deadline. A request that still fails gives a
-# `Failed`, not a reply. Only errors that the user has to repair are raised.
-#
-# An endpoint counts as down if it gave no reply to as many requests in a row as run concurrently,
-# or no sign of life (`life`). Then every call sends one request to see whether it is up again,
-# unless another call does, and no other. After requests without a reply those that run are cut,
-# and none is sent before another deadline has passed: nobody waits for a second one.
 
 _LOG = logging.getLogger(__name__)
 
@@ -221,7 +156,7 @@ class EndpointClient(Generic[ReplyT]):
         self._pool = ThreadPoolExecutor(max_concurrent, thread_name_prefix="endpoint")
         self._calls = Calls()
         self._health = _Health(max_concurrent, timeout_s)
-        self._life = Life(self._look)
+        self._life = life.Life(self._look)
 
     @property
     def name(self) -> str:
@@ -306,7 +241,7 @@ class EndpointClient(Generic[ReplyT]):
     def _look(self) -> bool:
         """True if there is any response; a POST would be computed."""
         try:
-            with _connection(self._endpoint, LOOK_S, lambda: False) as connection:
+            with _connection(self._endpoint, life.LOOK_S, lambda: False) as connection:
                 connection.request("HEAD", self._endpoint.path)
                 connection.getresponse()
         except (OSError, http.client.HTTPException):
@@ -403,7 +338,7 @@ def _connection(
     """
     timeout_s = max(timeout_s, 0.001)
     kind = http.client.HTTPSConnection if endpoint.secure else http.client.HTTPConnection
-    connection = kind(endpoint.host, endpoint.port, timeout=min(timeout_s, LOOK_S))
+    connection = kind(endpoint.host, endpoint.port, timeout=min(timeout_s, life.LOOK_S))
     end = time.monotonic() + timeout_s
     try:
         connection.connect()
@@ -425,7 +360,7 @@ def _connection(
 def _cut_in_time(
     sock: socket.socket, end: float, is_gone: Callable[[], bool], over: threading.Event
 ) -> None:
-    while not over.wait(max(0.0, min(TICK_S, end - time.monotonic()))):
+    while not over.wait(max(0.0, min(life.TICK_S, end - time.monotonic()))):
         if time.monotonic() >= end or is_gone():
             return _cut(sock)
     return None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from data_schemas.rows import Message
 from tasks.gym.judging.calls import Calls
-from tasks.gym.judging.comparisons import Label, completion, sections
+from tasks.gym.judging.comparison_prompt import Label, completion, sections
 from tasks.gym.judging.protocol import JudgeCalls
 
 Script = Callable[[str], str | None]

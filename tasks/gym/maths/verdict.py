@@ -19,9 +19,9 @@ from tasks.gym.maths import symbolic
 from tasks.gym.maths.compare import rational, same
 from tasks.gym.maths.locate import Place, boxes, joint, lenient
 from tasks.gym.maths.parse import Answer, parse
+from tasks.gym.maths.quantities import is_another, is_unit, without_unit
 from tasks.gym.maths.reading import AnswerForm
 from tasks.gym.maths.symbolic import Outcome
-from tasks.gym.maths.units import is_another, is_unit, without_unit
 from tasks.gym.maths.words import HEDGES
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.workers import WorkerFailed, WorkerTimeout
@@ -66,7 +66,7 @@ class FinalAnswer(Gold):
     @model_validator(mode="after")
     def _unit_is_known(self) -> Self:
         if self.unit and not is_unit(self.unit):
-            raise ValueError(f"unit {self.unit!r} is not one of tasks/gym/maths/units.py")
+            raise ValueError(f"unit {self.unit!r} is not one of tasks/gym/maths/quantities.py")
         return self
 
 

@@ -1,13 +1,25 @@
-"""One scorer for RL, grading and evaluation: scores responses as they finish."""
+"""One scorer for RL, grading and evaluation: scores responses as they finish.
+
+Responses are scored in worker processes that can be killed. Verifiers that start processes
+themselves (the sandbox of `code_tests`) or wait for a judge run in threads of this process.
+Comparisons within a group wait until the group is complete. A verdict depends on the problem and
+the response only, not on the order in which responses finish, the number of workers, or the
+other responses in a message.
+
+If a verifier raises, hangs, dies or exhausts its memory, only its own response has no verdict
+(`verifier_error:NAME:TYPE`, `verifier_timeout:NAME`). Time limits are in CPU seconds; a verifier
+that gets no CPU time from the machine is `verifier_starved:NAME`. The trainer sets a budget for
+such abstentions. If the failed verifier scores another response to the same problem, the
+response caused the failure: score 0 under `response_fault:...`.
+"""
 
 import contextlib
 import os
 import threading
-from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Generic, Self, TypeVar
+from typing import Self
 
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.rollouts import Finished, Scored
@@ -17,108 +29,16 @@ from tasks.gym import binding, table
 from tasks.gym.protocol import CONTROL, Entry
 from tasks.gym.scoring import canaries
 from tasks.gym.scoring.responses import (
-    Batch,
     Content,
-    Counters,
     TokenizerFile,
     may_be_caused_by_response,
     outcome,
     score_in_thread,
     score_one,
 )
+from tasks.gym.scoring.tally import Batch, Counters
+from tasks.gym.scoring.work_queue import WorkQueue
 from tasks.gym.workers import Failure, Reply, WorkerPool
-
-# A bounded queue and the threads that process it in batches.
-#
-# For the scoring service: `put` blocks while the queue is full. A thread takes its fair share of
-# the waiting jobs, so that a message to a worker process has many jobs when many wait and a single
-# one when few do.
-
-JobT = TypeVar("JobT")
-_GRACE_S = 5.0
-
-
-class WorkQueue(Generic[JobT]):
-    """Threads that start with the first job and end with `close`.
-
-    Args:
-        work: receives one batch; must not raise.
-        portion: maximum number of jobs in a batch.
-        bound: maximum number of waiting jobs.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        work: Callable[[Sequence[JobT]], None],
-        *,
-        num_threads: int,
-        portion: int = 1,
-        bound: int,
-    ) -> None:
-        self._name = name
-        self._work = work
-        self._num_threads = num_threads
-        self._portion = portion
-        self._bound = bound
-        self._waiting: deque[JobT] = deque()
-        self._changed = threading.Condition()
-        self._threads: list[threading.Thread] = []
-        self._closed = False
-        self._high_water = 0
-
-    @property
-    def high_water(self) -> int:
-        """Return the largest number of jobs that waited at the same time."""
-        return self._high_water
-
-    def put(self, job: JobT) -> None:
-        """Add a job; wait while the queue is full."""
-        with self._changed:
-            self._changed.wait_for(lambda: len(self._waiting) < self._bound or self._closed)
-            self._waiting.append(job)
-            self._high_water = max(self._high_water, len(self._waiting))
-            if len(self._threads) < self._num_threads:
-                thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
-                self._threads.append(thread)
-                thread.start()
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """Discard waiting jobs and stop the threads, without waiting long for a busy one."""
-        with self._changed:
-            self._closed = True
-            self._waiting.clear()
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join(_GRACE_S)
-
-    def _serve(self) -> None:
-        while portion := self._take():
-            self._work(portion)
-
-    def _take(self) -> list[JobT]:
-        with self._changed:
-            self._changed.wait_for(lambda: len(self._waiting) > 0 or self._closed)
-            share = -(-len(self._waiting) // (2 * self._num_threads))
-            jobs = [self._waiting.popleft() for _ in range(min(share, self._portion))]
-            self._changed.notify_all()
-            return jobs
-
-
-# One scorer for RL, grading and evaluation: scores responses as they finish.
-#
-# Responses are scored in worker processes that can be killed. Verifiers that start processes
-# themselves (the sandbox of `code_tests`) or wait for a judge run in threads of this process.
-# Comparisons within a group wait until the group is complete. A verdict depends on the problem and
-# the response only, not on the order in which responses finish, the number of workers, or the
-# other responses in a message.
-#
-# If a verifier raises, hangs, dies or exhausts its memory, only its own response has no verdict
-# (`verifier_error:NAME:TYPE`, `verifier_timeout:NAME`). Time limits are in CPU seconds; a verifier
-# that gets no CPU time from the machine is `verifier_starved:NAME`. The trainer sets a budget for
-# such abstentions. If the failed verifier scores another response to the same problem, the
-# response caused the failure: score 0 under `response_fault:...`.
 
 MAX_WAITING = 1024
 """Responses that may wait before `submit` blocks the rollouts: at 32k tokens, 128 MiB."""

@@ -17,7 +17,7 @@ from tasks.curation.marketplace.open_text import OpenTextTask, draw_task
 from tasks.curation.marketplace.title_faults import FAULTS, first_fault, same_title
 from tasks.engines.chat import load_tokenizer, render_prompts
 from tasks.engines.model_judge import REPLY_SHARE
-from tasks.gym.judging.comparisons import Label, comparison_prompt, completion, swap_label
+from tasks.gym.judging.comparison_prompt import Label, comparison_prompt, completion, swap_label
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 from tasks.training.judge.pairs import ComparisonPair, read_pairs, split_by_task, task_key
 

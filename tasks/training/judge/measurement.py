@@ -16,15 +16,9 @@ from data_schemas.settings import SFTSettings
 from tasks.algorithms.bradley_terry import tie_margin, verdicts
 from tasks.algorithms.intervals import Interval, bootstrap_mean, paired_difference
 from tasks.algorithms.preferences import advantage_inversion
-from tasks.gym.judging.comparisons import (
-    Label,
-    NoReading,
-    comparison_prompt,
-    parse_label,
-    readings,
-    swap_label,
-)
+from tasks.gym.judging.comparison_prompt import Label, comparison_prompt, parse_label, swap_label
 from tasks.gym.judging.protocol import Judge
+from tasks.gym.judging.readings import NoReading, readings
 from tasks.store.files import canonical_json, write_bytes
 from tasks.training.judge import measures
 from tasks.training.judge.measures import (

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.algorithms.preferences import round_robin_rewards
-from tasks.gym.judging.comparisons import WORTH, Label
+from tasks.gym.judging.both_orders import WORTH
+from tasks.gym.judging.comparison_prompt import Label
 from tasks.training.judge.pairs import ComparisonPair, by_task
 
 # Quality of verdicts on human comparisons: accuracy, tie recall, consistency, agreement.

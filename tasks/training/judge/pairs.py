@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from data_schemas.study import TrainingPairs
 from tasks.errors import DataError
-from tasks.gym.judging.comparisons import Label
+from tasks.gym.judging.comparison_prompt import Label
 
 # Human comparisons of two answers to one task, read from the files of PandaLM and LLMBar.
 #

@@ -22,7 +22,7 @@ from tasks.algorithms.schedules import warmup_cosine
 from tasks.engines.chat import load_tokenizer, render_demonstration
 from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import DataError, EngineError
-from tasks.gym.judging.comparisons import Label
+from tasks.gym.judging.comparison_prompt import Label
 from tasks.training.judge.pairs import ComparisonPair, task_key
 
 logger = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 # ruff: noqa: RUF001 - other scripts are the point
 import pytest
 
-from tasks.gym.instructions.arguments import (
+from tasks.gym.instructions.measures import (
     characters,
     east_asian_sentences,
     ends_with,

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from data_schemas.rows import Domain, Message, Problem, Role, abstain, scored
-from tasks.gym.judging.comparisons import Label, complaints, completion, group_verifier, judge_bias
+from tasks.gym.judging.bias import complaints, judge_bias
+from tasks.gym.judging.comparison_prompt import Label, completion
+from tasks.gym.judging.comparisons import group_verifier
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 
 ANSWERS = ["a", "bbbb", "cc"]

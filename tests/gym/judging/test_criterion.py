@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.gym.judging.comparisons import sections
-from tasks.gym.judging.rubric import criterion_prompt, parse_met
+from tasks.gym.judging.comparison_prompt import sections
+from tasks.gym.judging.rubric_prompt import criterion_prompt, parse_met
 
 
 def test_the_three_texts_are_quoted():

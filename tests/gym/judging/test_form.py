@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.rows import Message, Role
-from tasks.gym.judging.comparisons import (
+from tasks.gym.judging.comparison_prompt import (
     Label,
     comparison_prompt,
     completion,
@@ -19,7 +19,7 @@ from tasks.gym.judging.comparisons import (
     swap_label,
     task_text,
 )
-from tasks.gym.judging.rubric import criterion_prompt
+from tasks.gym.judging.rubric_prompt import criterion_prompt
 
 
 def test_the_prompt_quotes_every_line_of_task_and_answers():

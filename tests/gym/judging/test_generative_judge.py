@@ -9,14 +9,8 @@ from hypothesis import strategies as st
 
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.algorithms.advantages import group_advantages
-from tasks.gym.judging.comparisons import (
-    Label,
-    completion,
-    group_verifier,
-    judged,
-    sections,
-    verifier,
-)
+from tasks.gym.judging.comparison_prompt import Label, completion, sections
+from tasks.gym.judging.comparisons import group_verifier, judged, verifier
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 from tasks.store.files import canonical_json
 

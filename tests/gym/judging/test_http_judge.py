@@ -7,10 +7,10 @@ from contextlib import contextmanager
 import pytest
 
 from tasks.errors import SettingsError
-from tasks.gym.judging import endpoint as judge_endpoint
+from tasks.gym.judging import life
 from tasks.gym.judging.chat_client import PATH
 from tasks.gym.judging.endpoint import read_address
-from tasks.gym.judging.opening import HttpJudge
+from tasks.gym.judging.http_judge import HttpJudge
 from tasks.gym.judging.protocol import JudgeCalls
 from tests.chat_endpoint import NOBODY, completion, endpoint, prompt, send
 
@@ -195,7 +195,7 @@ def test_a_judge_that_is_down_is_not_asked_for_every_prompt():
 
 
 def test_after_a_timeout_without_a_reply_nobody_waits_for_a_second_one(monkeypatch):
-    monkeypatch.setattr(judge_endpoint, "TICK_S", 0.1)
+    monkeypatch.setattr(life, "TICK_S", 0.1)
     hangs, over = [True], threading.Event()
 
     def behave(handler, asked, number):

@@ -13,9 +13,9 @@ from data_schemas.rollouts import Finished
 from data_schemas.rows import scored
 from tasks.engines.scoring import find_tokenizer
 from tasks.errors import SettingsError
+from tasks.gym.judging.both_orders import Pair, compare
 from tasks.gym.judging.calls import MeteredJudge
-from tasks.gym.judging.comparisons import Pair, compare
-from tasks.gym.judging.opening import HttpJudge
+from tasks.gym.judging.http_judge import HttpJudge
 from tasks.gym.judging.scripted import preferring
 from tasks.gym.protocol import Entry
 from tasks.gym.scoring.service import ScoringService

@@ -13,9 +13,9 @@ import pytest
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
 from data_schemas.rows import Domain, Problem
 from tasks.engines.scoring import open_scoring
-from tasks.gym.judging import endpoint as judge_endpoint
-from tasks.gym.judging.endpoint import Life
-from tasks.gym.judging.opening import HttpJudge
+from tasks.gym.judging import life
+from tasks.gym.judging.http_judge import HttpJudge
+from tasks.gym.judging.life import Life
 from tests.chat_endpoint import completion, endpoint, prompt, send
 
 SERVER = """
@@ -51,11 +51,11 @@ def served():
 def soon(monkeypatch):
     """Everything fifteen times as fast."""
     for name in ("SILENCE_S", "LOOK_S", "TICK_S"):
-        monkeypatch.setattr(judge_endpoint, name, getattr(judge_endpoint, name) / 15)
+        monkeypatch.setattr(life, name, getattr(life, name) / 15)
 
 
 def test_a_stopped_or_killed_endpoint_and_the_probe_after_it_take_less_than_a_minute():
-    assert judge_endpoint.SILENCE_S + judge_endpoint.TICK_S + 2 * judge_endpoint.LOOK_S < 60.0
+    assert life.SILENCE_S + life.TICK_S + 2 * life.LOOK_S < 60.0
 
 
 @pytest.mark.parametrize("harm", [signal.SIGSTOP, signal.SIGKILL])
@@ -87,7 +87,7 @@ def test_a_step_whose_judge_is_stopped_or_killed_is_over_long_before_its_deadlin
 @pytest.mark.usefixtures("soon")
 def test_an_endpoint_that_thinks_for_long_is_waited_for():
     def behave(handler, asked, _):
-        time.sleep(2 * judge_endpoint.SILENCE_S)
+        time.sleep(2 * life.SILENCE_S)
         send(handler, completion("thought"))
 
     with endpoint(behave) as address:
@@ -110,7 +110,7 @@ def test_an_endpoint_that_goes_on_is_asked_again(served, caplog):
 
 
 def test_one_look_serves_all_that_wait(monkeypatch):
-    monkeypatch.setattr(judge_endpoint, "SILENCE_S", 0.0)
+    monkeypatch.setattr(life, "SILENCE_S", 0.0)
     looks = []
     alive = Life(lambda: looks.append(1) or False)
     threads = [threading.Thread(target=alive.has_gone, args=(0.0,)) for _ in range(8)]

@@ -6,8 +6,9 @@ from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from data_schemas.rows import Message, Role
 from tasks.engines.scoring import open_judge
 from tasks.errors import SettingsError
-from tasks.gym.judging.opening import API_KEY
-from tasks.gym.judging.protocol import JudgeCalls, NoJudge
+from tasks.gym.judging.http_judge import API_KEY
+from tasks.gym.judging.no_judge import NoJudge
+from tasks.gym.judging.protocol import JudgeCalls
 
 PROMPT = (Message(role=Role.USER, content="?"),)
 

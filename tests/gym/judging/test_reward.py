@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from tasks.algorithms.advantages import group_advantages
-from tasks.gym.judging.comparisons import Label, Pair, both_orders, compare, completion
+from tasks.gym.judging.both_orders import Pair, both_orders, compare
+from tasks.gym.judging.comparison_prompt import Label, completion
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 
 ORDERS = [

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tasks.gym.judging import rubric
-from tasks.gym.judging.comparisons import sections
+from tasks.gym.judging.comparison_prompt import sections
 from tasks.gym.judging.scripted import ScriptedJudge
 from tasks.gym.maths import final_answer
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tasks.gym.maths.numerals import spelled_out, value_of
+from tasks.gym.maths.number_words import value_of
+from tasks.gym.maths.numerals import spelled_out
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from collections import defaultdict
 import pytest
 
 from tasks.gym.maths.final_answer import verify
-from tasks.gym.maths.units import _PREFIXES, _SCALED, _UNSCALED, is_unit, without_unit
+from tasks.gym.maths.quantities import _PREFIXES, _SCALED, _UNSCALED, is_unit, without_unit
 
 QUANTITIES = [
     (r"9.8\,\mathrm{m/s^2}", "m/s^2", "9.8"),

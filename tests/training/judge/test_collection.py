@@ -8,7 +8,7 @@ from data_schemas.rows import Demonstration, Parent
 from data_schemas.settings import SFTSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.formats.readiness import demonstrations_of
-from tasks.gym.judging.comparisons import Label, comparison_prompt, parse_label, sections
+from tasks.gym.judging.comparison_prompt import Label, comparison_prompt, parse_label, sections
 from tasks.training.foundation.base import shipped_base
 from tasks.training.judge import collection
 from tasks.training.judge.collection import (

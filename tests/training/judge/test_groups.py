@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tasks.algorithms.preferences import advantage_inversion
-from tasks.gym.judging.comparisons import Label
+from tasks.gym.judging.comparison_prompt import Label
 from tasks.training.judge.measures import (
     Verdicts,
     judge_rewards,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from data_schemas.settings import SFTSettings
-from tasks.gym.judging.comparisons import Label, completion
+from tasks.gym.judging.comparison_prompt import Label, completion
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 from tasks.training.judge.measurement import (
     judge_pairs,

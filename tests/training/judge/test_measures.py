@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.gym.judging.comparisons import Label
+from tasks.gym.judging.comparison_prompt import Label
 from tasks.training.judge.measures import (
     Verdicts,
     agreement,

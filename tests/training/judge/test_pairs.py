@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.errors import DataError
-from tasks.gym.judging.comparisons import Label
+from tasks.gym.judging.comparison_prompt import Label
 from tasks.training.judge.pairs import (
     ComparisonPair,
     majority,

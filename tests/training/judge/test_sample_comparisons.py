@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from tasks.curation.marketplace.items import is_problem_prompt
-from tasks.gym.judging.comparisons import Label
+from tasks.gym.judging.comparison_prompt import Label
 from tasks.gym.reference_text import chrf, normalised
 from tasks.training.judge.collection import (
     ANSWERS,

@@ -5,7 +5,7 @@ import pytest
 
 from data_schemas.settings import SFTSettings
 from tasks.errors import DataError
-from tasks.gym.judging.comparisons import Label
+from tasks.gym.judging.comparison_prompt import Label
 from tasks.training.judge.pairs import ComparisonPair
 from tasks.training.judge.scalar_head import ScalarReward
 

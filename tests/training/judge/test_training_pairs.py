@@ -6,7 +6,7 @@ import pytest
 
 from data_schemas.study import TrainingPairs
 from tasks.errors import DataError
-from tasks.gym.judging.comparisons import Label, parse_label
+from tasks.gym.judging.comparison_prompt import Label, parse_label
 from tasks.training.judge.collection import both_orders
 from tasks.training.judge.pairs import (
     TIE_SHARES,

@@ -23,8 +23,9 @@ from rich.table import Table
 from data_schemas.rows import Message, Role
 from tasks.errors import DataError
 from tasks.formats.yaml_file import parse_yaml
-from tasks.gym.judging.comparisons import QUOTE, NoReading, quotation, readings
+from tasks.gym.judging.comparison_prompt import QUOTE, quotation
 from tasks.gym.judging.protocol import Judge
+from tasks.gym.judging.readings import NoReading, readings
 from tasks.lab.recipes.completeness.rates import Category, Rates, Row, matched, rates
 
 WORDS = Path(__file__).with_name("words.yaml")

@@ -6,7 +6,7 @@ import pytest
 
 from tasks.errors import DataError
 from tasks.formats.yaml_file import parse_yaml
-from tasks.gym.judging.comparisons import sections
+from tasks.gym.judging.comparison_prompt import sections
 from tasks.gym.judging.scripted import ScriptedJudge
 from tasks.lab.recipes.completeness.measurement import (
     WORDS,
