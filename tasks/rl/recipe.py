@@ -18,13 +18,14 @@ import torch
 from pydantic import JsonValue
 
 from data_schemas.reports import Plot
-from data_schemas.rl_settings import AnyRecipe, RLSettings
+from data_schemas.rl_settings import AnyRecipe, RecipePhase, RLSettings
 from data_schemas.rollouts import AgentTurn
 from data_schemas.rows import Domain, Message, Problem
 from tasks.algorithms.distillation import Blend
 from tasks.errors import SettingsError
 from tasks.plugins import attribute, digest_of
 from tasks.rl.groups import CollectedGroup
+from tasks.store.files import sha256_bytes
 
 Memory = Mapping[str, JsonValue]
 """What a recipe remembers from step to step, by problem; committed with the state of the phase."""
@@ -253,3 +254,42 @@ def pinned_source(settings: AnyRecipe) -> AnyRecipe:
         SettingsError: there is no such implementation.
     """
     return settings.model_copy(update={"code": digest_of(settings.implementation)})
+
+
+def with_recipe(settings: RLSettings, recipe: AnyRecipe | None) -> RLSettings | RecipePhase:
+    """Return the settings of a phase as its statement has them.
+
+    Args:
+        settings: of the phase.
+        recipe: in place of that of the settings.
+    """
+    recipe = recipe or settings.recipe
+    settings = settings.model_copy(update={"recipe": None})
+    return settings if recipe is None else RecipePhase(rl=settings, recipe=recipe)
+
+
+def without_recipe(phase: RLSettings | RecipePhase) -> tuple[RLSettings, AnyRecipe | None]:
+    """Return the settings of a phase and its recipe."""
+    return (phase.rl, phase.recipe) if isinstance(phase, RecipePhase) else (phase, None)
+
+
+def code_of(phase: RLSettings | RecipePhase, code: str) -> str:
+    """Return the digest of all code of a phase.
+
+    Args:
+        phase: with its recipe.
+        code: of the stage of RL.
+
+    Raises:
+        SettingsError: the source of the recipe is not that which was pinned.
+    """
+    _, recipe = without_recipe(phase)
+    if recipe is None:
+        return code
+    source = pinned_source(recipe).code
+    if recipe.code != source:
+        raise SettingsError(
+            f"the source of {recipe.implementation} is {source[:12]}, and {recipe.code[:12]} "
+            "was pinned; pass the settings through check_settings, or start again"
+        )
+    return sha256_bytes(f"{code} {source}".encode())

@@ -1,6 +1,8 @@
 """Flyte shell of stage 3: merge of the two SFT parents."""
 
-from data_schemas.artifacts import CheckpointRef, Context
+from collections.abc import Mapping
+
+from data_schemas.artifacts import AnyRef, CheckpointRef, Context, StoreRef
 from data_schemas.settings import MergeSettings
 from tasks.platform.shell import shell
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Unchanged, Work, run
@@ -8,22 +10,22 @@ from tasks.training.merge import merge as merge_checkpoints
 
 BOTH = "both parents are the base, which is passed on"
 ONE = "a parent is the base: the other one is passed on"
+PARENTS = ("reasoning", "commerce")
 
 
-def _merge(
-    settings: MergeSettings, inputs: Inputs, outputs: Outputs, work: Work
-) -> Facts | Unchanged:
-    base, *parents = (work.checkpoint(role) for role in ("base", "reasoning", "commerce"))
-    tuned = [one for one in parents if one.digest != base.digest]
+def _skip(settings: MergeSettings, refs: Mapping[str, AnyRef], _: StoreRef) -> Unchanged | None:
+    tuned = [role for role in PARENTS if refs[role].digest != refs["base"].digest]
     if not tuned:
-        return Unchanged(base, BOTH)
-    if len(tuned) == 1 and not settings.copied:
-        return Unchanged(tuned[0], ONE)
+        return Unchanged("base", BOTH)
+    return Unchanged(tuned[0], ONE) if len(tuned) == 1 and not settings.copied else None
+
+
+def _merge(settings: MergeSettings, inputs: Inputs, outputs: Outputs, _: Work) -> Facts:
     folders = inputs["reasoning"], inputs["commerce"]
     return merge_checkpoints(settings, inputs["base"], folders, outputs["model"])
 
 
-MERGE = Record("merge", _merge, CheckpointRef, "model", once=True)
+MERGE = Record("merge", _merge, CheckpointRef, "model", skip=_skip, once=True)
 
 
 @shell("merge")

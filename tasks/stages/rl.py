@@ -1,9 +1,12 @@
 """Flyte shell of stages 4 and 5: one phase of RL, resumed where it stopped."""
 
+from collections.abc import Mapping
 from functools import cache, partial
+from pathlib import Path
 from typing import NamedTuple
 
 from data_schemas.artifacts import (
+    AnyRef,
     CheckpointRef,
     Context,
     GradedRef,
@@ -13,23 +16,20 @@ from data_schemas.rl_settings import AnyRecipe, RecipePhase, RLSettings
 from data_schemas.rows import Domain, Parent
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import open_scoring
-from tasks.errors import SettingsError
 from tasks.pages.live import Publisher, page_name
 from tasks.platform import telemetry
-from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_while_running
 from tasks.platform.progress import progress
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import read_judge, read_model
-from tasks.provenance.lineage.stage import StageRecord, workplace
+from tasks.provenance.lineage.stage import StageRecord
 from tasks.rl import phase as phases
 from tasks.rl.learned import read_learned
-from tasks.rl.recipe import open_recipe, pinned_source
+from tasks.rl.recipe import code_of, open_recipe, pinned_source, with_recipe, without_recipe
 from tasks.rl.reuse import read_responses
 from tasks.rl.state import past_code
 from tasks.rl.views import page_of_phase
-from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, pass_on, run
-from tasks.store.files import sha256_bytes
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Unchanged, Work, run
 from tasks.training.foundation.named_models import replace_models
 
 NO_STEPS = "settings.steps is 0: the start model is passed on"
@@ -96,49 +96,18 @@ def rl(
     While it runs, `<store>/live/<execution>/rl-one.html` and the task's deck show its curves, the
     parts of its steps and the newest responses token by token.
     """
-    code = code_digest("rl")
-    recipe = recipe or settings.recipe
-    settings = settings.model_copy(update={"recipe": None})
-    if recipe is not None:
-        source = pinned_source(recipe).code
-        if recipe.code != source:
-            raise SettingsError(
-                f"the source of {recipe.implementation} is {source[:12]}, and {recipe.code[:12]} "
-                "was pinned; pass the settings through check_settings, or start again"
-            )
-        code = sha256_bytes(f"{code} {source}".encode())
-    if not settings.steps:
-        return Trained(start, pass_on(name, "start", start, NO_STEPS, settings, context, code))
-    folder = phases.state_folder(
-        workplace(context.store),
-        settings,
-        start.digest,
-        graded.digest,
-        max_tokens,
-        earlier.digest if earlier else "",
-        recipe,
-    )
-    return run(
-        RL,
-        settings if recipe is None else RecipePhase(rl=settings, recipe=recipe),
-        {"start": start, "graded": graded, "earlier": earlier},
-        context,
-        [settings, recipe, max_tokens],
-        name=name,
-        code=code,
-        work=f"{context.store.uri}/state/{folder.name}",
-    )
+    reads = {"start": start, "graded": graded, "earlier": earlier}
+    return run(RL, with_recipe(settings, recipe), reads, context, [max_tokens], name=name)
 
 
 def _train(
-    _: RLSettings | RecipePhase,
+    settings: RLSettings | RecipePhase,
     inputs: Inputs,
     outputs: Outputs,
     work: Work,
-    settings: RLSettings,
-    recipe: AnyRecipe | None,
     max_tokens: int,
 ) -> Facts:
+    settings, recipe = without_recipe(settings)
     context, state, record = work.context, work.state, work.record
     model, problems = inputs["start"], inputs["graded"]
     reports = [inputs["earlier"]] if "earlier" in inputs else []
@@ -172,7 +141,28 @@ def _train(
     return facts
 
 
-RL = Record("rl", _train, Trained, once=True, past_code=past_code)
+def _skip(settings: RLSettings | RecipePhase, *_: object) -> Unchanged | None:
+    steps = without_recipe(settings)[0].steps
+    return None if steps else Unchanged("start", NO_STEPS)
+
+
+def _state(settings: RLSettings | RecipePhase, refs: Mapping[str, AnyRef], max_tokens: int) -> str:
+    plain, recipe = without_recipe(settings)
+    earlier = refs["earlier"].digest if "earlier" in refs else ""
+    digests = refs["start"].digest, refs["graded"].digest
+    return phases.state_folder(Path(), plain, *digests, max_tokens, earlier, recipe).name
+
+
+RL = Record(
+    "rl",
+    _train,
+    Trained,
+    skip=_skip,
+    once=True,
+    past_code=past_code,
+    code=code_of,
+    work=_state,
+)
 
 
 def _with_teachers(recipe: AnyRecipe | None, record: StageRecord) -> AnyRecipe | None:

@@ -7,19 +7,21 @@
         return run(POSE, settings, {"curated": curated}, context)
 
 It reads the inputs, opens the outputs and commits them, records facts, code and the statement, and
-draws the deck. A stage that is done `once` on a store has a lease as well: the next run waits, and
-takes what was committed. One that `resumes` keeps its working state durable until it is finished.
+draws the deck. Whether there is anything to do is its question too, and has two answers: `skip`
+says that a stage changes nothing, `_find_earlier` that somebody has done the work. A stage that is
+done `once` on a store has a lease as well: the next run waits, and takes what was committed. One
+that resumes keeps its working state durable until it is finished.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel
 
-from data_schemas.artifacts import AnyRef, CheckpointRef, Context, ReportRef
+from data_schemas.artifacts import AnyRef, Context
 from data_schemas.reports import SKIPPED_FILE
 from tasks.durability.durable import StateUploads, keep_durable
 from tasks.durability.preemption import Termination, listen_for_sigterm
@@ -40,9 +42,10 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """There is nothing to do: what a stage returns is one of its inputs."""
+    """There is nothing to do: the first output is an input, and every other one says why."""
 
-    result: CheckpointRef
+    role: str
+    """Of the input that is passed on."""
     reason: str
 
 
@@ -105,14 +108,8 @@ class Work:
         assert self.resumed, f"{self.name} does not resume"
         return self.resumed
 
-    def checkpoint(self, role: str) -> CheckpointRef:
-        """Return the reference to a model that it reads."""
-        ref = self.refs[role]
-        assert isinstance(ref, CheckpointRef), f"{role} of {self.name} is no model"
-        return ref
 
-
-Function = Callable[..., Facts | Unchanged]
+Function = Callable[..., Facts]
 """`(settings, inputs, outputs, work) -> facts`, with further inputs of the task behind them."""
 
 
@@ -127,10 +124,19 @@ class Record(Generic[ResultT]):
     """A reference, or a named tuple of references whose fields are the roles of the outputs."""
     writes: str = ""
     """Role of the only output."""
+    skip: Callable[..., Unchanged | None] = lambda *_: None
+    """`(settings, refs, store) -> why there is nothing to do`, with further inputs behind them."""
     once: bool = False
     """One run at a time does it on a store, and the next one takes its result."""
+    shares: str = ""
+    """Role under which it reads what this execution made of the same inputs under another name."""
     past_code: Callable[[Path], Sequence[str]] | None = None
     """Digests of the code that contributed to a working state; None of a stage without one."""
+    code: Callable[[Any, str], str] = lambda _, code: code
+    """`(settings, code of the task) -> code`, for one that runs more than its task's."""
+    work: Callable[..., str] | None = None
+    """`(settings, refs) -> name` of what is done once, with further inputs of the task behind them;
+    None = by name, settings and inputs."""
 
     def kinds(self) -> dict[str, type[Any]]:
         """Return the types of the outputs by role."""
@@ -138,10 +144,8 @@ class Record(Generic[ResultT]):
             return get_type_hints(self.result)
         return {self.writes: self.result}
 
-    def result_of(self, outcome: Sequence[AnyRef] | Unchanged) -> ResultT:
+    def result_of(self, outcome: Sequence[AnyRef]) -> ResultT:
         """Return references to the outputs as the stage does."""
-        if isinstance(outcome, Unchanged):
-            return cast("ResultT", outcome.result)
         if issubclass(self.result, tuple):
             return cast("Any", self.result)(*outcome)
         return cast("ResultT", outcome[0])
@@ -159,8 +163,6 @@ def run(
     context: Context,
     others: Sequence[object] = (),
     name: str = "",
-    code: str = "",
-    work: str = "",
 ) -> ResultT:
     """Run a stage, or return what an earlier run of the same work committed.
 
@@ -171,88 +173,130 @@ def run(
         context: of the run.
         others: further inputs, behind those that every function has.
         name: in the statement; '' = that of the task.
-        code: digest of the source; '' = that of the task.
-        work: uri of the work of a stage that is done once; '' = by name, settings and inputs.
+
+    Raises:
+        SettingsError: its code is not the code that the settings were pinned to.
     """
-    name, code = name or record.task, code or code_digest(record.task)
+    name, code = name or record.task, record.code(settings, code_digest(record.task))
     refs = {role: ref for role, ref in reads.items() if ref is not None}
-
-    def execute(codes: Sequence[str], state: State | None) -> Sequence[AnyRef] | Unchanged:
-        with stage(name, settings, context, codes) as entry:
-            inputs = {role: entry.read(role, ref) for role, ref in refs.items()}
-            with ExitStack() as later, ExitStack() as opened:
-                step = Work(name, code, context, refs, entry, state)
-                outputs = Outputs(entry, opened, later)
-                facts = record.function(settings, inputs, outputs, step, *others)
-            if isinstance(facts, Unchanged):
-                entry.facts({"skipped": facts.reason})
-                return facts
-            entry.facts(facts)
-            deck_of_facts(name, facts)
-            return [entry.ref(role, kind) for role, kind in record.kinds().items()]
-
-    if not record.once:
-        return record.result_of(execute((code,), None))
-    digests = [ref.digest for ref in refs.values()]
-    uri = work or results.work_uri(context.store.uri, name, settings, *digests)
-    # The disk may be lost with the machine; the store is durable.
-    folder = results.work_folder(workplace(context.store), uri)
-    places = (uri,) if record.past_code is None else (str(folder), uri)
-    with results.exclusive(f"{context.execution.id}, {name}", *places) as check_lease:
-        past = finished.find(uri, name, code, settings, digests)
-        outcome: Sequence[AnyRef] | Unchanged
-        outcome = [ref for ref in (past.model, past.report) if ref] if past else []
-        if len(outcome) != len(record.kinds()):
-            with _resumed(record, folder, uri, check_lease) as state:
-                earlier = record.past_code(folder) if record.past_code else ()
-                outcome = execute(tuple(dict.fromkeys((*earlier, code))), state)
-            if not isinstance(outcome, Unchanged):
-                model = cast("CheckpointRef", outcome[0])
-                report = cast("ReportRef", outcome[1]) if len(outcome) > 1 else None
-                finished.record(uri, name, code, context.execution.id, model, report)
+    uri = _place(record, name, settings, refs, context, others)
+    job = _Job(record, name, code, settings, refs, context, uri)
+    if unchanged := record.skip(settings, refs, context.store, *others):
+        return _pass_on(job, unchanged)
+    with _exclusive(job) as check_lease:
+        outcome: Sequence[Any] = _find_earlier(job)
+        if outcome and record.shares:
+            refs[record.shares], outcome = outcome[0], ()
+        if not outcome:
+            with (
+                _resumed(job, check_lease) as state,
+                stage(name, settings, context, _all_code(job)) as entry,
+            ):
+                inputs = {role: entry.read(role, ref) for role, ref in refs.items()}
+                with ExitStack() as later, ExitStack() as opened:
+                    work = Work(name, code, context, refs, entry, state)
+                    outputs = Outputs(entry, opened, later)
+                    facts = record.function(settings, inputs, outputs, work, *others)
+                entry.facts(facts)
+                deck_of_facts(name, facts)
+                outcome = [entry.ref(role, kind) for role, kind in record.kinds().items()]
+            if record.once:
+                finished.record(job.uri, name, code, context.execution.id, *outcome)
         if record.past_code:
-            results.clear(folder, uri)
+            results.clear(job.folder, job.uri)
     return record.result_of(outcome)
 
 
+@dataclass(frozen=True, slots=True)
+class _Job(Generic[ResultT]):
+    """A stage with what determines its result."""
+
+    record: Record[ResultT]
+    name: str
+    code: str
+    settings: BaseModel
+    refs: Mapping[str, AnyRef]
+    context: Context
+    uri: str
+    """Where the store has the result and the state of what is done once."""
+
+    @property
+    def digests(self) -> list[str]:
+        """Digests of what it reads."""
+        return [ref.digest for ref in self.refs.values()]
+
+    @property
+    def folder(self) -> Path:
+        """Of the state, on a disk that may be lost with the machine."""
+        return results.work_folder(workplace(self.context.store), self.uri)
+
+
+def _place(
+    record: Record[Any],
+    name: str,
+    settings: BaseModel,
+    refs: Mapping[str, AnyRef],
+    context: Context,
+    others: Sequence[object],
+) -> str:
+    """Name the work of a stage by everything that determines its result but the code."""
+    if record.work is None:
+        digests = [ref.digest for ref in refs.values()]
+        return results.work_uri(context.store.uri, name, settings, *digests)
+    return f"{context.store.uri}/state/{record.work(settings, refs, *others)}"
+
+
+def _exclusive(job: _Job[Any]) -> AbstractContextManager[Callable[[], None]]:
+    """Let one run at a time do the work, if it is done once."""
+    if not job.record.once:
+        return nullcontext(lambda: None)
+    places = (job.uri,) if job.record.past_code is None else (str(job.folder), job.uri)
+    return results.exclusive(f"{job.context.execution.id}, {job.name}", *places)
+
+
+def _find_earlier(job: _Job[Any]) -> Sequence[AnyRef]:
+    """Return what was committed of this work, by any run on this store or in this execution.
+
+    The one answer to "is it done already?": a signed statement says that this code made it of
+    these settings and inputs. () if there is none, or the record does not take it.
+    """
+    work = job.code, job.settings, job.digests
+    if job.record.shares:
+        store, execution = job.context.store.uri, job.context.execution.id
+        report = finished.find_report(store, execution, job.name, *work)
+        return [report] if report else ()
+    past = finished.find(job.uri, job.name, *work) if job.record.once else None
+    outcome = [ref for ref in (past.model, past.report) if ref] if past else []
+    return outcome if len(outcome) == len(job.record.kinds()) else ()
+
+
+def _all_code(job: _Job[Any]) -> Sequence[str]:
+    """Return the digests of all code that has a part in the result, once each."""
+    past = job.record.past_code(job.folder) if job.record.past_code else ()
+    return tuple(dict.fromkeys((*past, job.code)))
+
+
 @contextmanager
-def _resumed(
-    record: Record[Any], folder: Path, uri: str, check_lease: Callable[[], None]
-) -> Iterator[State | None]:
+def _resumed(job: _Job[Any], check_lease: Callable[[], None]) -> Iterator[State | None]:
     """Keep the working state of a stage durable, if it has one."""
-    if record.past_code is None:
+    if job.record.past_code is None:
         yield None
         return
     with (
-        listen_for_sigterm(resources.STAGES[record.task].grace_s) as stop,
-        keep_durable(folder, uri, checkpoint(), stop.seconds_left) as uploads,
+        listen_for_sigterm(resources.STAGES[job.record.task].grace_s) as stop,
+        keep_durable(job.folder, job.uri, checkpoint(), stop.seconds_left) as uploads,
     ):
-        yield State(folder, stop, check_lease, uploads)
+        yield State(job.folder, stop, check_lease, uploads)
 
 
-def pass_on(
-    name: str,
-    role: str,
-    ref: CheckpointRef,
-    reason: str,
-    settings: BaseModel,
-    context: Context,
-    code: str,
-) -> ReportRef:
-    """Record that a stage of training has nothing to do, and why; return its report.
-
-    Args:
-        name: of the stage.
-        role: of the model that is passed on.
-        ref: the model.
-        reason: for people.
-        settings: of the stage.
-        context: of the run.
-        code: digest of its source.
-    """
-    with stage(name, settings, context, code) as record:
-        record.read(role, ref)
-        with record.output("report") as out:
-            write_bytes(out / SKIPPED_FILE, canonical_json({"reason": reason}))
-        record.facts({"skipped": reason})
-        return record.ref("report", ReportRef)
+def _pass_on(job: _Job[ResultT], unchanged: Unchanged) -> ResultT:
+    """Record that there is nothing to do, and why."""
+    passed, others = job.refs[unchanged.role], list(job.record.kinds().items())[1:]
+    with stage(job.name, job.settings, job.context, job.code) as entry:
+        entry.read(unchanged.role, passed)
+        for role, _ in others:
+            with entry.output(role) as out:
+                write_bytes(out / SKIPPED_FILE, canonical_json({"reason": unchanged.reason}))
+        entry.facts({"skipped": unchanged.reason})
+        reasons = [entry.ref(role, kind) for role, kind in others]
+    return job.record.result_of([passed, *reasons])

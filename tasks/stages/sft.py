@@ -1,10 +1,12 @@
 """Flyte shell of stage 2: fine-tune one parent of the merge."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from data_schemas.addresses import redacted
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import (
+    AnyRef,
     CheckpointRef,
     Context,
     DatasetRef,
@@ -14,11 +16,10 @@ from data_schemas.artifacts import (
 from data_schemas.rows import DEMONSTRATIONS, MERGED, Demonstration, Parent
 from data_schemas.settings import SFTSettings
 from tasks.formats.readiness import is_taught
-from tasks.platform.cache_version import code_digest
 from tasks.platform.progress import progress
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import workplace
-from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, pass_on, run
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Unchanged, Work, run
 from tasks.store.objects import localise
 from tasks.training.sft import train
 
@@ -73,11 +74,8 @@ def sft(
         base: model to start from, or the existing model of this parent.
         context: of the run.
     """
-    name, code = f"sft/{parent.value}", code_digest("sft")
-    if reason := _reason_to_skip(settings, parent, curated, context.store):
-        role = "existing" if parent in settings.parents else "base"
-        return Tuned(base, pass_on(name, role, base, reason, settings, context, code))
-    return run(SFT, settings, {"curated": curated, "base": base}, context, [parent], name=name)
+    reads = {"curated": curated, "base": base}
+    return run(SFT, settings, reads, context, [parent], name=f"sft/{parent.value}")
 
 
 def _tune(
@@ -94,20 +92,20 @@ def _tune(
     return train.finish(tuning, outputs["model"], outputs["report"])
 
 
-SFT = Record("sft", _tune, Tuned, once=True, past_code=train.past_code)
-
-
-def _reason_to_skip(
-    settings: SFTSettings, parent: Parent, curated: DatasetRef, store: StoreRef
-) -> str:
-    """Say why there is nothing to fine-tune; '' if there is."""
+def _skip(
+    settings: SFTSettings, refs: Mapping[str, AnyRef], store: StoreRef, parent: Parent
+) -> Unchanged | None:
+    reason = ""
     if existing := settings.parents.get(parent):
-        return f"existing model: {redacted(existing)}"
-    if not settings.epochs:
-        return "settings.epochs is 0: the base is passed on"
-    if parent not in MERGED:
-        return ""
-    folder = localise(curated.uri, curated.digest, workplace(store))
-    if is_taught(parent, read_table(folder / DEMONSTRATIONS, Demonstration)):
-        return ""
-    return f"no source has demonstrations for {parent.value}: the base is passed on"
+        reason = f"existing model: {redacted(existing)}"
+    elif not settings.epochs:
+        reason = "settings.epochs is 0: the base is passed on"
+    elif parent in MERGED:
+        curated = refs["curated"]
+        folder = localise(curated.uri, curated.digest, workplace(store))
+        if not is_taught(parent, read_table(folder / DEMONSTRATIONS, Demonstration)):
+            reason = f"no source has demonstrations for {parent.value}: the base is passed on"
+    return Unchanged("base", reason) if reason else None
+
+
+SFT = Record("sft", _tune, Tuned, skip=_skip, once=True, past_code=train.past_code)

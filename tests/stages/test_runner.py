@@ -13,6 +13,7 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
+from data_schemas.reports import SKIPPED_FILE
 from data_schemas.settings import MergeSettings
 from tasks.errors import EngineError
 from tasks.provenance.lineage.statements import load_executions, load_statement
@@ -91,16 +92,44 @@ def test_a_stage_that_is_done_once_is_done_by_one_of_two_executions(context, row
 
 
 def test_what_is_passed_on_is_said_and_is_nothing_that_a_later_run_could_take(context, rows):
-    model = CheckpointRef(uri="s3://elsewhere", digest="d")
+    model = CheckpointRef(uri=rows.uri, digest=rows.digest)
 
-    def unchanged(settings, inputs, outputs, work):
-        return Unchanged(model, "there is nothing to add")
+    def skip(settings, refs, store):
+        return Unchanged("start", "there is nothing to add")
 
-    record = Record("merge", unchanged, CheckpointRef, "model", once=True)
+    record = Record("merge", total, Pair, skip=skip, once=True)
     for name in ("first", "second"):
-        assert model == run(record, MergeSettings(), {"rows": rows}, context(name))
+        result = run(record, MergeSettings(), {"start": model, "rows": rows}, context(name))
         statement = statements(context(name))["merge"]
-        assert ({"skipped": "there is nothing to add"}, ()) == (statement.facts, statement.outputs)
+        assert model == result.model
+        assert {"skipped": "there is nothing to add"} == statement.facts
+        assert ["start"] == [one.role for one in statement.inputs]
+        assert ["report"] == [one.role for one in statement.outputs]
+        (file,) = (one for one in Path(result.report.uri).iterdir() if one.name == SKIPPED_FILE)
+        assert "there is nothing to add" in file.read_text()
+
+
+def test_a_stage_that_shares_reads_what_its_execution_made_of_the_same_under_another_name(
+    context, rows
+):
+    def again(settings, inputs, outputs, work):
+        (outputs["sum"] / "sum").write_text(work.name)
+        return {"is_shared": int("earlier" in inputs)}
+
+    record = Record("evaluate", again, ReportRef, "sum", shares="earlier")
+    first, other = context("first"), context("other")
+    for name, settings, place in (
+        ("evaluate/one", MergeSettings(), first),
+        ("evaluate/two", MergeSettings(), first),
+        ("evaluate/three", MergeSettings(density=0.5), first),
+        ("evaluate/four", MergeSettings(), other),
+    ):
+        run(record, settings, {"rows": rows}, place, name=name)
+
+    shared = {**statements(first), **statements(other)}
+    assert {"evaluate/one": 0, "evaluate/two": 1, "evaluate/three": 0, "evaluate/four": 0} == {
+        name: one.facts["is_shared"] for name, one in shared.items()
+    }
 
 
 def test_a_stage_that_fails_commits_none_of_its_outputs(context, rows, tmp_path):
