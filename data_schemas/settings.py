@@ -52,6 +52,16 @@ class PretrainSettings(Settings):
     seed: Seed = 0
 
 
+class PersonalData(StrEnum):
+    """What curation does with rows that tell something of a person."""
+
+    COUNT = "count"
+    """They are kept as they are, counted, and named on the screen; pages show them masked."""
+    MASK = "mask"
+    """Each passage becomes its kind: `[phone]`."""
+    QUARANTINE = "quarantine"
+
+
 class CurationSettings(Settings):
     """Stage 1: raw rows to typed problems, demonstrations and held-out suites."""
 
@@ -79,6 +89,11 @@ class CurationSettings(Settings):
     encoder: JudgeSettings = Field(
         default=JudgeSettings(),
         description="text encoder: of rows that mean the same, one is kept; none of a benchmark's",
+    )
+    personal: PersonalData = Field(
+        default=PersonalData.COUNT,
+        description="rows with e-mail addresses, phones, card or identity numbers, addresses: "
+        "count, mask or quarantine; not those of benchmarks",
     )
 
 

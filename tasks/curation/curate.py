@@ -32,7 +32,7 @@ from data_schemas.rows import (
 from data_schemas.settings import CurationSettings
 from data_schemas.sources import RawFile
 from tasks.curation import free_rewards
-from tasks.curation.cleaning import annotation
+from tasks.curation.cleaning import annotation, personal
 from tasks.curation.cleaning.annotation import WRONG, Score
 from tasks.curation.cleaning.withdrawal import REASON, withdraw, withdrawn_rows
 from tasks.curation.code_tests import UNSOUND, check_code_tests
@@ -93,6 +93,7 @@ _ADVICE = {
     "unread_key": "Remove the key where it says nothing, or write it into the text.",
     "repeated_column": "Rename or remove one of the columns of that name.",
     "malformed_csv": "Quote cells that hold the delimiter or a line break.",
+    personal.REASON: "Remove what tells of a person, or set curation.personal to mask.",
     "language_mix": "Correct the language of the mapping, or name the column that has it.",
 }
 
@@ -166,7 +167,12 @@ def curate(
         account = write_result(shards, refused, [*held_out, *benchmarks], suites, rates, out)
 
     free = free_rewards.measure(out / PROBLEMS, score)
-    counts = {"decisions": decided, "tests": tests, "solve_rates": answered}
+    counts = {
+        "decisions": decided,
+        "tests": tests,
+        "solve_rates": answered,
+        "personal": account.personal,
+    }
     report, totals = _by_source(listed, account, counts), account.totals()
     examined = bool(suites) and all(file.evaluation for file in listed)
     if held_out_from is None and not examined:  # new rows of a model may all be known or broken

@@ -1,9 +1,10 @@
-"""What became of the rows, in five lines for the screen."""
+"""What became of the rows, in a few lines for the screen."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from data_schemas.rows import Outcome
+from tasks.curation.cleaning.personal import ITEMS
 from tasks.curation.ingest import GENERATED
 from tasks.curation.shards.result import Account
 
@@ -36,8 +37,20 @@ def funnel_lines(account: Account, advice: Callable[[str], str]) -> list[str]:
         f"  by source   {_shares(survivors, account.read)}",
         f"  by language {_shares(account.kept_languages, account.languages)}",
     ]
+    if totals["personal"]:
+        lines.append(f"  personal    {_personal(account)}")
     losses = list(_losses(account, advice))
     return lines + ([f"  lost more than {LOSS:.0%}: {' '.join(losses)}"] if losses else [])
+
+
+def _personal(account: Account) -> str:
+    """Say how many items tell something of a person, and what can be done about it."""
+    kinds = sum(account.personal.values(), Counter[str]())
+    items = kinds.pop(ITEMS)
+    return (
+        f"{items:,} items tell something of a person ({_counts(kinds)}). curation.personal says "
+        "what to do with them: count, mask or quarantine"
+    )
 
 
 def _counts(counts: Counter[str]) -> str:

@@ -9,6 +9,7 @@ from data_schemas.rows import Problem, SampleResult
 from data_schemas.settings import EvaluationSettings
 from data_schemas.sources import RowPlace
 from tasks.algorithms.intervals import compare, per_problem
+from tasks.algorithms.personal_data import without_personal_data
 from tasks.formats.script_data import script_json
 from tasks.pages.live import SCRIPT
 from tasks.platform.page_style import STYLE, fill
@@ -352,9 +353,12 @@ def _problem(problem: Problem, rows: Mapping[str, RowPlace]) -> dict[str, Any]:
         "family": problem.domain.value,
         "language": problem.language,
         "source": problem.source,
-        "prompt": [[message.role.value, message.content] for message in problem.messages],
+        "prompt": [
+            [message.role.value, without_personal_data(message.content)]
+            for message in problem.messages
+        ],
         "verifier": problem.verifier,
-        "answer": problem.answer,
+        "answer": without_personal_data(problem.answer),
         "row": f"sha256 {problem.source_row}{where}",
     }
 
@@ -366,12 +370,12 @@ def _answers(samples: Sequence[SampleResult], ids: Sequence[str]) -> list[list[d
             cut = max(0, len(row.text) - MAX_CHARACTERS)
             by_problem[row.problem_id].append(
                 {
-                    "text": row.text[cut:],
+                    "text": without_personal_data(row.text[cut:]),
                     "cut": cut,
                     "score": row.score,
                     "solved": row.solved,
                     "reason": row.reason,
-                    "detail": row.detail,
+                    "detail": without_personal_data(row.detail),
                     "tokens": row.tokens,
                     "truncated": row.truncated,
                 }

@@ -9,6 +9,7 @@ from pathlib import Path
 from data_schemas.arrow import read_table
 from data_schemas.rows import Problem, SampleResult
 from tasks.algorithms.intervals import SAMPLES_FILE
+from tasks.algorithms.personal_data import without_personal_data
 from tasks.formats.progression import read_evaluation
 from tasks.store.files import sha256_bytes
 
@@ -57,8 +58,8 @@ def before_and_after(
     return tuple(
         BeforeAfter(
             title=f"{problem.domain.value.replace('_', ' ')}, {problem.language}: {problem.id}",
-            prompt=problem.prompt_text,
-            reference=problem.answer,
+            prompt=without_personal_data(problem.prompt_text),
+            reference=without_personal_data(problem.answer),
             answers=tuple(_answered(name, answers[problem.id]) for name, answers in models),
         )
         for problem in _draw_in_turn([by_id[name] for name in common])
@@ -80,6 +81,7 @@ def _draw_in_turn(problems: Sequence[Problem]) -> list[Problem]:
 
 
 def _answered(model: str, row: SampleResult) -> Answered:
+    text = without_personal_data(row.text)
     if not row.scored:
-        return Answered(model, row.text, f"no verdict: {row.reason}", "plain")
-    return Answered(model, row.text, row.reason, "yes" if row.solved else "no")
+        return Answered(model, text, f"no verdict: {row.reason}", "plain")
+    return Answered(model, text, row.reason, "yes" if row.solved else "no")

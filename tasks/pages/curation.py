@@ -25,6 +25,7 @@ from data_schemas.rows import (
     Band,
     band_of,
 )
+from tasks.algorithms.personal_data import without_personal_data
 from tasks.pages import figures, wording
 from tasks.pages.sections import Chart, Curation, Kept, SourceCounts, read_curation
 from tasks.platform.page_style import STYLE, fill
@@ -105,6 +106,8 @@ quarantined (broken). Open a source for its reasons, and a reason for examples; 
 {{ source.decisions }}</p></div>{% endif %}
 {% if source.solve_rates %}<div class="sample"><p>solve rates of models: \
 {{ source.solve_rates }} problems of the set before selection</p></div>{% endif %}
+{% if source.personal %}<div class="sample"><p>items that tell something of a person: \
+{{ source.personal }}</p></div>{% endif %}
 {% if source.free %}<div class="sample"><p>reward that a text which does no task earns: \
 {{ source.free }}</p></div>{% endif %}
 {% for reason in source.reasons %}
@@ -318,7 +321,7 @@ def _count_refusal(contents: Contents, row: dict[str, Any]) -> None:
     source, reason = row["source"], row["reason"]
     place = (source, row["stage"], row["outcome"])
     contents.reasons.setdefault(place, Counter())[reason] += 1
-    refusal = Refusal(row["key"], row["detail"], row["source_row"])
+    refusal = Refusal(row["key"], without_personal_data(row["detail"]), row["source_row"])
     examples = contents.refused[source, reason]
     if len(examples) < MAX_EXAMPLES:
         examples.append(refusal)
@@ -338,7 +341,7 @@ def _count_kept(contents: Contents, table: Table, row: dict[str, Any], largest: 
     contents.families[table][family] += 1
     text = "\n".join(turn["content"] for turn in json.loads(row["messages"]))
     if row["id"] in largest:
-        contents.texts.setdefault(row["id"], text[:MAX_PROMPT])
+        contents.texts.setdefault(row["id"], without_personal_data(text[:MAX_PROMPT]))
     if table == "held_out":
         return
     if table == "problems":
@@ -350,7 +353,8 @@ def _count_kept(contents: Contents, table: Table, row: dict[str, Any], largest: 
     samples = contents.samples[family]
     if len(samples) < MAX_EXAMPLES:
         response = row.get("response") or f"Gold answer: {row['answer']}"
-        samples.append(Sample(row["id"], text[:MAX_PROMPT], response[:MAX_PROMPT]))
+        texts = (without_personal_data(one[:MAX_PROMPT]) for one in (text, response))
+        samples.append(Sample(row["id"], *texts))
 
 
 # The page of a curated set: one HTML file in the style of the run's report.
@@ -390,6 +394,7 @@ class SourceLine:
     bars: Sequence[tuple[str, float]]
     decisions: str
     solve_rates: str
+    personal: str
     free: str
     reasons: Sequence[ReasonLine]
 
@@ -513,6 +518,7 @@ def _source_line(
         bars=[(kind, round(100 * number / whole, 2)) for kind, number in bars if number],
         decisions=_listed(counts.decisions),
         solve_rates=_listed(counts.solve_rates),
+        personal=_listed(counts.personal),
         free=", ".join(
             f"{verifier.partition('@')[0]} {wording.percent(one.score)} ({one.text})"
             for verifier, one in free.items()

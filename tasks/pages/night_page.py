@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from data_schemas.reports import FieldDrift, Night
+from tasks.algorithms.personal_data import without_personal_data
 from tasks.pages import figures, wording
 from tasks.pages.sections import Chart
 from tasks.platform.page_style import STYLE, fill
@@ -139,7 +140,7 @@ def section(title: str, message: str, night: Night | None) -> NightSection:
         rates=tuple((name, wording.percent(rate)) for name, rate in night.pass_rates.items())
         if night
         else (),
-        examples=night.drift.examples if night else (),
+        examples=tuple(map(without_personal_data, night.drift.examples)) if night else (),
         refused=tuple(sorted(night.refused.items())) if night else (),
     )
 

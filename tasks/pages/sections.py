@@ -19,6 +19,7 @@ from data_schemas.reports import (
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import TokenUse
 from tasks.algorithms.losses.table import find as find_loss
+from tasks.algorithms.personal_data import without_personal_data
 from tasks.pages import figures, wording
 from tasks.pages.inputs import StageRow, flat, parse, read, read_steps, read_tuning, suite
 
@@ -47,6 +48,8 @@ class SourceCounts(BaseModel):
     """Of people, about gold answers; what they dropped is among `dropped` as well."""
     solve_rates: dict[str, int] = {}
     """Problems that models solved: `matched` by one in the set before selection, or `unmatched`."""
+    personal: dict[str, int] = {}
+    """Items that tell something of a person, by kind; `items` are all of them."""
 
 
 class ThinkingCounts(BaseModel):
@@ -165,11 +168,14 @@ def tuning_samples(tunings: Mapping[str, Path]) -> tuple[TuningSamples, ...]:
         prompts = tuple(
             SampledPrompt(
                 title=f"{one.domain}: {one.demonstration}",
-                prompt=one.prompt,
+                prompt=without_personal_data(one.prompt),
                 rows=(
-                    ("demonstration", one.reference),
+                    ("demonstration", without_personal_data(one.reference)),
                     *(
-                        (f"epoch {epoch.epoch}{', chosen' if epoch.chosen else ''}", same.response)
+                        (
+                            f"epoch {epoch.epoch}{', chosen' if epoch.chosen else ''}",
+                            without_personal_data(same.response),
+                        )
                         for epoch in epochs
                         for same in epoch.samples
                         if same.demonstration == one.demonstration

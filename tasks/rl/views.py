@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.rollouts import Rollout, ScoredRollout
+from tasks.algorithms.personal_data import without_personal_data
 from tasks.engines.chat import token_texts
 from tasks.pages.live import (
     MAX_TOKENS,
@@ -100,8 +101,8 @@ def _group(entry: CollectedGroup, views: Sequence[ResponseView]) -> GroupView:
         problem=problem.id,
         domain=problem.domain.value,
         language=problem.language,
-        prompt=problem.prompt_text,
-        answer=problem.answer,
+        prompt=without_personal_data(problem.prompt_text),
+        answer=without_personal_data(problem.answer),
         source_row=problem.source_row,
         outcome=entry.outcome.value,
         responses=tuple(views),

@@ -28,7 +28,7 @@ from data_schemas.rows import (
     Verdict,
     abstain,
 )
-from data_schemas.settings import CurationSettings, Source
+from data_schemas.settings import CurationSettings, PersonalData, Source
 from data_schemas.sources import RawFile, RowPlace
 from tasks.curation import sample_world
 from tasks.curation.cleaning.annotation import WRONG
@@ -476,3 +476,38 @@ def test_new_rows_for_a_model_that_exists_may_all_be_unusable(
         "prompt_jsonl": "unknown_suffix",
     } == refused
     assert (world / HELD_OUT).read_bytes() == (out / HELD_OUT).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("policy", "kept", "refused", "text"),
+    [
+        (PersonalData.COUNT, 12, 0, "Call 0812-3456-7801 about the"),
+        (PersonalData.MASK, 12, 0, "Call [phone] about the"),
+        (PersonalData.QUARANTINE, 6, 12, "Call the shop about the"),
+    ],
+)
+def test_rows_that_tell_of_a_person_are_counted_masked_or_left_out(
+    base_model: Path, tmp_path: Path, policy: PersonalData, kept: int, refused: int, text: str
+) -> None:
+    things = ["boot", "hat", "ring", "bag", "lamp", "coat"]
+    rows = [(f"Call the shop about the {thing}", place) for place, thing in enumerate(things)]
+    rows += [
+        (f"Call 0812-3456-780{place} about the {thing} in {thing}s", 10 + place)
+        for place, thing in enumerate(things)
+    ]
+    lines = [
+        json.dumps({"question": f"{line}: {n} + 1?", "answer": f"#### {n + 1}"}).encode()
+        for line, n in rows
+    ]
+    settings = SETTINGS.model_copy(update={"personal": policy, "near_duplicate_jaccard": 1.0})
+
+    out = run(base_model, tmp_path / "one", lines, settings)
+
+    result = report(out)
+    assert {"items": 12, "phone": 12} == result["sources"]["gsm8k"]["personal"]
+    assert 12 == result["totals"]["personal"]
+    problems = read_table(out / PROBLEMS, Problem) + read_table(out / HELD_OUT, Problem)
+    assert kept == len(problems)
+    assert any(text in problem.prompt_text for problem in problems)
+    leaves = [row for row in read_table(out / QUARANTINE, Quarantined) if row.stage == "privacy"]
+    assert [("personal_data", "phone")] * refused == [(row.reason, row.detail) for row in leaves]

@@ -25,6 +25,7 @@ from data_schemas.sources import RawFile, RowPlace
 from tasks.curation.adapters.table import ADAPTERS, adapt
 from tasks.curation.call_forms import in_form
 from tasks.curation.cleaning import annotation
+from tasks.curation.cleaning.personal import apply_policy
 from tasks.curation.cleaning.quality import cleanse
 from tasks.curation.cleaning.withdrawal import withdraw
 from tasks.curation.ingest import GENERATED, locate
@@ -87,6 +88,8 @@ class ShardCounts:
     """Items by language."""
     refused: dict[str, dict[str, int]]
     """Items by language and reason, of the rules for single rows."""
+    personal: dict[str, dict[str, int]]
+    """Items that tell something of a person, by source and kind; `items` are all of them."""
 
 
 def plan(raw: Path, files: Iterable[RawFile], out: Path) -> Iterator[Job]:
@@ -185,6 +188,8 @@ def _map_shard(job: Job, rules: Rules) -> None:
     refused += newly_refused
     items, newly_refused = annotation.apply(items, decisions)
     refused += newly_refused
+    items, newly_refused, personal = apply_policy(items, rules.settings.personal)
+    refused += newly_refused
     items = in_form(items, rules.base_model)
     items, newly_refused = cleanse(items, _tokenizer(rules.base_model), rules.settings, VERIFIERS)
     refused += newly_refused
@@ -194,7 +199,9 @@ def _map_shard(job: Job, rules: Rules) -> None:
             reasons.setdefault(of_language[one.key], Counter())[one.reason] += 1
     number = len(places["number"])
     by_language = {name: dict(counter) for name, counter in reasons.items()}
-    counts = ShardCounts(file.adapter, number, dict(sources), decided, dict(languages), by_language)
+    counts = ShardCounts(
+        file.adapter, number, dict(sources), decided, dict(languages), by_language, personal
+    )
     fingerprints = _fingerprinter().of(items)
     np.save(job.out / KEYS, fingerprints.keys)
     write_arrow(job.out / ITEMS, to_table(items, fingerprints.words))

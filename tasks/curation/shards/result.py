@@ -26,6 +26,7 @@ from data_schemas.rows import (
 )
 from data_schemas.sources import RowPlace
 from tasks.curation.cleaning.annotation import with_rates
+from tasks.curation.cleaning.personal import ITEMS as PERSONAL_ITEMS
 from tasks.curation.items import Item
 from tasks.curation.shards.mapping import PLACES, collector_paused, counts_of
 from tasks.curation.shards.opened import Shards
@@ -58,6 +59,8 @@ class Account:
         self.kept_languages: Counter[str] = Counter()
         self.refused_languages: dict[str, Counter[str]] = defaultdict(Counter)
         """Reasons of the rules for single rows, by language."""
+        self.personal: dict[str, Counter[str]] = defaultdict(Counter)
+        """Items that tell something of a person, by source and kind."""
         self.verified = 0
         self.thinking = Thinking()
 
@@ -94,6 +97,7 @@ class Account:
             "demonstrations": survivors["demonstrations"],
             "verified_demonstrations": self.verified,
             "held_out": survivors["held_out"],
+            "personal": sum(kinds[PERSONAL_ITEMS] for kinds in self.personal.values()),
             "dropped": outcomes[Outcome.DROPPED],
             "quarantined": outcomes[Outcome.QUARANTINED],
         }
@@ -126,6 +130,8 @@ def write_result(
         account.languages.update(counts.languages)
         for language, reasons in counts.refused.items():
             account.refused_languages[language].update(reasons)
+        for source, kinds in counts.personal.items():
+            account.personal[source].update(kinds)
     write_stream(out / ROWS, arrow_schema(RowPlace), _places(shards))
     write_stream(out / PROBLEMS, arrow_schema(Problem), _problems(shards, account))
     write_stream(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from data_schemas.rows import OUTSIDE, Outcome, Problem, Quarantined
 from tasks.curation import dedup
-from tasks.curation.cleaning import annotation, quality, withdrawal
+from tasks.curation.cleaning import annotation, personal, quality, withdrawal
 from tasks.curation.contamination import (
     REASON,
     STAGE,
@@ -39,7 +39,7 @@ from tasks.curation.split import STAGE as SPLIT
 from tasks.platform.progress import progress
 from tasks.store.files import write_bytes
 
-MAPPED = ("read", withdrawal.STAGE, annotation.STAGE, quality.STAGE)
+MAPPED = ("read", withdrawal.STAGE, annotation.STAGE, personal.STAGE, quality.STAGE)
 """Stages of the refusals that lie in the shards, in order."""
 WRONG, VERDICTS = "wrong.arrow", "verdicts"
 """In the folder of a shard; the second is written last."""

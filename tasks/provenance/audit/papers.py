@@ -28,7 +28,10 @@ BLANK = "**Blank**: no statement says it."
 NONE = "None."
 _DIGITS = 12
 _HUB_COPY = re.compile(r"(?:^|/)hf/([^/]+/[^/]+)/([0-9a-f]{40})/")
-_ROWS = ("rows", "items", "problems", "demonstrations", "held_out", "dropped", "quarantined")
+_ROWS = (
+    *("rows", "items", "problems", "demonstrations", "held_out", "dropped", "quarantined"),
+    "personal",
+)
 _WRITTEN = ("distil", "promptcot")
 """First words of stages whose text a model wrote."""
 _MODELS = ("ingest/", "foundation")

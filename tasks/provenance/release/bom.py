@@ -139,12 +139,23 @@ def _artifacts(manifest: ReleaseManifest, chain: Chain) -> list[Json]:
             "name": f"{statement.stage}: {item.role}",
             "version": item.digest[:12],
             "hashes": _hashes(item.digest),
+            **(_personal(statement) if item.role == "curated" else {}),
         }
         for statement in chain.values()
         for item in statement.outputs
         if item.digest != manifest.checkpoint
     }
     return list(artifacts.values())
+
+
+def _personal(statement: Statement) -> Json:
+    """Say that a curated set holds personal data, as its statement counts it."""
+    count = statement.facts.get("personal", 0)
+    if not count:
+        return {}
+    policy = json.loads(statement.settings)["personal"]
+    text = f"{count} items with contact, card or identity numbers or addresses; policy: {policy}"
+    return {"data": [{"type": "dataset", "sensitiveData": [text]}]}
 
 
 def _raw_files(manifest: ReleaseManifest, chain: Chain, store: str) -> Iterator[Json]:
