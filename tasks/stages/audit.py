@@ -11,14 +11,15 @@ from tasks.platform.deck import deck
 from tasks.platform.progress import Screen, json_line, print_line
 from tasks.platform.shell import shell
 from tasks.provenance.audit.papers import PAPERS, paper, paper_html
+from tasks.provenance.audit.picture import picture_html
 from tasks.provenance.audit.published import audit_published
 from tasks.provenance.audit.target import store_of
-from tasks.provenance.audit.text import chain_text, picture_html, verdict
+from tasks.provenance.audit.text import chain_text, verdict
 from tasks.provenance.audit.walk import audit as walk_back
-from tasks.provenance.lineage.finished import record_audit
 from tasks.provenance.lineage.lookup import parse_model_uri
 from tasks.provenance.lineage.signatures.keys import TrustedKeys, read_public_keys
 from tasks.provenance.lineage.signatures.time_stamps import read_authorities
+from tasks.provenance.lineage.versions import record_audit
 from tasks.store import location
 from tasks.store.interface import store_at
 

@@ -7,7 +7,10 @@ from data_schemas.artifacts import StoreRef
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.progress import Screen
 from tasks.platform.shell import shell
-from tasks.provenance.ledger import Phase, ledger_png, ledger_text, phases_behind, settle, to_csv
+from tasks.provenance.ledger.accounts import settle, to_csv
+from tasks.provenance.ledger.figure import ledger_png
+from tasks.provenance.ledger.phases import Phase, phases_behind
+from tasks.provenance.ledger.text import ledger_text
 from tasks.provenance.lineage.stage import workplace
 from tasks.rl.foresight import Foresight, foresee, foresight_table
 from tasks.store import location

@@ -32,8 +32,9 @@ from tasks.platform.deck import deck
 from tasks.platform.progress import Screen, print_line
 from tasks.platform.shell import shell
 from tasks.provenance.lineage import shipping
-from tasks.provenance.lineage.shipping import attach_report, report_uri, workplace
+from tasks.provenance.lineage.shipping import attach_report, workplace
 from tasks.provenance.lineage.signatures.pages import write_page
+from tasks.provenance.lineage.version_details import report_uri
 from tasks.store.objects import localise
 
 WITH_REPORT = ("post_training", "retrain")

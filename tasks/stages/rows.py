@@ -17,10 +17,12 @@ from tasks.platform.progress import Screen, json_line
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.rows import find
+from tasks.provenance.rows.differences import compare
 from tasks.provenance.rows.index import Index, open_index
-from tasks.provenance.rows.influence import compare, read_rows, trace_model, trace_rows
-from tasks.provenance.rows.influence import forget as withdraw
+from tasks.provenance.rows.influence import trace_model, trace_rows
 from tasks.provenance.rows.text import comparison_text, forget_text, model_text, row_text
+from tasks.provenance.rows.withdrawal import forget as withdraw
+from tasks.provenance.rows.withdrawal import read_rows
 from tasks.store import location
 from tasks.store.interface import store_at
 

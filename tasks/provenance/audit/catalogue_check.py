@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from data_schemas.statements import Finding, Statement
 from tasks.errors import DataError, EngineError
 from tasks.provenance.audit.reading import check_folder
-from tasks.provenance.lineage import origins, shipping
+from tasks.provenance.lineage import origins, version_details
 from tasks.provenance.lineage.catalogue import MAX_VALUE, mlflow_name, model_name
 from tasks.provenance.lineage.descriptions import EXECUTION
 from tasks.provenance.lineage.lookup import Lookup, Model, StageRun, Version
@@ -111,11 +111,11 @@ def check_page(
     about = f"MLflow model version {version.name}/{version.number}"
     digest = version.tags.get(SHA256, "")
     folder = f"{store}/objects/{digest[:16]}"
-    expected = shipping.version_tags(store, folder, {}, statement.facts)
+    expected = version_details.version_tags(store, folder, {}, statement.facts)
     entries = {
         name: value
         for name, value in version.tags.items()
-        if name in expected or name.startswith(shipping.ACCURACY)
+        if name in expected or name.startswith(version_details.ACCURACY)
     }
     for name in sorted(expected.keys() | entries.keys()):
         entry, released = entries.get(name), expected.get(name)
@@ -123,7 +123,7 @@ def check_page(
             yield _finding(node, about, _differs(name, entry, released))
     execution = version.tags.get(EXECUTION, "")
     report = version.tags.get("report", "")
-    if (report or execution) and not report.endswith(shipping.report_uri("", execution)):
+    if (report or execution) and not report.endswith(version_details.report_uri("", execution)):
         yield _finding(node, about, _differs("report", report, f"that of execution {execution}"))
     if card is not None:
         text = shorten(read_description(card.decode(errors="replace")))

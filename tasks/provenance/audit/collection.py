@@ -32,7 +32,8 @@ from tasks.provenance.audit.reading import read_record
 from tasks.provenance.lineage.catalogue import Catalogue
 from tasks.provenance.lineage.promotions import promotions
 from tasks.provenance.lineage.signatures.keys import trusted_keys
-from tasks.provenance.lineage.statements import PLACE, bury, load_statement, tombstone_uri
+from tasks.provenance.lineage.statements import load_statement
+from tasks.provenance.lineage.tombstones import PLACE, bury, tombstone_uri
 from tasks.store import location
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, manifest_files

@@ -27,13 +27,8 @@ from tasks.provenance.lineage.promotions import led_to
 from tasks.provenance.lineage.publication import open_published
 from tasks.provenance.lineage.signatures.dsse import fingerprint
 from tasks.provenance.lineage.signatures.keys import TrustedKeys
-from tasks.provenance.lineage.statements import (
-    Attested,
-    open_statement,
-    read_tombstone,
-    statement_uri,
-    tombstone_uri,
-)
+from tasks.provenance.lineage.statements import Attested, open_statement, statement_uri
+from tasks.provenance.lineage.tombstones import read_tombstone, tombstone_uri
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, manifest_files

@@ -16,9 +16,10 @@ from pydantic import ValidationError
 from data_schemas.reports import ReleaseManifest
 from data_schemas.statements import AuditReport
 from tasks.errors import DataError, SettingsError, TamperError
-from tasks.provenance.audit.checks import OWN_FILES, bom_problems
+from tasks.provenance.audit.component_check import bom_problems
 from tasks.provenance.audit.evidence import MODEL, Evidence
 from tasks.provenance.audit.reading import Problem, Unreadable, hash_file, read_linked
+from tasks.provenance.audit.release_check import OWN_FILES
 from tasks.provenance.audit.target import Target
 from tasks.provenance.audit.walk import known_signers, model_node, stage_nodes
 from tasks.provenance.lineage.promotions import RELEASE

@@ -1,18 +1,26 @@
-"""What has been finished: results of stages and the history of releases."""
+"""The results of a finished stage, which later runs use without a step.
+
+    <store>/state/<work>.json      the committed results, signed for this work
+
+Used where a stage trains for hours: fine-tuning, merge, and every phase of RL. Its work is named
+by everything that determines the results. They are recorded before the working state is removed.
+If an attempt is cut before Flyte has its outputs, the next one returns them without a step; so
+does a run that waited for another, also where Flyte's cache does not know of either.
+
+The file is no evidence by itself: what it names is used only if a trusted key signed it for this
+work, and if the statement it names is signed as well and says that this stage, with this code,
+settings and inputs, made these objects. Otherwise the work is done again.
+"""
 
 import logging
-import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from data_schemas.artifacts import CheckpointRef, ReportRef
-from tasks.errors import DataError, EngineError, SettingsError
-from tasks.provenance.lineage.connection import boundary, connect, require_sqlite
+from tasks.errors import DataError
 from tasks.provenance.lineage.origins import object_uri
-from tasks.provenance.lineage.registry import AUDIT_TAG, Promotion, history
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.provenance.lineage.statements import (
@@ -24,19 +32,6 @@ from tasks.provenance.lineage.statements import (
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST
-
-# The results of a finished stage, which later runs use without a step.
-#
-#     <store>/state/<work>.json      the committed results, signed for this work
-#
-# Used where a stage trains for hours: fine-tuning, merge, and every phase of RL. Its work is named
-# by everything that determines the results. They are recorded before the working state is removed.
-# If an attempt is cut before Flyte has its outputs, the next one returns them without a step; so
-# does a run that waited for another, also where Flyte's cache does not know of either.
-#
-# The file is no evidence by itself: what it names is used only if a trusted key signed it for this
-# work, and if the statement it names is signed as well and says that this stage, with this code,
-# settings and inputs, made these objects. Otherwise the work is done again.
 
 logger = logging.getLogger(__name__)
 
@@ -175,79 +170,3 @@ def _check(
 
 def _name(uri: str) -> str:
     return uri.rpartition("/")[2]
-
-
-# The versions of a registered model: what was released when, and what was refused.
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A version of a registered model, released or refused."""
-
-    number: str
-    aliases: tuple[str, ...]
-    tags: dict[str, str]
-    created: float
-    """Unix time, seconds."""
-
-
-def read_history(name: str, tracking_uri: str) -> list[Promotion]:
-    """List all promotions of a model, the current one last.
-
-    Raises:
-        SettingsError: there is no such model or no such MLflow store.
-        EngineError: MLflow does not answer.
-    """
-    require_sqlite(tracking_uri)
-    client = connect(tracking_uri)
-    from mlflow.exceptions import MlflowException
-
-    with boundary():
-        try:
-            return history(client, name)
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
-                raise
-            raise SettingsError(f"MLflow has no model {name}: {error.message}") from error
-
-
-def read_candidates(name: str, tracking_uri: str) -> Sequence[Candidate]:
-    """List all versions of a model, oldest first.
-
-    Raises:
-        EngineError: MLflow does not answer.
-    """
-    client = connect(tracking_uri)
-    with boundary():
-        result = client.search_model_versions(f"name = '{name}'")
-        aliases = client.get_registered_model(name).aliases
-    pairs = [(str(number), alias) for alias, number in aliases.items()]
-    return sorted(
-        (
-            Candidate(
-                number=str(version.version),
-                aliases=tuple(alias for number, alias in pairs if number == str(version.version)),
-                tags=dict(version.tags),
-                created=version.creation_timestamp / 1000,
-            )
-            for version in result
-        ),
-        key=lambda one: int(one.number),
-    )
-
-
-def record_audit(name: str, number: str, verdict: str, tracking_uri: str) -> None:
-    """Show the verdict of an audit on the page of a version; an auditor may lack the right to.
-
-    Args:
-        name: of the registered model.
-        number: of the version.
-        verdict: its first word is 'PROVED' or 'BROKEN'.
-        tracking_uri: of MLflow.
-    """
-    now = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    try:
-        with boundary():
-            connect(tracking_uri).set_model_version_tag(name, number, AUDIT_TAG, f"{verdict} {now}")
-    except (EngineError, DataError) as error:
-        logger.warning("the verdict is not shown in MLflow: %.200s", error)

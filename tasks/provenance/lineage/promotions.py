@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from data_schemas.statements import Statement
 from tasks.errors import DataError
-from tasks.provenance.lineage.shipping import MODEL, ROLLBACK
 from tasks.provenance.lineage.signatures.keys import TrustedKeys
 from tasks.provenance.lineage.statements import Attested, open_statement, statement_uri
+from tasks.provenance.lineage.version_details import MODEL, ROLLBACK
 from tasks.store.interface import store_at
 from tasks.store.location import identity
 

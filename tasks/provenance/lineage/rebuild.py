@@ -31,7 +31,7 @@ from data_schemas.statements import (
     VersionRestored,
 )
 from tasks.errors import DataError
-from tasks.provenance.lineage import origins, shipping
+from tasks.provenance.lineage import origins, version_details
 from tasks.provenance.lineage.catalogue import STATEMENT, Catalogue
 from tasks.provenance.lineage.connection import find_fault, journal_of, sqlite_path
 from tasks.provenance.lineage.descriptions import (
@@ -42,16 +42,11 @@ from tasks.provenance.lineage.descriptions import (
 )
 from tasks.provenance.lineage.order import producers_first
 from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
-from tasks.provenance.lineage.shipping import LEASE, MODEL, REPORT_FILE, ROLLBACK
+from tasks.provenance.lineage.shipping import LEASE
 from tasks.provenance.lineage.spool import SHIPPED, read_spools
-from tasks.provenance.lineage.statements import (
-    PLACE,
-    flat_values,
-    is_buried,
-    load_statement,
-    run_key,
-    tombstone_uri,
-)
+from tasks.provenance.lineage.statements import flat_values, load_statement, run_key
+from tasks.provenance.lineage.tombstones import PLACE, is_buried, tombstone_uri
+from tasks.provenance.lineage.version_details import MODEL, REPORT_FILE, ROLLBACK
 from tasks.store.files import write_bytes
 from tasks.store.interface import Store, store_at
 from tasks.store.lease import lease
@@ -180,10 +175,10 @@ def _reports(store: StoreRef) -> Iterator[Events]:
     """Yield the events of executions that have a report."""
     records = _records(store_at(f"{store.uri}/executions"))
     tags = {record.execution: record.tags for record in records}
-    for name in store_at(shipping.reports_uri(store.uri)).list_files():
+    for name in store_at(version_details.reports_uri(store.uri)).list_files():
         execution = name.removesuffix(".html")
         if tags.get(execution):
-            uri = shipping.report_uri(store.uri, execution)
+            uri = version_details.report_uri(store.uri, execution)
             yield (
                 execution,
                 [
@@ -266,7 +261,7 @@ def _registration(
 ) -> Iterator[Event]:
     (model,) = statement.outputs
     place = origins.object_uri(store.uri, model.uri, model.digest)
-    version_tags = shipping.version_tags(store.uri, place, tags, statement.facts)
+    version_tags = version_details.version_tags(store.uri, place, tags, statement.facts)
     yield ModelRegistered(
         time=time,
         name=str(json.loads(statement.settings)["name"]),
@@ -277,7 +272,7 @@ def _registration(
         tags={**version_tags, MANIFEST_TAG: str(statement.facts["manifest_sha256"])},
         description=_card(store.uri, model),
     )
-    yield from shipping.attachments(place)
+    yield from version_details.attachments(place)
 
 
 def _card(store: str, model: Output) -> str:

@@ -1,91 +1,25 @@
-"""Records on their way to MLflow: registered, and shipped when it can be reached."""
+"""Send the spools that did not arrive: after an outage, or after a stage that was killed.
+
+A store in S3 keeps every spool, below `spool/` until it arrived and below `spool/shipped/` then.
+"""
 
 import logging
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from data_schemas.artifacts import Context, StoreRef
 from data_schemas.statements import ExecutionEnded, ExecutionStarted, FileAttached
 from tasks.errors import DataError, EngineError, SettingsError
-from tasks.provenance.lineage.catalogue import Catalogue, mlflow_name
-from tasks.provenance.lineage.descriptions import EXECUTION, FLYTE_EXECUTION, execution_tags
-from tasks.provenance.lineage.registry import CARD_FILE, GATE_FILE, MANIFEST_FILE
+from tasks.provenance.lineage.catalogue import Catalogue
+from tasks.provenance.lineage.descriptions import execution_tags
 from tasks.provenance.lineage.spool import SHIPPED, Spool, new_spool, ship_left_over
+from tasks.provenance.lineage.version_details import REPORT_FILE
 from tasks.store.files import write_bytes
 from tasks.store.interface import store_at
 from tasks.store.lease import lease
-
-# What a version of a registered model shows beside its card: links, scores, files.
-
-MODEL = "model"
-"""Role of the checkpoint, read or made, that the facts of a stage are about."""
-ROLLBACK = "rollback"
-"""Stage that releases an earlier version again."""
-REPORT_FILE = "report.html"
-ACCURACY = "accuracy/"
-_SHOWN = ("all", "domain:", "language:")
-
-
-def reports_uri(store: str) -> str:
-    """Return the folder of all reports."""
-    return f"{store}/reports"
-
-
-def report_uri(store: str, execution: str) -> str:
-    """Return where the report of an execution lies, or will."""
-    return f"{reports_uri(store)}/{execution}.html"
-
-
-def version_tags(
-    store: str,
-    model: str,
-    run_tags: Mapping[str, str],
-    facts: Mapping[str, float | int | str],
-) -> dict[str, str]:
-    """Return the tags that link a version to its card, report, BOM, execution, and its scores.
-
-    Args:
-        store: uri.
-        model: uri of the release folder.
-        run_tags: of the run that registers it.
-        facts: of its statement.
-    """
-    tags = {name: run_tags[name] for name in (EXECUTION, FLYTE_EXECUTION) if name in run_tags}
-    if EXECUTION in tags:
-        tags["report"] = report_uri(store, tags[EXECUTION])
-    names = {CARD_FILE: "card", **dict.fromkeys(_boms(model), "bom")}
-    present = store_at(model).list_files()
-    tags |= {tag: f"{model}/{file}" for file, tag in names.items() if file in present}
-    for name, value in facts.items():
-        suite = name.removeprefix(ACCURACY)
-        if name.startswith(ACCURACY) and suite.startswith(_SHOWN):
-            tags[mlflow_name(name)] = f"{value:.4f}"
-    return tags
-
-
-def attachments(model: str) -> Iterator[FileAttached]:
-    """Yield the files of a release folder that MLflow keeps as artifacts of its run."""
-    present = store_at(model).list_files()
-    for name in (CARD_FILE, MANIFEST_FILE, GATE_FILE, *_boms(model)):
-        if name in present:
-            yield FileAttached(uri=f"{model}/{name}", name=name)
-    if CARD_FILE in present:
-        yield FileAttached(uri=f"{model}/{CARD_FILE}", name=CARD_FILE, to_execution=True)
-
-
-def _boms(model: str) -> list[str]:
-    """Bills of materials in a release folder."""
-    names = [PurePosixPath(name) for name in store_at(model).list_files()]
-    return [str(name) for name in names if name.suffix == ".json" and "bom" in name.stem.lower()]
-
-
-# Send the spools that did not arrive: after an outage, or after a stage that was killed.
-#
-# A store in S3 keeps every spool, below `spool/` until it arrived and below `spool/shipped/` then.
 
 logger = logging.getLogger(__name__)
 

@@ -53,14 +53,15 @@ from tasks.platform import telemetry
 from tasks.platform.progress import say
 from tasks.platform.resources import reserved_gpus
 from tasks.plugins import references_in
-from tasks.provenance.lineage import builder, shipping, statements
+from tasks.provenance.lineage import builder, statements, version_details
 from tasks.provenance.lineage.catalogue import STATEMENT, Catalogue
 from tasks.provenance.lineage.descriptions import ERROR, NOTE, ROW_SOURCE, describe_stage, run_tags
 from tasks.provenance.lineage.origins import source_digest
-from tasks.provenance.lineage.shipping import MODEL, put_away, sync, workplace
+from tasks.provenance.lineage.shipping import put_away, sync, workplace
 from tasks.provenance.lineage.signatures.model import sign_model
 from tasks.provenance.lineage.signatures.time_stamps import stamp_statement
 from tasks.provenance.lineage.spool import Spool, new_spool
+from tasks.provenance.lineage.version_details import MODEL
 from tasks.store.files import canonical_json
 from tasks.store.local import new_object
 from tasks.store.objects import keep_beside, localise, publish
@@ -275,7 +276,9 @@ class StageRecord:
         sign_model(self.store.uri, ref.digest)
         if released:
             stamp_statement(self.store.uri, ref.statement)
-        version_tags = shipping.version_tags(self.store.uri, ref.uri, self._tags, self._facts)
+        version_tags = version_details.version_tags(
+            self.store.uri, ref.uri, self._tags, self._facts
+        )
         self._spool.append(
             ModelRegistered(
                 name=name,
@@ -288,7 +291,7 @@ class StageRecord:
                 description=description,
             )
         )
-        for file in shipping.attachments(ref.uri):
+        for file in version_details.attachments(ref.uri):
             self._spool.append(file)
         self._registered = True
         self._deliver_all()

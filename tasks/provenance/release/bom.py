@@ -1,9 +1,9 @@
 """The bill of materials of a release: a CycloneDX 1.7 ML-BOM in JSON.
 
 It is written from the statements of the chain, the manifest and the evaluations; every digest in it
-is one that an audit computes again (`tasks.provenance.audit.checks`). The release folder holds
-it, so it has no digest of that folder. Nothing in it depends on the time: the same release has the
-same bill.
+is one that an audit computes again (`tasks.provenance.audit.component_check`). The release folder
+holds it, so it has no digest of that folder. Nothing in it depends on the time: the same release
+has the same bill.
 
 Differs from cyclonedx-python-lib, which has no classes for model cards: the JSON is written here.
 `make test-tools` validates it against that library's strict schema.

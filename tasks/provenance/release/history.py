@@ -13,8 +13,8 @@ from data_schemas.artifacts import StoreRef
 from data_schemas.texts import on_one_line
 from tasks.platform.progress import Screen
 from tasks.provenance.lineage.descriptions import EXECUTION
-from tasks.provenance.lineage.finished import Candidate, read_candidates, read_history
 from tasks.provenance.lineage.registry import AUDIT_TAG, Promotion
+from tasks.provenance.lineage.versions import Candidate, read_candidates, read_history
 
 _COLUMNS = ("when (UTC)", "version", "by", "accuracy", "audit", "execution", "aliases")
 

@@ -17,9 +17,9 @@ from tasks.provenance.lineage.connection import boundary, connect
 from tasks.provenance.lineage.lookup import Lookup, Version
 from tasks.provenance.lineage.registry import RELEASED, open_model
 from tasks.provenance.lineage.releases import find_release, history_of
-from tasks.provenance.lineage.shipping import MODEL
 from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.lineage.statements import chain
+from tasks.provenance.lineage.version_details import MODEL
 from tasks.store.files import sha256_bytes
 from tasks.store.lease import Lease, lease
 from tasks.store.objects import localise
@@ -128,14 +128,13 @@ def _compare(ours: _Evaluated, theirs: _Evaluated, name: str) -> tuple[Compariso
     return tuple(compare(sides[0], sides[1], name, ours.settings)) if all(sides) else ()
 
 
-# One promotion at a time: nobody else may release under a name between question and answer.
-#
-# The question is which version is released, the answer that of the registry.
-
-
 @contextmanager
 def turn(name: str, context: Context) -> Iterator[Lease]:
-    """Hold the lease of a registered model while the block runs; wait for another holder."""
+    """Hold the lease of a registered model while the block runs; wait for another holder.
+
+    So nobody else may release under a name between question and answer: which version is
+    released, and what the registry said.
+    """
     place = f"{context.store.uri}/leases/release-{sha256_bytes(name.encode())[:16]}"
     with lease(place, f"{context.execution.id}, release of {name}") as turn_lease:
         yield turn_lease

@@ -20,9 +20,10 @@ from tasks.provenance.lineage.lookup import Lookup, Version
 from tasks.provenance.lineage.promotions import next_promotion
 from tasks.provenance.lineage.registry import PREVIOUS, RELEASED
 from tasks.provenance.lineage.releases import Release, find_release, history_of
-from tasks.provenance.lineage.shipping import MODEL, ROLLBACK, begin
+from tasks.provenance.lineage.shipping import begin
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
+from tasks.provenance.lineage.version_details import MODEL, ROLLBACK
 from tasks.provenance.release.promotion import turn
 
 

@@ -15,7 +15,9 @@ from data_schemas.statements import Output, Statement
 from tasks.errors import DataError, SettingsError
 from tasks.formats.delimited import cells_under, is_delimited, open_text
 from tasks.provenance.lineage.releases import find_release
-from tasks.provenance.rows.index import KINDS, SHORTEST_PREFIX, Graph, Index, Object, among
+from tasks.provenance.rows.graph import SHORTEST_PREFIX, Graph
+from tasks.provenance.rows.index import Index
+from tasks.provenance.rows.tables import KINDS, Object, among
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 

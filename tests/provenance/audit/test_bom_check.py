@@ -6,7 +6,7 @@ import json
 import pytest
 
 from data_schemas.statements import Statement
-from tasks.provenance.audit.checks import bom_problems
+from tasks.provenance.audit.component_check import bom_problems
 from tasks.provenance.release.software import file_component
 from tasks.store.files import sha256_file
 from tests.packages import ROOT

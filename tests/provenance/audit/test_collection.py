@@ -22,7 +22,7 @@ from tasks.provenance.lineage.catalogue import DELETED, EXPERIMENT, model_name
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.rebuild import rebuild
 from tasks.provenance.lineage.signatures.keys import trusted_keys
-from tasks.provenance.lineage.statements import bury, tombstone_uri
+from tasks.provenance.lineage.tombstones import bury, tombstone_uri
 from tasks.store.location import existing_store
 from tests.provenance.audit.conftest import Chain
 

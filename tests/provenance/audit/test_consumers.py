@@ -22,7 +22,7 @@ from tasks.provenance.lineage.signatures.keys import (
 )
 from tasks.provenance.lineage.signatures.pages import write_page
 from tasks.provenance.lineage.stage import stage
-from tasks.provenance.lineage.statements import bury
+from tasks.provenance.lineage.tombstones import bury
 from tasks.provenance.release.publish import publish_release
 from tasks.store.interface import store_at
 from tests.provenance.audit.conftest import Chain, Maker

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.provenance.audit.walk import NODE_HEIGHT, NODE_WIDTH, layered_layout
+from tasks.provenance.audit.layout import NODE_HEIGHT, NODE_WIDTH, layered_layout
 
 
 @st.composite

@@ -5,7 +5,8 @@ import re
 
 from data_schemas.statements import AuditNode, AuditReport, Finding, NodeKind, Signer
 from tasks.provenance.audit.catalogue_check import COMPARED, NOT_COMPARED
-from tasks.provenance.audit.text import chain_text, picture_html, verdict
+from tasks.provenance.audit.picture import picture_html
+from tasks.provenance.audit.text import chain_text, verdict
 from tasks.provenance.audit.walk import audit
 
 BAD = Finding(object="/store/<b>.bin", problem="sha256 is 1, recorded 2 </script>")

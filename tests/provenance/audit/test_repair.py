@@ -9,7 +9,7 @@ from tasks.provenance.audit.repair import main
 from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.connection import REPAIR
 from tasks.provenance.lineage.lookup import Lookup
-from tasks.provenance.lineage.statements import bury
+from tasks.provenance.lineage.tombstones import bury
 
 
 def test_the_command_that_messages_name_is_this_one():

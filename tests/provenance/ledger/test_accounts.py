@@ -5,7 +5,7 @@ import pytest
 from data_schemas.rollouts import SKIPPED, GroupOutcome, LedgerRow, PromptCost, TokenUse
 from data_schemas.rows import Domain
 from tasks.errors import DataError
-from tasks.provenance.ledger import STAGES, check_conservation, settle, to_csv
+from tasks.provenance.ledger.accounts import STAGES, check_conservation, settle, to_csv
 
 
 def row(problem_id="a", outcome=GroupOutcome.NON_ZERO_VARIANCE, **changes):

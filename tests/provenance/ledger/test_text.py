@@ -4,7 +4,9 @@ from rich.console import Console
 
 from data_schemas.rollouts import GroupOutcome, LedgerRow, PromptCost, TokenUse
 from data_schemas.rows import Domain
-from tasks.provenance.ledger import ledger_png, ledger_text, settle
+from tasks.provenance.ledger.accounts import settle
+from tasks.provenance.ledger.figure import ledger_png
+from tasks.provenance.ledger.text import ledger_text
 
 
 def account():

@@ -9,10 +9,10 @@ import pytest
 
 from data_schemas.artifacts import Execution, StoreRef
 from tasks.provenance.lineage.connection import connect
-from tasks.provenance.lineage.finished import read_history
 from tasks.provenance.lineage.rebuild import rebuild
 from tasks.provenance.lineage.registry import Promotion, promote
 from tasks.provenance.lineage.releases import is_current
+from tasks.provenance.lineage.versions import read_history
 from tests.provenance.lineage.small_chain import make_raw, release, run_all, train
 from tests.provenance.release import racing
 

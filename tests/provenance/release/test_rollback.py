@@ -7,9 +7,9 @@ import pytest
 from data_schemas.artifacts import Execution, StoreRef
 from tasks.errors import SettingsError, TamperError
 from tasks.provenance.lineage.connection import connect
-from tasks.provenance.lineage.finished import read_history
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.rebuild import rebuild
+from tasks.provenance.lineage.versions import read_history
 from tasks.provenance.release import commands, rollback
 from tests.provenance.lineage.small_chain import make_raw, release, run_all, train
 from tests.tracked import content

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tasks.provenance.rows.differences import compare
 from tasks.provenance.rows.index import open_index
-from tasks.provenance.rows.influence import compare
 from tasks.store.files import sha256_bytes
 from tests.provenance.rows.shop import NEW, line_of
 

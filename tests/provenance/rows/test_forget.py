@@ -22,8 +22,9 @@ from tasks.errors import SettingsError
 from tasks.formats.decisions import read_list
 from tasks.provenance.rows.find import by_row
 from tasks.provenance.rows.index import open_index
-from tasks.provenance.rows.influence import forget, read_rows, trace_rows
+from tasks.provenance.rows.influence import trace_rows
 from tasks.provenance.rows.text import forget_text
+from tasks.provenance.rows.withdrawal import forget, read_rows
 from tasks.store.files import sha256_bytes
 from tests.provenance.rows.shop import NEW, OLD, POISON, Shop, line_of, question
 

@@ -8,10 +8,11 @@ import pytest
 
 from data_schemas.statements import Tombstone
 from tasks.errors import DataError, SettingsError, TamperError
-from tasks.provenance.lineage.statements import bury
+from tasks.provenance.lineage.tombstones import bury
 from tasks.provenance.rows.find import by_row
-from tasks.provenance.rows.index import SCHEMAS, SIGNATURE, open_index
+from tasks.provenance.rows.index import SIGNATURE, open_index
 from tasks.provenance.rows.influence import trace_rows
+from tasks.provenance.rows.tables import SCHEMAS
 from tasks.store.manifest import folder_manifest
 from tests.provenance.rows.shop import NEW, POISON, line_of
 

@@ -9,7 +9,7 @@ from data_schemas.rows import Message, Role, abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.scripted import ScriptedRolloutEngine
-from tasks.provenance.ledger import settle
+from tasks.provenance.ledger.accounts import settle
 from tasks.rl import state
 from tasks.rl.batch import build
 from tasks.rl.collector import Collector

@@ -1,0 +1,139 @@
+"""Who ran the stages of a chain, when and where: records, signed attestations and MLflow compared.
+
+A statement is the same whoever makes it. Its executions are signed beside it, in
+`attestations/`.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from pydantic import ValidationError
+
+from data_schemas.statements import ExecutionRecord, Finding, Statement
+from tasks.errors import DataError
+from tasks.provenance.audit.evidence import MODEL, Evidence
+from tasks.provenance.audit.reading import read_record
+from tasks.provenance.lineage.descriptions import EXECUTION, FLYTE_EXECUTION, LAUNCH_PLAN, VERSION
+from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.signatures import dsse
+from tasks.provenance.lineage.signatures.working import type_of
+from tasks.provenance.lineage.statements import ATTESTATIONS, EXECUTION_KIND
+from tasks.store.interface import store_at
+
+_WHO = (
+    *("mlflow.user", "mlflow.source.git.commit", "mlflow.docker.image.uri"),
+    *(FLYTE_EXECUTION, LAUNCH_PLAN, VERSION),
+)
+"""Tags of a run that say who made it, and of what."""
+
+
+def check_executions(evidence: Evidence, lookup: Lookup | None) -> str:
+    """Add a finding for every record or run that differs from its signed attestation.
+
+    Whoever deletes both may say in MLflow what he likes: a statement of the chain that nothing
+    signed says who made is a finding, too.
+
+    Returns:
+        How many have one; without keys of the auditor anybody could have signed.
+    """
+    if evidence.keys is None:
+        return "not compared"
+    records = dict(_attested(evidence))
+    for name, content in _files(evidence, "executions"):
+        record = _parse(content)
+        if record is None or not _is_vouched(record.statement, evidence):
+            continue  # a statement that nobody vouches for has its finding
+        where = f"{evidence.store}/executions/{name}"
+        if name not in records:
+            evidence.add(record.statement, where, "no attestation of it is signed by --key")
+        elif records[name] != record:
+            evidence.add(record.statement, where, "is not what its attestation says")
+    attested = {record.statement for record in records.values()}
+    vouched = [digest for digest in evidence.statements if _is_vouched(digest, evidence)]
+    for digest in vouched:
+        if digest not in attested:
+            where = f"{evidence.store}/{ATTESTATIONS}"
+            evidence.add(digest, where, "gone: no signed record says who ran this stage, and when")
+    if lookup is not None:
+        for node, finding in _runs(lookup, records, evidence.statements):
+            evidence.findings[node].append(finding)
+    return f"{len(attested & {*vouched})} of {len(vouched)} signed"
+
+
+_FOLDERS = ("objects", "statements", "signatures", "executions", ATTESTATIONS, "pages", "mlflow.db")
+_LARGEST_KEY = 2**16
+"""Bytes; a private key in PEM has a few hundred."""
+
+
+def check_place(evidence: Evidence) -> None:
+    """Add a finding where a part of the store lies outside of it, or a private key inside."""
+    folder = store_at(evidence.store).local_path
+    if folder is None or not folder.is_dir():
+        return
+    for name in _FOLDERS:
+        if (folder / name).is_symlink():
+            problem = "is a link; its content lies outside the store"
+            evidence.add(MODEL, str(folder / name), problem)
+    for path in sorted(folder.iterdir()):
+        try:
+            if path.lstat().st_size <= _LARGEST_KEY and b"PRIVATE KEY-----" in read_record(
+                str(path)
+            ):
+                problem = "is a private key; whoever can read the store can sign"
+                evidence.add(MODEL, str(path), problem)
+        except (DataError, OSError):
+            continue
+
+
+def _is_vouched(statement: str, evidence: Evidence) -> bool:
+    signers = evidence.signers.get(statement, ())
+    return statement in evidence.statements and any(
+        evidence.vouches(signer, statement) for signer in signers
+    )
+
+
+def _attested(evidence: Evidence) -> Iterator[tuple[str, ExecutionRecord]]:
+    for name, content in _files(evidence, ATTESTATIONS):
+        try:
+            envelope = dsse.Envelope.model_validate_json(content)
+            payload = dsse.payload_of(envelope, type_ := type_of(EXECUTION_KIND, name))
+        except ValueError:
+            continue
+        record = _parse(payload)
+        signers = [one.keyid for one in envelope.signatures if dsse.is_valid(one, payload, type_)]
+        if record and any(evidence.vouches(signer, record.statement) for signer in signers):
+            yield name, record
+
+
+def _files(evidence: Evidence, folder: str) -> Iterator[tuple[str, bytes]]:
+    place = f"{evidence.store}/{folder}"
+    for name in store_at(place).list_files():
+        try:
+            yield name, read_record(f"{place}/{name}")
+        except DataError:
+            continue
+
+
+def _parse(content: bytes) -> ExecutionRecord | None:
+    try:
+        return ExecutionRecord.model_validate_json(content)
+    except ValidationError:
+        return None
+
+
+def _runs(
+    lookup: Lookup, records: Mapping[str, ExecutionRecord], statements: Mapping[str, Statement]
+) -> Iterator[tuple[str, Finding]]:
+    for record in records.values():
+        if record.statement not in statements:
+            continue
+        for run in lookup.runs(record.statement):
+            if run.tags.get(EXECUTION) != record.execution:
+                continue
+            for tag in _WHO:
+                tag_value, signed_value = run.tags.get(tag, ""), record.tags.get(tag, "")
+                if tag_value != signed_value:
+                    problem = (
+                        f"{tag} is {tag_value or 'missing'}, signed as {signed_value or 'missing'}"
+                    )
+                    about = f"MLflow run {run.id} ({record.stage})"
+                    yield record.statement, Finding(object=about, problem=problem)

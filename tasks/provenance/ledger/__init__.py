@@ -1,0 +1,1 @@
+"""What each prompt cost and earned: the ledger's tables, figure, phases and text."""
