@@ -89,6 +89,7 @@ _ADVICE = {
     "unclosed_quote": "Close the quote, or double the quotes inside of a cell.",
     "damaged_file": "What follows in the file is in no number: replace the file.",
     "damaged_rows": "Replace the file: its checksums or pages are broken.",
+    "bad_answer": "Correct the gold answers, or the column of the mapping that has them.",
     "unread_cell": "Correct the cells, or leave the column out of the mapping.",
     "unread_key": "Remove the key where it says nothing, or write it into the text.",
     "repeated_column": "Rename or remove one of the columns of that name.",

@@ -53,6 +53,15 @@ _MAGIC = {
 """First bytes of compressed files."""
 
 
+UNREADABLE = frozenset(
+    (
+        *("damaged_file", "damaged_rows", "unclosed_quote", "malformed_csv", "repeated_column"),
+        *("not_json", "not_utf8", "not_an_object", "unknown_suffix"),
+    )
+)
+"""Reasons of an UnreadableRow: what its file holds there is lost, whatever an adapter makes of it."""
+
+
 class BadRow(DataError):
     """This raw row yields no item; `reason` is the code it is counted under."""
 

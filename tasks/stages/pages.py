@@ -18,6 +18,7 @@ from data_schemas.rows import HELD_OUT, ROWS, Problem, SampleResult
 from data_schemas.settings import EvaluationSettings, PipelineSettings, RetrainSettings
 from data_schemas.sources import RowPlace
 from tasks.algorithms.intervals import SAMPLES_FILE
+from tasks.curation.damage import require_whole
 from tasks.formats.progression import load_night, read_evaluation
 from tasks.pages import answers, webhook
 from tasks.pages.collect import collect
@@ -80,11 +81,15 @@ def curation_page(curated: DatasetRef, context: Context) -> str:
     Args:
         curated: of curation.
         context: of the run.
+
+    Raises:
+        DataError: rows of files could not be read; set and page are written all the same.
     """
     folder = localise(curated.uri, curated.digest, workplace(context.store))
     page = _write_curation_page(folder, context)
     write_index(context.store.uri)
     print_line(f"Page: {page}")
+    require_whole(folder, curated.uri)
     return page
 
 

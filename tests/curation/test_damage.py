@@ -3,15 +3,26 @@
 import bz2
 import gzip
 import json
+import os
 import random
+import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from data_schemas.arrow import write_table
+from data_schemas.rows import QUARANTINE, Quarantined
+from data_schemas.sources import ColumnMapping
+from tasks.curation.adapters.table import read_file
+from tasks.curation.damage import require_whole
 from tasks.curation.rows import RawRow, check_readable, num_rows, read_rows, read_units
 from tasks.errors import DataError
 
@@ -164,6 +175,112 @@ def test_of_a_damaged_parquet_file_every_row_is_in_a_number(tmp_path: Path):
         assert used <= sound
         counted += total == NUM_ROWS
     assert counted > PLACES // 4
+
+
+def workbook(path: Path) -> bytes:
+    book = openpyxl.Workbook()
+    for cells in (NAMES, *ROWS):
+        book.worksheets[0].append(cells)
+    book.save(path)
+    return path.read_bytes()
+
+
+def test_a_workbook_that_is_cut_or_damaged_is_read_whole_or_refused_by_name(tmp_path: Path):
+    path = tmp_path / "rows.xlsx"
+    whole = workbook(path)
+    sound, _ = read(path)
+    assert NUM_ROWS == len(sound)
+    refused = 0
+    for place in range(1, len(whole), len(whole) // PLACES + 1):
+        flipped = whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :]
+        for payload in (whole[:place], flipped):
+            path.write_bytes(payload)
+            try:
+                check_readable(path)
+            except DataError as error:
+                assert "rows.xlsx" in str(error)
+                refused += 1
+                continue
+            used, reasons = read(path)
+            assert used == sound or (not used and reasons[UNKNOWN])
+    assert refused > PLACES
+
+
+SHELF = ColumnMapping.model_validate(
+    {
+        **{"name": "shelf", "domain": "general", "language": "en"},
+        **{"prompt": "What is {title}?", "response": "{category}"},
+    }
+)
+
+
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("step", [25, pytest.param(1, marks=pytest.mark.slow)])
+def test_rows_that_are_lost_are_counted_to_whoever_curates(tmp_path: Path, name: str, step: int):
+    path, header = tmp_path / name, is_header(name)
+    for lines, _ in islice(damaged_cells(LINES[name], header), 0, None, step):
+        path.write_bytes(b"".join(lines))
+        _, reasons = read(path)
+        rows = list(read_file(SHELF.name, 0, path, SHELF))
+        refused = [row for row in rows if isinstance(row, Quarantined)]
+        write_table(tmp_path / QUARANTINE, Quarantined, refused)
+        assert len(rows) == len(lines) - header
+        if not reasons:
+            require_whole(tmp_path, "objects/1")
+            continue
+        with pytest.raises(DataError, match=rf"^{reasons.total()} rows could not be read") as error:
+            require_whole(tmp_path, "objects/1")
+        for reason, count in reasons.items():
+            assert f"{reason} {count}" in str(error.value)
+        assert "objects/1" in str(error.value)
+
+
+def test_a_row_that_an_adapter_refuses_is_not_lost_to_damage(tmp_path: Path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"title": "red shoe"}\n')
+    (row,) = read_file(SHELF.name, 0, path, SHELF)
+    assert isinstance(row, Quarantined)
+    write_table(tmp_path / QUARANTINE, Quarantined, [row])
+
+    require_whole(tmp_path, "objects/1")
+
+
+@pytest.mark.slow
+def test_a_curation_of_damaged_files_ends_with_1_and_a_set_of_what_is_left(tmp_path: Path):
+    for name in LINES:
+        path = tmp_path / name
+        for lines, _ in damaged_cells(LINES[name], is_header(name)):
+            path.write_bytes(b"".join(lines))
+            if read(path)[1]:
+                break
+    book = tmp_path / "rows.xlsx"
+    workbook(book)
+    files = [*LINES, book.name]
+    mapping = {
+        **{"domain": "choice", "language": "en", "verifier": "choice"},
+        **{"prompt": "What is {id}, {title}?", "answer": {"correct": ["{category}"]}},
+        "options": ["toys", "garden"],
+    }
+    for place, _ in enumerate(files):
+        own = tmp_path / f"{place}.yaml"
+        own.write_text(json.dumps({"name": f"shelf_{place}", **mapping}))
+    done = subprocess.run(
+        [
+            *(Path(sys.executable).with_name("eachprompt"), "curate", "--store", "st"),
+            *("--sources", ",".join(f"{place}.yaml={name}" for place, name in enumerate(files))),
+        ],
+        cwd=tmp_path,
+        env=os.environ | {"HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 1 == done.returncode, done.stderr[-2000:]
+    last = done.stderr.strip().splitlines()[-1]
+    assert re.match(r"DataError: \d+ rows could not be read", last), last
+    (place,) = re.findall(r"is complete: (\S+)\. ", last)
+    assert Path(place, "problems.parquet").is_file()
 
 
 def test_a_parquet_file_that_is_cut_is_refused_by_name(tmp_path: Path):

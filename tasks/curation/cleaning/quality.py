@@ -16,6 +16,7 @@ from transformers import PreTrainedTokenizerBase
 from data_schemas.rows import Demonstration, Outcome, Problem
 from data_schemas.settings import CurationSettings
 from tasks.algorithms.penalties import repetition_ratio
+from tasks.curation.cleaning.golds import gold_fault
 from tasks.curation.cleaning.suitability import (
     Unsuitable,
     unsuitable_problem,
@@ -156,7 +157,8 @@ def _problem_fault(problem: Problem, verifiers: Mapping[str, Verifier]) -> Fault
     verdict = verifier(problem, _UNANSWERED)
     if verdict.abstained:
         return Outcome.QUARANTINED, "bad_answer", f"{verdict.reason}: {verdict.detail}"
-    return None
+    fault = gold_fault(problem)
+    return fault and (Outcome.QUARANTINED, *fault)
 
 
 def _response_fault(demonstration: Demonstration) -> Fault | None:

@@ -7,10 +7,12 @@ shows as an error, and a formula that was never computed, is an UnreadCell.
 import datetime
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 from tasks.curation.readers.cells import UnreadCell, canonical_cell
 from tasks.errors import DataError
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
     from openpyxl.worksheet.worksheet import Worksheet
 
+_BROKEN = (
+    *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError),
+    *(ElementTree.ParseError, KeyError, ValueError, TypeError, AttributeError, OSError),
+)
+"""What zipfile and openpyxl raise on bytes that are no workbook."""
 _FORMULA = re.compile(rb"<f[ >/]")
 
 
@@ -57,12 +64,14 @@ def _opened(path: Path, *, values: bool) -> Iterator["Workbook"]:
         if damaged is not None:
             raise DataError(f"{path.name} is damaged: {damaged}")
         book = openpyxl.load_workbook(path, read_only=True, data_only=values)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, KeyError, ValueError, OSError) as error:
+        try:
+            yield book
+        finally:
+            book.close()
+    except DataError:
+        raise
+    except _BROKEN as error:  # a sheet is parsed while its rows are read
         raise DataError(f"{path.name} is no workbook that can be read: {error}") from error
-    try:
-        yield book
-    finally:
-        book.close()
 
 
 def _only_sheet(book: "Workbook", path: Path) -> "Worksheet":

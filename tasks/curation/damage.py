@@ -1,0 +1,43 @@
+"""Rows that no file gave because they could not be read: what a curated set lacks, and its cause."""
+
+from collections import Counter
+from pathlib import Path
+
+from data_schemas.arrow import read_table
+from data_schemas.rows import QUARANTINE, Quarantined
+from tasks.curation.ingest import GENERATED
+from tasks.curation.rows import UNREADABLE
+from tasks.errors import DataError
+
+_UNCOUNTED = "damaged_file"
+"""The one reason whose number says nothing: behind that place nobody can count rows."""
+
+
+def require_whole(curated: Path, uri: str) -> None:
+    """Refuse a curated set whose files had rows that could not be read.
+
+    What the project generates is damaged on purpose, and is no file of anybody.
+
+    Args:
+        curated: folder of the set, which is complete but for these rows.
+        uri: where the set is kept.
+
+    Raises:
+        DataError: says how many rows are lost, an example of each source, and how to go on.
+    """
+    reasons: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    for row in read_table(curated / QUARANTINE, Quarantined):
+        if row.reason in UNREADABLE and row.source not in GENERATED:
+            reasons[row.reason] += 1
+            examples.setdefault(row.source, f"{row.key}: {row.detail}")
+    if not reasons:
+        return
+    more = ", and nobody knows how many behind a damaged place" if reasons[_UNCOUNTED] else ""
+    counts = ", ".join(f"{name} {count:,}" for name, count in reasons.most_common())
+    cases = "; ".join(examples.values())
+    raise DataError(
+        f"{reasons.total():,} rows could not be read{more}: {counts}. For example {cases}. "
+        f"The set without them is complete: {uri}. To train on it, start `eachprompt run` with the "
+        "same settings; to have all rows, replace or repair the files and curate again."
+    )
