@@ -61,13 +61,14 @@ class ControlTokens:
 
     These are the special tokens, whether or not the tokenizer has a name for them, and every added
     token that the chat template writes around turns, which DeepSeek, for one, does not mark as
-    special. The tags of a thought are none: a response has them.
+    special, or around what a tool answers, as Qwen's <tool_response>. The tags of a thought and of
+    a call are none: a response has them.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         added = tokenizer.added_tokens_decoder.values()
-        written = _written_around_turns(tokenizer)
-        special = {one.content for one in added if one.special or one.content in written}
+        written = _written_around_turns(tokenizer, {one.content for one in added})
+        special = {one.content for one in added if one.special} | written
         tokens = {*special, *map(str, tokenizer.all_special_tokens)} - {THINK_OPEN, THINK_CLOSE}
         self._tokens = _any_of(tokens)
         # A token that is looked for in normal form takes effect in other spellings, too.
@@ -110,22 +111,31 @@ def _broken(match: re.Match[str]) -> str:
     return f"{match[0][:1]} {match[0][1:]}"
 
 
-def _written_around_turns(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Render a dialogue of each kind that the template takes, and return what it writes."""
-    user, assistant = {"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}
-    dialogue = [user, assistant, user]
-    results: list[str] = []
-    for turns in (dialogue, [{"role": "system", "content": "."}, *dialogue]):
-        # A template may refuse a system turn, and a tokenizer may have no template.
-        with suppress(jinja2.TemplateError, ValueError):
-            results.append(
-                str(
-                    tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+def _written_around_turns(tokenizer: PreTrainedTokenizerBase, tokens: set[str]) -> set[str]:
+    """Return the tokens that the template writes into a dialogue, but those of a call."""
+
+    def written(*turns: dict[str, object]) -> set[str]:
+        # A template may refuse a system turn or a tool, and a tokenizer may have no template.
+        with suppress(jinja2.TemplateError, ValueError, TypeError):
+            text = str(
+                tokenizer.apply_chat_template(
+                    list(turns), add_generation_prompt=True, tokenize=False
                 )
             )
-    return "".join(results)
+            return {token for token in tokens if token in text}
+        return set()
+
+    user, system = {"role": "user", "content": "?"}, {"role": "system", "content": "."}
+    dialogue = (user, {"role": "assistant", "content": "!"}, user)
+    call = {"id": _CALL, "type": "function", "function": {"name": "find", "arguments": {}}}
+    calling = {"role": "assistant", "content": "", "tool_calls": [call]}
+    answer = {"role": "tool", "name": "find", "tool_call_id": _CALL, "content": "."}
+    answered = written(user, calling, answer) - written(user, calling)
+    return written(*dialogue) | written(system, *dialogue) | answered
 
 
+_CALL = "call00000"
+"""Mistral's templates want nine letters or digits."""
 _CONTROL = "control_tokens"
 """Attribute of a tokenizer that `load_tokenizer` opened."""
 _NOTHING = r"(?!)"
@@ -380,7 +390,16 @@ def render_demonstration(
     Returns:
         Tokens [T] of prompt, response and end token; and the loss mask [T], True on the
         response and its end token only.
+
+    Raises:
+        DataError: the response contains a control token: it would end a turn, or open one.
     """
+    if token := control_tokens(tokenizer).find(response):
+        raise DataError(
+            f"a demonstration has the control token {token!r} of this model in its response "
+            f"{response[:60]!r}. Curate the rows with this model as base_model, which leaves such "
+            "rows out."
+        )
     prompt = render_prompt(tokenizer, messages)
     answer = render_response(tokenizer, response)
     mask = np.zeros(len(prompt) + len(answer), dtype=np.bool_)

@@ -19,7 +19,7 @@ from data_schemas.settings import SFTSettings
 from tasks.algorithms.bradley_terry import preference_loss
 from tasks.algorithms.packing import length_buckets, pad_rows
 from tasks.algorithms.schedules import warmup_cosine
-from tasks.engines.chat import load_tokenizer, render_demonstration
+from tasks.engines.chat import control_tokens, load_tokenizer, render_demonstration
 from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import DataError, EngineError
 from tasks.gym.judging.comparison_prompt import Label
@@ -146,7 +146,9 @@ class ScalarReward:
     def _tokens(self, answer: Answer) -> torch.Tensor:
         task, text = answer
         messages = (Message(role=Role.USER, content=task),)
-        tokens, _ = render_demonstration(self._tokenizer, messages, text)
+        # Answers of others are judged whatever they contain: to the head a control token is text.
+        response = control_tokens(self._tokenizer).broken(text)
+        tokens, _ = render_demonstration(self._tokenizer, messages, response)
         return torch.from_numpy(tokens.astype(np.int64))
 
 
