@@ -1,4 +1,4 @@
-"""Rows that no file gave because they could not be read: what a curated set lacks, and its cause."""
+"""Rows that could not be read: what a curated set lacks, and why."""
 
 from collections import Counter
 from pathlib import Path

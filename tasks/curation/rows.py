@@ -59,7 +59,7 @@ UNREADABLE = frozenset(
         *("not_json", "not_utf8", "not_an_object", "unknown_suffix"),
     )
 )
-"""Reasons of an UnreadableRow: what its file holds there is lost, whatever an adapter makes of it."""
+"""Reasons of an UnreadableRow: what its file holds there is lost."""
 
 
 class BadRow(DataError):

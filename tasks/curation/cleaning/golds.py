@@ -27,7 +27,7 @@ _NO_BACKSLASH = re.compile(
     # \times, \theta, \right), \rangle, \neq, \beta: no word, or none that a value ends in
     r"|(?<![\\A-Za-z])(?:imes|heta|ightarrow|abla)(?![A-Za-z])"
     r"|(?<![\\A-Za-z])ight(?=[)\]}|.])"
-    # the rest of \tan, \tau, \to, \triangle, \nu, \neq, \not, \rho, \rangle, \right behind its blank
+    # behind its blank the rest of \tan, \tau, \to, \triangle, \nu, \neq, \not, \rho, \rangle
     r"|[\t\r\n](?:an|au|o|op|riangle|u|eq?|ot|mid|ho|angle|ceil|floor|ight)(?![A-Za-z])"
 )
 _NULL = re.compile(r"null|nan|#?n/a|<na>|\(null\)|#(?:value!|ref!|div/0!|name\?)", re.IGNORECASE)

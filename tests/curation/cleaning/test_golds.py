@@ -1,7 +1,6 @@
 """A gold that no response can meet is the producer's to correct."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -23,11 +22,27 @@ def problem(answer: object, verifier: str = "final_answer") -> Problem:
 
 
 LATEX = (
-    *(r"\frac{1}{2}", r"\text{odd}", r"\tfrac{1}{2}", r"3 \times 4", r"\theta", r"\tan x", r"2\tau"),
+    *(
+        r"\frac{1}{2}",
+        r"\text{odd}",
+        r"\tfrac{1}{2}",
+        r"3 \times 4",
+        r"\theta",
+        r"\tan x",
+        r"2\tau",
+    ),
     *(r"\binom{4}{2}", r"\beta", r"\boxed{7}", r"\bar{x}", r"\rho", r"\right)", r"\rangle", r"\nu"),
     *(r"x \neq 3", r"\nabla f", r"\vec{v}", r"\alpha", r"-\frac{7}{4}"),
 )
-ESCAPES = {"\\f": "\f", "\\t": "\t", "\\b": "\b", "\\r": "\r", "\\n": "\n", "\\v": "\v", "\\a": "\a"}
+ESCAPES = {
+    "\\f": "\f",
+    "\\t": "\t",
+    "\\b": "\b",
+    "\\r": "\r",
+    "\\n": "\n",
+    "\\v": "\v",
+    "\\a": "\a",
+}
 
 
 @pytest.mark.parametrize("sound", LATEX)
@@ -60,7 +75,7 @@ def test_words_by_which_exports_write_none_are_no_values(value: str):
         "First 48 / 2 = 24, then 48 + 24 = 72.\n#### 72",
         "<think>2 + 2</think>4",
         " ".join(["seven"] * 21),
-        "先算出每盒的价格，再乘以盒数，最后加上运费，就得到总价。" * 3,
+        "先算出每盒的价格再乘以盒数最后加上运费就得到总价。" * 3,
     ],
 )
 def test_a_whole_solution_is_no_value(value: str):
@@ -94,5 +109,3 @@ def test_a_character_that_no_text_has_is_named_in_every_gold(verifier: str, answ
 
 def test_the_output_of_a_program_may_have_any_character():
     assert gold_fault(problem({"tests": ["assert f() == '\f'"]}, "code_tests")) is None
-
-
