@@ -79,7 +79,7 @@ def did_you_mean(word: str, words: Sequence[str]) -> str:
 
 
 def _likely(word: str, words: Sequence[str]) -> str:
-    return did_you_mean(word, words) or f"choose from {', '.join(words)}"
+    return did_you_mean(word, words) or (f"choose from {', '.join(words)}" if words else "none is")
 
 
 def _places_of(word: str, model: type[BaseModel]) -> list[str]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -45,7 +45,9 @@ def merged_over(default: BaseModel, changes: Mapping[str, object]) -> dict[str, 
     whole. Unknown keys are kept, for the group's validation to refuse.
     """
     values: dict[str, object] = dict(default)
-    if isinstance(default, Choice) and changes.get("kind", default.kind) != default.kind:
+    if isinstance(default, Choice) and changes.get(default.CHOSEN_BY, default.chosen) != (
+        default.chosen
+    ):
         values = {name: values[name] for name in type(default).model_fields}
     for name, value in changes.items():
         own = values.get(name)
@@ -104,11 +106,17 @@ class Choice(Settings):
         frozen=True, extra="allow", allow_inf_nan=False, json_schema_extra=no_schema
     )
 
-    kind: str
+    CHOSEN_BY: ClassVar[str] = "kind"
+    """The field that names the choice."""
+
+    @property
+    def chosen(self) -> str:
+        """The name of the choice."""
+        return str(dict(self)[self.CHOSEN_BY])
 
     @property
     def own(self) -> dict[str, object]:
-        """The settings of its own that differ from its defaults, or were given."""
+        """The settings of its own that were given, or all of them once they are complete."""
         return dict(self.__pydantic_extra__ or {})
 
 

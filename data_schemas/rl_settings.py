@@ -106,16 +106,19 @@ class RecipeSettings(AnyRecipe):
 # See `data_schemas.settings` for the conventions of all settings.
 
 
-class AdvantageKind(StrEnum):
-    """Names of advantage estimators; all but the first are entries of
-    tasks/algorithms/advantages.py."""
+class AdvantageSettings(Choice):
+    """The advantage estimator, with its own settings beside its name; a name alone is enough."""
 
-    OF_LOSS = "of_loss"
-    """The one that the loss was published with."""
-    GRPO = "grpo"
-    CENTRED = "centred"
-    RLOO = "rloo"
-    MAXRL = "maxrl"
+    kind: Named = Field(
+        default="of_loss",
+        min_length=1,
+        description="of_loss = as the loss was published; one's own: my_advantage.py:Name",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, values: object) -> object:
+        return {"kind": values} if isinstance(values, str) else values
 
 
 class AuxiliarySettings(Settings):
@@ -540,11 +543,7 @@ class RLSettings(Settings):
         description="eta: prompts of domains with a lower pass rate are drawn more often "
         "(2601.19280); 0 = as `domains` weighs them",
     )
-    advantage: Named = Field(
-        default="of_loss",
-        min_length=1,
-        description="of_loss = as the loss was published; one's own: my_file.py:name",
-    )
+    advantage: AdvantageSettings = AdvantageSettings()
     num_mini_batches: int = Field(default=2, ge=1, description="optimizer updates per step")
     loss: LossSettings = LossSettings()
     zero_variance: ZeroVarianceSettings = ZeroVarianceSettings()

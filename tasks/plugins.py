@@ -24,7 +24,7 @@ import os
 import re
 import sys
 from collections import UserDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, cast
@@ -38,12 +38,13 @@ from tasks.errors import SettingsError
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = ("tasks", "data_schemas", "workflows")
-GUIDE = "README.md, section 'Code of your own'"
+GUIDE = "docs/extend.md"
 _DEFINED = re.compile(r"^(?:def|class) (\w+)", re.MULTILINE)
 
 FormT = TypeVar("FormT")
 ValueT = TypeVar("ValueT")
 ModelT = TypeVar("ModelT", bound=BaseModel)
+ChoiceT = TypeVar("ChoiceT", bound=Choice)
 
 
 class Table(UserDict[str, ValueT]):
@@ -99,48 +100,100 @@ class ChoiceTable(UserDict[str, type[ModelT]]):
 
     Args:
         form: the base of all choices of the table.
-        where: the setting that chooses, 'loss'.
         entries: references to the built-ins, which are imported now: so Flyte ships their files.
     """
 
-    def __init__(self, form: type[ModelT], where: str, entries: Mapping[str, str]) -> None:
+    def __init__(self, form: type[ModelT], entries: Mapping[str, str]) -> None:
         super().__init__({name: type(load(entry, form)) for name, entry in entries.items()})
-        self._form, self._where = form, where
+        self._form = form
 
-    def choose(self, settings: Choice) -> ModelT:
+    def choose(self, settings: Choice, where: str) -> ModelT:
         """Make the choice with the settings of its own; those that are not given are its defaults.
+
+        Args:
+            settings: of the choice.
+            where: dotted name of the settings, 'rl_one.loss', for messages.
 
         Raises:
             SettingsError: there is none of that name, a reference is to code that is missing,
                 changed or of another form, or a setting is none of its own.
         """
-        kind, where = settings.kind, f"{self._where}.kind"
+        kind, place = settings.chosen, f"{where}.{settings.CHOSEN_BY}"
         if kind in self.data:
             default = self.data[kind]()
         elif is_reference(kind):
             try:
                 default = load(kind, self._form)
             except SettingsError as error:
-                raise SettingsError(f"{where}: {error}") from error
+                raise SettingsError(f"{place}: {error}") from error
         else:
-            raise unknown(kind, list(self.data), where)
+            raise unknown(kind, list(self.data), place)
         try:
             return default.model_validate({**dict(default), **settings.own})
         except ValidationError as error:
-            raise self._unfit(settings, error, type(default)) from error
+            raise self._unfit(settings, error, type(default), where) from error
+
+    def complete(self, settings: ChoiceT, where: str) -> ChoiceT:
+        """Write all settings of its own beside the name of a choice, those by default included.
+
+        Raises:
+            SettingsError: as `choose`.
+        """
+        own = self.choose(settings, where).model_dump(mode="json")
+        return settings.model_copy(update=own)
 
     def _unfit(
-        self, settings: Choice, error: ValidationError, model: type[BaseModel]
+        self, settings: Choice, error: ValidationError, model: type[BaseModel], where: str
     ) -> SettingsError:
         """Explain a setting that a choice refuses; name the choices that have it."""
-        text = f"{self._where}.{explain(error, model)}"
+        text = f"{where}.{explain(error, model)}"
         fault = error.errors()[0]
         if fault["type"] != "extra_forbidden":
             return SettingsError(text)
         name = str(fault["loc"][0])
         kinds = [kind for kind, one in self.data.items() if name in one.model_fields]
         owners = f", but of {', '.join(kinds)}" if kinds else ""
-        return SettingsError(f"{text}; {self._where}.kind is {settings.kind!r}{owners}")
+        place = f"{where.rpartition(' ')[2]}.{settings.CHOSEN_BY}"  # without '--settings: '
+        return SettingsError(f"{text}; {place} is {settings.chosen!r}{owners}")
+
+
+def complete(
+    settings: ModelT, tables: Mapping[type[Choice], ChoiceTable[Any]], where: str = ""
+) -> ModelT:
+    """Complete every choice in settings; see `ChoiceTable.complete`.
+
+    Args:
+        settings: a group, with groups in it. Without a choice it comes back as it is.
+        tables: of every kind of choice.
+        where: dotted name of the group in front of its fields, for messages.
+
+    Raises:
+        SettingsError: as `ChoiceTable.choose`; names the setting.
+    """
+    changes: dict[str, object] = {}
+    for name in type(settings).model_fields:
+        value: object = getattr(settings, name)
+        new = _completed(value, tables, f"{where}{name}")
+        if new != value:
+            changes[name] = new
+    return settings.model_copy(update=changes) if changes else settings
+
+
+def _completed(
+    value: object, tables: Mapping[type[Choice], ChoiceTable[Any]], where: str
+) -> object:
+    match value:
+        case Choice():
+            return complete(tables[type(value)].complete(value, where), tables, f"{where}.")
+        case BaseModel():
+            return complete(value, tables, f"{where}.")
+        case tuple():
+            parts = cast("tuple[object, ...]", value)
+            return tuple(
+                _completed(part, tables, f"{where}[{place}]") for place, part in enumerate(parts)
+            )
+        case _:
+            return value
 
 
 def unknown(name: str, names: Sequence[str], where: str) -> SettingsError:
@@ -195,6 +248,10 @@ def _attribute(parts: Reference) -> object:
     value: object = vars(module)[parts.name]
     if not isinstance(value, type):
         return value
+    if missing := sorted(getattr(value, "__abstractmethods__", ())):
+        raise SettingsError(
+            f"{parts.place}:{parts.name} cannot be used: it has no method {missing[0]} ({GUIDE})"
+        )
     try:
         return value()
     except TypeError as error:
@@ -327,40 +384,17 @@ def path_of(parts: Reference) -> Path:
     return Path(spec.origin).resolve()
 
 
-def require_name(parts: Reference, form: str = "", methods: Sequence[str] = ()) -> None:
+def require_name(parts: Reference) -> None:
     """Refuse what a file cannot have under a name, without running the file.
 
-    Args:
-        parts: of the reference.
-        form: name of the Protocol that is asked for.
-        methods: of it; a class with bases may inherit them, and is not looked into.
-
     Raises:
-        SettingsError: names the one that was meant, or the method that is missing.
+        SettingsError: names the one that was meant.
     """
     path = path_of(parts)
     text = path.read_text(errors="replace")
     may_hide = path.suffix != ".py" or "import *" in text or "globals()" in text
     if not may_hide and not re.search(rf"\b{parts.name}\b", text):
         raise _nameless(parts, _DEFINED.findall(text))
-    if not methods or path.suffix != ".py":
-        return
-    for node in _parsed(path).body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == parts.name:
-            missing = [name for name in methods if name not in _members(node, methods)]
-            if missing:
-                raise _unfit(parts, form, f"it has no method {missing[0]} ({GUIDE})")
-
-
-def _members(node: ast.ClassDef | ast.FunctionDef, methods: Sequence[str]) -> Collection[str]:
-    """Names that an instance of a class has for sure; `methods` where its text does not tell."""
-    if isinstance(node, ast.FunctionDef):
-        return methods if node.decorator_list else ()
-    if node.bases or node.keywords or node.decorator_list:
-        return methods
-    return {item.name for item in node.body if isinstance(item, ast.FunctionDef)} | {
-        name.id for item in node.body for name in ast.walk(item) if isinstance(name, ast.Name)
-    }
 
 
 def _nameless(parts: Reference, names: Sequence[str]) -> SettingsError:

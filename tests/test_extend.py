@@ -14,8 +14,9 @@ import torch
 import yaml
 
 from data_schemas.reports import SLICE_KINDS
+from data_schemas.rl_settings import RLSettings
 from data_schemas.rows import Problem
-from tasks.algorithms.advantages import Advantage
+from tasks.algorithms.advantages.table import find
 from tasks.algorithms.losses.protocol import Loss
 from tasks.curation.adapters.mapped import read_mapped
 from tasks.curation.adapters.table import read_file
@@ -150,9 +151,14 @@ def test_the_advantage_divides_by_the_mean():
     expected = [[3.0, -1, -1, -1], [1 / 3, 1 / 3, 1 / 3, -1], [0] * 4, [5 / 3, 1 / 3, -1, -1]]
     valid = torch.ones(4, 4, dtype=torch.bool)
 
-    found = load("my_advantage.py:max_rl", Advantage)(scores, 0 * scores, valid, std_floor=0.05)
+    def advantages(**own):
+        kind = {"kind": "my_advantage.py:PowerMean", **own}
+        settings = RLSettings.model_validate({"domains": {"maths": 1.0}, "advantage": kind})
+        return find(settings).estimate(scores, 0 * scores, valid, std_floor=0.05)
 
-    assert torch.allclose(torch.tensor(expected), found, atol=1e-6)
+    assert torch.allclose(torch.tensor(expected), advantages(), atol=1e-6)
+    # The root of a mean of 1/4 is 1/2, and 3/4 of an advantage divided by it is 3/2.
+    assert [1.5, -0.5, -0.5, -0.5] == pytest.approx(advantages(power=0.5)[0].tolist())
 
 
 @pytest.mark.usefixtures("folder")
@@ -220,7 +226,12 @@ def test_everything_that_is_shown_runs_through_the_pipeline_without_an_edit(fold
     assert 0 == done.returncode, done.stdout[-2000:] + done.stderr[-4000:]
     envelopes = map(json.loads, map(Path.read_bytes, (folder / "runs/statements").iterdir()))
     text = " ".join(base64.b64decode(one["payload"]).decode() for one in envelopes)
-    own = ("my_rows.py:words", "my_loss.py:Sapo", "my_advantage.py:max_rl", "my_family.py:Scaled")
+    own = (
+        "my_rows.py:words",
+        "my_loss.py:Sapo",
+        "my_advantage.py:PowerMean",
+        "my_family.py:Scaled",
+    )
     for name in own:
         assert f"{name}@" in text
     assert '"implementation":"my_recipe.py:open_hint"' in text.replace("\\", "")

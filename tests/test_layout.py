@@ -55,7 +55,7 @@ MODELS = [
     }.values()
     if isinstance(model, type) and issubclass(model, BaseModel) and model is not BaseModel
     # What is chosen by name checks the settings of its own, and refuses the keys that are none.
-    if model not in (AnyRecipe, machine_settings.Choice, rl_settings.LossSettings)
+    if model is not AnyRecipe and not issubclass(model, machine_settings.Choice)
 ]
 
 

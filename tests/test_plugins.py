@@ -16,11 +16,18 @@ import torch
 from flytekit.tools.script_mode import list_imported_modules_as_files
 
 from data_schemas.artifacts import Context, Execution, StoreRef
-from data_schemas.rl_settings import LossSettings, Reference, RewardSettings, is_reference
+from data_schemas.rl_settings import (
+    AdvantageSettings,
+    LossSettings,
+    Reference,
+    RewardSettings,
+    is_reference,
+)
 from data_schemas.rollouts import Finished
 from data_schemas.rows import Domain, Message, Problem, Quarantined, Role
 from data_schemas.settings import CurationSettings, PipelineSettings, Source
-from tasks.algorithms.advantages import ADVANTAGES, Advantage, estimate
+from tasks.algorithms.advantages.protocol import Advantage
+from tasks.algorithms.advantages.table import ADVANTAGES, estimate
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.protocol import Loss
 from tasks.curation.adapters.table import read_file
@@ -109,9 +116,9 @@ def test_a_name_in_a_file_is_loaded_and_a_class_is_instantiated():
 
 
 def test_a_name_in_a_module_is_loaded():
-    value = load("tasks.algorithms.advantages:rloo", Advantage)
+    value = load("tasks.algorithms.advantages.rloo:RLOO", Advantage)
 
-    assert value is ADVANTAGES["rloo"]
+    assert ADVANTAGES["rloo"] is type(value)
 
 
 class Other(Protocol):
@@ -211,8 +218,10 @@ def test_settings_are_pinned_wherever_they_name_code(folder):
 
     assert re.fullmatch(r"my_loss.py:Dppo@[0-9a-f]{64}", found.rl_one.loss.kind)
     assert re.fullmatch(r"rows.py:read@[0-9a-f]{64}", found.curation.sources[1].adapter)
-    assert ("gsm8k", "rloo") == (found.curation.sources[0].adapter, found.rl_two.advantage)
-    assert PipelineSettings() == with_own_code(PipelineSettings())
+    assert PipelineSettings().rl_one.loss.own == {}
+    assert 0.2 == found.rl_two.loss.own["clip_low"] == found.rl_two.loss.own["high_entropy_share"]
+    assert {"bound": 0.2} == found.rl_one.loss.own
+    assert ("gsm8k", "rloo") == (found.curation.sources[0].adapter, found.rl_two.advantage.kind)
 
 
 @pytest.mark.usefixtures("folder")
@@ -224,8 +233,8 @@ def test_settings_are_pinned_wherever_they_name_code(folder):
             {"loss": {"kind": "my_reward.py:polite"}},
             "rl_one.loss.kind: my_reward.py:polite is no",
         ),
-        ({"advantage": "rlo"}, "rl_one.advantage is 'rlo'; did you mean `rloo`?"),
-        ({"advantage": "nowhere.py:x"}, "rl_one.advantage: nowhere.py is in neither"),
+        ({"advantage": "rlo"}, "rl_one.advantage.kind is 'rlo'; did you mean `rloo`?"),
+        ({"advantage": "nowhere.py:x"}, "rl_one.advantage.kind: nowhere.py is in neither"),
     ],
 )
 def test_a_wrong_name_is_refused_with_its_setting_before_anything_runs(phase, message):
@@ -319,12 +328,15 @@ def test_a_loss_that_returns_another_form_is_refused_by_name(folder):
 
 def test_an_estimator_that_returns_no_numbers_is_refused(folder):
     (folder / "odd.py").write_text(
-        "def odd(scores_PG, penalties_PG, valid_PG, *, std_floor):\n    return scores_PG / 0\n"
+        "from tasks.algorithms.advantages.protocol import Advantage\n"
+        "class Odd(Advantage):\n"
+        "    def estimate(self, scores_PG, penalties_PG, valid_PG, *, std_floor):\n"
+        "        return scores_PG / 0\n"
     )
-    settings = PipelineSettings.model_validate({"rl_one": {"advantage": "odd.py:odd"}}).rl_one
+    settings = PipelineSettings.model_validate({"rl_one": {"advantage": "odd.py:Odd"}}).rl_one
     rewards = torch.tensor([[1.0, 0.0]])
 
-    with pytest.raises(DataError, match=r"advantage odd.py:odd returned \(1, 2\) with 2 values"):
+    with pytest.raises(DataError, match=r"advantage odd.py:Odd returned \(1, 2\) with 2 values"):
         estimate(settings, rewards, 0 * rewards, torch.ones(1, 2, dtype=torch.bool))
 
 
@@ -394,7 +406,7 @@ def test_the_digest_is_that_of_the_content(folder):
 def test_a_response_is_compared_with_the_others_by_rloo():
     scores, valid = torch.tensor([[1.0, 0, 0, 9]]), torch.tensor([[True, True, True, False]])
 
-    found = ADVANTAGES["rloo"](scores, 0 * scores, valid, std_floor=0.05)
+    found = ADVANTAGES["rloo"]().estimate(scores, 0 * scores, valid, std_floor=0.05)
 
     assert [1.0, -0.5, -0.5, 0.0] == pytest.approx(found[0].tolist())
 
@@ -402,8 +414,10 @@ def test_a_response_is_compared_with_the_others_by_rloo():
 def test_equal_rewards_have_no_advantage_by_any_name():
     scores, valid = torch.full((1, 8), 0.7), torch.ones(1, 8, dtype=torch.bool)
 
-    for name, estimator in ADVANTAGES.items():
-        assert not estimator(scores, 0 * scores, valid, std_floor=0.0).any(), name
+    for name, kind in ADVANTAGES.items():
+        if not kind.follows_loss:
+            found = kind().estimate(scores, 0 * scores, valid, std_floor=0.0)
+            assert not found.any(), name
 
 
 def test_the_estimator_of_a_loss_is_that_of_its_paper():
@@ -412,7 +426,8 @@ def test_the_estimator_of_a_loss_is_that_of_its_paper():
 
     def first(**changes: object) -> float:
         loss = settings.loss.model_copy(update={"kind": changes.pop("kind", "espo")})
-        chosen = settings.model_copy(update={"loss": loss, **changes})
+        advantage = AdvantageSettings(kind=changes.pop("advantage", "of_loss"))
+        chosen = settings.model_copy(update={"loss": loss, "advantage": advantage})
         return float(estimate(chosen, rewards, 0 * rewards, valid)[0, 0])
 
     assert 3**0.5 == pytest.approx(first(), abs=1e-4)

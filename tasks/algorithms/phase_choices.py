@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from data_schemas.rl_settings import AdvantageKind, MathsReward, RLSettings
+from data_schemas.rl_settings import MathsReward, RLSettings
 from data_schemas.rows import Domain
-from tasks.algorithms import advantages
+from tasks.algorithms.advantages import table as advantages
 from tasks.algorithms.losses import table
 from tasks.errors import SettingsError
 
@@ -21,7 +21,7 @@ def require_fit(settings: RLSettings) -> None:
         SettingsError: names the settings; also where a choice cannot be found.
     """
     loss, estimator = table.find(settings.loss), advantages.find(settings)
-    kind, rewards = settings.loss.kind, settings.rewards
+    kind, own, rewards = settings.loss.kind, settings.advantage.kind, settings.rewards
     if not loss.token_advantages and settings.zero_variance.rl_zvp_alpha:
         raise SettingsError(
             f"loss.kind {kind!r} has one advantage per response, and zero_variance.rl_zvp_alpha "
@@ -33,23 +33,22 @@ def require_fit(settings: RLSettings) -> None:
             f"and loss.kind {kind!r} needs the entropies of that pass; set loss.kind to 'dapo' or "
             "another one"
         )
-    if estimator is advantages.maxrl and rewards.maths is MathsReward.RULE:
+    if estimator.divides_by_mean and rewards.maths is MathsReward.RULE:
         raise SettingsError(
-            f"advantage {settings.advantage!r} divides by the mean score, and rewards.maths 'rule' "
-            "has scores below 0; use 'value'"
+            f"advantage {own!r} divides by the mean score, and rewards.maths 'rule' has scores "
+            "below 0; use 'value'"
         )
-    if estimator is advantages.maxrl and rewards.error_rates:
+    if estimator.divides_by_mean and rewards.error_rates:
         raise SettingsError(
-            f"advantage {settings.advantage!r} divides by the mean score, which "
+            f"advantage {own!r} divides by the mean score, which "
             "rewards.error_rates correct to about 0 where verdicts are as rare as errors: "
             "advantages of 20 and more; use 'centred' or 'rloo', or leave error_rates out"
         )
-    divides = estimator is advantages.group_advantages
-    if rewards.error_rates and divides and rewards.tie_above == 1.0:
+    if rewards.error_rates and estimator.cancels_scale and rewards.tie_above == 1.0:
         raise SettingsError(
-            f"rewards.error_rates changes nothing with advantage '{settings.advantage}': division "
-            "by the standard deviation of the group cancels it. Set advantage to 'centred' or "
-            "'rloo', or rewards.tie_above below 1"
+            f"rewards.error_rates changes nothing with advantage {own!r}: division by the standard "
+            "deviation of the group cancels it. Set advantage to 'centred' or 'rloo', or "
+            "rewards.tie_above below 1"
         )
 
 
@@ -87,9 +86,10 @@ def without_effect(settings: RLSettings) -> list[str]:
         reasons |= {f"loss.{name}": alone for name in names}
     if not loss.budget_per_response:
         reasons["loss.truncate_last"] = "loss.budget_per_response is 0"
-    if estimator in (advantages.centred, advantages.rloo):
-        by_loss = settings.advantage == AdvantageKind.OF_LOSS
-        choice = f"loss.kind '{loss.kind}'" if by_loss else f"advantage '{settings.advantage}'"
+    if not estimator.reads_floor:
+        own = settings.advantage.kind
+        by_loss = advantages.name_of(settings) != own
+        choice = f"loss.kind '{loss.kind}'" if by_loss else f"advantage '{own}'"
         reasons["zero_variance.std_floor"] = f"{choice} divides by no deviation"
     if not rewards.overlong_weight:
         reasons["rewards.overlong_buffer"] = "rewards.overlong_weight is 0"

@@ -7,7 +7,7 @@ In addition to Flyte's `workflow` it
 - tells MLflow and the webhook of an execution that failed on a cluster,
 - makes the version of code that pyflyte registers depend on the variables of registration,
 - merges settings, JSON or YAML, over those of their `parent` or of the workflow's preset, says
-  which values differ, and pins a user's own code,
+  which values differ, checks the settings of every choice, and pins a user's own code,
 - keeps `--help` on one screen: a group of settings is one line, not its JSON schema and defaults.
 """
 
@@ -40,6 +40,7 @@ from data_schemas import presets
 from data_schemas.faults import explain
 from data_schemas.machine_settings import Settings
 from data_schemas.yaml_text import differs_in_1_1
+from tasks.algorithms.choices import complete
 from tasks.errors import SettingsError
 from tasks.platform import command_line
 from tasks.platform.local_cache import leave_out_damaged_cache
@@ -279,6 +280,7 @@ def _reader(name: str, model: type[BaseModel], preset: object) -> type[BaseModel
     def read(_: type[BaseModel], json_data: str | bytes | bytearray, **options: Any) -> BaseModel:
         with command_line.print_errors_on_one_line():
             base, settings = read_settings(name, model, preset, json_data, **options)
+            complete(settings, f"--{name}: ")  # only their check: what is typed stays short
             own = pinned(settings, f"--{name}: ")
             if isinstance(base, BaseModel) and command_line.is_typed_by_hand():
                 for line in presets.differences(base, settings):

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from data_schemas.rl_settings import ErrorRates, MathsReward, RLSettings, RouterReplay
 from data_schemas.rollouts import GroupOutcome, ScoredRollout
 from data_schemas.rows import Domain, Message
-from tasks.algorithms.advantages import estimate, signed_scores
+from tasks.algorithms.advantages.grouped import signed_scores
+from tasks.algorithms.advantages.table import estimate
 from tasks.algorithms.distillation import Lesson
 from tasks.algorithms.kept_sets import kept_behind
 from tasks.algorithms.noisy_verdicts import corrected_rewards

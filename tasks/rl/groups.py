@@ -30,7 +30,7 @@ from data_schemas.rollouts import (
     StopReason,
 )
 from data_schemas.rows import SCORE_TOLERANCE, Problem
-from tasks.algorithms.advantages import has_variance
+from tasks.algorithms.advantages.grouped import has_variance
 from tasks.algorithms.kept_sets import join_kept
 from tasks.algorithms.noisy_verdicts import no_contrast_probability
 from tasks.algorithms.zero_variance import noise_range

@@ -9,13 +9,20 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from data_schemas import presets
 from data_schemas.artifacts import is_address
-from data_schemas.machine_settings import MachineSettings, RolloutKind
-from data_schemas.rl_settings import AdvantageKind, JudgeKind, RLSettings, is_reference
+from data_schemas.machine_settings import Choice, MachineSettings, RolloutKind
+from data_schemas.rl_settings import (
+    AdvantageSettings,
+    JudgeKind,
+    LossSettings,
+    is_reference,
+)
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from data_schemas.sources import BENCHMARKS
-from tasks.algorithms.losses.names import BUILT_IN as LOSS_NAMES
+from tasks.algorithms import names
 from tasks.curation.ingest import check_sources
 from tasks.engines.support import require
 from tasks.errors import SettingsError
@@ -64,8 +71,11 @@ PAPERS = ("annex-iv", "training-summary")
 """Formats of `audit` beside these."""
 ENGINES = ("embedded", "real")
 """Pairs of engines that `mismatch` compares."""
-LOSS = "Loss", ("plan", "objective")
-"""The form of a loss; its Protocol cannot be asked without torch."""
+BUILT_IN: Mapping[type[Choice], Mapping[str, str]] = {
+    LossSettings: names.LOSSES,
+    AdvantageSettings: names.ADVANTAGES,
+}
+"""Names of the built-in choices; their tables cannot be asked without torch."""
 IN_CODE = ("shop", "defaults")
 """What a study may name as a preset that is no file."""
 
@@ -129,7 +139,7 @@ def _check_words(command: str, typed: Mapping[str, str]) -> None:
         except ValueError as error:
             raise SettingsError(f"--preset: {error}") from error
     if loss := typed.get("loss"):
-        require_word("--loss", loss, list(LOSS_NAMES))
+        require_word("--loss", loss, list(names.LOSSES))
     if engines := typed.get("engines"):
         require_word("--engines", engines, ENGINES)
     if command == "capacity":
@@ -189,21 +199,28 @@ def _check_store(command: str, typed: Mapping[str, str]) -> None:
 
 
 def _check_own_code(settings: PipelineSettings | RetrainSettings) -> None:
-    """Refuse a loss or an estimator that is none, and files of one's own that are not there."""
-    for name, phase in settings:
-        if isinstance(phase, RLSettings):
-            for field, value, names in (
-                ("loss.kind", phase.loss.kind, list(LOSS_NAMES)),
-                ("advantage", phase.advantage, list(AdvantageKind)),
-            ):
-                if value not in names and not is_reference(value):
-                    raise unknown(value, names, f"{name}.{field}")
+    """Refuse a choice that is not there, and files of one's own that are not."""
+    require_names(settings)
     for name, reference in references_in(settings):
-        form, methods = LOSS if name.endswith("loss.kind") else ("", ())
         try:
-            require_name(reference, form, methods)
+            require_name(reference)
         except SettingsError as error:
             raise SettingsError(f"{name}: {error}") from error
+
+
+def require_names(settings: BaseModel, where: str = "") -> None:
+    """Refuse a choice that is neither built in nor a reference.
+
+    Raises:
+        SettingsError: names the setting, and what was probably meant.
+    """
+    for name, value in settings:
+        if isinstance(value, BaseModel):
+            require_names(value, f"{where}{name}.")
+    if isinstance(settings, Choice):
+        built_in = [*BUILT_IN[type(settings)]]
+        if settings.chosen not in built_in and not is_reference(settings.chosen):
+            raise unknown(settings.chosen, built_in, f"{where}{settings.CHOSEN_BY}")
 
 
 def _check_stages(settings: PipelineSettings) -> None:

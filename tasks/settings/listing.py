@@ -18,15 +18,14 @@ from rich.table import Table
 
 from data_schemas import presets
 from data_schemas.faults import did_you_mean
-from data_schemas.rl_settings import AdvantageKind, LossSettings, Pluggable
-from tasks.algorithms.losses.table import LOSSES
+from data_schemas.machine_settings import Choice
+from data_schemas.rl_settings import Pluggable
+from tasks.algorithms.choices import TABLES
 from tasks.errors import SettingsError
 from tasks.platform.command_line import run
 
 NARROWEST = 120
 """Smallest width in columns at which descriptions are readable."""
-NAMES: dict[str, list[str]] = {"kind": [*LOSSES], "advantage": [*AdvantageKind]}
-"""Built-ins of settings that may be code of a user's own; `eachprompt data` lists the adapters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +43,25 @@ def rows_of(settings: BaseModel, prefix: str = "") -> Iterator[Row]:
     """Yield every setting of a group and of the groups in it, with dotted names."""
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
-        if name == "kind" and isinstance(settings, LossSettings):
-            yield Row(
-                f"{prefix}kind", format_value(value), describe_limits(name, field), describe(field)
-            )
-            yield from rows_of(LOSSES.choose(settings), prefix)
-            continue
         if isinstance(value, BaseModel):
             yield from rows_of(value, f"{prefix}{name}.")
-        else:
-            yield Row(
-                f"{prefix}{name}",
-                format_value(value),
-                describe_limits(name, field),
-                describe(field),
-            )
+            continue
+        names = _names_at(settings, name)
+        yield Row(
+            f"{prefix}{name}",
+            format_value(value),
+            describe_limits(field, names),
+            describe(field),
+        )
+        if isinstance(settings, Choice) and name == settings.CHOSEN_BY:
+            yield from rows_of(TABLES[type(settings)].choose(settings, prefix[:-1]), prefix)
+
+
+def _names_at(settings: BaseModel, name: str) -> list[str]:
+    """List the built-in choices that a field names; `eachprompt data` lists the adapters."""
+    if not isinstance(settings, Choice) or name != settings.CHOSEN_BY:
+        return []
+    return [*TABLES[type(settings)]]
 
 
 def describe(field: FieldInfo) -> str:
@@ -89,13 +92,18 @@ def format_value(value: object) -> str:
             return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def describe_limits(name: str, field: FieldInfo) -> str:
-    """Return the limits or the choices of a setting; '' if only its type limits it."""
+def describe_limits(field: FieldInfo, names: Sequence[str] = ()) -> str:
+    """Return the limits or the choices of a setting; '' if only its type limits it.
+
+    Args:
+        field: of the setting.
+        names: of the built-in choices, of a setting that may be code of a user's own.
+    """
     kind = field.annotation
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return " | ".join(kind)
     if any(isinstance(one, Pluggable) for one in field.metadata):
-        return " | ".join([*NAMES.get(name, ()), "FILE.py:NAME"])
+        return " | ".join([*names, "FILE.py:NAME"])
     limits = []
     for limit in field.metadata:
         match limit:

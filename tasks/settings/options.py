@@ -11,6 +11,7 @@ from data_schemas.faults import explain
 from data_schemas.machine_settings import MachineSettings, TrainingEngines
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.settings import PipelineSettings, ReleaseSettings, RetrainSettings
+from tasks.algorithms.choices import complete
 from tasks.algorithms.phase_choices import require_fit
 from tasks.engines import select
 from tasks.errors import DataError, SettingsError
@@ -123,13 +124,15 @@ def with_suites(settings: PipelineSettings, suites: str) -> PipelineSettings:
 
 
 def with_own_code(settings: SettingsT) -> SettingsT:
-    """Pin the user's own code that settings name; check loss and estimator of each phase.
+    """Complete the choices of settings, pin the code of a user's own, and check each phase.
+
+    Settings by default are written out: a statement and a cache key have all that decides.
 
     Raises:
         SettingsError: names the setting.
     """
-    for name in ("rl_one", "rl_two", "rl"):
-        phase = getattr(settings, name, None)
+    settings = complete(settings)
+    for name, phase in settings:
         if isinstance(phase, RLSettings):
             try:
                 require_fit(phase)

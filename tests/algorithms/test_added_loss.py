@@ -28,7 +28,7 @@ from data_schemas.settings import PipelineSettings
 from tasks.settings import early
 
 settings = PipelineSettings.model_validate({"rl_one": {"loss": {"kind": "even", "clip_high": 0.4}}})
-early._check_own_code(settings)
+early.require_names(settings)
 assert "torch" not in sys.modules
 
 from tasks.algorithms.losses import table
@@ -49,9 +49,9 @@ def test_a_built_in_loss_is_a_file_and_a_line(tmp_path):
         )
     losses = tmp_path / "tasks/algorithms/losses"
     (losses / "even.py").write_text(FILE)
-    names = (losses / "names.py").read_text()
-    line = '    "even": "tasks.algorithms.losses.even:Even",\n}'
-    (losses / "names.py").write_text(f"{names.removesuffix(chr(10)).removesuffix('}')}{line}\n")
+    names = (losses.parent / "names.py").read_text()
+    line = 'LOSSES = {\n    "even": "tasks.algorithms.losses.even:Even",'
+    (losses.parent / "names.py").write_text(names.replace("LOSSES = {", line))
 
     done = subprocess.run(
         [sys.executable, "-c", USE],

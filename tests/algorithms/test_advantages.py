@@ -8,7 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.algorithms.advantages import group_advantages, has_variance, maxrl, signed_scores
+from tasks.algorithms.advantages.grouped import group_advantages, has_variance, signed_scores
+from tasks.algorithms.advantages.maxrl import MaxRL
 from tasks.errors import DataError
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
@@ -100,7 +101,7 @@ def test_right_and_wrong_are_plus_and_minus_one():
 def test_maxrl_gives_the_worked_numbers(group):
     scores = torch.tensor([json.loads(group.replace("[.", "[0.").replace(",.", ",0."))])
 
-    found = maxrl(
+    found = MaxRL().estimate(
         scores.float(), torch.zeros(scores.shape), torch.ones_like(scores).bool(), std_floor=0.0
     )
 
@@ -116,7 +117,7 @@ def test_the_expected_update_of_maxrl_is_of_the_order_below_the_group(case):
     weight = 0.0
     for verdicts in itertools.product((0.0, 1.0), repeat=size):
         scores = torch.tensor([verdicts])
-        advantages = maxrl(
+        advantages = MaxRL().estimate(
             scores, torch.zeros_like(scores), torch.ones_like(scores).bool(), std_floor=0.0
         )[0]
         chance = math.prod(p if one else 1.0 - p for one in verdicts)
@@ -134,7 +135,7 @@ def test_maxrls_floor_is_never_above_the_mean_of_binary_scores():
     scores[0, 0], scores[1, 0] = 1.0, 0.01
     nothing, all_valid = torch.zeros_like(scores), torch.ones_like(scores).bool()
 
-    binary, graded = maxrl(scores, nothing, all_valid, std_floor=0.05)[:, 0].tolist()
+    binary, graded = MaxRL().estimate(scores, nothing, all_valid, std_floor=0.05)[:, 0].tolist()
 
     assert 31.0 == pytest.approx(binary)  # (1 - 1/32) / (1/32)
     assert 0.01 * 31.0 == pytest.approx(graded)  # the floor is 1/32, its mean 0.01/32
@@ -144,7 +145,7 @@ def test_penalties_are_no_part_of_maxrls_divisor():
     scores = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
     penalties = torch.tensor([[0.0, -0.4, 0.0, 0.0]])
 
-    found = maxrl(scores, penalties, torch.ones_like(scores).bool(), std_floor=0.0)
+    found = MaxRL().estimate(scores, penalties, torch.ones_like(scores).bool(), std_floor=0.0)
 
     mean = (1.0 - 0.4) / 4
     assert [(one - mean) / 0.25 for one in (1.0, -0.4, 0.0, 0.0)] == pytest.approx(

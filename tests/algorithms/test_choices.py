@@ -12,7 +12,9 @@ import torch
 
 import tasks
 from data_schemas.rl_settings import LossSettings, RLSettings
-from tasks.algorithms import advantages
+from data_schemas.settings import PipelineSettings
+from tasks.algorithms.advantages import table as advantages
+from tasks.algorithms.choices import TABLES, complete
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.protocol import StepTokens
 from tasks.algorithms.phase_choices import counts_all_responses, require_fit, without_effect
@@ -69,7 +71,7 @@ def test_a_loss_is_judged_alike_by_name_and_by_reference(kind, phase):
 
     assert judgement(named) == judgement(referred)
     assert counts_all_responses(named) == counts_all_responses(referred)
-    assert advantages.find(named) is advantages.find(referred)
+    assert advantages.find(named) == advantages.find(referred)
 
 
 @pytest.mark.parametrize("kind", table.LOSSES)
@@ -92,20 +94,73 @@ def test_a_loss_plans_and_pushes_to_the_bit_alike_by_name_and_by_reference(kind)
 
 
 @pytest.mark.parametrize("kind", advantages.ADVANTAGES)
-def test_an_estimator_is_judged_alike_by_name_and_by_reference(kind):
-    function = advantages.ADVANTAGES[kind]
-    reference = f"{function.__module__}:{function.__name__}"
+def test_an_estimator_is_judged_and_estimates_to_the_bit_alike_by_name_and_by_reference(kind):
+    generator = torch.Generator().manual_seed(1)
+    scores_PG = torch.rand(3, 4, generator=generator)
+    valid_PG = torch.rand(3, 4, generator=generator) > 0.2
+    model = advantages.ADVANTAGES[kind]
     rates = {"error_rates": {"choice": {"false_positive": 0.1}}}
     for rewards in ({}, {"maths": "rule"}, rates):
-        words = []
-        for name in (kind, reference):
+        words, found = [], []
+        for name in (kind, f"{model.__module__}:{model.__qualname__}"):
             settings = RLSettings.model_validate(
                 {"domains": {"maths": 1.0}, "advantage": name, "rewards": rewards}
             )
             refusal, notices = judgement(settings)
             words.append((refusal.replace(name, "CHOICE"), notices))
+            found.append(advantages.estimate(settings, scores_PG, -0.1 * scores_PG, valid_PG))
 
         assert words[0] == words[1]
+        assert torch.equal(*found)
+
+
+@pytest.mark.parametrize(
+    ("phase", "message"),
+    [
+        (
+            {"loss": {"kind": "espo", "clip_scal": 1}},
+            "rl_one.loss.clip_scal is not a setting; did you mean `clip_scale`?; "
+            "rl_one.loss.kind is 'espo'",
+        ),
+        (
+            {"loss": {"kind": "grpo", "entropy_edges": [1]}},
+            "rl_one.loss.entropy_edges is not a setting; choose from clip_low, clip_high; "
+            "rl_one.loss.kind is 'grpo', but of espo",
+        ),
+        ({"loss": {"kind": "grpo", "clip_low": "x"}}, "rl_one.loss.clip_low is 'x'; it must"),
+        (
+            {"advantage": {"kind": "rloo", "power": 2}},
+            "rl_one.advantage.power is not a setting; none is; rl_one.advantage.kind is 'rloo'",
+        ),
+        ({"advantage": "rlo"}, "rl_one.advantage.kind is 'rlo'; did you mean `rloo`?"),
+        (
+            {"loss": {"kind": "tasks/algorithms/losses/protocol.py:Loss"}},
+            "rl_one.loss.kind: tasks/algorithms/losses/protocol.py:Loss cannot be used: it has no",
+        ),
+        (
+            {"loss": {"kind": "tasks.algorithms.advantages.rloo:RLOO"}},
+            "rl_one.loss.kind: tasks.algorithms.advantages.rloo:RLOO is no Loss: it is not derived",
+        ),
+    ],
+)
+def test_what_a_choice_does_not_have_is_refused_by_the_place_where_it_is_written(phase, message):
+    settings = PipelineSettings.model_validate({"rl_one": phase})
+
+    with pytest.raises(SettingsError) as refusal:
+        complete(settings)
+
+    assert str(refusal.value).startswith(message)
+
+
+@pytest.mark.parametrize("kind", table.LOSSES)
+def test_complete_settings_name_every_default_and_choose_the_same(kind):
+    given = RLSettings.model_validate({"domains": {"maths": 1.0}, "loss": {"kind": kind}})
+
+    settings = complete(given)
+
+    assert settings.loss.own.keys() == table.LOSSES[kind].model_fields.keys()
+    assert table.find(given.loss) == table.find(settings.loss)
+    assert settings == complete(RLSettings.model_validate_json(settings.model_dump_json()))
 
 
 def test_a_loss_of_ones_own_may_be_an_object_with_other_defaults(tmp_path, monkeypatch):
@@ -119,18 +174,35 @@ def test_a_loss_of_ones_own_may_be_an_object_with_other_defaults(tmp_path, monke
     assert (0.05, 0.5) == loss.clip_range
 
 
-def test_no_file_but_its_own_compares_with_the_name_of_a_loss():
-    own = {Path(inspect.getfile(model)) for model in table.LOSSES.values()}
-    tables = {Path(table.__file__), Path(advantages.__file__)}
-    names = "|".join(set(table.LOSSES) - set(advantages.ADVANTAGES))
+def test_no_file_but_its_own_compares_with_the_name_of_a_choice():
+    models = [model for choices in TABLES.values() for model in choices.values()]
+    own = {Path(inspect.getfile(model)) for model in models}
+    names = "|".join(name for choices in TABLES.values() for name in choices)
     # kind == "dppo", kind in ("dppo", ..., case "dppo":
     compared = re.compile(rf"(?:[=!]=|\b(?:is|not|in|case))\s*[(\[{{]?\s*[\"'](?:{names})[\"']")
     found = [
         f"{path.relative_to(ROOT)}: {match[0]}"
         for folder in ("tasks", "workflows", "data_schemas")
         for path in (ROOT / folder).rglob("*.py")
-        if path not in own | tables
+        if path not in own
         for match in compared.finditer(path.read_text())
+    ]
+
+    assert not found
+
+
+def test_no_file_but_those_of_choices_imports_one():
+    """Who asks for the class of a choice knows its name: a choice says what it needs."""
+    models = [model for choices in TABLES.values() for model in choices.values()]
+    own = {Path(inspect.getfile(model)) for model in models}
+    names = "|".join(model.__name__ for model in models)
+    imported = re.compile(rf"^from tasks\.\S+ import [^)=]*?\b(?:{names})\b", re.MULTILINE)
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for folder in ("tasks", "workflows", "data_schemas")
+        for path in (ROOT / folder).rglob("*.py")
+        if path not in own
+        for match in imported.finditer(path.read_text())
     ]
 
     assert not found

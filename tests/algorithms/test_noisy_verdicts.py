@@ -4,7 +4,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.algorithms.advantages import centred, group_advantages, rloo
+from tasks.algorithms.advantages.centred import CentredAdvantage
+from tasks.algorithms.advantages.grouped import GroupAdvantage
+from tasks.algorithms.advantages.rloo import RLOO
 from tasks.algorithms.noisy_verdicts import (
     corrected_pass_rate,
     corrected_rewards,
@@ -26,7 +28,7 @@ def corrected(scores, false_positive=0.1, false_negative=0.2):
 def advantages(estimator, scores_PG, std_floor=0.0):
     nothing = torch.zeros_like(scores_PG)
     valid = torch.ones_like(scores_PG, dtype=torch.bool)
-    return estimator(scores_PG, nothing, valid, std_floor=std_floor)
+    return estimator().estimate(scores_PG, nothing, valid, std_floor=std_floor)
 
 
 def test_accepted_is_worth_9_sevenths_and_rejected_minus_1_seventh_of_rates_10_and_20():
@@ -48,7 +50,7 @@ def test_the_expectation_over_injected_errors_is_the_true_verdict(rates):
     )
 
 
-@pytest.mark.parametrize("estimator", [centred, rloo])
+@pytest.mark.parametrize("estimator", [CentredAdvantage, RLOO])
 def test_advantages_of_corrected_verdicts_are_unbiased_under_injected_errors(estimator):
     rng = np.random.default_rng(0)
     right = torch.tensor([SEEN], dtype=torch.float64)
@@ -67,7 +69,7 @@ def test_division_by_the_deviation_of_the_group_cancels_the_correction():
     seen = torch.tensor([SEEN], dtype=torch.float64)
 
     assert torch.allclose(
-        advantages(group_advantages, seen), advantages(group_advantages, corrected(SEEN)), atol=1e-5
+        advantages(GroupAdvantage, seen), advantages(GroupAdvantage, corrected(SEEN)), atol=1e-5
     )
 
 
@@ -75,7 +77,9 @@ def test_centring_the_group_scales_it_by_10_sevenths():
     seen = torch.tensor([SEEN], dtype=torch.float64)
 
     assert torch.allclose(
-        10 / 7 * advantages(centred, seen), advantages(centred, corrected(SEEN)), atol=1e-9
+        10 / 7 * advantages(CentredAdvantage, seen),
+        advantages(CentredAdvantage, corrected(SEEN)),
+        atol=1e-9,
     )
 
 
@@ -89,7 +93,7 @@ def learned(rate, known, seed):
     """Accuracy on new problems of a linear policy that chooses one of ten answers, after 60 steps.
 
     The verifier of every other problem errs at `rate`, both ways; `known` is the rate that rewards
-    are corrected for. Groups of 8, advantages centred, plain policy gradient.
+    are corrected for. Groups of 8, advantages CentredAdvantage, plain policy gradient.
     """
     draw, world = np.random.default_rng(seed), np.random.default_rng(1000)
     size, truth = 24, world.normal(size=24) * 3
@@ -107,7 +111,7 @@ def learned(rate, known, seed):
         rates_P = torch.from_numpy(np.where(noisy_P1[:, 0], known, 0.0))
         seen_PG = torch.from_numpy((right_PG ^ flips_PG).astype(float))
         rewards_PG = corrected_rewards(seen_PG, rates_P, rates_P)
-        advantages_PG1 = advantages(centred, rewards_PG).numpy()[:, :, None]
+        advantages_PG1 = advantages(CentredAdvantage, rewards_PG).numpy()[:, :, None]
         taken_PGD = np.take_along_axis(answers_PKD, chosen_PG[:, :, None], axis=1)
         expected_P1D = (odds_PK[:, :, None] * answers_PKD).sum(axis=1, keepdims=True)
         policy_D += 20.0 * (advantages_PG1 * (taken_PGD - expected_P1D)).mean(axis=(0, 1))

@@ -8,6 +8,7 @@ import pytest
 
 from data_schemas.rl_settings import AnyRecipe
 from data_schemas.settings import PipelineSettings
+from tasks.algorithms.choices import complete
 from tasks.errors import SettingsError
 from tasks.rl import step_snapshot
 from tasks.rl.phase import state_folder, train
@@ -74,7 +75,7 @@ def test_a_phase_of_the_pipeline_names_a_recipe_in_its_settings(own, tmp_path):
     checked = check_settings.task_function(settings=settings, sources="")
 
     assert own.model_copy(update={"code": pinned_source(own).code}) == checked.rl_one.recipe
-    assert checked.rl_two == settings.rl_two
+    assert checked.rl_two == complete(settings.rl_two)
     (tmp_path / "my_recipe.py").write_text("def open_hints(): ...")
     with pytest.raises(SettingsError, match=r"rl_one\.recipe: my_recipe\.py has no 'open_hint'"):
         check_settings.task_function(settings=settings, sources="")

@@ -2,15 +2,13 @@ import pytest
 
 from data_schemas import presets
 from data_schemas.rl_settings import (
-    AdvantageKind,
     AuxiliarySettings,
     EngineSettings,
     LossSettings,
     MismatchSettings,
     RouterReplay,
 )
-from tasks.algorithms.advantages import ADVANTAGES
-from tasks.algorithms.losses.protocol import Loss
+from tasks.algorithms import choices
 from tasks.errors import SettingsError
 from tasks.lab.study import declaration
 from tasks.lab.study.mismatch.numerics import PAIRS
@@ -111,10 +109,10 @@ def test_a_release_is_named_after_a_base_of_ones_own(base, name):
 
 
 def test_the_words_that_are_known_before_a_library_is_loaded_are_those_of_the_tables():
-    assert list(AdvantageKind) == ["of_loss", *ADVANTAGES]
+    assert {kind: [*table] for kind, table in choices.TABLES.items()} == {
+        kind: [*names] for kind, names in early.BUILT_IN.items()
+    }
     assert tuple(PAIRS) == early.ENGINES
-    form, methods = early.LOSS
-    assert (Loss.__name__, {*methods}) == (form, {*Loss.__abstractmethods__})
     assert set(early.IN_CODE) == {*declaration.PRESETS, declaration.DEFAULTS} - {*presets.names()}
 
 

@@ -10,6 +10,7 @@ import pytest
 from flytekit import LaunchPlan
 
 from data_schemas import presets
+from tasks.algorithms.choices import complete
 from tasks.errors import SettingsError
 from tasks.platform import resources
 from tasks.stages.opening import check_settings, open_night, open_store
@@ -71,4 +72,4 @@ def test_the_pod_that_checks_a_plan_of_a_cluster_needs_no_engine_but_a_laptop_do
             with pytest.raises(SettingsError, match=r"nothing was released as [^ ]+ in /"):
                 open_night.task_function(**night, store=str(tmp_path / "store"))
         else:
-            assert given["settings"] == check_settings.task_function(**given)
+            assert complete(given["settings"]) == check_settings.task_function(**given)

@@ -3,7 +3,7 @@
 Source: arXiv 2503.20783. A mean per sequence makes long wrong answers cheap, so every
 token weighs 1 / (longest response that may be sampled), whatever the response's length.
 The other half of the method, advantages that are not divided by the standard deviation,
-is `scale_by_std=False` of tasks/algorithms/advantages.py.
+is `centred` (tasks/algorithms/advantages/centred.py).
 Letters: N sequences, T tokens.
 """
 

@@ -1,8 +1,9 @@
 """What a policy loss is: its settings, what it needs of a step, and the objective it maximises.
 
-Built-in losses are entries of table.py. `loss.kind: my_loss.py:Name` names one of a user's own, of
-the clipped family (surrogate.py) or of any other. Everything around it stays: advantages,
-importance weights against mismatch, C3PO's token budget, the KL penalty and router losses.
+Built-in losses are entries of tasks/algorithms/names.py. `loss.kind: my_loss.py:Name` names one of
+a user's own, of the clipped family (surrogate.py) or of any other. Everything around it stays:
+advantages, importance weights against mismatch, C3PO's token budget, the KL penalty and router
+losses.
 Letters: N sequences, T tokens.
 """
 
@@ -80,7 +81,7 @@ class Loss(Settings, ABC):
     token_advantages: ClassVar[bool] = True
     """Advantages may differ between the tokens of a response."""
     advantage: ClassVar[str] = "grpo"
-    """The estimator that it was published with: a name in advantages.py."""
+    """The estimator that it was published with: a built-in name, or a reference."""
     off_policy: ClassVar[frozenset[str]] = frozenset()
     """Settings that change nothing where every update starts from the old policy."""
 

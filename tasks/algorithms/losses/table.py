@@ -3,12 +3,12 @@
 import torch
 
 from data_schemas.rl_settings import LossSettings
-from tasks.algorithms.losses.names import BUILT_IN
+from tasks.algorithms import names
 from tasks.algorithms.losses.protocol import Loss, Plan, StepTokens, StepTotals
 from tasks.algorithms.token_budget import apply_budget, kept_tokens
 from tasks.plugins import ChoiceTable
 
-LOSSES = ChoiceTable(Loss, "loss", BUILT_IN)
+LOSSES = ChoiceTable(Loss, names.LOSSES)
 
 
 def find(settings: LossSettings) -> Loss:
@@ -18,7 +18,7 @@ def find(settings: LossSettings) -> Loss:
         SettingsError: there is none of that name, a user's own is not of the form of a loss, or
             a setting is not one of its own.
     """
-    return LOSSES.choose(settings)
+    return LOSSES.choose(settings, "loss")
 
 
 def whole_step(mask_NT: torch.Tensor, token_budget: int = 0) -> StepTotals:

@@ -6,7 +6,7 @@ response of a single line. Both verifiers interpret an expression in the same wa
 
 Gold: as for `final_answer`.
 Differs: a verdict is 1 or 0 as everywhere here; `rewards.maths = rule` makes the paper's +1 and -1
-(`algorithms/advantages.py`) the training reward.
+(`algorithms/advantages/grouped.py`) the training reward.
 """
 
 from data_schemas.rows import Problem, Verdict

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from data_schemas.rl_settings import RewardSettings
-from tasks.algorithms.advantages import ADVANTAGES
+from tasks.algorithms.advantages.table import ADVANTAGES
 from tasks.algorithms.mismatch import QUARTERS, mismatch_anatomy, mismatch_metrics
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import open_scoring
@@ -139,10 +139,11 @@ def advantages(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
     known_PG2 = torch.tensor([group for group in varied if len(group) == size])
     rewards_PG, recorded_PG = known_PG2.unbind(dim=2)
     zeros_PG, valid_PG = torch.zeros_like(rewards_PG), torch.ones_like(rewards_PG, dtype=torch.bool)
-    estimates = {}
-    for name in ("grpo", "centred", "rloo", "maxrl"):
-        estimator = ADVANTAGES.find(name, "advantage")
-        estimates[name] = estimator(rewards_PG, zeros_PG, valid_PG, std_floor=0.0)
+    estimates = {
+        name: kind().estimate(rewards_PG, zeros_PG, valid_PG, std_floor=0.0)
+        for name, kind in ADVANTAGES.items()
+        if not kind.follows_loss
+    }
     estimates["grpo, with the sample deviation"] = estimates["grpo"] * math.sqrt((size - 1) / size)
     gaps = {name: float((own - recorded_PG).abs().max()) for name, own in estimates.items()}
     nearest = min(gaps, key=lambda name: gaps[name])

@@ -12,8 +12,9 @@ import torch
 
 from data_schemas.machine_settings import merged_over
 from data_schemas.rl_settings import LossSettings, RLSettings
-from tasks.algorithms import advantages
+from tasks.algorithms.advantages import table as advantages
 from tasks.algorithms.losses import table
+from tasks.algorithms.losses.protocol import Loss
 from tasks.rl.replay.recompute import Repeated, repeat, total
 from tasks.rl.step_snapshot import StepSnapshot
 
@@ -96,8 +97,6 @@ def _name(settings: RLSettings) -> str:
 
 
 def _estimator(settings: RLSettings) -> list[str]:
-    """Name the estimator of the advantages where it is not GRPO's."""
-    estimator = advantages.find(settings)
-    if estimator is advantages.group_advantages:
-        return []
-    return ["centred"] if estimator is advantages.centred else [settings.advantage]
+    """Name the estimator of the advantages where it is not that of most losses."""
+    name = advantages.name_of(settings)
+    return [] if name == Loss.advantage else [name]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.rows import Domain, Message, Problem, Role
-from tasks.algorithms.advantages import group_advantages
+from tasks.algorithms.advantages.grouped import group_advantages
 from tasks.gym.judging.comparison_prompt import Label, completion, sections
 from tasks.gym.judging.comparisons import group_verifier, judged, verifier
 from tasks.gym.judging.scripted import ScriptedJudge, preferring

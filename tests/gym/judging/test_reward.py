@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tasks.algorithms.advantages import group_advantages
+from tasks.algorithms.advantages.grouped import group_advantages
 from tasks.gym.judging.both_orders import Pair, both_orders, compare
 from tasks.gym.judging.comparison_prompt import Label, completion
 from tasks.gym.judging.scripted import ScriptedJudge, preferring

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from data_schemas.rl_settings import LossSettings
+from data_schemas.rl_settings import AdvantageSettings, LossSettings
 from tasks.algorithms.losses import table
 from tasks.rl.replay.counterfactual import compare_losses, with_loss
 from tasks.rl.replay.recompute import repeat
@@ -38,8 +38,8 @@ def test_another_loss_weighs_the_same_tokens_otherwise(snapshot):
     ],
 )
 def test_a_loss_is_named_with_the_estimator_of_its_advantages(snapshot, advantage, kind, names):
-    grpo = LossSettings(kind="grpo")
-    compared = compare_losses(snapshot(loss=grpo, advantage=advantage), kind)
+    estimator = AdvantageSettings(kind=advantage)
+    compared = compare_losses(snapshot(loss=LossSettings(kind="grpo"), advantage=estimator), kind)
 
     assert names == tuple(effect.loss for effect in compared)
 

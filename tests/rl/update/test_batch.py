@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from data_schemas.rl_settings import (
+    AdvantageSettings,
     AuxiliarySettings,
     ErrorRates,
     LossSettings,
@@ -79,7 +80,9 @@ def test_what_differs_by_noise_has_no_advantage(settings, entry):
 @pytest.mark.parametrize("advantage", ["grpo", "rloo", "maxrl"])
 def test_a_tie_by_errors_has_no_advantage_with_corrected_rewards(settings, entry, advantage):
     rewards = RewardSettings(error_rates={"final_answer": ErrorRates(false_positive=0.1)})
-    erring = settings.model_copy(update={"rewards": rewards, "advantage": advantage})
+    erring = settings.model_copy(
+        update={"rewards": rewards, "advantage": AdvantageSettings(kind=advantage)}
+    )
 
     (advantages_G,) = scalar_advantages(
         erring, [entry([1.0, 0.0], GroupOutcome.ZERO_VARIANCE_NOISE)]
@@ -215,7 +218,7 @@ def test_rewards_of_a_noisy_verifier_get_the_weight_of_those_of_an_exact_one(
     rates = {"final_answer": ErrorRates(false_positive=0.1, false_negative=0.2)}
     known = settings.model_copy(
         update={
-            "advantage": "centred",
+            "advantage": AdvantageSettings(kind="centred"),
             "rewards": settings.rewards.model_copy(update={"error_rates": rates}),
         }
     )

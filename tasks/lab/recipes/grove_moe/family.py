@@ -1,6 +1,6 @@
 """Grove MoE as a family: what its config.json says, and the classes that open it.
 
-Plugged in as a user's own architecture is (README.md, section 'Code of your own').
+Plugged in as a user's own architecture is (docs/extend.md).
 """
 
 import math

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tasks.algorithms.advantages import group_advantages
+from tasks.algorithms.advantages.grouped import group_advantages
 from tasks.lab.recipes.mars.choices import (
     accepted_at,
     choose_reports,

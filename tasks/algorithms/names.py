@@ -1,10 +1,10 @@
-"""The policy losses by name: a built-in one is a file and a line here.
+"""The built-in choices by name: each is a file, and a line here.
 
 The command line refuses a misspelt name before torch is loaded, so that this file loads nothing:
-`table.py` imports what is named.
+the tables of the choices import what is named.
 """
 
-BUILT_IN = {
+LOSSES = {
     "espo": "tasks.algorithms.losses.espo:ESPO",
     "gspo": "tasks.algorithms.losses.gspo:GSPO",
     "grpo": "tasks.algorithms.losses.grpo:GRPO",
@@ -16,4 +16,11 @@ BUILT_IN = {
     "luspo": "tasks.algorithms.losses.luspo:LUSPO",
     "dppo": "tasks.algorithms.losses.dppo:DPPO",
     "dppo_kl": "tasks.algorithms.losses.dppo:DPPOKL",
+}
+ADVANTAGES = {
+    "of_loss": "tasks.algorithms.advantages.of_loss:LossAdvantage",
+    "grpo": "tasks.algorithms.advantages.grouped:GroupAdvantage",
+    "centred": "tasks.algorithms.advantages.centred:CentredAdvantage",
+    "rloo": "tasks.algorithms.advantages.rloo:RLOO",
+    "maxrl": "tasks.algorithms.advantages.maxrl:MaxRL",
 }

@@ -1,0 +1,1 @@
+"""Advantage estimators: a file for each."""
