@@ -51,12 +51,10 @@ from tasks.formats.readiness import demonstrations_of, fit_phase, is_taught, req
 from tasks.gym.judging.no_judge import require_judge
 from tasks.gym.protocol import verifiers_of
 from tasks.models.architectures import refuse_foreign_code
-from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import find_base, read_judge, read_model
 from tasks.provenance.lineage.signatures.folder import continued
-from tasks.provenance.lineage.stage import StageRecord, stage, workplace
+from tasks.provenance.lineage.stage import StageRecord, workplace
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, numbered, run
 from tasks.store import results
 from tasks.store.objects import localise
@@ -117,6 +115,38 @@ def curate_part(
     return run(CURATE_PART, settings, reads, context, [part], name=name)
 
 
+def _curate(settings: CurationSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    context, record, held_out = work.context, work.record, work.refs.get("held_out_evaluation")
+    digests = [work.refs["raw"].digest, work.refs["base"].digest]
+    digests.append(held_out.digest if held_out else "")
+    place = str(workplace(context.store))
+    shards = Path(results.work_uri(place, f"curate {work.code}", settings, *digests))
+    with (
+        results.exclusive(f"{context.execution.id}, curate", str(shards)),
+        continued(shards / SHARDS),
+        open_scoring(None, RewardSettings()) as scorer,
+    ):
+        scorer.check_canaries()
+        take_parts([path for role, path in inputs.items() if role.startswith("part/")], shards)
+        guard = read_judge(settings.guard, record, "guard")
+        encoder = read_judge(settings.encoder, record, "encoder")
+        local = settings.model_copy(update={"guard": guard, "encoder": encoder})
+        folders = inputs["raw"], inputs["base"], outputs["curated"]
+        facts = curation.curate(
+            local,
+            *folders,
+            inputs.get("held_out_evaluation"),
+            score=scorer.score,
+            work=shards,
+        )
+    kept = sum(int(facts[name]) for name in ("problems", "demonstrations", "held_out"))
+    record.rows(int(facts["rows"]), kept)
+    return facts
+
+
+CURATE = Record("curate", _curate, DatasetRef, "curated")
+
+
 @shell("curate")
 def curate(
     settings: CurationSettings,
@@ -137,31 +167,8 @@ def curate(
         held_out_from: an earlier curated set, whose held-out suites are reused; no new problem
             is held out.
     """
-    code = code_digest("curate")
-    inputs = [raw.digest, base.digest, held_out_from.digest if held_out_from else ""]
-    shards = results.work_uri(str(workplace(context.store)), f"curate {code}", settings, *inputs)
-    with stage("curate", settings, context, code) as record:
-        raw_folder, base_folder = record.read("raw", raw), record.read("base", base)
-        held_out = record.read("held_out_evaluation", held_out_from) if held_out_from else None
-        with (
-            results.exclusive(f"{context.execution.id}, curate", shards),
-            continued(Path(shards) / SHARDS),
-            record.output("curated") as out,
-            open_scoring(None, RewardSettings()) as scorer,
-        ):
-            scorer.check_canaries()
-            mapped = [record.read(f"part/{place}", one) for place, one in enumerate(parts, start=1)]
-            take_parts(mapped, Path(shards))
-            guard = read_judge(settings.guard, record, "guard")
-            encoder = read_judge(settings.encoder, record, "encoder")
-            local = settings.model_copy(update={"guard": guard, "encoder": encoder})
-            folders = (raw_folder, base_folder, out, held_out)
-            facts = curation.curate(local, *folders, score=scorer.score, work=Path(shards))
-        record.facts(facts)
-        outputs = ("problems", "demonstrations", "held_out")
-        record.rows(int(facts["rows"]), sum(int(facts[name]) for name in outputs))
-        deck_of_facts("curate", facts)
-        return record.ref("curated", DatasetRef)
+    reads = {"raw": raw, "base": base, "held_out_evaluation": held_out_from}
+    return run(CURATE, settings, reads | numbered("part", parts), context)
 
 
 @shell("fit_settings")

@@ -45,18 +45,47 @@ from tasks.formats.solve_rates import FILE as SOLVE_RATES
 from tasks.formats.solve_rates import write_rates
 from tasks.gym.judging.opening import open_chat
 from tasks.gym.protocol import verifiers_of
-from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.progress import Screen
 from tasks.platform.shell import fan_out, shell
 from tasks.provenance.lineage.base_model import read_judge
-from tasks.provenance.lineage.finished import find_report
-from tasks.provenance.lineage.stage import StageRecord, stage
+from tasks.provenance.lineage.stage import StageRecord
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, numbered, run
 from tasks.store import location
 from tasks.store.interface import store_at
 
 HELD_OUT = "held_out.parquet"
+
+
+ANSWERS = "answers"
+"""Input of an evaluation: one of the same weights in this execution."""
+
+
+def _evaluate(
+    settings: EvaluationSettings, inputs: Inputs, outputs: Outputs, work: Work, name: str
+) -> Facts:
+    problems, repeats = questions(inputs["curated"])
+    if ANSWERS in inputs:
+        report = runner.take_over(inputs[ANSWERS], name, outputs["report"])
+        return {"same_as": report.same_as, **_facts(report, problems, work.record)}
+    folder, digest = inputs["model"], work.refs["model"].digest
+    rewards = RewardSettings(judge=read_judge(settings.judge, work.record))
+    with (
+        closing(open_rollout(settings.engines, folder)) as engine,
+        open_scoring(folder, rewards) as scorer,
+    ):
+        answers = respondents.Checkpoint(engine, load_tokenizer(folder), settings)
+        candidate = runner.Candidate(name, digest, answers)
+        journal = open_journal(work.context.store.uri, digest, settings, problems)
+        scorer.check_canaries(verifiers_of(problems))
+        echoes = held_out_echoes(inputs["curated"] / PROBLEMS, problems)
+        report = runner.evaluate(
+            settings, candidate, problems, scorer, outputs["report"], journal, repeats, echoes
+        )
+    return _facts(report, problems, work.record)
+
+
+EVALUATE = Record("evaluate", _evaluate, ReportRef, "report", shares=ANSWERS)
 
 
 @shell("evaluate")
@@ -71,36 +100,34 @@ def evaluate(
 
     The answers of a model with the same weights are taken over, if this execution has them.
     """
-    code = code_digest("evaluate")
-    inputs = model.digest, curated.digest
-    own = f"evaluate/{name}"
-    answered = find_report(context.store.uri, context.execution.id, own, code, settings, inputs)
-    with stage(own, settings, context, code) as record:
-        folder, rows = record.read("model", model), record.read("curated", curated)
-        problems, repeats = questions(rows)
-        if answered is not None:
-            answers = record.read("answers", answered)
-            with record.output("report") as out:
-                report = runner.take_over(answers, name, out)
-            record.facts({"same_as": report.same_as})
-            _tell(name, report, problems, record)
-            return record.ref("report", ReportRef)
-        rewards = RewardSettings(judge=read_judge(settings.judge, record))
-        with (
-            closing(open_rollout(settings.engines, folder)) as engine,
-            open_scoring(folder, rewards) as scorer,
-            record.output("report") as out,
-        ):
-            answers = respondents.Checkpoint(engine, load_tokenizer(folder), settings)
-            candidate = runner.Candidate(name, model.digest, answers)
-            journal = open_journal(context.store.uri, model.digest, settings, problems)
-            scorer.check_canaries(verifiers_of(problems))
-            echoes = held_out_echoes(rows / PROBLEMS, problems)
-            report = runner.evaluate(
-                settings, candidate, problems, scorer, out, journal, repeats, echoes
-            )
-        _tell(name, report, problems, record)
-        return record.ref("report", ReportRef)
+    reads = {"model": model, "curated": curated}
+    return run(EVALUATE, settings, reads, context, [name], name=f"evaluate/{name}")
+
+
+def _evaluate_endpoint(
+    settings: EvaluationSettings,
+    inputs: Inputs,
+    outputs: Outputs,
+    work: Work,
+    name: str,
+    address: str,
+    served_as: str,
+) -> Facts:
+    problems, repeats = questions(inputs["curated"])
+    rewards = RewardSettings(judge=read_judge(settings.judge, work.record))
+    client = open_chat(address, served_as, respondents.chat_sampling(settings))
+    with closing(client), open_scoring(None, rewards) as scorer:
+        candidate = runner.Candidate(name, client.name, respondents.Endpoint(client, settings))
+        journal = open_journal(work.context.store.uri, client.name, settings, problems)
+        scorer.check_canaries(verifiers_of(problems))
+        echoes = held_out_echoes(inputs["curated"] / PROBLEMS, problems)
+        report = runner.evaluate(
+            settings, candidate, problems, scorer, outputs["report"], journal, repeats, echoes
+        )
+    return _facts(report, problems, work.record)
+
+
+EVALUATE_ENDPOINT = Record("evaluate_endpoint", _evaluate_endpoint, ReportRef, "report")
 
 
 @shell("evaluate_endpoint")
@@ -113,26 +140,9 @@ def evaluate_endpoint(
     context: Context,
 ) -> ReportRef:
     """Let an OpenAI-compatible endpoint answer every held-out problem, and score its answers."""
-    code = code_digest("evaluate_endpoint")
-    with stage(f"evaluate/{name}", settings, context, code) as record:
-        rows = record.read("curated", curated)
-        problems, repeats = questions(rows)
-        rewards = RewardSettings(judge=read_judge(settings.judge, record))
-        client = open_chat(address, served_as, respondents.chat_sampling(settings))
-        with (
-            closing(client),
-            open_scoring(None, rewards) as scorer,
-            record.output("report") as out,
-        ):
-            candidate = runner.Candidate(name, client.name, respondents.Endpoint(client, settings))
-            journal = open_journal(context.store.uri, client.name, settings, problems)
-            scorer.check_canaries(verifiers_of(problems))
-            echoes = held_out_echoes(rows / PROBLEMS, problems)
-            report = runner.evaluate(
-                settings, candidate, problems, scorer, out, journal, repeats, echoes
-            )
-        _tell(name, report, problems, record)
-        return record.ref("report", ReportRef)
+    others = (name, address, served_as)
+    reads, place = {"curated": curated}, f"evaluate/{name}"
+    return run(EVALUATE_ENDPOINT, settings, reads, context, others, name=place)
 
 
 @fan_out("evaluate_all")
@@ -244,6 +254,25 @@ def compare_logs(left: str, right: str, out: str) -> str:
     return target
 
 
+def _export(_: export_formats.Formats, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    rows, out = inputs["curated"], outputs["formats"]
+    problems, suites = read_table(rows / HELD_OUT, Problem), read_suites(rows)
+    by_id = {problem.id: problem for problem in problems}
+    samples = {}
+    for folder in (path for role, path in inputs.items() if role != "curated"):
+        name = read_evaluation(folder).model.replace("/", "-")
+        started = work.context.execution.started
+        export_formats.export(folder, by_id, suites, started, out / name)
+        samples[name] = read_table(folder / SAMPLES_FILE, SampleResult)
+    doubts = find(by_id, samples, _decided(rows))
+    write_annotations(out / ANNOTATIONS, doubts)
+    write_rates(out / SOLVE_RATES, pooling.measure(by_id, samples))
+    return {**Counter(one.reason for one in doubts)}
+
+
+EXPORT = Record("export", _export, ReportRef, "formats")
+
+
 @shell("export")
 def export(reports: list[ReportRef], curated: DatasetRef, context: Context) -> ReportRef:
     """Write evaluations as lm-evaluation-harness, Every Eval Ever and the model hub read them.
@@ -251,25 +280,8 @@ def export(reports: list[ReportRef], curated: DatasetRef, context: Context) -> R
     Beside them are the problems whose gold answer all models doubt, for people, and how often each
     model solved each problem, for curation.
     """
-    code = code_digest("export")
-    with stage("export", export_formats.Formats(), context, code) as record:
-        rows = record.read("curated", curated)
-        problems, suites = read_table(rows / HELD_OUT, Problem), read_suites(rows)
-        by_id = {problem.id: problem for problem in problems}
-        folders = [record.read(f"report/{place}", ref) for place, ref in enumerate(reports, 1)]
-        with record.output("formats") as out:
-            samples = {}
-            for folder in folders:
-                name = read_evaluation(folder).model.replace("/", "-")
-                export_formats.export(folder, by_id, suites, context.execution.started, out / name)
-                samples[name] = read_table(folder / SAMPLES_FILE, SampleResult)
-            doubts = find(by_id, samples, _decided(rows))
-            write_annotations(out / ANNOTATIONS, doubts)
-            write_rates(out / SOLVE_RATES, pooling.measure(by_id, samples))
-        facts = dict(Counter(one.reason for one in doubts))
-        record.facts(facts)
-        deck_of_facts("export", {"doubtful gold answers": len(doubts), **facts})
-        return record.ref("formats", ReportRef)
+    reads = {"curated": curated, **numbered("report", reports)}
+    return run(EXPORT, export_formats.Formats(), reads, context)
 
 
 def _decided(curated: Path) -> list[str]:
@@ -285,16 +297,9 @@ def questions(curated: Path) -> tuple[list[Problem], dict[str, int]]:
     return read_table(curated / HELD_OUT, Problem), repeats
 
 
-def _tell(
-    name: str,
-    report: EvaluationReport,
-    problems: list[Problem],
-    record: StageRecord,
-) -> None:
-    """Record what an evaluation found."""
+def _facts(report: EvaluationReport, problems: list[Problem], record: StageRecord) -> Facts:
+    """Return what an evaluation found; record how many problems were asked."""
     facts = {f"accuracy/{score.suite}": score.accuracy for score in report.suites}
     facts |= {f"echo_score/{echo.suite}": echo.score for echo in report.echoes}
-    facts |= report.judge
-    record.facts(facts)
-    deck_of_facts(f"evaluate/{name}", facts)
     record.rows(len(problems), sum(score.problems for score in report.suites[:1]))
+    return facts | report.judge

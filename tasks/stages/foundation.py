@@ -31,10 +31,8 @@ from tasks.models.model_folder import (
     with_code,
 )
 from tasks.models.weights import check_tensors
-from tasks.platform.cache_version import code_digest
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import Origin, find_base
-from tasks.provenance.lineage.stage import stage
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
 from tasks.training.foundation import base, pretraining
 from tasks.training.foundation.candidates import parse_candidates
@@ -164,12 +162,18 @@ def _ingest(
         check(folder)
         base.check_finite(folder)
         source = BaseModelSource(path=path, architecture=own)
-        code = code_digest("ingest_base")
-        with stage(f"ingest/{name}", source, context, code) as record:
-            origin.record(record)
-            with record.output("model") as out:
-                shutil.copytree(folder, out, dirs_exist_ok=True)
-            return record.ref("model", CheckpointRef)
+        return run(INGEST_MODEL, source, {}, context, [origin, folder], name=f"ingest/{name}")
+
+
+def _copy(
+    _: BaseModelSource, __: Inputs, outputs: Outputs, work: Work, origin: Origin, folder: Path
+) -> Facts:
+    origin.record(work.record)
+    shutil.copytree(folder, outputs["model"], dirs_exist_ok=True)
+    return {}
+
+
+INGEST_MODEL = Record("ingest_base", _copy, CheckpointRef, "model")
 
 
 def _code_of(origin: Origin, architecture: str) -> str:

@@ -6,20 +6,81 @@ from data_schemas.artifacts import CheckpointRef, Context, ReportRef
 from data_schemas.settings import ReleaseSettings
 from tasks.formats.progression import read_comparisons, read_progression
 from tasks.gym.error_rates import rates_of
-from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.promotions import STORE, next_promotion
 from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
 from tasks.provenance.lineage.releases import is_current
 from tasks.provenance.lineage.signatures.keys import trusted_keys
-from tasks.provenance.lineage.stage import stage, workplace
+from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.lineage.statements import chain
 from tasks.provenance.release import evidence, gate, mismatch
 from tasks.provenance.release import release as releasing
 from tasks.provenance.release.promotion import find_champion, turn
+from tasks.stages.runner import Inputs, Outputs, Record, StageResult, Work, run
+from tasks.store.lease import Lease
 
 logger = logging.getLogger(__name__)
+
+
+def _release(
+    settings: ReleaseSettings,
+    inputs: Inputs,
+    outputs: Outputs,
+    work: Work,
+    replaces: str,
+    turn_lease: Lease,
+) -> StageResult:
+    store = work.context.store
+    candidate = work.ref("candidate", CheckpointRef)
+    progression = work.ref("progression", ReportRef)
+    evaluations = read_progression(inputs["progression"])
+    parents = {evaluation.model: evaluation for evaluation in evaluations[:-1]}
+    producers = chain(store.uri, [candidate.statement])
+    cache = workplace(store)
+    current = is_current(settings.name, replaces, candidate.digest, store.uri) if replaces else None
+    background = gate.Background(
+        gates=mismatch.gates_behind(producers, cache),
+        start_is_released=current,
+        champion=find_champion(settings.name, candidate.digest, progression, store),
+        audit=evidence.audited(store.uri, [candidate.statement, progression.statement]),
+        contamination=evidence.contamination(producers, cache),
+        waste=evidence.waste(producers, cache),
+        practised=evidence.practised(producers, cache),
+    )
+    comparisons = read_comparisons(inputs["progression"])
+    decision = gate.decide(settings, evaluations[-1], parents, comparisons, background)
+    contents = releasing.Candidate(
+        candidate,
+        inputs["candidate"],
+        [progression.statement],
+        evaluations,
+        decision,
+        background.gates,
+        rates_of(evidence.verifiers(producers, cache)),
+    )
+    facts = releasing.release(settings, contents, store.uri, outputs["model"])
+    card = (outputs["model"] / CARD_FILE).read_text()
+    digest = outputs.commit("model")
+    facts |= {"stale": int(current is False), STORE: store.id}
+    if decision.released:
+        facts |= next_promotion(settings.name, store.uri, trusted_keys(store.uri), digest)
+
+    def register() -> None:
+        turn_lease.confirm()
+        version = work.record.register(
+            "model",
+            settings.name,
+            released=decision.released,
+            tags={MANIFEST_TAG: str(facts["manifest_sha256"])},
+            description=read_description(card),
+            replaces=replaces,
+        )
+        logger.info("registered %s", version)
+
+    return StageResult(facts, then=register)
+
+
+RELEASE = Record("release", _release, CheckpointRef, "model")
 
 
 @shell("release")
@@ -39,62 +100,6 @@ def release(
         context: of the run.
         replaces: statement of the version that has to be the released one; '' = any or none.
     """
-    with (
-        turn(settings.name, context) as turn_lease,
-        stage("release", settings, context, code_digest("release")) as record,
-    ):
-        folder, compared = (
-            record.read("candidate", candidate),
-            record.read("progression", progression),
-        )
-        evaluations = read_progression(compared)
-        parents = {evaluation.model: evaluation for evaluation in evaluations[:-1]}
-        producers = chain(context.store.uri, [candidate.statement])
-        cache = workplace(context.store)
-        current = None
-        if replaces:
-            current = is_current(settings.name, replaces, candidate.digest, context.store.uri)
-        background = gate.Background(
-            gates=mismatch.gates_behind(producers, cache),
-            start_is_released=current,
-            champion=find_champion(settings.name, candidate.digest, progression, context.store),
-            audit=evidence.audited(context.store.uri, [candidate.statement, progression.statement]),
-            contamination=evidence.contamination(producers, cache),
-            waste=evidence.waste(producers, cache),
-            practised=evidence.practised(producers, cache),
-        )
-        decision = gate.decide(
-            settings, evaluations[-1], parents, read_comparisons(compared), background
-        )
-        contents = releasing.Candidate(
-            candidate,
-            folder,
-            [progression.statement],
-            evaluations,
-            decision,
-            background.gates,
-            rates_of(evidence.verifiers(producers, cache)),
-        )
-        with record.output("model") as out:
-            facts = releasing.release(settings, contents, context.store.uri, out)
-            card = (out / CARD_FILE).read_text()
-        facts |= {"stale": int(current is False), STORE: context.store.id}
-        if decision.released:
-            digest = record.digest_of("model")
-            facts |= next_promotion(
-                settings.name, context.store.uri, trusted_keys(context.store.uri), digest
-            )
-        record.facts(facts)
-        deck_of_facts("release", facts)
-        tags = {MANIFEST_TAG: str(facts["manifest_sha256"])}
-        turn_lease.confirm()
-        version = record.register(
-            "model",
-            settings.name,
-            released=decision.released,
-            tags=tags,
-            description=read_description(card),
-            replaces=replaces,
-        )
-        logger.info("registered %s", version)
-        return record.ref("model", CheckpointRef)
+    reads = {"candidate": candidate, "progression": progression}
+    with turn(settings.name, context) as turn_lease:
+        return run(RELEASE, settings, reads, context, [replaces, turn_lease])

@@ -1,6 +1,7 @@
 """Flyte shells of retraining: released model, new files, learning value, what became of them."""
 
 import json
+from functools import partial
 from typing import NamedTuple
 
 from data_schemas.arrow import read_table
@@ -32,15 +33,15 @@ from tasks.formats.content import content_keys
 from tasks.formats.known import read_known
 from tasks.formats.readiness import fit_phase
 from tasks.gym.judging.no_judge import require_judge
-from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.registry import GATE_FILE, RELEASED
-from tasks.provenance.lineage.stage import stage, workplace
+from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.lineage.statements import chain
 from tasks.provenance.release import evidence
 from tasks.retraining import demo, inbox, outcome, processed, ruling, suspicion, worth
 from tasks.retraining.inbox import approvals, count, take_in
+from tasks.stages.runner import Inputs, Outputs, Record, StageResult, Work, run
 from tasks.store.interface import store_at
 from tasks.store.objects import localise
 
@@ -104,28 +105,48 @@ def name_released(settings: RetrainSettings, after: str) -> str:
     return f"models:/{settings.release.name}@{RELEASED}"
 
 
+def _take_in(settings: RetrainSettings, _: Inputs, outputs: Outputs, work: Work) -> StageResult:
+    store, execution = work.context
+    listing = inbox.list_files(settings.inbox)
+    history = processed.load(store.uri, settings.inbox)
+    files, rulings = processed.select(history, listing.files), processed.rulings(history)
+    report, copies, rejected = take_in(
+        settings.inbox, files, listing.reasons, outputs["raw"], rulings
+    )
+    for approval in approvals(copies, rulings):
+        work.record.read(ruling.ROLE, approval)
+    decision = worth.decide_reading(report, processed.waiting(history, listing.files))
+    work.record.rows(len(listing.files), len(copies))
+    return StageResult(
+        {
+            "listed": len(listing.files),
+            "taken": len(copies),
+            "left": len(report.left),
+            "decision": decision.reason,
+        },
+        values={
+            "files": copies,
+            "decision": decision,
+            "is_enough": decision.outcome is Outcome.LEARN,
+        },
+        then=partial(
+            processed.settle,
+            store.uri,
+            settings.inbox,
+            rejected,
+            FileStatus.REJECTED,
+            execution.id,
+        ),
+    )
+
+
+SCAN_INBOX = Record("scan_inbox", _take_in, News)
+
+
 @shell("scan_inbox")
 def scan_inbox(settings: RetrainSettings, context: Context) -> News:
     """Copy every file of the inbox that was not processed yet."""
-    listing = inbox.list_files(settings.inbox)
-    history = processed.load(context.store.uri, settings.inbox)
-    files = processed.select(history, listing.files)
-    with stage("intake", settings, context, code_digest("scan_inbox")) as record:
-        with record.output("raw") as out:
-            rulings = processed.rulings(history)
-            report, copies, rejected = take_in(settings.inbox, files, listing.reasons, out, rulings)
-        for approval in approvals(copies, rulings):
-            record.read(ruling.ROLE, approval)
-        decision = worth.decide_reading(report, processed.waiting(history, listing.files))
-        facts = {"listed": len(listing.files), "taken": len(copies), "left": len(report.left)}
-        record.facts(facts)
-        record.rows(len(listing.files), len(copies))
-        deck_of_facts("intake", {**facts, "decision": decision.reason})
-        raw = record.ref("raw", RawRef)
-    processed.settle(
-        context.store.uri, settings.inbox, rejected, FileStatus.REJECTED, context.execution.id
-    )
-    return News(raw, copies, decision, decision.outcome is Outcome.LEARN)
+    return run(SCAN_INBOX, settings, {}, context, name="intake")
 
 
 @shell("skip_curation")

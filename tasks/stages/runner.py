@@ -15,9 +15,9 @@ that resumes keeps its working state durable until it is finished.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast, get_type_hints
+from typing import Any, Generic, TypeVar, cast, get_args, get_type_hints
 
 from pydantic import BaseModel
 
@@ -27,7 +27,7 @@ from tasks.durability.durable import StateUploads, keep_durable
 from tasks.durability.preemption import Termination, listen_for_sigterm
 from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts
+from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.retries import checkpoint
 from tasks.provenance.lineage import finished
 from tasks.provenance.lineage.stage import StageRecord, stage, workplace
@@ -37,6 +37,7 @@ from tasks.store.files import canonical_json, write_bytes
 Facts = Mapping[str, float | int | str]
 Inputs = Mapping[str, Path]
 """Local folders by role."""
+RefT = TypeVar("RefT", bound=AnyRef)
 ResultT = TypeVar("ResultT")
 
 
@@ -54,13 +55,19 @@ class Outputs:
 
     def __init__(self, record: StageRecord, opened: ExitStack, later: ExitStack) -> None:
         self._record, self._opened, self._later = record, opened, later
-        self._folders: dict[str, Path] = {}
+        self._folders: dict[str, tuple[Path, ExitStack]] = {}
 
     def __getitem__(self, role: str) -> Path:
         """Return the folder of an output."""
         if role not in self._folders:
-            self._folders[role] = self._opened.enter_context(self._record.output(role))
-        return self._folders[role]
+            own = self._opened.enter_context(ExitStack())
+            self._folders[role] = own.enter_context(self._record.output(role)), own
+        return self._folders[role][0]
+
+    def commit(self, role: str) -> str:
+        """Commit an output before the stage ends, and return its digest."""
+        self._folders[role][1].close()
+        return self._record.digest_of(role)
 
     def beside(self, role: str) -> Path:
         """Return a folder that is kept beside an output: what differs from run to run."""
@@ -102,6 +109,12 @@ class Work:
     """For rows, metrics, and inputs that settings name."""
     resumed: State | None
 
+    def ref(self, role: str, kind: type[RefT]) -> RefT:
+        """Return the reference to what it reads."""
+        ref = self.refs[role]
+        assert isinstance(ref, kind), f"{role} of {self.name} is a {type(ref).__name__}"
+        return ref
+
     @property
     def state(self) -> State:
         """Return the working state of a stage that resumes."""
@@ -109,7 +122,20 @@ class Work:
         return self.resumed
 
 
-Function = Callable[..., Facts]
+@dataclass(frozen=True, slots=True)
+class StageResult:
+    """The facts of a stage, with what else comes of it."""
+
+    facts: Facts
+    page: str = ""
+    """HTML for the deck of the task, in place of a table of the facts."""
+    values: Mapping[str, object] = field(default_factory=dict[str, object])
+    """Fields of the named tuple that the stage returns, but for the references to its outputs."""
+    then: Callable[[], object] = lambda: None
+    """What follows when the outputs are committed and the statement is closed."""
+
+
+Function = Callable[..., Facts | StageResult]
 """`(settings, inputs, outputs, work) -> facts`, with further inputs of the task behind them."""
 
 
@@ -140,15 +166,16 @@ class Record(Generic[ResultT]):
 
     def kinds(self) -> dict[str, type[Any]]:
         """Return the types of the outputs by role."""
-        if issubclass(self.result, tuple):
-            return get_type_hints(self.result)
-        return {self.writes: self.result}
+        if not issubclass(self.result, tuple):
+            return {self.writes: self.result}
+        kinds = get_type_hints(self.result).items()
+        return {role: kind for role, kind in kinds if kind in get_args(AnyRef)}
 
-    def result_of(self, outcome: Sequence[AnyRef]) -> ResultT:
-        """Return references to the outputs as the stage does."""
+    def result_of(self, values: Mapping[str, object]) -> ResultT:
+        """Return what the stage returns, of the references and values by field."""
         if issubclass(self.result, tuple):
-            return cast("Any", self.result)(*outcome)
-        return cast("ResultT", outcome[0])
+            return cast("Any", self.result)(**values)
+        return cast("ResultT", values[self.writes])
 
 
 def numbered(role: str, refs: Sequence[AnyRef]) -> dict[str, AnyRef]:
@@ -184,9 +211,9 @@ def run(
     if unchanged := record.skip(settings, refs, context.store, *others):
         return _pass_on(job, unchanged)
     with _exclusive(job) as check_lease:
-        outcome: Sequence[Any] = _find_earlier(job)
-        if outcome and record.shares:
-            refs[record.shares], outcome = outcome[0], ()
+        outcome: Mapping[str, Any] = _find_earlier(job)
+        if record.shares:
+            refs, outcome = refs | outcome, {}
         if not outcome:
             with (
                 _resumed(job, check_lease) as state,
@@ -196,12 +223,10 @@ def run(
                 with ExitStack() as later, ExitStack() as opened:
                     work = Work(name, code, context, refs, entry, state)
                     outputs = Outputs(entry, opened, later)
-                    facts = record.function(settings, inputs, outputs, work, *others)
-                entry.facts(facts)
-                deck_of_facts(name, facts)
-                outcome = [entry.ref(role, kind) for role, kind in record.kinds().items()]
+                    result = record.function(settings, inputs, outputs, work, *others)
+                outcome = _close(job, entry, result)
             if record.once:
-                finished.record(job.uri, name, code, context.execution.id, *outcome)
+                finished.record(job.uri, name, code, context.execution.id, *outcome.values())
         if record.past_code:
             results.clear(job.folder, job.uri)
     return record.result_of(outcome)
@@ -254,20 +279,31 @@ def _exclusive(job: _Job[Any]) -> AbstractContextManager[Callable[[], None]]:
     return results.exclusive(f"{job.context.execution.id}, {job.name}", *places)
 
 
-def _find_earlier(job: _Job[Any]) -> Sequence[AnyRef]:
+def _find_earlier(job: _Job[Any]) -> dict[str, AnyRef]:
     """Return what was committed of this work, by any run on this store or in this execution.
 
     The one answer to "is it done already?": a signed statement says that this code made it of
-    these settings and inputs. () if there is none, or the record does not take it.
+    these settings and inputs. {} if there is none, or the record does not take it.
     """
-    work = job.code, job.settings, job.digests
-    if job.record.shares:
+    work, roles = (job.code, job.settings, job.digests), job.record.kinds()
+    if role := job.record.shares:
         store, execution = job.context.store.uri, job.context.execution.id
         report = finished.find_report(store, execution, job.name, *work)
-        return [report] if report else ()
+        return {role: report} if report else {}
     past = finished.find(job.uri, job.name, *work) if job.record.once else None
     outcome = [ref for ref in (past.model, past.report) if ref] if past else []
-    return outcome if len(outcome) == len(job.record.kinds()) else ()
+    return dict(zip(roles, outcome, strict=True)) if len(outcome) == len(roles) else {}
+
+
+def _close(job: _Job[Any], entry: StageRecord, result: Facts | StageResult) -> dict[str, Any]:
+    """Record facts, draw the deck and close the statement; return what the stage returns."""
+    result = result if isinstance(result, StageResult) else StageResult(result)
+    entry.facts(result.facts)
+    deck(result.page) if result.page else deck_of_facts(job.name, result.facts)
+    kinds = job.record.kinds().items()
+    refs = {role: entry.ref(role, kind) for role, kind in kinds if role not in result.values}
+    result.then()
+    return refs | dict(result.values)
 
 
 def _all_code(job: _Job[Any]) -> Sequence[str]:
@@ -291,12 +327,13 @@ def _resumed(job: _Job[Any], check_lease: Callable[[], None]) -> Iterator[State 
 
 def _pass_on(job: _Job[ResultT], unchanged: Unchanged) -> ResultT:
     """Record that there is nothing to do, and why."""
-    passed, others = job.refs[unchanged.role], list(job.record.kinds().items())[1:]
+    (first, _), *others = job.record.kinds().items()
+    passed = job.refs[unchanged.role]
     with stage(job.name, job.settings, job.context, job.code) as entry:
         entry.read(unchanged.role, passed)
         for role, _ in others:
             with entry.output(role) as out:
                 write_bytes(out / SKIPPED_FILE, canonical_json({"reason": unchanged.reason}))
         entry.facts({"skipped": unchanged.reason})
-        reasons = [entry.ref(role, kind) for role, kind in others]
-    return job.record.result_of([passed, *reasons])
+        reasons = {role: entry.ref(role, kind) for role, kind in others}
+    return job.record.result_of({first: passed, **reasons})
