@@ -11,19 +11,18 @@ from data_schemas.rows import GradedProblem
 from data_schemas.study import Cell, Evidence, InjectedNoise, Measures, Plan
 from tasks.lab.study import declaration, evidence_file, injected_noise, measures, report
 from tasks.lab.study.runs import find_run
-from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck
 from tasks.platform.resources import SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import fan_out, shell
-from tasks.provenance.lineage.stage import stage
 from tasks.rl.phase import PROBLEMS_FILE
-from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, StageResult, Work, numbered, run
 from tasks.store.files import canonical_json, write_bytes
 
 MEASURES_FILE = "measures.json"
 EVIDENCE_FILE = "evidence.json"
 MARKDOWN_FILE = "study.md"
 PAGE_FILE = "study.html"
+PROBLEMS = "graded"
+"""Role of the problems of a cell."""
 _MODULE = "lab.stages.study"
 
 add_stages(
@@ -96,6 +95,17 @@ def inject_noise(noise: InjectedNoise, graded: GradedRef, context: Context) -> G
     return run(INJECT_NOISE, noise, {"graded": graded}, context)
 
 
+def _measure(cell: Cell, inputs: Inputs, outputs: Outputs, _: Work) -> Facts:
+    reports = {role: path for role, path in inputs.items() if not role.startswith(f"{PROBLEMS}/")}
+    problems = [path for role, path in inputs.items() if role.startswith(f"{PROBLEMS}/")]
+    cell_measures = measures.measure(cell, reports, problems)
+    write_bytes(outputs["report"] / MEASURES_FILE, canonical_json(cell_measures))
+    return cell_measures.metrics
+
+
+MEASURE_CELL = Record("measure_cell", _measure, ReportRef, "report")
+
+
 @shell("measure_cell")
 def measure_cell(
     cell: Cell,
@@ -105,15 +115,30 @@ def measure_cell(
     context: Context,
 ) -> ReportRef:
     """Read what the reports of a cell say, as one small file."""
-    name = f"study/{cell.variant}/{cell.seed}"
-    with stage(name, cell, context, code_digest("measure_cell")) as record:
-        folders = {one: record.read(one, ref) for one, ref in zip(names, reports, strict=True)}
-        problems = [record.read(f"graded/{place}", ref) for place, ref in enumerate(graded)]
-        cell_measures = measures.measure(cell, folders, problems)
-        with record.output("report") as out:
-            write_bytes(out / MEASURES_FILE, canonical_json(cell_measures))
-        record.facts(cell_measures.metrics)
-        return record.ref("report", ReportRef)
+    name, problems = f"study/{cell.variant}/{cell.seed}", numbered(PROBLEMS, graded)
+    reads = dict(zip(names, reports, strict=True)) | problems
+    return run(MEASURE_CELL, cell, reads, context, name=name)
+
+
+def _tabulate(
+    plan: Plan, inputs: Inputs, outputs: Outputs, work: Work, evidence: str
+) -> StageResult:
+    texts = [(path / MEASURES_FILE).read_bytes() for path in inputs.values()]
+    cells = [Measures.model_validate_json(text) for text in texts]
+    numbers: Evidence = evidence_file.evidence_of(plan, cells)
+    sheet, out = report.sheet(numbers), outputs["report"]
+    write_bytes(out / EVIDENCE_FILE, evidence_file.dumped(numbers))
+    write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
+    write_bytes(out / PAGE_FILE, report.page(numbers).encode())
+    if evidence:
+        evidence_file.write(numbers, evidence)
+    work.record.rows(len(cells), len(cells))
+    report.show(numbers)
+    facts = {"cells": len(cells), "numbers": len(numbers.cells)}
+    return StageResult(facts, page=report.page(numbers))
+
+
+TABULATE = Record("tabulate_study", _tabulate, ReportRef, "report")
 
 
 @shell("tabulate_study")
@@ -128,21 +153,5 @@ def tabulate_study(
         evidence: folder that the evidence file is written to as well; '' = none.
         context: of the run.
     """
-    with stage("study", plan, context, code_digest("tabulate_study")) as record:
-        cells: list[Measures] = []
-        for place, ref in enumerate(ref for variant in reports for ref in variant):
-            text = (record.read(f"cell/{place}", ref) / MEASURES_FILE).read_bytes()
-            cells.append(Measures.model_validate_json(text))
-        numbers: Evidence = evidence_file.evidence_of(plan, cells)
-        sheet = report.sheet(numbers)
-        with record.output("report") as out:
-            write_bytes(out / EVIDENCE_FILE, evidence_file.dumped(numbers))
-            write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
-            write_bytes(out / PAGE_FILE, report.page(numbers).encode())
-        if evidence:
-            evidence_file.write(numbers, evidence)
-        record.facts({"cells": len(cells), "numbers": len(numbers.cells)})
-        record.rows(len(cells), len(cells))
-        deck(report.page(numbers))
-        report.show(numbers)
-        return record.ref("report", ReportRef)
+    reads = numbered("cell", [ref for variant in reports for ref in variant])
+    return run(TABULATE, plan, reads, context, [evidence], name="study")

@@ -9,11 +9,9 @@ from data_schemas.rl_settings import JudgeSettings
 from tasks.engines.scoring import open_judge
 from tasks.errors import typed
 from tasks.lab.recipes.completeness import measurement
-from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts
 from tasks.platform.resources import SMALL, Stage, add_stages
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.stage import stage
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
 from tasks.store import location
 from tasks.store.files import canonical_json, write_bytes
 
@@ -27,6 +25,22 @@ add_stages(
 )
 
 
+def _measure(judge: JudgeSettings, _: Inputs, outputs: Outputs, work: Work, file: str) -> Facts:
+    path = Path(location.existing_file(file, "--file"))
+    work.record.source("explanations", path)
+    with typed("--file"):
+        explanations = measurement.read_explanations(path.read_text(encoding="utf-8"), file)
+    rows = measurement.judge_rows(open_judge(judge), explanations)
+    result = measurement.rates_by_style(explanations, rows)
+    write_bytes(outputs["report"] / "rates.json", canonical_json(result))
+    work.record.rows(len(rows), sum(one.judged for one in result.values()))
+    Console().print(measurement.table(result))
+    return measurement.facts(result)
+
+
+MEASURE = Record("measure_completeness", _measure, ReportRef, "report")
+
+
 @shell("measure_completeness")
 def measure_completeness(judge: JudgeSettings, file: str, context: Context) -> ReportRef:
     """Let a judge say which explanations of ambiguous words name all of their meanings.
@@ -36,19 +50,4 @@ def measure_completeness(judge: JudgeSettings, file: str, context: Context) -> R
         file: explanations as JSON lines: word, response, style, senses.
         context: of the run.
     """
-    code = code_digest("measure_completeness")
-    with stage("measure_completeness", judge, context, code) as record:
-        path = Path(location.existing_file(file, "--file"))
-        record.source("explanations", path)
-        with typed("--file"):
-            explanations = measurement.read_explanations(path.read_text(encoding="utf-8"), file)
-        rows = measurement.judge_rows(open_judge(judge), explanations)
-        result = measurement.rates_by_style(explanations, rows)
-        with record.output("report") as out:
-            write_bytes(out / "rates.json", canonical_json(result))
-        facts = measurement.facts(result)
-        record.facts(facts)
-        record.rows(len(rows), sum(one.judged for one in result.values()))
-        deck_of_facts("measure_completeness", facts)
-        Console().print(measurement.table(result))
-        return record.ref("report", ReportRef)
+    return run(MEASURE, judge, {}, context, [file])

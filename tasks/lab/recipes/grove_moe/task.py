@@ -3,13 +3,18 @@
 from data_schemas.artifacts import CheckpointRef, Context
 from tasks.lab.recipes.grove_moe import upcycling
 from tasks.lab.recipes.grove_moe.settings import UpcyclingSettings
-from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts
 from tasks.platform.resources import WEIGHTS, Stage, add_stages
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.stage import stage
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
 
 add_stages({"upcycle": Stage("lab.recipes.grove_moe.task", WEIGHTS, "cpu", hours=6, retries=2)})
+
+
+def _upcycle(settings: UpcyclingSettings, inputs: Inputs, outputs: Outputs, _: Work) -> Facts:
+    return upcycling.upcycle(settings, inputs["model"], outputs["model"])
+
+
+UPCYCLE = Record("upcycle", _upcycle, CheckpointRef, "model")
 
 
 @shell("upcycle")
@@ -21,10 +26,4 @@ def upcycle(settings: UpcyclingSettings, model: CheckpointRef, context: Context)
         model: a Qwen3-MoE.
         context: of the run.
     """
-    with stage("upcycle", settings, context, code_digest("upcycle")) as record:
-        folder = record.read("model", model)
-        with record.output("model") as out:
-            facts = upcycling.upcycle(settings, folder, out)
-        record.facts(facts)
-        deck_of_facts("upcycle", facts)
-        return record.ref("model", CheckpointRef)
+    return run(UPCYCLE, settings, {"model": model}, context)

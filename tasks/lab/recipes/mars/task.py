@@ -16,12 +16,10 @@ from tasks.engines.scoring import open_scoring
 from tasks.engines.select import opened_rollouts
 from tasks.evaluation import respondents
 from tasks.lab.recipes.mars import measures
-from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts
 from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.stage import stage
 from tasks.stages.evaluation import questions
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, numbered, run
 from tasks.store.files import canonical_json, write_bytes
 
 add_stages(
@@ -35,6 +33,27 @@ add_stages(
 )
 
 
+def _measure(settings: EvaluationSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    folders = inputs["before"], inputs["after"]
+    problems, _ = questions(inputs["curated"])
+    with (
+        open_scoring(folders[0], RewardSettings()) as scorer,
+        opened_rollouts(settings.engines, folders) as engines,
+    ):
+        models = []
+        for folder, engine in zip(folders, engines, strict=True):
+            tokenizer = load_tokenizer(folder)
+            answers = respondents.Checkpoint(engine, tokenizer, settings)
+            models.append(respondents.ScoredModel(answers, tokenizer, scorer.score))
+        rows = measures.measure(models[0], models[1], problems, settings.samples)
+    write_table(outputs["report"] / measures.ROWS_FILE, measures.AgentRow, rows)
+    work.record.rows(len(problems), len(rows))
+    return {}
+
+
+MEASURE = Record("measure_agents", _measure, ReportRef, "report")
+
+
 @shell("measure_agents")
 def measure_agents(
     settings: EvaluationSettings,
@@ -44,24 +63,20 @@ def measure_agents(
     context: Context,
 ) -> ReportRef:
     """Measure verifier and corrector of two models on every held-out problem."""
-    code = code_digest("measure_agents")
-    with stage("measure_agents", settings, context, code) as record:
-        folders = record.read("before", before), record.read("after", after)
-        problems, _ = questions(record.read("curated", curated))
-        with (
-            open_scoring(folders[0], RewardSettings()) as scorer,
-            opened_rollouts(settings.engines, folders) as engines,
-            record.output("report") as out,
-        ):
-            models = []
-            for folder, engine in zip(folders, engines, strict=True):
-                tokenizer = load_tokenizer(folder)
-                answers = respondents.Checkpoint(engine, tokenizer, settings)
-                models.append(respondents.ScoredModel(answers, tokenizer, scorer.score))
-            rows = measures.measure(models[0], models[1], problems, settings.samples)
-            write_table(out / measures.ROWS_FILE, measures.AgentRow, rows)
-        record.rows(len(problems), len(rows))
-        return record.ref("report", ReportRef)
+    reads = {"before": before, "after": after, "curated": curated}
+    return run(MEASURE, settings, reads, context)
+
+
+def _tabulate(settings: EvaluationSettings, inputs: Inputs, outputs: Outputs, _: Work) -> Facts:
+    tables = [read_table(path / measures.ROWS_FILE, measures.AgentRow) for path in inputs.values()]
+    result, out = measures.claims(tables, settings.seed), outputs["report"]
+    write_bytes(out / "agents.json", canonical_json([claim.model_dump() for claim in result]))
+    write_bytes(out / "agents.md", measures.markdown(result).encode())
+    Console(soft_wrap=True, highlight=False).print(measures.markdown(result), markup=False)
+    return {claim.claim: claim.mean for claim in result}
+
+
+TABULATE = Record("tabulate_agents", _tabulate, ReportRef, "report")
 
 
 @shell("tabulate_agents")
@@ -69,15 +84,4 @@ def tabulate_agents(
     settings: EvaluationSettings, parts: list[ReportRef], context: Context
 ) -> ReportRef:
     """Pool the measurements of several seeds, print the table and store it."""
-    code = code_digest("tabulate_agents")
-    with stage("tabulate_agents", settings, context, code) as record:
-        folders = [record.read(f"part/{place}", ref) for place, ref in enumerate(parts, start=1)]
-        tables = [read_table(folder / measures.ROWS_FILE, measures.AgentRow) for folder in folders]
-        result = measures.claims(tables, settings.seed)
-        with record.output("report") as out:
-            write_bytes(out / "agents.json", canonical_json([c.model_dump() for c in result]))
-            write_bytes(out / "agents.md", measures.markdown(result).encode())
-        record.facts({claim.claim: claim.mean for claim in result})
-        deck_of_facts("tabulate_agents", {claim.claim: claim.mean for claim in result})
-        Console(soft_wrap=True, highlight=False).print(measures.markdown(result), markup=False)
-        return record.ref("report", ReportRef)
+    return run(TABULATE, settings, numbered("part", parts), context)

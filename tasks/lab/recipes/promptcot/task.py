@@ -43,12 +43,10 @@ from tasks.lab.recipes.promptcot.settings import (
     SynthesisRecipe,
     SynthesisSettings,
 )
-from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.progress import progress
 from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.stage import StageRecord, stage
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, StageResult, Work, numbered, run
 from tasks.store.files import canonical_json, write_bytes
 
 CELL_FILE = "cell.json"
@@ -56,6 +54,8 @@ REPORT_FILE = "synthesis.json"
 MARKDOWN_FILE = "synthesis.md"
 PAGE_FILE = "synthesis.html"
 UPDATES_FILE = "updates.json"
+LIKELIHOODS = ("before", "expected", "after")
+"""Roles of what a pair of models found likely: after the cold start, the E-step, the M-step."""
 
 
 add_stages(
@@ -110,16 +110,37 @@ def seed_recipe(recipe: SynthesisRecipe, seed: int) -> SynthesisRecipe:
     return recipe.model_copy(update=parts)
 
 
+def _begin(settings: SynthesisSettings, _: Inputs, outputs: Outputs, __: Work) -> Facts:
+    return seeds.begin(settings.seed, outputs["seeds"])
+
+
+BEGIN = Record("begin_synthesis", _begin, DatasetRef, "seeds")
+
+
 @shell("begin_synthesis")
 def begin_synthesis(settings: SynthesisSettings, context: Context) -> DatasetRef:
     """Write demonstrations of rationales, and problems without one."""
-    code = code_digest("begin_synthesis")
-    with stage("synthesis/seeds", settings, context, code) as record:
-        with record.output("seeds") as out:
-            facts = seeds.begin(settings.seed, out)
-        record.facts(facts)
-        deck_of_facts("synthesis/seeds", facts)
-        return record.ref("seeds", DatasetRef)
+    return run(BEGIN, settings, {}, context, name="synthesis/seeds")
+
+
+def _measure_writer(
+    settings: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: Work
+) -> Facts:
+    rows = read_table(inputs["seeds"] / FRESH, WordedProblem)
+    folders = inputs["planner"], inputs["writer"]
+    with opened_rollouts(settings.engines, folders) as (planning, wording):
+        tokenizer = load_tokenizer(inputs["writer"])
+        result = likelihood.measure(settings, rows, planning, wording, tokenizer)
+    write_bytes(outputs["report"] / likelihood.REPORT, canonical_json(result))
+    work.record.rows(len(rows), len(result.nll))
+    return {
+        "valid_share": result.valid_share,
+        "nll": sum(result.nll.values()) / len(result.nll),
+        "unended": result.unended,
+    }
+
+
+MEASURE_WRITER = Record("measure_writer", _measure_writer, ReportRef, "report")
 
 
 @shell("measure_writer")
@@ -141,24 +162,20 @@ def measure_writer(
         seeds_of_run: its fresh problems.
         context: of the run.
     """
-    code = code_digest("measure_writer")
-    with stage(f"synthesis/{name}", settings, context, code) as record:
-        writes, plans = record.read("writer", writer), record.read("planner", planner)
-        rows = read_table(record.read("seeds", seeds_of_run) / FRESH, WordedProblem)
-        with opened_rollouts(settings.engines, (plans, writes)) as (planning, wording):
-            tokenizer = load_tokenizer(writes)
-            result = likelihood.measure(settings, rows, planning, wording, tokenizer)
-        with record.output("report") as out:
-            write_bytes(out / likelihood.REPORT, canonical_json(result))
-        facts = {
-            "valid_share": result.valid_share,
-            "nll": sum(result.nll.values()) / len(result.nll),
-            "unended": result.unended,
-        }
-        record.facts(facts)
-        record.rows(len(rows), len(result.nll))
-        deck_of_facts(f"synthesis/{name}", facts)
-        return record.ref("report", ReportRef)
+    reads = {"writer": writer, "planner": planner, "seeds": seeds_of_run}
+    return run(MEASURE_WRITER, settings, reads, context, name=f"synthesis/{name}")
+
+
+def _expect(settings: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    rows = read_table(inputs["seeds"] / POOL, WordedProblem)
+    folders = inputs["planner"], inputs["writer"]
+    with opened_rollouts(settings.engines, folders) as (planning, wording):
+        tokenizer = load_tokenizer(inputs["planner"])
+        result = rationales.expect(settings, rows, planning, wording, tokenizer)
+    return _keep_rationales(work, outputs, len(rows), result)
+
+
+EXPECT = Record("expect_rationales", _expect, DatasetRef, "rationales")
 
 
 @shell("expect_rationales")
@@ -180,15 +197,18 @@ def expect_rationales(
         gate: of these two models; without it nothing is drawn.
         context: of the run.
     """
-    code = code_digest("expect_rationales")
-    with stage("synthesis/e_step", settings, context, code) as record:
-        writes, plans = record.read("writer", writer), record.read("planner", planner)
-        record.read("gate", gate)
-        rows = read_table(record.read("seeds", seeds_of_run) / POOL, WordedProblem)
-        with opened_rollouts(settings.engines, (plans, writes)) as (planning, wording):
-            tokenizer = load_tokenizer(plans)
-            result = rationales.expect(settings, rows, planning, wording, tokenizer)
-        return _keep_rationales(record, "synthesis/e_step", len(rows), result)
+    reads = {"writer": writer, "planner": planner, "gate": gate, "seeds": seeds_of_run}
+    return run(EXPECT, settings, reads, context, name="synthesis/e_step")
+
+
+def _maximise(settings: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    planner, rows = inputs["planner"], read_table(inputs["seeds"] / POOL, WordedProblem)
+    with closing(open_rollout(settings.engines, planner)) as engine:
+        result = rationales.maximise(settings, rows, engine, load_tokenizer(planner))
+    return _keep_rationales(work, outputs, len(rows), result)
+
+
+MAXIMISE = Record("maximise_rationales", _maximise, DatasetRef, "rationales")
 
 
 @shell("maximise_rationales")
@@ -196,27 +216,35 @@ def maximise_rationales(
     settings: SynthesisSettings, planner: CheckpointRef, seeds_of_run: DatasetRef, context: Context
 ) -> DatasetRef:
     """M-step: write the planner's greedy rationale of every problem of the pool."""
-    code = code_digest("maximise_rationales")
-    with stage("synthesis/m_step", settings, context, code) as record:
-        plans = record.read("planner", planner)
-        rows = read_table(record.read("seeds", seeds_of_run) / POOL, WordedProblem)
-        with closing(open_rollout(settings.engines, plans)) as engine:
-            result = rationales.maximise(settings, rows, engine, load_tokenizer(plans))
-        return _keep_rationales(record, "synthesis/m_step", len(rows), result)
+    reads = {"planner": planner, "seeds": seeds_of_run}
+    return run(MAXIMISE, settings, reads, context, name="synthesis/m_step")
 
 
 def _keep_rationales(
-    record: StageRecord, name: str, problems: int, result: rationales.Choices
-) -> DatasetRef:
+    work: Work, outputs: Outputs, problems: int, result: rationales.Choices
+) -> Facts:
     demonstrations, choices = result
-    with record.output("rationales") as out:
-        write_table(out / DEMONSTRATIONS, Demonstration, demonstrations)
-        write_table(out / RATIONALES, ChosenRationale, choices)
-    facts = {"problems": problems, "without": problems - len(choices)}
-    record.facts(facts)
-    record.rows(problems, len(choices))
-    deck_of_facts(name, facts)
-    return record.ref("rationales", DatasetRef)
+    write_table(outputs["rationales"] / DEMONSTRATIONS, Demonstration, demonstrations)
+    write_table(outputs["rationales"] / RATIONALES, ChosenRationale, choices)
+    work.record.rows(problems, len(choices))
+    return {"problems": problems, "without": problems - len(choices)}
+
+
+def _write(settings: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    model, folder = inputs["writer"], inputs["seeds"]
+    pool = read_table(folder / POOL, WordedProblem)
+    texts = [row.problem for row in (*pool, *read_table(folder / FRESH, WordedProblem))]
+    concepts = writing.walk(pool, settings.problems, settings.seed)
+    with closing(open_rollout(settings.engines, model)) as engine:
+        decoded = writing.write(settings, concepts, engine, load_tokenizer(model))
+    rows = writing.keep_new(decoded, texts)
+    write_table(outputs["written"] / WRITTEN, WrittenProblem, rows)
+    counts = report.count_reasons(outputs["written"])
+    work.record.rows(len(rows), counts[""])
+    return {reason or "kept": count for reason, count in sorted(counts.items())}
+
+
+WRITE = Record("write_problems", _write, DatasetRef, "written")
 
 
 @shell("write_problems")
@@ -231,24 +259,23 @@ def write_problems(
         seeds_of_run: concepts are walked over its pool; its problems are not new.
         context: of the run.
     """
-    code = code_digest("write_problems")
-    with stage("synthesis/write", settings, context, code) as record:
-        model = record.read("writer", writer)
-        folder = record.read("seeds", seeds_of_run)
-        pool = read_table(folder / POOL, WordedProblem)
-        texts = [row.problem for row in (*pool, *read_table(folder / FRESH, WordedProblem))]
-        concepts = writing.walk(pool, settings.problems, settings.seed)
-        with closing(open_rollout(settings.engines, model)) as engine:
-            decoded = writing.write(settings, concepts, engine, load_tokenizer(model))
-        rows = writing.keep_new(decoded, texts)
-        with record.output("written") as out:
-            write_table(out / WRITTEN, WrittenProblem, rows)
-            counts = report.count_reasons(out)
-        facts = {reason or "kept": count for reason, count in sorted(counts.items())}
-        record.facts(facts)
-        record.rows(len(rows), counts[""])
-        deck_of_facts("synthesis/write", facts)
-        return record.ref("written", DatasetRef)
+    reads = {"writer": writer, "seeds": seeds_of_run}
+    return run(WRITE, settings, reads, context, name="synthesis/write")
+
+
+def _label(settings: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    solver, rows = inputs["solver"], read_table(inputs["written"] / WRITTEN, WrittenProblem)
+    candidates = [row for row in rows if not row.reason]
+    with closing(open_rollout(settings.engines, solver)) as engine:
+        labelled = labels.label(settings, candidates, engine, load_tokenizer(solver))
+    labels.write_raw(labelled, outputs["raw"])
+    write_table(outputs["raw"] / LABELLED, LabelledProblem, labelled)
+    count, wrong = labels.audit(labelled)
+    work.record.rows(len(candidates), count)
+    return {"problems": len(candidates), "labels": count, "wrong_labels": wrong}
+
+
+LABEL = Record("label_problems", _label, RawRef, "raw")
 
 
 @shell("label_problems")
@@ -256,22 +283,31 @@ def label_problems(
     settings: SynthesisSettings, solver: CheckpointRef, written: DatasetRef, context: Context
 ) -> RawRef:
     """Label written problems by the majority of the solver's answers; write them as raw rows."""
-    code = code_digest("label_problems")
-    with stage("synthesis/label", settings, context, code) as record:
-        model = record.read("solver", solver)
-        rows = read_table(record.read("written", written) / WRITTEN, WrittenProblem)
-        candidates = [row for row in rows if not row.reason]
-        with closing(open_rollout(settings.engines, model)) as engine:
-            labelled = labels.label(settings, candidates, engine, load_tokenizer(model))
-        with record.output("raw") as out:
-            labels.write_raw(labelled, out)
-            write_table(out / LABELLED, LabelledProblem, labelled)
-        count, wrong = labels.audit(labelled)
-        facts = {"problems": len(candidates), "labels": count, "wrong_labels": wrong}
-        record.facts(facts)
-        record.rows(len(candidates), count)
-        deck_of_facts("synthesis/label", facts)
-        return record.ref("raw", RawRef)
+    reads = {"solver": solver, "written": written}
+    return run(LABEL, settings, reads, context, name="synthesis/label")
+
+
+def _prefer(settings: PreferenceSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    model, folder = inputs["start"], inputs["graded"]
+    pairs = read_pairs(folder, model)
+    training = train_pairs(settings, folder, model, pairs, outputs["model"])
+    updates = list(progress(training, work.name))
+    write_table(outputs["report"] / PAIRS, PreferencePair, pairs)
+    dumped = [update.model_dump(mode="json") for update in updates]
+    write_bytes(outputs["report"] / UPDATES_FILE, canonical_json(dumped))
+    for number, update in enumerate(updates, start=1):
+        work.record.metrics(number, update.model_dump())
+    work.record.rows(len(pairs), len(pairs))
+    return {
+        "pairs": len(pairs),
+        "updates": len(updates),
+        "first_loss": updates[0].loss,
+        "last_loss": updates[-1].loss,
+        "last_accuracy": updates[-1].accuracy,
+    }
+
+
+PREFER = Record("prefer", _prefer, Preferred)
 
 
 @shell("prefer")
@@ -279,28 +315,19 @@ def prefer(
     settings: PreferenceSettings, start: CheckpointRef, graded: GradedRef, context: Context
 ) -> Preferred:
     """Train a model by DPO on the right and wrong answers that graded its problems."""
-    with stage("preference", settings, context, code_digest("prefer")) as record:
-        model, folder = record.read("start", start), record.read("graded", graded)
-        pairs = read_pairs(folder, model)
-        with record.output("model") as out:
-            updates = list(progress(train_pairs(settings, folder, model, pairs, out), "preference"))
-        with record.output("report") as out:
-            write_table(out / PAIRS, PreferencePair, pairs)
-            dumped = [update.model_dump(mode="json") for update in updates]
-            write_bytes(out / UPDATES_FILE, canonical_json(dumped))
-        for number, update in enumerate(updates, start=1):
-            record.metrics(number, update.model_dump())
-        facts = {
-            "pairs": len(pairs),
-            "updates": len(updates),
-            "first_loss": updates[0].loss,
-            "last_loss": updates[-1].loss,
-            "last_accuracy": updates[-1].accuracy,
-        }
-        record.facts(facts)
-        record.rows(len(pairs), len(pairs))
-        deck_of_facts("preference", facts)
-        return Preferred(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
+    return run(PREFER, settings, {"start": start, "graded": graded}, context, name="preference")
+
+
+def _take_as_many(_: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
+    pools = [read_table(folder / GRADED, GradedProblem) for folder in inputs.values()]
+    equal = dict(zip(Equal._fields, formulas.as_many(*pools), strict=True))
+    for name, pool in equal.items():
+        write_table(outputs[name] / GRADED, GradedProblem, pool)
+    work.record.rows(sum(map(len, pools)), 2 * min(map(len, pools)))
+    return {name: len(pool) for name, pool in equal.items()}
+
+
+TAKE_AS_MANY = Record("take_as_many", _take_as_many, Equal)
 
 
 @shell("take_as_many")
@@ -308,19 +335,25 @@ def take_as_many(
     settings: SynthesisSettings, synthesised: GradedRef, drawn: GradedRef, context: Context
 ) -> Equal:
     """Take as many synthesised as drawn problems for RL."""
-    code = code_digest("take_as_many")
-    with stage("synthesis/as_many", settings, context, code) as record:
-        sides = {"synthesised": synthesised, "drawn": drawn}
-        results = {
-            name: read_table(record.read(f"all/{name}", ref) / GRADED, GradedProblem)
-            for name, ref in sides.items()
-        }
-        for name, pool in zip(sides, formulas.as_many(*results.values()), strict=True):
-            with record.output(name) as out:
-                write_table(out / GRADED, GradedProblem, pool)
-            record.facts({name: len(pool)})
-        record.rows(sum(map(len, results.values())), 2 * min(map(len, results.values())))
-        return Equal(*(record.ref(name, GradedRef) for name in sides))
+    reads = {"all/synthesised": synthesised, "all/drawn": drawn}
+    return run(TAKE_AS_MANY, settings, reads, context, name="synthesis/as_many")
+
+
+def _measure(_: SynthesisSettings, inputs: Inputs, outputs: Outputs, __: Work) -> Facts:
+    cell = report.read_cell(
+        {name: inputs[name] for name in LIKELIHOODS},
+        inputs["written"],
+        inputs["labelled"],
+        (inputs["synthesised"], inputs["held_out"]),
+        (inputs["graded"], inputs["drawn"]),
+        inputs["preference"],
+        [path for role, path in inputs.items() if role.startswith("evaluation/")],
+    )
+    write_bytes(outputs["report"] / CELL_FILE, canonical_json(cell))
+    return {}
+
+
+MEASURE = Record("measure_synthesis", _measure, ReportRef, "report")
 
 
 @shell("measure_synthesis")
@@ -356,22 +389,30 @@ def measure_synthesis(
         evaluations: before and after DPO, after RL on synthesised and on drawn problems.
         context: of the run.
     """
-    code = code_digest("measure_synthesis")
-    with stage("synthesis/measure", settings, context, code) as record:
-        likelihoods = {"before": before, "expected": expected, "after": after}
-        graded_folder = record.read("graded", graded)
-        cell = report.read_cell(
-            {name: record.read(name, ref) for name, ref in likelihoods.items()},
-            record.read("written", written),
-            record.read("labelled", labelled),
-            (record.read("synthesised", synthesised), record.read("held_out", held_out)),
-            (graded_folder, record.read("drawn", drawn)),
-            record.read("preference", preference),
-            [record.read(f"evaluation/{place}", ref) for place, ref in enumerate(evaluations)],
-        )
-        with record.output("report") as out:
-            write_bytes(out / CELL_FILE, canonical_json(cell))
-        return record.ref("report", ReportRef)
+    reads = {"before": before, "expected": expected, "after": after, "graded": graded}
+    reads |= {"written": written, "labelled": labelled, "synthesised": synthesised}
+    reads |= {"held_out": held_out, "drawn": drawn, "preference": preference}
+    reads |= numbered("evaluation", evaluations)
+    return run(MEASURE, settings, reads, context, name="synthesis/measure")
+
+
+def _tabulate(
+    settings: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: Work
+) -> StageResult:
+    texts = [(path / CELL_FILE).read_bytes() for path in inputs.values()]
+    cells = [report.Cell.model_validate_json(text) for text in texts]
+    table = report.report_of(cells, settings.seed)
+    sheet, out = report.sheet(table), outputs["report"]
+    write_bytes(out / REPORT_FILE, canonical_json(table))
+    write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
+    write_bytes(out / PAGE_FILE, sheet.page.encode())
+    count = sum(claim.shown for claim in table.claims)
+    work.record.rows(len(table.claims), count)
+    sheet.show()
+    return StageResult({"claims": len(table.claims), "shown": count}, page=sheet.page)
+
+
+TABULATE = Record("tabulate_synthesis", _tabulate, ReportRef, "report")
 
 
 @shell("tabulate_synthesis")
@@ -379,23 +420,4 @@ def tabulate_synthesis(
     settings: SynthesisSettings, cells: list[ReportRef], context: Context
 ) -> ReportRef:
     """Print and store the table of claims."""
-    code = code_digest("tabulate_synthesis")
-    with stage("synthesis", settings, context, code) as record:
-        results = [
-            report.Cell.model_validate_json(
-                (record.read(f"cell/{place}", ref) / CELL_FILE).read_bytes()
-            )
-            for place, ref in enumerate(cells)
-        ]
-        table = report.report_of(results, settings.seed)
-        sheet = report.sheet(table)
-        with record.output("report") as out:
-            write_bytes(out / REPORT_FILE, canonical_json(table))
-            write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
-            write_bytes(out / PAGE_FILE, sheet.page.encode())
-        count = sum(claim.shown for claim in table.claims)
-        record.facts({"claims": len(table.claims), "shown": count})
-        record.rows(len(table.claims), count)
-        deck(sheet.page)
-        sheet.show()
-        return record.ref("report", ReportRef)
+    return run(TABULATE, settings, numbered("cell", cells), context, name="synthesis")

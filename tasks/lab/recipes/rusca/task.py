@@ -16,12 +16,10 @@ from tasks.lab.recipes.rusca import lift, variants
 from tasks.lab.recipes.rusca import report as scaffold_report
 from tasks.lab.recipes.rusca.report import read_cell, read_scores, report_of
 from tasks.lab.recipes.rusca.settings import ScaffoldSettings
-from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import read_judge
-from tasks.provenance.lineage.stage import stage
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, StageResult, Work, run
 from tasks.store.files import canonical_json, write_bytes
 
 LIFT_FILE = "lift.json"
@@ -63,6 +61,39 @@ def vary_scaffold(
     return Varied(variants.phase_of(settings, seed), variants.scaffold_for(scaffold, variant))
 
 
+def _prove(
+    settings: RLSettings,
+    inputs: Inputs,
+    outputs: Outputs,
+    work: Work,
+    scaffold: ScaffoldSettings,
+    low: float,
+    high: float,
+) -> Facts:
+    lift.check_band(low, high)
+    model, problems = inputs["start"], read_table(inputs["graded"] / GRADED, GradedProblem)
+    judge = read_judge(settings.rewards.judge, work.record)
+    rewards = settings.rewards.model_copy(update={"judge": judge})
+    with (
+        closing(open_rollout(settings.engines, model)) as engine,
+        open_scoring(None, rewards) as scorer,
+    ):
+        scorer.check_canaries(verifiers_of(problems))
+        effect = lift.measure_lift(
+            settings, scaffold, problems, engine, load_tokenizer(model), scorer.score
+        )
+    lift.require_lift(effect)
+    survivors = lift.in_band(problems, effect, low, high)
+    write_table(outputs["graded"] / GRADED, GradedProblem, survivors)
+    write_bytes(outputs["lift"] / LIFT_FILE, canonical_json(effect))
+    work.record.rows(len(problems), len(survivors))
+    facts = {"bare": effect.bare, "shown": effect.shown, "lift": effect.lift.mean}
+    return facts | {"low": low, "high": high, "scaffold": canonical_json(scaffold).decode()}
+
+
+PROVE = Record("prove_lift", _prove, Proved)
+
+
 @shell("prove_lift")
 def prove_lift(
     settings: RLSettings,
@@ -84,32 +115,36 @@ def prove_lift(
         graded: problems of the phase.
         context: of the run.
     """
-    lift.check_band(low, high)
-    with stage("scaffold/lift", settings, context, code_digest("prove_lift")) as record:
-        model = record.read("start", start)
-        problems = read_table(record.read("graded", graded) / GRADED, GradedProblem)
-        judge = read_judge(settings.rewards.judge, record)
-        rewards = settings.rewards.model_copy(update={"judge": judge})
-        with (
-            closing(open_rollout(settings.engines, model)) as engine,
-            open_scoring(None, rewards) as scorer,
-        ):
-            scorer.check_canaries(verifiers_of(problems))
-            effect = lift.measure_lift(
-                settings, scaffold, problems, engine, load_tokenizer(model), scorer.score
-            )
-        lift.require_lift(effect)
-        survivors = lift.in_band(problems, effect, low, high)
-        with record.output("graded") as out:
-            write_table(out / GRADED, GradedProblem, survivors)
-        with record.output("lift") as out:
-            write_bytes(out / LIFT_FILE, canonical_json(effect))
-        facts = {"bare": effect.bare, "shown": effect.shown, "lift": effect.lift.mean}
-        facts |= {"low": low, "high": high}
-        record.facts(facts | {"scaffold": canonical_json(scaffold).decode()})
-        record.rows(len(problems), len(survivors))
-        deck_of_facts("scaffold/lift", facts)
-        return Proved(record.ref("graded", GradedRef), record.ref("lift", ReportRef))
+    reads, others = {"start": start, "graded": graded}, (scaffold, low, high)
+    return run(PROVE, settings, reads, context, others, name="scaffold/lift")
+
+
+def _tabulate(
+    settings: EvaluationSettings,
+    inputs: Inputs,
+    outputs: Outputs,
+    work: Work,
+    names: list[str],
+    max_tokens: int,
+) -> StageResult:
+    start, cells = read_scores(inputs["start/held_out_evaluation"]), []
+    for name in names:
+        variant, _, seed = name.rpartition("/")
+        folders = inputs[f"{name}/training"], inputs[f"{name}/held_out_evaluation"]
+        cells.append(read_cell(variant, int(seed), *folders))
+    result = lift.Lift.model_validate_json((inputs["lift"] / LIFT_FILE).read_bytes())
+    report = report_of(settings, cells, start, result, max_tokens)
+    sheet, out = scaffold_report.sheet(report), outputs["report"]
+    write_bytes(out / REPORT_FILE, canonical_json(report))
+    write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
+    write_bytes(out / PAGE_FILE, sheet.page.encode())
+    work.record.rows(len(cells), len(report.claims))
+    sheet.show()
+    facts = {f"score/{name}": value.mean for name, value in report.scores.items()}
+    return StageResult(facts, page=sheet.page)
+
+
+TABULATE = Record("tabulate_scaffold", _tabulate, ReportRef, "report")
 
 
 @shell("tabulate_scaffold")
@@ -134,27 +169,9 @@ def tabulate_scaffold(
         held_out_evaluations: reports of the evaluations.
         context: of the run.
     """
-    with stage("scaffold", settings, context, code_digest("tabulate_scaffold")) as record:
-        before, *after = held_out_evaluations
-        start = read_scores(record.read("start/held_out_evaluation", before))
-        cells = []
-        for name, training, held_out_evaluation in zip(names, trainings, after, strict=True):
-            variant, _, seed = name.rpartition("/")
-            folders = (
-                record.read(f"{name}/training", training),
-                record.read(f"{name}/held_out_evaluation", held_out_evaluation),
-            )
-            cells.append(read_cell(variant, int(seed), *folders))
-        gate = (record.read("lift", lift_of_start) / LIFT_FILE).read_bytes()
-        result = lift.Lift.model_validate_json(gate)
-        report = report_of(settings, cells, start, result, max_tokens)
-        sheet = scaffold_report.sheet(report)
-        with record.output("report") as out:
-            write_bytes(out / REPORT_FILE, canonical_json(report))
-            write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
-            write_bytes(out / PAGE_FILE, sheet.page.encode())
-        record.facts({f"score/{name}": value.mean for name, value in report.scores.items()})
-        record.rows(len(cells), len(report.claims))
-        deck(sheet.page)
-        sheet.show()
-        return record.ref("report", ReportRef)
+    before, *after = held_out_evaluations
+    reads = {"start/held_out_evaluation": before}
+    for name, training, evaluation in zip(names, trainings, after, strict=True):
+        reads |= {f"{name}/training": training, f"{name}/held_out_evaluation": evaluation}
+    reads |= {"lift": lift_of_start}
+    return run(TABULATE, settings, reads, context, [names, max_tokens], name="scaffold")

@@ -20,14 +20,14 @@ from tasks.engines.scoring import open_scoring
 from tasks.engines.select import open_rollout
 from tasks.evaluation.respondents import Checkpoint, ScoredModel
 from tasks.lab.recipes.spell import forms, table
-from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts
 from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.stage import stage
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, StageResult, Work, numbered, run
 from tasks.store.files import canonical_json, write_bytes
 
 FORMS_FILE = "forms.json"
+START = "start"
+"""Role of the evaluations of the start models."""
 
 
 add_stages(
@@ -47,6 +47,26 @@ class Formed(NamedTuple):
     report: ReportRef
 
 
+def _check(
+    settings: EvaluationSettings, inputs: Inputs, outputs: Outputs, work: Work
+) -> StageResult:
+    model = inputs["start"]
+    prompts = forms.taught_prompts(read_table(inputs["curated"] / DEMONSTRATIONS, Demonstration))
+    tokenizer = load_tokenizer(model)
+    with (
+        closing(open_rollout(settings.engines, model)) as engine,
+        open_scoring(None, RewardSettings()) as scorer,
+    ):
+        answers = Checkpoint(engine, tokenizer, settings)
+        shares = forms.valid_shares(ScoredModel(answers, tokenizer, scorer.score), prompts)
+    forms.require_forms(shares)
+    write_bytes(outputs["report"] / FORMS_FILE, canonical_json(shares))
+    return StageResult(shares, values={"model": work.refs["start"]})
+
+
+CHECK = Record("check_forms", _check, Formed)
+
+
 @shell("check_forms")
 def check_forms(
     settings: EvaluationSettings, start: CheckpointRef, curated: DatasetRef, context: Context
@@ -59,25 +79,28 @@ def check_forms(
         curated: has the demonstrations, whose prompts it is asked.
         context: of the run.
     """
-    with stage("spell/forms", settings, context, code_digest("check_forms")) as record:
-        model = record.read("start", start)
-        table = read_table(record.read("curated", curated) / DEMONSTRATIONS, Demonstration)
-        prompts = forms.taught_prompts(table)
-        tokenizer = load_tokenizer(model)
-        with (
-            closing(open_rollout(settings.engines, model)) as engine,
-            open_scoring(None, RewardSettings()) as scorer,
-        ):
-            scored_model = ScoredModel(
-                Checkpoint(engine, tokenizer, settings), tokenizer, scorer.score
-            )
-            shares = forms.valid_shares(scored_model, prompts)
-        forms.require_forms(shares)
-        with record.output("report") as out:
-            write_bytes(out / FORMS_FILE, canonical_json(shares))
-        record.facts(shares)
-        deck_of_facts("spell/forms", shares)
-        return Formed(start, record.ref("report", ReportRef))
+    return run(CHECK, settings, {"start": start, "curated": curated}, context, name="spell/forms")
+
+
+def _tabulate(
+    settings: EvaluationSettings, inputs: Inputs, outputs: Outputs, work: Work, names: list[str]
+) -> Facts:
+    starts = [path for role, path in inputs.items() if role.startswith(f"{START}/")]
+    before = {seed: table.read_scores(path) for seed, path in enumerate(starts)}
+    cells = []
+    for name in names:
+        variant, _, seed = name.rpartition("/")
+        folders = inputs[f"{name}/training"], inputs[f"{name}/held_out_evaluation"]
+        cells.append(table.read_cell(variant, int(seed), *folders))
+    lines, out = table.lines_of(cells, before, settings.seed), outputs["report"]
+    write_bytes(out / "spell.json", canonical_json([line.model_dump() for line in lines]))
+    write_bytes(out / "spell.md", table.markdown(lines).encode())
+    work.record.rows(len(cells), len(lines))
+    Console(soft_wrap=True, highlight=False).print(table.markdown(lines), markup=False)
+    return {f"tokens/{cell.variant}/{cell.seed}": cell.tokens for cell in cells}
+
+
+TABULATE = Record("tabulate_self_play", _tabulate, ReportRef, "report")
 
 
 @shell("tabulate_self_play")
@@ -100,26 +123,7 @@ def tabulate_self_play(
         held_out_evaluations: of their models.
         context: of the run.
     """
-    with stage("spell", settings, context, code_digest("tabulate_self_play")) as record:
-        before = {
-            seed: table.read_scores(record.read(f"start/{seed}", ref))
-            for seed, ref in enumerate(starts)
-        }
-        cells = []
-        for name, training, evaluation in zip(names, trainings, held_out_evaluations, strict=True):
-            variant, _, seed = name.rpartition("/")
-            folders = (
-                record.read(f"{name}/training", training),
-                record.read(f"{name}/held_out_evaluation", evaluation),
-            )
-            cells.append(table.read_cell(variant, int(seed), *folders))
-        lines = table.lines_of(cells, before, settings.seed)
-        with record.output("report") as out:
-            write_bytes(out / "spell.json", canonical_json([line.model_dump() for line in lines]))
-            write_bytes(out / "spell.md", table.markdown(lines).encode())
-        facts = {f"tokens/{cell.variant}/{cell.seed}": cell.tokens for cell in cells}
-        record.facts(facts)
-        record.rows(len(cells), len(lines))
-        deck_of_facts("spell", facts)
-        Console(soft_wrap=True, highlight=False).print(table.markdown(lines), markup=False)
-        return record.ref("report", ReportRef)
+    reads = numbered(START, starts)
+    for name, training, evaluation in zip(names, trainings, held_out_evaluations, strict=True):
+        reads |= {f"{name}/training": training, f"{name}/held_out_evaluation": evaluation}
+    return run(TABULATE, settings, reads, context, [names], name="spell")

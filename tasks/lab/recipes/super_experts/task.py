@@ -8,11 +8,9 @@ from data_schemas.artifacts import CheckpointRef, Context, ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.lab.recipes.super_experts import expert_profile
 from tasks.lab.recipes.super_experts.formulas import INPUTS_FILE, PROFILE_FILE
-from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts
 from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.stage import stage
+from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
 from tasks.store.files import canonical_json, write_bytes
 
 # Their text lies outside.
@@ -48,6 +46,25 @@ def check_text(text: str, model: str) -> str:
     return model
 
 
+def _profile(
+    source: CalibrationText,
+    inputs: Inputs,
+    outputs: Outputs,
+    work: Work,
+    settings: PipelineSettings,
+) -> Facts:
+    if source.text:
+        work.record.source("text", Path(source.text))
+    result = expert_profile.profile(inputs["model"], expert_profile.texts(source.text))
+    write_bytes(outputs["report"] / PROFILE_FILE, canonical_json(result))
+    protected = expert_profile.protect(settings, result).model_dump(mode="json")
+    write_bytes(outputs["report"] / INPUTS_FILE, canonical_json({"settings": protected}))
+    return expert_profile.facts(result)
+
+
+PROFILE = Record("profile_experts", _profile, ReportRef, "report")
+
+
 @shell("profile_experts")
 def profile_experts(
     settings: PipelineSettings, model: CheckpointRef, text: str, context: Context
@@ -60,17 +77,4 @@ def profile_experts(
         text: file whose beginning the model reads; '' for documents of the marketplace.
         context: of the run.
     """
-    source, code = CalibrationText(text=text), code_digest("profile_experts")
-    with stage("profile_experts", source, context, code) as record:
-        folder = record.read("model", model)
-        if text:
-            record.source("text", Path(text))
-        result = expert_profile.profile(folder, expert_profile.texts(text))
-        with record.output("report") as out:
-            write_bytes(out / PROFILE_FILE, canonical_json(result))
-            protected = expert_profile.protect(settings, result).model_dump(mode="json")
-            write_bytes(out / INPUTS_FILE, canonical_json({"settings": protected}))
-        facts = expert_profile.facts(result)
-        record.facts(facts)
-        deck_of_facts("profile_experts", facts)
-        return record.ref("report", ReportRef)
+    return run(PROFILE, CalibrationText(text=text), {"model": model}, context, [settings])
