@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import jinja2
 import numpy as np
@@ -114,12 +114,12 @@ def _broken(match: re.Match[str]) -> str:
 def _written_around_turns(tokenizer: PreTrainedTokenizerBase, tokens: set[str]) -> set[str]:
     """Return the tokens that the template writes into a dialogue, but those of a call."""
 
-    def written(*turns: dict[str, object]) -> set[str]:
+    def written(*turns: Mapping[str, Any]) -> set[str]:
         # A template may refuse a system turn or a tool, and a tokenizer may have no template.
         with suppress(jinja2.TemplateError, ValueError, TypeError):
             text = str(
                 tokenizer.apply_chat_template(
-                    list(turns), add_generation_prompt=True, tokenize=False
+                    [dict(turn) for turn in turns], add_generation_prompt=True, tokenize=False
                 )
             )
             return {token for token in tokens if token in text}

@@ -22,7 +22,7 @@ from tasks.curation.cleaning.annotation import is_rate, with_class
 from tasks.curation.cleaning.languages import language_among
 from tasks.curation.cleaning.thoughts import as_response
 from tasks.curation.items import Item
-from tasks.curation.readers.cells import unread_in
+from tasks.curation.readers.cells import UnreadCell, unread_in
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.gym.maths.amounts import written_out
 from tasks.store.files import canonical_json
@@ -153,6 +153,8 @@ def _look_up(fields: Mapping[str, object], column: str) -> JsonValue:
             result = cast("list[object]", result)[int(part)]
         elif isinstance(result, Mapping) and part in result:
             result = result[part]
+        elif isinstance(result, UnreadCell):
+            break  # a part of what nobody can read is unread, not missing
         else:
             raise BadRow("missing_column", f"{column!r} is not among {', '.join(sorted(fields))}")
     # Cells come from JSON, CSV or parquet, and the adapter's rows are canonical JSON.
