@@ -89,6 +89,7 @@ details details summary .pill{float:none;display:table;margin-top:4px}}
 </dl>
 </div></header>
 <main>
+{% if personal %}<p class="lede"><b>{{ personal }}</b></p>{% endif %}
 <section><h2>From raw rows to the set</h2>
 <p class="lede">Every item that was read is in the set, dropped (sound, but not wanted here) or \
 quarantined (broken). Open a source for its reasons, and a reason for examples; \
@@ -447,6 +448,7 @@ def render_curation(curated: Path, title: str, note: str = "") -> bytes:
         style=STYLE,
         headline=_headline(curation),
         tiles=_tiles(curation),
+        personal=_personal(curation),
         sources=[
             _source_line(name, counts, contents, curation.free_rewards.get(name, {}))
             for name, counts in curation.sources.items()
@@ -500,6 +502,16 @@ def _tiles(curation: Curation) -> list[tuple[str, str, str]]:
         ("Left out", wording.count(dropped + quarantined),
          f"{wording.count(quarantined)} of them broken"),
     ]  # fmt: skip
+
+
+def _personal(curation: Curation) -> str:
+    count = sum(one.personal.get("items", 0) for one in curation.sources.values())
+    if not count:
+        return ""
+    return (
+        f"{wording.count(count)} items tell something of a person, which this page masks. "
+        "curation.personal says whether they are kept, masked or left out."
+    )
 
 
 def _source_line(

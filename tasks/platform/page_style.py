@@ -22,7 +22,7 @@ def fill(template: str, **values: object) -> str:
 
 STYLE = """
 :root{--ink:#1c2733;--muted:#66727f;--line:#e3e8ed;--paper:#f5f7f9;--card:#fff;--good:#1a7f5a;
---good-soft:#e3f3ec;--bad:#b3372f;--bad-soft:#fbe9e7;--plain-soft:#edf0f3;--accent:#b8491a;
+--shade:#c3ccd5;--good-soft:#e3f3ec;--bad:#b3372f;--bad-soft:#fbe9e7;--plain-soft:#edf0f3;--accent:#b8491a;
 --font:Inter,"SF Pro Text",system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,
 "Liberation Sans",sans-serif;--mono:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono",
 monospace}
@@ -64,7 +64,12 @@ svg text{font-family:var(--font);font-variant-numeric:tabular-nums}
 .key i,.dot{display:inline-block;width:10px;height:10px;border-radius:50%;margin-right:7px}
 .key .ring{background:none!important;border:2px solid var(--ink)}
 .key .band{border-radius:2px;width:16px}
-.scroll{overflow-x:auto;padding:0}
+/* A shadow at the edge behind which a table goes on; it moves away with the content. */
+.scroll{overflow-x:auto;padding:0;background:
+linear-gradient(90deg,var(--card) 40%,transparent) local no-repeat 0/48px 100%,
+linear-gradient(270deg,var(--card) 40%,transparent) local no-repeat 100%/48px 100%,
+linear-gradient(90deg,var(--shade),transparent) no-repeat 0/14px 100%,
+linear-gradient(270deg,var(--shade),transparent) no-repeat 100%/14px 100%,var(--card)}
 table{border-collapse:separate;border-spacing:0;width:100%;font-size:14px}
 th,td{text-align:left;padding:9px 12px;border-top:1px solid var(--line);vertical-align:top}
 th{font-weight:600}
@@ -109,7 +114,7 @@ font-size:13px}
 a{color:var(--accent)}nav a{text-decoration:none}nav a:hover{text-decoration:underline}
 nav+nav a{color:var(--muted)}
 @media(max-width:760px){nav{padding:0 16px}}
-@media(prefers-color-scheme:dark){:root{--ink:#e6eaee;--muted:#9aa6b2;--line:#2d3742;
+@media(prefers-color-scheme:dark){:root{--ink:#e6eaee;--muted:#9aa6b2;--line:#2d3742;--shade:#000;
 --paper:#12171c;--card:#1a2129;--good:#6fcfa5;--good-soft:#173529;--bad:#f0958d;--bad-soft:#40211f;
 --plain-soft:#27303a;--accent:#f0a37c;color-scheme:dark}
 td.heat{border-color:var(--card)}.bar i,.stack i{opacity:.85}
