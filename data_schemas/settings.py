@@ -6,12 +6,13 @@ Rules between fields are validated here and nowhere else.
 """
 
 from enum import StrEnum
-from typing import Self, cast
+from typing import ClassVar, Self, cast
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from data_schemas.machine_settings import (
     LOWEST_TEMPERATURE,
+    Choice,
     MachineSettings,
     Seed,
     Settings,
@@ -204,31 +205,15 @@ class SFTSettings(Settings):
         return self
 
 
-class MergeMethod(StrEnum):
-    """How the parents are merged. `density` is of the TIES and DARE methods only."""
-
-    TIES = "ties"
-    """Trim each tensor, elect a sign per entry, average what agrees (mergekit's ties)."""
-    TIES_MODEL = "ties_model"
-    """The same with one trim over the whole model, as in the TIES paper."""
-    LINEAR = "linear"
-    """Mean of the parents."""
-    TASK_ARITHMETIC = "task_arithmetic"
-    """Sum of the task vectors."""
-    DARE_TIES = "dare_ties"
-    """TIES with entries dropped at random and the rest rescaled, instead of the trim."""
-    DARE_LINEAR = "dare_linear"
-    """Sum of task vectors so dropped."""
-    SLERP = "slerp"
-    """Along the arc between the parents, tensor by tensor."""
-
-
-class MergeSettings(Settings):
+class MergeSettings(Choice):
     """Stage 3: merge of the two SFT parents onto their common base."""
 
-    method: MergeMethod = MergeMethod.TIES
-    density: float = Field(
-        default=0.8, gt=0.0, le=1.0, description="share kept by TIES (paper 0.2) and DARE"
+    CHOSEN_BY: ClassVar[str] = "method"
+
+    method: Named = Field(
+        default="ties",
+        min_length=1,
+        description="how the parents are merged; one's own: my_merge.py:Name",
     )
     scale: float = Field(
         default=0.9, gt=0.0, le=10.0, description="lambda; paper 1, without validation data"

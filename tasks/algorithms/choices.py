@@ -7,9 +7,11 @@ from pydantic import BaseModel
 
 from data_schemas.machine_settings import Choice
 from data_schemas.rl_settings import AdvantageSettings, LossSettings
+from data_schemas.settings import MergeSettings
 from tasks import plugins
 from tasks.algorithms.advantages.table import ADVANTAGES
 from tasks.algorithms.losses.table import LOSSES
+from tasks.algorithms.merging.table import METHODS
 from tasks.plugins import ChoiceTable
 
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
@@ -17,6 +19,7 @@ SettingsT = TypeVar("SettingsT", bound=BaseModel)
 TABLES: Mapping[type[Choice], ChoiceTable[Any]] = {
     LossSettings: LOSSES,
     AdvantageSettings: ADVANTAGES,
+    MergeSettings: METHODS,
 }
 
 

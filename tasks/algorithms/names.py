@@ -24,3 +24,12 @@ ADVANTAGES = {
     "rloo": "tasks.algorithms.advantages.rloo:RLOO",
     "maxrl": "tasks.algorithms.advantages.maxrl:MaxRL",
 }
+MERGE_METHODS = {
+    "ties": "tasks.algorithms.merging.ties:Ties",
+    "ties_model": "tasks.algorithms.merging.ties:ModelTies",
+    "linear": "tasks.algorithms.merging.linear:LinearMerge",
+    "task_arithmetic": "tasks.algorithms.merging.linear:TaskArithmetic",
+    "dare_ties": "tasks.algorithms.merging.dare:DareTies",
+    "dare_linear": "tasks.algorithms.merging.dare:DareLinear",
+    "slerp": "tasks.algorithms.merging.slerp:Slerp",
+}

@@ -20,7 +20,7 @@ from data_schemas.rl_settings import (
     LossSettings,
     is_reference,
 )
-from data_schemas.settings import PipelineSettings, RetrainSettings, Source
+from data_schemas.settings import MergeSettings, PipelineSettings, RetrainSettings, Source
 from data_schemas.sources import BENCHMARKS
 from tasks.algorithms import names
 from tasks.curation.ingest import check_sources
@@ -74,6 +74,7 @@ ENGINES = ("embedded", "real")
 BUILT_IN: Mapping[type[Choice], Mapping[str, str]] = {
     LossSettings: names.LOSSES,
     AdvantageSettings: names.ADVANTAGES,
+    MergeSettings: names.MERGE_METHODS,
 }
 """Names of the built-in choices; their tables cannot be asked without torch."""
 IN_CODE = ("shop", "defaults")

@@ -6,7 +6,7 @@ from data_schemas.artifacts import AnyRef, CheckpointRef, Context, StoreRef
 from data_schemas.settings import MergeSettings
 from tasks.platform.shell import shell
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Unchanged, Work, run
-from tasks.training.merge import merge as merge_checkpoints
+from tasks.training.merge.checkpoint import merge as merge_checkpoints
 
 BOTH = "both parents are the base, which is passed on"
 ONE = "a parent is the base: the other one is passed on"

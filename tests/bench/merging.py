@@ -40,7 +40,7 @@ SHARD_LAYERS = 8
 DENSITY, SCALE = 0.5, 0.8
 OURS = (
     "import sys; from pathlib import Path; from data_schemas.settings import MergeSettings; "
-    "from tasks.training.merge import merge; a, b, c, out = map(Path, sys.argv[1:]); "
+    "from tasks.training.merge.checkpoint import merge; a, b, c, out = map(Path, sys.argv[1:]); "
     f"merge(MergeSettings(density={DENSITY}, scale={SCALE}), a, (b, c), out)"
 )
 CHUNK = 1 << 20

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.algorithms.merging import drop, kept_entries, stream_key
+from tasks.algorithms.merging.drops import drop, kept_entries, stream_key
 
 KEY = stream_key(0, 1, "model.norm.weight")
 

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from tasks.algorithms.merging import LINEAR_ABOVE, coefficients, cosine, slerp
+from tasks.algorithms.merging.slerp import LINEAR_ABOVE, coefficients, cosine, slerp
 from tasks.errors import SettingsError
 
 EAST, NORTH = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])

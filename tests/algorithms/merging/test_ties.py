@@ -5,9 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_schemas.settings import MergeMethod
-from tasks.algorithms import merging
-from tasks.algorithms.merging import combine
+from tasks.algorithms.merging import signs, trims
+from tasks.algorithms.merging.protocol import combine
+from tasks.algorithms.merging.ties import Ties
 from tasks.errors import SettingsError
 
 BASE = torch.tensor([0.0, 0.0, 1.0, 1.0, 0.0])
@@ -15,20 +15,18 @@ MODELS_M = torch.tensor([[0.5, -0.1, 1.4, 0.95, 0.02], [-0.2, -0.3, 1.6, 1.5, 0.
 
 
 def merged(density: float, weights: tuple[float, float], scale: float) -> torch.Tensor:
-    kept = merging.num_kept(density, BASE.numel(), name="w")
+    kept = trims.num_kept(density, BASE.numel(), name="w")
     vectors = [model - BASE for model in MODELS_M]
-    trimmed_M = torch.stack(
-        [merging.trim(v, merging.tensor_threshold(v, kept))[0] for v in vectors]
-    )
-    return combine(MergeMethod.TIES, BASE, trimmed_M, torch.tensor(weights), scale).tensor
+    trimmed_M = torch.stack([trims.trim(v, trims.tensor_threshold(v, kept))[0] for v in vectors])
+    return combine(Ties(), BASE, trimmed_M, torch.tensor(weights), scale).tensor
 
 
-def two_pass_threshold(vectors: list[torch.Tensor], kept: int) -> merging.Threshold:
-    uppers = sum(merging.magnitude_histogram(v, None) for v in vectors)
-    upper, rank = merging.locate_bin(torch.as_tensor(uppers), kept)
-    lowers = sum(merging.magnitude_histogram(v, upper) for v in vectors)
-    lower, rank = merging.locate_bin(torch.as_tensor(lowers), rank)
-    return merging.threshold_from_bins(upper, lower, rank)
+def two_pass_threshold(vectors: list[torch.Tensor], kept: int) -> trims.Threshold:
+    uppers = sum(trims.magnitude_histogram(v, None) for v in vectors)
+    upper, rank = trims.locate_bin(torch.as_tensor(uppers), kept)
+    lowers = sum(trims.magnitude_histogram(v, upper) for v in vectors)
+    lower, rank = trims.locate_bin(torch.as_tensor(lowers), rank)
+    return trims.threshold_from_bins(upper, lower, rank)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +44,7 @@ def test_the_worked_example_comes_out(density, weights, scale, expected):
 def test_trimming_keeps_the_three_largest_of_five():
     vector = MODELS_M[0] - BASE
 
-    trimmed, _ = merging.trim(vector, merging.tensor_threshold(vector, 3))
+    trimmed, _ = trims.trim(vector, trims.tensor_threshold(vector, 3))
 
     torch.testing.assert_close(trimmed, torch.tensor([0.5, -0.1, 0.4, 0.0, 0.0]))
 
@@ -54,7 +52,7 @@ def test_trimming_keeps_the_three_largest_of_five():
 def test_of_equal_magnitudes_the_lower_index_is_kept():
     vector = torch.tensor([0.1, -0.3, 0.3, 0.3, 0.2])
 
-    trimmed, used = merging.trim(vector, merging.tensor_threshold(vector, 2))
+    trimmed, used = trims.trim(vector, trims.tensor_threshold(vector, 2))
 
     torch.testing.assert_close(trimmed, torch.tensor([0.0, -0.3, 0.3, 0.0, 0.0]))
     assert used == 2
@@ -63,10 +61,10 @@ def test_of_equal_magnitudes_the_lower_index_is_kept():
 def test_signs_are_elected_by_mass_and_a_tie_elects_plus():
     trimmed_M = torch.tensor([[0.5, -0.1, 0.2, 0.0], [-0.2, 0.3, -0.2, 0.0]])
 
-    signs = merging.elect_signs(trimmed_M, torch.tensor([1.0, 1.0]))
+    elected = signs.elect_signs(trimmed_M, torch.tensor([1.0, 1.0]))
 
-    assert signs.tolist() == [1.0, 1.0, 1.0, 1.0]
-    assert merging.elect_signs(trimmed_M, torch.tensor([1.0, 3.0])).tolist() == [
+    assert elected.tolist() == [1.0, 1.0, 1.0, 1.0]
+    assert signs.elect_signs(trimmed_M, torch.tensor([1.0, 3.0])).tolist() == [
         -1.0,
         1.0,
         -1.0,
@@ -75,7 +73,7 @@ def test_signs_are_elected_by_mass_and_a_tie_elects_plus():
 
 
 def test_a_trimmed_entry_never_counts_in_the_mean():
-    mean = merging.disjoint_mean(
+    mean = signs.disjoint_mean(
         torch.tensor([[0.4, 0.0], [0.0, 0.0]]), torch.tensor([1.0, 1.0]), torch.tensor([1.0, 1.0])
     )
 
@@ -85,7 +83,7 @@ def test_a_trimmed_entry_never_counts_in_the_mean():
 def test_conflicts_are_entries_pulled_both_ways():
     trimmed_M = torch.tensor([[0.5, -0.1, 0.2, 0.0], [-0.2, -0.3, 0.2, 0.1]])
 
-    result = combine(MergeMethod.TIES, torch.zeros(4), trimmed_M, torch.ones(2), 1.0)
+    result = combine(Ties(), torch.zeros(4), trimmed_M, torch.ones(2), 1.0)
 
     assert result.num_conflicts == 1
 
@@ -94,14 +92,14 @@ def test_a_density_that_keeps_nothing_is_refused_by_name():
     with pytest.raises(
         SettingsError, match=r"density 0\.1 keeps none of the 5 entries of norm\.weig"
     ):
-        merging.num_kept(0.1, 5, name="norm.weight")
+        trims.num_kept(0.1, 5, name="norm.weight")
 
 
 def test_two_equal_parents_merge_to_themselves_at_full_density():
     parent = torch.randn(7, 5, generator=torch.Generator().manual_seed(0))
     vectors_M = torch.stack([parent, parent])
 
-    result = combine(MergeMethod.TIES, torch.zeros(7, 5), vectors_M, torch.tensor([0.3, 0.7]), 1.0)
+    result = combine(Ties(), torch.zeros(7, 5), vectors_M, torch.tensor([0.3, 0.7]), 1.0)
 
     torch.testing.assert_close(result.tensor, parent)
     assert result.num_conflicts == 0
@@ -123,7 +121,7 @@ def test_two_histogram_passes_find_the_exact_threshold(values, data):
 
     found = two_pass_threshold([vector[:split], vector[split:]], kept)
 
-    assert found == merging.tensor_threshold(vector, kept)
+    assert found == trims.tensor_threshold(vector, kept)
     assert int((vector.abs() > found.magnitude).sum()) + found.num_equal == kept
 
 
@@ -136,18 +134,18 @@ def test_a_threshold_is_found_exactly_if_it_is_in_the_bracket(values, one, other
     low, high = sorted((abs(one), abs(other)))
     cut = sorted(map(abs, values), reverse=True)[kept - 1]
 
-    found = merging.threshold_within([vector[:split], vector[split:]], kept, (low, high))
+    found = trims.threshold_within([vector[:split], vector[split:]], kept, (low, high))
 
-    expected = merging.Threshold(cut, kept - sum(abs(value) > cut for value in values))
+    expected = trims.Threshold(cut, kept - sum(abs(value) > cut for value in values))
     assert found == (expected if low <= cut <= high else None)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
 def test_the_bracket_of_a_sample_holds_the_threshold_and_few_entries(share):
     vector = torch.randn(1_000_000, generator=torch.Generator().manual_seed(0))
-    cut = merging.tensor_threshold(vector, int(share * vector.numel())).magnitude
+    cut = trims.tensor_threshold(vector, int(share * vector.numel())).magnitude
 
-    low, high = merging.bracket(vector[::50], share)
+    low, high = trims.bracket(vector[::50], share)
 
     assert low <= cut <= high
     inside = (vector.abs() >= low) & (vector.abs() <= high)
@@ -163,6 +161,6 @@ def test_a_trim_keeps_what_a_stable_sort_keeps(values, data):
     expected = torch.zeros_like(vector)
     expected[first] = vector[first]
 
-    trimmed, _ = merging.trim(vector, merging.tensor_threshold(vector, kept))
+    trimmed, _ = trims.trim(vector, trims.tensor_threshold(vector, kept))
 
     assert expected.tolist() == trimmed.tolist()

@@ -20,7 +20,7 @@ from mergekit.merge import run_merge
 from mergekit.options import MergeOptions
 from safetensors.torch import load_file
 
-from tasks.algorithms.merging import kept_entries, stream_key
+from tasks.algorithms.merging.drops import kept_entries, stream_key
 
 
 def load(folder: str) -> dict[str, torch.Tensor]:

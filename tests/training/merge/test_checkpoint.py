@@ -12,10 +12,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from data_schemas.rows import Parent
-from data_schemas.settings import MergeMethod, MergeSettings
+from data_schemas.settings import MergeSettings
+from tasks.algorithms.merging.table import METHODS, find
 from tasks.errors import DataError, SettingsError
-from tasks.training import merge as merge_module
-from tasks.training.merge import merge
+from tasks.training.merge import trims
+from tasks.training.merge.checkpoint import merge
 from tests.engines.families import write_family
 
 SHAPES = {
@@ -62,7 +63,7 @@ def reference_merge(
 ) -> dict[str, np.ndarray]:
     """TIES written a second time: numpy, whole vectors, sorting instead of selection."""
     names = [n for n in sorted(base) if n != ROUTER or not settings.copied]
-    groups = [[n] for n in names] if settings.method is MergeMethod.TIES else [names]
+    groups = [[n] for n in names] if settings.method == "ties" else [names]
     out = {n: parents[0][n].float().numpy() for n in base}
     for group in groups:
         origin = np.concatenate([base[n].float().numpy().ravel() for n in group])
@@ -70,7 +71,7 @@ def reference_merge(
         for parent in parents:
             vector = np.concatenate([parent[n].float().numpy().ravel() for n in group]) - origin
             order = np.argsort(-np.abs(vector), kind="stable")
-            vector[order[int(settings.density * vector.size) :]] = 0.0
+            vector[order[int(find(settings).kept_share * vector.size) :]] = 0.0
             vectors.append(vector)
         weighted = [w * v for w, v in zip(settings.weights, vectors, strict=True)]
         elected = np.where(sum(weighted) >= 0, 1.0, -1.0)
@@ -89,11 +90,17 @@ def reference_merge(
     return out
 
 
+def with_half(method: str) -> MergeSettings:
+    """A method that keeps half of the entries, if it drops any."""
+    own = {"density": 0.5} if "density" in METHODS[method].model_fields else {}
+    return MergeSettings.model_validate({"method": method, **own})
+
+
 def read_model(folder: Path) -> dict[str, torch.Tensor]:
     return {k: v for file in folder.glob("*.safetensors") for k, v in load_file(file).items()}
 
 
-@pytest.mark.parametrize("method", [MergeMethod.TIES, MergeMethod.TIES_MODEL])
+@pytest.mark.parametrize("method", ["ties", "ties_model"])
 @pytest.mark.parametrize("copied", [{}, ROUTERS])
 @pytest.mark.parametrize("shards", [1, 3])
 def test_streamed_merge_agrees_with_an_independent_one(tmp_path, method, copied, shards):
@@ -152,7 +159,7 @@ def test_equal_magnitudes_at_a_model_wide_threshold_are_kept_in_order(tmp_path):
     out.mkdir()
     total = sum(value.numel() for value in ones.values())
 
-    settings = MergeSettings(density=0.5, scale=1.0, method=MergeMethod.TIES_MODEL)
+    settings = MergeSettings(density=0.5, scale=1.0, method="ties_model")
     merge(settings, base, parents, out)
 
     flat = torch.cat([value.flatten() for _, value in sorted(read_model(out).items())])
@@ -227,7 +234,7 @@ def test_a_folder_that_is_not_a_model_is_refused(tmp_path):
         merge(MergeSettings(), base, (one, two), tmp_path)
 
 
-@pytest.mark.parametrize("method", [MergeMethod.TIES, MergeMethod.TIES_MODEL])
+@pytest.mark.parametrize("method", ["ties", "ties_model"])
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
 @pytest.mark.parametrize("name", ["model.norm.weight", ROUTER])
@@ -301,7 +308,7 @@ def test_rows_of_an_expert_are_copied_from_the_parent_that_is_named(tmp_path):
     assert (1, 2) == (facts["copied_tensors"], facts["copied_rows"])
 
 
-@pytest.mark.parametrize("method", list(MergeMethod))
+@pytest.mark.parametrize("method", METHODS)
 def test_the_parts_of_a_tensor_are_merged_as_the_whole(tmp_path, monkeypatch, method):
     models = [random_weights(seed) for seed in range(3)]
     # Equal magnitudes at the threshold, which are kept in the order of their index.
@@ -310,16 +317,16 @@ def test_the_parts_of_a_tensor_are_merged_as_the_whole(tmp_path, monkeypatch, me
     base, one, two = (write_model(tmp_path / str(i), m, shards=2) for i, m in enumerate(models))
     found = []
     for part in (1 << 20, 7):
-        monkeypatch.setattr(merge_module, "PART", part)
+        monkeypatch.setattr(trims, "PART", part)
         out = tmp_path / f"out-{part}"
         out.mkdir()
-        facts = merge(MergeSettings(method=method, density=0.5), base, (one, two), out)
+        facts = merge(with_half(method), base, (one, two), out)
         found.append((facts, {path.name: path.read_bytes() for path in out.iterdir()}))
 
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("method", list(MergeMethod))
+@pytest.mark.parametrize("method", METHODS)
 def test_any_number_of_cores_gives_the_same_bytes(tmp_path, monkeypatch, method):
     models = [random_weights(seed, torch.bfloat16) for seed in range(3)]
     for model in models:
@@ -330,7 +337,7 @@ def test_any_number_of_cores_gives_the_same_bytes(tmp_path, monkeypatch, method)
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, n=cores: range(n), raising=False)
         out = tmp_path / f"out-{cores}"
         out.mkdir()
-        facts = merge(MergeSettings(method=method, density=0.5), base, (one, two), out)
+        facts = merge(with_half(method), base, (one, two), out)
         found.append((facts, {path.name: path.read_bytes() for path in out.iterdir()}))
 
     assert found[0] == found[1] == found[2]
@@ -371,7 +378,7 @@ def test_a_copied_tensor_that_overflows_the_dtype_of_the_first_parent_is_refused
 
 
 def test_an_empty_tensor_is_merged_by_every_method(tmp_path):
-    for method in set(MergeMethod) - {MergeMethod.TIES}:  # whose density keeps none of it
+    for method in set(METHODS) - {"ties"}:  # whose density keeps none of it
         folder = tmp_path / method
         folder.mkdir()
         models = [
@@ -405,16 +412,40 @@ def test_layers_of_multi_token_prediction_are_those_of_the_reasoning_parent(tiny
     assert 1 == facts["copied_tensors"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "is_idle"),
-    [(MergeMethod.LINEAR, True), (MergeMethod.SLERP, True), (MergeMethod.DARE_TIES, False)],
-)
-def test_a_density_that_the_method_does_not_read_is_named(tmp_path, caplog, method, is_idle):
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_merges_to_the_bit_alike_by_name_and_by_reference(tmp_path, method):
     base, one, two = (write_model(tmp_path / n, random_weights(i)) for i, n in enumerate("bot"))
-    out = tmp_path / "merged"
-    out.mkdir()
-    merge(MergeSettings(method=method, density=0.5), base, (one, two), out)
+    model, found = METHODS[method], []
+    for place, name in enumerate((method, f"{model.__module__}:{model.__qualname__}")):
+        out = tmp_path / f"out-{place}"
+        out.mkdir()
+        settings = with_half(method).model_copy(update={"method": name})
+        facts = merge(settings, base, (one, two), out)
+        found.append((facts, {path.name: path.read_bytes() for path in out.iterdir()}))
 
-    line = f"merge.density 0.5 has no effect: merge.method '{method}' drops nothing"
-    assert is_idle is (line in caplog.text)
+    assert found[0] == found[1]
+
+
+def test_a_method_of_ones_own_has_settings_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_merge.py").write_text(
+        "from tasks.algorithms.merging.protocol import MergeMethod\n\n\n"
+        "class First(MergeMethod):\n"
+        "    share: float = 1.0\n\n"
+        "    def movement(self, base, vectors_M, weights_M):\n"
+        "        return self.share * vectors_M[0]\n"
+    )
+    base, one, two = (write_model(tmp_path / n, random_weights(i)) for i, n in enumerate("bot"))
+    (tmp_path / "out").mkdir()
+    own = {"method": "my_merge.py:First", "share": 0.5, "scale": 1.0}
+    merge(MergeSettings.model_validate(own), base, (one, two), tmp_path / "out")
+
+    halfway = (random_weights(0)[ROUTER] + random_weights(1)[ROUTER]) / 2
+    torch.testing.assert_close(halfway, read_model(tmp_path / "out")[ROUTER])
+
+
+@pytest.mark.parametrize("method", ["linear", "slerp"])
+def test_a_density_of_a_method_that_drops_nothing_is_refused(method):
+    whose = f"merge.method is '{method}', but of ties, ties_model, dare_ties, dare_linear"
+    with pytest.raises(SettingsError, match=rf"^merge\.density is not a setting; .*{whose}"):
+        find(MergeSettings.model_validate({"method": method, "density": 0.5}))

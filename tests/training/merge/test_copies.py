@@ -2,7 +2,7 @@ import pytest
 
 from data_schemas.rows import Parent
 from tasks.errors import SettingsError
-from tasks.training.merge import Copies
+from tasks.training.merge.copies import Copies
 
 SHAPES = {"a.gate.weight": (8, 4), "a.down_proj": (8, 4, 2), "a.norm": (4,), "scalar": ()}
 REASONING, COMMERCE = Parent.REASONING, Parent.COMMERCE

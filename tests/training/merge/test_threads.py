@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tasks.store.files import num_cores
-from tasks.training.merge import AHEAD, in_order
+from tasks.training.merge.threads import AHEAD, in_order
 
 
 @pytest.fixture(autouse=True)

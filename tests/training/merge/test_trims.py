@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from tasks.algorithms.merging import Threshold
+from tasks.algorithms.merging.trims import Threshold
 from tasks.models.weights import Weights
-from tasks.training import merge
+from tasks.training.merge import trims
 
 ENTRIES = st.one_of(
     st.floats(-4, 4, width=32),
@@ -31,8 +31,8 @@ def by_sorting(vector: torch.Tensor, kept: int) -> Threshold:
 
 @pytest.fixture(autouse=True)
 def parts_and_samples_are_small(monkeypatch):
-    monkeypatch.setattr(merge, "PART", 7)
-    monkeypatch.setattr(merge, "SAMPLE", 5)
+    monkeypatch.setattr(trims, "PART", 7)
+    monkeypatch.setattr(trims, "SAMPLE", 5)
 
 
 @settings(max_examples=300, deadline=None)
@@ -41,18 +41,18 @@ def test_a_tensors_trim_is_that_of_sorting(values, data):
     vector = torch.tensor(values)
     kept = data.draw(st.integers(1, len(values)))
 
-    found = merge.tensor_trim(vector, torch.zeros(len(values)), kept)
+    found = trims.tensor_trim(vector, torch.zeros(len(values)), kept)
 
     assert by_sorting(vector, kept) == found
 
 
 def test_a_sample_that_is_not_like_the_tensor_changes_nothing(monkeypatch):
-    monkeypatch.setattr(merge, "SAMPLE", 500)
+    monkeypatch.setattr(trims, "SAMPLE", 500)
     vector = torch.randn(101, 101, generator=torch.Generator().manual_seed(0))
     # The step is 21: the sample has zeros alone.
     vector.view(-1)[::21] = 0.0
 
-    found = merge.tensor_trim(vector, torch.zeros(101, 101), 3000)
+    found = trims.tensor_trim(vector, torch.zeros(101, 101), 3000)
 
     assert by_sorting(vector, 3000) == found
 
@@ -60,7 +60,7 @@ def test_a_sample_that_is_not_like_the_tensor_changes_nothing(monkeypatch):
 def test_a_trim_leaves_both_tensors_as_they_are():
     parent, base = torch.arange(20.0), torch.ones(20)
 
-    merge.tensor_trim(parent, base, 10)
+    trims.tensor_trim(parent, base, 10)
 
     assert torch.equal(torch.arange(20.0), parent)
     assert torch.equal(torch.ones(20), base)
@@ -81,7 +81,7 @@ def test_a_models_trim_is_that_of_all_its_tensors_and_earlier_ones_keep_equal_en
         save_file(weights, tmp_path / folder / "model.safetensors")
 
     with Weights(tmp_path / "parent") as parent, Weights(tmp_path / "base") as base:
-        found = merge.model_trim(parent, base, names, density)
+        found = trims.model_trim(parent, base, names, density)
 
     whole = by_sorting(torch.cat([moved[name] for name in names]), int(density * 180))
     assert names == list(found)

@@ -16,7 +16,7 @@ from tasks.engines.protocols import Request, Sampling
 from tasks.lab.recipes.grove_moe.model import GroveMoeSparseMoeBlock
 from tasks.models.weights import Weights
 from tasks.rl.batch import token_batch
-from tasks.training import merge
+from tasks.training.merge import checkpoint as merge
 from tests.engines.losses_of_contract import likelihood
 
 DOWN = "model.layers.1.mlp.chunk_experts.2.down_proj.weight"

@@ -21,7 +21,7 @@ from tasks.lab.recipes.super_experts.expert_profile import (
     texts,
 )
 from tasks.training.foundation.base import shipped_base
-from tasks.training.merge import merge as merge_checkpoints
+from tasks.training.merge.checkpoint import merge as merge_checkpoints
 from workflows.lab.recipes.super_experts import super_experts
 
 LAYER, EXPERT = 0, 5

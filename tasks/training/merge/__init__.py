@@ -1,0 +1,1 @@
+"""The merge of two checkpoints onto their common base."""
