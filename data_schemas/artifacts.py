@@ -136,6 +136,10 @@ class Execution(BaseModel):
     id: str
     started: float = Field(description="Unix time, seconds")
     workflow: str = Field(default="", description="'post_training', 'retrain' ...")
+    last: tuple[str, ...] = Field(
+        default=(),
+        description="tasks after which it is over; () = when none of its stages runs any more",
+    )
 
 
 class Context(NamedTuple):

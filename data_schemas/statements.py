@@ -117,7 +117,8 @@ class ExecutionEnded(_Event):
     """An execution of a workflow has ended, and how, in a sentence."""
 
     kind: Literal["ended"] = "ended"
-    message: str
+    message: str = Field(description="'' = nothing to add to what its stages say")
+    task: str = Field(default="", description="that ended it, one of its last; '' = all of it")
 
 
 class StageStarted(_Event):

@@ -48,6 +48,8 @@ class Registered:
     """Launch plans that were activated."""
     started: list[Any] = field(default_factory=list)
     """Requests of executions."""
+    records: dict[str, Any] = field(default_factory=dict)
+    """What it says of an execution, by name."""
     refused: dict[str, list[str]] = field(default_factory=dict)
     """What a cluster would refuse, and why, of what may be registered nevertheless."""
     tasks: dict[str, Any] = field(default_factory=dict)
@@ -151,6 +153,10 @@ class _Admin(admin_pb2_grpc.AdminServiceServicer, dataproxy_pb2_grpc.DataProxySe
         )
 
     def GetExecution(self, request, context):
+        if request.id.name in self._registered.records:
+            return self._registered.records[request.id.name]
+        if not self._registered.started:
+            context.abort(grpc.StatusCode.NOT_FOUND, f"{request.id.name} is not known")
         found = execution_pb2.Execution(id=request.id)
         found.spec.CopyFrom(self._registered.started[-1].spec)
         found.closure.phase = core_execution.WorkflowExecution.QUEUED

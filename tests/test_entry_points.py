@@ -3,18 +3,21 @@
 import ast
 import inspect
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from flytekit.clis.sdk_in_container.pyflyte import main
+from flytekit.core.condition import BranchNode
 from flytekit.core.workflow import PythonFunctionWorkflow
 
 import workflows
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef
 from tasks.platform.entry_point import Outputs
+from tasks.platform.resources import STAGES
 from workflows.post_training import Released
 
 FOLDER = Path(workflows.__file__).parent
@@ -52,6 +55,38 @@ def test_the_list_of_entry_points_is_the_files():
     ]
 
     assert FILES == sorted(listed)
+
+
+def endings(nodes) -> set[str]:
+    """Names of the tasks that no other task of a workflow follows, those of its branches too."""
+    followed = {one.id for node in nodes for one in node.upstream_nodes}
+    names = set()
+    for node in nodes:
+        if node.id in followed:
+            continue
+        entity = node.flyte_entity
+        if isinstance(entity, BranchNode):
+            block = entity._ifelse_block
+            cases = [block.case.then_node, *(one.then_node for one in block.other or [])]
+            names |= endings([*cases, *([block.else_node] if block.else_node else [])])
+        elif isinstance(entity, PythonFunctionWorkflow):
+            names |= endings(entity.nodes)
+        else:
+            names.add(entity.name.rpartition(".")[2])
+    return names
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["post_training", "curate", "evaluate", "verify_answers", "distil", "retrain", "retrain_demo"],
+)
+def test_what_ends_an_execution_in_mlflow_are_the_tasks_that_nothing_follows(command):
+    source = (FOLDER / f"{command}.py").read_text()
+    (last,) = re.findall(r'open_store\([^)]*last="([\w,]+)"', source) or ["night_page"]
+
+    entry = getattr(import_module(f"workflows.{command}"), command)
+    assert set(last.split(",")) == endings(entry.nodes)
+    assert not any(STAGES[name].cached for name in last.split(","))  # a hit would say nothing
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS)

@@ -38,7 +38,7 @@ def curate(
         page: funnel, copies, overlaps, lengths and samples of the set as one HTML page.
     """
     complete = with_sources(settings=settings, sources=sources)
-    context = open_store(store=store, workflow="curate")
+    context = open_store(store=store, workflow="curate", last="curation_page")
     with_models = ingest_models(settings=complete, context=context)
     rows = preparation(settings=with_models, context=context)
     page = curation_page(curated=rows.curated, context=context)

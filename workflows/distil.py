@@ -41,7 +41,7 @@ def distil(
         Folder with demonstrations.jsonl and report.json.
     """
     checked = check_settings(settings=settings, sources=sources)
-    context = open_store(store=store, workflow="distil")
+    context = open_store(store=store, workflow="distil", last="distil")
     with_models = ingest_models(settings=checked, context=context)
     rows = preparation(settings=with_models, context=context)
     return sample(

@@ -58,7 +58,7 @@ def evaluate(
         answers: the HTML page of every answer, and of the differences between any two models.
     """
     checked = check_settings(settings=settings, sources=sources, suites=suites)
-    context = open_store(store=store, workflow="evaluate")
+    context = open_store(store=store, workflow="evaluate", last="summary,export,answers_page")
     models = ingest_candidates(models=model, context=context, architecture=checked.architecture)
     with_models = ingest_models(settings=checked, context=context)
     rows = preparation(settings=with_models, context=context)

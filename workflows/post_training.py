@@ -50,7 +50,7 @@ def pipeline(
     checked = check_settings(
         settings=settings, sources=sources, base_model=base_model, release=release
     )
-    context = open_store(store=store, workflow="post_training")
+    context = open_store(store=store, workflow="post_training", last="summary")
     with_models = ingest_models(settings=checked, context=context)
     rows = preparation(settings=with_models, context=context)
     fitted = fit_settings(settings=with_models, curated=rows.curated, store=context.store)

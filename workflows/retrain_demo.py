@@ -78,7 +78,7 @@ def retrain_demo(
         settings: of the retraining; its inbox is in the store.
         store: a new folder for models, lineage and the inbox.
     """
-    context = open_store(store=store, workflow="retrain_demo")
+    context = open_store(store=store, workflow="retrain_demo", last="nights_page")
     released = first_release(settings=settings, context=context)
     good = play(settings=settings, name="good rows", after=released, store=context.store)
     drift = play(settings=settings, name="drift", after=good.message, store=context.store)

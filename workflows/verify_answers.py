@@ -50,7 +50,7 @@ def verify_answers(
         answers: the HTML page of every answer.
     """
     checked = check_settings(settings=settings, sources=sources)
-    context = open_store(store=store, workflow="verify_answers")
+    context = open_store(store=store, workflow="verify_answers", last="export,answers_page")
     models = ingest_candidates(models=model, context=context, architecture=checked.architecture)
     with_models = ingest_models(settings=checked, context=context)
     rows = preparation(settings=with_models, context=context)

@@ -44,6 +44,7 @@ from tasks.algorithms.choices import complete
 from tasks.errors import SettingsError
 from tasks.platform import command_line
 from tasks.platform.local_cache import leave_out_damaged_cache
+from tasks.platform.local_execution import local_execution
 from tasks.platform.resources import LABELS, NOTIFY, REGISTRATION, STAGES
 from tasks.platform.retries import FLYTE_2
 from tasks.platform.settings_option import field_lines, is_settings, read_settings
@@ -143,7 +144,9 @@ class EntryPoint(PythonFunctionWorkflow):
             if command_line.is_typed_by_hand():
                 command_line.refuse_repeated(sys.argv, list(self._signature.kinds))
                 leave_out_damaged_cache()
-            result = super().__call__(*args, **self._signature.checked(kwargs))
+            inputs = self._signature.checked(kwargs)
+            with local_execution():
+                result = super().__call__(*args, **inputs)
             return (
                 Outputs(result) if command_line.is_typed_by_hand() and _is_final(result) else result
             )

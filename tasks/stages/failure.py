@@ -3,15 +3,16 @@
 import os
 import re
 
+from data_schemas.artifacts import StoreRef
 from tasks.pages import webhook
+from tasks.platform.flyte_admin import fetch_record
 from tasks.platform.progress import print_line
 from tasks.platform.shell import Failure, shell
 from tasks.provenance.lineage.catalogue import Catalogue
+from tasks.provenance.lineage.closing import MAX_REASON, Ended, close_ended, mark_reported
 from tasks.provenance.lineage.descriptions import flyte_execution
 from tasks.store import location
 
-MAX_REASON = 500
-"""Characters of the end of an error, which is where the reason stands."""
 _USERS = re.compile(r"\b(?:SettingsError|DataError|TamperError): ")
 """Of a reason: what was put in is at fault, and a recovered execution has the same inputs."""
 
@@ -29,16 +30,36 @@ def tell_failure(store: str, err: Failure | None = None) -> None:
     """
     flyte = flyte_execution()
     reason = err.message.strip()[-MAX_REASON:] if err else "Flyte gives no reason"
-    text = f"[failed] {flyte}: {reason} {_advice(flyte, reason)}"
-    problems = [
-        webhook.post(os.environ.get(webhook.WEBHOOK, ""), text),
-        _mark_failed(store, flyte, reason),
-    ]
+    text = f"[failed] {flyte}: {reason} {advice(flyte, reason)}"
+    unheard = webhook.post(os.environ.get(webhook.WEBHOOK, ""), text)
+    problems = [unheard, _mark_failed(store, flyte, reason, reported=not unheard)]
     untold = "".join(f" Not told: {problem}." for problem in problems if problem)
     print_line(f"{text}{untold}")
 
 
-def _advice(flyte: str, reason: str) -> str:
+def report_ended(store: StoreRef, own: str) -> None:
+    """Close the runs of executions that are over, and tell the webhook what it did not hear.
+
+    Flyte recovers the failure node with the rest, so that a recovered execution that fails again
+    runs no `tell_failure`; an execution that somebody terminated runs none either.
+
+    Args:
+        store: that an execution opens.
+        own: the id of that execution.
+    """
+    reported: list[Ended] = []
+    for one in close_ended(store, own, fetch_record):
+        word = "failed" if one.status == "FAILED" else "terminated"
+        reason = one.reason or "Flyte gives no reason"
+        text = f"[{word}] {one.flyte} ({one.workflow}): {reason} {advice(one.flyte, reason)}"
+        unheard = webhook.post(os.environ.get(webhook.WEBHOOK, ""), text)
+        print_line(f"{text}{f' Not told: {unheard}.' if unheard else ''}")
+        if not unheard:
+            reported.append(one)
+    mark_reported(store, reported)
+
+
+def advice(flyte: str, reason: str) -> str:
     """Say what to do about an execution, project/domain/name, that failed for this reason."""
     if _USERS.search(reason):
         return (
@@ -52,12 +73,12 @@ def _advice(flyte: str, reason: str) -> str:
     )
 
 
-def _mark_failed(store: str, flyte: str, reason: str) -> str:
+def _mark_failed(store: str, flyte: str, reason: str, *, reported: bool) -> str:
     """Mark the runs of an execution in MLflow; return why they were not, '' if they were."""
     try:
         uri = location.absolute_store(store)
         tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
-        Catalogue(tracking).fail(flyte, reason)
+        Catalogue(tracking).fail(flyte, reason, reported=reported)
     except Exception as error:  # noqa: BLE001 - no error of ours may replace the execution's
         return f"{type(error).__name__}: {error}"
     return ""

@@ -24,17 +24,21 @@ from tasks.errors import DataError, SettingsError
 from tasks.models.model_folder import local_folder, read_config
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
+from tasks.platform.local_execution import at_end
 from tasks.platform.progress import in_pod, say
 from tasks.platform.shell import shell
+from tasks.provenance.lineage.closing import lease_of
 from tasks.provenance.lineage.connection import check_tracking_uri, require_access
-from tasks.provenance.lineage.shipping import begin
+from tasks.provenance.lineage.shipping import begin, close, finish
 from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.retraining import inbox, outcome, processed, worth
 from tasks.retraining.outcome import find_released
 from tasks.rl.recipe import open_recipe, pinned_source
 from tasks.settings import early, options
+from tasks.stages.failure import report_ended
 from tasks.store import location
 from tasks.store.interface import store_at
+from tasks.store.lease import lease
 
 SettingsT = TypeVar("SettingsT", PipelineSettings, RetrainSettings)
 
@@ -177,7 +181,7 @@ def open_night(settings: RetrainSettings, from_inbox: str, model: str, store: st
         store: folder or s3:// prefix.
     """
     settings = outcome.with_inputs(_checked(settings), from_inbox, model)
-    opened = _open(store, "retrain", settings.release.name)
+    opened = _open(store, "retrain", ("night_page",), settings.release.name)
     released = find_released(settings.release.name, opened.store.tracking_uri, opened.store.uri)
     listing = inbox.list_files(settings.inbox)
     history = processed.load(opened.store.uri, settings.inbox)
@@ -257,17 +261,21 @@ def _recipe(name: str) -> PipelineSettings:
 
 
 @shell("open_store")
-def open_store(store: str, workflow: str) -> Context:
+def open_store(store: str, workflow: str, last: str = "") -> Context:
     """Create the store if it does not exist, and name this execution of the workflow.
+
+    Runs in MLflow of earlier executions that ended without a word are closed.
 
     Args:
         store: folder or s3:// prefix.
         workflow: its name: 'post_training', 'retrain' ...
+        last: tasks after which it is over, joined by commas: those that no other task follows, if
+            none of them is cached; '' = it is over when none of its stages runs.
     """
-    return _open(store, workflow)
+    return _open(store, workflow, tuple(last.split(",")) if last else ())
 
 
-def _open(store: str, workflow: str, model: str = "") -> Context:
+def _open(store: str, workflow: str, last: tuple[str, ...], model: str = "") -> Context:
     uri = location.absolute_store(store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     check_tracking_uri(tracking)
@@ -278,8 +286,30 @@ def _open(store: str, workflow: str, model: str = "") -> Context:
     opened = Context(
         store=StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=tracking),
         execution=Execution(
-            id=f"{name}-{uuid.uuid4().hex[:6]}", started=time.time(), workflow=workflow
+            id=f"{name}-{uuid.uuid4().hex[:6]}",
+            started=time.time(),
+            workflow=workflow,
+            last=last,
         ),
     )
+    report_ended(opened.store, opened.execution.id)
+    _watch(opened)
     begin(opened)
     return opened
+
+
+def _watch(context: Context) -> None:
+    """Say in MLflow how an execution on this machine ended; its lease tells others that it runs."""
+    stack = at_end()
+    if stack is None:
+        return
+    execution = context.execution.id
+    stack.enter_context(lease(str(lease_of(context.store, execution)), execution))
+
+    def end(_: object, error: BaseException | None, __: object) -> None:
+        if error is not None:
+            close(context, error)
+        elif not context.execution.last:
+            finish(context)
+
+    stack.push(end)

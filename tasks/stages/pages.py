@@ -59,7 +59,9 @@ def summary(
         releases: none or one.
         context: of the run.
     """
-    return _tell(collect(settings, curated, reports, releases, context), context.store)
+    page = _tell(collect(settings, curated, reports, releases, context), context.store)
+    shipping.end(context, "summary")
+    return page
 
 
 @shell("retrain_summary")
@@ -90,6 +92,7 @@ def curation_page(curated: DatasetRef, context: Context) -> str:
     write_index(context.store.uri)
     print_line(f"Page: {page}")
     require_whole(folder, curated.uri)
+    shipping.end(context, "curation_page")
     return page
 
 
@@ -115,7 +118,7 @@ def night_page(message: str, context: Context) -> str:
     deck(html)
     write_index(context.store.uri)
     message = f"{message} Page: {page}"
-    shipping.end(context, message)
+    shipping.end(context, "night_page", message)
     print_line(message)
     return message
 
@@ -144,6 +147,7 @@ def nights_page(names: list[str], messages: list[str], audits: list[str], contex
     page = write_page(context.store.uri, f"reports/{context.execution.id}{NIGHT_PAGE}", html)
     deck(html)
     print_line(f"Page: {page}")
+    shipping.end(context, "nights_page")
     return page
 
 
@@ -174,6 +178,7 @@ def answers_page(
     page = write_page(context.store.uri, name, with_navigation(html, TO_INDEX))
     write_index(context.store.uri)
     print_line(f"Answers: {page}")
+    shipping.end(context, "answers_page")
     return page
 
 

@@ -29,7 +29,7 @@ from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.retries import checkpoint
-from tasks.provenance.lineage import finished
+from tasks.provenance.lineage import finished, shipping
 from tasks.provenance.lineage.stage import StageRecord, stage, workplace
 from tasks.store import results
 from tasks.store.files import canonical_json, write_bytes
@@ -229,6 +229,7 @@ def run(
                 finished.record(job.uri, name, code, context.execution.id, *outcome.values())
         if record.past_code:
             results.clear(job.folder, job.uri)
+    shipping.end(context, record.task)
     return record.result_of(outcome)
 
 

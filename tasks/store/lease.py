@@ -172,6 +172,31 @@ def _lock(path: Path) -> int | None:
         os.close(handle)
 
 
+def is_held(path: Path) -> bool:
+    """Return whether a process of this machine holds a lease on disk, or may: it just started.
+
+    Args:
+        path: of a lease that was there.
+    """
+    if (handle := _lock(path)) is None:
+        return True
+    path.unlink(missing_ok=True)  # still locked, as whoever releases it does
+    os.close(handle)
+    return False
+
+
+def last_renewal(payload: bytes) -> tuple[str, float]:
+    """Return who holds a lease in S3, and when that was last renewed, Unix time by its clock.
+
+    Args:
+        payload: of the lease; one that is released or not readable belongs to nobody, ('', 0.0).
+    """
+    holder = _parse(payload)
+    if holder is None or holder.released:
+        return "", 0.0
+    return holder.owner, holder.since + holder.renewed * RENEW_S
+
+
 def _read_if_there(path: Path) -> bytes:
     try:
         return path.read_bytes()

@@ -75,6 +75,8 @@ class S3Store:
                         f"there is no bucket {place['Bucket']!r} at {service.meta.endpoint_url}. "
                         "Correct the name, or create it."
                     ) from error
+                # An answer to HEAD has no body, and so no code that says what is refused.
+                service.list_objects_v2(Bucket=place["Bucket"], MaxKeys=1)
                 raise
 
     def _require_conditions(self) -> None:

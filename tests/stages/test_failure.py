@@ -3,9 +3,13 @@
 import json
 import shutil
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from flyteidl.admin import execution_pb2
+from flyteidl.core.execution_pb2 import WorkflowExecution
+from flytekit.configuration.file import get_config_file
 from flytekit.types.error import FlyteError
 
 from data_schemas.artifacts import Context, Execution, StoreRef
@@ -15,8 +19,9 @@ from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.shipping import begin
 from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.provenance.lineage.stage import stage
-from tasks.stages.failure import tell_failure
+from tasks.stages.failure import report_ended, tell_failure
 from tasks.store.interface import store_at
+from tests.admin import recording_admin
 
 
 @pytest.fixture
@@ -30,7 +35,9 @@ def store(tmp_path, migrated, monkeypatch):
     for part, value in (("PROJECT", "shop"), ("DOMAIN", "production"), ("ID", "night7")):
         monkeypatch.setenv(f"FLYTE_INTERNAL_EXECUTION_{part}", value)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", tracking)
-    monkeypatch.delenv("EACHPROMPT_WEBHOOK", raising=False)
+    for name in ("EACHPROMPT_WEBHOOK", "FLYTE_PLATFORM_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("FLYTECTL_CONFIG", str(tmp_path / "none"))
     return StoreRef(uri=str(folder), id=identity, tracking_uri=tracking)
 
 
@@ -165,6 +172,112 @@ def test_people_hear_of_a_failure_whatever_is_wrong_with_mlflow(
     (text,) = heard
     assert LOST in text
     assert "Not told: " in capsys.readouterr().out
+
+
+NIGHT = Execution(id="night7-1", started=1.0, workflow="retrain", last=("night_page",))
+
+
+def test_a_recovered_execution_that_fails_again_is_told_at_the_next_opening(
+    store, heard, monkeypatch
+):
+    with pytest.raises(EngineError):
+        work(store, NIGHT, EngineError("the disk is gone"))
+    fail(store, LOST)
+    monkeypatch.setenv("FLYTE_INTERNAL_EXECUTION_ID", "recovered")
+    with pytest.raises(EngineError):  # its failure node is recovered, and does not run
+        work(store, NIGHT, EngineError("the disk is gone again"))
+    assert 1 == len(heard)
+
+    monkeypatch.setenv("FLYTE_INTERNAL_EXECUTION_ID", "night8")
+    for _ in range(2):  # its task may be tried again
+        report_ended(store, "night8-1")
+
+    (_, text) = heard
+    assert text.startswith("[failed] shop/production/recovered (retrain): ")
+    assert text.endswith("-p shop -d production --recover recovered")
+    assert "FAILED" == run_of(store, "night7-1")[0]
+
+
+def test_people_hear_once_of_an_execution_that_failed(store, heard):
+    work(store, NIGHT)
+    fail(store, LOST)
+
+    report_ended(store, "night8-1")
+
+    assert 1 == len(heard)
+
+
+def test_what_the_webhook_did_not_take_is_told_at_the_next_opening(store, monkeypatch, request):
+    monkeypatch.setenv("EACHPROMPT_WEBHOOK", "http://127.0.0.1:1/secret")
+    work(store, NIGHT)
+    fail(store, LOST)
+    heard = request.getfixturevalue("heard")
+
+    report_ended(store, "night8-1")
+
+    (text,) = heard
+    assert LOST in text
+
+
+@pytest.fixture
+def admin(tmp_path, monkeypatch):
+    """Flyte's admin, which says how executions ended, by name."""
+    with recording_admin(tmp_path) as registered:
+        address = registered.endpoint
+        (tmp_path / "config.yaml").write_text(f"admin: {{endpoint: {address!r}, insecure: true}}")
+        monkeypatch.setenv("FLYTECTL_CONFIG", str(tmp_path / "config.yaml"))
+        get_config_file.cache_clear()
+        yield registered.records
+    get_config_file.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("phase", "status"),
+    [
+        (WorkflowExecution.RUNNING, "RUNNING"),
+        (WorkflowExecution.SUCCEEDED, "FINISHED"),
+        (WorkflowExecution.ABORTED, "KILLED"),
+        (WorkflowExecution.TIMED_OUT, "FAILED"),
+    ],
+)
+def test_flyte_says_how_an_execution_ended_that_said_nothing(store, heard, admin, phase, status):
+    begin(Context(store, NIGHT))
+    record = admin["night7"] = execution_pb2.Execution()
+    record.closure.phase = phase
+    record.closure.abort_metadata.principal, record.closure.abort_metadata.cause = "eve", "too dear"
+    record.spec.metadata.principal = "ada@shop.example"
+    (record.spec.launch_plan.project, record.spec.launch_plan.domain) = ("shop", "production")
+    record.spec.launch_plan.name = "nightly_retrain"
+
+    report_ended(store, "night8-1")
+
+    assert status == run_of(store, "night7-1")[0]
+    client = connect(store.tracking_uri)
+    (run,) = client.search_runs([client.get_experiment_by_name("eachprompt").experiment_id])
+    assert "ada@shop.example" == run.data.tags["mlflow.user"]
+    assert "shop/production/nightly_retrain" == run.data.tags["flyte.launch_plan"]
+    if status == "KILLED":
+        (text,) = heard
+        assert text.startswith("[terminated] shop/production/night7 (retrain): eve terminated it")
+    assert (status in {"KILLED", "FAILED"}) == bool(heard)
+
+
+def test_an_execution_of_which_flyte_knows_nothing_is_left_as_it_is(store, heard, admin):
+    begin(Context(store, NIGHT.model_copy(update={"started": time.time()})))
+
+    report_ended(store, "night8-1")
+
+    assert ([], "RUNNING") == (heard, run_of(store, "night7-1")[0])
+
+
+def test_an_execution_that_is_silent_for_longer_than_a_stage_may_wait_is_over(store, heard):
+    begin(Context(store, NIGHT))  # in 1970
+
+    report_ended(store, "night8-1")
+
+    assert "KILLED" == run_of(store, "night7-1")[0]
+    (text,) = heard
+    assert text.startswith("[terminated] shop/production/night7 (retrain): nothing was heard of it")
 
 
 def test_a_failure_is_marked_in_mlflow_although_the_webhook_does_not_answer(store, monkeypatch):

@@ -1,6 +1,8 @@
 """The first task of every workflow refuses what no later stage could use."""
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -13,6 +15,9 @@ from data_schemas import presets
 from tasks.algorithms.choices import complete
 from tasks.errors import SettingsError
 from tasks.platform import resources
+from tasks.platform.local_execution import local_execution
+from tasks.provenance.lineage.closing import close_ended, lease_of
+from tasks.provenance.lineage.connection import connect
 from tasks.stages.opening import check_settings, open_night, open_store
 from workflows import launch_plans
 
@@ -73,3 +78,101 @@ def test_the_pod_that_checks_a_plan_of_a_cluster_needs_no_engine_but_a_laptop_do
                 open_night.task_function(**night, store=str(tmp_path / "store"))
         else:
             assert complete(given["settings"]) == check_settings.task_function(**given)
+
+
+@pytest.fixture
+def folder(tmp_path, migrated, monkeypatch):
+    """A store with an MLflow of its own, of an execution on this machine."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.delenv("FLYTE_INTERNAL_EXECUTION_ID", raising=False)
+    (tmp_path / "store").mkdir()
+    shutil.copy(migrated, tmp_path / "store" / "mlflow.db")
+    return str(tmp_path / "store")
+
+
+def opened(folder, workflow="curate", last="curation_page"):
+    """What the first task of a workflow returns."""
+    return open_store.task_function(store=folder, workflow=workflow, last=last)
+
+
+def run_of(context):
+    """The run of an execution in MLflow."""
+    client = connect(context.store.tracking_uri)
+    experiment = client.get_experiment_by_name("eachprompt").experiment_id
+    (run,) = client.search_runs([experiment], f"tags.`eachprompt.key` = '{context.execution.id}'")
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(KeyboardInterrupt(), "KILLED"), (OSError("no disk"), "FAILED")]
+)
+def test_a_run_on_this_machine_that_is_stopped_between_two_stages_says_so(folder, error, status):
+    contexts = []
+
+    def end_between_two_stages():
+        with local_execution():
+            contexts.append(opened(folder))
+            raise error
+
+    with pytest.raises(type(error)):
+        end_between_two_stages()
+    run = run_of(contexts[0])
+    assert status == run.info.status
+    assert f"{type(error).__name__}: {error}" == run.data.tags["eachprompt.error"]
+
+
+def test_a_workflow_that_names_no_last_task_is_finished_with_its_process(folder):
+    with local_execution():
+        context = opened(folder, "judge", "")
+        assert "RUNNING" == run_of(context).info.status
+
+    assert "FINISHED" == run_of(context).info.status
+
+
+HOLDS_A_LEASE = """
+import sys
+from tasks.store.lease import lease
+
+with lease(sys.argv[1], "exec"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_whoever_opens_next_closes_the_run_of_a_process_that_was_killed_and_of_no_other(folder):
+    context = opened(folder)  # the lease is another process's
+    place = lease_of(context.store, context.execution.id)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDS_A_LEASE, place],
+        cwd=Path(__file__).parents[2],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout
+    assert b"held\n" == process.stdout.readline()
+
+    opened(folder)
+    assert "RUNNING" == run_of(context).info.status
+
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    opened(folder)
+    run = run_of(context)
+    assert ("KILLED", "its process was killed") == (
+        run.info.status,
+        run.data.tags["eachprompt.error"],
+    )
+
+
+def test_an_execution_of_another_machine_is_left_as_it_is(folder):
+    context = opened(folder)
+
+    assert [] == close_ended(context.store, "", lambda _: None)
+    assert "RUNNING" == run_of(context).info.status
+
+
+def test_an_mlflow_that_does_not_answer_stops_no_opening(folder):
+    context = opened(folder)
+    nowhere = context.store.model_copy(update={"tracking_uri": "http://127.0.0.1:1"})
+
+    assert [] == close_ended(nowhere, "", lambda _: None)

@@ -1,5 +1,9 @@
 """What S3 answers, and does not."""
 
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import boto3
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
 from moto.s3.responses import S3Response
@@ -81,6 +85,32 @@ def test_a_refusal_by_s3_is_tried_again_only_if_that_may_help(bucket, code, kind
     answer = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": 403}}
     with pytest.raises(kind, match=code), S3Store("s3://bucket")._service("a"):
         raise ClientError(answer, "GetObject")
+
+
+def test_a_refusal_without_a_body_is_not_taken_for_an_outage(monkeypatch):
+    class Refusing(BaseHTTPRequestHandler):
+        """Refuses a signature; as HTTP wants it, an answer to HEAD says no more than 403."""
+
+        def do_HEAD(self):
+            self.send_response(403)
+            self.end_headers()
+
+        def do_GET(self):
+            self.do_HEAD()
+            self.wfile.write(b"<Error><Code>SignatureDoesNotMatch</Code></Error>")
+
+        def log_message(self, format, *args):
+            pass
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
+        monkeypatch.setenv(name, "testing")
+    boto3.setup_default_session()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+        with pytest.raises(SettingsError, match="SignatureDoesNotMatch"):
+            S3Store("s3://bucket/store").open()
+        server.shutdown()
 
 
 def test_a_whole_bucket_is_a_store(bucket):

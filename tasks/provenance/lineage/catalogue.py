@@ -107,7 +107,9 @@ class Catalogue:
             case ExecutionStarted():
                 self._runs[run] = self._executions.open(event.tags)
             case ExecutionEnded():
-                self._executions.end(self._run(run), event.message, _milliseconds(event))
+                self._executions.end(
+                    self._run(run), event.message, _milliseconds(event), event.task
+                )
             case StageStarted():
                 self._start(run, event)
             case ArtifactLinked():
@@ -123,14 +125,30 @@ class Catalogue:
             case StageFinished():
                 self._finish(run, event)
 
-    def fail(self, flyte_execution: str, reason: str) -> None:
+    def fail(self, flyte_execution: str, reason: str, *, reported: bool) -> None:
         """Mark the runs of an execution of Flyte as failed, whatever its stages say.
+
+        Args:
+            flyte_execution: project/domain/name.
+            reason: for people.
+            reported: whether they were told.
 
         Raises:
             EngineError: MLflow does not answer.
         """
         with boundary():
-            self._executions.fail(flyte_execution, reason)
+            self._executions.fail(flyte_execution, reason, reported=reported)
+
+    def close(self, execution: str, status: str, reason: str) -> None:
+        """End the run of an execution if it still runs.
+
+        Raises:
+            EngineError: MLflow does not answer.
+        """
+        with boundary():
+            run_id = self._find_run(execution)
+            if run_id and self._client.get_run(run_id).info.status == "RUNNING":
+                self._executions.close(run_id, status, reason)
 
     def mark_deleted(self, digest: str, note: str) -> None:
         """Say at a model, its versions and the run that made it that its files were deleted.
@@ -237,7 +255,7 @@ class Catalogue:
             flyte = {name: event.tags[name] for name in (FLYTE_EXECUTION,) if name in event.tags}
             for name, value in (nested | flyte).items():
                 self._client.set_tag(run_id, name, value)
-        self._executions.resume(parent)
+        self._executions.resume(parent, event.tags, _milliseconds(event))
         self._runs[run] = run_id
         from mlflow.entities import Param
 

@@ -29,7 +29,16 @@ LAUNCH_PLAN = "flyte.launch_plan"
 """project/domain/name, as Flyte tells it to a pod."""
 VERSION = "flyte.version"
 """Under which the task was registered."""
+NODE = "flyte.node"
+"""Of a stage's run: the node of the execution that ran it."""
+LAST = "eachprompt.last"
+"""Of an execution: the tasks after which it is over, joined by commas."""
+ENDED = "eachprompt.ended."
+"""Of an execution, followed by one of its last tasks that has ended: the time, in milliseconds."""
+REPORTED = "eachprompt.reported"
+"""Of an execution that did not end well: for which execution of Flyte people were told so."""
 ROW_SOURCE = "row_source"
+USER = "mlflow.user"
 PARENT = "mlflow.parentRunId"
 NOTE = "mlflow.note.content"
 """Description of a run or an experiment, in Markdown."""
@@ -44,7 +53,7 @@ EXPERIMENT_TAGS = {
         "MLflow is a catalogue; the statements in the store are the evidence."
     ),
 }
-_OF_EXECUTION = (EXECUTION, STORE, WORKFLOW, STARTED, FLYTE_EXECUTION, LAUNCH_PLAN, VERSION)
+_OF_EXECUTION = (EXECUTION, STORE, WORKFLOW, STARTED, LAST, FLYTE_EXECUTION, LAUNCH_PLAN, VERSION)
 _PURPOSES = {
     "ablation": "Tabulates the effect of each feature of RL.",
     "approve": "Records that somebody said yes to files that a night held.",
@@ -69,6 +78,8 @@ _PURPOSES = {
 _MAX_NOTE = 5000
 """Characters; MLflow takes 8000 bytes."""
 _FLYTE_PARTS = ("PROJECT", "DOMAIN", "ID")
+IDENTITY = "EACHPROMPT_STARTED_BY"
+"""Variable with who started the execution; pod templates read it from a label of Flyte's."""
 
 
 def run_tags(
@@ -80,6 +91,7 @@ def run_tags(
         STAGE: stage,
         CODE: ",".join(code),
         NOTE: describe_stage(stage),
+        **({NODE: node} if (node := flyte_node()) else {}),
     }
 
 
@@ -96,6 +108,8 @@ def execution_tags(execution: Execution, store_id: str) -> dict[str, str]:
             WORKFLOW: execution.workflow,
             "mlflow.source.name": f"workflows/{execution.workflow}.py",
         }
+    if execution.last:
+        tags[LAST] = ",".join(execution.last)
     return tags
 
 
@@ -167,15 +181,26 @@ def flyte_execution() -> str:
     )
 
 
-def _source_tags() -> dict[str, str]:
-    """Who and what runs: user, commit, image; on a cluster execution, launch plan and version.
+def flyte_node() -> str:
+    """Return the node that this pod runs, 'n3' or 'n0-0-dn2'; '' if Flyte does not say.
 
-    Flyte tells no pod on whose behalf it runs: its own record of the execution does.
+    Flyte names it in the address of its console, if it knows one, and in the pod's name unless
+    that would be too long: EXECUTION-NODE-ATTEMPT.
     """
+    _, _, place = os.environ.get("FLYTE_EXECUTION_URL", "").partition("/nodeId/")
+    if not place:
+        name = os.environ.get("FLYTE_INTERNAL_EXECUTION_ID", "")
+        before, own, place = os.environ.get("HOSTNAME", "").partition(f"{name}-")
+        place = place if name and own and not before else ""
+    return place.partition("/")[0].rpartition("-")[0]
+
+
+def _source_tags() -> dict[str, str]:
+    """Who and what runs: user, commit, image; on a cluster execution, launch plan and version."""
     environment = os.environ
     flyte = flyte_execution()
     tags = {
-        "mlflow.user": _user(),
+        USER: _user(),
         "mlflow.source.type": "JOB" if flyte else "LOCAL",
         "mlflow.source.git.commit": commit(),
         "mlflow.docker.image.uri": environment.get("FLYTE_INTERNAL_IMAGE", ""),
@@ -187,6 +212,9 @@ def _source_tags() -> dict[str, str]:
 
 
 def _user() -> str:
+    """Return who started the execution: on a cluster whom Flyte names, else this machine's user."""
+    if identity := os.environ.get(IDENTITY):
+        return identity
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name

@@ -1,23 +1,28 @@
 """Runs of executions in MLflow: the parents that the runs of stages are nested in.
 
-A parent is made by the first event of its execution that arrives. It is running as long as one of
-its stages is, and has failed if the last attempt at one of them did, or if Flyte says so.
+A parent is made by the first event of its execution that arrives. It runs until the last of its
+tasks says that it is over, and has failed if the last attempt at one of its stages did, or if Flyte
+says so. Events may arrive late and in any order, so a start that is older than the end changes
+nothing.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tasks.errors import DataError, EngineError
 from tasks.provenance.lineage.connection import boundary
 from tasks.provenance.lineage.descriptions import (
+    ENDED,
     ERROR,
     EXECUTION,
     FLYTE_EXECUTION,
+    LAST,
     NOTE,
     OUTCOME,
     PARENT,
+    REPORTED,
     STARTED,
     describe_execution,
     execution_name,
@@ -28,6 +33,7 @@ from tasks.store.interface import store_at
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import Run
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +42,8 @@ MAX_ATTACHED_BYTES = 8 * 2**20
 FILE_TAG = "file."
 """Of a run, followed by a file's name: its place in the store, if MLflow could not take it."""
 _PAGE = 1000
+_ENDED_BADLY = {"FAILED", "KILLED"}
+_VERBS = {"FAILED": "Failed", "KILLED": "Terminated"}
 
 
 class ExecutionRuns:
@@ -55,49 +63,106 @@ class ExecutionRuns:
             self._runs[execution] = self._find(execution) or self._make(execution, tags)
         return self._runs[execution]
 
-    def resume(self, parent: str) -> None:
-        """Mark the execution as running."""
-        if parent and self._client.get_run(parent).info.status != "RUNNING":
-            self._client.update_run(parent, status="RUNNING")
-
-    def settle(self, parent: str) -> None:
-        """Give the execution the status that follows from its stages."""
+    def resume(self, parent: str, tags: Mapping[str, str], time_ms: int) -> None:
+        """Mark the execution as running, unless it ended after the stage with these tags began."""
         if not parent:
             return
-        children = self._client.search_runs(
+        run = self._client.get_run(parent)
+        if run.info.status != "RUNNING" and time_ms >= (run.info.end_time or 0):
+            self._client.update_run(parent, status="RUNNING")
+        flyte = tags.get(FLYTE_EXECUTION, "")
+        if flyte and run.data.tags.get(FLYTE_EXECUTION) != flyte:  # Recover goes on with it
+            self._client.set_tag(parent, FLYTE_EXECUTION, flyte)
+
+    def settle(self, parent: str) -> None:
+        """Give the execution the status that follows from its stages and its last tasks."""
+        if not parent:
+            return
+        run, children = self._client.get_run(parent), self.stages(parent)
+        states = {child.info.status for child in children}
+        if "RUNNING" in states or run.info.status in _ENDED_BADLY:  # until a stage begins again
+            return
+        tags = run.data.tags
+        times = {name: int(tags[name]) for name in tags if name.startswith(ENDED)}
+        last = {f"{ENDED}{task}" for task in tags[LAST].split(",")} if LAST in tags else set()
+        if failed := states & _ENDED_BADLY if not last or last - times.keys() else set():
+            status = min(failed)
+        elif last <= times.keys():
+            status = "FINISHED"
+        else:
+            return
+        ends = [child.info.end_time for child in children if child.info.end_time is not None]
+        self._client.set_terminated(
+            parent, status, end_time=max([*ends, *times.values()], default=None)
+        )
+
+    def stages(self, parent: str) -> "Sequence[Run]":
+        """Return the runs of the stages of an execution."""
+        return self._client.search_runs(
             [self._experiment], f"tags.`{PARENT}` = '{parent}'", max_results=_PAGE
         )
-        states = {child.info.status for child in children}
-        if "RUNNING" in states:
-            return
-        failed = states & {"FAILED", "KILLED"}
-        ends = [child.info.end_time for child in children if child.info.end_time is not None]
-        status = min(failed) if failed else "FINISHED"
-        self._client.set_terminated(parent, status, end_time=max(ends, default=None))
 
-    def end(self, parent: str, message: str, time_ms: int) -> None:
-        """Mark an execution as finished, with or without runs of stages, and say how it ended."""
-        note = self._client.get_run(parent).data.tags.get(NOTE, "")
-        if not note.startswith(message):
-            self._client.set_tag(parent, NOTE, f"{message}\n\n{note}")
-        self._client.set_tag(parent, OUTCOME, message)
-        self._client.set_terminated(parent, "FINISHED", end_time=time_ms)
+    def end(self, parent: str, message: str, time_ms: int, task: str = "") -> None:
+        """Mark an execution as finished, with or without runs of stages, and say how it ended.
 
-    def fail(self, flyte_execution: str, reason: str) -> None:
+        Args:
+            parent: its run.
+            message: for people; '' for none.
+            time_ms: when it ended.
+            task: one of its last tasks that has ended; '' where all of it has.
+        """
+        if message:
+            note = self._client.get_run(parent).data.tags.get(NOTE, "")
+            if not note.startswith(message):
+                self._client.set_tag(parent, NOTE, f"{message}\n\n{note}")
+            self._client.set_tag(parent, OUTCOME, message)
+        if task:
+            self._client.set_tag(parent, f"{ENDED}{task}", str(time_ms))
+            self.settle(parent)
+        else:
+            self._client.set_terminated(parent, "FINISHED", end_time=time_ms)
+
+    def fail(self, flyte_execution: str, reason: str, *, reported: bool) -> None:
         """End the runs of an execution of Flyte; none if it failed before there was one.
 
         Flyte knows of failures that no stage saw, such as a pod that could not be made. A stage
         that runs again, as Recover makes it do, resumes them.
+
+        Args:
+            flyte_execution: project/domain/name.
+            reason: for people.
+            reported: whether they were told.
         """
         runs = self._client.search_runs(
             [self._experiment], f"tags.`{FLYTE_EXECUTION}` = '{flyte_execution}'", max_results=_PAGE
         )
         # A recovered execution is named by the runs of its own stages only.
         for parent in sorted({run.data.tags.get(PARENT, run.info.run_id) for run in runs}):
-            tags = self._client.get_run(parent).data.tags
+            run = self._client.get_run(parent)
+            if run.info.status == "FINISHED" and LAST in run.data.tags:
+                continue  # one of several that an execution of Flyte opened
+            self.close(parent, "FAILED", reason)
+            if reported:
+                self._client.set_tag(parent, REPORTED, flyte_execution)
+
+    def close(self, parent: str, status: str, reason: str) -> None:
+        """End the run of an execution, and those of its stages that still run.
+
+        Args:
+            parent: its run.
+            status: 'FINISHED', 'FAILED' or 'KILLED'.
+            reason: for people; '' of one that finished.
+        """
+        for child in self.stages(parent):
+            if child.info.status == "RUNNING":
+                self._client.set_terminated(child.info.run_id, "KILLED")
+        if reason:
+            note = self._client.get_run(parent).data.tags.get(NOTE, "")
+            head = f"{_VERBS[status]}: {reason}"
+            if not note.startswith(head):
+                self._client.set_tag(parent, NOTE, f"{head}\n\n{note}")
             self._client.set_tag(parent, ERROR, reason)
-            self._client.set_tag(parent, NOTE, f"Failed: {reason}\n\n{tags.get(NOTE, '')}")
-            self._client.set_terminated(parent, "FAILED")
+        self._client.set_terminated(parent, status)
 
     def show_model(self, parent: str, model: str, *, released: bool) -> None:
         """Name the version of a model that an execution registered."""

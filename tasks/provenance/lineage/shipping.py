@@ -12,7 +12,7 @@ from pathlib import Path
 
 from data_schemas.artifacts import Context, StoreRef
 from data_schemas.statements import ExecutionEnded, ExecutionStarted, FileAttached
-from tasks.errors import DataError, EngineError, SettingsError
+from tasks.errors import DataError, EngineError, Preempted, SettingsError
 from tasks.provenance.lineage.catalogue import Catalogue
 from tasks.provenance.lineage.descriptions import execution_tags
 from tasks.provenance.lineage.spool import SHIPPED, Spool, new_spool, ship_left_over
@@ -21,6 +21,8 @@ from tasks.store.files import write_bytes
 from tasks.store.interface import store_at
 from tasks.store.lease import lease
 
+STOPPED = (Preempted, KeyboardInterrupt, SystemExit)
+"""Somebody or something ended the process; nothing is wrong with what it ran."""
 logger = logging.getLogger(__name__)
 
 _PATIENCE_S = 120.0
@@ -55,9 +57,25 @@ def attach_report(context: Context, uri: str) -> None:
     _tell(context, FileAttached(uri=uri, name=REPORT_FILE))
 
 
-def end(context: Context, message: str) -> None:
-    """Say in MLflow that an execution has ended, and how."""
-    _tell(context, ExecutionEnded(message=message))
+def end(context: Context, task: str, message: str = "") -> None:
+    """Say in MLflow that a task has ended, and how, if the execution is over with it."""
+    if task in context.execution.last:
+        _tell(context, ExecutionEnded(message=message, task=task))
+
+
+def finish(context: Context) -> None:
+    """Say in MLflow that an execution has ended well with the process that ran it."""
+    _tell(context, ExecutionEnded(message=""))
+
+
+def close(context: Context, error: BaseException) -> None:
+    """Say in MLflow that an execution has ended with an error, unless one of its stages did."""
+    status = "KILLED" if isinstance(error, STOPPED) else "FAILED"
+    reason = f"{type(error).__name__}: {error}"[:500]
+    try:
+        Catalogue(context.store.tracking_uri).close(context.execution.id, status, reason)
+    except (EngineError, DataError) as problem:  # the error is the news
+        logger.warning("%s", problem)
 
 
 def _tell(context: Context, *events: FileAttached | ExecutionEnded) -> None:

@@ -48,7 +48,7 @@ from data_schemas.statements import (
     Statement,
     VersionRestored,
 )
-from tasks.errors import DataError, EngineError, Preempted, SettingsError
+from tasks.errors import DataError, EngineError, SettingsError
 from tasks.platform import telemetry
 from tasks.platform.progress import say
 from tasks.platform.resources import reserved_gpus
@@ -57,7 +57,7 @@ from tasks.provenance.lineage import builder, statements, version_details
 from tasks.provenance.lineage.catalogue import STATEMENT, Catalogue
 from tasks.provenance.lineage.descriptions import ERROR, NOTE, ROW_SOURCE, describe_stage, run_tags
 from tasks.provenance.lineage.origins import source_digest
-from tasks.provenance.lineage.shipping import put_away, sync, workplace
+from tasks.provenance.lineage.shipping import STOPPED, put_away, sync, workplace
 from tasks.provenance.lineage.signatures.model import sign_model
 from tasks.provenance.lineage.signatures.time_stamps import stamp_statement
 from tasks.provenance.lineage.spool import Spool, new_spool
@@ -103,8 +103,6 @@ logger = logging.getLogger(__name__)
 
 Ref = TypeVar("Ref", CheckpointRef, RawRef, DatasetRef, GradedRef, ReportRef)
 
-_STOPPED = (Preempted, KeyboardInterrupt, SystemExit)
-"""Somebody or something ended the process; nothing is wrong with the stage."""
 _SHIP_EVERY_S = 10.0
 """How stale MLflow's curves may be while a stage runs."""
 
@@ -371,7 +369,7 @@ class StageRecord:
         elif self._spool.open:
             reason = f"{type(error).__name__}: {error}"[:500]
             note = describe_stage(self._name, error=reason)
-            status = "KILLED" if isinstance(error, _STOPPED) else "FAILED"
+            status = "KILLED" if isinstance(error, STOPPED) else "FAILED"
             self._end(status, {ERROR: reason, NOTE: note}, reachable=True)
 
     def _ship(self) -> bool:

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tasks.platform.command_line import positive
+from tasks.platform.flyte_admin import fetch_record
 from tasks.platform.progress import Screen, print_line
 
 HUB = "tasks.store.hub"
 LOCATION = "tasks.store.location"
 HISTORY = "tasks.provenance.release.history"
+CLOSING = "tasks.provenance.lineage.closing"
 PUBLISH = "tasks.provenance.release.publish"
 ROLLBACK = "tasks.provenance.release.rollback"
 """Load MLflow and pyarrow: not before the arguments are known to be right."""
@@ -27,7 +29,9 @@ def history(arguments: Sequence[str]) -> None:
     parser.add_argument("--model", default="eachprompt-tiny", help="[eachprompt-tiny]")
     args = parser.parse_args(arguments)
     location, module = importlib.import_module(LOCATION), importlib.import_module(HISTORY)
-    module.show(args.model, location.existing_store(args.store, tracking_uri()))
+    store = location.existing_store(args.store, tracking_uri())
+    importlib.import_module(CLOSING).close_ended(store, "", fetch_record)
+    module.show(args.model, store)
 
 
 def publish(arguments: Sequence[str]) -> None:

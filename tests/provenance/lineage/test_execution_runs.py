@@ -8,9 +8,12 @@ import pytest
 
 from data_schemas.artifacts import Context, DatasetRef, Execution, StoreRef
 from data_schemas.settings import MergeSettings
+from data_schemas.statements import ExecutionEnded, ExecutionStarted, StageFinished, StageStarted
 from tasks.errors import DataError
 from tasks.provenance.lineage import execution_runs
+from tasks.provenance.lineage.catalogue import Catalogue
 from tasks.provenance.lineage.connection import connect
+from tasks.provenance.lineage.descriptions import run_tags
 from tasks.provenance.lineage.shipping import attach_report, begin, end
 from tasks.provenance.lineage.stage import stage
 from tests.provenance.lineage.small_chain import make_raw, release, run_all, train
@@ -94,6 +97,30 @@ def test_a_run_says_what_it_does_and_who_started_which_code(store, execution, cl
     assert {name: tags[name] for name in shared} == {name: above[name] for name in shared}
 
 
+@pytest.mark.parametrize(
+    ("variables", "node"),
+    [
+        ({"FLYTE_EXECUTION_URL": "https://f/executions/x7/nodeId/n3-0-dn2-1/nodes"}, "n3-0-dn2"),
+        ({"FLYTE_INTERNAL_EXECUTION_ID": "x7", "HOSTNAME": "x7-n4-0"}, "n4"),
+        ({"FLYTE_INTERNAL_EXECUTION_ID": "x7", "HOSTNAME": "fabc-0"}, ""),  # too long for a name
+        ({"HOSTNAME": "laptop-4-0"}, ""),
+    ],
+)
+def test_a_run_names_the_node_of_flyte_that_ran_it(monkeypatch, execution, variables, node):
+    for name in ("FLYTE_EXECUTION_URL", "FLYTE_INTERNAL_EXECUTION_ID", "HOSTNAME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    assert node == run_tags(execution, "curate", ["c"], "store").get("flyte.node", "")
+
+
+def test_the_user_of_a_run_is_who_started_it_in_flyte(monkeypatch, execution):
+    monkeypatch.setenv("EACHPROMPT_STARTED_BY", "ada")
+
+    assert "ada" == run_tags(execution, "curate", ["c"], "store")["mlflow.user"]
+
+
 def test_a_failed_stage_fails_its_execution_until_it_is_tried_again(store, execution, client):
     with (
         pytest.raises(DataError),
@@ -113,6 +140,57 @@ def test_an_execution_is_running_while_one_of_its_stages_is(store, execution, cl
         make_raw(store, execution)
         assert "RUNNING" == parent(client, execution).info.status
     assert "FINISHED" == parent(client, execution).info.status
+
+
+@pytest.fixture
+def evaluation(execution) -> Execution:
+    """An execution that is over when two tasks have ended."""
+    return execution.model_copy(update={"workflow": "evaluate", "last": ("export", "summary")})
+
+
+def test_between_two_stages_an_execution_is_running(store, evaluation, client):
+    make_raw(store, evaluation)
+
+    run = parent(client, evaluation)
+    assert "RUNNING" == run.info.status
+    assert "export,summary" == run.data.tags["eachprompt.last"]
+
+
+def test_an_execution_is_finished_by_its_last_task_alone(store, evaluation, client):
+    context = Context(store, evaluation)
+    make_raw(store, evaluation)
+    end(context, "curation_page")  # the end of another workflow
+    end(context, "summary")
+    assert "RUNNING" == parent(client, evaluation).info.status
+
+    end(context, "export")
+    assert "FINISHED" == parent(client, evaluation).info.status
+
+
+def test_the_end_may_arrive_before_what_came_before_it(store, evaluation, client):
+    tags = {"eachprompt.execution": "exec-1", "eachprompt.last": "summary"}
+    catalogue = Catalogue(store.tracking_uri)
+    catalogue.apply("exec-1", [ExecutionStarted(tags=tags, time=1.0)])
+    catalogue.apply("exec-1", [ExecutionEnded(message="", task="summary", time=9.0)])
+    ingest = StageStarted(stage="ingest", params={}, tags=tags, time=2.0)
+    catalogue.apply("exec-1.ingest", [ingest, StageFinished(status="FINISHED", time=3.0)])
+
+    run = parent(client, evaluation)
+    assert ("FINISHED", 9000) == (run.info.status, run.info.end_time)
+
+
+def test_a_failed_execution_stays_failed_until_one_of_its_stages_begins_again(
+    store, evaluation, client
+):
+    with (
+        pytest.raises(DataError),
+        stage("ingest", MergeSettings(), Context(store, evaluation), "code-1"),
+    ):
+        raise DataError("no rows")
+    assert "FAILED" == parent(client, evaluation).info.status
+
+    make_raw(store, evaluation)
+    assert "RUNNING" == parent(client, evaluation).info.status
 
 
 def test_the_experiment_opens_in_the_view_for_training(store, execution, client):
@@ -214,12 +292,13 @@ def test_runs_are_found_by_the_source_of_their_rows(store, execution, client):
 
 
 def test_an_execution_that_ends_without_a_stage_is_finished_and_says_why(store, execution, client):
+    execution = execution.model_copy(update={"last": ("night_page",)})
     context = Context(store, execution)
     begin(context)
     assert "RUNNING" == parent(client, execution).info.status
 
     for _ in range(2):  # its task may be tried again
-        end(context, "Not retrained: no new file.")
+        end(context, "night_page", "Not retrained: no new file.")
 
     run = parent(client, execution)
     assert "FINISHED" == run.info.status
