@@ -16,8 +16,11 @@ import yaml
 from data_schemas.reports import SLICE_KINDS
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rows import Problem
+from data_schemas.settings import MergeSettings
 from tasks.algorithms.advantages.table import find
 from tasks.algorithms.losses.protocol import Loss
+from tasks.algorithms.merging.protocol import combine
+from tasks.algorithms.merging.table import find as find_method
 from tasks.curation.adapters.mapped import read_mapped
 from tasks.curation.adapters.table import read_file
 from tasks.curation.rows import read_rows
@@ -68,7 +71,7 @@ def problem_of(folder: Path, adapter: str, *rows: object) -> Problem:
 
 def test_each_kind_of_code_is_shown_with_its_imports():
     shown = {"my_rows.py", "my_reward.py", "my_game.py", "my_loss.py", "my_advantage.py"}
-    shown.add("my_family.py")
+    shown |= {"my_family.py", "my_merge.py"}
 
     assert shown == {name for name, _ in BLOCKS if name.endswith(".py")}
     assert ["my.yaml", "my_guesses.yaml"] == [name for name, _ in BLOCKS if ".py" not in name]
@@ -162,6 +165,16 @@ def test_the_advantage_divides_by_the_mean():
 
 
 @pytest.mark.usefixtures("folder")
+def test_the_merge_method_goes_half_of_the_way_to_the_parent():
+    method = find_method(MergeSettings.model_validate({"method": "my_merge.py:Towards"}))
+    vectors_M = torch.tensor([[1.0, -2.0], [5.0, 5.0]])
+
+    found = combine(method, torch.ones(2), vectors_M, torch.ones(2), scale=1.0)
+
+    assert [1.5, 0.0] == found.tensor.tolist()
+
+
+@pytest.mark.usefixtures("folder")
 def test_the_architecture_is_read_opened_and_rolled_out_as_it_is_trained():
     with with_code(Path("my_base"), pin("my_family.py:Scaled")) as opened:
         check_model_folder(opened)
@@ -231,6 +244,7 @@ def test_everything_that_is_shown_runs_through_the_pipeline_without_an_edit(fold
         "my_loss.py:Sapo",
         "my_advantage.py:PowerMean",
         "my_family.py:Scaled",
+        "my_merge.py:Towards",
     )
     for name in own:
         assert f"{name}@" in text
