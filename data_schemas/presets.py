@@ -8,6 +8,7 @@ from typing import TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from data_schemas.faults import did_you_mean, explain
+from data_schemas.located import located
 from data_schemas.machine_settings import merged_over
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RLSettings
 from data_schemas.rows import Domain
@@ -28,7 +29,8 @@ from data_schemas.yaml_text import load_yaml
 # A preset without a parent says which workflow it is for; what it does not name has the default of
 # the settings model. `--settings my.yaml` reads a file of the same form: values over those of its
 # `parent`, a preset or another file, or else of the workflow's own preset. Groups are merged; any
-# other value, such as a list or shares by domain, replaces that of the parent.
+# other value, such as a list or shares by domain, replaces that of the parent. Paths in a file are
+# relative to that file.
 
 FOLDER = Path(__file__).resolve().parents[1] / "workflows" / "presets"
 PARENT, WORKFLOW = "parent", "workflow"
@@ -65,7 +67,7 @@ def load(name: str) -> BaseModel:
         raise ValueError(f"{path} {error}") from error
     if not isinstance(content, dict):
         raise ValueError(f"{path} has no settings; write `parent: laptop` and what differs")
-    values = cast("dict[str, object]", content)
+    values = located(cast("dict[str, object]", content), path.parent)
     try:
         default = parent_of(values) or _default(values)
         return type(default).model_validate(filled(values, default))

@@ -3,6 +3,7 @@
 eachprompt init products.csv reviews.csv dialogues.jsonl
 """
 
+import os
 import re
 import shlex
 import textwrap
@@ -145,26 +146,27 @@ def mapping_text(mapping: ColumnMapping, table: Path) -> str:
     return "\n".join([*lines, body])
 
 
-def settings_text(drafts: Sequence[Draft], domains: Sequence[Domain], release: str) -> str:
+def settings_text(drafts: Sequence[Draft], domains: Sequence[Domain], settings: Path) -> str:
     """Write settings of a run on these tables.
 
     Args:
         drafts: how each table is read.
         domains: of their problems.
-        release: name of the released model.
+        settings: file of the settings, after which the released model is named.
     """
     shares = {domain.value: 1.0 for domain in domains}
     document: dict[str, object] = {
         "parent": "laptop",
         "curation": {
             "sources": [
-                {"adapter": str(one.file or one.adapter), "path": str(one.table)}
+                {"adapter": _beside(settings, one.file) if one.file else str(one.adapter)}
+                | {"path": _beside(settings, one.table)}
                 | ({"limit": FIRST_ROWS} if len(one.rows) > FIRST_ROWS else {})
                 | ({"evaluation": True} if one.adapter in BENCHMARKS else {})
                 for one in drafts
             ]
         },
-        "release": {"name": release, "rl_has_to_gain": False},
+        "release": {"name": _release(settings), "rl_has_to_gain": False},
     }
     if shares:
         document |= {name: {"domains": dict(shares)} for name in ("rl_one", "rl_two")}
@@ -198,7 +200,7 @@ def write_drafts(
         if one.mapping and one.file:
             one.file.write_text(mapping_text(one.mapping, one.table))
     domains = list(dict.fromkeys(domain for one in drafts for domain in _domains(one)))
-    settings.write_text(settings_text(drafts, domains, _release(settings)))
+    settings.write_text(settings_text(drafts, domains, settings))
     files = ", ".join(str(file) for file in [*(one.file for one in drafts if one.file), settings])
     console.print(f"Wrote {files}. Correct what is guessed wrongly, then:")
     if max(len(one.rows) for one in drafts) > FIRST_ROWS:
@@ -287,6 +289,11 @@ def _is_present(row: RawRow, label: str) -> bool:
         else:
             cell = cast("dict[str, object]", cell).get(part) if isinstance(cell, dict) else None
     return cell is not None and str(cell).strip().casefold() not in MISSING
+
+
+def _beside(settings: Path, file: Path) -> str:
+    """Name a file as the settings do: from their own folder."""
+    return str(file if file.is_absolute() else os.path.relpath(file, settings.parent))
 
 
 def _release(settings: Path) -> str:

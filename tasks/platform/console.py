@@ -25,6 +25,7 @@ from typing import Any, TypeGuard, cast
 
 from pydantic import TypeAdapter, ValidationError
 
+from data_schemas.located import located
 from data_schemas.yaml_text import load_yaml
 from tasks.errors import SettingsError
 from tasks.platform.command_line import run
@@ -518,6 +519,8 @@ def check_value(command: Command, option: Option, text: str) -> None:
 def settings_text(text: str) -> str:
     """Return the JSON of a setting: the text itself, or the content of the file that it names.
 
+    Relative paths in a file begin at the folder of the file.
+
     Raises:
         SettingsError: the file is no YAML or JSON.
     """
@@ -529,7 +532,9 @@ def settings_text(text: str) -> str:
             f"--settings {text!r} is neither a JSON object nor a file (.yaml, .yml, .json)"
         )
     try:
-        return json.dumps(load_yaml(path.read_bytes()))
+        content = load_yaml(path.read_bytes())
+        values = located(content, path.parent) if isinstance(content, dict) else content
+        return json.dumps(values)
     except ValueError as error:
         raise SettingsError(f"{path} {error}") from error
 

@@ -34,10 +34,12 @@ from flytekit.core.workflow import (
 )
 from flytekit.remote.remote import FlyteRemote
 from pydantic import BaseModel, ValidationError, create_model
+from pydantic_core import from_json, to_json
 from rich_click import RichContext
 
 from data_schemas import presets
 from data_schemas.faults import explain
+from data_schemas.located import located
 from data_schemas.machine_settings import Settings
 from data_schemas.yaml_text import differs_in_1_1
 from tasks.algorithms.choices import complete
@@ -282,6 +284,8 @@ def _reader(name: str, model: type[BaseModel], preset: object) -> type[BaseModel
 
     def read(_: type[BaseModel], json_data: str | bytes | bytearray, **options: Any) -> BaseModel:
         with command_line.print_errors_on_one_line():
+            if command_line.is_typed_by_hand() and (file := _file_of(name, sys.argv)):
+                json_data = _located(json_data, Path(file).parent)
             base, settings = read_settings(name, model, preset, json_data, **options)
             complete(settings, f"--{name}: ")  # only their check: what is typed stays short
             own = pinned(settings, f"--{name}: ")
@@ -303,13 +307,8 @@ def _check_file(name: str, arguments: Sequence[str]) -> None:
     Raises:
         SettingsError: there is no such file, it is not YAML, or means another value in YAML 1.1.
     """
-    for place, argument in enumerate(arguments):
-        option, equals, text = argument.partition("=")
-        if option != f"--{name}":
-            continue
-        path = text if equals else "".join(arguments[place + 1 : place + 2])
-        if not path.endswith((".yaml", ".yml")):
-            continue
+    path = _file_of(name, arguments)
+    if path.endswith((".yaml", ".yml")):
         try:
             text = differs_in_1_1(Path(path).read_bytes())
         except OSError as error:
@@ -321,6 +320,25 @@ def _check_file(name: str, arguments: Sequence[str]) -> None:
                 f"--{name}: {path}: {text} is another value to pyflyte, which reads YAML 1.1; put "
                 "it in quotes if it is a text, or start the workflow with `eachprompt`"
             )
+
+
+def _file_of(name: str, arguments: Sequence[str]) -> str:
+    """Return the file that an option names; '' if it is JSON, or not given."""
+    for place, argument in enumerate(arguments):
+        option, equals, text = argument.partition("=")
+        if option == f"--{name}":
+            path = text if equals else "".join(arguments[place + 1 : place + 2])
+            return path if path.endswith((".yaml", ".yml", ".json")) else ""
+    return ""
+
+
+def _located(text: str | bytes | bytearray, folder: Path) -> str | bytes | bytearray:
+    """Let relative paths of settings begin at a folder; what is no object is left for reading."""
+    try:
+        content = from_json(text)
+    except ValueError:
+        return text
+    return to_json(located(content, folder)) if isinstance(content, dict) else text
 
 
 def _screen(function: Callable[..., Any], kinds: Mapping[str, Any]) -> str:
