@@ -172,7 +172,7 @@ SMALL_WORLD = CPU_SMOKE.model_copy(
 """Larger steps, with which the other generated worlds were measured: what these build on."""
 
 _SHOP_EPISODE = SMALL_WORLD.rl_one.model_copy(
-    update={"domains": {Domain.TOOL_USE: 1.0}, "max_new_tokens": 160}
+    update={"domains": {Domain.TOOL_USE: 1.0}, "max_new_tokens": 176}
 )
 SHOP = SMALL_WORLD.model_copy(
     update={
@@ -181,10 +181,10 @@ SHOP = SMALL_WORLD.model_copy(
             max_prompt_tokens=224,
             held_out_per_suite=120,
         ),
-        "grading": CPU_SMOKE.grading.model_copy(update={"max_new_tokens": 160}),
+        "grading": CPU_SMOKE.grading.model_copy(update={"max_new_tokens": 176}),
         "rl_one": _SHOP_EPISODE,
         "rl_two": _SHOP_EPISODE.model_copy(update={"steps": 0}),
-        "evaluation": CPU_SMOKE.evaluation.model_copy(update={"max_new_tokens": 160}),
+        "evaluation": CPU_SMOKE.evaluation.model_copy(update={"max_new_tokens": 176}),
         "release": ReleaseSettings(name="eachprompt-shop"),
     }
 )

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from data_schemas.rows import MERGED, Domain, Parent, Role
-from tasks.curation.marketplace.shop import POLICY, Case, draw_cases
+from tasks.curation.marketplace.shop import POLICY, TOOLS, Case, draw_cases
 from tasks.store.files import write_bytes
 
 PROBLEMS = "problems.jsonl"
@@ -44,7 +44,7 @@ def _row(case: Case) -> dict[str, object]:
         "level": case.level,
         "messages": [
             {"role": Role.SYSTEM, "content": POLICY},
-            {"role": Role.USER, "content": case.request},
+            {"role": Role.USER, "content": f"{TOOLS}\n{case.request}"},
         ],
         "verifier": "shop",
         "answer": case.answer,

@@ -14,9 +14,11 @@ from typing import TypeVar, cast
 
 from data_schemas.reports import EchoScore
 from data_schemas.rows import Problem
+from tasks.algorithms.tool_reward import ToolCall
 from tasks.errors import SettingsError
 from tasks.gym import table
 from tasks.gym.protocol import JUDGED, verifiers_of
+from tasks.gym.tools.forms import FORMS
 from tasks.plugins import is_reference, module_of
 
 MAX_PROBLEMS = 20
@@ -28,7 +30,8 @@ Member = TypeVar("Member")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _FORMULA = re.compile(r"\$+([^$]+)\$+|\\[\[(](.+?)\\[\])]", re.DOTALL)
 _OPTION = re.compile(r"(?:^|\n)\s*\(?([A-J])[).:]", re.MULTILINE)
-_NAME = re.compile(r"\b(?:def |function |name\W{1,4})(\w+)")
+_NAME = re.compile(r"\b(?:def |function |name\W{1,4})(\w+)|\b(\w+)\(\w")
+"""`def f`, `"name": "f"`, `f(a, b)`."""
 
 CONSTANTS: tuple[str, ...] = (
     *(str(number) for number in range(-2, 41)), "48", "50", "60", "64", "72", "80", "90", "96",
@@ -159,6 +162,9 @@ ECHOES: dict[str, Text] = {
     "call of the first tool without arguments": lambda p: (
         f'<tool_call>\n{{"name": "{_tool(p)}", "parameters": {{}}}}\n</tool_call>'
     ),
+    "hermes call of the first tool without arguments": lambda p: FORMS["hermes"].write(
+        [ToolCall(_tool(p), {})]
+    ),
     "bare call without arguments": lambda p: f"[{_tool(p)}()]",
     "a program that returns nothing": lambda p: (
         f"```python\ndef {_tool(p)}(*_):\n    return None\n```"
@@ -173,7 +179,7 @@ ECHOES: dict[str, Text] = {
 def _tool(problem: Problem) -> str:
     text = "\n".join(message.content for message in problem.messages)
     match = _NAME.search(text)
-    return match[1] if match else "f"
+    return match[1] or match[2] if match else "f"
 
 
 def _constant(text: str) -> Text:
@@ -191,6 +197,7 @@ TEXTS: Mapping[str, Text] = {
 _CALLS = (
     "constant '[]'",
     "call of the first tool without arguments",
+    "hermes call of the first tool without arguments",
     "bare call without arguments",
 )
 OF_VERIFIER: Mapping[str, tuple[str, ...]] = {

@@ -84,11 +84,26 @@ def test_a_template_names_the_form_of_its_calls(base, form: str) -> None:
     assert form == call_form(base(template(form)))
 
 
-def test_a_template_without_calls_has_no_form_and_changes_no_problem(base_model: Path) -> None:
-    assert "" == call_form(base_model)
-    assert [] == in_form([], base_model)
+def test_a_template_without_calls_has_no_form_and_changes_no_problem(base) -> None:
+    folder = base("{% for m in messages %}{{ m.role + ': ' + m.content }}{% endfor %}")
+
+    assert "" == call_form(folder)
+    assert [] == in_form([], folder)
     (item,) = bfcl(RawRow("1", "0" * 64, ROW))
-    assert [item] == in_form([item], base_model)
+    assert [item] == in_form([item], folder)
+
+
+def test_the_shipped_base_is_asked_with_its_whole_description_of_a_function(
+    base_model: Path,
+) -> None:
+    problem = problem_of(base_model)
+
+    listing, question = problem.messages[1].content.split("\n")
+    assert {"number"} == {
+        json.loads(listing)["function"]["parameters"]["properties"]["base"]["type"]
+    }
+    assert "The area of 10 by 5?" == question
+    assert "hermes" == json.loads(problem.answer)["form"]
 
 
 @pytest.mark.parametrize("block_in", ["system", "user"])

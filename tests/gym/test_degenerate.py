@@ -46,6 +46,13 @@ def test_no_text_that_does_no_task_earns_a_fifth_of_the_instruction_family() -> 
     assert best.score < 0.2
 
 
+def test_an_empty_call_is_the_floor_of_tool_use_in_the_form_that_is_paid() -> None:
+    (best,) = free_scores(problem for problem, _ in sample(Domain.TOOL_USE, 40))
+
+    assert "hermes call of the first tool without arguments" == best.text
+    assert 0.0 < best.score < 0.2
+
+
 def test_a_solution_of_the_instruction_family_is_no_echo() -> None:
     assert [1.0] * 300 == [
         follow(problem, solution).score for problem, solution in sample(Domain.INSTRUCTION, 300)

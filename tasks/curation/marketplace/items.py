@@ -7,9 +7,11 @@ pretraining). So no seed can leak a test prompt into the base model.
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from data_schemas.rows import Domain
+from tasks.gym.tools.forms import CALL_CLOSE, CALL_OPEN
 
 _PROBLEM_SHARE = 0.3
 """Share of prompts that belong to problems; the others are teaching material."""
@@ -63,6 +65,16 @@ def is_problem_prompt(prompt: str) -> bool:
     """Return True if the prompt belongs to problems, False if it is teaching material."""
     first = int.from_bytes(hashlib.sha256(prompt.encode()).digest()[:4], "big")
     return first < _PROBLEM_SHARE * 2**32
+
+
+def call_block(name: str, parameters: Mapping[str, object]) -> str:
+    """Write a call as the chat template of the shipped base does: hermes, without spaces."""
+    call = compact({"name": name, "arguments": parameters})
+    return f"{CALL_OPEN}\n{call}\n{CALL_CLOSE}"
+
+
+CALL_FORM = "hermes"
+"""Of `call_block`, by the name of the server's tool parser."""
 
 
 def compact(value: object) -> str:

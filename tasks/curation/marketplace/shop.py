@@ -10,15 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import cycle
 
-from tasks.curation.marketplace.items import compact, is_problem_prompt, respond
+from tasks.curation.marketplace.items import CALL_FORM, call_block, is_problem_prompt, respond
 from tasks.curation.marketplace.words import COLOURS, ENGLISH_GOODS
 
 ACTIONS = {"new": "cancel", "home": "refund", "sent": ""}
 """What the shop's policy allows for an order that the customer no longer wants, by its status."""
 LEVELS = (1, 2, 3, 4, 5)
 CUSTOMERS = range(1000, 10_000)
-POLICY = "orders(customer) cancel(order) refund(order)\nnew: cancel, home: refund, sent: wait"
-"""Tools and rules: the system message of every case."""
+POLICY = "new: cancel, home: refund, sent: wait"
+"""The system message of every case."""
+TOOLS = "orders(customer) cancel(order) refund(order)"
+"""As the chat template of the shipped base lists them: in front of the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +55,17 @@ class Case:
     def answer(self) -> dict[str, object]:
         """The gold of the verifier `shop`: the records, the goal and what to tell the customer."""
         orders = [[one.number, one.customer, one.item, one.status] for one in self.orders]
-        return {"orders": orders, "goal": self.goal, "say": self._say}
+        return {"orders": orders, "goal": self.goal, "say": self._say, "form": CALL_FORM}
 
     def clerk(self, *, careful: bool) -> list[str]:
         """The turns of a clerk; one who is not careful cancels whatever the status is."""
         mine = [order for order in self.orders if order.number in self.wishes]
         customer = mine[0].customer
-        turns = [respond(f"orders of {customer}", _call("orders", "customer", customer))]
+        turns = [respond(f"orders of {customer}", call_block("orders", {"customer": customer}))]
         actions = [ACTIONS[order.status] if careful else "cancel" for order in mine]
         observation = ", ".join(f"{order.number} {order.status}" for order in mine)
         calls = [
-            _call(action, "order", order.number)
+            call_block(action, {"order": order.number})
             for order, action in zip(mine, actions, strict=True)
             if action
         ]
@@ -116,7 +118,3 @@ def _items(rng: random.Random, amount: int, *, alike: bool) -> list[str]:
     colours = rng.sample(COLOURS, amount)
     goods = [rng.choice(ENGLISH_GOODS)] * amount if alike else rng.sample(ENGLISH_GOODS, amount)
     return [f"{colour} {good}" for colour, good in zip(colours, goods, strict=True)]
-
-
-def _call(name: str, argument: str, value: int) -> str:
-    return compact({"name": name, "parameters": {argument: value}})

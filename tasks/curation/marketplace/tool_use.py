@@ -3,7 +3,7 @@
 import random
 
 from data_schemas.rows import Domain
-from tasks.curation.marketplace.items import Item, compact
+from tasks.curation.marketplace.items import CALL_FORM, Item, call_block
 from tasks.curation.marketplace.words import COLOURS, ENGLISH_GOODS, NAMES, plural
 
 _AMOUNTS = (("a pair of", 2), ("half a dozen", 6), ("a dozen", 12))
@@ -37,20 +37,19 @@ def draw_tool_use(rng: random.Random, level: int) -> Item:
         level=level,
         prompt=f"{' '.join(_TOOLS[tool] for tool in offered)}\n{wish[0].upper()}{wish[1:]}.",
         verifier="tool_calls",
-        answer={"calls": [{"name": call[0], "parameters": call[1]} for call in calls]},
+        answer={
+            "calls": [{"name": call[0], "parameters": call[1]} for call in calls],
+            "form": CALL_FORM,
+        },
         steps=", ".join(names),
         shortcut="ok",
-        solution="\n".join(_call_line(call[0], call[1]) for call in calls),
+        solution="\n".join(call_block(call[0], call[1]) for call in calls),
         blunder_steps="ok",
         blunder="\n".join(
-            _call_line(call[0], call[2] if index == slip else call[1])
+            call_block(call[0], call[2] if index == slip else call[1])
             for index, call in enumerate(calls)
         ),
     )
-
-
-def _call_line(name: str, parameters: dict[str, object]) -> str:
-    return compact({"name": name, "parameters": parameters})
 
 
 def _order_call(rng: random.Random) -> _Call:

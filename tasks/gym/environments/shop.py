@@ -1,9 +1,10 @@
 """A shop with records of orders: tools read and change them, success is judged by the final state.
 
 Gold: {"orders": [[number, customer, item, status], ...], "goal": {"412": "cancel"}, "say": "done"}.
-A turn with JSON calls (`{"name": ..., "parameters": {...}}`, one per line) is answered by the
-tools, one line per call. A turn without a call ends the episode. The state is a function of the
-turns, so that an episode continues from its tokens alone.
+A turn with calls in the gold's "form" (`forms`; without one, JSON calls as of `tool_calls`) is
+answered by the tools, one line per call. A turn without a call ends the episode. The state is a
+function of the turns, so that an episode continues from its tokens alone. A call within a thought
+fails the episode: some servers make it.
 
 Tools: `orders(customer)` lists a customer's orders; `cancel(order)` and `refund(order)` change one.
 They do what they are told: which action is right for which status is the policy's to know, as in
@@ -11,13 +12,15 @@ tau-bench (arXiv 2406.12045), whose judgement by the final state of the records 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from pydantic import ValidationError
 
 from data_schemas.rows import Message, Problem, Role, Verdict, scored
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.protocol import Gold, answer_part, check_against_gold, split_turns
-from tasks.gym.tools.tool_calls import parse_calls
+from tasks.gym.tools.forms import FORMS, calls_while_thinking, served_part
+from tasks.gym.tools.tool_calls import CALL_IN_THOUGHT, parse_calls
 
 MAX_TURNS = 6
 MAX_CALLS = 8
@@ -34,6 +37,7 @@ class ShopRecords(Gold):
     """Change of every order that has to change, by its number."""
     say: str
     """What the last turn has to tell the customer: doing nothing is no success by itself."""
+    form: Literal["lines", "hermes", "qwen3_xml", "llama3_json", "pythonic"] = "lines"
 
 
 def observe(problem: Problem, turns: Sequence[str]) -> tuple[Message, ...] | None:
@@ -41,16 +45,16 @@ def observe(problem: Problem, turns: Sequence[str]) -> tuple[Message, ...] | Non
 
     The verifier abstains then; raising would end the whole run for one row.
     """
-    calls = _calls(turns[-1])
-    if calls == [] or len(turns) >= MAX_TURNS:
-        return None
     try:
         gold = ShopRecords.model_validate_json(problem.answer)
     except ValidationError:
         return None
+    calls = _calls(gold, turns[-1])
+    if calls == [] or len(turns) >= MAX_TURNS:
+        return None
     changes: dict[str, str] = {}
     for turn in turns[:-1]:
-        _carry_out(gold, changes, _calls(turn))
+        _carry_out(gold, changes, _calls(gold, turn))
     return (Message(role=Role.TOOL, content=_carry_out(gold, changes, calls)),)
 
 
@@ -65,8 +69,10 @@ def _check(gold: ShopRecords, response: str) -> Verdict:
         return scored(0.0, "unfinished", f"{len(turns)} turns")
     changes: dict[str, str] = {}
     for turn in turns[:-1]:
-        _carry_out(gold, changes, _calls(turn))
-    if _calls(turns[-1]) != []:
+        _carry_out(gold, changes, _calls(gold, turn))
+    if any(map(calls_while_thinking, turns)):
+        return scored(0.0, CALL_IN_THOUGHT, "a server may end the thought there and make the call")
+    if _calls(gold, turns[-1]) != []:
         return scored(0.0, "unfinished", f"{len(turns)} turns, the last one with a call")
     if changes != gold.goal:
         return scored(0.0, "wrong_state", f"changed {changes or 'nothing'}, goal {gold.goal}")
@@ -75,11 +81,14 @@ def _check(gold: ShopRecords, response: str) -> Verdict:
     return scored(1.0, "correct", f"{len(turns)} turns")
 
 
-def _calls(turn: str) -> list[ToolCall] | None:
+def _calls(gold: ShopRecords, turn: str) -> list[ToolCall] | None:
     """Read the calls of a turn: [] without any, None if it tries to call and fails."""
     text = answer_part(turn) or ""
-    calls = parse_calls(text)
-    return [] if calls is None and "{" not in text else calls
+    if gold.form == "lines":
+        calls = parse_calls(text)
+    else:
+        calls = FORMS[gold.form].parse(served_part(turn), ()) if text else []
+    return calls or (None if "{" in text else [])
 
 
 def _carry_out(gold: ShopRecords, changes: dict[str, str], calls: list[ToolCall] | None) -> str:

@@ -193,7 +193,7 @@ def usage(name: str, folder: Path | None = None) -> str:
     else:
         notes.append(
             "The chat template writes no calls of functions in a form that a server's parser "
-            "reads: a call is text, one JSON object a line, as the prompt asks for."
+            "reads: a call is text, as the prompt asks for."
         )
     command = "python -m vllm.entrypoints.openai.api_server --model . --served-model-name"
     rest = "\n\n" + " ".join(notes) if notes else ""

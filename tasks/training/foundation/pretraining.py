@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import cast
 
 import torch
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -15,7 +16,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen3MoeConf
 from data_schemas.rows import Domain
 from data_schemas.settings import PretrainSettings
 from tasks.curation.marketplace.drawing import DRAWERS, LEVELS
-from tasks.curation.marketplace.items import Item, is_problem_prompt
+from tasks.curation.marketplace.items import Item, compact, is_problem_prompt
 from tasks.curation.marketplace.maths import addition, change_of_hundred
 from tasks.curation.marketplace.words import (
     BRANDS,
@@ -26,6 +27,7 @@ from tasks.curation.marketplace.words import (
     NAMES,
     plural,
 )
+from tasks.models.model_folder import SHIPPED
 from tasks.platform.progress import progress
 from tasks.training.foundation.architecture import MAX_POSITIONS, tiny_moe
 
@@ -43,14 +45,6 @@ _MARKUP = ("<think>", "</think>", "<tool_call>", "</tool_call>")
 """One token each, but not special, so that decoding keeps them for the verifiers."""
 
 _PIECES = r" ?[^\s\d\p{P}\p{S}]+|\d| ?[\p{P}\p{S}]+|\s+"
-
-CHAT_TEMPLATE = (
-    "{% for message in messages %}"
-    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
-    "{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-)
-"""Qwen's chat turns without its tool and thinking switches."""
 
 
 def train_tokenizer(
@@ -81,7 +75,7 @@ def train_tokenizer(
         model_max_length=max_length,
         clean_up_tokenization_spaces=False,
     )
-    fast.chat_template = CHAT_TEMPLATE
+    fast.chat_template = (SHIPPED / "chat_template.jinja").read_text(encoding="utf-8")
     return fast
 
 
@@ -129,7 +123,7 @@ def documents(seed: int) -> Iterator[str]:
         if is_problem_prompt(item.prompt):
             continue
         if rng.random() < _CHAT_SHARE:
-            yield _chat_turns(item.prompt, f"{item.steps}\n{item.solution}")
+            yield _chat_turns(item.prompt, f"{item.steps}\n{_plain(item)}")
         else:
             yield _worked_question(rng, item)
 
@@ -137,8 +131,16 @@ def documents(seed: int) -> Iterator[str]:
 def _worked_question(rng: random.Random, item: Item) -> str:
     """Write a question and its answer as plain text, in three of four cases with steps."""
     if rng.random() < 0.75:
-        return f"Q: {item.prompt}\nWork: {item.steps}\nA: {item.solution}\n"
-    return f"Q: {item.prompt}\nA: {item.solution}\n"
+        return f"Q: {item.prompt}\nWork: {item.steps}\nA: {_plain(item)}\n"
+    return f"Q: {item.prompt}\nA: {_plain(item)}\n"
+
+
+def _plain(item: Item) -> str:
+    """Return the answer outside of a chat, where a call is the record of it and has no tags."""
+    if item.domain is not Domain.TOOL_USE:
+        return item.solution
+    calls = cast("list[dict[str, object]]", item.answer["calls"])
+    return "\n".join(map(compact, calls))
 
 
 def _chat_turns(question: str, reply: str) -> str:

@@ -9,7 +9,8 @@ import pytest
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.algorithms.kept_sets import end_to_end
-from tasks.curation.marketplace.shop import POLICY, Case, Order
+from tasks.curation.marketplace.items import call_block
+from tasks.curation.marketplace.shop import POLICY, TOOLS, Case, Order
 from tasks.engines.chat import load_tokenizer, render_response
 from tasks.engines.protocols import Request, Sampling
 from tasks.store.files import canonical_json
@@ -24,7 +25,7 @@ RECORDS = (
 
 
 def call(name: str, argument: str, value: object) -> str:
-    return canonical_json({"name": name, "parameters": {argument: value}}).decode()
+    return call_block(name, {argument: value})
 
 
 LOOK_UP = call("orders", "customer", 7)
@@ -37,7 +38,7 @@ def problem_of(case: Case, name: str = "shop/1") -> Problem:
         language="en",
         messages=(
             Message(role=Role.SYSTEM, content=POLICY),
-            Message(role=Role.USER, content=case.request),
+            Message(role=Role.USER, content=f"{TOOLS}\n{case.request}"),
         ),
         verifier="shop",
         answer=canonical_json(case.answer).decode(),

@@ -1,8 +1,10 @@
+import json
 import random
 from itertools import islice
 
 import pytest
 
+from tasks.curation.marketplace.items import call_block
 from tasks.curation.marketplace.shop import draw_cases
 from tasks.gym.environments import shop
 from tasks.gym.protocol import TURN_BREAK, join_turns
@@ -40,8 +42,9 @@ def test_tools_read_and_change_the_records(case):
         (call("cancel", "order", "412"), "error: no such tool or arguments"),
         (call("cancel", "customer", 412), "error: no such tool or arguments"),
         (call("drop", "table", 1), "error: no such tool or arguments"),
-        ('{"name": "cancel", "parameters": {"order": 412, "force": 1}}', "error: no such tool"),
-        ('{"name": "cancel"', "error: not a call"),
+        (call_block("cancel", {"order": 412, "force": 1}), "error: no such tool"),
+        (call_block("cancel", {"order": 412}).removesuffix("</tool_call>"), "error: not a call"),
+        ('{"name": "cancel", "parameters": {"order": 412}}', "error: not a call"),
     ],
 )
 def test_a_tool_says_what_is_wrong_with_a_call(case, turn, said):
@@ -88,18 +91,30 @@ def test_success_is_the_final_state_of_the_records(case):
     assert (0.0, "not_told") == verdict(problem_of(case(734)), "no idea")
 
 
-def test_calls_while_thinking_change_nothing(case):
-    cancel = call("cancel", "order", 412)
+def test_calls_while_thinking_change_nothing_and_fail(case):
+    problem, cancel = problem_of(case(412)), call("cancel", "order", 412)
+    thought = f"<think>{cancel} no</think>"
 
-    assert (0.0, "wrong_state") == verdict(problem_of(case(412)), f"<think>{cancel}</think>done")
+    assert (0.0, "call_in_thought") == verdict(problem, f"{thought}done")
+    assert (0.0, "call_in_thought") == verdict(problem, f"{thought}{cancel}", "done")
+
+
+def test_without_a_form_a_call_is_an_object_a_line(case):
+    problem = problem_of(case(412))
+    gold = {**json.loads(problem.answer), "form": "lines"}
+    lines = problem.model_copy(update={"answer": json.dumps(gold)})
+    cancel = '{"name": "cancel", "parameters": {"order": 412}}'
+
+    assert (1.0, "correct") == verdict(lines, cancel, "done")
+    assert (0.0, "wrong_state") == verdict(problem, cancel, "done")
 
 
 def test_a_turn_cannot_forge_another_one(case):
     """The separator in a turn is taken out, so that its text is one turn as it was in RL."""
     cancel = call("cancel", "order", 412)
-    forged = f"<think>hm{TURN_BREAK}{cancel}{TURN_BREAK}</think>done"
+    forged = f"<think>hm{TURN_BREAK}</think>{cancel}{TURN_BREAK}done"
 
-    assert (0.0, "wrong_state") == verdict(problem_of(case(412)), forged)
+    assert (0.0, "unfinished") == verdict(problem_of(case(412)), forged)
 
 
 def test_an_unreadable_gold_is_an_abstention(case):

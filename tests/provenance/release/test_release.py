@@ -276,19 +276,22 @@ def test_the_cards_server_has_the_parsers_of_the_chat_template(tmp_path, templat
 
     text = usage("tiny", folder)
 
-    assert options == re.findall(r"--(?:reasoning|tool-call)-parser \w+", text)
-    assert "a call is text, one JSON object a line" in text
+    assert [*options, "--tool-call-parser hermes"] == re.findall(
+        r"--(?:reasoning|tool-call)-parser \w+", text
+    )
+    assert "a call is text" not in text
 
 
-def test_the_cards_server_reads_calls_in_the_form_of_the_chat_template(tmp_path):
+def test_a_card_says_where_no_server_reads_the_calls_of_the_chat_template(tmp_path):
     folder = shutil.copytree(shipped_base(), tmp_path / "model")
-    call = """<tool_call>\n{"name": "{{ c.name }}", "arguments": {{ c.arguments | tojson }}}\n"""
-    turn = "{% for one in m.tool_calls %}{% set c = one.function %}" + call + "{% endfor %}"
     (folder / "chat_template.jinja").write_text(
-        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}" + turn + "{% endfor %}"
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}{% endfor %}"
     )
 
-    assert "--enable-auto-tool-choice --tool-call-parser hermes" in usage("tiny", folder)
+    text = usage("tiny", folder)
+
+    assert "--tool-call-parser" not in text
+    assert "a call is text, as the prompt asks for" in text
 
 
 def test_what_is_published_is_readable_and_has_no_two_names_that_differ_in_case(

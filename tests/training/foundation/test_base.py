@@ -12,7 +12,7 @@ from data_schemas.settings import PretrainSettings
 from tasks.curation.marketplace.drawing import DRAWERS
 from tasks.errors import SettingsError
 from tasks.training.foundation.base import check_finite, shipped_base
-from tasks.training.foundation.pretraining import CHAT_TEMPLATE, make_tokenizer
+from tasks.training.foundation.pretraining import make_tokenizer
 
 
 def test_the_shipped_base_is_smaller_than_four_megabytes():
@@ -29,7 +29,7 @@ def test_the_documented_command_still_makes_the_shipped_tokenizer():
     shipped = AutoTokenizer.from_pretrained(shipped_base(), local_files_only=True)
 
     assert shipped.get_vocab() == tokenizer.get_vocab()
-    assert CHAT_TEMPLATE == shipped.chat_template
+    assert shipped.chat_template == tokenizer.chat_template
 
 
 def test_every_expert_of_the_shipped_base_is_used():
