@@ -89,11 +89,11 @@ details details summary .pill{float:none;display:table;margin-top:4px}}
 </dl>
 </div></header>
 <main>
-{% if personal %}<p class="lede"><b>{{ personal }}</b></p>{% endif %}
 <section><h2>From raw rows to the set</h2>
 <p class="lede">Every item that was read is in the set, dropped (sound, but not wanted here) or \
 quarantined (broken). Open a source for its reasons, and a reason for examples; \
 <code>eachprompt trace --row</code> shows the raw row.</p>
+{% if personal %}<p class="lede"><b>{{ personal }}</b></p>{% endif %}
 <p class="key"><span><i style="background:#7fbfa4"></i>in the set</span>\
 <span><i style="background:#c9d6e2"></i>dropped</span>\
 <span><i style="background:#dd9c94"></i>quarantined</span></p>

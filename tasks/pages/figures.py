@@ -128,6 +128,39 @@ def gains_figure(gains: Sequence[Comparison], name: str, num_rows: int) -> str:
         return _svg(figure, name, "Gain of every task family with its interval")
 
 
+def intervals_figure(
+    rows: Sequence[tuple[str, tuple[float, float, float]]],
+    name: str,
+    unit: str,
+    *,
+    zero: bool = False,
+) -> str:
+    """Draw a line with its interval for each row, the first on top.
+
+    Args:
+        rows: label, and value, low and high as shares.
+        name: unique on the page.
+        unit: of the axis, "%" or "points".
+        zero: draw a line at 0; rows whose interval excludes it have a colour.
+    """
+    with _style():
+        figure, axes = _rows_canvas(len(rows))
+        axes.grid(axis="x")
+        axes.grid(visible=False, axis="y")
+        if zero:
+            axes.axvline(0.0, color=NEUTRAL, lw=1.0)
+        for place, (_, (value, low, high)) in enumerate(rows):
+            colour = TUNED
+            if zero:
+                colour = GOOD if low > 0 else BAD if high < 0 else NEUTRAL
+            _interval(axes, place, (value, low, high), colour)
+            text = f"{100 * value:+.1f}" if zero else wording.percent(value)
+            _value(axes, place, text, bold=False)
+        _rows_axis(axes, [_cut(label) for label, _ in rows])
+        axes.set_xlabel(unit)
+        return _svg(figure, name, "One line with its interval for each row")
+
+
 def phases_figure(series: Series, name: str, title: str) -> str:
     """Draw one metric over the steps of all phases, one phase after the other.
 

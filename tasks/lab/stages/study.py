@@ -10,6 +10,7 @@ from data_schemas.artifacts import Context, GradedRef, ReportRef
 from data_schemas.rows import GradedProblem
 from data_schemas.study import Cell, Evidence, InjectedNoise, Measures, Plan
 from tasks.lab.study import declaration, evidence_file, injected_noise, measures, report
+from tasks.lab.study.page import page
 from tasks.lab.study.runs import find_run
 from tasks.platform.resources import SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import fan_out, shell
@@ -129,13 +130,13 @@ def _tabulate(
     sheet, out = report.sheet(numbers), outputs["report"]
     write_bytes(out / EVIDENCE_FILE, evidence_file.dumped(numbers))
     write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
-    write_bytes(out / PAGE_FILE, report.page(numbers).encode())
+    write_bytes(out / PAGE_FILE, page(numbers).encode())
     if evidence:
         evidence_file.write(numbers, evidence)
     work.record.rows(len(cells), len(cells))
     report.show(numbers)
     facts = {"cells": len(cells), "numbers": len(numbers.cells)}
-    return StageResult(facts, page=report.page(numbers))
+    return StageResult(facts, page=page(numbers))
 
 
 TABULATE = Record("tabulate_study", _tabulate, ReportRef, "report")

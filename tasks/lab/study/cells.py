@@ -30,10 +30,13 @@ from tasks.algorithms import crossed_bootstrap
 from tasks.algorithms.crossed_bootstrap import Curve
 from tasks.algorithms.intervals import Interval
 from tasks.errors import DataError
+from tasks.lab.study.report import SHARES
 
 GRID = 4
 """Accuracies at which costs are compared, between the start and the end that all seeds reached."""
 BEFORE_RL = "merged"
+_SIGNED = ("reward", "gain")
+"""Beginnings of metrics that may be negative; others count, or are shares or seconds."""
 _ONE_RUN = "interval of this run, not of the method"
 Array = NDArray[np.float64]
 
@@ -251,16 +254,24 @@ def over_seeds(
     within: tuple[float, float] | None = None,
     *,
     difference: bool = False,
+    limits: tuple[float, float] = (-np.inf, np.inf),
 ) -> EvidenceCell:
-    """Summarise one value per seed; with one seed, by the interval within that run if any."""
+    """Summarise one value per seed; with one seed, by the interval within that run if any.
+
+    Args:
+        values: of the seeds.
+        within: interval of the one run.
+        difference: it may be shown.
+        limits: no value can be outside, so no end of the interval is.
+    """
     mean = float(np.mean(values))
     if len(values) > 1:
         interval = crossed_bootstrap.t_interval(values)
         is_shown = interval.low > 0.0 or interval.high < 0.0
         return EvidenceCell(
             value=mean,
-            low=interval.low,
-            high=interval.high,
+            low=max(interval.low, limits[0]),
+            high=min(interval.high, limits[1]),
             runs=len(values),
             seeds=tuple(values),
             shown=is_shown if difference else None,
@@ -279,7 +290,10 @@ def over_seeds(
 
 def _metric(arm: Arm, metric: str) -> EvidenceCell:
     within = arm.measures[0].intervals.get(metric)
-    return over_seeds([one.metrics[metric] for one in arm.measures], within)
+    values = [one.metrics[metric] for one in arm.measures]
+    lowest = -np.inf if metric.startswith(_SIGNED) or min(values) < 0.0 else 0.0
+    highest = 1.0 if metric.startswith(SHARES) else np.inf
+    return over_seeds(values, within, limits=(lowest, highest))
 
 
 def _is_shown(interval: Interval, seeds: Sequence[float]) -> bool:

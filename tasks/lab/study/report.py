@@ -1,13 +1,12 @@
-"""The table and the page of a study, and how a number is written."""
+"""The table of a study, and how a number is written."""
 
-import html
 import math
 from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
 from data_schemas.study import Evidence, EvidenceCell
-from tasks.platform.progress import SCREEN_WIDTH, STYLE, Sheet, html_table, screen_table
+from tasks.platform.progress import SCREEN_WIDTH, Sheet, screen_table
 
 Columns = Sequence[tuple[str, Callable[[Evidence, str], str]]]
 SHARES = (
@@ -123,24 +122,6 @@ def sheet(evidence: Evidence) -> Sheet:
     """The table of a study."""
     header, rows = rows_of(evidence)
     return Sheet(evidence.title, header, rows, conditions(evidence))
-
-
-def page(evidence: Evidence) -> str:
-    """The page of a study: its table, its gains and every number."""
-    title = html.escape(evidence.title)
-    every = [
-        (name, number(cell, name), str(cell.runs), str(cell.problems or ""), cell.note)
-        for name, cell in evidence.cells.items()
-    ]
-    gains = gains_of(evidence)
-    parts = [
-        f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{STYLE}</style>",
-        f"<h1>{title}</h1>{html_table(*rows_of(evidence))}<p>{html.escape(conditions(evidence))}</p>",
-        f"<h2>Gains of training</h2>{html_table(*gains)}" if gains[1] else "",
-        "<h2>Every number</h2>",
-        html_table(("", "value", "seeds", "problems", "note"), every),
-    ]
-    return "".join(parts)
 
 
 def show(evidence: Evidence) -> None:

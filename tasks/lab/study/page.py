@@ -1,0 +1,159 @@
+"""The page of a study: what is shown first, then every arm with its interval, then every number."""
+
+from collections.abc import Sequence
+
+from data_schemas.study import Evidence
+from tasks.lab.study.report import conditions, gains_of, number, rows_of
+from tasks.pages import figures
+from tasks.platform.page_style import STYLE, fill
+
+TEMPLATE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>{{ title }}</title>
+<style>{{ style|safe }}section>.card{margin-top:12px}.lede{overflow-wrap:anywhere}
+td small{display:block;white-space:nowrap;color:var(--muted)}td:nth-child(2){min-width:11em}</style>
+</head>
+<body>
+{% macro table(header, rows) %}
+<div class="card scroll"><table><thead><tr>{% for name in header %}<th>{{ name }}</th>\
+{% endfor %}</tr></thead><tbody>
+{% for row in rows %}
+<tr>{% for cell in row %}{% if loop.first %}<th>{{ cell }}</th>{% else %}
+<td>{% set value, interval = halves(cell) %}{{ value }}\
+{% if interval %}<small>{{ interval }}</small>{% endif %}</td>{% endif %}{% endfor %}</tr>
+{% endfor %}
+</tbody></table></div>
+{% endmacro %}
+<header><div>
+<p class="eyebrow">EachPrompt<span>study</span><span>{{ name }}</span></p>
+<h1>{{ title }}</h1>
+<dl class="tiles">
+{% for label, value, note in tiles %}
+<div><dt>{{ label }}</dt><dd>{{ value }}<small>{{ note }}</small></dd></div>
+{% endfor %}
+</dl>
+</div></header>
+<main>
+<section><h2>What is shown</h2>
+{% if shown %}<ul>{% for line in shown %}<li>{{ line }}</li>{% endfor %}</ul>
+{% else %}<p class="lede">No difference between arms is shown.</p>{% endif %}
+{% if charts %}
+<div class="grid two">
+{% for title, note, svg in charts %}
+<figure class="card"><figcaption><h3>{{ title }}</h3><p>{{ note }}</p></figcaption>
+{{ svg|safe }}</figure>
+{% endfor %}
+</div>
+{% endif %}
+</section>
+<section><h2>The arms</h2>{{ table(*arms) }}<p class="lede">{{ conditions }}</p></section>
+{% if gains[1] %}<section><h2>Gains of training</h2>{{ table(*gains) }}</section>{% endif %}
+<section><h2>Every number</h2>
+<details class="card"><summary>{{ every|length }} numbers</summary>
+{{ table(("", "value", "seeds", "problems", "note"), every) }}</details></section>
+</main>
+<footer>This page is one file: it loads nothing and can be kept or mailed as it is.</footer>
+</body>
+</html>
+"""
+_DIFFERENCES = ("equal tokens", "equal steps", "equal CPU seconds")
+"""What a difference of accuracies may be at; the first that the arms have is drawn."""
+
+
+def page(evidence: Evidence) -> str:
+    """Fill in the page of a study."""
+    every = [
+        (name, number(cell, name), str(cell.runs), str(cell.problems or ""), cell.note)
+        for name, cell in evidence.cells.items()
+    ]
+    return fill(
+        TEMPLATE,
+        style=STYLE,
+        title=evidence.title,
+        name=evidence.name,
+        tiles=_tiles(evidence),
+        shown=_shown(evidence),
+        charts=_charts(evidence),
+        arms=rows_of(evidence),
+        gains=gains_of(evidence),
+        conditions=conditions(evidence),
+        every=every,
+        halves=_halves,
+    )
+
+
+def _halves(cell: str) -> tuple[str, str]:
+    """Divide `76.2 % [72.6, 79.8]` into the value and its interval."""
+    value, bracket, rest = cell.partition(" [")
+    return (value, f"[{rest}") if bracket and rest.endswith("]") else (cell, "")
+
+
+def _tiles(evidence: Evidence) -> list[tuple[str, str, str]]:
+    problems = max((cell.problems for cell in evidence.cells.values()), default=0)
+    seeds = len(evidence.seeds)
+    return [
+        ("Arms", str(len(evidence.variants)), "variants of settings"),
+        ("Seeds", str(seeds), "nothing is shown by one" if seeds == 1 else "of each arm"),
+        ("Problems", f"{problems:,}" if problems else "none", "held out, the same for all"),
+        ("Measured", evidence.date, f"at {evidence.commit}"),
+    ]
+
+
+def _shown(evidence: Evidence) -> list[str]:
+    """Say each difference of accuracies that is shown, those against an arm first."""
+    lines = [
+        (cell.value, f"{key.replace('/', ' at ', 1)}: {number(cell, key)} points")
+        for key, cell in evidence.cells.items()
+        if cell.shown and cell.value is not None and _is_accuracy(key)
+    ]
+    return [line for _, line in sorted(lines)]
+
+
+def _is_accuracy(key: str) -> bool:
+    return key.partition("/")[2].startswith(_DIFFERENCES) and " in " not in key
+
+
+def _charts(evidence: Evidence) -> list[tuple[str, str, str]]:
+    """Draw accuracy by arm, and differences to the arm that each is compared with."""
+    charts: list[tuple[str, str, str]] = []
+    last = _last_checkpoint(evidence)
+    if last:
+        rows = _rows([(arm, f"{arm}/accuracy/{last}") for arm in evidence.variants], evidence)
+        note = f"held-out problems solved at {last}, with 95 % intervals"
+        charts.append(("Accuracy", note, figures.intervals_figure(rows, "accuracy", "%")))
+    for what in _DIFFERENCES:
+        keys = [
+            (arm, f"{arm} minus {other}/{what}" + (f"/{last}" if what == "equal steps" else ""))
+            for arm, other in evidence.against.items()
+            if arm != other
+        ]
+        if rows := _rows(keys, evidence):
+            note = f"at {what}, to the arm that each is compared with; an interval that holds 0 "
+            note += "shows nothing"
+            drawn = figures.intervals_figure(rows, "difference", "points", zero=True)
+            charts.append(("Differences", note, drawn))
+            break
+    return charts
+
+
+def _last_checkpoint(evidence: Evidence) -> str:
+    names = [
+        name
+        for name in evidence.checkpoints
+        if any(f"{arm}/accuracy/{name}" in evidence.cells for arm in evidence.variants)
+    ]
+    return names[-1] if names else ""
+
+
+def _rows(
+    keys: Sequence[tuple[str, str]], evidence: Evidence
+) -> list[tuple[str, tuple[float, float, float]]]:
+    rows: list[tuple[str, tuple[float, float, float]]] = []
+    for label, key in keys:
+        cell = evidence.cells.get(key)
+        if cell and cell.value is not None and cell.low is not None and cell.high is not None:
+            rows.append((label, (cell.value, cell.low, cell.high)))
+    return rows
