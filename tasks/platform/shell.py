@@ -9,6 +9,7 @@ A stage takes its line of `tasks.platform.resources` by name:
 import importlib.util
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial, wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast, get_type_hints
@@ -296,9 +297,25 @@ class _Accelerator(GPUAccelerator):
         return self._device.removeprefix("nvidia-").removeprefix("tesla-").upper()
 
 
-def _cache(name: str) -> Cache:
+@dataclass(frozen=True, slots=True)
+class _SaltedCache:
+    """A cache of Flyte 2, in the form in which flyte-migrate reads one of flytekit.
+
+    It has no version: with one, results are stored in a local execution and never read. The digest
+    of the code salts the version that Flyte 2 makes of the function's own source.
+    """
+
+    salt: str
+    ignored_inputs: tuple[str, ...]
+    serialize: bool = True
+
+
+def _cache(name: str) -> Any:
     # The execution does not change the result, so it is not part of the cache key.
-    return Cache(version=code_digest(name)[:32], serialize=True, ignored_inputs=("execution",))
+    version, ignored = code_digest(name)[:32], ("execution",)
+    if FLYTE_2:
+        return _SaltedCache(version, ignored)
+    return Cache(version=version, serialize=True, ignored_inputs=ignored)
 
 
 def _secrets() -> list[Secret]:
