@@ -14,18 +14,19 @@ import fcntl
 import logging
 import math
 import os
+import signal
 import socket
 import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tasks.errors import DataError, EngineError
+from tasks.errors import DataError, EngineError, Preempted
 from tasks.store.files import FILE_MODE, canonical_json
 from tasks.store.interface import store_at
 from tasks.store.s3 import S3Store
@@ -260,11 +261,67 @@ class _S3Lease:
 
 @contextmanager
 def _in_s3(place: S3Store, mine: Holder, queue: _Queue) -> Iterator[Lease]:
-    own_lease = _S3Lease(place, mine, _acquire(place, mine, queue))
+    with _unwinding():
+        try:
+            own_lease = _S3Lease(place, mine, _acquire(place, mine, queue))
+        except Preempted:
+            with _deferred():
+                _give_up(place, mine)
+            raise
+        try:
+            yield own_lease
+        finally:
+            with _deferred():
+                own_lease.release()
+
+
+@contextmanager
+def _unwinding() -> Iterator[None]:
+    """Raise Preempted at SIGTERM, so that what is held is released; a handler of others stays.
+
+    By default a process ends where it stands, and whoever comes next waits for TERM_S.
+    """
+    if not _is_main() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise Preempted("stopped by SIGTERM; what was committed is safe")
+
+    signal.signal(signal.SIGTERM, stop)
     try:
-        yield own_lease
+        yield
     finally:
-        own_lease.release()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def _deferred() -> Iterator[None]:
+    """Put a SIGTERM off until the block has ended."""
+    if not _is_main():
+        yield
+        return
+    signals: list[int] = []
+    previous = signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+        if signals:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _is_main() -> bool:
+    """Only this thread may have handlers of signals."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def _give_up(place: S3Store, mine: Holder) -> None:
+    """Release a lease whose acquisition was cut off after the object was written."""
+    with suppress(EngineError):
+        current = _get(place)
+        if current and current[0] and current[0].token == mine.token:
+            _put(place, mine.model_copy(update={"released": True}), current[1])
 
 
 def _acquire(place: S3Store, mine: Holder, queue: _Queue) -> str:

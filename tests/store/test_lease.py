@@ -2,12 +2,15 @@
 
 import logging
 import multiprocessing
+import os
+import signal
 import threading
 import time
 
+import boto3
 import pytest
 
-from tasks.errors import EngineError
+from tasks.errors import EngineError, Preempted
 from tasks.store import lease as leases
 from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
@@ -184,6 +187,59 @@ def test_in_s3_the_next_pod_waits_out_the_whole_grace_of_one_that_is_stopping(
     assert entered.is_set()
     assert "held by first" in caplog.text
     assert "no sign of life" not in caplog.text
+
+
+def stop_this_process(*_: object, **__: object) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def is_free(uri: str) -> bool:
+    """Whether the next holder need not wait."""
+    return Holder.model_validate_json(store_at(uri).read_bytes()).released
+
+
+def test_in_s3_a_holder_that_is_told_to_stop_gives_its_lease_back(bucket):
+    with pytest.raises(Preempted), lease("s3://bucket/rl.lease", "rl/one"):
+        stop_this_process()
+
+    assert is_free("s3://bucket/rl.lease")
+    assert signal.SIG_DFL == signal.getsignal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize("moment", ["after-call", "before-parameter-build"])
+def test_in_s3_nobody_waits_for_a_holder_that_was_told_to_stop_while_it_took_or_gave(
+    bucket, moment
+):
+    boto3.setup_default_session()
+    signals = []
+
+    def stop(params=None, **_: object) -> None:
+        taken = params is None  # the answer to the first write
+        if not signals and (taken or b'"released":true' in params["Body"]):
+            signals.append(moment)
+            stop_this_process()
+
+    boto3.DEFAULT_SESSION.events.register(f"{moment}.s3.PutObject", stop)
+    try:
+        with pytest.raises(Preempted), lease("s3://bucket/rl.lease", "rl/one"):
+            pass
+    finally:
+        boto3.setup_default_session()
+
+    assert [moment] == signals
+    assert is_free("s3://bucket/rl.lease")
+
+
+def test_a_handler_of_somebody_else_hears_that_the_process_is_to_stop(bucket):
+    heard = []
+    previous = signal.signal(signal.SIGTERM, lambda *_: heard.append("SIGTERM"))
+    try:
+        with lease("s3://bucket/rl.lease", "rl/one"):
+            stop_this_process()
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+    assert ["SIGTERM"] == heard
 
 
 def test_in_s3_a_holder_that_was_overtaken_stops_by_name(bucket, monkeypatch):
