@@ -32,7 +32,13 @@ from data_schemas.statements import (
     VersionRestored,
 )
 from tasks.errors import DataError, EngineError
-from tasks.provenance.lineage.connection import EXPERIMENT, boundary, connect, sqlite_path
+from tasks.provenance.lineage.connection import (
+    EXPERIMENT,
+    boundary,
+    connect,
+    find_experiment,
+    sqlite_path,
+)
 from tasks.provenance.lineage.descriptions import (
     EXECUTION,
     EXPERIMENT_TAGS,
@@ -198,7 +204,7 @@ class Catalogue:
     def _experiment(self) -> str:
         from mlflow.exceptions import MlflowException
 
-        experiment = self._client.get_experiment_by_name(EXPERIMENT)
+        experiment = find_experiment(self._client, self._tracking_uri)
         if experiment is not None:
             for name, value in EXPERIMENT_TAGS.items():
                 if name not in experiment.tags:
@@ -210,7 +216,7 @@ class Catalogue:
             )
         except MlflowException:
             # Another stage created it at the same time.
-            experiment = self._client.get_experiment_by_name(EXPERIMENT)
+            experiment = find_experiment(self._client, self._tracking_uri)
             if experiment is None:
                 raise
             return experiment.experiment_id

@@ -19,6 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
+from data_schemas.addresses import redacted
 from tasks.errors import DataError, EngineError, PipelineError, SettingsError
 from tasks.provenance.lineage.descriptions import EXPERIMENT_TAGS
 from tasks.provenance.lineage.registry import open_model
@@ -26,6 +27,7 @@ from tasks.store.location import sqlite_uri
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import Experiment
 
 logger = logging.getLogger(__name__)
 
@@ -62,10 +64,16 @@ _PART_BYTES = 2**20
 _WRONG_USER = "UNAUTHENTICATED"
 _NO_RIGHT = "PERMISSION_DENIED"
 _READING = ("get_", "search_")
+_TRASHED = "deleted"
+"""MLflow's lifecycle stage of what is in its trash."""
 
 
 class OtherSchema(SettingsError):
     """The sqlite file is of another version of MLflow: it is neither damaged nor lost."""
+
+
+class TrashedExperiment(DataError):
+    """Somebody moved the experiment to MLflow's trash, with all of its runs; nothing is lost."""
 
 
 def check_tracking_uri(uri: str) -> None:
@@ -270,6 +278,23 @@ def boundary() -> Iterator[None]:
         raise EngineError(f"{type(error).__name__}: {error}") from error
 
 
+def find_experiment(client: "MlflowClient", tracking_uri: str) -> "Experiment | None":
+    """Return the experiment of all runs; None if there is none yet.
+
+    Raises:
+        TrashedExperiment: it is in the trash, where MLflow finds no run and takes none.
+    """
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    if experiment is not None and experiment.lifecycle_stage == _TRASHED:
+        number = experiment.experiment_id
+        raise TrashedExperiment(
+            f"the experiment {EXPERIMENT!r} of {redacted(tracking_uri)} is in MLflow's trash, with "
+            f"all of its runs. Restore it: MLFLOW_TRACKING_URI={redacted(tracking_uri)} mlflow "
+            f"experiments restore --experiment-id {number}"
+        )
+    return experiment
+
+
 def require_access(tracking_uri: str, model: str = "") -> None:
     """Refuse credentials and rights with which an MLflow server would fail a later stage.
 
@@ -288,7 +313,7 @@ def require_access(tracking_uri: str, model: str = "") -> None:
         with boundary():
             client = connect(tracking_uri)
             client.search_experiments(max_results=1)
-            if experiment := client.get_experiment_by_name(EXPERIMENT):
+            if experiment := find_experiment(client, tracking_uri):
                 name, value = next(iter(EXPERIMENT_TAGS.items()))
                 client.set_experiment_tag(experiment.experiment_id, name, value)
             if model:

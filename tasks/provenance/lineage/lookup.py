@@ -13,11 +13,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tasks.errors import SettingsError
-from tasks.provenance.lineage.catalogue import CONTEXT, EXPERIMENT, SHA256, STATEMENT
+from tasks.provenance.lineage.catalogue import CONTEXT, SHA256, STATEMENT
 from tasks.provenance.lineage.connection import (
     REPAIR,
     boundary,
     connect,
+    find_experiment,
     require_sqlite,
     sqlite_path,
 )
@@ -236,7 +237,7 @@ class Lookup:
 
     def _find_runs(self, statement: str) -> list[StageRun]:
         with boundary():
-            experiment = self._client.get_experiment_by_name(EXPERIMENT)
+            experiment = find_experiment(self._client, self._tracking_uri)
             if experiment is None:
                 return []
             runs = self._client.search_runs(
@@ -251,7 +252,7 @@ class Lookup:
         MLflow keeps one dataset per name and digest, with the source that was logged first.
         """
         with boundary():
-            experiment = self._client.get_experiment_by_name(EXPERIMENT)
+            experiment = find_experiment(self._client, self._tracking_uri)
             if experiment is None:
                 return False
             users = self._client.search_runs(

@@ -12,7 +12,7 @@ from data_schemas.artifacts import CheckpointRef, Context, StoreRef
 from data_schemas.statements import MetricsLogged, StageStarted
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.provenance.lineage.catalogue import Catalogue, mlflow_name
-from tasks.provenance.lineage.connection import connect
+from tasks.provenance.lineage.connection import TrashedExperiment, connect
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.registry import read_description
 from tasks.provenance.lineage.stage import stage, sync
@@ -133,8 +133,12 @@ def test_a_release_that_mlflow_refuses_fails_by_name_and_is_registered_later(sto
     Catalogue(store.tracking_uri).apply("e0.s", [StageStarted(stage="s", tags={}, params={})])
     experiment = client.get_experiment_by_name("eachprompt").experiment_id
     client.delete_experiment(experiment)
-    with pytest.raises(DataError, match=r"MLflow refused 'start' of exec-1\.release; it and what"):
+    remedy = rf"MLflow's trash.*MLFLOW_TRACKING_URI={store.tracking_uri} mlflow experiments restore"
+    refused = r"MLflow refused 'start' of exec-1\.release; it and what"
+    with pytest.raises(DataError, match=rf"{refused}.*{remedy} --experiment-id {experiment}"):
         release(store, execution, "model", released=True)
+    with pytest.raises(TrashedExperiment, match=remedy):
+        Lookup(store.tracking_uri).runs("s")
     assert 1 == len(list(Path(store.uri, "spool").glob("exec-1.release.*.jsonl")))
 
     client.restore_experiment(experiment)
