@@ -39,9 +39,9 @@ td small{display:block;white-space:nowrap;color:var(--muted)}td:nth-child(2){min
 <main>
 <section><h2>What is shown</h2>
 {% if shown %}<ul>{% for line in shown %}<li>{{ line }}</li>{% endfor %}</ul>
-{% else %}<p class="lede">No difference between arms is shown.</p>{% endif %}
+{% else %}<p class="lede">No difference is shown.</p>{% endif %}
 {% if charts %}
-<div class="grid two">
+<div class="grid{{ " two" if charts|length > 1 }}">
 {% for title, note, svg in charts %}
 <figure class="card"><figcaption><h3>{{ title }}</h3><p>{{ note }}</p></figcaption>
 {{ svg|safe }}</figure>
@@ -113,7 +113,8 @@ def _shown(evidence: Evidence) -> list[str]:
 
 
 def _is_accuracy(key: str) -> bool:
-    return key.partition("/")[2].startswith(_DIFFERENCES) and " in " not in key
+    """Tell differences of arms, and what an arm gained in training, from other numbers."""
+    return key.partition("/")[2].startswith((*_DIFFERENCES, "gain/"))
 
 
 def _charts(evidence: Evidence) -> list[tuple[str, str, str]]:
@@ -121,8 +122,13 @@ def _charts(evidence: Evidence) -> list[tuple[str, str, str]]:
     charts: list[tuple[str, str, str]] = []
     last = _last_checkpoint(evidence)
     if last:
-        rows = _rows([(arm, f"{arm}/accuracy/{last}") for arm in evidence.variants], evidence)
-        note = f"held-out problems solved at {last}, with 95 % intervals"
+        arms, names = list(evidence.variants), list(evidence.checkpoints)
+        keys = [(arm, f"{arm}/accuracy/{last}") for arm in arms]
+        if len(arms) == 1:
+            keys = [(name, f"{arms[0]}/accuracy/{name}") for name in names]
+        rows = _rows(keys, evidence)
+        place = f"at {last}" if len(arms) > 1 else "by checkpoint"
+        note = f"held-out problems solved {place}, with 95 % intervals"
         charts.append(("Accuracy", note, figures.intervals_figure(rows, "accuracy", "%")))
     for what in _DIFFERENCES:
         keys = [

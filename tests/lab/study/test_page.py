@@ -54,6 +54,4 @@ def test_without_a_shown_difference_the_page_says_so() -> None:
         for key, cell in evidence.cells.items()
     }
 
-    assert "No difference between arms is shown." in page(
-        evidence.model_copy(update={"cells": cells})
-    )
+    assert "No difference is shown." in page(evidence.model_copy(update={"cells": cells}))
