@@ -351,6 +351,17 @@ class Drift(BaseModel):
         )
 
 
+class Conflict(BaseModel):
+    """A question to which a held file gives another answer than the released model learned."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str
+    prompt: str
+    known: tuple[str, ...] = Field(description="answers in the rows of the released model")
+    new: str
+
+
 class Night(BaseModel):
     """What the page of one retraining shows besides its decision."""
 
@@ -361,6 +372,7 @@ class Night(BaseModel):
     pass_rates: dict[str, float] = Field(
         default_factory=dict, description="of the released model: 'new' and 'replayed' problems"
     )
+    conflicts: tuple[Conflict, ...] = Field(default=(), description="the first of held files")
 
 
 def _explain(drift: FieldDrift) -> str:

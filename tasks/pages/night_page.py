@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data_schemas.reports import FieldDrift, Night
+from data_schemas.reports import Conflict, FieldDrift, Night
 from tasks.algorithms.personal_data import without_personal_data
 from tasks.pages import figures, wording
 from tasks.pages.sections import Chart
@@ -35,6 +35,14 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font:12.5px/1.5 var(--m
 {% if night.approval %}
 <div class="card"><p>Say yes, or eachprompt reject with the same options:</p>\
 <pre>{{ night.approval }}</pre></div>
+{% endif %}
+{% if night.conflicts %}
+<h3>Other answers than before</h3>
+<div class="card scroll"><table><thead><tr><th>file</th><th>question</th><th>known answer</th>\
+<th>answer of the file</th></tr></thead><tbody>
+{% for one in night.conflicts %}<tr><th>{{ one.file }}</th><td><pre>{{ one.prompt }}</pre></td>\
+<td><pre>{{ one.known|join("\n") }}</pre></td><td><pre>{{ one.new }}</pre></td></tr>{% endfor %}
+</tbody></table></div>
 {% endif %}
 {% if night.charts %}
 <p class="key"><span><i style="background:{{ neutral }}"></i>known problems</span>\
@@ -102,6 +110,7 @@ class NightSection:
     rates: tuple[tuple[str, str], ...]
     examples: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
+    conflicts: tuple[Conflict, ...]
 
 
 def execution_of(message: str) -> str:
@@ -142,6 +151,16 @@ def section(title: str, message: str, night: Night | None) -> NightSection:
         else (),
         examples=tuple(map(without_personal_data, night.drift.examples)) if night else (),
         refused=tuple(sorted(night.refused.items())) if night else (),
+        conflicts=tuple(map(_masked, night.conflicts)) if night else (),
+    )
+
+
+def _masked(conflict: Conflict) -> Conflict:
+    return Conflict(
+        file=conflict.file,
+        prompt=without_personal_data(conflict.prompt),
+        known=tuple(map(without_personal_data, conflict.known)),
+        new=without_personal_data(conflict.new),
     )
 
 

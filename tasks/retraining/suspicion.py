@@ -10,10 +10,12 @@ ones (a new language) are set aside together. A file that somebody approved is n
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from data_schemas.arrow import read_table
 from data_schemas.intake import InboxFile
+from data_schemas.reports import Conflict
 from data_schemas.rows import (
     DEMONSTRATIONS,
     PROBLEMS,
@@ -41,6 +43,8 @@ MAX_CONTRADICTIONS = 0.2
 """Share of the problems of a file with another answer than known. Fewer are chance: a question may
 have several right answers, and code several sets of tests."""
 MIN_CONTRADICTIONS = 5
+NUM_CONFLICTS = 5
+"""Contradictions that people are shown: old answer and new one."""
 _JUDGE = (
     " (comparisons of answers train a judge, which a night does not: eachprompt judge --files; "
     "then name it in rl.rewards)"
@@ -85,9 +89,7 @@ def suspects(
         earlier: problems of the released model.
         files: with the digests of their copies.
     """
-    answers: dict[str, set[str]] = defaultdict(set)
-    for problem in earlier:
-        answers[content_key(problem)].add(problem.answer)
+    answers = _answers(earlier)
     places = read_table(curated / ROWS, RowPlace)
     file_of = {place.source_row: place.file for place in places}
     rows = Counter(place.file for place in places)
@@ -123,6 +125,45 @@ def suspects(
         if not file.approved_by
     }
     return {key: fault for key, fault in faults.items() if fault}
+
+
+def conflicts(
+    curated: Path, earlier: Sequence[Problem], files: Sequence[InboxFile], keys: Collection[str]
+) -> tuple[Conflict, ...]:
+    """Return the first problems of some files whose answer is another one than known.
+
+    Args:
+        curated: folder of the curated set of these files.
+        earlier: problems of the released model.
+        files: with the digests of their copies.
+        keys: of the files.
+    """
+    answers = _answers(earlier)
+    key_of = {file.sha256: file.key for file in files if file.key in keys}
+    file_of = {
+        place.source_row: key_of[place.file]
+        for place in read_table(curated / ROWS, RowPlace)
+        if place.file in key_of
+    }
+    others = (
+        Conflict(
+            file=file_of[problem.source_row],
+            prompt=problem.prompt_text,
+            known=tuple(sorted(answers[content_key(problem)])),
+            new=problem.answer,
+        )
+        for problem in read_table(curated / PROBLEMS, Problem)
+        if problem.source_row in file_of
+        and problem.answer not in answers.get(content_key(problem), {problem.answer})
+    )
+    return tuple(islice(others, NUM_CONFLICTS))
+
+
+def _answers(problems: Sequence[Problem]) -> Mapping[str, set[str]]:
+    answers: dict[str, set[str]] = defaultdict(set)
+    for problem in problems:
+        answers[content_key(problem)].add(problem.answer)
+    return answers
 
 
 def digests(files: Sequence[InboxFile], keys: Collection[str]) -> set[str]:

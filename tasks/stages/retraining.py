@@ -190,9 +190,12 @@ def examine_rows(
     digests = suspicion.digests(listed, suspects)
     counts = count(folder, suspicion.without(folder, digests), content_keys(earlier))
     decision = worth.decide_grading(settings, files.reason, counts, change, suspects)
-    night.save(
-        context.store.uri, context.execution.id, Night(drift=change, refused=night.refusals(folder))
+    page = Night(
+        drift=change,
+        refused=night.refusals(folder),
+        conflicts=suspicion.conflicts(folder, earlier, listed, suspects),
     )
+    night.save(context.store.uri, context.execution.id, page)
     facts = {**counts.refused, "drift": change.explain(), "decision": decision.reason}
     deck_of_facts("examine_rows", facts)
     return Examined(

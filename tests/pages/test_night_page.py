@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.reports import Drift, FieldDrift, Night, Share
+from data_schemas.reports import Conflict, Drift, FieldDrift, Night, Share
 from tasks.pages.night_page import execution_of, render, section
 from tasks.retraining.ruling import question
 
@@ -21,6 +21,9 @@ NIGHT = Night(
     ),
     refused={"not_json": "shop/rows-7: <script>"},
     pass_rates={"new": 0.25, "replayed": 0.5},
+    conflicts=(
+        Conflict(file="p.csv", prompt="Call 0812-3456-7890: 3 + 4?", known=("seven", "7"), new="8"),
+    ),
 )
 
 
@@ -36,6 +39,8 @@ def test_a_night_shows_decision_shares_pass_rates_and_examples():
         "Known and new problems by language",
         "&lt;b&gt;Giày&lt;/b&gt; $5 $",
         "shop/rows-7: &lt;script&gt;",
+        "<th>p.csv</th><td><pre>Call [phone]: 3 + 4?</pre></td>",
+        "<td><pre>seven\n7</pre></td><td><pre>8</pre></td>",
     ):
         assert shown in html
     assert "<script" not in html

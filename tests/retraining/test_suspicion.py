@@ -19,7 +19,7 @@ from data_schemas.rows import (
     Role,
 )
 from data_schemas.sources import RowPlace
-from tasks.retraining.suspicion import FileRows, strangers, suspects
+from tasks.retraining.suspicion import FileRows, conflicts, strangers, suspects
 
 
 def problem(number, value):
@@ -101,6 +101,11 @@ def test_every_file_is_judged_by_its_own_rows(tmp_path):
         "poison.csv": "10 of 10 problems have another answer than the same question in rows that "
         "the released model knows",
     } == found
+    held = conflicts(tmp_path, [problem(number, 7) for number in range(30)], files, found)
+    assert [
+        ("poison.csv", f"Question {number}?", ('{"value":"7"}',), '{"value":"8"}')
+        for number in range(20, 25)
+    ] == [(one.file, one.prompt, one.known, one.new) for one in held]
 
 
 def test_nobody_suspects_a_file_that_somebody_approved(tmp_path):
