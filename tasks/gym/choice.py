@@ -35,6 +35,7 @@ from tasks.gym.denials import (
     fold,
     plain,
 )
+from tasks.gym.json_answer import without_container
 from tasks.gym.protocol import Gold, verify_answer
 
 MAX_MARKERS = 50
@@ -237,11 +238,6 @@ _TURN = re.compile(
     r"also|both|either|tetapi|tapi|atau|hoặc|nhưng|mas|ou)(?!\w)|หรือ|แต่|或|但|不"
 )
 """In an explanation: it may take the answer back, so that it is read like the answer."""
-# The value of '"answer": "B"', and the rest of its object.
-_JSON_VALUE = re.compile(r"\s{0,9}([\"'])([^\"'\n]{0,200})\1")
-_JSON_REST = re.compile(
-    r"\s*(?:,\s*\"[^\"\n]*\"\s*:\s*(?:\"[^\"]*\"|[\d.]+|true|false|null)\s*)*\}\s*(?:'''|```)?\s*"
-)
 _UNREAD = frozenset({"ja", "ko"})
 """Languages in which nothing is read but what is written as in another one."""
 _REVERSED = _folded(rf"\s?(?:{'|'.join(language.is_good for language in _LANGUAGES)})")
@@ -381,7 +377,9 @@ def _regions(gold: Choice, answer: str) -> list[str]:
 
     Without a marker that announces an option it is the whole text.
     """
-    text = _STYLE.sub("", _COMMAS.sub(r"\1 and ", plain(answer))).replace("c'est", "est")
+    text = _STYLE.sub("", _COMMAS.sub(r"\1 and ", plain(without_container(answer)))).replace(
+        "c'est", "est"
+    )
     text = _LETTER_ALONE.sub(r"\1 | ", _HEADING.sub(r"\1: ", _NOT_BUT.sub("", text)))
     options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
     names = set[str]().union(*options)
@@ -391,22 +389,15 @@ def _regions(gold: Choice, answer: str) -> list[str]:
         lead = clauses(_SENTENCE.split(text[max(0, start - WINDOW) : start])[-1])
         withdrawal = EVERY_LANGUAGE.before.search(lead) or HEDGED_BEFORE.search(lead)
         last = place + 1 == len(result)
-        following = (
-            _unexplained(text[start:end], text[end:])
-            if last
-            else _sentence(text, end, result[place + 1][0])
-        )
+        following = _unexplained(text[end:]) if last else _sentence(text, end, result[place + 1][0])
         region = clauses(" ".join((lead if withdrawal else "", option, following)))
         if option or any(_pattern(name).search(_BORDER.sub(" ", region)) for name in names):
             regions.append(region)
     return [region for region in regions if region] if len(regions) > 1 else [clauses(text)]
 
 
-def _unexplained(marker: str, following: str) -> str:
+def _unexplained(following: str) -> str:
     """Return what an announcement states, without the explanation behind it if that keeps it."""
-    value = _JSON_VALUE.match(following) if marker.rstrip().endswith(('":', "':")) else None
-    if value and _JSON_REST.fullmatch(following, value.end()):
-        return value[2]
     explanation = _EXPLANATION.search(following)
     if explanation is None or _TURN.search(following, explanation.end()):
         return following

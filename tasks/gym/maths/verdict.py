@@ -15,6 +15,7 @@ from typing import Self, TypeAlias
 from pydantic import Field, model_validator
 
 from data_schemas.rows import Problem, Verdict, abstain, scored
+from tasks.gym.json_answer import without_container
 from tasks.gym.maths import symbolic
 from tasks.gym.maths.compare import rational, same
 from tasks.gym.maths.locate import Place, boxes, joint, lenient
@@ -103,6 +104,7 @@ class _Comparison:
 def _check(
     language: str, locate: Locate, form: AnswerForm, response: str, gold: FinalAnswer, answer: str
 ) -> Verdict:
+    answer = without_container(answer)
     whole, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
     is_number = _is_number(whole)
     ours = form.read(whole, whole)
