@@ -38,7 +38,7 @@ from tasks.gym.table import VERIFIERS
 from tasks.platform.progress import progress
 from tasks.plugins import pin
 from tasks.store.files import canonical_json, copy_file, sha256_file, write_bytes
-from tasks.store.hub import HUB, copy_dataset, copy_files
+from tasks.store.hub import HUB, copy_dataset, copy_files, require_files
 from tasks.store.interface import store_at
 
 _LOG = logging.getLogger(__name__)
@@ -129,7 +129,8 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
 def check_sources(sources: Sequence[Source]) -> None:
     """Refuse sources that `ingest` would refuse, before any model is copied.
 
-    What lies in S3 or on the hub is looked at as it is copied.
+    Of what lies in S3 it is looked up that there is a file to read; what lies on the hub is
+    looked at as it is copied.
 
     Raises:
         SettingsError: as of `ingest`.
@@ -312,7 +313,11 @@ def _locate(field: str, source: Source, out: Path | None) -> Path | None:
     """
     try:
         if out is None:
-            return None if _is_remote(source) else Path(source.path).expanduser().resolve()
+            if not _is_remote(source):
+                return Path(source.path).expanduser().resolve()
+            if not source.path.startswith(HUB):
+                require_files(source.path, SUFFIXES)
+            return None
         if source.path.startswith(HUB):
             return copy_dataset(source.path, out, SUFFIXES)
         if store_at(source.path).local_path is None:

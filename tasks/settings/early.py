@@ -25,7 +25,8 @@ from data_schemas.sources import BENCHMARKS
 from tasks.algorithms import names
 from tasks.curation.ingest import check_sources
 from tasks.engines.support import require
-from tasks.errors import SettingsError
+from tasks.errors import DataError, SettingsError
+from tasks.models.config_file import CONFIG
 from tasks.models.model_folder import (
     REGISTERED,
     check_guard_folder,
@@ -40,6 +41,7 @@ from tasks.plugins import references_in, require_name, unknown
 from tasks.provenance.lineage.lookup import missing_version, parse_model_uri
 from tasks.provenance.lineage.promotions import promotions
 from tasks.settings.groups import expand
+from tasks.store.hub import S3
 from tasks.store.interface import store_at
 from tasks.store.location import absolute_store, existing_file, tracking_uri
 from tasks.training.foundation.candidates import parse_candidates
@@ -351,14 +353,26 @@ def require_places(settings: PipelineSettings | RetrainSettings) -> None:
     """
     for name, path, _ in model_folders(settings):
         folder = None if is_address(path) else local_folder(path)
-        if folder is None:
-            continue
-        if not folder.is_dir():
+        if folder is not None and not folder.is_dir():
             raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
         try:
-            read_config(folder)
-        except SettingsError as error:
+            if folder is not None:
+                read_config(folder)
+            elif path.startswith(S3):
+                require_remote_model(path)
+        except (DataError, SettingsError) as error:
             raise SettingsError(f"{name}: {error}") from error
+
+
+def require_remote_model(uri: str) -> None:
+    """Refuse a prefix of S3 without a configuration of a model, before it is copied.
+
+    Raises:
+        SettingsError: it has none, or may not be read.
+        EngineError: S3 does not answer.
+    """
+    if not store_at(uri).fingerprints([CONFIG]):
+        raise SettingsError(f"{uri} has no {CONFIG}. Set it to a model directory.")
 
 
 def model_folders(

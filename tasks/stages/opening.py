@@ -37,6 +37,7 @@ from tasks.rl.recipe import open_recipe, pinned_source
 from tasks.settings import early, options
 from tasks.stages.failure import report_ended
 from tasks.store import location
+from tasks.store.hub import S3
 from tasks.store.interface import store_at
 from tasks.store.lease import lease
 
@@ -91,7 +92,7 @@ def check_settings(
     """Add the inputs of the command line to the settings, and refuse settings that cannot run.
 
     Engines must be installed, the number of processes must fit the layout of every stage,
-    models must be complete and long enough, and sources must be there.
+    models must be complete and long enough, and sources must be there, in S3 as well.
 
     Args:
         settings: of the workflow.
@@ -107,8 +108,10 @@ def check_settings(
     _check("rl_one", settings.rl_one.engines, "rl")
     _check("rl_two", settings.rl_two.engines, "rl")
     _check("evaluation", settings.evaluation.engines, "evaluate")
-    if not in_pod():  # this pod may not have the volumes of the other stages
-        options.require_folders(settings)
+    # The pods that copy models and sources have the image, and so the template, of this one.
+    options.require_folders(settings)
+    _require_base(settings.base_model)
+    if not in_pod():
         _say_needs(settings)
     early.require_positions(settings)  # these look at a base that is there only
     settings = options.fit_to_base(settings)
@@ -117,7 +120,7 @@ def check_settings(
     result = options.with_suites(early.with_sources(settings, sources), suites)
     result = options.with_room(result)
     early.require_roles(result)
-    _check_sources(result)
+    check_sources(result.curation.sources)
     require_access(os.environ.get("MLFLOW_TRACKING_URI", ""), result.release.name)
     return options.with_own_code(_with_recipes(result))
 
@@ -159,13 +162,24 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
         sources: 'adapter=path,adapter=path', or '' to keep those of the settings.
     """
     result = options.with_room(early.with_sources(settings, sources))
-    _check_sources(result)
+    check_sources(result.curation.sources)
     return options.with_own_code(result)
 
 
-def _check_sources(settings: PipelineSettings) -> None:
-    if not in_pod():  # this pod may not have the volumes of the other stages
-        check_sources(settings.curation.sources)
+def _require_base(path: str) -> None:
+    """Refuse a base model that is not there; one of MLflow's is looked up as it is copied.
+
+    Raises:
+        SettingsError: it is no folder or prefix with a configuration.
+    """
+    folder = local_folder(path)
+    if folder is None and path.startswith(S3):
+        try:
+            early.require_remote_model(path)
+        except (DataError, SettingsError) as error:
+            raise SettingsError(f"base_model: {error}") from error
+    elif folder is not None and not folder.is_dir():
+        raise SettingsError(f"base_model: {path} is not a folder. Set it to a model directory.")
 
 
 @shell("open_night")
@@ -206,8 +220,7 @@ def _checked(settings: RetrainSettings) -> RetrainSettings:
     _check("grading", settings.grading.engines, "grade")
     _check("rl", settings.rl.engines, "rl")
     _check("evaluation", settings.evaluation.engines, "evaluate")
-    if not in_pod():  # this pod may not have the volumes of the other stages
-        options.require_folders(settings)
+    options.require_folders(settings)
     return options.with_own_code(_with_recipes(settings))
 
 

@@ -71,6 +71,28 @@ def copy_files(uri: str, out: Path, suffixes: Sequence[str]) -> Path:
     return target
 
 
+def require_files(uri: str, suffixes: Sequence[str]) -> None:
+    """Refuse a file or prefix of which `copy_files` would copy nothing.
+
+    Raises:
+        DataError: there is no such file, or the prefix has none directly below it.
+        SettingsError: it may not be read.
+        EngineError: S3 does not answer.
+    """
+    if uri.lower().endswith(tuple(suffixes)):
+        folder, _, name = uri.rpartition("/")
+        if not store_at(folder).fingerprints([name]):
+            raise DataError(f"there is no {uri}. Correct the path.")
+    elif not any(
+        "/" not in name and name.lower().endswith(tuple(suffixes))
+        for name in store_at(uri).list_files()
+    ):
+        raise DataError(
+            f"{uri} has no file directly below it that is read (*{', *'.join(suffixes)}). "
+            "Correct the path."
+        )
+
+
 # The Hugging Face hub: local copies of files of a data set at one commit, and uploads of models.
 #
 #     hf://datasets/OWNER/NAME[@REVISION][/FOLDER or FILE or PATTERN]

@@ -62,8 +62,21 @@ def cluster(bound, monkeypatch):
     return settings, folder
 
 
+def with_files(settings: PipelineSettings, folder: Path) -> tuple[PipelineSettings, list[Path]]:
+    """Return the settings with other places of their sources, and these places."""
+    files = [folder / f"{Path(one.path).name}.jsonl" for one in settings.curation.sources]
+    sources = tuple(
+        one.model_copy(update={"path": str(file)})
+        for one, file in zip(settings.curation.sources, files, strict=True)
+    )
+    curation = settings.curation.model_copy(update={"sources": sources})
+    return settings.model_copy(update={"curation": curation}), files
+
+
 def test_a_pod_that_checks_a_preset_with_its_papers_base_changes_no_value(cluster, monkeypatch):
-    settings, _ = cluster
+    settings, files = with_files(*cluster)
+    for file in files:
+        file.touch()
     monkeypatch.setenv("FLYTE_INTERNAL_EXECUTION_ID", "run")
 
     assert complete(settings) == check_settings.task_function(settings=settings, sources="")
@@ -77,13 +90,7 @@ def test_outside_a_pod_a_preset_passes_where_its_sources_and_engines_are(cluster
         (folder / "packages" / package).mkdir(parents=True)
         (folder / "packages" / package / "__init__.py").touch()
     monkeypatch.syspath_prepend(folder / "packages")
-    files = [folder / f"{Path(one.path).name}.jsonl" for one in settings.curation.sources]
-    sources = tuple(
-        one.model_copy(update={"path": str(file)})
-        for one, file in zip(settings.curation.sources, files, strict=True)
-    )
-    curation = settings.curation.model_copy(update={"sources": sources})
-    settings = settings.model_copy(update={"curation": curation})
+    settings, files = with_files(settings, folder)
     with pytest.raises(SettingsError, match=r"sources\[0\]\.path: .* is no folder or file"):
         check_settings.task_function(settings=settings, sources="")
 

@@ -76,8 +76,36 @@ def test_the_pod_that_checks_a_plan_of_a_cluster_needs_no_engine_but_a_laptop_do
             night = {"settings": given["settings"], "from_inbox": "", "model": given["model"]}
             with pytest.raises(SettingsError, match=r"nothing was released as [^ ]+ in /"):
                 open_night.task_function(**night, store=str(tmp_path / "store"))
-        else:
+        elif name == "cpu_smoke":
             assert complete(given["settings"]) == check_settings.task_function(**given)
+        else:  # its volumes are not mounted here
+            place = r"curation\.sources\[0\]\.path: /mnt/data/\w+ is no|base_model: /mnt/models/"
+            with pytest.raises(SettingsError, match=place):
+                check_settings.task_function(**given)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"sources": "gsm8k=s3://bucket/rows/none"}, r"sources\[0\]\.path: .*/none has no file"),
+        ({"sources": "gsm8k=s3://bucket/rows/b.jsonl"}, r"there is no s3://bucket/rows/b\.jsonl"),
+        ({"sources": "gsm8k=s3://elsewhere/rows"}, r"sources\[0\]\.path: .*NoSuchBucket"),
+        ({"sources": "gsm8k=/mnt/none"}, r"sources\[0\]\.path: /mnt/none is no folder or file"),
+        ({"base_model": "s3://bucket/rows"}, r"base_model: s3://bucket/rows has no config\.json"),
+        ({"base_model": "/mnt/none"}, r"base_model: /mnt/none is not a folder"),
+    ],
+)
+def test_the_first_pod_of_a_cluster_looks_for_sources_and_models(
+    bucket, monkeypatch, changes, problem
+):
+    bucket.put_object(Bucket="bucket", Key="rows/a.jsonl", Body=b"{}")
+    monkeypatch.setenv("FLYTE_INTERNAL_EXECUTION_ID", "run")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "")
+
+    with pytest.raises(SettingsError, match=problem):
+        check_settings.task_function(
+            **{"settings": presets.CPU_SMOKE, "sources": "gsm8k=s3://bucket/rows"} | changes
+        )
 
 
 @pytest.fixture
