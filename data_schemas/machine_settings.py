@@ -1,7 +1,7 @@
 """Settings of machines and engines: processes and GPUs, and which weights are trained."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Self, cast
 
@@ -55,6 +55,16 @@ def merged_over(default: BaseModel, changes: Mapping[str, object]) -> dict[str, 
             value = merged_over(own, cast("Mapping[str, object]", value))
         values[name] = value
     return values
+
+
+def models_in(value: object) -> Iterator[tuple[str, BaseModel]]:
+    """Yield a group, or those of a list behind their places in it: ('[0]', group)."""
+    if isinstance(value, BaseModel):
+        yield "", value
+    elif isinstance(value, tuple):
+        for place, part in enumerate(cast("tuple[object, ...]", value)):
+            if isinstance(part, BaseModel):
+                yield f"[{place}]", part
 
 
 class Settings(BaseModel):

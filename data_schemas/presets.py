@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from data_schemas.faults import did_you_mean, explain
 from data_schemas.located import located
 from data_schemas.machine_settings import merged_over
-from data_schemas.rl_settings import JudgeKind, JudgeSettings, RLSettings
+from data_schemas.rl_settings import JudgeKind, JudgeSettings, RLSettings, TermSettings
 from data_schemas.rows import Domain
 from data_schemas.settings import (
     CurationSettings,
@@ -271,19 +271,29 @@ def _is_judged(phase: RLSettings) -> bool:
     return phase.rewards.judge.kind is not JudgeKind.NONE
 
 
+def _scaled_term(term: TermSettings, max_new_tokens: int) -> TermSettings:
+    """Scale what a term has in tokens with the length of responses: its unit is in its name."""
+    own = {
+        name: value * RESPONSE_TOKENS / max_new_tokens
+        if name.startswith("tokens_") and isinstance(value, int | float)
+        else value
+        for name, value in term.own.items()
+    }
+    return TermSettings.model_validate({"kind": term.kind, **own})
+
+
 def _scaled_phase(recipe: RLSettings, tiny: RLSettings, judge: str) -> RLSettings:
     """Keep the responses of a step, so that larger groups mean fewer prompts."""
     small = JudgeSettings()
     if judge and _is_judged(recipe):
         small = JudgeSettings(kind=JudgeKind.MODEL, address=judge)
-    budget = recipe.loss.budget_per_response * RESPONSE_TOKENS / recipe.max_new_tokens
     return recipe.model_copy(
         update={
             "steps": tiny.steps,
             "prompts_per_step": tiny.prompts_per_step * tiny.group_size // recipe.group_size,
             "max_new_tokens": tiny.max_new_tokens,
             "learning_rate": tiny.learning_rate,
-            "loss": recipe.loss.model_copy(update={"budget_per_response": budget}),
+            "terms": tuple(_scaled_term(one, recipe.max_new_tokens) for one in recipe.terms),
             "rewards": recipe.rewards.model_copy(
                 update={"overlong_buffer": tiny.rewards.overlong_buffer, "judge": small}
             ),

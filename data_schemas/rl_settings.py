@@ -1,6 +1,5 @@
 """Settings of reinforcement learning: losses, zero variance, rewards, engines and a whole phase."""
 
-import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -121,66 +120,54 @@ class AdvantageSettings(Choice):
         return {"kind": values} if isinstance(values, str) else values
 
 
-class AuxiliarySettings(Settings):
-    """Terms added to the policy loss; 0 = off. The descriptions give Ring-lite's weights."""
+_LAB = "tasks/lab/terms"
+MOVED = {
+    "budget_per_response": "{kind: token_budget, tokens_per_response: 12800}",
+    "truncate_last": "{kind: token_budget, truncate_last: false}",
+    "stale_below": "{kind: stale, above_nats: 0.5}",
+    "clip_cov": f'{{kind: "{_LAB}/clip_cov.py:ClipCov", share: 2.0e-4}}',
+    "kl_cov": f'{{kind: "{_LAB}/kl_cov.py:KLCov", share: 2.0e-3}}',
+    "router_shift": f'{{kind: "{_LAB}/router_shift.py:RouterShift", least: 0.8}}',
+    "auxiliary": "{kind: kl, weight: 1.0e-3}, and likewise entropy, balance and router_z",
+    "correction": "{kind: tis, cap: 2.0} or {kind: icepop, floor: 0.5, cap: 5.0}",
+    "cap": "{kind: tis, cap: 2.0}",
+    "floor": "{kind: icepop, floor: 0.5, cap: 5.0}",
+    "geometric_band": f'{{kind: "{_LAB}/geometric_band.py:GeometricBand", low: 0.99, high: 1.01}}',
+    "token_band": f'{{kind: "{_LAB}/token_band.py:TokenBand", low: 1.0e-4, high: 100}}',
+}
+"""Terms as they are listed, by the setting of a loss or of the gate that they once were."""
 
-    kl: float = Field(
-        default=0.0, ge=0.0, description="beta of k3 to the phase's start model; Ring-lite 1e-3"
-    )
-    entropy: float = Field(default=0.0, ge=0.0, description="bonus per nat; Ring-lite 5e-4")
-    balance: float = Field(default=0.0, ge=0.0, description="router load; Ring-lite 1e-5")
-    router_z: float = Field(default=0.0, ge=0.0, description="router logits; Ring-lite 1e-7")
 
-    @property
-    def is_on(self) -> bool:
-        """Whether any term is part of the loss."""
-        return any((self.kl, self.entropy, self.balance, self.router_z))
+def refuse_moved(values: object, group: str) -> object:
+    """Refuse a setting that is a term, and say how it is listed."""
+    for name, term in MOVED.items():
+        if isinstance(values, dict) and name in values:
+            raise ValueError(
+                f"{group}.{name} is a term of the phase, in the order in which they act: "
+                f"terms: [{term}]"
+            )
+    return cast("object", values)
 
 
 class LossSettings(Choice):
-    """The policy loss of RL, with its own settings beside its name, and what acts beside it."""
+    """The policy loss of RL, with its own settings beside its name."""
 
     kind: Named = Field(
         default="espo",
         min_length=1,
         description="policy loss; one's own: my_loss.py:Name",
     )
-    budget_per_response: float = Field(
-        default=0.0,
-        ge=0.0,
-        description="C3PO: Phi of an update / its responses, tokens; 0 = all; Ring-lite 12800",
-    )
-    truncate_last: bool = Field(
-        default=True, description="C3PO: cut the last response to the budget exactly"
-    )
-    stale_below: float = Field(
-        default=0.0,
-        ge=0.0,
-        description="DeepSeek-V3.2's off-policy mask: leave out, at every update, a response with "
-        "a negative advantage whose mean log(rollout / policy) exceeds it, nats; 0 = off; TRL 0.5",
-    )
-    clip_cov: float = Field(
-        default=0.0,
-        ge=0.0,
-        lt=1.0,
-        description="entropy control: share of the tokens that lose their gradient, drawn where "
-        "log-probability and advantage covary most (2505.22617: 2e-4); 0 = off",
-    )
-    kl_cov: float = Field(
-        default=0.0,
-        ge=0.0,
-        lt=1.0,
-        description="entropy control: share of the tokens, those that covary most, that are kept "
-        "near the policy before the step (2505.22617: 2e-4 to 2e-3); 0 = off",
-    )
-    router_shift: float = Field(
-        default=0.0,
-        ge=0.0,
-        lt=1.0,
-        description="RSPO (2510.23027): least factor of the policy ratio of a token whose experts "
-        "the router scores otherwise than before the step; 0 = off; theirs 0.8",
-    )
-    auxiliary: AuxiliarySettings = AuxiliarySettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _terms_stand_by_themselves(cls, values: object) -> object:
+        return refuse_moved(values, "loss")
+
+
+class TermSettings(Choice):
+    """What acts on the tokens of a step beside the loss, with its own settings beside its name."""
+
+    kind: Named = Field(min_length=1, description="term; one's own: my_term.py:Name")
 
 
 class ZeroVarianceSettings(Settings):
@@ -365,16 +352,6 @@ class RouterReplay(StrEnum):
     """Recorded by the rollout engine, replayed in both passes."""
 
 
-class Correction(StrEnum):
-    """Importance weight of a token whose probability differs between trainer and rollout engine."""
-
-    OFF = "off"
-    TIS = "tis"
-    """Truncated importance sampling: the ratio, at most `cap`."""
-    ICEPOP = "icepop"
-    """The ratio inside [floor, cap], else 0 (Ring-1T, GLM-5: 0.5 and 5)."""
-
-
 class OldPolicy(StrEnum):
     """Whose log-probabilities the policy ratio divides by."""
 
@@ -393,26 +370,13 @@ class MismatchSettings(Settings):
         description="whose log-probabilities the policy ratio divides by; rollout = the recorded "
         "ones, without the trainer's pass but for the eighth of responses that the gate measures",
     )
-    correction: Correction = Field(default=Correction.OFF, description="applied to every step")
-    cap: float = Field(default=2.0, gt=1.0, description="TIS 2 (one report found 1.5 more stable)")
-    floor: float = Field(
-        default=0.5, gt=0.0, le=1.0, description="lower end of IcePop's band; tokens below weigh 0"
-    )
-    geometric_band: tuple[float, float] | None = Field(
-        default=None,
-        description="mask a response whose geometric mean ratio is outside, at every step; verl "
-        "[0.999, 1.001], SkyRL [0.99, 1.01]; one outlier hides in it, so set token_band too",
-    )
-    token_band: tuple[float, float] | None = Field(
-        default=None,
-        description="mask a response with any token's ratio outside, at every step; SkyRL [1e-4, "
-        "100]",
-    )
     correct_above: float = Field(
         default=1e-2,
         gt=0.0,
-        description="k3 above which a step is corrected, by TIS unless `correction` is set",
+        description="k3 above which a step is corrected, unless a term of the phase weighs by the "
+        "ratio of trainer and rollout engine on every step",
     )
+    corrected_by: TermSettings = TermSettings(kind="tis")
     pause_above: float = Field(
         default=1e-1, gt=0.0, description="k3 above which the run stops with an error"
     )
@@ -428,34 +392,10 @@ class MismatchSettings(Settings):
             raise ValueError("mismatch.pause_above must be larger than mismatch.correct_above")
         return self
 
-    @model_validator(mode="after")
-    def _bands_contain_equality(self) -> Self:
-        for name in ("geometric_band", "token_band"):
-            low, high = getattr(self, name) or (1.0, 1.0)
-            if not 0.0 <= low <= 1.0 <= high < math.inf:
-                raise ValueError(
-                    f"mismatch.{name} is [{low:g}, {high:g}] and must contain 1, the ratio of "
-                    "equal probabilities"
-                )
-        if self.floor != 0.5 and self.correction is not Correction.ICEPOP:
-            raise ValueError("mismatch.floor is IcePop's: set mismatch.correction to 'icepop'")
-        return self
-
-    @model_validator(mode="after")
-    def _corrections_have_two_policies(self) -> Self:
-        if self.old_policy is OldPolicy.ROLLOUT and self.acts_on_every_step:
-            raise ValueError(
-                "mismatch.old_policy is 'rollout': trainer and rollout engine are then compared in "
-                "the policy ratio alone, and corrections and bands would see a ratio of 1. Leave "
-                "correction, geometric_band and token_band out, or set old_policy to 'trainer'"
-            )
-        return self
-
-    @property
-    def acts_on_every_step(self) -> bool:
-        """Whether steps are corrected that agree well enough to proceed as they are."""
-        weighs = self.correction is not Correction.OFF
-        return weighs or self.geometric_band is not None or self.token_band is not None
+    @model_validator(mode="before")
+    @classmethod
+    def _corrections_are_terms(cls, values: object) -> object:
+        return refuse_moved(values, "mismatch")
 
 
 class EngineSettings(RolloutEngines, TrainingEngines):
@@ -546,6 +486,11 @@ class RLSettings(Settings):
     advantage: AdvantageSettings = AdvantageSettings()
     num_mini_batches: int = Field(default=2, ge=1, description="optimizer updates per step")
     loss: LossSettings = LossSettings()
+    terms: tuple[TermSettings, ...] = Field(
+        default=(),
+        description="what acts on the tokens of a step beside the loss, in this order: "
+        "[{kind: kl, weight: 1.0e-3}]; one's own: my_term.py:Name",
+    )
     zero_variance: ZeroVarianceSettings = ZeroVarianceSettings()
     rewards: RewardSettings = RewardSettings()
     router_replay: RouterReplay = RouterReplay.R3
@@ -594,23 +539,6 @@ class RLSettings(Settings):
             raise ValueError(
                 f"top_p is {self.top_p:g}, and engines.rollout 'vllm' records what it drew from "
                 "only where top_k bounds it; set top_k as well, 1024 for instance"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _scores_of_routers_are_known(self) -> Self:
-        if not self.loss.router_shift:
-            return self
-        if self.engines.trainer is TrainerKind.MEGATRON:
-            raise ValueError(
-                "loss.router_shift needs the routers' scores of all layers where the loss is "
-                "computed, and with engines.trainer 'megatron' they are on other pipeline stages; "
-                "use 'torch', or set it to 0"
-            )
-        if self.router_replay is RouterReplay.OFF:
-            raise ValueError(
-                "loss.router_shift compares scores of the same experts, and router_replay is "
-                "'off'; use 'r3' or 'r2', or set loss.router_shift to 0"
             )
         return self
 

@@ -15,12 +15,15 @@ import yaml
 
 from data_schemas.reports import SLICE_KINDS
 from data_schemas.rl_settings import RLSettings
+from data_schemas.rollouts import TokenUse
 from data_schemas.rows import Problem
 from data_schemas.settings import MergeSettings
 from tasks.algorithms.advantages.table import find
 from tasks.algorithms.losses.protocol import Loss
 from tasks.algorithms.merging.protocol import combine
 from tasks.algorithms.merging.table import find as find_method
+from tasks.algorithms.terms.fold import fold_step, lost_tokens
+from tasks.algorithms.terms.table import find_terms
 from tasks.curation.adapters.mapped import read_mapped
 from tasks.curation.adapters.table import read_file
 from tasks.curation.rows import read_rows
@@ -32,6 +35,7 @@ from tasks.gym.protocol import join_turns
 from tasks.gym.table import score_batch
 from tasks.models.model_folder import SHIPPED, check_model_folder, with_code
 from tasks.plugins import load, pin
+from tests.algorithms.signals import signal_of, terms_of
 
 ROOT = Path(__file__).parents[1]
 EXTEND = ROOT / "docs" / "extend.md"
@@ -71,7 +75,7 @@ def problem_of(folder: Path, adapter: str, *rows: object) -> Problem:
 
 def test_each_kind_of_code_is_shown_with_its_imports():
     shown = {"my_rows.py", "my_reward.py", "my_game.py", "my_loss.py", "my_advantage.py"}
-    shown |= {"my_family.py", "my_merge.py"}
+    shown |= {"my_family.py", "my_merge.py", "my_term.py"}
 
     assert shown == {name for name, _ in BLOCKS if name.endswith(".py")}
     assert ["my.yaml", "my_guesses.yaml"] == [name for name, _ in BLOCKS if ".py" not in name]
@@ -146,6 +150,21 @@ class StepOfOne:
 
     def __init__(self, mask_NT: torch.Tensor) -> None:
         self.mask_NT = mask_NT
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_term_trains_the_fifth_of_the_tokens_with_the_highest_entropy():
+    mask = torch.arange(6) < torch.tensor([[6], [4]])
+    entropy = torch.tensor([[0.1, 0.9, 0.2, 0.3, 0.8, 0.4], [0.5, 0.1, 0.2, 0.3, 9.0, 9.0]])
+    signal = signal_of(mask, entropy_NT=entropy * mask, advantages_NT=mask.float())
+    (term,) = find_terms(terms_of({"kind": "my_term.py:Forks"}))
+
+    folded = fold_step([term], signal)
+
+    assert [[0, 1], [0, 4]] == (folded.weights_NT * mask).nonzero().tolist()
+    assert 8 == int(lost_tokens(folded, torch.zeros_like(mask))[TokenUse.MASKED].sum())
+    nothing = signal_of(torch.zeros(0, 3, dtype=torch.bool))
+    assert (0, 3) == tuple(fold_step([term], nothing).weights_NT.shape)
 
 
 @pytest.mark.usefixtures("folder")
@@ -242,6 +261,7 @@ def test_everything_that_is_shown_runs_through_the_pipeline_without_an_edit(fold
     own = (
         "my_rows.py:words",
         "my_loss.py:Sapo",
+        "my_term.py:Forks",
         "my_advantage.py:PowerMean",
         "my_family.py:Scaled",
         "my_merge.py:Towards",

@@ -30,6 +30,7 @@ from tasks.algorithms.advantages.protocol import Advantage
 from tasks.algorithms.advantages.table import ADVANTAGES, estimate
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.protocol import Loss
+from tasks.algorithms.terms.token_budget import TokenBudget
 from tasks.curation.adapters.table import read_file
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.scoring import open_scoring
@@ -41,6 +42,7 @@ from tasks.provenance.lineage.stage import stage
 from tasks.rl.objective import UpdateLoss
 from tasks.rl.phase import state_folder
 from tasks.settings.options import with_own_code
+from tests.algorithms.signals import signal_of
 
 
 def problem(verifier: str, gold: object = None) -> Problem:
@@ -301,9 +303,9 @@ def test_a_mask_on_probabilities_is_a_loss():
 def test_a_budget_of_tokens_applies_to_a_loss_of_ones_own():
     settings = LossSettings(kind="my_loss.py:Dppo")
     mask = torch.ones(2, 4, dtype=torch.bool)
-    step = table.whole_step(mask, token_budget=5)
+    whole = table.plan(settings, torch.zeros(2, 4), mask, vocabulary=8)
 
-    plan = table.plan(settings, torch.zeros(2, 4), mask, vocabulary=8, step=step)
+    plan = TokenBudget(tokens_per_response=2.5).weigh(signal_of(mask, plan=whole)).plan
 
     assert 5 == int((plan.weights_NT > 0).sum())
 

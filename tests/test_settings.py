@@ -187,10 +187,6 @@ def settings_with(**changes) -> RLSettings:
             "loss.high_entropy_share 0.3 has no effect: loss.entropy_edges replaces it",
         ),
         (
-            {"loss": {"truncate_last": False}},
-            "loss.truncate_last False has no effect: loss.budget_per_response is 0",
-        ),
-        (
             {"loss": {"kind": "dr_grpo"}, "zero_variance": {"std_floor": 0.1}},
             "zero_variance.std_floor 0.1 has no effect: "
             "loss.kind 'dr_grpo' divides by no deviation",
@@ -204,9 +200,9 @@ def settings_with(**changes) -> RLSettings:
             "rewards.maths rule has no effect: domains has no maths",
         ),
         (
-            {"num_mini_batches": 1, "loss": {"kl_cov": 0.002}},
-            "loss.kl_cov 0.002 has no effect: num_mini_batches is 1: no update starts away from "
-            "the old policy",
+            {"num_mini_batches": 1, "terms": [{"kind": "tasks/lab/terms/kl_cov.py:KLCov"}]},
+            "the term tasks/lab/terms/kl_cov.py:KLCov has no effect: num_mini_batches is 1: no "
+            "update starts away from the old policy",
         ),
         (
             {"num_mini_batches": 1, "loss": {"kind": "grpo", "clip_low": 0.1}},
@@ -225,7 +221,8 @@ def test_a_single_update_starts_away_from_a_policy_that_only_the_rollouts_know()
     assert [] == without_effect(
         settings_with(
             num_mini_batches=1,
-            loss={"kind": "grpo", "kl_cov": 0.002, "clip_low": 0.1},
+            loss={"kind": "grpo", "clip_low": 0.1},
+            terms=[{"kind": "tasks/lab/terms/kl_cov.py:KLCov"}],
             zero_variance={"rl_zvp_alpha": 0.0},
             **mismatch,
         )

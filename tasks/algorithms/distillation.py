@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import torch
 
+from tasks.algorithms.terms.protocol import StepEffect, StepSignal
+
 FLAT = -0.5
 """Advantage of the control; the paper's other form falls with the entropy from there to -1."""
 LOW_SHARE = 0.2
@@ -46,11 +48,17 @@ class Lesson:
     entropy_NT: torch.Tensor | None = None
     """Of the teacher, nats, where the blend weighs by it."""
 
-    def join(self, advantages_NT: torch.Tensor, old_NT: torch.Tensor) -> torch.Tensor:
-        """Blend the advantages of the rewards with its own; see `with_teacher`."""
-        return with_teacher(
-            advantages_NT, old_NT, self.teacher_NT, self.taught_NT, self.blend, self.entropy_NT
+    def weigh(self, step: StepSignal) -> StepEffect:
+        """Blend the advantages of the rewards with its own, as the first term of a step does."""
+        advantages_NT = with_teacher(
+            step.advantages_NT,
+            step.old_NT,
+            self.teacher_NT,
+            self.taught_NT,
+            self.blend,
+            self.entropy_NT,
         )
+        return StepEffect(advantages_NT=advantages_NT)
 
     def without_contrast(self, advantages_N: torch.Tensor) -> torch.Tensor:
         """Mark the taught tokens [N, T] with nothing of the group-relative advantages [N]."""

@@ -33,3 +33,13 @@ MERGE_METHODS = {
     "dare_linear": "tasks.algorithms.merging.dare:DareLinear",
     "slerp": "tasks.algorithms.merging.slerp:Slerp",
 }
+TERMS = {
+    "token_budget": "tasks.algorithms.terms.token_budget:TokenBudget",
+    "tis": "tasks.algorithms.terms.tis:TIS",
+    "icepop": "tasks.algorithms.terms.icepop:IcePop",
+    "stale": "tasks.algorithms.terms.stale:Stale",
+    "kl": "tasks.algorithms.terms.kl:KL",
+    "entropy": "tasks.algorithms.terms.auxiliary:Entropy",
+    "balance": "tasks.algorithms.terms.auxiliary:Balance",
+    "router_z": "tasks.algorithms.terms.auxiliary:RouterZ",
+}

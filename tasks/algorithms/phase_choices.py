@@ -7,11 +7,17 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from data_schemas.rl_settings import MathsReward, RLSettings
+from data_schemas.machine_settings import TrainerKind
+from data_schemas.rl_settings import MathsReward, RLSettings, RouterReplay
 from data_schemas.rows import Domain
 from tasks.algorithms.advantages import table as advantages
 from tasks.algorithms.losses import table
+from tasks.algorithms.terms.protocol import EngineGap
+from tasks.algorithms.terms.table import TERMS, find_terms
 from tasks.errors import SettingsError
+
+CORRECTED_BY = "engines.mismatch.corrected_by"
+ON_POLICY = "num_mini_batches is 1: no update starts away from the old policy"
 
 
 def require_fit(settings: RLSettings) -> None:
@@ -50,6 +56,48 @@ def require_fit(settings: RLSettings) -> None:
             "deviation of the group cancels it. Set advantage to 'centred' or 'rloo', or "
             "rewards.tie_above below 1"
         )
+    _require_terms_fit(settings)
+
+
+def _require_terms_fit(settings: RLSettings) -> None:
+    """Refuse terms that are listed twice, or need what the rest of the phase does not have.
+
+    Raises:
+        SettingsError: names the term.
+    """
+    correcting = settings.engines.mismatch.corrected_by
+    if TERMS.choose(correcting, CORRECTED_BY).engine_gap < EngineGap.WEIGHS:
+        raise SettingsError(
+            f"{CORRECTED_BY}.kind is {correcting.kind!r}, which does not weigh by the ratio of "
+            "trainer and rollout engine; use 'tis' or 'icepop', and list others in terms"
+        )
+    kinds = [one.kind for one in settings.terms]
+    for kind in kinds:
+        if kinds.count(kind) > 1:
+            raise SettingsError(f"terms has {kind!r} {kinds.count(kind)} times; list it once")
+    for kind, term in zip(kinds, find_terms(settings.terms), strict=True):
+        if term.needs_entropy and not settings.recomputes:
+            raise SettingsError(
+                "engines.mismatch.old_policy 'rollout' skips the trainer's pass before the "
+                f"updates, and the term {kind!r} needs the entropies of that pass; leave it out"
+            )
+        if term.engine_gap >= EngineGap.MASKS and not settings.recomputes:
+            raise SettingsError(
+                "engines.mismatch.old_policy is 'rollout': trainer and rollout engine are then "
+                f"compared in the policy ratio alone, and the term {kind!r} would see a ratio of "
+                "1. Leave it out, or set old_policy to 'trainer'"
+            )
+        if term.needs_router_scores and settings.engines.trainer is TrainerKind.MEGATRON:
+            raise SettingsError(
+                f"the term {kind!r} needs the routers' scores of all layers where the loss is "
+                "computed, and with engines.trainer 'megatron' they are on other pipeline stages; "
+                "use 'torch', or leave the term out"
+            )
+        if term.needs_router_scores and settings.router_replay is RouterReplay.OFF:
+            raise SettingsError(
+                f"the term {kind!r} compares scores of the same experts, and router_replay is "
+                "'off'; use 'r3' or 'r2', or leave the term out"
+            )
 
 
 def notices(settings: RLSettings) -> list[str]:
@@ -65,11 +113,10 @@ def notices(settings: RLSettings) -> list[str]:
 def counts_all_responses(settings: RLSettings) -> bool:
     """Return whether responses without an advantage matter.
 
-    They do to a loss that acts on them, to a term beside it, or to C3PO's budget.
+    They do to a loss or a term that acts on them.
     """
-    loss = settings.loss
-    beside = loss.auxiliary.is_on or loss.budget_per_response > 0.0
-    return beside or table.find(loss).acts_on_all
+    beside = any(term.acts_on_all for term in find_terms(settings.terms))
+    return beside or table.find(settings.loss).acts_on_all
 
 
 def without_effect(settings: RLSettings) -> list[str]:
@@ -80,12 +127,9 @@ def without_effect(settings: RLSettings) -> list[str]:
     loss, zero_variance, rewards = settings.loss, settings.zero_variance, settings.rewards
     chosen, estimator = table.find(loss), advantages.find(settings)
     reasons = {f"loss.{name}": reason for name, reason in chosen.ignored.items()}
-    if settings.num_mini_batches == 1 and settings.recomputes:
-        alone = "num_mini_batches is 1: no update starts away from the old policy"
-        names = ("kl_cov", "router_shift", *sorted(chosen.off_policy))
-        reasons |= {f"loss.{name}": alone for name in names}
-    if not loss.budget_per_response:
-        reasons["loss.truncate_last"] = "loss.budget_per_response is 0"
+    on_policy = settings.num_mini_batches == 1 and settings.recomputes
+    if on_policy:
+        reasons |= {f"loss.{name}": ON_POLICY for name in sorted(chosen.off_policy)}
     if not estimator.reads_floor:
         own = settings.advantage.kind
         by_loss = advantages.name_of(settings) != own
@@ -102,11 +146,13 @@ def without_effect(settings: RLSettings) -> list[str]:
         for group, model in groups.items()
         for name, value in _changed(model)
     }
+    listed = zip(settings.terms, find_terms(settings.terms), strict=True)
+    idle = [one.kind for one, term in listed if term.off_policy] if on_policy else []
     return [
         f"{name} {differences[name]} has no effect: {reason}"
         for name, reason in reasons.items()
         if name in differences
-    ]
+    ] + [f"the term {kind} has no effect: {ON_POLICY}" for kind in idle]
 
 
 def _changed(group: BaseModel) -> Iterator[tuple[str, object]]:

@@ -13,6 +13,7 @@ from data_schemas import presets
 from data_schemas.faults import did_you_mean, explain
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, Precision
 from data_schemas.settings import PipelineSettings
+from tasks.algorithms.terms.table import find_terms
 from tasks.capacity import model_shape
 from tasks.capacity.memory import (
     FIXED_BYTES,
@@ -341,7 +342,7 @@ def work_of(preset: PipelineSettings) -> Work:
         preset.curation.max_prompt_tokens,
         max(phase.max_new_tokens for phase in phases),
         max(phase.prompts_per_step * phase.group_size for phase in phases),
-        reference=any(phase.loss.auxiliary.kl > 0.0 for phase in phases),
+        reference=any(one.needs_reference for phase in phases for one in find_terms(phase.terms)),
     )
 
 

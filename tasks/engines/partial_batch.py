@@ -6,8 +6,8 @@ from typing import Protocol, runtime_checkable
 
 import torch
 
-from tasks.algorithms.losses.router_shift import SHIFT
 from tasks.algorithms.packing import Prefixes
+from tasks.algorithms.router_shift import SHIFT
 from tasks.engines.protocols import LossFn, TokenBatch
 from tasks.errors import EngineError
 

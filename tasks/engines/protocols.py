@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import Rollout
 from tasks.algorithms.kept_sets import KeptTokens, kept_at
 from tasks.algorithms.packing import Prefixes, common_prefixes, pad_rows
 from tasks.algorithms.routing import Traces
+from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.errors import SettingsError
 
 
@@ -335,7 +335,7 @@ PACKED_ROWS, PADDING_ROWS = "packed_rows", "padding_rows"
 """Metrics of an update: rows of its forward passes, of which a shared token has one, and those of
 them that belong to no token."""
 
-NO_AUXILIARY = AuxiliarySettings()
+NO_AUXILIARY = Auxiliary()
 
 
 @runtime_checkable
@@ -361,7 +361,7 @@ class Trainer(Protocol):
         *,
         temperature: float,
         learning_rate: float,
-        auxiliary: AuxiliarySettings = NO_AUXILIARY,
+        auxiliary: Auxiliary = NO_AUXILIARY,
     ) -> dict[str, float]:
         """One optimizer step on the whole batch; returns summed metrics and 'grad_norm'.
 

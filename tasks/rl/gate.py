@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from data_schemas.machine_settings import Precision
 from data_schemas.reports import Decision, GateRecord
-from data_schemas.rl_settings import Correction, MismatchSettings, OldPolicy
+from data_schemas.rl_settings import MismatchSettings, OldPolicy
 from tasks.engines.protocols import RolloutEngine, TokenBatch, Trainer
 from tasks.errors import EngineError
 
@@ -36,9 +36,21 @@ both."""
 
 
 def decide(
-    step: int, metrics: Mapping[str, float], check_weight_sync: float, settings: MismatchSettings
+    step: int,
+    metrics: Mapping[str, float],
+    check_weight_sync: float,
+    settings: MismatchSettings,
+    correcting: Sequence[str] = (),
 ) -> GateRecord:
-    """Decide on a step by its k3, and by its tokens without a finite log-probability."""
+    """Decide on a step by its k3, and by its tokens without a finite log-probability.
+
+    Args:
+        step: number of the step.
+        metrics: of the mismatch.
+        check_weight_sync: mean |dlogp| on the canaries, nats.
+        settings: bounds of k3.
+        correcting: kinds of the terms that correct every step.
+    """
     k3, overflow = metrics["mismatch/k3"], int(metrics["mismatch/overflow_tokens"])
     if overflow:
         decision = Decision.PAUSE
@@ -52,10 +64,8 @@ def decide(
     elif k3 > settings.correct_above:
         decision = Decision.CORRECT
         reason = f"k3 {k3:.2e} is above mismatch.correct_above {settings.correct_above:.0e}"
-    elif settings.correction is not Correction.OFF:
-        decision, reason = Decision.CORRECT, f"mismatch.correction is {settings.correction.value}"
-    elif settings.acts_on_every_step:
-        decision, reason = Decision.CORRECT, "mismatch has a band for whole responses"
+    elif correcting:
+        decision, reason = Decision.CORRECT, f"terms has {', '.join(correcting)}"
     else:
         decision, reason = Decision.PROCEED, f"k3 {k3:.2e}"
     return GateRecord(

@@ -368,10 +368,6 @@ def policy_metrics(
     count = max(1, len(losses))
     last = losses[-1] if losses else {"clipped_tokens": 0.0, "tokens": 0.0}
     scaling = {}
-    if "router_shift" in last:  # mean factor of the ratios, and what it clips at A < 0
-        scaling["policy/router_shift"] = sum(r["router_shift"] for r in losses) / max(1.0, tokens)
-        falling = sum(r["clipped_falling_tokens"] for r in losses)
-        scaling["policy/clip_share_falling"] = falling / max(1.0, tokens)
     if "loss_scale" in last:  # of a trainer in fp16
         overflows = sum(result["overflow_updates"] for result in losses)
         scaling |= {"policy/overflow_updates": overflows, "policy/loss_scale": last["loss_scale"]}
@@ -384,10 +380,6 @@ def policy_metrics(
         "policy/clip_share_last": last["clipped_tokens"] / max(1.0, last["tokens"]),
         "policy/trained_sequences": float(len(batch.owners)),
         "policy/trained_tokens": float(tokens),
-        # To the phase's start model; 0 if the loss has no KL term.
-        "policy/kl": sum(result.get("kl", 0.0) for result in losses) / count,
-        # Of an update's responses; 0 if loss.stale_below is.
-        "policy/stale_share": sum(result.get("stale_share", 0.0) for result in losses) / count,
     } | scaling
 
 

@@ -3,21 +3,19 @@
 Advantages are made in batch.py. Letters: N sequences, T tokens.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import torch
 
 from data_schemas.reports import Decision, GateRecord
-from data_schemas.rl_settings import Correction, LossSettings, MismatchSettings, RLSettings
-from data_schemas.rollouts import TokenUse
-from tasks.algorithms.covariance import KL_WEIGHT, covariances, drawn_in_band, largest
+from data_schemas.rl_settings import LossSettings, RLSettings, TermSettings
 from tasks.algorithms.losses import table
-from tasks.algorithms.losses.kl import kl_penalty
-from tasks.algorithms.losses.protocol import Plan, StepTotals
-from tasks.algorithms.losses.router_shift import SHIFT
-from tasks.algorithms.mismatch import correction_weights, is_stale
-from tasks.algorithms.token_budget import SEED_STRIDE, kept_tokens
+from tasks.algorithms.losses.protocol import Plan, StepTokens, StepTotals
+from tasks.algorithms.losses.surrogate import unclipped
+from tasks.algorithms.terms.fold import fold_update
+from tasks.algorithms.terms.protocol import EngineGap, StepSignal, UpdateSignal
+from tasks.algorithms.terms.table import find_terms
+from tasks.algorithms.terms.token_budget import SEED_STRIDE
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import DataError
 from tasks.rl.batch import StepBatch
@@ -52,91 +50,98 @@ def sampled_rows(settings: RLSettings, num_rows: int, step: int) -> torch.Tensor
     return torch.randperm(num_rows, generator=generator)[:count].sort().values
 
 
-def corrections(
-    settings: RLSettings, decision: GateRecord, batch: StepBatch, old: TokenScores
-) -> tuple[torch.Tensor, dict[str, float]]:
-    """Importance weights [N, T] by the gate's decision: 1 if the step proceeds uncorrected.
+def correcting_kinds(settings: RLSettings) -> list[str]:
+    """Name the terms that correct every step, however well trainer and rollout engine agree."""
+    pairs = zip(settings.terms, find_terms(settings.terms), strict=True)
+    return [one.kind for one, term in pairs if term.engine_gap >= EngineGap.MASKS]
 
-    A step whose k3 is above the bound is corrected by TIS where the settings choose no weight.
+
+def acting_terms(settings: RLSettings, decision: GateRecord) -> tuple[TermSettings, ...]:
+    """Return the terms that act on a step, in their order.
+
+    A step whose k3 is above the bound is first of all corrected, unless a term that is listed
+    weighs by the ratio of trainer and rollout engine.
     """
     mismatch = settings.engines.mismatch
-    if decision.decision is not Decision.CORRECT:
-        mismatch = MismatchSettings()
-    elif mismatch.correction is Correction.OFF and (
-        decision.k3 > mismatch.correct_above or not mismatch.acts_on_every_step
-    ):
-        mismatch = mismatch.model_copy(update={"correction": Correction.TIS})
-    return correction_weights(
-        old.logprobs_NT,
-        batch.tokens.columns["rollout_logprobs"],
-        batch.tokens.response_NT,
-        mismatch,
-    )
+    exceeds = decision.decision is Decision.CORRECT and decision.k3 > mismatch.correct_above
+    listed = find_terms(settings.terms)
+    if exceeds and all(one.engine_gap < EngineGap.WEIGHS for one in listed):
+        return (mismatch.corrected_by, *settings.terms)
+    return settings.terms
 
 
-def entropy_control(
-    settings: RLSettings, batch: StepBatch, old: TokenScores, advantages_NT: torch.Tensor, step: int
-) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Choose the tokens [N, T] that Clip-Cov leaves out and those that KL-Cov holds.
-
-    Returns:
-        Weights, 0 where Clip-Cov leaves a token out, else 1; None without KL-Cov.
-    """
-    loss, mask_NT = settings.loss, batch.tokens.response_NT
-    weights_NT = torch.ones(mask_NT.shape)
-    if not (loss.clip_cov or loss.kl_cov):
-        return weights_NT, None
-    covariance_NT = covariances(old.logprobs_NT, advantages_NT, mask_NT)
-    if loss.clip_cov:
-        seed = step_seed(settings, step)
-        drawn_NT = drawn_in_band(covariance_NT, mask_NT, loss.clip_cov, seed)
-        weights_NT = weights_NT.masked_fill(drawn_NT, 0.0)
-    held_NT = largest(covariance_NT, mask_NT, loss.kl_cov) if loss.kl_cov else None
-    return weights_NT, held_NT
-
-
-def policy_plan(
+def first_signal(
     settings: RLSettings,
     batch: StepBatch,
-    old: TokenScores,
+    scores: tuple[TokenScores, TokenScores],
+    advantages_NT: torch.Tensor,
     rows: tuple[torch.Tensor, ...],
     *,
     vocabulary: int,
     step: int,
-) -> Plan:
-    """Compute groups, clip ranges and weights of every token before the first update."""
-    return table.plan(
-        settings.loss,
-        old.entropy_NT,
-        batch.tokens.response_NT,
-        vocabulary=vocabulary,
-        step=_totals(settings, batch, rows, step),
-    )
+    reference_NT: torch.Tensor | None,
+) -> StepSignal:
+    """Put together what a step knows of its tokens before any term acts.
 
+    The loss plans groups, clip ranges and weights of every token; without a row it plans none.
 
-def kept_by_budget(
-    settings: RLSettings, batch: StepBatch, rows: tuple[torch.Tensor, ...], step: int
-) -> torch.Tensor:
-    """Mark the response tokens [N, T] that C3PO's budget keeps; all without a budget."""
-    totals = _totals(settings, batch, rows, step)
-    return kept_tokens(batch.tokens.response_NT, totals, settings.loss.truncate_last)
-
-
-def _totals(
-    settings: RLSettings, batch: StepBatch, rows: tuple[torch.Tensor, ...], step: int
-) -> StepTotals:
-    return StepTotals(
+    Args:
+        settings: of the phase.
+        batch: of the step.
+        scores: before the first update, and those behind the prompts as drawn.
+        advantages_NT: of the rewards.
+        rows: of every update.
+        vocabulary: tokens of the model.
+        step: number of the step.
+        reference_NT: log-probabilities of the phase's start model, where a term needs them.
+    """
+    (old, drawn), response_NT = scores, batch.tokens.response_NT
+    responses = settings.prompts_per_step * settings.group_size
+    totals = StepTotals(
         num_sequences=batch.num_sequences,
         num_tokens=batch.num_tokens,
         max_new_tokens=settings.max_new_tokens,
         updates=rows,
         seed=step_seed(settings, step),
-        token_budget=token_budget(settings),
+        responses_per_update=responses / settings.num_mini_batches,
+    )
+    if rows:
+        tokens = StepTokens(old.entropy_NT, response_NT, vocabulary, totals)
+        plan = table.find(settings.loss).plan(tokens)
+    else:
+        plan = unclipped(response_NT, torch.zeros(response_NT.shape))
+    return StepSignal(
+        response_NT=response_NT,
+        old_NT=old.logprobs_NT,
+        drawn_NT=drawn.logprobs_NT,
+        rollout_NT=batch.tokens.columns["rollout_logprobs"],
+        entropy_NT=old.entropy_NT,
+        reference_NT=reference_NT,
+        totals=totals,
+        advantages_NT=advantages_NT,
+        plan=plan,
+        weights_NT=torch.ones(response_NT.shape),
+        kept_NT=response_NT,
     )
 
 
+def loss_columns(old: TokenScores, signal: StepSignal) -> dict[str, torch.Tensor]:
+    """Name the batch columns that the loss and its terms read beside the current log-probs.
+
+    Args:
+        old: log-probs that the ratio is formed with.
+        signal: after the fold.
+    """
+    own = {
+        "old_logprobs": old.logprobs_NT,
+        "advantages": signal.advantages_NT * signal.weights_NT,
+        **signal.plan.columns(),
+    }
+    return {**signal.held, **own}
+
+
 def without_cut(training: TokenBatch, kept_NT: torch.Tensor) -> TokenBatch:
-    """End every sequence at its last token that the budget keeps.
+    """End every sequence at its last token that is in the step.
 
     What is cut is in no term of the loss, and no later token attends to it. A sequence of which
     nothing is kept has one token left; `kept_rows` leaves it out.
@@ -150,143 +155,55 @@ def without_cut(training: TokenBatch, kept_NT: torch.Tensor) -> TokenBatch:
 
 
 def kept_rows(rows: tuple[torch.Tensor, ...], kept_NT: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Leave the sequences of which the budget keeps nothing out of every update."""
+    """Leave the sequences of which nothing is kept out of every update."""
     return tuple(part[kept_NT[part].any(dim=1)] for part in rows)
-
-
-def without_weight(
-    settings: RLSettings,
-    tokens: TokenBatch,
-    advantages_NT: torch.Tensor,
-    correction_NT: torch.Tensor,
-    plan: Plan,
-    kept_NT: torch.Tensor,
-    old_NT: torch.Tensor,
-) -> dict[TokenUse, torch.Tensor]:
-    """Mark the tokens [N, T] that have no weight in the policy's surrogate, by the reason.
-
-    A token is trained if plan weight x |advantage x correction| > 0, and if sampling could have
-    drawn another one. One without an advantage is named only where an auxiliary term acts on it;
-    else it is what its group is. What `loss.stale_below` leaves out is judged by the policy before
-    the step, `old_NT`: its first update. Later ones judge again, and count in `policy/stale_share`.
-    """
-    signed_NT = kept_NT & (advantages_NT != 0)
-    masked_NT = signed_NT & (correction_NT == 0)
-    if settings.loss.stale_below:
-        stale_N = is_stale(
-            old_NT,
-            tokens.columns["rollout_logprobs"],
-            advantages_NT * correction_NT,
-            kept_NT & (plan.weights_NT > 0),
-            settings.loss.stale_below,
-        )
-        masked_NT |= signed_NT & stale_N[:, None]
-    return {
-        TokenUse.CUT: tokens.response_NT & ~kept_NT,
-        TokenUse.MASKED: masked_NT,
-        TokenUse.DROPPED: signed_NT & ~masked_NT & (plan.weights_NT <= 0),
-        TokenUse.SINGLETON: signed_NT & ~masked_NT & (plan.weights_NT > 0) & tokens.alone_NT,
-        TokenUse.REGULARISED: kept_NT & ~signed_NT & settings.loss.auxiliary.is_on,
-    }
-
-
-def token_budget(settings: RLSettings) -> int:
-    """Return C3PO's Phi, the tokens of an update over all ranks; 0 = all tokens.
-
-    The published 409,600 are a rank's: of 512 prompts x 16 responses a rank of 256 has 32, so Phi
-    is 12,800 tokens for every response that an update is generated from. In this unit it depends
-    neither on the number of ranks nor on the batch, and it is the same in every step.
-    A budget that is set is at least one token.
-    """
-    if settings.loss.budget_per_response == 0.0:
-        return 0
-    num_responses = settings.prompts_per_step * settings.group_size / settings.num_mini_batches
-    return max(1, round(settings.loss.budget_per_response * num_responses))
-
-
-def loss_columns(
-    old: TokenScores,
-    advantages_NT: torch.Tensor,
-    plan: Plan,
-    reference_NT: torch.Tensor | None,
-    rollout_NT: torch.Tensor | None = None,
-    held_NT: torch.Tensor | None = None,
-) -> dict[str, torch.Tensor]:
-    """Name the batch columns that the loss reads in addition to the current log-probs.
-
-    Args:
-        old: log-probs that the ratio is formed with.
-        advantages_NT: times the correction weights.
-        plan: groups, clip ranges and weights.
-        reference_NT: log-probs of the phase's start model, where the loss asks for a KL to it.
-        rollout_NT: log-probs of the rollout engine, where the loss leaves out stale responses.
-        held_NT: tokens that KL-Cov keeps near the old policy.
-    """
-    columns = {"old_logprobs": old.logprobs_NT, "advantages": advantages_NT} | plan.columns()
-    more = {
-        "reference_logprobs": reference_NT,
-        "rollout_logprobs": rollout_NT,
-        "held": held_NT,
-    }
-    return columns | {name: column for name, column in more.items() if column is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateLoss:
     """The policy loss of a mini-batch in the form of `LossFn`; picklable for other ranks."""
 
-    settings: LossSettings
+    loss: LossSettings
     num_sequences: float
     """Of the mini-batch."""
+    terms: tuple[TermSettings, ...] = ()
 
     def __call__(
         self, logprobs_NT: torch.Tensor, batch: TokenBatch
     ) -> tuple[torch.Tensor, dict[str, float]]:
         """Return the loss of a micro-batch and its counts; those of a mini-batch add up."""
-        column, beta = batch.columns, self.settings.auxiliary.kl
+        column = batch.columns
         plan = Plan(column["groups"], column["weights"], column["clip_low"], column["clip_high"])
-        old_NT = column["old_logprobs"]
         outside_NT = plan.weights_NT <= 0  # padding there may be anything
-        policy_advantages_NT = column["advantages"]
-        counts = {}
-        if self.settings.stale_below:
-            stale_N = is_stale(
-                logprobs_NT,
-                column["rollout_logprobs"],
-                policy_advantages_NT,
-                ~outside_NT,
-                self.settings.stale_below,
-            )
-            policy_advantages_NT = policy_advantages_NT.masked_fill(stale_N[:, None], 0.0)
-            counts["stale_share"] = float(stale_N.sum()) / self.num_sequences
-        ratio_NT = logprobs_NT  # over the old ones
-        if SHIFT in column:
-            shift_NT = column[SHIFT].clamp(min=math.log(self.settings.router_shift))
-            ratio_NT = logprobs_NT + shift_NT
-            trained_NT = ~outside_NT & (policy_advantages_NT != 0)
-            counts["router_shift"] = float(shift_NT.exp()[trained_NT].sum())
-        objective_N, clipped_NT = table.find(self.settings).objective(
-            ratio_NT.masked_fill(outside_NT, 0.0),
-            old_NT.masked_fill(outside_NT, 0.0),
-            policy_advantages_NT,
+        update, effects = fold_update(
+            find_terms(self.terms),
+            UpdateSignal(
+                logprobs_NT=logprobs_NT,
+                ratio_NT=logprobs_NT,
+                old_NT=column["old_logprobs"],
+                advantages_NT=column["advantages"],
+                weights_NT=plan.weights_NT,
+                columns=column,
+                num_sequences=self.num_sequences,
+            ),
+        )
+        objective_N, clipped_NT = table.find(self.loss).objective(
+            update.ratio_NT.masked_fill(outside_NT, 0.0),
+            update.old_NT.masked_fill(outside_NT, 0.0),
+            update.advantages_NT,
             plan,
         )
         self._check(objective_N, clipped_NT, logprobs_NT)
-        counts |= {
+        counts = {
             "clipped_tokens": float(clipped_NT.sum()),
-            "tokens": float((~outside_NT & (policy_advantages_NT != 0)).sum()),
+            "tokens": float((~outside_NT & (update.advantages_NT != 0)).sum()),
         }
-        if SHIFT in column:  # a factor below 1 reaches the lower clip earlier than the upper one
-            falling_NT = clipped_NT & (policy_advantages_NT < 0)
-            counts["clipped_falling_tokens"] = float(falling_NT.sum())
-        if "held" in column:
-            away_NT = (logprobs_NT - old_NT).masked_fill(~column["held"], 0.0).abs()
-            objective_N = objective_N - KL_WEIGHT * (away_NT * plan.weights_NT).sum(dim=1)
-        if beta > 0.0:
-            reference_NT = column["reference_logprobs"]
-            drift_N = kl_penalty(logprobs_NT, old_NT, reference_NT, plan.weights_NT)
-            objective_N = objective_N - beta * drift_N
-            counts["kl"] = float(drift_N.detach().sum()) / self.num_sequences
+        for effect in effects:
+            counts |= effect.counts
+            for name, marks_NT in effect.clipped.items():
+                counts[name] = float((clipped_NT & marks_NT).sum())
+            if effect.penalty_N is not None:
+                objective_N = objective_N - effect.penalty_N
         return -objective_N.sum() / self.num_sequences, counts
 
     def _check(
@@ -297,7 +214,7 @@ class UpdateLoss:
         is_differentiable = objective_N.requires_grad or not logprobs_NT.requires_grad
         if shape != expected[:1] or clipped_NT.shape != expected or not is_differentiable:
             raise DataError(
-                f"loss.kind {self.settings.kind} returned an objective of shape {tuple(shape)}, "
+                f"loss.kind {self.loss.kind} returned an objective of shape {tuple(shape)}, "
                 f"{'' if is_differentiable else 'not '}differentiable, and a mask of "
                 f"{tuple(clipped_NT.shape)}; for log-probabilities of {tuple(expected)} it is a "
                 f"differentiable number for each of {expected[0]} sequences, and a mask of "
@@ -305,6 +222,8 @@ class UpdateLoss:
             )
 
 
-def policy_loss(settings: RLSettings, num_sequences: float) -> UpdateLoss:
-    """Choose the policy loss of a mini-batch."""
-    return UpdateLoss(settings.loss, num_sequences)
+def policy_loss(
+    settings: RLSettings, num_sequences: float, terms: tuple[TermSettings, ...]
+) -> UpdateLoss:
+    """Choose the policy loss of a mini-batch, and the terms that act beside it."""
+    return UpdateLoss(settings.loss, num_sequences, terms)

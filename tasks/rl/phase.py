@@ -39,6 +39,7 @@ from data_schemas.rollouts import PromptCost
 from data_schemas.rows import PROBLEMS_FILE, Domain, GradedProblem, Problem
 from tasks.algorithms import above_graded, length_bias
 from tasks.algorithms.phase_choices import notices
+from tasks.algorithms.terms.table import find_terms
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
@@ -304,7 +305,7 @@ def _pending_after(phase: Phase, step: int) -> state.PendingState:
 def _engines(
     phase: Phase, engine: RolloutEngine, trainer: Trainer, opened: contextlib.ExitStack
 ) -> Engines:
-    """Put the engines of a phase together; the start model is held where the loss needs it.
+    """Put the engines of a phase together; the start model is held where a term needs it.
 
     Raises:
         SettingsError: routes are to be replayed, but the model is dense; prompts are shaped, and
@@ -321,7 +322,7 @@ def _engines(
             "engines.mismatch.old_policy 'rollout': the recipe shapes prompts, and what was "
             "recorded is that of the shaped ones; set it to 'trainer'"
         )
-    if settings.loss.auxiliary.kl > 0.0:
+    if any(term.needs_reference for term in find_terms(settings.terms)):
         reference = opened.enter_context(closing(open_trainer(settings.engines, phase.start)))
     tokenizer = load_tokenizer(phase.start)
     teachers = _open_teachers(phase, tokenizer.get_vocab(), opened)

@@ -16,13 +16,15 @@ import torch
 from numpy.typing import NDArray
 
 from data_schemas.reports import Decision, StepReport, StepTiming
-from data_schemas.rl_settings import RLSettings, RouterReplay
+from data_schemas.rl_settings import RLSettings, RouterReplay, TermSettings
 from data_schemas.rows import Domain, Message
 from tasks.algorithms.distillation import Lesson
-from tasks.algorithms.losses.router_shift import OLD_SCORES
-from tasks.algorithms.losses.surrogate import Plan
+from tasks.algorithms.router_shift import OLD_SCORES
 from tasks.algorithms.routing import disagreement, disagreement_by_layer
 from tasks.algorithms.schedules import warmup_constant
+from tasks.algorithms.terms.fold import auxiliary_of, fold_step, lost_tokens, term_metrics
+from tasks.algorithms.terms.protocol import StepSignal, Term
+from tasks.algorithms.terms.table import find_terms
 from tasks.engines.partial_batch import RecordingLoss
 from tasks.engines.protocols import (
     RolloutEngine,
@@ -56,18 +58,16 @@ from tasks.rl.ledger import (
     use_metrics,
 )
 from tasks.rl.objective import (
-    corrections,
-    entropy_control,
-    kept_by_budget,
+    acting_terms,
+    correcting_kinds,
+    first_signal,
     kept_rows,
     loss_columns,
     measured_rows,
     policy_loss,
-    policy_plan,
     sampled_rows,
     split,
     without_cut,
-    without_weight,
 )
 from tasks.rl.recipe import Recipe, TrainedStep
 
@@ -131,43 +131,47 @@ def one_step(
     mismatch = mismatch_of(batch, sampled, seen_N) | kept_mass(
         engines, batch, sampled, collected.step
     )
-    decision = gate.decide(collected.step, mismatch, probe, settings.engines.mismatch)
+    decision = gate.decide(
+        collected.step, mismatch, probe, settings.engines.mismatch, correcting_kinds(settings)
+    )
     if decision.decision is Decision.PAUSE:  # a paused step has no other record
         state.write_pause(engines.folder, decision)
     gate.enforce(decision)
     # Not of the gate: it decides by log-probabilities alone, and a replay has no other routes.
     mismatch |= route_mismatch(engines, batch, collected.step)
-    advantages_NT = token_advantages(settings, batch, old)
+    acting = acting_terms(settings, decision)
+    terms = find_terms(acting)
     # Before the first update, as `old`: the policy itself may be the teacher.
     lesson, taught = take_lesson(engines, collected, batch, prompts)
-    taught_NT = None
     if lesson is not None:
-        advantages_NT = lesson.join(advantages_NT, old.logprobs_NT)
-        taught_NT = lesson.without_contrast(batch.advantages_N)
         clock.lap("teacher")
-    weights_NT, corrected = corrections(settings, decision, batch, sampled)
-    freed_NT, held_NT = entropy_control(settings, batch, old, advantages_NT, collected.step)
-    weights_NT = weights_NT * freed_NT
+    signal = fold_step(
+        terms if lesson is None else (lesson, *terms),
+        first_signal(
+            settings,
+            batch,
+            (old, sampled),
+            token_advantages(settings, batch, old),
+            rows,
+            vocabulary=engines.vocabulary,
+            step=collected.step,
+            reference_NT=reference_scores(engines, batch),
+        ),
+    )
     shaper, report = engines.recipe.shaper, engines.recipe.report
     as_drawn = shaper is not None and shaper.ratio_as_drawn
     losses: list[dict[str, float]] = []
-    watch, plan, uses = step_snapshot.Recorder(batch), None, {}
+    watch, uses = step_snapshot.Recorder(batch), {}
     if rows:  # if all groups have zero variance or are unfinished, there is nothing to train on
-        plan = policy_plan(
-            settings, batch, old, rows, vocabulary=engines.vocabulary, step=collected.step
-        )
-        ratio = sampled if as_drawn else old
-        training = replaying_batch(engines, batch, ratio, advantages_NT * weights_NT, plan, held_NT)
-        kept_NT = kept_by_budget(settings, batch, rows, collected.step)
+        training = replaying_batch(engines, batch, sampled if as_drawn else old, signal, terms)
         # Numbered before rows are chosen: a replay puts every call of the loss back in its place.
-        training = without_cut(watch.numbered(training), kept_NT)
-        parts = kept_rows(rows, kept_NT)
-        losses = update(engines, training, batch.num_sequences, parts, updates, watch)
-        uses = without_weight(
-            settings, batch.tokens, advantages_NT, weights_NT, plan, kept_NT, old.logprobs_NT
-        )
+        training = without_cut(watch.numbered(training), signal.kept_NT)
+        parts = kept_rows(rows, signal.kept_NT)
+        losses = update(engines, training, batch.num_sequences, parts, updates, watch, acting)
+        uses = lost_tokens(signal, batch.tokens.alone_NT)
     clock.lap("update")
-    ledger = tuple(ledger_rows(collected, batch, advantages_NT, uses, taught_NT))
+    taught_NT = None if lesson is None else lesson.without_contrast(batch.advantages_N)
+    ledger = tuple(ledger_rows(collected, batch, signal.advantages_NT, uses, taught_NT))
     trained = TrainedStep(
         collected.step,
         collected.groups,
@@ -181,7 +185,8 @@ def one_step(
         | collected.metrics
         | policy_metrics(old, batch, losses, seen_N)
         | mismatch
-        | corrected
+        | dict(signal.metrics)
+        | term_metrics(terms, losses)
         | use_metrics(ledger)
         | domain_metrics(settings.domains, ledger)
         | length_metrics(collected, batch, uses)
@@ -199,7 +204,7 @@ def one_step(
     inputs = step_snapshot.StepInputs(
         settings, engines.vocabulary, tuple(collected.trained), decision, as_drawn
     )
-    outputs = step_snapshot.StepOutputs(batch, rows, advantages_NT, weights_NT, plan)
+    outputs = step_snapshot.StepOutputs(batch, rows, signal)
     sealed = step_snapshot.seal(inputs, (old, sampled), watch, outputs, (lesson, [*prompts]))
     return record, updates + len(losses), sealed
 
@@ -312,13 +317,24 @@ def recorded_scores(
     return old, replace(old, logprobs_NT=ours_NT)
 
 
+def reference_scores(engines: Engines, batch: StepBatch) -> torch.Tensor | None:
+    """Log-probabilities under the phase's start model; None where no term needs them.
+
+    With its own routes: replaying the policy's would hide how far the policy has moved.
+    """
+    if engines.reference is None or not batch.owners:
+        return None
+    plain = replace(batch.tokens, experts_NTLK=None)
+    temperature = engines.settings.temperature
+    return engines.reference.score(plain, temperature=temperature, record_routes=False).logprobs_NT
+
+
 def replaying_batch(
     engines: Engines,
     batch: StepBatch,
     old: TokenScores,
-    advantages_NT: torch.Tensor,
-    plan: Plan,
-    held_NT: torch.Tensor | None = None,
+    signal: StepSignal,
+    terms: Sequence[Term],
 ) -> TokenBatch:
     """The batch of the updates: its routes follow the replay mode."""
     experts_NTLK = {
@@ -326,21 +342,12 @@ def replaying_batch(
         RouterReplay.R2: old.experts_NTLK,
         RouterReplay.R3: batch.tokens.experts_NTLK,
     }[engines.settings.router_replay]
-    reference_NT = None
-    if engines.reference is not None:
-        # With its own routes: replaying the policy's would hide how far the policy has moved.
-        plain = replace(batch.tokens, experts_NTLK=None)
-        temperature = engines.settings.temperature
-        scores = engines.reference.score(plain, temperature=temperature, record_routes=False)
-        reference_NT = scores.logprobs_NT
-    stale_below = engines.settings.loss.stale_below
-    rollout_NT = batch.tokens.columns["rollout_logprobs"] if stale_below else None
-    columns = loss_columns(old, advantages_NT, plan, reference_NT, rollout_NT, held_NT)
+    columns = loss_columns(old, signal)
     training = replace(batch.tokens, experts_NTLK=experts_NTLK, columns=columns)
-    if not engines.settings.loss.router_shift:
+    if not any(term.needs_router_scores for term in terms):
         return training
     if not isinstance(engines.trainer, RouterScorer):
-        raise EngineError("loss.router_shift is set, and the trainer scores no experts")
+        raise EngineError("a term needs the routers' scores, and the trainer gives none")
     scores_NTLK = engines.trainer.router_scores(training)
     return replace(training, columns={**columns, OLD_SCORES: scores_NTLK})
 
@@ -352,11 +359,13 @@ def update(
     rows: tuple[torch.Tensor, ...],
     updates: int,
     watch: step_snapshot.Recorder,
+    terms: tuple[TermSettings, ...],
 ) -> list[dict[str, float]]:
     """Do the updates of the step, one per part of its rows."""
     # Divided by the mean part, not by each: parts differ by a sequence where the division has a
     # rest, and every sequence of the step weighs the same.
-    policy = policy_loss(engines.settings, num_sequences / max(1, len(rows)))
+    policy = policy_loss(engines.settings, num_sequences / max(1, len(rows)), terms)
+    auxiliary = auxiliary_of(find_terms(terms))
     losses = []
     for number, part in enumerate(rows):
         loss = RecordingLoss(policy)
@@ -367,7 +376,7 @@ def update(
             learning_rate=warmup_constant(
                 updates + number, peak=engines.settings.learning_rate, warmup=WARMUP_UPDATES
             ),
-            auxiliary=engines.settings.loss.auxiliary,
+            auxiliary=auxiliary,
         )
         watch.record(loss.calls)
         losses.append(step_loss)

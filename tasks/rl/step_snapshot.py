@@ -29,7 +29,7 @@ from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout
 from data_schemas.rows import Problem
 from tasks.algorithms.distillation import Blend, Lesson
-from tasks.algorithms.losses.surrogate import Plan
+from tasks.algorithms.terms.protocol import StepSignal
 from tasks.engines.partial_batch import ROW, LossCall
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import DataError
@@ -98,10 +98,8 @@ class StepOutputs:
     batch: StepBatch
     rows: tuple[torch.Tensor, ...]
     """Of every update."""
-    advantages_NT: torch.Tensor
-    correction_NT: torch.Tensor
-    plan: Plan | None
-    """None: no sequence can have a gradient."""
+    signal: StepSignal
+    """After the fold over the terms; without an update its plan is of no use, and not written."""
 
 
 @dataclass(slots=True)
@@ -194,15 +192,16 @@ def seal(
 def output_arrays(step_outputs: StepOutputs, calls: Sequence[LossCall]) -> dict[str, NDArray]:
     """Name all outputs of a step; a replay uses the same names."""
     batch = step_outputs.batch
-    plan = {} if step_outputs.plan is None else step_outputs.plan.columns()
+    signal = step_outputs.signal
+    plan = signal.plan.columns() if step_outputs.rows else {}
     names = sorted({name for call in calls for name in call.metrics})
     return {
         "tokens_NT": batch.tokens.tokens_NT.numpy(),
         "response_NT": batch.tokens.response_NT.numpy(),
         "owners_N2": np.array(batch.owners, np.int64).reshape(-1, 2),
         "scalar_advantages_N": batch.advantages_N.numpy(),
-        "advantages_NT": step_outputs.advantages_NT.numpy(),
-        "correction_NT": step_outputs.correction_NT.numpy(),
+        "advantages_NT": signal.advantages_NT.numpy(),
+        "correction_NT": signal.weights_NT.numpy(),
         "update_rows": _concatenate(step_outputs.rows),
         "update_sizes": np.array([len(part) for part in step_outputs.rows], np.int64),
         **{f"plan/{name}_NT": column.numpy() for name, column in plan.items()},

@@ -13,11 +13,12 @@ from pydantic import BaseModel
 
 from data_schemas import presets
 from data_schemas.artifacts import is_address
-from data_schemas.machine_settings import Choice, MachineSettings, RolloutKind
+from data_schemas.machine_settings import Choice, MachineSettings, RolloutKind, models_in
 from data_schemas.rl_settings import (
     AdvantageSettings,
     JudgeKind,
     LossSettings,
+    TermSettings,
     is_reference,
 )
 from data_schemas.settings import MergeSettings, PipelineSettings, RetrainSettings, Source
@@ -77,6 +78,7 @@ BUILT_IN: Mapping[type[Choice], Mapping[str, str]] = {
     LossSettings: names.LOSSES,
     AdvantageSettings: names.ADVANTAGES,
     MergeSettings: names.MERGE_METHODS,
+    TermSettings: names.TERMS,
 }
 """Names of the built-in choices; their tables cannot be asked without torch."""
 IN_CODE = ("shop", "defaults")
@@ -218,8 +220,8 @@ def require_names(settings: BaseModel, where: str = "") -> None:
         SettingsError: names the setting, and what was probably meant.
     """
     for name, value in settings:
-        if isinstance(value, BaseModel):
-            require_names(value, f"{where}{name}.")
+        for place, part in models_in(value):
+            require_names(part, f"{where}{name}{place}.")
     if isinstance(settings, Choice):
         built_in = [*BUILT_IN[type(settings)]]
         if settings.chosen not in built_in and not is_reference(settings.chosen):

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import get_args
 
 import annotated_types
 from pydantic import BaseModel
@@ -18,7 +19,7 @@ from rich.table import Table
 
 from data_schemas import presets
 from data_schemas.faults import did_you_mean
-from data_schemas.machine_settings import Choice
+from data_schemas.machine_settings import Choice, models_in
 from data_schemas.rl_settings import Pluggable
 from tasks.algorithms.choices import TABLES
 from tasks.errors import SettingsError
@@ -53,15 +54,20 @@ def rows_of(settings: BaseModel, prefix: str = "") -> Iterator[Row]:
             describe_limits(field, names),
             describe(field),
         )
+        for place, part in models_in(value):
+            if isinstance(part, Choice):
+                yield from rows_of(part, f"{prefix}{name}{place}.")
         if isinstance(settings, Choice) and name == settings.CHOSEN_BY:
             yield from rows_of(TABLES[type(settings)].choose(settings, prefix[:-1]), prefix)
 
 
 def _names_at(settings: BaseModel, name: str) -> list[str]:
     """List the built-in choices that a field names; `eachprompt data` lists the adapters."""
-    if not isinstance(settings, Choice) or name != settings.CHOSEN_BY:
-        return []
-    return [*TABLES[type(settings)]]
+    if isinstance(settings, Choice) and name == settings.CHOSEN_BY:
+        return [*TABLES[type(settings)]]
+    kinds = get_args(type(settings).model_fields[name].annotation)
+    listed = [one for one in kinds if isinstance(one, type) and issubclass(one, Choice)]
+    return [kind for one in listed for kind in TABLES[one]]
 
 
 def describe(field: FieldInfo) -> str:

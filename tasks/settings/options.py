@@ -13,6 +13,7 @@ from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.settings import PipelineSettings, ReleaseSettings, RetrainSettings
 from tasks.algorithms.choices import complete
 from tasks.algorithms.phase_choices import require_fit
+from tasks.algorithms.terms.table import find_terms
 from tasks.engines import select
 from tasks.errors import DataError, SettingsError
 from tasks.models.architectures import (
@@ -225,20 +226,22 @@ def require_router(settings: PipelineSettings) -> None:
     if architecture is None or architecture.routing:
         return
     for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two)):
-        auxiliary = phase.loss.auxiliary
         if not phase.steps:
             continue
         for field, value, off in (
             ("router_replay", phase.router_replay.value, RouterReplay.OFF.value),
-            ("loss.router_shift", phase.loss.router_shift, 0.0),
             ("engines.mismatch.routes", phase.engines.mismatch.routes, False),
-            ("loss.auxiliary.balance", auxiliary.balance, 0.0),
-            ("loss.auxiliary.router_z", auxiliary.router_z, 0.0),
         ):
             if value != off:
                 raise SettingsError(
                     f"{name}.{field} is {value!r}, but {settings.base_model} is a dense model "
                     f"without a router; set it to {off!r}"
+                )
+        for one, term in zip(phase.terms, find_terms(phase.terms), strict=True):
+            if term.needs_router:
+                raise SettingsError(
+                    f"{name}.terms has {one.kind!r}, but {settings.base_model} is a dense model "
+                    "without a router; leave it out"
                 )
 
 

@@ -34,7 +34,7 @@ def both(kind: str, **phase: object) -> list[RLSettings]:
     own = {name: value for name, value in FIELDS.items() if name in table.LOSSES[kind].model_fields}
     return [
         RLSettings.model_validate(
-            {"domains": {"maths": 1.0}, "loss": {"kind": one, **own, "kl_cov": 0.1}, **phase}
+            {"domains": {"maths": 1.0}, "loss": {"kind": one, **own}, **phase}
         )
         for one in (kind, by_reference(kind))
     ]

@@ -8,11 +8,13 @@ import math
 import pytest
 import torch
 
-from data_schemas.rl_settings import LossSettings, MismatchSettings
+from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses import table
-from tasks.algorithms.losses.kl import MAX_GAP, kl_penalty
 from tasks.algorithms.losses.surrogate import MAX_LOG_RATIO
-from tasks.algorithms.mismatch import correction_weights
+from tasks.algorithms.terms.icepop import IcePop
+from tasks.algorithms.terms.kl import MAX_GAP, kl_penalty
+from tasks.algorithms.terms.tis import TIS
+from tests.algorithms.signals import signal_of
 
 LOW, HIGH, STEP, BESIDE = 0.2, 0.28, 1e-6, 1e-3
 EDGES = (
@@ -104,16 +106,15 @@ def test_the_kl_penalty_pulls_towards_the_reference_beyond_both_clamps():
             assert -math.copysign(pull, gap) == pytest.approx(float(slope[0, 0]), rel=1e-3)
 
 
-@pytest.mark.parametrize("correction", ["tis", "icepop"])
+@pytest.mark.parametrize("term", [TIS(), IcePop(cap=2.0)])
 @pytest.mark.parametrize("point", [-12.0, math.log(0.49), math.log(0.51), 0.69, 0.7, 12.0])
-def test_a_correction_weighs_and_has_no_gradient_of_its_own(correction, point):
-    settings = MismatchSettings(correction=correction)
+def test_a_correction_weighs_and_has_no_gradient_of_its_own(term, point):
     trainer = (OLD + point).requires_grad_()
 
-    weights, _ = correction_weights(trainer, OLD, ALL, settings)
+    weights = term.weigh(signal_of(ALL, drawn_NT=trainer, rollout_NT=OLD)).weights_NT
 
     ratio = math.exp(point)
-    inside = settings.floor <= ratio <= settings.cap
-    expected = min(ratio, settings.cap) if correction == "tis" else ratio * inside
+    inside = 0.5 <= ratio <= 2.0
+    expected = ratio * inside if isinstance(term, IcePop) else min(ratio, 2.0)
     assert not weights.requires_grad
     assert [expected] * TOKENS == pytest.approx(weights[0].tolist())

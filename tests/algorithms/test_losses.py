@@ -6,10 +6,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses import espo, surrogate, table
 from tasks.algorithms.losses.surrogate import Plan, RatioMode, clipped_objective
+from tasks.algorithms.terms.token_budget import TokenBudget
+from tests.algorithms.signals import signal_of
 
 VECTOR = json.loads((Path(__file__).parent / "vectors.json").read_text())["espo"]
 GAP = torch.tensor([VECTOR["inputs"]["logratio"]], dtype=torch.float64)
@@ -224,28 +227,32 @@ VARIANTS = [
     *(LossSettings(kind=kind) for kind in table.LOSSES),
     LossSettings(entropy_edges=(0.2, 0.5)),
     LossSettings(ratio=RatioMode.LITERAL_EQ9, drop_low=True),
-    LossSettings(kind="grpo", budget_per_response=7 / 3),
-    LossSettings(budget_per_response=7 / 3, truncate_last=False),
 ]
+BUDGETS = [
+    (LossSettings(kind="grpo"), TokenBudget(tokens_per_response=7 / 3)),
+    (LossSettings(), TokenBudget(tokens_per_response=7 / 3, truncate_last=False)),
+]
+"""A loss, cut to a budget of tokens."""
+CASES = [*((one, None) for one in VARIANTS), *BUDGETS]
 
 
-def name_of(settings: LossSettings) -> str:
-    changed = settings.model_dump(mode="json", exclude_defaults=True)
+def name_of(settings: BaseModel | None) -> str:
+    changed = {} if settings is None else settings.model_dump(mode="json", exclude_defaults=True)
     return " ".join(f"{key}={value}" for key, value in changed.items()) or "defaults"
 
 
-def plan_of(settings, entropy, mask):
-    step = table.whole_step(mask, round(settings.budget_per_response * len(mask)))
-    return table.plan(settings, entropy, mask, vocabulary=64, step=step)
+def plan_of(settings, term, entropy, mask):
+    plan = table.plan(settings, entropy, mask, vocabulary=64)
+    return plan if term is None else term.weigh(signal_of(mask, plan=plan)).plan
 
 
-def planned(settings, entropy, mask, gap):
-    return of_loss(settings, plan_of(settings, entropy, mask), gap, 1.0)
+def planned(settings, term, entropy, mask, gap):
+    return of_loss(settings, plan_of(settings, term, entropy, mask), gap, 1.0)
 
 
-@pytest.mark.parametrize("settings", VARIANTS, ids=name_of)
+@pytest.mark.parametrize(("settings", "term"), CASES, ids=name_of)
 @given(seed=st.integers(0, 10_000), extra=st.integers(1, 7))
-def test_padding_never_changes_anything(settings, seed, extra):
+def test_padding_never_changes_anything(settings, term, seed, extra):
     generator = torch.Generator().manual_seed(seed)
     entropy = torch.rand(3, 8, generator=generator)
     gap = torch.randn(3, 8, generator=generator) * 0.3
@@ -253,8 +260,8 @@ def test_padding_never_changes_anything(settings, seed, extra):
     wide = [torch.nn.functional.pad(tensor, (0, extra), value=9.9) for tensor in (entropy, gap)]
     wide_mask = torch.nn.functional.pad(mask, (0, extra))
 
-    short = planned(settings, entropy, mask, gap)
-    padded = planned(settings, wide[0], wide_mask, wide[1])
+    short = planned(settings, term, entropy, mask, gap)
+    padded = planned(settings, term, wide[0], wide_mask, wide[1])
 
     assert torch.allclose(short[0], padded[0], atol=1e-6)
     assert torch.allclose(short[1], padded[1][:, :8], atol=1e-6)
@@ -263,36 +270,34 @@ def test_padding_never_changes_anything(settings, seed, extra):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "settings",
-    [
-        one for one in VARIANTS if not (one.budget_per_response and one.truncate_last)
-    ],  # cuts by place
+    ("settings", "term"),
+    [case for case in CASES if case != BUDGETS[0]],  # which cuts by place
     ids=name_of,
 )
 @given(seed=st.integers(0, 10_000))
-def test_permuting_tokens_permutes_the_gradient(settings, seed):
+def test_permuting_tokens_permutes_the_gradient(settings, term, seed):
     generator = torch.Generator().manual_seed(seed)
     entropy, gap = torch.rand(2, 7, generator=generator), torch.randn(2, 7, generator=generator)
     order = torch.randperm(7, generator=generator)
     mask = torch.ones(2, 7, dtype=torch.bool)
 
-    _, straight, _ = planned(settings, entropy, mask, gap)
-    _, permuted, _ = planned(settings, entropy[:, order], mask, gap[:, order])
+    _, straight, _ = planned(settings, term, entropy, mask, gap)
+    _, permuted, _ = planned(settings, term, entropy[:, order], mask, gap[:, order])
 
     assert torch.allclose(straight[:, order], permuted, atol=1e-6)
 
 
-OF_SURROGATE = [one for one in VARIANTS if isinstance(table.find(one), surrogate.Clipped)]
+OF_SURROGATE = [case for case in CASES if isinstance(table.find(case[0]), surrogate.Clipped)]
 
 
-@pytest.mark.parametrize("settings", OF_SURROGATE, ids=name_of)
-def test_gradients_of_every_clipped_loss_agree_with_finite_differences(settings):
+@pytest.mark.parametrize(("settings", "term"), OF_SURROGATE, ids=name_of)
+def test_gradients_of_every_clipped_loss_agree_with_finite_differences(settings, term):
     """Moved is the token's own log-probability; group ratios are constants by definition."""
     generator = torch.Generator().manual_seed(3)
     entropy = torch.rand(2, 6, generator=generator, dtype=torch.float64)
     mask = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0]], dtype=torch.bool)
     gap = torch.randn(2, 6, generator=generator, dtype=torch.float64) * 0.1
-    plan = plan_of(settings, entropy, mask)
+    plan = plan_of(settings, term, entropy, mask)
     mode = table.find(settings).ratio_form
     _, gradient, clipped = objective_and_gradient(plan, gap, -1.0, mode)
     inside = plan.weights_NT > 0
@@ -357,7 +362,7 @@ def test_means_over_the_batch_follow_their_definitions():
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]], dtype=torch.bool)
     gap = torch.zeros(2, 4, dtype=torch.float64)
     advantage = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
-    step = table.StepTotals(4, 12, 8, (torch.arange(2),), seed=0)
+    step = table.StepTotals(4, 12, 8, (torch.arange(2),), seed=0, responses_per_update=4)
 
     def loss_of(kind):
         settings = LossSettings(kind=kind)
@@ -375,7 +380,7 @@ def test_cispo_caps_the_weight_and_keeps_the_gradient():
     both = torch.ones(1, 2, dtype=torch.bool)
     settings = LossSettings(kind="cispo", clip_high=0.5)
 
-    _, gradient, clipped = planned(settings, gap, both, gap)
+    _, gradient, clipped = planned(settings, None, gap, both, gap)
 
     assert [1.5 / 2, 0.01 / 2] == pytest.approx(gradient[0].tolist())
     assert [True, False] == clipped[0].tolist()

@@ -16,10 +16,12 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from data_schemas.rl_settings import Correction, LossSettings, MismatchSettings
+from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses import table
-from tasks.algorithms.losses.kl import kl_penalty
-from tasks.algorithms.mismatch import correction_weights, is_stale
+from tasks.algorithms.terms.kl import kl_penalty
+from tasks.algorithms.terms.stale import is_stale
+from tasks.algorithms.terms.tis import TIS
+from tests.algorithms.signals import signal_of
 
 grpo_trainer = pytest.importorskip(
     "trl.trainer.grpo_trainer", reason="trl is a test dependency: pip install trl==1.16.0"
@@ -112,7 +114,12 @@ def of_trl(batch, settings, loss_type, level, *, beta=0.0, weights=None):
 def of_ours(batch, settings, *, beta=0.0, weights=None):
     logprobs = batch.new.clone().requires_grad_()
     totals = table.StepTotals(
-        SEQUENCES, int(batch.mask.sum()), LONGEST, (torch.arange(SEQUENCES),), seed=0
+        SEQUENCES,
+        int(batch.mask.sum()),
+        LONGEST,
+        (torch.arange(SEQUENCES),),
+        seed=0,
+        responses_per_update=SEQUENCES,
     )
     plan = table.plan(settings, batch.old.abs(), batch.mask, vocabulary=64, step=totals)
     advantages = batch.advantages[:, None] * batch.mask
@@ -165,8 +172,8 @@ def test_the_penalty_for_leaving_the_reference_is_that_of_trl(name):
 def test_truncated_importance_sampling_is_that_of_trl(name):
     batch = random_batch(2)
     settings, loss_type, level = AGREEING[name]
-    tis = MismatchSettings(correction=Correction.TIS, cap=1.5)
-    weights, _ = correction_weights(batch.old, batch.rollout, batch.mask, tis)
+    signal = signal_of(batch.mask, drawn_NT=batch.old, rollout_NT=batch.rollout)
+    weights = TIS(cap=1.5).weigh(signal).weights_NT
     theirs = (batch.old - batch.rollout).exp().clamp(max=1.5)  # TRL's token_truncate
 
     assert_same(

@@ -14,10 +14,10 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from data_schemas.machine_settings import LayoutSettings
-from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import ScoredRollout
 from data_schemas.rows import scored
 from tasks.algorithms.digests import weight_digest
+from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.rollout import HFRolloutEngine
@@ -195,7 +195,7 @@ def test_scores_over_recorded_sets_are_those_of_the_rollout_engine(
 def test_all_trainers_make_the_same_update_over_recorded_sets(opened, tiny_moe, truncated):
     def trained(trainer):
         settings = {"temperature": 0.8, "learning_rate": 1e-3}
-        auxiliary = AuxiliarySettings(entropy=0.01)
+        auxiliary = Auxiliary(entropy=0.01)
         metrics = trainer.update(truncated, likelihood, auxiliary=auxiliary, **settings)
         after = trainer.score(truncated, temperature=0.8, record_routes=False)
         return metrics["grad_norm"], after.logprobs_NT
@@ -248,7 +248,7 @@ def test_replay_lets_gradient_into_the_routers(opened, tiny_moe, batch):
 
 
 def test_micro_batches_give_the_gradient_of_the_whole_batch(opened, tiny_moe, batch):
-    auxiliary = AuxiliarySettings(entropy=0.01, balance=0.01, router_z=1e-3)
+    auxiliary = Auxiliary(entropy=0.01, balance=0.01, router_z=1e-3)
     changed = []
     for tokens in (8192, SMALLEST):
         trainer = opened(tiny_moe, micro_batch_tokens=tokens)

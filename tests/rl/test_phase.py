@@ -11,7 +11,6 @@ from data_schemas.arrow import read_table, write_table
 from data_schemas.machine_settings import Precision, Reuse
 from data_schemas.reports import GATES_FILE, Decision, GateRecord
 from data_schemas.rl_settings import (
-    AuxiliarySettings,
     EngineSettings,
     JudgeKind,
     LossSettings,
@@ -39,6 +38,7 @@ from tasks.rl.phase import (
 )
 from tasks.rl.state import read_pauses
 from tasks.store.manifest import folder_manifest
+from tests.algorithms.signals import terms_of
 from tests.rl.conftest import problem
 
 
@@ -364,8 +364,13 @@ def test_a_large_mismatch_is_corrected_and_the_decision_is_kept(phase_in, tmp_pa
 
 
 def test_a_kl_to_the_start_model_is_zero_until_the_first_update(phase_in, tmp_path, scorer):
-    drift = LossSettings(kind="grpo", auxiliary=AuxiliarySettings(kl=0.1))
-    phase = phase_in(tmp_path, loss=drift, num_mini_batches=1, router_replay=RouterReplay.OFF)
+    phase = phase_in(
+        tmp_path,
+        loss=LossSettings(kind="grpo"),
+        terms=terms_of({"kind": "kl", "weight": 0.1}),
+        num_mini_batches=1,
+        router_replay=RouterReplay.OFF,
+    )
 
     first, *_, last = (record.report.metrics["policy/kl"] for record in train(phase, scorer()))
 

@@ -25,6 +25,7 @@ from tasks.rl.batch import build
 from tasks.rl.collector import Collector
 from tasks.rl.ledger import collect_metrics, ledger_rows
 from tasks.store.files import canonical_json, sha256_bytes
+from tests.algorithms.signals import signal_of
 
 CHANGES = {
     "router_replay": RouterReplay.OFF,
@@ -99,7 +100,7 @@ def snapshot_of(settings, collected, batch) -> bytes:
     given = step_snapshot.StepInputs(
         settings, 300, tuple(collected.trained), gate_record(collected.step)
     )
-    made = step_snapshot.StepOutputs(batch, (), torch.zeros(shape), torch.ones(shape), None)
+    made = step_snapshot.StepOutputs(batch, (), signal_of(torch.zeros(shape).bool()))
     written = step_snapshot.encode(
         step_snapshot.seal(given, (old, old), step_snapshot.Recorder(batch), made)
     )

@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
 
 import pytest
+import torch
 from pydantic import BaseModel
 
 from data_schemas.artifacts import CheckpointRef, is_address
@@ -22,13 +23,14 @@ from data_schemas.presets import (
     has_judge,
     scaled,
 )
-from data_schemas.rl_settings import JudgeSettings, LossSettings, RLSettings
+from data_schemas.rl_settings import JudgeSettings, LossSettings, RLSettings, TermSettings
 from data_schemas.rollouts import GroupOutcome
 from data_schemas.rows import Domain, scored
-from tasks.algorithms.losses.table import find
+from tasks.algorithms.losses.table import find, whole_step
+from tasks.algorithms.terms.table import TERMS, find_terms
+from tasks.algorithms.terms.token_budget import TokenBudget
 from tasks.curation.marketplace.drawing import DRAWERS, SCHOOL
 from tasks.errors import SettingsError
-from tasks.rl.objective import token_budget
 from tasks.rl.phase import train
 from tasks.stages.opening import needs_judge, scaled_recipe
 from tests.rl.conftest import even
@@ -55,7 +57,10 @@ def test_the_table_of_a_recipe_is_what_its_preset_has(recipe, setting, _paper, h
     for name in setting.strip("`").split("."):
         # A setting that only this loss has stands in the loss that the name chooses.
         is_own = isinstance(value, LossSettings) and name not in LossSettings.model_fields
-        value = getattr(find(value) if is_own else value, name)
+        if isinstance(value, tuple):  # the terms, by kind
+            value = {one.kind: TERMS.choose(one, "terms") for one in value}[name]
+        else:
+            value = getattr(find(value) if is_own else value, name)
 
     assert here == written(value)
 
@@ -71,6 +76,9 @@ NO_ROW = re.compile(
 
 
 def leaves(value: object, name: str = "") -> dict[str, object]:
+    if isinstance(value, tuple) and value and isinstance(value[0], TermSettings):
+        parts = [leaves(TERMS.choose(one, "terms"), f"{name}.{one.kind}") for one in value]
+        return {key: part for one in parts for key, part in one.items()}
     if not isinstance(value, BaseModel):
         return {name.strip("."): value}
     fields = [*value, *find(value)] if isinstance(value, LossSettings) else [*value]
@@ -127,7 +135,7 @@ def test_an_unknown_recipe_is_refused_with_those_there_are():
 
 def test_a_scaled_recipe_keeps_every_switch_and_takes_the_sizes_of_the_default():
     sizes = {"steps", "prompts_per_step", "max_new_tokens", "learning_rate", "engines"}
-    sizes |= {"commit_every", "loss", "rewards"}
+    sizes |= {"commit_every", "terms", "rewards"}
     for recipe in RECIPES.values():
         small = scaled(recipe)
         for whole, tiny, default in (
@@ -135,8 +143,12 @@ def test_a_scaled_recipe_keeps_every_switch_and_takes_the_sizes_of_the_default()
             (recipe.rl_two, small.rl_two, CPU_SMOKE.rl_two),
         ):
             assert whole.model_dump(exclude=sizes) == tiny.model_dump(exclude=sizes)
-            budget = {"budget_per_response"}
-            assert whole.loss.model_dump(exclude=budget) == tiny.loss.model_dump(exclude=budget)
+            for one, other in zip(whole.terms, tiny.terms, strict=True):
+                scale = RESPONSE_TOKENS / whole.max_new_tokens
+                assert {
+                    name: value * scale if name == "tokens_per_response" else value
+                    for name, value in one.model_dump().items()
+                } == other.model_dump()
             num_responses = default.prompts_per_step * default.group_size
             assert num_responses == tiny.prompts_per_step * tiny.group_size
 
@@ -197,19 +209,27 @@ def test_compassmax_generates_no_group_to_replace_another(first_step):
     )
 
 
+def budget_of(settings: RLSettings) -> int:
+    """Tokens of an update."""
+    (budget,) = (one for one in find_terms(settings.terms) if isinstance(one, TokenBudget))
+    responses = settings.prompts_per_step * settings.group_size / settings.num_mini_batches
+    mask = torch.ones(1, 1, dtype=torch.bool)
+    return budget.budget(replace(whole_step(mask), responses_per_update=responses))
+
+
 def test_ring_lite_trains_the_share_of_usual_responses_that_full_size_trains_of_the_longest(
     first_step,
 ):
     step = first_step("ring_lite", max_new_tokens=RESPONSE_TOKENS)  # none is shorter, hardly
 
-    of_full_size = token_budget(RING_LITE.rl_one) / (8192 * RING_LITE.rl_one.max_new_tokens)
+    of_full_size = budget_of(RING_LITE.rl_one) / (8192 * RING_LITE.rl_one.max_new_tokens)
     assert 12_800 / 24_576 == pytest.approx(of_full_size)
     assert RESPONSE_TOKENS == pytest.approx(step.response_tokens / step.generated, rel=0.05)
     trained = step.metrics["policy/trained_tokens"]
     assert of_full_size == pytest.approx(trained / step.response_tokens, rel=0.05)
     contrasting = step.metrics["policy/trained_sequences"] / step.generated
     assert contrasting > of_full_size  # so that the budget is what limits the update
-    assert token_budget(step.settings) == trained
+    assert budget_of(step.settings) == trained
     assert step.metrics["policy/kl"] >= 0.0
 
 

@@ -12,7 +12,6 @@ import torch
 
 from data_schemas.reports import Decision
 from data_schemas.rl_settings import (
-    AuxiliarySettings,
     EngineSettings,
     LossSettings,
     MismatchSettings,
@@ -23,6 +22,8 @@ from data_schemas.rl_settings import (
 from data_schemas.rollouts import GroupOutcome, RolloutGroup, RouterTrace, ScoredRollout
 from data_schemas.rows import scored
 from tasks.algorithms.kept_sets import end_to_end
+from tasks.algorithms.terms.fold import fold_step
+from tasks.algorithms.terms.table import find_terms
 from tasks.durability import states
 from tasks.durability.preemption import Termination
 from tasks.engines.chat import load_tokenizer
@@ -32,10 +33,11 @@ from tasks.rl import step, step_snapshot
 from tasks.rl.batch import build
 from tasks.rl.collector import Collected
 from tasks.rl.groups import CollectedGroup
-from tasks.rl.objective import UpdateLoss, policy_plan, split
+from tasks.rl.objective import UpdateLoss, first_signal, split
 from tasks.rl.phase import train
 from tasks.rl.recipe import PLAIN
 from tasks.rl.replay.recompute import compare
+from tests.algorithms.signals import terms_of
 from tests.rl.conftest import RuleScorer
 
 
@@ -142,12 +144,21 @@ def prepared(now, groups):
     batch = build(now.settings, groups)
     old = step.old_scores(now, batch)
     rows = split(now.settings, len(batch.owners), 1)
-    plan = policy_plan(now.settings, batch, old, rows, vocabulary=288, step=1)
-    return (
-        batch,
-        old,
-        step.replaying_batch(now, batch, old, torch.zeros(old.entropy_NT.shape), plan),
+    terms = find_terms(now.settings.terms)
+    signal = fold_step(
+        terms,
+        first_signal(
+            now.settings,
+            batch,
+            (old, old),
+            torch.zeros(old.entropy_NT.shape),
+            rows,
+            vocabulary=288,
+            step=1,
+            reference_NT=step.reference_scores(now, batch),
+        ),
     )
+    return batch, old, step.replaying_batch(now, batch, old, signal, terms)
 
 
 @pytest.mark.parametrize("replay", list(RouterReplay))
@@ -163,7 +174,7 @@ def test_the_replay_mode_says_whose_routes_are_scored_and_trained_with(run, grou
 
 def test_the_start_model_scores_with_its_own_routes(run, groups):
     reference = NotingTrainer()
-    now = run(reference=reference)
+    now = run(reference=reference, terms=terms_of({"kind": "kl"}))
     _, _, training = prepared(now, groups)
 
     assert [(False, False)] == reference.scored
@@ -204,8 +215,8 @@ def without_contrast(groups):
 
 
 def test_responses_without_an_advantage_are_held_to_the_start_model_too(run, groups):
-    loss = LossSettings(auxiliary=AuxiliarySettings(kl=0.5))
-    now = run(reference=NotingTrainer(), loss=loss, num_mini_batches=1)
+    terms = terms_of({"kind": "kl", "weight": 0.5})
+    now = run(reference=NotingTrainer(), terms=terms, num_mini_batches=1)
     now.reference.nats = -3.0
     whole = [*groups[:1], *without_contrast(groups[1:])]
     record, _, _ = step.one_step(
@@ -336,8 +347,8 @@ def test_engines_that_compute_alike_choose_the_recorded_routes(
 
 
 def test_what_the_budget_cuts_is_not_updated(run, groups):
-    loss = LossSettings(budget_per_response=1.5)
-    chosen = run(loss=loss, num_mini_batches=1, prompts_per_step=2, group_size=4)
+    terms = terms_of({"kind": "token_budget", "tokens_per_response": 1.5})
+    chosen = run(terms=terms, num_mini_batches=1, prompts_per_step=2, group_size=4)
     record, _, _ = step.one_step(
         chosen, Collected(1, 0, groups), updates=0, probe=0.0, clock=step.Clock()
     )
@@ -454,7 +465,8 @@ def test_from_the_task_to_the_loss_are_at_most_eight_frames(phase_in, scorer, tm
 def test_a_step_weighs_by_the_shift_of_its_routers_and_is_replayed_with_it(
     phase_in, tiny_moe, tmp_path
 ):
-    phase = phase_in(tmp_path, steps=1, loss=LossSettings(router_shift=0.8), learning_rate=1e-2)
+    shift = terms_of({"kind": "tasks/lab/terms/router_shift.py:RouterShift", "least": 0.8})
+    phase = phase_in(tmp_path, steps=1, terms=shift, learning_rate=1e-2)
 
     (record,) = train(phase, RuleScorer(load_tokenizer(tiny_moe)))
 

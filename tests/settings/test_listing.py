@@ -13,15 +13,22 @@ from tasks.settings.listing import Row, rows_of
 
 DICTS = ("domains", "weights", "parents", "copied", "error_rates", "noise", "may_lose")
 
+LISTS = ("terms",)
+
 
 def leaves(value: dict, prefix: str = "") -> list[str]:
-    """Dotted names of what JSON holds; values that are dicts by type are one setting."""
+    """Dotted names of what JSON holds; values that are dicts by type are one setting.
+
+    A list of choices is a setting, and so is what each of them has.
+    """
     names = []
     for name, inner in value.items():
         path = f"{prefix}{name}"
         is_setting = name in DICTS
         is_group = isinstance(inner, dict) and not is_setting
         names += leaves(inner, f"{path}.") if is_group else [path]
+        for place, one in enumerate(inner if name in LISTS else []):
+            names += leaves(one, f"{path}[{place}].")
     return names
 
 

@@ -2,9 +2,7 @@ import pytest
 
 from data_schemas import presets
 from data_schemas.rl_settings import (
-    AuxiliarySettings,
     EngineSettings,
-    LossSettings,
     MismatchSettings,
     RouterReplay,
 )
@@ -22,6 +20,7 @@ from tasks.settings.options import (
     with_room,
     with_suites,
 )
+from tests.algorithms.signals import terms_of
 
 
 def of(folder, **rl):
@@ -35,15 +34,18 @@ def of(folder, **rl):
     )
 
 
+SHIFT = "tasks/lab/terms/router_shift.py:RouterShift"
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
         ({"router_replay": RouterReplay.R3}, "router_replay is 'r3'"),
         ({"router_replay": RouterReplay.R2}, "router_replay is 'r2'"),
-        ({"loss": LossSettings(router_shift=0.8)}, "router_shift is 0.8"),
+        ({"terms": terms_of({"kind": SHIFT})}, f"terms has '{SHIFT}'"),
         ({"engines": EngineSettings(mismatch=MismatchSettings(routes=True))}, "routes is True"),
-        ({"loss": LossSettings(auxiliary=AuxiliarySettings(balance=1e-5))}, "balance is 1e-05"),
-        ({"loss": LossSettings(auxiliary=AuxiliarySettings(router_z=1e-7))}, "router_z is 1e-07"),
+        ({"terms": terms_of({"kind": "balance"})}, "terms has 'balance'"),
+        ({"terms": terms_of({"kind": "router_z"})}, "terms has 'router_z'"),
     ],
 )
 def test_settings_of_a_router_are_refused_for_a_dense_base(tiny_dense, changes, field):

@@ -2,8 +2,7 @@
 
 Built-in losses are entries of tasks/algorithms/names.py. `loss.kind: my_loss.py:Name` names one of
 a user's own, of the clipped family (surrogate.py) or of any other. Everything around it stays:
-advantages, importance weights against mismatch, C3PO's token budget, the KL penalty and router
-losses.
+advantages, and the terms that act beside it (algorithms/terms).
 Letters: N sequences, T tokens.
 """
 
@@ -50,9 +49,9 @@ class StepTotals:
     updates: tuple[torch.Tensor, ...]
     """Rows of every update, over all ranks."""
     seed: int
-    """Seed of C3PO's draw; different for every step."""
-    token_budget: int = 0
-    """C3PO's Phi of every update, over all ranks; 0 = all tokens."""
+    """Different for every step."""
+    responses_per_update: float
+    """Responses that an update is generated from, over all ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,5 +112,5 @@ class Loss(Settings, ABC):
             logprobs_NT: under the policy in training, with gradient.
             old_logprobs_NT: under pi_old.
             advantages_NT: times the importance weights against mismatch.
-            plan: rows of what `plan` returned, after C3PO's budget.
+            plan: rows of what `plan` returned, as the terms of the step left it.
         """

@@ -5,7 +5,6 @@ import torch
 from data_schemas.rl_settings import LossSettings
 from tasks.algorithms import names
 from tasks.algorithms.losses.protocol import Loss, Plan, StepTokens, StepTotals
-from tasks.algorithms.token_budget import apply_budget, kept_tokens
 from tasks.plugins import ChoiceTable
 
 LOSSES = ChoiceTable(Loss, names.LOSSES)
@@ -21,7 +20,7 @@ def find(settings: LossSettings) -> Loss:
     return LOSSES.choose(settings, "loss")
 
 
-def whole_step(mask_NT: torch.Tensor, token_budget: int = 0) -> StepTotals:
+def whole_step(mask_NT: torch.Tensor) -> StepTotals:
     """Treat these rows as the whole step, trained in one update."""
     lengths_N = mask_NT.sum(dim=1)
     return StepTotals(
@@ -30,7 +29,7 @@ def whole_step(mask_NT: torch.Tensor, token_budget: int = 0) -> StepTotals:
         max_new_tokens=int(lengths_N.max()) if len(lengths_N) else 0,
         updates=(torch.arange(len(mask_NT)),),
         seed=0,
-        token_budget=token_budget,
+        responses_per_update=len(mask_NT),
     )
 
 
@@ -50,8 +49,4 @@ def plan(
         step: None treats the rows as the whole step.
     """
     step = whole_step(mask_NT) if step is None else step
-    tokens = StepTokens(entropy_NT, mask_NT, vocabulary, step)
-    whole = find(settings).plan(tokens)
-    if step.token_budget == 0:
-        return whole
-    return apply_budget(whole, mask_NT, kept_tokens(mask_NT, step, settings.truncate_last), step)
+    return find(settings).plan(StepTokens(entropy_NT, mask_NT, vocabulary, step))

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.routing import Routing
 from tasks.algorithms.routing import (
     balance_loss,
@@ -16,6 +15,7 @@ from tasks.algorithms.routing import (
     replayed_choice,
     z_loss,
 )
+from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.errors import DataError, SettingsError
 from tasks.models.architectures import architecture_of
 
@@ -173,7 +173,7 @@ def watching(model: nn.Module) -> Iterator[list[torch.Tensor]]:
 class RouterTerms:
     """Collects a model's router logits and turns them into losses; does nothing when off."""
 
-    def __init__(self, auxiliary: AuxiliarySettings, num_tokens: int) -> None:
+    def __init__(self, auxiliary: Auxiliary, num_tokens: int) -> None:
         self._auxiliary = auxiliary
         self._num_tokens = max(1, num_tokens)
         self._counts_LE: list[torch.Tensor] = []
@@ -191,7 +191,7 @@ class RouterTerms:
             return
         if not named_routers(model):
             raise SettingsError(
-                "the model has no MoE router; set loss.auxiliary.balance and router_z to 0"
+                "the model has no MoE router; leave the terms balance and router_z out"
             )
         with watching(model) as logits_LME:
             yield logits_LME

@@ -21,12 +21,12 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import MISSING_ROUTE
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.logprobs import scores_from_hidden, trainable_scores
-from tasks.algorithms.losses.router_shift import OLD_SCORES, SHIFT, chosen_scores, log_shift
 from tasks.algorithms.packing import Packing, pack, token_buckets
+from tasks.algorithms.router_shift import OLD_SCORES, SHIFT, chosen_scores, log_shift
+from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.chat import ends_of, load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.engines.embedded.lora import Adapter
@@ -140,7 +140,7 @@ class TorchTrainer:
         *,
         temperature: float,
         learning_rate: float,
-        auxiliary: AuxiliarySettings = NO_AUXILIARY,
+        auxiliary: Auxiliary = NO_AUXILIARY,
     ) -> dict[str, float]:
         """One optimizer step on the whole batch.
 
@@ -294,7 +294,7 @@ class TorchTrainer:
         return replace(micro.batch, columns=columns)
 
     def _router_terms(
-        self, batch: TokenBatch, micros: list["_MicroBatch"], auxiliary: AuxiliarySettings
+        self, batch: TokenBatch, micros: list["_MicroBatch"], auxiliary: Auxiliary
     ) -> RouterTerms:
         """The router losses of an update.
 

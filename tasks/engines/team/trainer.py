@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import distributed as dist
 
-from data_schemas.rl_settings import AuxiliarySettings
 from tasks.algorithms.routing import Traces, in_layers
+from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.partial_batch import (
     AnyBatch,
     LossCall,
@@ -66,7 +66,7 @@ class Update:
     loss: LossFn
     temperature: float
     learning_rate: float
-    auxiliary: AuxiliarySettings
+    auxiliary: Auxiliary
 
     def execute(self, member: Member) -> None:
         trainer = member.trainers[self.number]
@@ -284,7 +284,7 @@ class TeamTrainer:
         *,
         temperature: float,
         learning_rate: float,
-        auxiliary: AuxiliarySettings = NO_AUXILIARY,
+        auxiliary: Auxiliary = NO_AUXILIARY,
     ) -> dict[str, float]:
         """One optimizer step on the whole batch; a RecordingLoss gets the calls of all ranks."""
         command = Update(

@@ -15,9 +15,9 @@ import torch
 from megatron.core.transformer.moe.router import TopKRouter
 from torch import distributed
 
-from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.routing import Routing
 from tasks.algorithms.routing import balance_loss, expert_loads, z_loss
+from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.trainer_megatron.micro_batches import to_device
 from tasks.engines.trainer_megatron.router_replay import ModelReplay
 
@@ -37,7 +37,7 @@ class RouterTerms:
     def __init__(
         self,
         replay: ModelReplay,
-        auxiliary: AuxiliarySettings,
+        auxiliary: Auxiliary,
         *,
         num_tokens: int,
         places_L: list[int],

@@ -19,8 +19,8 @@ from megatron.core.distributed import DistributedDataParallel
 from megatron.core.optimizer import MegatronOptimizer
 
 from data_schemas.machine_settings import LayoutSettings
-from data_schemas.rl_settings import AuxiliarySettings
 from tasks.algorithms.packing import Prefixes
+from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import (
     NO_AUXILIARY,
@@ -133,7 +133,7 @@ class MegatronTrainer:
         *,
         temperature: float,
         learning_rate: float,
-        auxiliary: AuxiliarySettings = NO_AUXILIARY,
+        auxiliary: Auxiliary = NO_AUXILIARY,
     ) -> dict[str, float]:
         """One optimizer step on the whole batch.
 
@@ -262,7 +262,7 @@ class MegatronTrainer:
         self,
         batch: AnyBatch,
         micros: MicroBatches,
-        auxiliary: AuxiliarySettings,
+        auxiliary: Auxiliary,
     ) -> RouterTerms:
         """The router losses of an update, with loads counted in a separate pass if needed."""
         terms = RouterTerms(
@@ -289,7 +289,7 @@ class MegatronTrainer:
             if record_routes or batch.route_shape is not None:
                 raise SettingsError(
                     "the model has no MoE router; set router_replay to 'off', "
-                    "and loss.auxiliary.balance and router_z to 0"
+                    "and leave the terms balance and router_z out"
                 )
         elif batch.route_shape is not None:
             shape = (self._passes.num_layers, self._geometry.top_k)

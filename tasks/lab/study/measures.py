@@ -8,7 +8,7 @@ may have `metrics.json`, numbers by name.
     of all tokens/...  likewise, with those of grading among them
     outcome/...        share of the tokens that RL generated, by what became of their groups
     zero variance/...  share of zero-variance groups, mean over steps
-    left behind        share of an update's responses that `loss.stale_below` leaves out
+    left behind        share of an update's responses that the term `stale` leaves out
     entropy/...        of the policy before the first and the last step of RL, in nats a token
     router shift       mean factor of RSPO over the steps, where it is on
     foreseen/...       how well a rule ranks the groups of a phase by zero variance (AUC)
@@ -44,7 +44,6 @@ TRAINING = "training/"
 METRICS_FILE = "metrics.json"
 REPORT_FILE = "report.json"
 """Of grading, and of a judge, which has `judge_confusion` in it."""
-ROUTER_SHIFT = "policy/router_shift"
 IN_A_LOSS = (TokenUse.TRAINED, TokenUse.TRAINED_ZVP, TokenUse.TAUGHT)
 UNTRAINED = (
     GroupOutcome.ZERO_VARIANCE_PARTIAL,
@@ -58,10 +57,11 @@ _COLUMNS = {
     "zero variance/trained batch": "zero_variance/trained_share",
     "clipped": "policy/clip_share",
     "staleness": "rollout/staleness_versions",
-    "left behind": "policy/stale_share",
     "mismatch/nats": "mismatch/mean_abs_logprob",
     "mismatch/k3": "mismatch/k3",
 }
+_OF_TERMS = {"left behind": "policy/stale_share", "router shift": "policy/router_shift"}
+"""Reported by the terms of a phase, where they are listed."""
 
 
 def measure(cell: Cell, reports: Mapping[str, Path], graded: Sequence[Path]) -> Measures:
@@ -211,9 +211,10 @@ def _phase_metrics(
         metrics[name] = sum(step.metrics[column] for step in steps) / len(steps)
     metrics["entropy/first step"] = steps[0].metrics["policy/entropy_nats"]
     metrics["entropy/last step"] = steps[-1].metrics["policy/entropy_nats"]
-    shifts = [one.metrics[ROUTER_SHIFT] for one in steps if ROUTER_SHIFT in one.metrics]
-    if shifts:
-        metrics["router shift"] = sum(shifts) / len(shifts)
+    for name, column in _OF_TERMS.items():
+        values = [one.metrics[column] for one in steps if column in one.metrics]
+        if values:
+            metrics[name] = sum(values) / len(values)
     last = steps[-LAST_STEPS:]
     norms = [step.metrics["policy/grad_norm"] for step in steps]
     mean = sum(norms) / len(norms)

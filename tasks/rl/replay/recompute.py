@@ -13,7 +13,9 @@ import torch
 from numpy.typing import NDArray
 
 from data_schemas.rl_settings import RLSettings
-from tasks.algorithms.losses.router_shift import SHIFT
+from tasks.algorithms.router_shift import SHIFT
+from tasks.algorithms.terms.fold import fold_step
+from tasks.algorithms.terms.table import find_terms
 from tasks.engines.partial_batch import LossCall
 from tasks.engines.protocols import TokenBatch
 from tasks.errors import DataError
@@ -70,48 +72,41 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
             f"the snapshot has log-probs of {tuple(old.logprobs_NT.shape)}; choose another step"
         )
     rows = objective.split(settings, len(batch.owners), snapshot.step)
-    advantages_NT = token_advantages(settings, batch, old)
-    lesson = snapshots.lesson_of(snapshot)
-    if lesson is not None:
-        advantages_NT = lesson.join(advantages_NT, old.logprobs_NT)
-    scores = snapshots.drawn_scores(snapshot)
-    correction_NT, _ = objective.corrections(settings, snapshot.gate, batch, scores)
-    freed_NT, held_NT = objective.entropy_control(
-        settings, batch, old, advantages_NT, snapshot.step
-    )
-    correction_NT = correction_NT * freed_NT
-    outputs = StepOutputs(batch, rows, advantages_NT, correction_NT, None)
-    if not rows:
-        return Repeated(outputs, [], torch.zeros(advantages_NT.shape))
-    plan = objective.policy_plan(
-        settings, batch, old, rows, vocabulary=snapshot.vocabulary, step=snapshot.step
-    )
+    acting, lesson = objective.acting_terms(settings, snapshot.gate), snapshots.lesson_of(snapshot)
+    terms = find_terms(acting)
     reference = snapshot.inputs.get("reference_logprobs_NT")
-    columns = objective.loss_columns(
-        snapshots.ratio_scores(snapshot),
-        advantages_NT * correction_NT,
-        plan,
-        None if reference is None else torch.from_numpy(reference),
-        batch.tokens.columns["rollout_logprobs"] if settings.loss.stale_below else None,
-        held_NT,
+    signal = fold_step(
+        terms if lesson is None else (lesson, *terms),
+        objective.first_signal(
+            settings,
+            batch,
+            (old, snapshots.drawn_scores(snapshot)),
+            token_advantages(settings, batch, old),
+            rows,
+            vocabulary=snapshot.vocabulary,
+            step=snapshot.step,
+            reference_NT=None if reference is None else torch.from_numpy(reference),
+        ),
     )
-    if (shift := snapshot.inputs.get("router_shift_NT")) is not None and settings.loss.router_shift:
+    outputs = StepOutputs(batch, rows, signal)
+    if not rows:
+        return Repeated(outputs, [], torch.zeros(signal.advantages_NT.shape))
+    columns = objective.loss_columns(snapshots.ratio_scores(snapshot), signal)
+    if (shift := snapshot.inputs.get("router_shift_NT")) is not None:
         columns[SHIFT] = torch.from_numpy(shift)
     training = objective.without_cut(
-        replace(batch.tokens, experts_NTLK=None, columns=columns),
-        objective.kept_by_budget(settings, batch, rows, snapshot.step),
+        replace(batch.tokens, experts_NTLK=None, columns=columns), signal.kept_NT
     )
     calls, gradient_NT = _compute_losses(
-        snapshot, settings, training, batch.num_sequences / len(rows)
+        snapshot, training, objective.policy_loss(settings, batch.num_sequences / len(rows), acting)
     )
-    return Repeated(replace(outputs, plan=plan), calls, gradient_NT)
+    return Repeated(outputs, calls, gradient_NT)
 
 
 def _compute_losses(
-    snapshot: StepSnapshot, settings: RLSettings, training: TokenBatch, num_sequences: float
+    snapshot: StepSnapshot, training: TokenBatch, loss: objective.UpdateLoss
 ) -> tuple[list[LossCall], torch.Tensor]:
     """Compute every loss of the step on the recorded micro-batches."""
-    loss = objective.policy_loss(settings, num_sequences)
     logprobs_NT = torch.from_numpy(snapshot.inputs["logprobs_NT"])
     gradient_NT = torch.zeros(logprobs_NT.shape)
     sizes = snapshot.inputs["call_sizes"].tolist()
@@ -135,6 +130,7 @@ def _compare_gate(snapshot: StepSnapshot, batch: StepBatch) -> Compared:
         mismatch_of(batch, snapshots.drawn_scores(snapshot), rows),
         snapshot.gate.probe_logprob,
         snapshot.settings.engines.mismatch,
+        objective.correcting_kinds(snapshot.settings),
     )
     same = canonical_json(again) == canonical_json(snapshot.gate)
     difference = "" if same else f"recorded {snapshot.gate}, repeated {again}"

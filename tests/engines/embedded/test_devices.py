@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from data_schemas.machine_settings import Precision
-from data_schemas.rl_settings import AuxiliarySettings
 from tasks.algorithms.kept_sets import end_to_end, kept_behind
+from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling, TokenBatch
@@ -18,7 +18,7 @@ from tests.engines.embedded.second_device import GPU, SecondDeviceError, second_
 from tests.engines.losses_of_contract import likelihood
 
 SAMPLING = Sampling(6, 1.0, seed=3, top_p=0.9, top_k=40, record_kept=True)
-ALL_TERMS = AuxiliarySettings(entropy=0.01, balance=0.1, router_z=0.01)
+ALL_TERMS = Auxiliary(entropy=0.01, balance=0.1, router_z=0.01)
 
 
 @pytest.fixture

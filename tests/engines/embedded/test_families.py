@@ -14,9 +14,9 @@ from torch.nn.functional import linear, rms_norm, scaled_dot_product_attention, 
 from transformers import AutoModelForCausalLM
 
 from data_schemas.machine_settings import LoRASettings, TrainingEngines
-from data_schemas.rl_settings import AuxiliarySettings
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.routing import gate_weights, selection
+from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.rollout_forward import DecoderForward
@@ -231,7 +231,7 @@ def test_a_bias_that_is_lost_would_change_the_routes(family, name):
 def test_router_losses_are_of_the_models_own_choice_and_scores(family, name):
     trainer = TorchTrainer(family(name), micro_batch_tokens=16)
     batch = TokenBatch.of_sequences([row.numpy() for row in drawn_tokens((2, 12)).int()])
-    auxiliary = AuxiliarySettings(balance=1.0, router_z=0.1)
+    auxiliary = Auxiliary(balance=1.0, router_z=0.1)
 
     metrics = trainer.update(
         batch, likelihood, temperature=1.0, learning_rate=0.0, auxiliary=auxiliary

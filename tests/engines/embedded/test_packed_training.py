@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from data_schemas.rl_settings import AuxiliarySettings, LossSettings
+from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses import table
-from tasks.algorithms.losses.router_shift import OLD_SCORES, SHIFT
 from tasks.algorithms.losses.surrogate import Plan, clipped_objective
+from tasks.algorithms.router_shift import OLD_SCORES, SHIFT
 from tasks.algorithms.routing import balance_loss, expert_loads, z_loss
+from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.router_replay import (
     RouterTerms,
@@ -181,7 +182,7 @@ def test_no_sequences_give_empty_scores(tiny_moe):
 def test_auxiliary_losses_are_their_formulas_on_native_logits(tiny_moe, with_routes):
     trainer, model = TorchTrainer(tiny_moe), load_model(tiny_moe)
     batch = group_batch(with_routes=with_routes)
-    auxiliary = AuxiliarySettings(entropy=0.3, balance=0.05, router_z=0.01)
+    auxiliary = Auxiliary(entropy=0.3, balance=0.05, router_z=0.01)
     real_M = (torch.arange(batch.tokens_NT.shape[1]) < batch.lengths_N[:, None]).flatten()
     num_tokens, ones = int(batch.lengths_N.sum()), torch.ones(int(real_M.sum()))
 
@@ -231,10 +232,10 @@ def test_auxiliary_losses_that_are_off_leave_no_trace(tiny_moe):
 
 
 def test_router_losses_of_a_model_without_routers_are_refused_by_name():
-    terms = RouterTerms(AuxiliarySettings(balance=1e-5), num_tokens=4)
+    terms = RouterTerms(Auxiliary(balance=1e-5), num_tokens=4)
 
     with (
-        pytest.raises(SettingsError, match="balance and router_z to 0"),
+        pytest.raises(SettingsError, match="leave the terms balance and router_z out"),
         terms.collect_logits(torch.nn.Linear(2, 2)),
     ):
         pass
@@ -243,7 +244,7 @@ def test_router_losses_of_a_model_without_routers_are_refused_by_name():
 def test_balance_pulls_loads_together(tiny_moe):
     batch = group_batch(with_routes=False)
     trainer = TorchTrainer(tiny_moe)
-    auxiliary = AuxiliarySettings(balance=1.0)
+    auxiliary = Auxiliary(balance=1.0)
 
     values = [
         trainer.update(batch, zero_loss, temperature=1.0, learning_rate=3e-3, auxiliary=auxiliary)[
@@ -276,7 +277,7 @@ def test_a_sliding_window_is_refused_by_name(tiny_moe):
 
 def test_the_same_update_gives_the_same_bits(tiny_moe):
     batch = group_batch(with_routes=True)
-    auxiliary = AuxiliarySettings(entropy=0.1, balance=0.1, router_z=0.1)
+    auxiliary = Auxiliary(entropy=0.1, balance=0.1, router_z=0.1)
     one, other = TorchTrainer(tiny_moe), TorchTrainer(tiny_moe)
     old = one.score(batch, temperature=1.0)
     batch = trained_batch(batch, old.logprobs_NT, old.entropy_NT)

@@ -11,7 +11,7 @@ import torch
 from torch import distributed
 
 from data_schemas.machine_settings import LayoutSettings
-from data_schemas.rl_settings import AuxiliarySettings
+from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.partial_batch import Share, outline
 from tasks.engines.protocols import (
     PACKED_ROWS,
@@ -27,7 +27,7 @@ from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 from tasks.errors import EngineError
 
 TEMPERATURE = 0.7
-AUXILIARY = AuxiliarySettings(entropy=0.01, balance=0.1, router_z=0.01)
+AUXILIARY = Auxiliary(entropy=0.01, balance=0.1, router_z=0.01)
 LEARNING_RATE = 1e-3
 DECAY = 0.1
 FIRST = torch.tensor([0])

@@ -35,7 +35,6 @@ METRICS = {
     "zero_variance/trained_share": 0.5,
     "policy/clip_share": 0.0,
     "rollout/staleness_versions": 0.0,
-    "policy/stale_share": 0.0,
     "mismatch/mean_abs_logprob": 1e-6,
     "mismatch/k3": 1e-12,
     "policy/entropy_nats": 0.5,

@@ -50,7 +50,9 @@ def test_before_the_first_update_a_token_weighs_its_advantage_over_the_length(sn
     repeated = repeat(step, step.settings)
     mask_NT = repeated.outputs.batch.tokens.response_NT
     length_N = mask_NT.sum(dim=1, keepdim=True)
-    expected_NT = repeated.outputs.advantages_NT / length_N / repeated.outputs.batch.num_sequences
+    expected_NT = (
+        repeated.outputs.signal.advantages_NT / length_N / repeated.outputs.batch.num_sequences
+    )
 
     assert torch.allclose(expected_NT, repeated.gradient_NT, rtol=1e-3, atol=1e-7)
 

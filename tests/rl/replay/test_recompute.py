@@ -7,8 +7,6 @@ import pytest
 
 from data_schemas.machine_settings import Precision
 from data_schemas.rl_settings import (
-    AuxiliarySettings,
-    Correction,
     EngineSettings,
     LossSettings,
     MismatchSettings,
@@ -18,15 +16,18 @@ from data_schemas.rl_settings import (
 )
 from data_schemas.rollouts import GroupOutcome
 from tasks.rl.replay.recompute import compare, first_difference
+from tests.algorithms.signals import terms_of
 
+BUDGET_AND_REFERENCE = terms_of(
+    {"kind": "token_budget", "tokens_per_response": 20 / 8}, {"kind": "kl", "weight": 0.01}
+)
 STEPS = {
     "espo": {},
     "gspo without replay, corrected, in bf16": {
         "loss": LossSettings(kind="gspo"),
         "router_replay": RouterReplay.OFF,
-        "engines": EngineSettings(
-            precision=Precision.BF16, mismatch=MismatchSettings(correction=Correction.TIS)
-        ),
+        "engines": EngineSettings(precision=Precision.BF16),
+        "terms": terms_of({"kind": "tis"}),
     },
     "recorded log-probs as the old ones, in bf16": {
         "group_size": 16,  # so that some have contrast under any processor's kernels
@@ -38,17 +39,19 @@ STEPS = {
     },
     "top-p with a token budget and a reference": {
         "top_p": 0.9,
-        "loss": LossSettings(
-            kind="grpo", budget_per_response=20 / 8, auxiliary=AuxiliarySettings(kl=0.01)
-        ),
+        "loss": LossSettings(kind="grpo"),
+        "terms": BUDGET_AND_REFERENCE,
     },
     "clip-cov and kl-cov": {
-        "loss": LossSettings(kind="grpo", clip_cov=0.2, kl_cov=0.1),
+        "loss": LossSettings(kind="grpo"),
+        "terms": terms_of(
+            {"kind": "tasks/lab/terms/clip_cov.py:ClipCov", "share": 0.2},
+            {"kind": "tasks/lab/terms/kl_cov.py:KLCov", "share": 0.1},
+        ),
     },
     "dapo with a token budget and a reference": {
-        "loss": LossSettings(
-            kind="dapo", budget_per_response=20 / 8, auxiliary=AuxiliarySettings(kl=0.01)
-        )
+        "loss": LossSettings(kind="dapo"),
+        "terms": BUDGET_AND_REFERENCE,
     },
 }
 

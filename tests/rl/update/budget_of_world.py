@@ -42,7 +42,7 @@ def trained_tokens(
         trainer = DealingTrainer() if team is None else TeamTrainer(team, DealingTrainer)
         found = []
         for rows_N in updates:
-            loss = RecordingLoss(policy_loss(settings, len(rows_N)))
+            loss = RecordingLoss(policy_loss(settings, len(rows_N), settings.terms))
             trainer.update(training.select(rows_N), loss, temperature=1.0, learning_rate=0.0)
             found.append({int(call.rows_M): call.metrics["tokens"] for call in loss.calls})
         return found

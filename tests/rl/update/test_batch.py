@@ -6,7 +6,6 @@ import torch
 
 from data_schemas.rl_settings import (
     AdvantageSettings,
-    AuxiliarySettings,
     ErrorRates,
     LossSettings,
     MathsReward,
@@ -19,6 +18,7 @@ from tasks.algorithms.losses.table import LOSSES
 from tasks.engines.protocols import TokenScores
 from tasks.rl.batch import build, scalar_advantages, token_advantages
 from tasks.rl.groups import CollectedGroup
+from tests.algorithms.signals import terms_of
 
 
 def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings, entry):
@@ -92,18 +92,17 @@ def test_a_tie_by_errors_has_no_advantage_with_corrected_rewards(settings, entry
 
 
 @pytest.mark.parametrize(
-    "loss",
+    "choice",
     [
         *(
-            {"auxiliary": AuxiliarySettings(**{name: 0.1})}
-            for name in AuxiliarySettings.model_fields
+            {"terms": terms_of({"kind": kind})}
+            for kind in ("kl", "entropy", "balance", "router_z", "token_budget")
         ),
-        {"budget_per_response": 8.0},
-        {"kind": "dppo"},  # its penalty is of every token
+        {"loss": LossSettings(kind="dppo")},  # its penalty is of every token
     ],
 )
-def test_every_response_is_trained_where_a_term_or_the_budget_acts_on_all(settings, entry, loss):
-    chosen = settings.model_copy(update={"router_replay": "off", "loss": LossSettings(**loss)})
+def test_every_response_is_trained_where_a_term_or_the_loss_acts_on_all(settings, entry, choice):
+    chosen = settings.model_copy(update={"router_replay": "off", **choice})
     entries = [
         entry([1.0, 0.0, None], GroupOutcome.NON_ZERO_VARIANCE),
         entry([0.5, 0.5, 0.5], GroupOutcome.ZERO_VARIANCE_PARTIAL),

@@ -7,7 +7,7 @@ import torch
 
 from data_schemas.machine_settings import Precision
 from data_schemas.reports import Decision
-from data_schemas.rl_settings import Correction, MismatchSettings
+from data_schemas.rl_settings import MismatchSettings
 from data_schemas.rollouts import ScoredRollout
 from data_schemas.rows import scored
 from tasks.algorithms.mismatch import mismatch_metrics
@@ -77,11 +77,9 @@ def test_updates_that_were_skipped_are_counted_in_the_record_of_the_step():
 
 
 def test_a_correction_that_is_always_on_is_reported():
-    always = SETTINGS.model_copy(update={"correction": Correction.TIS})
+    record = decide(1, metrics(0.0), 0.0, SETTINGS, ["tis"])
 
-    record = decide(1, metrics(0.0), 0.0, always)
-
-    assert (Decision.CORRECT, "mismatch.correction is tis") == (record.decision, record.reason)
+    assert (Decision.CORRECT, "terms has tis") == (record.decision, record.reason)
 
 
 def test_a_pause_says_what_to_do():

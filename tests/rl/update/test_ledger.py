@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 import torch
 
-from data_schemas.rl_settings import AuxiliarySettings, LossSettings
 from data_schemas.rollouts import GroupOutcome, TokenUse
 from data_schemas.rows import Domain
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.algorithms.losses.protocol import Plan
+from tasks.algorithms.terms.fold import fold_step, lost_tokens
+from tasks.algorithms.terms.kl import KL
 from tasks.algorithms.token_uses import token_uses
 from tasks.rl.batch import build
 from tasks.rl.collector import Collected, Cost, InFlight, Skipped
@@ -18,7 +19,7 @@ from tasks.rl.ledger import (
     prompt_costs,
     use_metrics,
 )
-from tasks.rl.objective import without_weight
+from tests.algorithms.signals import signal_of, terms_of
 
 
 def values(row, *names):
@@ -106,8 +107,7 @@ def test_every_outcome_of_a_group_has_a_use(rows, outcome):
 
 
 def test_tokens_without_weight_in_the_loss_are_uses_of_their_own(settings, step):
-    loss = LossSettings(budget_per_response=4.0, auxiliary=AuxiliarySettings(kl=1e-3))
-    all_of_them = settings.model_copy(update={"loss": loss})
+    all_of_them = settings.model_copy(update={"terms": terms_of({"kind": "kl"})})
     batch = build(all_of_them, step.trained)
     advantages_NT = batch.advantages_N[:, None] * batch.tokens.response_NT
     response_NT = batch.tokens.response_NT
@@ -122,9 +122,14 @@ def test_tokens_without_weight_in_the_loss_are_uses_of_their_own(settings, step)
     nothing_NT = torch.zeros(shape)
     plan = Plan(nothing_NT.long(), weights_NT, nothing_NT, nothing_NT)
 
-    lost = without_weight(
-        all_of_them, batch.tokens, advantages_NT, correction_NT, plan, kept_NT, nothing_NT
+    signal = signal_of(
+        response_NT,
+        advantages_NT=advantages_NT,
+        plan=plan,
+        weights_NT=correction_NT,
+        kept_NT=kept_NT,
     )
+    lost = lost_tokens(fold_step([KL()], signal), batch.tokens.alone_NT)
     rows = ledger_rows(step, batch, advantages_NT, lost)
 
     # Responses of the two groups: advantages +, -, none, 0, and +, -, -, -.
@@ -150,9 +155,8 @@ def test_a_token_that_was_alone_in_its_set_trains_nothing(settings, entry):
     plan = Plan(ones_NT.long(), ones_NT, ones_NT, ones_NT)
     response_NT = batch.tokens.response_NT
 
-    lost = without_weight(
-        settings, batch.tokens, advantages_NT, ones_NT, plan, response_NT, ones_NT
-    )
+    signal = signal_of(response_NT, advantages_NT=advantages_NT, plan=plan)
+    lost = lost_tokens(signal, batch.tokens.alone_NT)
     rows = ledger_rows(Collected(1, 0, [group]), batch, advantages_NT, lost)
 
     uses = {use: count for use, count in token_uses(rows).items() if count}

@@ -10,28 +10,26 @@ from scipy.optimize import brentq
 from data_schemas import presets
 from data_schemas.machine_settings import LARGEST_SEED
 from data_schemas.reports import Decision, GateRecord
-from data_schemas.rl_settings import (
-    AuxiliarySettings,
-    Correction,
-    EngineSettings,
-    LossSettings,
-    MismatchSettings,
-    RLSettings,
-)
+from data_schemas.rl_settings import LossSettings, RLSettings
 from data_schemas.rollouts import TokenUse
+from tasks.algorithms.losses.table import whole_step
 from tasks.algorithms.phase_choices import require_fit
-from tasks.algorithms.token_budget import SEED_STRIDE
+from tasks.algorithms.terms.fold import fold_step, lost_tokens
+from tasks.algorithms.terms.table import find_terms
+from tasks.algorithms.terms.token_budget import SEED_STRIDE, TokenBudget
 from tasks.algorithms.token_uses import token_uses
 from tasks.engines.partial_batch import ROW
-from tasks.engines.protocols import TokenBatch, TokenScores
+from tasks.engines.protocols import TokenScores
 from tasks.errors import SettingsError
 from tasks.rl import gate, objective
 from tasks.rl.batch import build
 from tasks.rl.collector import Collected
 from tasks.rl.ledger import ledger_rows, mismatch_of
+from tests.algorithms.signals import terms_of
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.rl.update.budget_of_world import trained_tokens
 
+LAB = "tasks/lab/terms/"
 VECTOR = json.loads((Path(__file__).parent / "c3po_vectors.json").read_text())
 
 
@@ -60,33 +58,31 @@ def test_the_order_follows_from_seed_and_step_alone(settings):
 def test_the_published_budget_of_a_rank_is_the_same_for_every_number_of_ranks():
     ranks = 256
     for rl in (presets.RING_LITE.rl_one, presets.RING_LITE.rl_two):
-        assert ranks * 409_600 == objective.token_budget(rl)
-        smaller = rl.model_copy(update={"prompts_per_step": rl.prompts_per_step // 2})
-        assert ranks // 2 * 409_600 == objective.token_budget(smaller)
+        (budget,) = (one for one in find_terms(rl.terms) if isinstance(one, TokenBudget))
+        responses = rl.prompts_per_step * rl.group_size / rl.num_mini_batches
+        totals = replace(whole_step(torch.ones(1, 1).bool()), responses_per_update=responses)
+        assert ranks * 409_600 == budget.budget(totals)
+        smaller = replace(totals, responses_per_update=responses / 2)
+        assert ranks // 2 * 409_600 == budget.budget(smaller)
 
 
 def test_a_small_budget_is_one_token_and_not_all_of_them(settings, entry):
     # 0.125 * 2 * 2 / 1 = 0.5 tokens, which rounds to 0.
-    loss = LossSettings(kind="grpo", budget_per_response=0.125)
-    changes = {"prompts_per_step": 2, "group_size": 2, "num_mini_batches": 1, "loss": loss}
-    chosen = settings.model_copy(update=changes)
+    changes = {"prompts_per_step": 2, "group_size": 2, "num_mini_batches": 1}
+    chosen = grpo(settings, budget(0.125)).model_copy(update=changes)
     batch = build(chosen, [entry([1.0, 0.0]), entry([0.0, 1.0])])
-    rows = objective.split(chosen, 4, 1)
 
-    assert 1 == objective.token_budget(chosen)
-    assert 1 == int(objective.kept_by_budget(chosen, batch, rows, 1).sum())
+    assert 1 == int(folded(chosen, batch).kept_NT.sum())
 
 
 def test_the_budget_draws_otherwise_in_every_step_of_every_seed(settings, entry):
-    loss = LossSettings(kind="grpo", budget_per_response=2.0)
-    changes = {"prompts_per_step": 4, "group_size": 16, "num_mini_batches": 1, "loss": loss}
+    changes = {"prompts_per_step": 4, "group_size": 16, "num_mini_batches": 1}
     batch = build(settings, [entry([1.0, 0.0] * 8) for _ in range(4)])
     rows = (torch.arange(64),)
 
     def draw(seed, step):
-        chosen = settings.model_copy(update=changes | {"seed": seed})
-        kept_NT = objective.kept_by_budget(chosen, batch, rows, step)
-        return tuple(kept_NT.any(dim=1).tolist())
+        chosen = grpo(settings, budget(2.0)).model_copy(update=changes | {"seed": seed})
+        return tuple(folded(chosen, batch, rows=rows, step=step).kept_NT.any(dim=1).tolist())
 
     # The largest seed: what is made of it has to fit into torch's 64 bits.
     places = [(seed, step) for seed in (0, 1, 2, LARGEST_SEED) for step in range(1, 5)]
@@ -99,18 +95,11 @@ def test_an_update_trains_its_budget_or_all_it_has(settings, entry, of_mean, par
     groups = [entry([1.0, 0.0] * 8, lengths=range(1, 17)) for _ in range(4)]
     batch = build(settings, groups)
     mean = float(batch.tokens.response_NT.sum()) / len(batch.owners)
-    loss = LossSettings(kind="grpo", budget_per_response=of_mean * mean)
-    chosen = settings.model_copy(
-        update={
-            "prompts_per_step": 4,
-            "group_size": 16,
-            "num_mini_batches": parts,
-            "loss": loss,
-        }
-    )
+    changes = {"prompts_per_step": 4, "group_size": 16, "num_mini_batches": parts}
+    chosen = grpo(settings, budget(of_mean * mean)).model_copy(update=changes)
     rows = objective.split(chosen, len(batch.owners), 1)
 
-    plan = objective.policy_plan(chosen, batch, old_scores(batch), rows, vocabulary=768, step=1)
+    plan = folded(chosen, batch).plan
 
     for part in rows:
         tokens = int(batch.tokens.response_NT[part].sum())
@@ -123,13 +112,12 @@ def test_two_ranks_train_the_budget_of_the_whole_update_and_what_one_process_sel
 ):
     groups = [entry([1.0, 0.0] * 8, lengths=range(1, 17)) for _ in range(4)]
     batch = build(settings, groups)
-    loss = LossSettings(kind="grpo", budget_per_response=4.0)
-    changes = {"prompts_per_step": 4, "group_size": 16, "num_mini_batches": 2, "loss": loss}
-    chosen = settings.model_copy(update=changes)
+    changes = {"prompts_per_step": 4, "group_size": 16, "num_mini_batches": 2}
+    chosen = grpo(settings, budget(4.0)).model_copy(update=changes)
     rows = objective.split(chosen, len(batch.owners), 1)
     old = old_scores(batch)
-    plan = objective.policy_plan(chosen, batch, old, rows, vocabulary=768, step=1)
-    columns = objective.loss_columns(old, torch.ones_like(old.logprobs_NT), plan, None)
+    ones_NT = torch.ones_like(old.logprobs_NT)
+    columns = objective.loss_columns(old, folded(chosen, batch, advantages_NT=ones_NT))
     numbered = columns | {ROW: torch.arange(len(batch.owners))}
     training = replace(batch.tokens, experts_NTLK=None, columns=numbered)
 
@@ -147,12 +135,13 @@ def test_two_ranks_train_the_budget_of_the_whole_update_and_what_one_process_sel
 def c3po_step(settings, entry):
     """Five responses with given advantages, and the seed whose draw has the vector's order."""
     lengths, order = VECTOR["lengths"], VECTOR["order"]
-    loss = LossSettings(
-        kind="grpo",
-        budget_per_response=VECTOR["Phi"] / len(lengths),
-        auxiliary=AuxiliarySettings(kl=VECTOR["beta"]),
-    )
-    changes = {"prompts_per_step": 1, "group_size": 5, "num_mini_batches": 1, "loss": loss}
+    changes = {"prompts_per_step": 1, "group_size": 5, "num_mini_batches": 1}
+    changes |= {
+        "loss": LossSettings(kind="grpo"),
+        "terms": terms_of(
+            budget(VECTOR["Phi"] / len(lengths)), {"kind": "kl", "weight": VECTOR["beta"]}
+        ),
+    }
     group = entry([1.0, 0.0, 0.5, 0.5, 0.75], lengths=lengths, advantages=VECTOR["advantages"])
     batch = build(settings.model_copy(update=changes), [group])
     for seed in range(1000):
@@ -173,26 +162,21 @@ def test_c3po_draws_from_all_responses_and_its_terms_act_on_all_that_it_draws(se
     chosen, group, batch, parts = c3po_step(settings, entry)
     expected = VECTOR["all_responses"]
     old = old_scores(batch)
-    plan = objective.policy_plan(chosen, batch, old, parts, vocabulary=8, step=1)
-    kept_NT = objective.kept_by_budget(chosen, batch, parts, 1)
     response_NT = batch.tokens.response_NT
-    advantages_NT = batch.advantages_N[:, None] * response_NT
     gaps_N = torch.tensor([with_k3(one) for one in VECTOR["kl_per_token"]])
     reference_NT = old.logprobs_NT + gaps_N[:, None] * response_NT
-    columns = objective.loss_columns(old, advantages_NT, plan, reference_NT)
+    signal = folded(chosen, batch, rows=parts, reference_NT=reference_NT)
+    columns = objective.loss_columns(old, signal)
     training = replace(batch.tokens, experts_NTLK=None, columns=columns)
-    value, counts = objective.policy_loss(chosen, 5.0)(old.logprobs_NT, training)
+    value, counts = loss_of(chosen, 5.0)(old.logprobs_NT, training)
 
-    assert expected["kept"] == kept_NT.sum(dim=1).tolist()
+    assert expected["kept"] == signal.kept_NT.sum(dim=1).tolist()
     assert expected["policy_tokens"] == counts["tokens"]
     assert expected["objective"] == pytest.approx(-float(value), abs=2e-6)
 
-    ones_NT = torch.ones(response_NT.shape)
-    lost = objective.without_weight(
-        chosen, batch.tokens, advantages_NT, ones_NT, plan, kept_NT, old.logprobs_NT
-    )
+    lost = lost_tokens(signal, batch.tokens.alone_NT)
     found = Collected(1, 0, [replace(group, new_tokens=20)])
-    uses = token_uses(ledger_rows(found, batch, advantages_NT, lost))
+    uses = token_uses(ledger_rows(found, batch, signal.advantages_NT, lost))
     assert {
         TokenUse.TRAINED: VECTOR["uses"]["trained"],
         TokenUse.REGULARISED: VECTOR["uses"]["regularised_only"],
@@ -202,7 +186,7 @@ def test_c3po_draws_from_all_responses_and_its_terms_act_on_all_that_it_draws(se
 
 def test_what_the_budget_cuts_is_in_no_forward_pass_of_the_update(settings, entry):
     chosen, _, batch, parts = c3po_step(settings, entry)
-    kept_NT = objective.kept_by_budget(chosen, batch, parts, 1)
+    kept_NT = folded(chosen, batch, rows=parts).kept_NT
 
     training = objective.without_cut(batch.tokens, kept_NT)
 
@@ -218,7 +202,7 @@ def decided(decision):
         step=1,
         decision=decision,
         reason="",
-        k3=0.0,
+        k3=1.0 if decision is Decision.CORRECT else 0.0,
         mean_abs_logprob=0.0,
         extreme_share=0.0,
         effective_share=1.0,
@@ -238,21 +222,61 @@ def old_scores(batch, gap=0.0):
     return TokenScores(logprobs_NT, torch.zeros(logprobs_NT.shape), None)
 
 
+def grpo(settings, *terms, **own):
+    changes = {"loss": LossSettings(kind="grpo", **own), "terms": terms_of(*terms)}
+    return settings.model_copy(update=changes)
+
+
+def budget(tokens):
+    return {"kind": "token_budget", "tokens_per_response": tokens}
+
+
+def loss_of(settings, num_sequences):
+    return objective.policy_loss(settings, num_sequences, settings.terms)
+
+
+def folded(
+    settings,
+    batch,
+    old=None,
+    *,
+    rows=None,
+    step=1,
+    decision=Decision.PROCEED,
+    advantages_NT=None,
+    reference_NT=None,
+):
+    """The tokens of a step after the fold over its terms."""
+    old = old_scores(batch) if old is None else old
+    own_NT = batch.advantages_N[:, None] * batch.tokens.response_NT
+    return fold_step(
+        find_terms(objective.acting_terms(settings, decided(decision))),
+        objective.first_signal(
+            settings,
+            batch,
+            (old, old),
+            own_NT if advantages_NT is None else advantages_NT,
+            objective.split(settings, len(batch.owners), step) if rows is None else rows,
+            vocabulary=288,
+            step=step,
+            reference_NT=old.logprobs_NT if reference_NT is None else reference_NT,
+        ),
+    )
+
+
 @pytest.mark.parametrize(
-    ("decision", "correction", "weight"),
+    ("decision", "terms", "weight"),
     [
-        (Decision.PROCEED, Correction.TIS, 1.0),  # the gate decides, the setting says how
-        (Decision.CORRECT, Correction.OFF, 2.0),  # TIS at least: exp(1) is cut to the cap
-        (Decision.CORRECT, Correction.TIS, 2.0),
-        (Decision.CORRECT, Correction.ICEPOP, 0.0),  # exp(1) is beyond the cap
+        (Decision.PROCEED, [], 1.0),
+        (Decision.CORRECT, [], 2.0),  # TIS at least: exp(1) is cut to the cap
+        (Decision.CORRECT, [{"kind": "kl"}], 2.0),
+        (Decision.CORRECT, [{"kind": "tis", "cap": 1.5}], 1.5),
+        (Decision.CORRECT, [{"kind": "icepop", "cap": 2.0}], 0.0),  # exp(1) is beyond the cap
     ],
 )
-def test_a_step_is_corrected_where_the_gate_decided_so(
-    settings, batch, decision, correction, weight
-):
-    engines = EngineSettings(mismatch=MismatchSettings(correction=correction, cap=2.0))
-    chosen = settings.model_copy(update={"engines": engines})
-    weights_NT, _ = objective.corrections(chosen, decided(decision), batch, old_scores(batch, 1.0))
+def test_a_step_is_corrected_where_the_gate_decided_so(settings, batch, decision, terms, weight):
+    chosen = settings.model_copy(update={"terms": terms_of(*terms)})
+    weights_NT = folded(chosen, batch, old_scores(batch, 1.0), decision=decision).weights_NT
 
     assert {weight} == set(weights_NT[batch.tokens.response_NT].tolist())
     outside = weights_NT[~batch.tokens.response_NT].tolist()
@@ -260,39 +284,37 @@ def test_a_step_is_corrected_where_the_gate_decided_so(
 
 
 def test_a_band_masks_responses_though_the_gate_would_let_the_step_proceed(settings, batch):
-    mismatch = MismatchSettings(geometric_band=(0.99, 1.01))
-    chosen = settings.model_copy(update={"engines": EngineSettings(mismatch=mismatch)})
+    band = {"kind": f"{LAB}geometric_band.py:GeometricBand"}
+    chosen = settings.model_copy(update={"terms": terms_of(band)})
     old = old_scores(batch)
     old.logprobs_NT[0] += 0.1 * batch.tokens.response_NT[0]
-    record = gate.decide(1, mismatch_of(batch, old), 0.0, mismatch)
+    kinds = objective.correcting_kinds(chosen)
+    record = gate.decide(1, mismatch_of(batch, old), 0.0, chosen.engines.mismatch, kinds)
 
-    weights_NT, metrics = objective.corrections(chosen, record, batch, old)
+    signal = folded(chosen, batch, old)
 
-    assert (Decision.CORRECT, "mismatch has a band for whole responses") == (
-        record.decision,
-        record.reason,
-    )
+    assert (Decision.CORRECT, f"terms has {band['kind']}") == (record.decision, record.reason)
     masks = [
         set(row[mask].tolist())
-        for row, mask in zip(weights_NT, batch.tokens.response_NT, strict=True)
+        for row, mask in zip(signal.weights_NT, batch.tokens.response_NT, strict=True)
     ]
     assert [{0.0}, {1.0}] == masks
-    assert 0.5 == metrics["correction/masked_responses"]
+    assert 0.5 == signal.metrics["correction/outside_geometric_band"]
+
+
+STALE = {"kind": "stale", "above_nats": 0.5}
 
 
 def test_a_stale_response_below_its_group_is_left_out_and_still_counted(settings, batch):
     old = old_scores(batch)
-    chosen = grpo(settings, stale_below=0.5, clip_low=0.9)  # ratio 0.55 is not clipped
-    plan = planned(chosen, batch, old)
-    rollout_NT = batch.tokens.columns["rollout_logprobs"]
-    advantages_NT = batch.advantages_N[:, None] * batch.tokens.response_NT
-    columns = objective.loss_columns(old, advantages_NT, plan, None, rollout_NT)
+    chosen = grpo(settings, STALE, clip_low=0.9)  # ratio 0.55 is not clipped
+    columns = objective.loss_columns(old, folded(chosen, batch))
     training = replace(batch.tokens, experts_NTLK=None, columns=columns)
     fallen_NT = old.logprobs_NT - 0.6 * batch.tokens.response_NT
 
     def value_and_slope(loss):
         mine_NT = fallen_NT.clone().requires_grad_()
-        value, counts = objective.policy_loss(loss, 2)(mine_NT, training)
+        value, counts = loss_of(loss, 2)(mine_NT, training)
         value.backward()
         return mine_NT.grad.abs().sum(dim=1), counts
 
@@ -306,57 +328,41 @@ def test_a_stale_response_below_its_group_is_left_out_and_still_counted(settings
 
 
 def test_what_the_policy_has_left_before_the_step_is_booked_as_masked(settings, batch):
-    chosen, old = grpo(settings, stale_below=0.5), old_scores(batch)
-    plan, response_NT = planned(chosen, batch, old), batch.tokens.response_NT
+    chosen, response_NT = grpo(settings, STALE), batch.tokens.response_NT
     advantages_NT = batch.advantages_N[:, None] * response_NT
-    rollout_NT = batch.tokens.columns["rollout_logprobs"]
 
     def masked(gap):
-        lost = objective.without_weight(
-            *(chosen, batch.tokens, advantages_NT, torch.ones(response_NT.shape), plan),
-            *(response_NT, rollout_NT - gap),
-        )
-        return lost[TokenUse.MASKED]
+        signal = folded(chosen, batch, old_scores(batch, -gap))
+        return lost_tokens(signal, batch.tokens.alone_NT)[TokenUse.MASKED]
 
     assert not bool(masked(0.4).any())
     assert torch.equal(response_NT & (advantages_NT < 0), masked(0.6))
 
 
-def planned(settings, batch, old):
-    rows = objective.split(settings, len(batch.owners), 1)
-    return objective.policy_plan(settings, batch, old, rows, vocabulary=288, step=1)
-
-
-def training_batch(batch, old, plan, advantage, reference_NT=None):
+def training_batch(settings, batch, advantage, reference_NT=None):
     advantages_NT = advantage * batch.tokens.response_NT
-    columns = objective.loss_columns(old, advantages_NT, plan, reference_NT)
-    return TokenBatch(
-        tokens_NT=batch.tokens.tokens_NT,
-        lengths_N=batch.tokens.lengths_N,
-        response_NT=batch.tokens.response_NT,
-        experts_NTLK=None,
-        columns=columns,
-    )
+    signal = folded(settings, batch, advantages_NT=advantages_NT, reference_NT=reference_NT)
+    columns = objective.loss_columns(old_scores(batch), signal)
+    return replace(batch.tokens, experts_NTLK=None, columns=columns)
 
 
-def test_a_reference_is_a_column_only_where_there_is_one(settings, batch):
+def test_a_term_that_is_not_listed_costs_no_column(settings, batch):
+    """Nor a pass, nor a metric, nor a use."""
     old = old_scores(batch)
-    plan = planned(settings, batch, old)
-    without = objective.loss_columns(old, old.logprobs_NT, plan, None)
+    plain, with_kl = (folded(grpo(settings, *terms), batch) for terms in ([], [{"kind": "kl"}]))
+    without = objective.loss_columns(old, plain)
 
-    assert {"reference_logprobs"} == (
-        objective.loss_columns(old, old.logprobs_NT, plan, old.logprobs_NT).keys() - without.keys()
+    assert {"reference_logprobs"} == objective.loss_columns(old, with_kl).keys() - without.keys()
+    assert {"old_logprobs", "advantages", "groups", "weights", "clip_low", "clip_high"} == set(
+        without
     )
-
-
-def grpo(settings, **changes):
-    return settings.model_copy(update={"loss": LossSettings(kind="grpo", **changes)})
+    assert ({}, {}) == (plain.metrics, plain.uses)
 
 
 def test_before_the_first_update_the_loss_is_minus_the_mean_advantage(settings, batch):
     chosen, old = grpo(settings), old_scores(batch)
-    tokens = training_batch(batch, old, planned(chosen, batch, old), 0.75)
-    value, counts = objective.policy_loss(chosen, 2.0)(old.logprobs_NT, tokens)
+    tokens = training_batch(chosen, batch, 0.75)
+    value, counts = loss_of(chosen, 2.0)(old.logprobs_NT, tokens)
 
     assert -0.75 == pytest.approx(float(value))
     assert {"clipped_tokens": 0.0, "tokens": 8.0} == counts
@@ -365,49 +371,48 @@ def test_before_the_first_update_the_loss_is_minus_the_mean_advantage(settings, 
 @pytest.mark.parametrize(("advantage", "bound"), [(1.0, 1.3), (-1.0, 1.5)])
 def test_a_ratio_is_cut_only_where_that_lowers_the_objective(settings, batch, advantage, bound):
     chosen, old = grpo(settings, clip_low=0.2, clip_high=0.3), old_scores(batch)
-    tokens = training_batch(batch, old, planned(chosen, batch, old), advantage)
+    tokens = training_batch(chosen, batch, advantage)
     moved_NT = old.logprobs_NT + math.log(1.5) * batch.tokens.response_NT
-    value, counts = objective.policy_loss(chosen, 2.0)(moved_NT, tokens)
+    value, counts = loss_of(chosen, 2.0)(moved_NT, tokens)
 
     assert -advantage * bound == pytest.approx(float(value), rel=1e-5)
     assert (8.0 if advantage > 0 else 0.0) == counts["clipped_tokens"]
 
 
 def test_a_token_that_kl_cov_holds_pays_for_every_nat_that_it_moves(settings, batch):
-    chosen, old = grpo(settings, clip_high=0.3), old_scores(batch)
-    tokens = training_batch(batch, old, planned(chosen, batch, old), 1.0)
+    chosen = grpo(settings, {"kind": f"{LAB}kl_cov.py:KLCov"}, clip_high=0.3)
+    old, tokens = old_scores(batch), training_batch(chosen, batch, 1.0)
     held_NT = torch.zeros_like(tokens.response_NT)
     held_NT[0, int(tokens.response_NT[0].nonzero()[0])] = True
-    held = replace(tokens, columns=tokens.columns | {"held": held_NT})
-    loss = objective.policy_loss(chosen, 2.0)
+    held = replace(tokens, columns={**tokens.columns, "held": held_NT})
+    plain, loss = (loss_of(one, 2.0) for one in (grpo(settings, clip_high=0.3), chosen))
     moved_NT = old.logprobs_NT + math.log(1.5) * batch.tokens.response_NT
 
-    assert float(loss(old.logprobs_NT, tokens)[0]) == float(loss(old.logprobs_NT, held)[0])
+    assert float(plain(old.logprobs_NT, tokens)[0]) == float(loss(old.logprobs_NT, held)[0])
     # Two responses of four tokens: one of eight pays.
     paid = math.log(1.5) / 8
     assert -1.3 + paid == pytest.approx(float(loss(moved_NT, held)[0]), rel=1e-5)
 
 
 def test_what_clip_cov_draws_is_booked_as_masked(settings, batch):
-    chosen, old = grpo(settings, clip_cov=0.25), old_scores(batch)
+    chosen, old = (
+        grpo(settings, {"kind": f"{LAB}clip_cov.py:ClipCov", "share": 0.25}),
+        old_scores(batch),
+    )
     shape = batch.tokens.response_NT.shape
     advantages_NT = torch.tensor([[2.0], [-2.0]]).expand(shape) * batch.tokens.response_NT
     near = replace(old, logprobs_NT=advantages_NT.clone())
-    weights_NT, held_NT = objective.entropy_control(chosen, batch, near, advantages_NT, 1)
-    plan = planned(chosen, batch, old)
-    lost = objective.without_weight(
-        *(chosen, batch.tokens, advantages_NT, weights_NT, plan, batch.tokens.response_NT),
-        old.logprobs_NT,
-    )
+    signal = folded(chosen, batch, near, advantages_NT=advantages_NT)
+    lost = lost_tokens(signal, batch.tokens.alone_NT)
 
-    assert held_NT is None
-    assert 2 == int((weights_NT == 0).sum()) == int(lost[TokenUse.MASKED].sum())
+    assert {} == signal.held
+    assert 2 == int((signal.weights_NT == 0).sum()) == int(lost[TokenUse.MASKED].sum())
 
 
 def test_losses_of_micro_batches_add_up_to_that_of_the_update(settings, batch):
     chosen, old = grpo(settings), old_scores(batch)
-    tokens = training_batch(batch, old, planned(chosen, batch, old), 0.5)
-    loss = objective.policy_loss(chosen, 2.0)
+    tokens = training_batch(chosen, batch, 0.5)
+    loss = loss_of(chosen, 2.0)
     whole, counts = loss(old.logprobs_NT, tokens)
     parts = [
         loss(old.logprobs_NT[row : row + 1], tokens.select(torch.tensor([row]))) for row in (0, 1)
@@ -418,38 +423,29 @@ def test_losses_of_micro_batches_add_up_to_that_of_the_update(settings, batch):
 
 
 def test_the_drift_from_the_start_model_costs_beta_times_k3(settings, batch):
-    chosen = grpo(settings, auxiliary=AuxiliarySettings(kl=0.1))
+    chosen = grpo(settings, {"kind": "kl", "weight": 0.1})
     old = old_scores(batch)
     away_NT = old.logprobs_NT - math.log(2) * batch.tokens.response_NT
-    plan = planned(chosen, batch, old)
     # The start model finds every token half as likely: k3 = 1/2 - 1 - ln(1/2).
     k3 = 0.5 - 1.0 + math.log(2)
-    tokens = training_batch(batch, old, plan, 0.0, away_NT)
-    value, counts = objective.policy_loss(chosen, 2.0)(old.logprobs_NT, tokens)
+    tokens = training_batch(chosen, batch, 0.0, away_NT)
+    value, counts = loss_of(chosen, 2.0)(old.logprobs_NT, tokens)
 
     assert k3 == pytest.approx(counts["kl"], rel=1e-5)
     assert 0.1 * k3 == pytest.approx(float(value), rel=1e-5)
 
 
-def test_without_beta_no_reference_is_read(settings, batch):
-    chosen, old = grpo(settings), old_scores(batch)
-    tokens = training_batch(batch, old, planned(chosen, batch, old), 1.0)
-    _, counts = objective.policy_loss(chosen, 2.0)(old.logprobs_NT, tokens)
-
-    assert "kl" not in counts
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"mismatch": {"correction": "tis"}}, "would see a ratio of 1"),
+        ({"terms": [{"kind": "tis"}]}, "'tis' would see a ratio of 1"),
         ({"loss": {"kind": "espo"}}, "'espo' needs the entropies of that pass"),
         ({"zero_variance": {"rl_zvp_alpha": 0.1}}, "rl_zvp_alpha needs the entropies"),
         ({"router_replay": "r2"}, "'r2' needs the routes"),
     ],
 )
 def test_what_needs_the_pass_that_recorded_log_probs_replace_is_refused(change, message):
-    mismatch = {"old_policy": "rollout"} | change.pop("mismatch", {})
+    mismatch = {"old_policy": "rollout"}
     given = {
         "domains": {"maths": 1.0},
         "loss": {"kind": "dapo"},

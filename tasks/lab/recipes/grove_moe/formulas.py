@@ -6,7 +6,7 @@ computed once, with the sum of their gates: a token uses between ceil(k / size) 
 
 Differs: experts are chosen as in the model that was upcycled. The paper's bias, which balances the
 experts without a loss, is not in its released serving code either; the balance loss of RL is
-`loss.auxiliary.balance`.
+the term `balance`.
 
 Letters: M tokens, K chosen experts per token.
 """

@@ -13,6 +13,8 @@ from data_schemas.rl_settings import AnyRecipe, RLSettings
 from data_schemas.rollouts import ScoredRollout
 from data_schemas.rows import Message, Problem, Role
 from tasks.algorithms.mismatch import mismatch_metrics
+from tasks.algorithms.terms.protocol import EngineGap
+from tasks.algorithms.terms.table import find_terms
 from tasks.errors import SettingsError
 from tasks.gym.judging.rubric import Criterion, Rubric
 from tasks.lab.recipes.rusca.settings import Curve, Form, Ratio, ScaffoldSettings, WithinGroup
@@ -282,12 +284,13 @@ def open_scaffold(settings: AnyRecipe, phase: RLSettings) -> Recipe:
         SettingsError: the phase would undo the scaffold.
     """
     scaffold = ScaffoldSettings.model_validate(settings.model_dump())
-    if phase.engines.mismatch.acts_on_every_step or phase.loss.stale_below:
-        raise SettingsError(
-            "engines.mismatch has a correction or a band, or loss.stale_below is set: weights "
-            "between the prompts would undo a scaffold; set correction to 'off', the bands to "
-            "null and stale_below to 0, or the scaffold's ratio to 'importance'"
-        )
+    for one, term in zip(phase.terms, find_terms(phase.terms), strict=True):
+        if term.engine_gap > EngineGap.UNUSED:
+            raise SettingsError(
+                f"terms has {one.kind!r}, which compares trainer and rollout engine: weights "
+                "between the prompts would undo a scaffold; leave it out, or set the scaffold's "
+                "ratio to 'importance'"
+            )
     if phase.engines.reuse is not Reuse.OFF:
         raise SettingsError(
             f"engines.reuse is '{phase.engines.reuse.value}': an earlier response may have "

@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.rl_settings import EngineSettings, MismatchSettings
+from data_schemas.rl_settings import EngineSettings
 from data_schemas.rollouts import GroupOutcome
 from data_schemas.rows import scored
 from tasks.engines.chat import load_tokenizer, render_prompt
@@ -17,6 +17,7 @@ from tasks.lab.recipes.rusca.settings import (
 )
 from tasks.rl.collector import Collector, SamplePrompt, is_bare, runs_of_samples, sample_prompts
 from tasks.rl.groups import OpenGroup
+from tests.algorithms.signals import terms_of
 
 USER = ScaffoldSettings(form=Form.USER)
 
@@ -155,16 +156,19 @@ def test_a_scaffold_that_could_show_nothing_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("engines", "says"),
+    ("changes", "says"),
     [
-        (EngineSettings(mismatch=MismatchSettings(correction="tis")), "would undo a scaffold"),
-        (EngineSettings(mismatch=MismatchSettings(correction="icepop")), "would undo a scaffold"),
-        (EngineSettings(reuse="prefix"), "may have answered another prompt"),
+        *(
+            ({"terms": terms_of({"kind": kind})}, f"'{kind}', .* would undo a scaffold")
+            for kind in ("tis", "icepop", "stale", "tasks/lab/terms/token_band.py:TokenBand")
+        ),
+        ({"engines": EngineSettings(reuse="prefix")}, "may have answered another prompt"),
     ],
 )
-def test_what_undoes_a_scaffold_is_refused_by_name(settings, engines, says):
+def test_what_undoes_a_scaffold_is_refused_by_name(settings, changes, says):
+    open_scaffold(USER, settings.model_copy(update={"terms": terms_of({"kind": "kl"})}))
     with pytest.raises(SettingsError, match=says):
-        open_scaffold(USER, settings.model_copy(update={"engines": engines}))
+        open_scaffold(USER, settings.model_copy(update=changes))
 
 
 def test_a_power_has_a_small_exponent():

@@ -9,8 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.rl_settings import Correction, MismatchSettings
-from tasks.algorithms.mismatch import correction_weights, mismatch_metrics
+from tasks.algorithms.mismatch import mismatch_metrics
+from tasks.algorithms.terms.icepop import IcePop
+from tasks.algorithms.terms.tis import TIS
 from tasks.lab.recipes.rusca.prompts import (
     scaffold_ratios,
     scaffold_subset,
@@ -18,6 +19,7 @@ from tasks.lab.recipes.rusca.prompts import (
     shares_of_group,
 )
 from tasks.lab.recipes.rusca.settings import Curve, ScaffoldSettings, WithinGroup
+from tests.algorithms.signals import signal_of
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 PUBLISHED = ScaffoldSettings()
@@ -154,10 +156,10 @@ def test_the_prompts_themselves_would_stop_a_run_and_undo_the_method():
     assert gate["k3_if_rollout_logprobs_are_compared_with_bare"] == pytest.approx(across, abs=2e-6)
     assert gate["k3_under_the_same_prompt"] == pytest.approx(under_one, abs=2e-6)
     assert under_one < gate["pause_above"] < across
-    for kind, cap, name in (
-        (Correction.TIS, 2.0, "tis_weights_if_not_excluded"),
-        (Correction.ICEPOP, 5.0, "icepop_weights_cap_5"),
+    signal = signal_of(mask, drawn_NT=bare, rollout_NT=shown)
+    for term, name in (
+        (TIS(), "tis_weights_if_not_excluded"),
+        (IcePop(), "icepop_weights_cap_5"),
     ):
-        settings = MismatchSettings(correction=kind, cap=cap)
-        weights, _ = correction_weights(bare, shown, mask, settings)
+        weights = term.weigh(signal).weights_NT
         assert gate[name] == pytest.approx(weights[0].tolist(), abs=2e-6)

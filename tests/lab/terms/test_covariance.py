@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from tasks.algorithms.covariance import covariances, drawn_in_band, largest
+from tasks.lab.terms.clip_cov import drawn_in_band
+from tasks.lab.terms.covariance import covariances
+from tasks.lab.terms.kl_cov import largest
 
 LOGPROBS = torch.tensor([[-0.5, -3.5, -9.0], [-4.0, -4.0, -9.0]])
 ADVANTAGES = torch.tensor([[2.0, 2.0, 7.0], [-2.0, -2.0, 7.0]])

@@ -8,12 +8,57 @@ gradient is that of KL(ref || pi). On-policy both have the same value.
 Letters: N sequences, T tokens.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
 import torch
+from pydantic import Field
 
 from tasks.algorithms.losses.surrogate import MAX_LOG_RATIO
+from tasks.algorithms.terms.protocol import (
+    StepEffect,
+    StepSignal,
+    Term,
+    UpdateEffect,
+    UpdateSignal,
+    mean_over,
+    regularised,
+)
+
+REFERENCE = "reference_logprobs"
+"""Column: log-probabilities of the reference."""
 
 MAX_GAP = 60.0
 """Largest d of a value, nats: e^60 times the largest ratio, e^10, is a number in fp32."""
+
+
+class KL(Term):
+    """KL to the phase's start model, beside the policy loss."""
+
+    acts_on_all: ClassVar[bool] = True
+    needs_reference: ClassVar[bool] = True
+
+    weight: float = Field(default=1e-3, gt=0.0, description="beta, per nat; Ring-lite 1e-3")
+
+    def weigh(self, step: StepSignal) -> StepEffect:
+        """Hold the reference for the updates; book the tokens without an advantage."""
+        # A step without sequences has no pass of the reference, and no update that reads it.
+        held = {} if step.reference_NT is None else {REFERENCE: step.reference_NT}
+        return StepEffect(held=held, uses=regularised(step).uses)
+
+    def adjust(self, update: UpdateSignal) -> UpdateEffect:
+        """Subtract the penalty of every sequence."""
+        drift_N = kl_penalty(
+            update.logprobs_NT, update.old_NT, update.columns[REFERENCE], update.weights_NT
+        )
+        return UpdateEffect(
+            penalty_N=self.weight * drift_N,
+            counts={"kl": float(drift_N.detach().sum()) / update.num_sequences},
+        )
+
+    def report(self, updates: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        """KL to the start model, without its weight."""
+        return {"policy/kl": mean_over(updates, "kl")}
 
 
 def k3(logprobs_NT: torch.Tensor, reference_NT: torch.Tensor) -> torch.Tensor:

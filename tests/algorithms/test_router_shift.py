@@ -8,10 +8,15 @@ import torch
 
 from data_schemas.rl_settings import LossSettings, RLSettings
 from data_schemas.routing import Routing
-from tasks.algorithms.losses.router_shift import SHIFT, chosen_scores, log_shift
 from tasks.algorithms.losses.surrogate import sequence_mean_weights, unclipped
+from tasks.algorithms.phase_choices import require_fit
+from tasks.algorithms.router_shift import SHIFT, chosen_scores, log_shift
 from tasks.engines.protocols import TokenBatch
+from tasks.errors import SettingsError
 from tasks.rl.objective import UpdateLoss
+from tests.algorithms.signals import terms_of
+
+TERM = {"kind": "tasks/lab/terms/router_shift.py:RouterShift", "least": 0.8}
 
 # Two tokens, two layers, two experts.
 OLD_RLK = torch.tensor([[[0.5, 0.3], [0.4, 0.35]], [[0.6, 0.2], [0.45, 0.3]]]).log()
@@ -29,7 +34,7 @@ def test_gamma_is_the_mean_change_of_the_scores_of_the_old_experts():
 def test_the_ratio_is_multiplied_before_it_is_clipped(advantage, mean):
     """Token log-ratios 0.1 and -0.25; the floor 0.8 holds the second gamma, the clip is 0.4."""
     mask_NT = torch.ones(1, 2, dtype=torch.bool)
-    settings = LossSettings(kind="gmpo", clip_low=0.4, clip_high=0.4, router_shift=0.8)
+    settings = LossSettings(kind="gmpo", clip_low=0.4, clip_high=0.4)
     columns = {
         "old_logprobs": torch.zeros(1, 2),
         "advantages": torch.full((1, 2), advantage),
@@ -39,7 +44,7 @@ def test_the_ratio_is_multiplied_before_it_is_clipped(advantage, mean):
     batch = TokenBatch(mask_NT.long(), torch.tensor([2]), mask_NT, None, columns)
     logprobs_NT = torch.tensor([[0.1, -0.25]], requires_grad=True)
 
-    value, counts = UpdateLoss(settings, 1.0)(logprobs_NT, batch)
+    value, counts = UpdateLoss(settings, 1.0, terms_of(TERM))(logprobs_NT, batch)
 
     assert -advantage * mean == pytest.approx(float(value.detach()), abs=2e-6)
     assert 0.955701 + 0.8 == pytest.approx(counts["router_shift"], abs=2e-6)
@@ -65,7 +70,7 @@ def test_scores_are_those_of_all_experts_and_0_without_a_route():
     ],
 )
 def test_where_the_scores_of_the_same_experts_are_not_known_it_is_refused(changes, reason):
-    with pytest.raises(ValueError, match=reason):
-        RLSettings.model_validate(
-            {"domains": {"maths": 1}, "loss": {"router_shift": 0.8}} | changes
-        )
+    phase = RLSettings.model_validate({"domains": {"maths": 1}, "terms": [TERM]} | changes)
+
+    with pytest.raises(SettingsError, match=reason):
+        require_fit(phase)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,21 @@ from hypothesis import strategies as st
 from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.surrogate import clipped_objective
-from tasks.algorithms.token_budget import fill, select
+from tasks.algorithms.terms.token_budget import TokenBudget, fill, select
+from tests.algorithms.signals import signal_of
 
-VECTOR = json.loads((Path(__file__).parent / "loss_vectors.json").read_text())["c3po"]
+VECTOR = json.loads((Path(__file__).parents[1] / "loss_vectors.json").read_text())["c3po"]
 LENGTHS = torch.tensor(VECTOR["inputs"]["lengths"])
 PHI = VECTOR["inputs"]["phi"]
 GRPO = LossSettings(kind="grpo")
+
+
+def cut(settings, entropy, mask, totals, budget, *, truncate_last=True):
+    """The plan of a loss, cut to a budget of an update."""
+    totals = replace(totals, responses_per_update=1)
+    plan = table.plan(settings, entropy, mask, vocabulary=8, step=totals)
+    term = TokenBudget(tokens_per_response=budget, truncate_last=truncate_last)
+    return term.weigh(signal_of(mask, plan=plan, totals=totals)).plan
 
 
 def in_order(lengths, *, truncate_last):
@@ -59,9 +69,8 @@ def test_a_response_keeps_the_same_share_of_its_tokens_whatever_its_length():
 def test_the_sum_is_divided_by_the_budget_even_where_it_is_not_reached():
     lengths = VECTOR["underfull"]["lengths"]
     mask = torch.arange(600) < torch.tensor(lengths)[:, None]
-    step = table.whole_step(mask, token_budget=PHI)
 
-    plan = table.plan(GRPO, torch.zeros(2, 600), mask, vocabulary=8, step=step)
+    plan = cut(GRPO, torch.zeros(2, 600), mask, table.whole_step(mask), PHI)
 
     assert 1 / PHI == pytest.approx(float(plan.weights_NT[0, 0]) / 2)  # two sequences
     assert 1000 / PHI == pytest.approx(float(plan.weights_NT.sum()) / 2)
@@ -75,7 +84,6 @@ def test_the_objective_is_that_of_the_worked_numbers(truncate_last, expected):
     mask = torch.arange(2500) < LENGTHS[:, None]
     advantages = torch.tensor(VECTOR["inputs"]["token_objective"])[:, None] * mask
     zero = torch.zeros(6, 2500)
-    settings = LossSettings(kind="grpo", truncate_last=truncate_last)
     # A seed whose shuffle starts with the vector's four responses in their order.
     seed = next(
         number
@@ -85,11 +93,11 @@ def test_the_objective_is_that_of_the_worked_numbers(truncate_last, expected):
             :4
         ].tolist()
     )
-    step = table.StepTotals(6, int(mask.sum()), 2500, (torch.arange(6),), seed, PHI)
+    step = table.StepTotals(6, int(mask.sum()), 2500, (torch.arange(6),), seed, 6)
 
-    plan = table.plan(settings, zero, mask, vocabulary=8, step=step)
+    plan = cut(GRPO, zero, mask, step, PHI, truncate_last=truncate_last)
     objective, _ = clipped_objective(
-        zero, zero, advantages, plan, ratio_mode=table.find(settings).ratio_form
+        zero, zero, advantages, plan, ratio_mode=table.find(GRPO).ratio_form
     )
 
     assert VECTOR[expected] == pytest.approx(float(objective.sum()) / 6, rel=1e-5)
@@ -102,14 +110,14 @@ def test_the_objective_is_that_of_the_worked_numbers(truncate_last, expected):
 )
 def test_a_draw_reaches_the_budget_or_takes_everything(lengths, budget, seed):
     lengths = torch.tensor(lengths)
-    whole, cut = (select(lengths, budget, seed, truncate) for truncate in (False, True))
+    whole, exact = (select(lengths, budget, seed, truncate) for truncate in (False, True))
 
-    assert int(cut.sum()) == min(budget, int(lengths.sum()))
-    assert int(whole.sum()) >= int(cut.sum())
+    assert int(exact.sum()) == min(budget, int(lengths.sum()))
+    assert int(whole.sum()) >= int(exact.sum())
     assert ((whole == 0) | (whole == lengths)).all()
-    assert (cut <= whole).all()
-    assert int((cut < whole).sum()) <= 1
-    assert cut.tolist() == select(lengths, budget, seed, True).tolist()
+    assert (exact <= whole).all()
+    assert int((exact < whole).sum()) <= 1
+    assert exact.tolist() == select(lengths, budget, seed, True).tolist()
 
 
 def test_no_response_is_favoured_for_its_place_or_length():
@@ -122,9 +130,9 @@ def test_no_response_is_favoured_for_its_place_or_length():
 def test_every_update_has_its_own_budget():
     mask = torch.ones(6, 10, dtype=torch.bool)
     updates = (torch.tensor([5, 0, 2]), torch.tensor([1, 3, 4]))
-    step = table.StepTotals(8, 60, 10, updates, seed=3, token_budget=15)
+    step = table.StepTotals(8, 60, 10, updates, seed=3, responses_per_update=4)
 
-    plan = table.plan(GRPO, torch.zeros(6, 10), mask, vocabulary=8, step=step)
+    plan = cut(GRPO, torch.zeros(6, 10), mask, step, 15)
 
     for rows in updates:
         assert 15 == int((plan.weights_NT[rows] > 0).sum())
@@ -134,9 +142,9 @@ def test_every_update_has_its_own_budget():
 @pytest.mark.parametrize("kind", list(table.LOSSES))
 def test_a_step_without_trainable_sequences_has_an_empty_plan(kind):
     none = torch.zeros(0, 0)
-    step = table.StepTotals(8, 60, 10, (), seed=3, token_budget=15)
+    step = table.StepTotals(8, 60, 10, (), seed=3, responses_per_update=4)
 
-    plan = table.plan(LossSettings(kind=kind), none, none.bool(), vocabulary=8, step=step)
+    plan = cut(LossSettings(kind=kind), none, none.bool(), step, 15)
 
     assert (0, 0) == tuple(plan.weights_NT.shape)
 
@@ -145,7 +153,6 @@ def test_groups_keep_their_weights_relative_to_each_other():
     entropy = torch.tensor([[3.0, 0.1, 0.2, 0.3, 0.4]])
     mask = torch.ones(1, 5, dtype=torch.bool)
 
-    step = table.whole_step(mask, token_budget=5)
-    plan = table.plan(LossSettings(), entropy, mask, vocabulary=8, step=step)
+    plan = cut(LossSettings(), entropy, mask, table.whole_step(mask), 5)
 
     assert [0.5, 0.125, 0.125, 0.125, 0.125] == pytest.approx(plan.weights_NT[0].tolist())

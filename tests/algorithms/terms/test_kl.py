@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from tasks.algorithms.losses.kl import k3, kl_penalty
+from tasks.algorithms.terms.kl import k3, kl_penalty
 
 GENERATOR = torch.Generator().manual_seed(0)
 LOGITS, OLD, REFERENCE = torch.randn(3, 7, generator=GENERATOR, dtype=torch.float64)

@@ -1,0 +1,1 @@
+"""Terms: what acts on the tokens of a step beside the loss, one file per idea."""
