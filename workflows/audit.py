@@ -30,8 +30,8 @@ def audit(
             statement (12 digits or more); or folder or s3:// prefix of an artifact, also of a copy.
         store: folder or s3:// prefix the artifacts lie in.
         format: of what is printed: 'text', 'json' for the report as one line; 'annex-iv' or
-            'training-summary' for a paper of the EU AI Act in Markdown, blanks named, and as a page
-            that a browser prints or saves as PDF.
+            'training-summary' for a paper of the EU AI Act, or 'aisvs' for OWASP's criteria, in
+            Markdown, blanks named, and as a page that a browser prints or saves as PDF.
         key: file with public keys in PEM, one of which must have signed every statement; with a
             certificate of a time stamp service, the promotion must have its stamp.
         folder: of a published release, instead of a model and its store.

@@ -70,7 +70,7 @@ DEFAULT_MODEL = "models:/eachprompt-tiny@released"
 OTHER_OPTIONS = {"store", "format", "show", "key", "phase", "step", "loss"}
 """Options of these that ask for nothing else."""
 FORMATS = ("text", "json")
-PAPERS = ("annex-iv", "training-summary")
+PAPERS = ("annex-iv", "training-summary", "aisvs")
 """Formats of `audit` beside these."""
 ENGINES = ("embedded", "real")
 """Pairs of engines that `mismatch` compares."""

@@ -37,7 +37,7 @@ def audit(model: str, store: str, format: str = "text", key: str = "", folder: s
             folder or s3:// prefix of an artifact.
         store: folder or s3:// prefix the artifacts lie in.
         format: 'text', 'json' for the report as one line, or a paper in Markdown: 'annex-iv',
-            'training-summary'.
+            'training-summary', 'aisvs'.
         key: file with the public keys that have to vouch for every statement, and the certificates
             of time stamp services, if a promotion has to have a stamp; '' = nobody has to.
         folder: of a published release, which is audited where its store is not; '' = none.

@@ -1,32 +1,43 @@
 """Papers for those who have to file them, filled in from a chain that was just hashed again.
 
 Technical documentation by the points of Annex IV, and the public summary of training content of
-Article 53(1)(d), of Regulation (EU) 2024/1689. Beside each fact stands the statement that it is
-from; what no statement says is a blank, named as one, for whoever places the model on the market.
+Article 53(1)(d), of Regulation (EU) 2024/1689; and criteria of OWASP AISVS 1.0. Beside each fact
+stands the statement that it is from; what no statement says is a blank, named as one, for whoever
+places the model on the market.
 Headings are short forms of the points and of the Commission's template, not their text.
 """
 
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 from markdown_it import MarkdownIt
 
-from data_schemas.statements import AuditNode, AuditReport, ExecutionRecord, NodeKind
+from data_schemas.statements import AuditReport, NodeKind
 from tasks.formats.script_data import escaped
 from tasks.platform.page_style import STYLE
 from tasks.platform.progress import markdown_table
+from tasks.provenance.audit.aisvs import aisvs
+from tasks.provenance.audit.chain import (
+    BLANK,
+    Chain,
+    Fields,
+    cited,
+    detail,
+    facts_of,
+    files_of,
+    generated,
+    inputs_of,
+    is_model,
+)
 from tasks.provenance.audit.text import verdict
 from tasks.provenance.lineage.origins import public_name
 from tasks.provenance.lineage.places import without_places
 from tasks.provenance.lineage.statements import load_executions
 from tasks.store.interface import store_at
 
-BLANK = "**Blank**: no statement says it."
 NONE = "None."
-_DIGITS = 12
 _HUB_COPY = re.compile(r"(?:^|/)hf/([^/]+/[^/]+)/([0-9a-f]{40})/")
 _ROWS = (
     *("rows", "items", "problems", "demonstrations", "held_out", "dropped", "quarantined"),
@@ -34,9 +45,6 @@ _ROWS = (
 )
 _WRITTEN = ("distil", "promptcot")
 """First words of stages whose text a model wrote."""
-_MODELS = ("ingest/", "foundation")
-"""Stages that read a model from outside."""
-Fields = Sequence[tuple[str, str]]
 _SHEET = """
 @page{size:A4;margin:20mm 18mm}
 main{max-width:46em;padding-bottom:48px}
@@ -47,24 +55,6 @@ code{font-family:var(--mono);font-size:.88em;overflow-wrap:anywhere}
 h2{font-size:12pt}h1,h2{break-after:avoid}li,tr{break-inside:avoid}table{font-size:8pt}
 td:first-child,th:first-child{padding-left:0}}
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """What the papers are filled in from."""
-
-    report: AuditReport
-    records: Mapping[str, ExecutionRecord]
-    """By statement: when and for how long, signed beside the chain and no part of it."""
-
-    @property
-    def stages(self) -> list[AuditNode]:
-        """Stages in the order of work."""
-        return [node for node in reversed(self.report.nodes) if node.kind == NodeKind.STAGE]
-
-    def stages_of(self, *words: str) -> list[AuditNode]:
-        """Stages whose name begins with one of the words."""
-        return [node for node in self.stages if node.title.split("/")[0] in words]
 
 
 def paper(kind: str, report: AuditReport, store: str) -> str:
@@ -152,7 +142,10 @@ def _training_summary(chain: Chain) -> Fields:
         ("1.2 Models that it is a modification of", _bases(chain)),
         ("1.2 Date of placement on the Union market", BLANK),
         ("1.3 Modalities", "Text."),
-        ("1.3 Size of the training data", _facts(chain.stages_of("curate", "mix", "grade"), _ROWS)),
+        (
+            "1.3 Size of the training data",
+            facts_of(chain.stages_of("curate", "mix", "grade"), _ROWS),
+        ),
         ("1.3 Languages", _languages(chain)),
         ("1.3 Latest date of acquisition", _acquired(chain)),
         ("2.1 Publicly available data sets", _public(chain)),
@@ -160,26 +153,26 @@ def _training_summary(chain: Chain) -> Fields:
         ("2.5 Synthetic data", _synthetic(chain)),
         ("3.1 Reservations of rights (text and data mining)", BLANK),
         ("3.2 Removal of illegal content", _screened(chain)),
-        ("3.3 Other processing", _facts(chain.stages_of("curate", "mix"))),
+        ("3.3 Other processing", facts_of(chain.stages_of("curate", "mix"))),
     )
 
 
 def _version(chain: Chain) -> str:
     head = chain.report.nodes[0]
-    facts = _facts(chain.stages_of("release"), ("version", "promotion", "promotion_before"))
+    facts = facts_of(chain.stages_of("release"), ("version", "promotion", "promotion_before"))
     return f"{head.title}.\n\n{facts}" if facts != BLANK else f"{head.title}."
 
 
 def _software(chain: Chain) -> str:
-    return _cited(
-        (node, f"packages `{_detail(node, 'environment')}`, lock file `{_detail(node, 'lock')}`")
+    return cited(
+        (node, f"packages `{detail(node, 'environment')}`, lock file `{detail(node, 'lock')}`")
         for node in chain.stages
     )
 
 
 def _form(chain: Chain) -> str:
     makers = [node for node in chain.stages if node.id in chain.report.nodes[0].parents]
-    return _cited(
+    return cited(
         (node, f"a folder of weights, tokenizer and configuration, sha256 `{value}`")
         for node in makers
         for name, value in node.details
@@ -188,26 +181,26 @@ def _form(chain: Chain) -> str:
 
 
 def _steps(chain: Chain) -> str:
-    return _cited((node, f"from {_inputs(node) or 'outside'}") for node in chain.stages)
+    return cited((node, f"from {inputs_of(node) or 'outside'}") for node in chain.stages)
 
 
 def _bases(chain: Chain) -> str:
-    return _cited(
+    return cited(
         (node, f"`{uri}`, sha256 `{sha256}`")
-        for node, uri, sha256 in _files(chain)
-        if _is_model(node)
+        for node, uri, sha256 in files_of(chain)
+        if is_model(node)
     )
 
 
 def _settings(chain: Chain) -> str:
-    return _cited(
-        (node, f"`{_detail(node, 'settings')}`")
+    return cited(
+        (node, f"`{detail(node, 'settings')}`")
         for node in chain.stages_of("curate", "sft", "merge", "grade", "rl", "release")
     )
 
 
 def _resources(chain: Chain) -> str:
-    return _cited(
+    return cited(
         (
             node,
             f"{record.seconds:.0f} s, {record.cpu_seconds:.0f} CPU s, "
@@ -223,42 +216,42 @@ def _data(chain: Chain) -> str:
         _public(chain),
         _rest(chain),
         _synthetic(chain),
-        _facts(chain.stages_of("curate", "mix")),
+        facts_of(chain.stages_of("curate", "mix")),
     )
     return "\n\n".join(part for part in parts if part not in (BLANK, NONE)) or BLANK
 
 
 def _people(chain: Chain) -> str:
-    return _facts(chain.stages_of("approve", "reject", "rollback"), ("by", "because", "reason"))
+    return facts_of(chain.stages_of("approve", "reject", "rollback"), ("by", "because", "reason"))
 
 
 def _gate(chain: Chain) -> str:
-    return _cited(
-        (node, f"rules of every release: `{_detail(node, 'settings')}`")
+    return cited(
+        (node, f"rules of every release: `{detail(node, 'settings')}`")
         for node in chain.stages_of("release")
     )
 
 
 def _scores(chain: Chain) -> str:
-    return _facts(chain.stages_of("evaluate", "compare"))
+    return facts_of(chain.stages_of("evaluate", "compare"))
 
 
 def _signatures(chain: Chain) -> str:
-    return _cited((node, f"signed by `{_detail(node, 'signed by')}`") for node in chain.stages)
+    return cited((node, f"signed by `{detail(node, 'signed by')}`") for node in chain.stages)
 
 
 def _accuracy(chain: Chain) -> str:
     kinds = ("accuracy/", "false_positive/", "false_negative/")
-    return _facts(chain.stages_of("release"), kinds)
+    return facts_of(chain.stages_of("release"), kinds)
 
 
 def _changes(chain: Chain) -> str:
-    return _facts(chain.stages_of("release", "rollback"), ("promotion", "restored", "replaced"))
+    return facts_of(chain.stages_of("release", "rollback"), ("promotion", "restored", "replaced"))
 
 
 def _languages(chain: Chain) -> str:
     kind = "accuracy/language:"
-    return _cited(
+    return cited(
         (node, f"of its held-out rows: {', '.join(results)}")
         for node in chain.stages_of("release")
         if (
@@ -279,21 +272,21 @@ def _acquired(chain: Chain) -> str:
 
 
 def _public(chain: Chain) -> str:
-    result = _cited(
+    result = cited(
         (node, f"{match[1]} of the Hugging Face hub at {match[2]}, sha256 `{sha256}`")
-        for node, uri, sha256 in _files(chain)
-        if not _is_model(node) and (match := _HUB_COPY.search(uri))
+        for node, uri, sha256 in files_of(chain)
+        if not is_model(node) and (match := _HUB_COPY.search(uri))
     )
     return NONE if result == BLANK else result
 
 
 def _rest(chain: Chain) -> str:
-    result = _cited(
+    result = cited(
         (node, f"`{uri}`, sha256 `{sha256}`")
-        for node, uri, sha256 in _files(chain)
-        if not _is_model(node)
+        for node, uri, sha256 in files_of(chain)
+        if not is_model(node)
         and not _HUB_COPY.search(uri)
-        and not any(f"/{adapter}/" in uri for adapter in _generated(node))
+        and not any(f"/{adapter}/" in uri for adapter in generated(node))
     )
     if result == BLANK:
         return NONE
@@ -304,81 +297,29 @@ def _synthetic(chain: Chain) -> str:
     programs = [
         (node, f"rows that a program draws: {adapter}")
         for node in chain.stages_of("ingest")
-        if not _is_model(node)
-        for adapter in _generated(node)
+        if not is_model(node)
+        for adapter in generated(node)
     ]
     models = [(node, "text that a model wrote") for node in chain.stages_of(*_WRITTEN)]
-    result = _cited([*programs, *models])
+    result = cited([*programs, *models])
     return NONE if result == BLANK else result
 
 
 def _screened(chain: Chain) -> str:
     guards = [
-        (node, json.loads(_detail(node, "settings")).get("guard", {}))
+        (node, json.loads(detail(node, "settings")).get("guard", {}))
         for node in chain.stages_of("curate")
     ]
-    return _cited(
+    return cited(
         (node, f"what `{guard.get('model') or guard['address']}` calls harmful was dropped")
         for node, guard in guards
         if guard.get("address")
     )
 
 
-def _cited(facts: Iterable[tuple[AuditNode, str]]) -> str:
-    """Write a line per fact, with its stages and the first digits of their statements."""
-    stages: dict[str, list[str]] = {}
-    for node, text in facts:
-        stages.setdefault(text, []).append(f"{node.title} [{node.id[:_DIGITS]}]")
-    return "\n".join(f"- {', '.join(names)}: {text}" for text, names in stages.items()) or BLANK
-
-
-def _facts(nodes: Sequence[AuditNode], names: Sequence[str] = ()) -> str:
-    """Write facts of statements: all, or those of a name, or that begin like one with a slash."""
-    results = []
-    for node in nodes:
-        details = [name for name, _ in node.details]
-        facts = node.details[details.index("settings") + 1 :] if "settings" in details else ()
-        texts = [
-            f"{name} {value}"
-            for name, value in facts
-            if not names or name in names or f"{name.split('/')[0]}/" in names
-        ]
-        if texts:
-            results.append((node, ", ".join(texts)))
-    return _cited(results)
-
-
-def _files(chain: Chain) -> Iterator[tuple[AuditNode, str, str]]:
-    """Yield (stage that read it, uri, sha256) of everything from outside."""
-    origins = {node.id: node for node in chain.report.nodes if node.kind == NodeKind.ORIGIN}
-    for node in chain.stages:
-        for parent in node.parents:
-            if parent in origins:
-                yield from ((node, uri, sha256) for uri, sha256 in origins[parent].details)
-
-
-def _is_model(node: AuditNode) -> bool:
-    return node.title.startswith(_MODELS)
-
-
-def _generated(node: AuditNode) -> list[str]:
-    """Name the adapters of a stage's sources that have no path: programs that draw rows."""
-    sources = json.loads(_detail(node, "settings")).get("sources", [])
-    return [source["adapter"] for source in sources if not source.get("path")]
-
-
-def _detail(node: AuditNode, name: str) -> str:
-    return dict(node.details).get(name, "")
-
-
-def _inputs(node: AuditNode) -> str:
-    return ", ".join(
-        name.removeprefix("read ") for name, _ in node.details if name.startswith("read ")
-    )
-
-
 PAPERS: Mapping[str, tuple[str, Callable[[Chain], Fields]]] = {
     "annex-iv": ("Technical documentation (Annex IV)", _annex_iv),
     "training-summary": ("Public summary of training content (Article 53)", _training_summary),
+    "aisvs": ("OWASP AISVS 1.0: data, fine-tuning, supply chain", aisvs),
 }
 """Kind -> title, and what fills it in."""

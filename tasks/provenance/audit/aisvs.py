@@ -1,0 +1,331 @@
+"""OWASP AISVS 1.0 for a chain: which criteria it meets, by which statements, and which not.
+
+Chapters C1 (training data), C3.1, C3.2 and C3.5 (models, their validation, fine-tuning) and C6
+(supply chain): those that a pipeline of training can answer. Of C3, deployment (3.3) and
+environments (3.4) are the operator's. The words are ours; the numbers and levels are those of the
+standard (https://github.com/OWASP/AISVS, folder 1.0, July 2026).
+"""
+
+import json
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple
+
+from tasks.provenance.audit.chain import (
+    BLANK,
+    Chain,
+    Fields,
+    cited,
+    detail,
+    facts_of,
+    files_of,
+    generated,
+    is_model,
+)
+
+
+class Fulfilment(StrEnum):
+    """How far a chain meets a criterion."""
+
+    MET = "Met"
+    PARTLY = "Partly met"
+    NOT_MET = "Not met"
+    PERSON = "Needs a person"
+    NOTHING_TO_DO = "Does not apply"
+
+
+Finding = tuple[Fulfilment, str]
+"""With the reason, or the statements it is known from."""
+
+
+class Criterion(NamedTuple):
+    """One line of the standard, in short."""
+
+    number: str
+    level: int
+    words: str
+    check: Callable[[Chain], Finding]
+
+
+def aisvs(chain: Chain) -> Fields:
+    """Fill in the criteria; the first field counts them."""
+    findings = [(one, *one.check(chain)) for one in CRITERIA]
+    counts = [
+        f"{number} {fulfilment.lower()}"
+        for fulfilment in Fulfilment
+        if (number := sum(found is fulfilment for _, found, _ in findings))
+    ]
+    fields = [("Of the criteria", f"{len(CRITERIA)}: {', '.join(counts)}.")]
+    fields += [
+        (f"{one.number} (level {one.level}) {one.words}", f"**{fulfilment}.** {text}")
+        for one, fulfilment, text in findings
+    ]
+    return fields
+
+
+def _person(text: str) -> Callable[[Chain], Finding]:
+    return lambda _: (Fulfilment.PERSON, text)
+
+
+def _partly(text: str) -> Callable[[Chain], Finding]:
+    return lambda _: (Fulfilment.PARTLY, text)
+
+
+def _not_met(text: str) -> Callable[[Chain], Finding]:
+    return lambda _: (Fulfilment.NOT_MET, text)
+
+
+def _if_proved(text: str) -> Callable[[Chain], Finding]:
+    def check(chain: Chain) -> Finding:
+        if chain.report.proved:
+            return Fulfilment.MET, text
+        return Fulfilment.NOT_MET, "This audit found something; its verdict stands at the top."
+
+    return check
+
+
+def _sources(chain: Chain) -> Finding:
+    rows = [one for one in files_of(chain) if not is_model(one[0])]
+    listed = cited((node, f"`{uri}`, sha256 `{sha256}`") for node, uri, sha256 in rows)
+    drawn = cited(
+        (node, f"rows that a program draws: {adapter}")
+        for node in chain.stages_of("ingest")
+        if not is_model(node)
+        for adapter in generated(node)
+    )
+    lists = [text for text in (listed, drawn) if text != BLANK]
+    missing = "Origin, digest and processing are signed; responsible party, collection method and "
+    missing += "limits of use are not recorded, the licence for public sets alone."
+    return Fulfilment.PARTLY, "\n\n".join([missing, *lists])
+
+
+def _personal(chain: Chain) -> Finding:
+    curations = chain.stages_of("curate")
+    policies = {json.loads(detail(node, "settings")).get("personal", "") for node in curations}
+    counts = [value for node in curations for name, value in node.details if name == "personal"]
+    text = f"curation.personal: {', '.join(sorted(policies))}. Names of people are not looked for."
+    text += f"\n\n{facts_of(curations, ('personal',))}"
+    if "count" in policies and any(count != "0" for count in counts):
+        return Fulfilment.NOT_MET, text
+    return Fulfilment.PARTLY, text
+
+
+def _poisoning(chain: Chain) -> Finding:
+    nights = facts_of(chain.stages_of("examine_rows"))
+    text = (
+        "Demonstrations are verified against gold answers, repeats and overlaps dropped. A night "
+    )
+    text += "holds files whose answers contradict known ones or that are of another kind."
+    return Fulfilment.PARTLY, text if nights == BLANK else f"{text}\n\n{nights}"
+
+
+def _generated_labels(chain: Chain) -> Finding:
+    writers = chain.stages_of("distil", "promptcot")
+    if not writers:
+        return Fulfilment.NOTHING_TO_DO, "No stage of this chain lets a model write labels."
+    text = "What models wrote is verified where there is a gold answer, and has no confidence."
+    return Fulfilment.PARTLY, f"{text}\n\n{facts_of(writers)}"
+
+
+def _slices(chain: Chain) -> Finding:
+    text = "The gate compares every language, source, level and domain with the model before: none "
+    text += "may lose for certain. Bias towards people is not measured."
+    return Fulfilment.PARTLY, f"{text}\n\n{facts_of(chain.stages_of('release'), ('accuracy/',))}"
+
+
+def _harmful(chain: Chain) -> Finding:
+    guards = [
+        (node, guard.get("model") or guard["address"])
+        for node in chain.stages_of("curate")
+        if (guard := json.loads(detail(node, "settings")).get("guard", {})).get("address")
+    ]
+    if not guards:
+        return Fulfilment.NOT_MET, "No guard is set (curation.guard); nothing looked for it."
+    return Fulfilment.MET, cited((node, f"what `{name}` calls harmful") for node, name in guards)
+
+
+def _registry(chain: Chain) -> Finding:
+    if chain.report.has_catalogue:
+        return Fulfilment.MET, "MLflow's registered versions were compared with the statements."
+    return Fulfilment.PARTLY, "Statements list every model; MLflow was not reached by this audit."
+
+
+def _signed(chain: Chain) -> Finding:
+    report = chain.report
+    if report.unsigned:
+        return Fulfilment.NOT_MET, f"{report.unsigned} statements are not signed."
+    signers = ", ".join(f"`{one.fingerprint}`" for one in report.signers)
+    if not report.has_key:
+        return Fulfilment.PARTLY, f"Signed by {signers}; the auditor named no key (--key)."
+    return Fulfilment.MET, f"Signed by {signers}, keys that the auditor named."
+
+
+def _tests(chain: Chain) -> Finding:
+    text = "The gate rules on held-out suites, on harmful and harmless requests where the set has "
+    text += "them, and on cut responses."
+    return Fulfilment.PARTLY, f"{text}\n\n{facts_of(chain.stages_of('release'))}"
+
+
+def _endpoints(chain: Chain) -> list[str]:
+    """Name the judges and teachers behind addresses, whose weights nobody hashed."""
+    found: dict[str, None] = {}
+    for node in chain.stages:
+        for address in _addresses(json.loads(detail(node, "settings") or "{}")):
+            found[address] = None
+    return list(found)
+
+
+def _addresses(value: object) -> list[str]:
+    if isinstance(value, dict):
+        own = value.get("address")
+        here = [own] if isinstance(own, str) and own else []
+        return here + [one for part in value.values() for one in _addresses(part)]
+    if isinstance(value, list):
+        return [one for part in value for one in _addresses(part)]
+    return []
+
+
+def _provider(chain: Chain) -> Finding:
+    if not (names := _endpoints(chain)):
+        return Fulfilment.NOTHING_TO_DO, "No stage used a model of a provider."
+    return Fulfilment.NOT_MET, f"Which model answered at {', '.join(names)} is not proved."
+
+
+def _trainers(chain: Chain) -> Finding:
+    names = _endpoints(chain)
+    read = cited(
+        (node, f"`{name.removeprefix('read ')}` sha256 `{value}`")
+        for node in chain.stages_of("rl")
+        for name, value in node.details
+        if name.startswith("read ")
+    )
+    if names:
+        text = f"Models behind {', '.join(names)} are not verified; what was read is:"
+        return Fulfilment.PARTLY, f"{text}\n\n{read}"
+    return _if_proved(read)(chain)
+
+
+def _overoptimised(chain: Chain) -> Finding:
+    text = (
+        "The gate asks for a gain on held-out problems, not on rewards; curation names texts that "
+    )
+    text += "earn a reward without the task; mismatch of engines is a gate. A reward that rises "
+    text += "while a monitor falls is not looked for."
+    return Fulfilment.PARTLY, text
+
+
+def _checkpoints(chain: Chain) -> Finding:
+    made = cited(
+        (node, f"sha256 `{value}`")
+        for node in chain.stages_of("sft", "merge", "rl")
+        for name, value in node.details
+        if name.startswith("made ")
+    )
+    return _if_proved(made)(chain)
+
+
+def _bases(chain: Chain) -> Finding:
+    read = cited(
+        (node, f"`{uri}`, sha256 `{sha256}`")
+        for node, uri, sha256 in files_of(chain)
+        if is_model(node)
+    )
+    return _if_proved(read)(chain)
+
+
+def _gate(chain: Chain) -> Finding:
+    return Fulfilment.MET, cited(
+        (node, f"rules of every release: `{detail(node, 'settings')}`")
+        for node in chain.stages_of("release")
+    )
+
+
+_OWNER = "The pipeline trains on what a mapping or adapter names; whether all of it is needed is "
+CRITERIA = (
+    Criterion("1.1.1", 1, "Only the fields that the purpose needs", _person(f"{_OWNER}yours.")),
+    Criterion("1.1.2", 2, "Inventory of sources", _sources),
+    Criterion(
+        "1.1.3",
+        2,
+        "Integrity in storage and transfer",
+        _if_proved("Every object from the raw files on was hashed again by this audit."),
+    ),
+    Criterion(
+        "1.1.4",
+        2,
+        "Integrity is monitored",
+        _partly("Every read compares the digest; how often the audit runs is the operator's."),
+    ),
+    Criterion("1.1.5", 3, "Data sets are watermarked", _not_met("Nothing is watermarked.")),
+    Criterion("1.2.1", 1, "Who may label", _person("Labels come from outside.")),
+    Criterion(
+        "1.2.2",
+        2,
+        "Labels are protected by cryptography",
+        _if_proved("Labels are cells of raw files and of decisions, hashed and signed."),
+    ),
+    Criterion("1.2.3", 2, "Personal data in labels", _personal),
+    Criterion("1.3.1", 2, "Poisoned data are looked for", _poisoning),
+    Criterion("1.3.2", 2, "Labels that a model wrote", _generated_labels),
+    Criterion("1.3.3", 2, "Patterns of bias", _slices),
+    Criterion("1.3.4", 2, "Disallowed content is removed", _harmful),
+    Criterion("1.3.5", 3, "Clean-label poisoning", _not_met("There is no defence against it.")),
+    Criterion("3.1.1", 1, "Registry of models with their origin", _registry),
+    Criterion("3.1.2", 2, "Signed model artifacts", _signed),
+    Criterion(
+        "3.1.3",
+        2,
+        "Signatures verified on admission and load",
+        _partly(
+            "`publish`, `chat`, bases and teachers verify; a server of yours does with `eachprompt "
+            "audit --folder` in front of it."
+        ),
+    ),
+    Criterion("3.2.1", 1, "Tests before deployment", _tests),
+    Criterion(
+        "3.2.2",
+        2,
+        "Quantised models are tested again",
+        lambda _: (Fulfilment.NOTHING_TO_DO, "No stage quantises; whoever does has to test."),
+    ),
+    Criterion("3.2.3", 3, "Changes of a provider's model", _provider),
+    Criterion("3.5.1", 2, "Models of the reward are versioned and verified", _trainers),
+    Criterion("3.5.2", 3, "Reward hacking is looked for", _overoptimised),
+    Criterion(
+        "3.5.3",
+        3,
+        "Each stage verifies what it reads",
+        _if_proved("A stage hashes what it reads, and its statement names the digests."),
+    ),
+    Criterion("3.5.4", 3, "Checkpoints are artifacts of their own", _checkpoints),
+    Criterion(
+        "6.1.1",
+        1,
+        "Models are scanned for code",
+        lambda _: (
+            Fulfilment.MET,
+            "Only safetensors are opened; pickled weights and a model's own code are refused.",
+        ),
+    ),
+    Criterion("6.1.2", 1, "Approved sources only", _person("Settings name sources; you approve.")),
+    Criterion("6.1.3", 2, "Integrity of models of others", _bases),
+    Criterion("6.1.4", 2, "Acceptance tests before promotion", _gate),
+    Criterion(
+        "6.2.1",
+        1,
+        "Machine-readable bill of materials",
+        _partly("CycloneDX, beside the weights; licences of your own tables are not in it."),
+    ),
+    Criterion(
+        "6.2.2",
+        2,
+        "The bill is signed",
+        _if_proved("It lies in the released folder, whose digest the release's statement signs."),
+    ),
+    Criterion(
+        "6.2.3",
+        2,
+        "An incomplete bill fails the build",
+        _not_met("A missing licence does not refuse a release."),
+    ),
+)

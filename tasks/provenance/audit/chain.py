@@ -1,0 +1,85 @@
+"""What papers are filled in from: stages of a chain that was just hashed again, and their facts."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from data_schemas.statements import AuditNode, AuditReport, ExecutionRecord, NodeKind
+
+BLANK = "**Blank**: no statement says it."
+_DIGITS = 12
+_MODELS = ("ingest/", "foundation")
+"""Stages that read a model from outside."""
+Fields = Sequence[tuple[str, str]]
+"""Heading, text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What the papers are filled in from."""
+
+    report: AuditReport
+    records: Mapping[str, ExecutionRecord]
+    """By statement: when and for how long, signed beside the chain and no part of it."""
+
+    @property
+    def stages(self) -> list[AuditNode]:
+        """Stages in the order of work."""
+        return [node for node in reversed(self.report.nodes) if node.kind == NodeKind.STAGE]
+
+    def stages_of(self, *words: str) -> list[AuditNode]:
+        """Stages whose name begins with one of the words."""
+        return [node for node in self.stages if node.title.split("/")[0] in words]
+
+
+def cited(facts: Iterable[tuple[AuditNode, str]]) -> str:
+    """Write a line per fact, with its stages and the first digits of their statements."""
+    stages: dict[str, list[str]] = {}
+    for node, text in facts:
+        stages.setdefault(text, []).append(f"{node.title} [{node.id[:_DIGITS]}]")
+    return "\n".join(f"- {', '.join(names)}: {text}" for text, names in stages.items()) or BLANK
+
+
+def facts_of(nodes: Sequence[AuditNode], names: Sequence[str] = ()) -> str:
+    """Write facts of statements: all, or those of a name, or that begin like one with a slash."""
+    results = []
+    for node in nodes:
+        details = [name for name, _ in node.details]
+        facts = node.details[details.index("settings") + 1 :] if "settings" in details else ()
+        texts = [
+            f"{name} {value}"
+            for name, value in facts
+            if not names or name in names or f"{name.split('/')[0]}/" in names
+        ]
+        if texts:
+            results.append((node, ", ".join(texts)))
+    return cited(results)
+
+
+def files_of(chain: Chain) -> Iterator[tuple[AuditNode, str, str]]:
+    """Yield (stage that read it, uri, sha256) of everything from outside."""
+    origins = {node.id: node for node in chain.report.nodes if node.kind == NodeKind.ORIGIN}
+    for node in chain.stages:
+        for parent in node.parents:
+            if parent in origins:
+                yield from ((node, uri, sha256) for uri, sha256 in origins[parent].details)
+
+
+def is_model(node: AuditNode) -> bool:
+    return node.title.startswith(_MODELS)
+
+
+def generated(node: AuditNode) -> list[str]:
+    """Name the adapters of a stage's sources that have no path: programs that draw rows."""
+    sources = json.loads(detail(node, "settings")).get("sources", [])
+    return [source["adapter"] for source in sources if not source.get("path")]
+
+
+def detail(node: AuditNode, name: str) -> str:
+    return dict(node.details).get(name, "")
+
+
+def inputs_of(node: AuditNode) -> str:
+    return ", ".join(
+        name.removeprefix("read ") for name, _ in node.details if name.startswith("read ")
+    )
