@@ -6,13 +6,15 @@ names the file of every tensor. Engines differ in what they do with an incomplet
 """
 
 import json
+import shutil
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError, safe_open
@@ -37,8 +39,13 @@ MTP_FILE = "model-mtp.safetensors"
 DTYPES = ("F64", "F32", "F16", "BF16")
 """What trainers read; a quantised checkpoint has scales besides, which they do not."""
 _SPARSE_BYTES = 2**30
-_FUSED = (".experts.gate_up_proj", ".experts.down_proj")
-"""Ends of the names that transformers has in memory, and writes if it is asked to."""
+_LENGTH_BYTES = 8
+"""Of the length of a header (https://huggingface.co/docs/safetensors, Format)."""
+GATE_UP, DOWN = ".experts.gate_up_proj", ".experts.down_proj"
+FUSED = (GATE_UP, DOWN)
+"""Ends of the names that transformers has in memory, and writes if it is asked to: all experts of a
+layer, [E, 2F, H] and [E, H, F]."""
+_FUSED_AXES = 3
 _BAD_CONFIG = (
     *(OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, MemoryError),
     *(ArithmeticError, AssertionError, StrictDataclassError),
@@ -46,8 +53,37 @@ _BAD_CONFIG = (
 """What transformers raises on a config.json that describes no model."""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A tensor as engines name it, and where it is stored."""
+
+    name: str
+    stored: str
+    """Name in its file."""
+    shape: tuple[int, ...]
+    expert: int | None = None
+    """Its place in a stored tensor of all experts; None = it is stored by itself."""
+    first: int = 0
+    """Row of the expert with which it begins."""
+
+
+def expert_parts(name: str, shape: tuple[int, ...]) -> list[Part]:
+    """Name the matrices of every expert in a tensor of all experts, in the order of their bytes."""
+    num_experts, rows, columns = shape
+    stem = name.rpartition(".")[0]
+    parts = ("gate_proj", "up_proj") if name.endswith(GATE_UP) else ("down_proj",)
+    height = rows // len(parts)
+    return [
+        Part(f"{stem}.{expert}.{part}.weight", name, (height, columns), expert, place * height)
+        for expert in range(num_experts)
+        for place, part in enumerate(parts)
+    ]
+
+
 class Weights:
     """Tensors of one directory, read on demand. A context manager: it holds files open.
+
+    Experts have a tensor each, whether or not the files hold those of a layer as one.
 
     Raises:
         DataError: a file cannot be read, is not listed, or lacks a listed tensor.
@@ -58,10 +94,17 @@ class Weights:
         self._stack = ExitStack()
         with self._stack:
             self._files = {name: self._open(name) for name in _weight_files(folder)}
-            self.file_of = {
+            stored = {
                 tensor: name for name, file in self._files.items() for tensor in file.offset_keys()
             }
-            self._check_index()
+            self._check_index(stored)
+            in_file = names_in_files(folder, stored)
+            self._parts = {
+                in_file(part.name): part
+                for name, file in stored.items()
+                for part in self._parts_of(name, file)
+            }
+            self.file_of = {name: stored[part.stored] for name, part in self._parts.items()}
             self._stack = self._stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -84,15 +127,30 @@ class Weights:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a tensor, from the header of its file."""
-        return tuple(self._files[self.file_of[name]].get_slice(name).get_shape())
+        return self._parts[name].shape
 
     def dtype(self, name: str) -> str:
         """Return the dtype of a tensor in the words of safetensors: 'BF16'."""
-        return str(self._files[self.file_of[name]].get_slice(name).get_dtype())
+        stored = self._parts[name].stored
+        return str(self._files[self.file_of[name]].get_slice(stored).get_dtype())
 
     def read(self, name: str) -> "Tensor":
         """Read one tensor."""
-        return self._files[self.file_of[name]].get_tensor(name)
+        part, file = self._parts[name], self._files[self.file_of[name]]
+        if part.expert is None:
+            return file.get_tensor(part.stored)
+        rows = file.get_slice(part.stored)[part.expert, part.first : part.first + part.shape[0]]
+        return cast("Tensor", rows)
+
+    @property
+    def stored(self) -> list[str]:
+        """Names of the tensors in the files."""
+        return list(dict.fromkeys(part.stored for part in self._parts.values()))
+
+    @property
+    def fused(self) -> bool:
+        """Whether files hold all experts of a layer as one tensor, which is read as one each."""
+        return any(part.expert is not None for part in self._parts.values())
 
     def read_finite(self, name: str) -> "Tensor":
         """Read one tensor, and refuse it if a value is NaN or infinite.
@@ -119,7 +177,6 @@ class Weights:
         _check_sizes(self.folder, len(self.file_of))
         expected, tied = _tensors_of_config(self.folder)
         where = f"of {self.folder}"
-        self._check_layout()
         for wrong, names in (
             ("missing", expected.keys() - self.file_of.keys()),
             (
@@ -153,18 +210,12 @@ class Weights:
         architecture = read_architecture(self.folder)
         return {name for name in self.file_of if architecture.is_mtp(name)}
 
-    def _check_layout(self) -> None:
-        """Refuse the experts of a layer in one tensor, which engines read differently or not."""
-        fused = sorted(name for name in self.file_of if name.endswith(_FUSED))
-        if fused:
-            raise DataError(
-                f"{self.folder} stores all experts of a layer in one tensor ({fused[0]}); engines "
-                "read one tensor per expert. Convert it with transformers: "
-                "old = AutoModelForCausalLM.from_pretrained(FOLDER, dtype='auto'); "
-                "new = AutoModelForCausalLM.from_config(old.config, dtype=old.dtype); "
-                "new.load_state_dict(old.state_dict()); new.save_pretrained(NEW); and copy the "
-                "files of the tokenizer."
-            )
+    def _parts_of(self, name: str, file: str) -> "list[Part]":
+        """Return the tensors that a stored one is read as, in the order of their bytes."""
+        shape = tuple(self._files[file].get_slice(name).get_shape())
+        if name.endswith(FUSED) and len(shape) == _FUSED_AXES:
+            return expert_parts(name, shape)
+        return [Part(name, name, shape)]
 
     def _check_tied(self, tied: Mapping[str, str]) -> None:
         """Refuse a tensor beside the one that it is tied to, if it has other values.
@@ -193,12 +244,12 @@ class Weights:
                 f"{path} is not a complete safetensors file: {error}. Download it again."
             ) from error
 
-    def _check_index(self) -> None:
+    def _check_index(self, stored: Mapping[str, str]) -> None:
         index = _read_index(self.folder)
-        for name in sorted(index.keys() | self.file_of.keys()) if index else ():
-            if index.get(name) != self.file_of.get(name):
+        for name in sorted(index.keys() | stored.keys()) if index else ():
+            if index.get(name) != stored.get(name):
                 raise DataError(
-                    f"tensor {name} is in {self.file_of.get(name, 'no file')}, but in "
+                    f"tensor {name} is in {stored.get(name, 'no file')}, but in "
                     f"{index.get(name, 'no file')} by {self.folder / INDEX_FILE}. Complete the "
                     "download."
                 )
@@ -273,6 +324,79 @@ def copy_mtp(source: Path, folder: Path) -> None:
     save_file(tensors, folder / MTP_FILE, metadata={"format": "pt"})
     index = {"metadata": {}, "weight_map": files | dict.fromkeys(tensors, MTP_FILE)}
     (folder / INDEX_FILE).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
+
+
+def separate_experts(folder: Path) -> bool:
+    """Give every expert tensors of its own in the files of a directory, as all engines read them.
+
+    The values stay where they are, bit for bit: only names are written anew. Return whether the
+    files held experts as one.
+    """
+    with Weights(folder) as weights:
+        if not weights.fused:
+            return False
+        files = dict(weights.file_of)
+        in_file = names_in_files(folder, weights.stored)
+    for file in dict.fromkeys(files.values()):
+        _rewrite_header(folder / file, in_file)
+    if (folder / INDEX_FILE).exists():
+        index = {"metadata": {}, "weight_map": dict(sorted(files.items()))}
+        (folder / INDEX_FILE).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
+    return True
+
+
+def names_in_files(folder: Path, stored: Iterable[str]) -> Callable[[str], str]:
+    """Return how files name what a directory has under the names of memory.
+
+    Whoever writes experts as one tensor writes all names as in memory; others are left alone.
+
+    Raises:
+        DataError: in memory the family has more tensors than in files.
+    """
+    fused = sorted(name for name in stored if name.endswith(FUSED))
+    config = config_in(folder)
+    if not fused or not is_known(config):
+        return str
+    names = read_architecture(folder).names
+    if names.fused_qkv:
+        raise DataError(
+            f"{folder} stores all experts of a layer in one tensor ({fused[0]}), and this family's "
+            "query, key and value as three: no engine reads it. Convert it with transformers: "
+            "old = AutoModelForCausalLM.from_pretrained(FOLDER, dtype='auto'); "
+            "new = AutoModelForCausalLM.from_config(old.config, dtype=old.dtype); "
+            "new.load_state_dict(old.state_dict()); new.save_pretrained(NEW); and copy the "
+            "files of the tokenizer."
+        )
+    return names.in_file
+
+
+def _rewrite_header(path: Path, in_file: Callable[[str], str]) -> None:
+    """Name the tensors of a safetensors file as files do, and the parts of fused ones."""
+    with path.open("rb") as source:
+        length = int.from_bytes(source.read(_LENGTH_BYTES), "little")
+        header: dict[str, Any] = json.loads(source.read(length))
+        entries: dict[str, Any] = {}
+        for name, entry in header.items():
+            if not name.endswith(FUSED) or len(entry["shape"]) != _FUSED_AXES:
+                entries[in_file(name)] = entry
+                continue
+            parts = expert_parts(name, tuple(entry["shape"]))
+            start, end = entry["data_offsets"]
+            size = (end - start) // len(parts)
+            for place, part in enumerate(parts):
+                begin = start + place * size
+                entries[in_file(part.name)] = {
+                    "dtype": entry["dtype"],
+                    "shape": list(part.shape),
+                    "data_offsets": [begin, begin + size],
+                }
+        written = json.dumps(entries, separators=(",", ":")).encode()
+        written += b" " * (-len(written) % _LENGTH_BYTES)  # tensors begin at a multiple of 8
+        new = path.with_name(f"{path.name}.new")
+        with new.open("wb") as target:
+            target.write(len(written).to_bytes(_LENGTH_BYTES, "little") + written)
+            shutil.copyfileobj(source, target, 2**24)
+    new.replace(path)
 
 
 def check_tensors(folder: Path) -> None:

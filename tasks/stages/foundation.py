@@ -30,7 +30,7 @@ from tasks.models.model_folder import (
     check_weights_folder,
     with_code,
 )
-from tasks.models.weights import check_tensors
+from tasks.models.weights import check_tensors, separate_experts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import Origin, find_base
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
@@ -170,7 +170,9 @@ def _copy(
 ) -> Facts:
     origin.record(work.record)
     shutil.copytree(folder, outputs["model"], dirs_exist_ok=True)
-    return {}
+    if not separate_experts(outputs["model"]):
+        return {}
+    return {"experts": "one tensor each; the folder has one for all of a layer"}
 
 
 INGEST_MODEL = Record("ingest_base", _copy, CheckpointRef, "model")

@@ -12,7 +12,14 @@ from torch import Tensor
 
 from tasks.engines.chat import ends_of, load_tokenizer
 from tasks.errors import DataError
-from tasks.models.weights import INDEX_FILE, SINGLE_FILE, Weights, check_tensors, write_ends
+from tasks.models.weights import (
+    INDEX_FILE,
+    SINGLE_FILE,
+    Weights,
+    check_tensors,
+    separate_experts,
+    write_ends,
+)
 from tasks.training.foundation.base import shipped_base
 
 EXPERT = "model.layers.1.mlp.experts.3.up_proj.weight"
@@ -197,23 +204,60 @@ def test_a_head_of_other_values_than_what_it_is_tied_to_is_refused(copy):
         check_tensors(copy)
 
 
-def test_all_experts_of_a_layer_in_one_tensor_are_refused_with_the_way_to_convert_them(copy):
+def fuse(folder: Path) -> None:
+    """Save a model as transformers does if it is asked for its own layout."""
     from transformers import AutoModelForCausalLM
 
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto")
+    model.save_pretrained(folder, save_original_format=False)
+
+
+def test_all_experts_of_a_layer_in_one_tensor_are_read_as_one_each(copy):
     before = load_file(copy / SINGLE_FILE)
-    old = AutoModelForCausalLM.from_pretrained(copy, dtype="auto")
-    old.save_pretrained(copy, save_original_format=False)
-
-    with pytest.raises(DataError, match=r"in one tensor \(.*experts\.down_proj\)"):
-        check_tensors(copy)
-
-    old = AutoModelForCausalLM.from_pretrained(copy, dtype="auto")
-    new = AutoModelForCausalLM.from_config(old.config, dtype=old.dtype)
-    new.load_state_dict(old.state_dict())
-    new.save_pretrained(copy)
+    fuse(copy)
+    assert before.keys() != load_file(copy / SINGLE_FILE).keys()
     check_tensors(copy)
-    after = load_file(copy / SINGLE_FILE)
-    assert all(tensor.equal(before[name]) for name, tensor in after.items())
+
+    with Weights(copy) as weights:
+        assert before.keys() == weights.file_of.keys()
+        for name, tensor in before.items():
+            assert tensor.shape == weights.shape(name)
+            assert tensor.equal(weights.read(name))
+
+
+@pytest.mark.parametrize("is_sharded", [False, True])
+def test_experts_are_separated_bit_for_bit(copy, is_sharded):
+    before = load_file(copy / SINGLE_FILE)
+    assert not separate_experts(copy)
+    fuse(copy)
+    if is_sharded:
+        shard(copy)
+
+    assert separate_experts(copy)
+
+    after = {}
+    for file in copy.glob("*.safetensors"):
+        after |= load_file(file)
+    assert before.keys() == after.keys()
+    assert all(tensor.equal(after[name]) for name, tensor in before.items())
+    check_tensors(copy)
+
+
+def test_fused_experts_in_another_order_of_axes_are_refused_by_shape(copy):
+    fuse(copy)
+    rewrite(
+        copy,
+        lambda tensors: tensors.update(
+            {
+                name: tensor.transpose(1, 2).contiguous()
+                for name, tensor in tensors.items()
+                if ".experts." in name
+            }
+        ),
+    )
+
+    with pytest.raises(DataError, match=r"experts\.\d+\.\w+_proj\.weight .* by its"):
+        check_tensors(copy)
 
 
 def test_generation_stops_at_every_end_of_a_response(copy, tmp_path):
