@@ -173,7 +173,9 @@ function answer(a, number) {
 }
 function problem(k) {
   const p = D.problems[k], box = el("details", undefined, "item"), s = el("summary");
-  s.append(el("span", p.id, "id"), el("span", `${plain(p.family)}, ${p.language}`, "note"));
+  const last = p.prompt.length ? brief(p.prompt[p.prompt.length - 1][1]) : "";
+  s.append(el("span", last || p.id, "id"),
+    el("span", `${p.id}, ${plain(p.family)}, ${p.language}`, "note"));
   D.models.forEach((m, i) => s.append(el("span", `${m} ${rates[k][i] === null ? "\\u2013" :
     pct(rates[k][i])}`, "note")));
   box.append(s);

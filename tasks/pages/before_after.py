@@ -14,6 +14,8 @@ from tasks.formats.progression import read_evaluation
 from tasks.store.files import sha256_bytes
 
 SHOWN = 20
+_BRIEF = 90
+"""Characters of a prompt in its title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +59,20 @@ def before_and_after(
     common = by_id.keys() & models[0][1].keys() & models[1][1].keys()
     return tuple(
         BeforeAfter(
-            title=f"{problem.domain.value.replace('_', ' ')}, {problem.language}: {problem.id}",
-            prompt=without_personal_data(problem.prompt_text),
+            title=f"{problem.domain.value.replace('_', ' ')}, {problem.language}: "
+            f"{_brief(without_personal_data(problem.prompt_text))}",
+            prompt=f"{problem.id}\n{without_personal_data(problem.prompt_text)}",
             reference=without_personal_data(problem.answer),
             answers=tuple(_answered(name, answers[problem.id]) for name, answers in models),
         )
         for problem in _draw_in_turn([by_id[name] for name in common])
     )
+
+
+def _brief(prompt: str) -> str:
+    """Return what a prompt begins and ends with: instructions often come first."""
+    line = " ".join(prompt.split())
+    return line if len(line) <= _BRIEF else f"{line[: _BRIEF // 2]} \u2026 {line[-_BRIEF // 2 :]}"
 
 
 def _first(folder: Path) -> Mapping[str, SampleResult]:

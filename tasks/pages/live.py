@@ -104,8 +104,14 @@ const el = (tag, text, cls) => {
 const short = v => v === null ? "\\u2013" : v === 0 ? "0"
   : Math.abs(v) >= 1000 || Number.isInteger(v) ? Math.round(v).toLocaleString("en")
   : Math.abs(v) < 0.01 ? v.toExponential(1) : String(+v.toPrecision(3));
+// What a prompt begins and ends with: instructions often come first, the question last.
+const brief = text => {
+  const line = text.replace(/\\s+/g, " ").trim();
+  return line.length <= 110 ? line : `${line.slice(0, 50)} \u2026 ${line.slice(-55)}`;
+};
 """
-"""Functions of every page with data: an element by id, a new element, a number in short form."""
+"""Functions of every page with data: an element by id, a new element, short forms of a number and
+of a prompt."""
 
 PAGE = (
     """<!doctype html>
@@ -131,6 +137,8 @@ a{color:#b8491a}
 details{border-top:1px solid var(--line);padding:6px 0}summary{cursor:pointer}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;font:13px/1.5 ui-monospace,monospace;margin:6px 0}
 .tokens{font:13px/1.9 ui-monospace,monospace;overflow-wrap:anywhere;white-space:pre-wrap}
+.axis{display:flex;justify-content:space-between;border-top:1px solid var(--line);font-size:12px}
+summary .id{color:var(--muted);font-size:13px;overflow-wrap:anywhere}
 .heard{color:var(--muted);font-style:italic}
 .yes{color:var(--good)}.no{color:var(--bad)}.plain{color:var(--muted)}
 @media(prefers-color-scheme:dark){:root{--ink:#e6eaee;--muted:#9aa6b2;--line:#2d3742;
@@ -167,6 +175,11 @@ function card(title, note, drawing) {
   c.append(el("h3", title), el("p", note));
   if (drawing) c.append(drawing);
   return c;
+}
+function axis(name, first, last) {
+  const line = el("p", undefined, "axis");
+  line.append(el("span", `${name} ${first}`), ...(first === last ? [] : [el("span", `${last}`)]));
+  return line;
 }
 const across = (k, n) => n < 2 ? W / 2 : k * W / (n - 1);
 function curve(points) {
@@ -212,11 +225,14 @@ for (const [name, value] of D.tiles) {
 }
 for (const c of D.curves) {
   const ys = c.points.map(p => p[1]), range = [Math.min(...ys), Math.max(...ys)].map(short);
-  $("curves").append(card(`${c.title}: ${short(ys[ys.length - 1])}`,
-    `${c.note}; ${range.join(" to ")}`, curve(c.points)));
+  const drawn = card(`${c.title}: ${short(ys[ys.length - 1])}`, `${c.note}; ${range.join(" to ")}`,
+    curve(c.points));
+  drawn.append(axis(c.axis, c.points[0][0], c.points[c.points.length - 1][0]));
+  $("curves").append(drawn);
 }
 for (const s of D.stacks) {
   const c = card(s.title, s.note, stack(s.rows)), last = s.rows[s.rows.length - 1];
+  c.append(axis("step", s.steps[0], s.steps[s.steps.length - 1]));
   c.append(legend(s.names, last.map(v => `${short(v)} ${s.unit}`)));
   $("stacks").append(c);
 }
@@ -224,9 +240,11 @@ const head = el("tr");
 ["prompt", "engine s", "verifier s", "judge calls"].forEach(
   (t, k) => head.append(Object.assign(el("th", t, k ? "n" : ""), {scope: "col"})));
 $("slowest").append(head);
+const prompts = new Map((D.responses ? D.responses.groups : []).map(g => [g.problem, g.prompt]));
 for (const row of D.slowest) {
-  const line = el("tr");
-  row.forEach((v, k) => line.append(el("td", k ? short(v) : v, k ? "n" : "")));
+  const line = el("tr"), text = brief(prompts.get(row[0]) || row[0]);
+  row.forEach((v, k) => line.append(el("td", k ? short(v) : text, k ? "n" : "")));
+  line.title = row[0];
   $("slowest").append(line);
 }
 function word(r, k) {
@@ -272,9 +290,11 @@ $("legend").textContent = D.responses ? "Background: difference of the trainer's
 for (const g of D.responses ? D.responses.groups : []) {
   const box = el("details"), solved = g.responses.filter(r => r.solved).length;
   const of = g.domain ? ` (${g.domain}, ${g.language})` : "";
-  box.append(el("summary", `${g.problem}${of}: ${solved} of ${g.responses.length} solved` +
+  const name = el("summary", `${brief(g.prompt) || g.problem} `);
+  name.append(el("span", `${g.problem}${of}: ${solved} of ${g.responses.length} solved` +
     (g.left_out ? `, ${g.left_out} more not on this page` : "") +
-    (g.outcome ? `, ${g.outcome}` : "")));
+    (g.outcome ? `, ${g.outcome.replaceAll("_", " ")}` : ""), "id"));
+  box.append(name);
   const row = g.source_row ? `; raw row ${g.source_row}` : "";
   box.append(el("pre", g.prompt), el("p", `reference ${g.answer}${row}`));
   g.responses.forEach(r => box.append(response(r)));
@@ -346,7 +366,10 @@ def render(
             *(curve for name in CURVES if (curve := _curve(views, *name))),
             *_by_place(newest),
         ],
-        "stacks": [*_parts(views), *_uses(views)],
+        "stacks": [
+            stack | {"steps": [view.report.step for view in views]}
+            for stack in (*_parts(views), *_uses(views))
+        ],
         "slowest": [
             [cost.problem_id, cost.engine_seconds, cost.verifier_seconds, cost.judge_calls]
             for cost in sorted(
@@ -426,7 +449,9 @@ def _curve(views: Sequence[StepView], metric: str, title: str, note: str) -> dic
         for view in views
         if isfinite(view.report.metrics.get(metric, nan))  # JSON in a browser has no NaN
     ]
-    return {"title": title, "note": note, "points": points} if points else None
+    if not points:
+        return None
+    return {"title": title, "note": note, "points": points, "axis": "step"}
 
 
 def _by_place(newest: StepView) -> list[dict[str, Any]]:
@@ -438,7 +463,7 @@ def _by_place(newest: StepView) -> list[dict[str, Any]]:
         if (name := f"mismatch/k3_quarter_{quarter}") in metrics
     ]
     title, note = "Mismatch at the end of a response", "k3 by quarters of the newest responses"
-    return [{"title": title, "note": note, "points": points}] if points else []
+    return [{"title": title, "note": note, "points": points, "axis": "quarter"}] if points else []
 
 
 def _parts(views: Sequence[StepView]) -> list[dict[str, Any]]:

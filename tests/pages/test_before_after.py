@@ -69,7 +69,7 @@ def test_twenty_problems_are_drawn_from_every_family_with_the_first_answers(tmp_
 
     assert 20 == len(shown)
     assert {"maths": 15, "choice": 5} == Counter(one.title.partition(",")[0] for one in shown)
-    assert "p/0" not in {one.title.rpartition(" ")[2] for one in shown}
+    assert "p/0" not in {one.prompt.partition("\n")[0] for one in shown}
     first = shown[0].answers
     assert [("base", "base says 0", "no"), ("rl/two", "rl/two says 0", "yes")] == [
         (answer.model, answer.text, answer.kind) for answer in first
