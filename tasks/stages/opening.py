@@ -29,6 +29,7 @@ from tasks.platform.progress import in_pod, say
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.closing import lease_of
 from tasks.provenance.lineage.connection import check_tracking_uri, require_access
+from tasks.provenance.lineage.mark import require_mark
 from tasks.provenance.lineage.shipping import begin, close, finish
 from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.retraining import inbox, outcome, processed, worth
@@ -305,6 +306,8 @@ def _open(store: str, workflow: str, last: tuple[str, ...], model: str = "") -> 
             last=last,
         ),
     )
+    # A mark that is not that of the store would be noticed at the end of the first stage.
+    require_mark(uri)
     report_ended(opened.store, opened.execution.id)
     _watch(opened)
     begin(opened)

@@ -1,5 +1,6 @@
 """Which files of an inbox were processed: each exactly once, whatever their times say."""
 
+import shutil
 import threading
 
 import pytest
@@ -16,6 +17,7 @@ from tasks.platform import literals
 from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.retraining.processed import MAX_REFUSALS, identity, load, select, settle
 from tasks.store import location
+from tasks.store.interface import store_at
 
 literals.register()
 
@@ -194,3 +196,18 @@ def test_marks_that_somebody_planted_do_not_keep_files_from_being_read(store, do
 
     with pytest.raises(TamperError, match="is not signed; something else wrote it"):
         load(store, "s3://b/in")
+
+
+@pytest.mark.attack
+def test_marks_of_another_store_are_not_those_of_this_one(tmp_path):
+    """One key signs for both, and both read the same inbox."""
+    places = [str(tmp_path / name) for name in ("staging", "production")]
+    for place in places:
+        store_at(place).open()
+    staging, production = places
+    settle(staging, "s3://b/in", [_file("a")], FileStatus.TRAINED, "e")
+    shutil.copytree(f"{staging}/inboxes", f"{production}/inboxes")
+
+    assert ["a"] == [file.key for file in load(staging, "s3://b/in").files]
+    with pytest.raises(TamperError, match="the payload is of type"):
+        load(production, "s3://b/in")

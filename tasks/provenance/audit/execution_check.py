@@ -18,6 +18,7 @@ from tasks.provenance.lineage.signatures import dsse
 from tasks.provenance.lineage.signatures.working import type_of
 from tasks.provenance.lineage.statements import ATTESTATIONS, EXECUTION_KIND
 from tasks.store.interface import store_at
+from tasks.store.location import identity
 
 _WHO = (
     *("mlflow.user", "mlflow.source.git.commit", "mlflow.docker.image.uri"),
@@ -59,31 +60,6 @@ def check_executions(evidence: Evidence, lookup: Lookup | None) -> str:
     return f"{len(attested & {*vouched})} of {len(vouched)} signed"
 
 
-_FOLDERS = ("objects", "statements", "signatures", "executions", ATTESTATIONS, "pages", "mlflow.db")
-_LARGEST_KEY = 2**16
-"""Bytes; a private key in PEM has a few hundred."""
-
-
-def check_place(evidence: Evidence) -> None:
-    """Add a finding where a part of the store lies outside of it, or a private key inside."""
-    folder = store_at(evidence.store).local_path
-    if folder is None or not folder.is_dir():
-        return
-    for name in _FOLDERS:
-        if (folder / name).is_symlink():
-            problem = "is a link; its content lies outside the store"
-            evidence.add(MODEL, str(folder / name), problem)
-    for path in sorted(folder.iterdir()):
-        try:
-            if path.lstat().st_size <= _LARGEST_KEY and b"PRIVATE KEY-----" in read_record(
-                str(path)
-            ):
-                problem = "is a private key; whoever can read the store can sign"
-                evidence.add(MODEL, str(path), problem)
-        except (DataError, OSError):
-            continue
-
-
 def _is_vouched(statement: str, evidence: Evidence) -> bool:
     signers = evidence.signers.get(statement, ())
     return statement in evidence.statements and any(
@@ -92,16 +68,22 @@ def _is_vouched(statement: str, evidence: Evidence) -> bool:
 
 
 def _attested(evidence: Evidence) -> Iterator[tuple[str, ExecutionRecord]]:
+    own = identity(evidence.store)
     for name, content in _files(evidence, ATTESTATIONS):
         try:
             envelope = dsse.Envelope.model_validate_json(content)
-            payload = dsse.payload_of(envelope, type_ := type_of(EXECUTION_KIND, name))
         except ValueError:
             continue
-        record = _parse(payload)
-        signers = [one.keyid for one in envelope.signatures if dsse.is_valid(one, payload, type_)]
-        if record and any(evidence.vouches(signer, record.statement) for signer in signers):
-            yield name, record
+        for signed_name in (f"{own}/{name}", name):  # one of an earlier version names no store
+            type_ = type_of(EXECUTION_KIND, signed_name)
+            try:
+                payload = dsse.payload_of(envelope, type_)
+            except ValueError:
+                continue
+            record = _parse(payload)
+            fit = [one.keyid for one in envelope.signatures if dsse.is_valid(one, payload, type_)]
+            if record and any(evidence.vouches(signer, record.statement) for signer in fit):
+                yield name, record
 
 
 def _files(evidence: Evidence, folder: str) -> Iterator[tuple[str, bytes]]:

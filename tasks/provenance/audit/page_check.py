@@ -2,7 +2,11 @@
 
 from collections.abc import Iterator
 
+from pydantic import ValidationError
+
+from data_schemas.reports import Night
 from tasks.errors import DataError
+from tasks.formats.progression import FILE as NIGHT_FILE
 from tasks.provenance.audit.evidence import MODEL, Evidence
 from tasks.provenance.audit.reading import read_record
 from tasks.provenance.lineage.signatures.dsse import fingerprint
@@ -61,11 +65,22 @@ def _problem(evidence: Evidence, name: str) -> str:
 def _present(store: str) -> Iterator[str]:
     for folder in (_REPORTS, _LIVE):
         for name in store_at(f"{store}/{folder}").list_files():
-            if name.endswith(".html"):
+            if not _is_night(store, folder, name):
                 yield f"{folder}/{name}"
     here = store_at(store).local_path  # in S3 the size of the index takes a list of everything
     if here is not None and ((here / _INDEX).exists() or (here / PLACE / _INDEX).exists()):
         yield _INDEX
+
+
+def _is_night(store: str, folder: str, name: str) -> bool:
+    """True for what the page of a night is made of; every other file may be opened as a page."""
+    if folder != _REPORTS or not name.endswith(f".{NIGHT_FILE}"):
+        return False
+    try:
+        Night.model_validate_json(read_record(f"{store}/{folder}/{name}"))
+    except (DataError, ValidationError):
+        return False
+    return True
 
 
 def _list_reports(store: str) -> Iterator[str]:

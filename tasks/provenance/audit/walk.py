@@ -22,16 +22,19 @@ from data_schemas.statements import AuditNode, AuditReport, Finding, NodeKind, S
 from tasks.errors import DataError
 from tasks.provenance.audit.catalogue_check import check_catalogue, check_page, check_version
 from tasks.provenance.audit.evidence import MODEL, Evidence, origin_id
-from tasks.provenance.audit.execution_check import check_executions, check_place
+from tasks.provenance.audit.execution_check import check_executions
 from tasks.provenance.audit.page_check import check_pages
 from tasks.provenance.audit.reading import check_folder, read_record
 from tasks.provenance.audit.release_check import check_release
 from tasks.provenance.audit.stamp_check import check_stamp
+from tasks.provenance.audit.store_check import check_place, check_store
 from tasks.provenance.audit.target import Target, find_target
 from tasks.provenance.lineage.registry import CARD_FILE
 from tasks.provenance.lineage.signatures.dsse import fingerprint
-from tasks.provenance.lineage.signatures.keys import TrustedKeys
+from tasks.provenance.lineage.signatures.keys import TrustedKeys, keys_of
 from tasks.store.files import sha256_bytes
+from tasks.store.local import STORE_MARK
+from tasks.store.location import identity
 
 
 def audit(
@@ -59,13 +62,19 @@ def audit(
         SettingsError: there is no such model or artifact.
         EngineError: MLflow or the store does not answer.
     """
-    evidence = Evidence(store, keys, outside=outside)
+    own = keys_of(store, keys) if keys else keys
+    evidence = Evidence(store, own, outside=outside)
+    if keys and not own:
+        homes = " or ".join(sorted({key.store for key in keys.values()}))
+        problem = f"has the id {identity(store)}, and the keys of --key vouch in {homes} only"
+        evidence.add(MODEL, f"{store}/{STORE_MARK}", problem)
     target = find_target(model, tracking_uri, evidence)
     evidence.visit(target.statement)
     if target.copy:
         for where, problem in check_folder(target.copy, target.digest):
             evidence.add(MODEL, where, problem)
     check_release(target, evidence)
+    check_store(evidence)
     check_place(evidence)
     executions = check_executions(evidence, target.lookup)
     pages = check_pages(evidence)

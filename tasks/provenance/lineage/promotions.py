@@ -57,7 +57,8 @@ def promotions(name: str, store: str, keys: TrustedKeys | None) -> list[Promotio
 
     A statement that is damaged, or that nobody trusted signed, counts as if it were not there; so
     does what a key signed behind the statement that its file limits it to, and what was promoted
-    in another store: a statement without the id of its store counts before the first with it only.
+    in another store: a statement without the id of its store counts before the first with it only,
+    and not at all where all that have one are of other stores.
     """
     sound: dict[str, Attested] = {}
     for file in store_at(f"{store}/statements").list_files():
@@ -78,7 +79,9 @@ def promotions(name: str, store: str, keys: TrustedKeys | None) -> list[Promotio
         if promotion := _promotion(name, digest, attested.statement):
             results.append(promotion)
     own = identity(store)
-    first = min((one.number for one in results if one.store == own != ""), default=math.inf)
+    # Without any of this id, but some of others, the id was replaced.
+    unknown = 0 if any(one.store for one in results) else math.inf
+    first = min((one.number for one in results if one.store == own != ""), default=unknown)
     return sorted(
         (one for one in results if (one.store == own if one.store else one.number < first)),
         key=lambda one: (one.number, one.statement),

@@ -56,6 +56,7 @@ from tasks.plugins import references_in
 from tasks.provenance.lineage import builder, statements, version_details
 from tasks.provenance.lineage.catalogue import STATEMENT, Catalogue
 from tasks.provenance.lineage.descriptions import ERROR, NOTE, ROW_SOURCE, describe_stage, run_tags
+from tasks.provenance.lineage.mark import sign_mark
 from tasks.provenance.lineage.origins import source_digest
 from tasks.provenance.lineage.shipping import STOPPED, put_away, sync, workplace
 from tasks.provenance.lineage.signatures.model import sign_model
@@ -432,6 +433,7 @@ class StageRecord:
         )
         if not self._statement:
             self._statement = statements.save_statement(self.store.uri, statement)
+            sign_mark(self.store.uri, self._statement)
         return statement
 
     def _append_output(self, output: Output, kind: str) -> None:

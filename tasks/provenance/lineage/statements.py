@@ -148,11 +148,13 @@ def chain(store: str, roots: Iterable[str]) -> dict[str, Statement]:
 def save_execution(store: str, record: ExecutionRecord) -> None:
     """Store when and where a stage ran, and sign it; a retried stage replaces its record.
 
-    A statement is the same whoever makes it, so who, when and where are signed beside it.
+    A statement is the same whoever makes it, in whichever store, so who, when and where are signed
+    beside it, for this store.
     """
     name = f"{record.execution}/{record.stage.replace('/', '.')}.json"
     payload = canonical_json(record)
-    store_at(f"{store}/{ATTESTATIONS}/{name}").write_bytes(seal(EXECUTION_KIND, name, payload))
+    sealed = seal(EXECUTION_KIND, f"{identity(store)}/{name}", payload)
+    store_at(f"{store}/{ATTESTATIONS}/{name}").write_bytes(sealed)
     store_at(f"{store}/executions/{name}").write_bytes(payload)
 
 

@@ -1,5 +1,6 @@
 """Whoever uses a release gets the one that trusted statements of the named store promote."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -13,17 +14,21 @@ from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.base_model import find_base
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.lookup import Lookup
-from tasks.provenance.lineage.promotions import next_promotion
+from tasks.provenance.lineage.mark import mark_problem, require_mark
+from tasks.provenance.lineage.promotions import next_promotion, promotions
 from tasks.provenance.lineage.signatures.keys import (
     KEY_VARIABLE,
     TRUSTED_VARIABLE,
     public_path,
+    read_public_keys,
     trusted_keys,
 )
 from tasks.provenance.lineage.signatures.pages import write_page
 from tasks.provenance.lineage.stage import stage
+from tasks.provenance.lineage.statements import load_statement, save_statement
 from tasks.provenance.lineage.tombstones import bury
 from tasks.provenance.release.publish import publish_release
+from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
 from tests.provenance.audit.conftest import Chain, Maker
 
@@ -139,6 +144,7 @@ def test_what_was_signed_for_another_store_counts_for_nothing_here(chain, tmp_pa
     place = tmp_path / "staging"
     shutil.copytree(chain.store, place)
     (place / "store.json").unlink()
+    (place / "statements" / chain.statement("release").name).unlink()  # of the store before
     shutil.copy(migrated, tmp_path / "staging.db")
     identity = store_at(str(place)).open()
     uri = f"sqlite:///{tmp_path}/staging.db"
@@ -171,8 +177,145 @@ def test_what_was_signed_for_another_store_counts_for_nothing_here(chain, tmp_pa
         for one in audit(BY_NUMBER, chain.tracking_uri, str(chain.store), owner).findings
     ]
 
-    assert any("is of another store" in one for one in problems), problems
+    assert any("is of another store" in one for one in problems), problems  # the tombstone
+    assert any(f"is of the store {identity}" in one for one in problems), problems
     assert any("is not a page that was signed" in one for one in problems), problems
     edit_tags(chain, staging.refs["release"].statement, staging.refs["release"].uri)
     with pytest.raises(TamperError, match="is of another store"):
         find_base(BY_NUMBER, store_of(chain))
+
+
+def stores_of_one_key(chain: Chain, tmp_path: Path, migrated: Path) -> tuple[Path, Path]:
+    """Return production, and staging, which released the same chain under the same key."""
+    shutil.copy(migrated, tmp_path / "staging.db")
+    place = tmp_path / "staging"
+    staging = StoreRef(
+        uri=str(place),
+        id=store_at(str(place)).open(),
+        tracking_uri=f"sqlite:///{tmp_path}/staging.db",
+    )
+    other = tmp_path / "raw of staging"
+    shutil.copytree(chain.outside, other)
+    Maker(staging, other).run()
+    return chain.store, place
+
+
+def what_is_found(chain: Chain) -> list[str]:
+    report = audit(RELEASED, chain.tracking_uri, str(chain.store), trusted_keys())
+    return [f"{Path(one.object).name}: {one.problem}" for one in report.findings]
+
+
+def mark_of(store: Path) -> dict[str, object]:
+    return json.loads((store / "store.json").read_bytes())
+
+
+def test_a_mark_that_was_changed_or_copied_is_named_and_nothing_goes_on(chain, tmp_path, migrated):
+    production, staging = stores_of_one_key(chain, tmp_path, migrated)
+    own, foreign = mark_of(production), mark_of(staging)
+    assert [] == what_is_found(chain)
+    assert {"id", "signatures", "statement"} == own.keys()
+    forgeries = {
+        "another id": (own | {"id": "0" * 32}, "is not as it was signed"),
+        "no signature": (own | {"signatures": []}, "is signed by nobody"),
+        "no mark": ({}, "is no mark of a store"),
+        "the mark of staging": (foreign, "is of another store: it was signed with a statement"),
+        "the id of staging": (own | {"id": foreign["id"]}, "is not as it was signed"),
+        "the statement of staging": (
+            own | {"statement": foreign["statement"]},
+            "is not as it was signed",
+        ),
+        "a new mark": ({"id": "1" * 32}, "is signed by nobody"),
+    }
+
+    for name, (content, problem) in forgeries.items():
+        (production / "store.json").write_bytes(canonical_json(content))
+        assert any(problem in one for one in what_is_found(chain)), name
+        if "signatures" not in content or content["id"] != own["id"]:
+            with pytest.raises((SettingsError, TamperError)):
+                find_base(RELEASED, store_of(chain))
+            with pytest.raises(TamperError, match=r"store\.json .* Restore it"):
+                require_mark(str(production))
+
+
+def test_the_mark_of_staging_with_its_statement_is_named_by_what_lies_here(
+    chain, tmp_path, migrated
+):
+    production, staging = stores_of_one_key(chain, tmp_path, migrated)
+    foreign = mark_of(staging)
+    shutil.copy(staging / "store.json", production / "store.json")
+    statement = f"{foreign['statement']}.json"
+    shutil.copy(staging / "statements" / statement, production / "statements" / statement)
+
+    assert any("and this one is" in one for one in what_is_found(chain))
+    with pytest.raises(SettingsError, match="nothing was released as tiny"):
+        find_base(RELEASED, store_of(chain))
+
+
+def test_a_store_in_the_place_of_another_is_known_by_the_file_of_keys(
+    chain, tmp_path, migrated, monkeypatch
+):
+    production, staging = stores_of_one_key(chain, tmp_path, migrated)
+    keys = tmp_path / "keys.pem"
+    keys.write_text(f"# store {mark_of(production)['id']}\n{public_path().read_text()}")
+    monkeypatch.setenv(TRUSTED_VARIABLE, str(keys))
+    here, there = (
+        audit(RELEASED, uri, str(store), read_public_keys(keys))
+        for store, uri in (
+            (production, chain.tracking_uri),
+            (staging, f"sqlite:///{tmp_path}/staging.db"),
+        )
+    )
+
+    assert here.proved
+    assert "and the keys of --key vouch in" in there.findings[0].problem
+    assert find_base(RELEASED, store_of(chain)).folder.is_relative_to(production)
+    with pytest.raises(SettingsError, match=r"no key vouches in .*/staging"):
+        find_base(RELEASED, store_of(chain, staging))
+
+
+def test_a_promotion_without_an_id_is_not_current_again_when_the_id_is_replaced(chain, tmp_path):
+    """Promotion 1 is of an earlier version, which named no store; promotion 2 names its own."""
+    statement = load_statement(str(chain.store), chain.refs["release"].statement)
+    facts = {name: fact for name, fact in statement.facts.items() if name != "store"}
+    old = save_statement(str(chain.store), statement.model_copy(update={"facts": facts}))
+    later = statement.facts | {"promotion": 2, "promotion_before": old}
+    new = save_statement(str(chain.store), statement.model_copy(update={"facts": later}))
+    chain.statement("release").unlink()
+
+    def current() -> list[str]:
+        return [one.statement for one in promotions("tiny", str(chain.store), trusted_keys())]
+
+    assert [old, new] == current()
+    (chain.store / "store.json").write_bytes(canonical_json({"id": "0" * 32}))
+    assert [] == current()
+
+
+def test_a_mark_of_an_earlier_version_is_signed_by_the_next_run(chain):
+    for path in (chain.store / "statements").iterdir():
+        if path == chain.statement("release"):
+            path.unlink()  # the only one that names an id
+    mark = mark_of(chain.store)
+    (chain.store / "store.json").write_bytes(canonical_json({"id": mark["id"]}))
+
+    maker = Maker(store_of(chain), chain.outside)
+    maker.refs = dict(chain.refs)
+    maker.step("rl/one", "policy", CheckpointRef, ["merged", "curated", "raw"])
+
+    assert mark["id"] == mark_of(chain.store)["id"]
+    assert maker.refs["policy"].statement == mark_of(chain.store)["statement"]
+    assert "" == mark_problem(str(chain.store), trusted_keys())
+
+
+def test_records_and_pages_of_another_store_are_named(chain, tmp_path, migrated):
+    """Both have the same statements, so that only the store tells the records apart."""
+    production, staging = stores_of_one_key(chain, tmp_path, migrated)
+    write_page(str(staging), "reports/a.html", "solved")
+    shutil.rmtree(production / "attestations" / "e1")
+    for folder in ("attestations", "reports", "pages"):
+        shutil.copytree(staging / folder, production / folder, dirs_exist_ok=True)
+
+    assert {
+        "gone: no signed record says who ran this stage, and when",
+        "no attestation of it is signed by --key",
+        "is not a page that was signed; one of an earlier version may be moved out of the store",
+    } == {one.partition(": ")[2] for one in what_is_found(chain)}

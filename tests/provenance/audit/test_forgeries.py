@@ -10,8 +10,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from data_schemas.artifacts import CheckpointRef, Context, Execution, StoreRef
+from data_schemas.reports import Drift, Night
 from data_schemas.settings import MergeSettings
 from data_schemas.statements import ExecutionRecord
+from tasks.formats.progression import save
 from tasks.provenance.audit.evidence import Evidence
 from tasks.provenance.audit.text import verdict
 from tasks.provenance.audit.walk import audit
@@ -265,27 +267,55 @@ def test_records_that_were_deleted_are_named_and_counted(chain, owner):
 
 
 def test_a_part_of_the_store_that_lies_elsewhere_and_a_key_inside_are_named(chain, owner, tmp_path):
-    for name in ("statements", "mlflow.db"):
-        (chain.store / name).rename(tmp_path / name)
+    places = ("statements", "mlflow.db", "objects", "signatures", "beside")
+    for name in places:
+        if (chain.store / name).exists():
+            (chain.store / name).rename(tmp_path / name)
         (chain.store / name).symlink_to(tmp_path / name)
-    (chain.store / "notes.txt").write_text("-----BEGIN PRIVATE KEY-----\n")
+    keys = ("notes.txt", "reports/e1.night.json", "spool/deep/x")
+    for name in keys:
+        (chain.store / name).parent.mkdir(parents=True, exist_ok=True)
+        (chain.store / name).write_text("-----BEGIN PRIVATE KEY-----\n")
+    report = audit(RELEASED, chain.tracking_uri, str(chain.store), owner)
+    named = [
+        (Path(one.object).relative_to(chain.store).as_posix(), one.problem)
+        for one in report.findings
+    ]
 
-    assert {
-        "is a link; its content lies outside the store",
-        "is a private key; whoever can read the store can sign",
-    } == set(problems(chain, owner))
+    link = "is a link; its content lies outside the store"
+    key = "is a private key; whoever can read the store can sign"
+    assert {(name, link) for name in places} == {one for one in named if one[1] == link}
+    assert {(name, key) for name in keys} == {one for one in named if one[1] == key}
+
+
+def test_a_file_that_has_a_second_name_is_named(chain, owner, tmp_path):
+    files = [chain.statement("merged"), chain.store / "mlflow.db", chain.store / "store.json"]
+    files += sorted(path for path in chain.folder("policy").iterdir())
+    for number, path in enumerate(files):
+        (tmp_path / str(number)).hardlink_to(path)
+    report = audit(RELEASED, chain.tracking_uri, str(chain.store), owner)
+
+    problem = "has a second name (hard link), under which it can be changed"
+    assert {problem, f"{problem}, as {len(files) - 4} more below objects"} == {
+        one.problem for one in report.findings
+    }
+    assert 4 == len(report.findings)
 
 
 def test_a_page_that_was_edited_moved_planted_or_deleted_is_named(chain, owner):
     place = str(chain.store)
     for name in ("reports/a.html", "reports/b.html", "live/e1/rl-one.html", "index.html"):
         write_page(place, name, "solved")
+    drift = Drift(known=0, new=0, fields=(), unknown_words=0.0)
+    save(place, "e1", Night(drift=drift, refused={}))  # no page, and nobody signs it
     assert "Pages: 4 of 4 as signed." in verdict(audit(RELEASED, chain.tracking_uri, place, owner))
 
     (chain.store / "reports" / "a.html").write_text("better")
     (chain.store / "reports" / "b.html").rename(chain.store / "live" / "b.html")
     (chain.store / "live" / "planted.html").write_text("solved")
     (chain.store / "live" / "e1" / "rl-one.html").unlink()  # nothing in live/ has to be kept
+    for name in ("reports/e1.HTM", "reports/e2.night.json", "live/e1/picture.svg"):
+        (chain.store / name).write_text("<script>better()</script>")
     (chain.store / "index.html").unlink()
     found = audit(RELEASED, chain.tracking_uri, place, owner).findings
     assert {
@@ -293,6 +323,9 @@ def test_a_page_that_was_edited_moved_planted_or_deleted_is_named(chain, owner):
         "reports/b.html": "gone; if that was meant, delete pages/reports/b.html too",
         "live/b.html": UNSIGNED,
         "live/planted.html": UNSIGNED,
+        "reports/e1.HTM": UNSIGNED,
+        "reports/e2.night.json": UNSIGNED,
+        "live/e1/picture.svg": UNSIGNED,
         "index.html": "gone; if that was meant, delete pages/index.html too",
     } == {one.object.removeprefix(f"{place}/"): one.problem for one in found}
 

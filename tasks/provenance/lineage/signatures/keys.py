@@ -26,6 +26,7 @@ from tasks.provenance.lineage.signatures.dsse import (
     signer_of,
 )
 from tasks.store.files import create_bytes, write_bytes
+from tasks.store.location import identity
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,8 @@ TRUSTED_VARIABLE = "EACHPROMPT_TRUSTED_KEYS"
 """File of public keys that a run believes beside its own: earlier ones, or of other machines."""
 _PUBLIC = ".pub"
 _LIMIT = re.compile(
-    r"# expires (?P<day>\S+)|# revoked(?: after (?P<last>[0-9a-f]{64}))?|(?P<remark>##.*)"
+    r"# expires (?P<day>\S+)|# revoked(?: after (?P<last>[0-9a-f]{64}))?"
+    r"|# store (?P<store>[0-9a-f]{32})|(?P<remark>##.*)"
 )
 _HOW = "openssl ecparam -name prime256v1 -genkey -noout -out key.pem"
 
@@ -53,6 +55,8 @@ class PublicKey:
     last: str | None = None
     """Digest of the last statement that it vouches for, with all that led to it; None = every
     statement, '' = none."""
+    store: str = ""
+    """Id of the only store in which it vouches for anything; '' = in every."""
 
 
 TrustedKeys = Mapping[str, PublicKey]
@@ -120,8 +124,11 @@ def trusted_keys(store: str = "") -> dict[str, PublicKey]:
 
     Empty where there is no key to sign with, so that nothing can be told from a forgery.
 
+    Args:
+        store: uri; '' = keys that vouch in other stores only are listed as well.
+
     Raises:
-        SettingsError: a key or the file cannot be used.
+        SettingsError: a key or the file cannot be used, or no key is of this store.
         EngineError: the key service does not answer.
     """
     signer = find_signer(store)
@@ -129,7 +136,21 @@ def trusted_keys(store: str = "") -> dict[str, PublicKey]:
         return {}
     file = os.environ.get(TRUSTED_VARIABLE, "")
     others = read_public_keys(Path(file), TRUSTED_VARIABLE) if file else {}
-    return {signer.public: PublicKey(fingerprint(signer.public))} | others
+    keys = {signer.public: PublicKey(fingerprint(signer.public))} | others
+    if not store:
+        return keys
+    if not (results := keys_of(store, keys)):
+        raise SettingsError(
+            f"by {TRUSTED_VARIABLE} {file}, no key vouches in {store}, whose id is "
+            f"{identity(store)}. If that is the store, name its id there."
+        )
+    return results
+
+
+def keys_of(store: str, keys: TrustedKeys) -> dict[str, PublicKey]:
+    """Leave out the keys that vouch in other stores only."""
+    own = identity(store) if any(key.store for key in keys.values()) else ""
+    return {name: key for name, key in keys.items() if key.store in ("", own)}
 
 
 def read_public_keys(path: Path, option: str = "--key") -> dict[str, PublicKey]:
@@ -138,10 +159,12 @@ def read_public_keys(path: Path, option: str = "--key") -> dict[str, PublicKey]:
         # expires 2027-06-30
         # revoked
         # revoked after DIGEST OF A STATEMENT
+        # store ID
 
     A signature has no date. So a key that was revoked, or has expired by today, vouches for the
     statement that is named, usually that of the last promotion before, and for all that led to it;
-    without one for nothing. Certificates of time stamp services are left to `time_stamps`.
+    without one for nothing. An id is that of the only store in which the key vouches. Certificates
+    of time stamp services are left to `time_stamps`.
 
     Returns:
         By keyid.
@@ -173,8 +196,8 @@ def read_public_keys(path: Path, option: str = "--key") -> dict[str, PublicKey]:
             raise SettingsError(
                 f"{option} {path} must hold public keys of P-256 in PEM, and nothing else"
             )
-        last = _limit(text[start : block.start()], f"{option} {path}")
-        results[keyid_of(key)] = PublicKey(fingerprint(keyid_of(key)), last)
+        last, home = _limit(text[start : block.start()], f"{option} {path}")
+        results[keyid_of(key)] = PublicKey(fingerprint(keyid_of(key)), last, home)
         start = block.end()
     if not results or "-----BEGIN" in text[start:]:
         raise SettingsError(
@@ -183,15 +206,16 @@ def read_public_keys(path: Path, option: str = "--key") -> dict[str, PublicKey]:
     return results
 
 
-def _limit(lines: str, where: str) -> str | None:
-    """Read how far a key is trusted from the lines above it; they are not skipped if unknown."""
-    last, ended = "", False
+def _limit(lines: str, where: str) -> tuple[str | None, str]:
+    """Read (last statement, store) of a key from the lines above it; unknown ones are refused."""
+    last, ended, home = "", False, ""
     for line in filter(None, map(str.strip, lines.splitlines())):
         match = _LIMIT.fullmatch(line)
         if match is None:
             raise SettingsError(
                 f"{where}: {line[:60]!r} says nothing about a key. Write '# expires 2027-06-30', "
-                "'# revoked' or '# revoked after DIGEST' above it, or '## ...' for a remark."
+                "'# revoked', '# revoked after DIGEST' or '# store ID' above it, or '## ...' for a "
+                "remark."
             )
         if match["day"]:
             try:
@@ -199,9 +223,11 @@ def _limit(lines: str, where: str) -> str | None:
             except ValueError as error:
                 raise SettingsError(f"{where}: {line!r} is no date: {error}") from error
             ended |= datetime.datetime.now(datetime.UTC).date() >= day
+        elif match["store"]:
+            home = match["store"]
         elif not match["remark"]:
             ended, last = True, match["last"] or ""
-    return last if ended else None
+    return last if ended else None, home
 
 
 def _path() -> Path:
