@@ -237,6 +237,10 @@ class Scored:
     judge_calls: int
 
 
+MAX_CHARACTERS = 2**22
+"""Of a response that is scored: longer than any model here writes, and short to read and hash."""
+
+
 class ScoreRow(BaseModel):
     """A response with what scores it: a line of a file, or an entry of a request."""
 
@@ -244,7 +248,7 @@ class ScoreRow(BaseModel):
 
     verifier: str = Field(min_length=1, description="a key of tasks.gym.table.VERIFIERS")
     answer: dict[str, Any] | str = Field(description="what that verifier checks against")
-    response: str
+    response: str = Field(max_length=MAX_CHARACTERS)
     id: str = Field(default="", description="of the problem; equal ones in a row are a group")
     prompt: str | tuple[Message, ...] = Field(default="", description="read by judges alone")
     language: LanguageTag = Field(default="en", description="BCP 47 tag of the problem")

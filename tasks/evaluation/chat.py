@@ -12,11 +12,15 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
+from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import click
+import numpy as np
+from jinja2 import TemplateError
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.machine_settings import MachineSettings
@@ -26,15 +30,28 @@ from data_schemas.texts import on_one_line
 from tasks.engines.chat import load_tokenizer, render_prompt, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.engines.select import open_rollout
-from tasks.errors import SettingsError
+from tasks.errors import DataError, EngineError, SettingsError
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
-from tasks.gym.serving.endpoint import Limits, Routes, bad_request, listen, request_of
+from tasks.gym.serving.endpoint import (
+    Limits,
+    Refusal,
+    Route,
+    Routes,
+    bad_request,
+    listen,
+    request_of,
+)
 from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import check_model_folder, local_folder, read_config
 from tasks.provenance.lineage.base_model import find_base
 from tasks.store.location import existing_store
 
 HOST = "127.0.0.1"
+BODY_BYTES = 8 * 2**20
+"""Of a request: more text than any model here has positions for."""
+MAX_TOKENS = 2**20
+"""Of an answer."""
+StopString = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class ChatRequest(BaseModel):
@@ -45,13 +62,13 @@ class ChatRequest(BaseModel):
     messages: tuple[Message, ...] = Field(min_length=1)
     model: str = ""
     """Any name: one model is served."""
-    max_tokens: int | None = Field(default=None, ge=1)
-    max_completion_tokens: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1, le=MAX_TOKENS)
+    max_completion_tokens: int | None = Field(default=None, ge=1, le=MAX_TOKENS)
     temperature: float | None = Field(default=None, ge=0.0, le=2.0)
     top_p: float = Field(default=1.0, gt=0.0, le=1.0)
     min_p: float = Field(default=0.0, ge=0.0, lt=1.0)
     seed: int | None = Field(default=None, ge=0, lt=2**32)
-    stop: str | tuple[str, ...] = ()
+    stop: StopString | Annotated[tuple[StopString, ...], Field(max_length=16)] = ()
     n: Literal[1] = 1
     stream: Literal[False] = False
     user: str = ""
@@ -66,14 +83,19 @@ class Model:
         self._turn = threading.Lock()
         positions = read_config(folder).get("max_position_embeddings")
         self._positions = positions if isinstance(positions, int) else None
+        self._longest = max(map(len, self.tokenizer.get_vocab()))
 
-    def has_room(self, turns: Sequence[Message], sampling: Sampling) -> bool:
-        """True if a prompt and its answer fit the positions."""
-        if self._positions is None:
-            return True
-        return (
-            len(render_prompt(self.tokenizer, turns)) + sampling.max_new_tokens <= self._positions
-        )
+    def prompt_of(self, turns: Sequence[Message], sampling: Sampling) -> NDArray[np.int32] | None:
+        """Tokenise a dialogue; None if it and its answer do not fit the positions.
+
+        Tokenising takes time with the length of a text. One that has more characters than the
+        positions can hold, if every token were the longest one, is not tokenised.
+        """
+        room = None if self._positions is None else self._positions - sampling.max_new_tokens
+        if room is not None and sum(len(one.content) for one in turns) > room * self._longest:
+            return None
+        prompt = render_prompt(self.tokenizer, turns)
+        return None if room is not None and len(prompt) > room else prompt
 
     def answer(self, turns: Sequence[Message], sampling: Sampling) -> Rollout:
         """Continue a dialogue; one at a time.
@@ -81,12 +103,12 @@ class Model:
         Raises:
             SettingsError: the dialogue is longer than the positions of the model.
         """
-        prompt = render_prompt(self.tokenizer, turns)
-        if not self.has_room(turns, sampling):
-            room = (self._positions or 0) - sampling.max_new_tokens
+        prompt = self.prompt_of(turns, sampling)
+        if prompt is None:
+            room = max(0, (self._positions or 0) - sampling.max_new_tokens)
             raise SettingsError(
-                f"{len(prompt)} tokens are more than the {room} that the model has "
-                "positions for, before its answer; write less, or set --max_new_tokens lower"
+                f"the prompt has more than the {room} tokens that the model has positions for, "
+                "before its answer; write less, or set --max_new_tokens or max_tokens lower"
             )
         with self._turn:
             (rollout,) = self._engine.generate([Request(f"turn/{len(turns)}", prompt, 1)], sampling)
@@ -108,7 +130,7 @@ class Conversation:
             SettingsError: the turn alone is longer than the positions of the model.
         """
         self._turns.append(Message(role=Role.USER, content=text))
-        while len(self._turns) > 1 and not self._model.has_room(self._turns, self._sampling):
+        while len(self._turns) > 1 and self._model.prompt_of(self._turns, self._sampling) is None:
             del self._turns[:2]
         try:
             rollout = self._model.answer(self._turns, self._sampling)
@@ -139,15 +161,17 @@ def serve(model: Model, name: str, sampling: Sampling, port: int) -> ThreadingHT
         request = request_of(body, ChatRequest)
         try:
             rollout = model.answer(request.messages, _sampling_of(request, sampling))
-        except SettingsError as error:
+        except (SettingsError, DataError, TemplateError) as error:  # a template may refuse turns
             raise bad_request(str(error)) from error
+        except EngineError as error:
+            raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "engine_error", str(error)) from error
         return json.dumps(_completion(model, name, rollout)).encode()
 
     routes: Routes = {
-        ("POST", "/v1/chat/completions"): complete,
-        ("GET", "/v1/models"): lambda _: json.dumps(listed).encode(),
+        ("POST", "/v1/chat/completions"): Route(complete, ChatRequest),
+        ("GET", "/v1/models"): Route(lambda _: json.dumps(listed).encode()),
     }
-    return listen(routes, HOST, port, Limits())
+    return listen(routes, HOST, port, Limits(body_bytes=BODY_BYTES))
 
 
 def _sampling_of(request: ChatRequest, default: Sampling) -> Sampling:

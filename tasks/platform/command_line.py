@@ -10,6 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
@@ -17,6 +18,7 @@ from data_schemas.machine_settings import LARGEST
 from data_schemas.texts import on_one_line
 from tasks.errors import PipelineError, SettingsError
 from tasks.platform.environment import WRONG_INPUT
+from tasks.store.files import disk_error
 
 FAILED = 1
 
@@ -33,6 +35,7 @@ def exit_code(error: BaseException) -> int:
 
 def line_of(error: BaseException) -> str:
     """Return what is printed of an error."""
+    error = disk_error(error, Path.cwd()) or error
     if isinstance(error, PipelineError):
         # What others named may hold a newline: only the first line begins at column 0.
         lines = [on_one_line(line) for line in str(error).split("\n")]

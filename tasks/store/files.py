@@ -20,12 +20,13 @@ from typing import IO
 
 from pydantic import BaseModel
 
-from tasks.errors import DiskFullError, PipelineError
+from tasks.errors import DiskFullError, EngineError, PipelineError
 
 FILE_MODE, FOLDER_MODE = 0o640, 0o750
 """Rows may be of persons and weights are worth money: other users of the machine read neither."""
 _FULL_BYTES = 16 * 2**20
 """Less than this is left when a library fails to write its next block."""
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _SWEEP_FILES_AFTER_S = 86400.0
 _TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}")
 """What `_temporary_file` calls a file until it is complete."""
@@ -122,18 +123,48 @@ def naming_a_full_disk(folder: Path) -> Iterator[None]:
     except PipelineError:
         raise
     except Exception as error:  # boundary: see above
-        free = shutil.disk_usage(folder).free
-        # safetensors removes its file before it reports what the operating system said.
-        codes = (errno.ENOSPC, errno.EDQUOT)
-        is_reported = getattr(error, "errno", None) in codes or any(
-            os.strerror(code) in str(error) for code in codes
+        if (problem := disk_error(error, folder)) is None:
+            if (free := shutil.disk_usage(folder).free) >= _FULL_BYTES:
+                raise
+            problem = DiskFullError(_full(folder, free, error))
+        raise problem from error
+
+
+def disk_error(error: BaseException, *folders: Path) -> EngineError | None:
+    """Return what an operating system's "full" or "read-only" means here; None for others and ours.
+
+    Args:
+        error: of any library that passes on what the system said.
+        folders: that were written, apart from the one for temporary files; the fullest one is
+            named where the error names no file.
+    """
+    text, code = str(error), getattr(error, "errno", None)
+    is_full = code in _NO_SPACE or any(os.strerror(one) in text for one in _NO_SPACE)
+    is_read_only = code == errno.EROFS or os.strerror(errno.EROFS) in text
+    if isinstance(error, PipelineError) or not (is_full or is_read_only):
+        return None
+    name = getattr(error, "filename", None)
+    places = [Path(name)] if isinstance(name, str) else [*folders, Path(tempfile.gettempdir())]
+    existing = [next(one for one in (place, *place.parents) if one.exists()) for place in places]
+    if is_read_only:
+        where = next((one for one in existing if _is_read_only(one)), existing[0])
+        return EngineError(
+            f"the disk of {where} is read-only: {error}. Mount it for writing (after a fault of a "
+            "disk the system may have taken that away), or name another place."
         )
-        if not is_reported and free >= _FULL_BYTES:
-            raise
-        raise DiskFullError(
-            f"the disk of {folder} is full ({free // 2**20} MiB left): {error}. Free some space or "
-            "give the stage a larger disk; a retry helps only on a machine that has more."
-        ) from error
+    where = min(existing, key=lambda place: shutil.disk_usage(place).free)
+    return DiskFullError(_full(where, shutil.disk_usage(where).free, error))
+
+
+def _full(folder: Path, free: int, error: BaseException) -> str:
+    return (
+        f"the disk of {folder} is full ({free // 2**20} MiB left): {error}. Free some space or "
+        "give the stage a larger disk; a retry helps only on a machine that has more."
+    )
+
+
+def _is_read_only(folder: Path) -> bool:
+    return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.rows import Message, Role
@@ -22,6 +23,7 @@ from tasks.evaluation.chat_command import main
 from tasks.gym.judging.chat_client import ChatClient, ChatSampling, Reply
 from tasks.gym.judging.endpoint import ApiKey
 from tasks.models.architectures import CODE
+from tests.schema_values import NO_NULL, SLOW_DRAWS, near, values
 
 GREEDY = Sampling(max_new_tokens=8, temperature=0.0, seed=0, record_routes=False)
 HEADERS = {"Content-Type": "application/json"}
@@ -128,7 +130,9 @@ def test_old_turns_are_forgotten_and_a_turn_that_is_too_long_is_refused(
     assert capsys.readouterr().out
 
     typed(monkeypatch, "x" * 400)
-    with pytest.raises(SettingsError, match="more than the 252 that the model has positions for"):
+    with pytest.raises(
+        SettingsError, match="more than the 252 tokens that the model has positions"
+    ):
         main([str(tiny_moe), "--max_new_tokens", "4"])
 
 
@@ -167,3 +171,86 @@ def test_a_model_that_is_not_there_is_named(tmp_path: Path):
 )
 def test_an_answer_is_split_at_the_first_end_of_a_thought(response, thought, answer):
     assert (thought, answer) == split_thought(response)
+
+
+class Untouched:
+    """Stands in for a tokenizer: a text that is given to it fails the test."""
+
+    def __getattr__(self, name: str) -> object:
+        raise AssertionError(f"tokenised: {name}")
+
+
+@pytest.mark.attack
+def test_a_text_that_no_tokens_could_hold_is_not_tokenised(tiny_moe: Path):
+    with closing(open_rollout(MachineSettings(), tiny_moe)) as engine:
+        model = Model(tiny_moe, engine)
+        longest = max(map(len, model.tokenizer.get_vocab()))
+        room = 256 - GREEDY.max_new_tokens
+        turns = [Message(role=Role.USER, content="x" * (room * longest + 1))]
+        model.tokenizer = Untouched()  # type: ignore[assignment]
+
+        with pytest.raises(SettingsError, match="more than the 248 tokens"):
+            model.answer(turns, GREEDY)
+        with pytest.raises(AssertionError, match="tokenised"):
+            model.answer([Message(role=Role.USER, content="x" * room * longest)], GREEDY)
+
+
+@pytest.mark.attack
+def test_turns_that_the_template_refuses_are_the_fault_of_the_request(
+    tiny_moe: Path, tmp_path: Path
+):
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_moe, folder)
+    path = folder / "chat_template.jinja"
+    refusal = "{% if messages[0].role == 'tool' %}{{ raise_exception('no tool speaks first') }}"
+    path.write_text(f"{refusal}{{% endif %}}{path.read_text()}")
+    with (
+        closing(open_rollout(MachineSettings(), folder)) as engine,
+        serve(Model(folder, engine), "shop", GREEDY, 0) as server,
+    ):
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1/chat/completions"
+        status, body = call(url, {"messages": [{"role": "tool", "content": "hello"}]})
+        server.shutdown()
+        thread.join()
+
+    assert 422 == status
+    assert "no tool speaks first" in body["error"]["message"]
+
+
+def fuzz(address: str, examples: int) -> None:
+    """Send requests made of the endpoint's own document; each is answered or refused by name."""
+    document = call(f"{address.removesuffix('/v1')}/openapi.json")[1]
+    operation = document["paths"]["/v1/chat/completions"]["post"]
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    definitions = document["components"]["schemas"]
+    fields = definitions["ChatRequest"]["properties"]
+    # What is allowed costs a token a time; the limits themselves are in `near`.
+    short = {name: {"const": 2} for name in ("max_tokens", "max_completion_tokens")}
+    allowed = {**definitions, "ChatRequest": {**definitions["ChatRequest"]}}
+    allowed["ChatRequest"]["properties"] = {**fields, **short}
+    allowed["ChatRequest"]["required"] = ["messages", "max_tokens"]
+
+    @settings(max_examples=examples, deadline=None, suppress_health_check=SLOW_DRAWS, database=None)
+    @given(values(schema, allowed) | near(schema, allowed) | values(schema, definitions) | NO_NULL)
+    def send(body: object) -> None:
+        status, reply = call(f"{address}/chat/completions", body)
+        assert status in (200, 422), reply
+        if status == 200:
+            assert 0 < reply["usage"]["completion_tokens"] < 256
+        else:
+            assert {"code", "message"} == reply["error"].keys()
+
+    send()
+
+
+@pytest.mark.attack
+def test_every_chat_that_the_document_allows_or_nearly_does_has_its_answer(address: str):
+    fuzz(address, 8)
+
+
+@pytest.mark.attack
+@pytest.mark.slow
+def test_so_have_a_thousand_chats(address: str):
+    fuzz(address, 1000)

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError
 
 from data_schemas.statements import Output
-from tasks.errors import RETRYABLE, DataError, DiskFullError
+from tasks.errors import RETRYABLE, DataError, DiskFullError, EngineError
 from tasks.store import files
-from tasks.store.files import naming_a_full_disk, staged_folder, sweep_files
+from tasks.store.files import disk_error, naming_a_full_disk, staged_folder, sweep_files
 from tasks.store.local import new_object
 
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
@@ -173,6 +173,19 @@ def test_a_library_that_has_removed_its_file_still_said_why(tmp_path):
 def test_with_space_left_an_error_stays_what_it_is(tmp_path):
     with pytest.raises(RuntimeError, match="inline_container"), naming_a_full_disk(tmp_path):
         raise RuntimeError("inline_container.cc")
+
+
+def test_the_disk_that_is_full_or_read_only_is_named_and_not_only_the_stages(tmp_path, full_disk):
+    place = tmp_path / "not yet" / "file"
+    full = disk_error(OSError(errno.ENOSPC, "No space left on device"), place)
+    read_only = disk_error(OSError(errno.EROFS, "Read-only file system", str(place)), tmp_path)
+
+    assert isinstance(full, DiskFullError)
+    assert f"the disk of {tmp_path} is full (0 MiB left)" in str(full)
+    assert isinstance(read_only, EngineError)
+    assert f"the disk of {tmp_path} is read-only" in str(read_only)
+    assert "Mount it for writing" in str(read_only)
+    assert disk_error(OSError(errno.EACCES, "Permission denied"), tmp_path) is None
 
 
 @pytest.mark.attack

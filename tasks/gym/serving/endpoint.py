@@ -2,6 +2,7 @@
 
     POST /v1/score  {"rows": [ScoreRow, ...]}  ->  {"verdicts": [{score, reason, detail}, ...]}
     GET  /health                               ->  {"status": "ok", "verifiers": [...]}
+    GET  /openapi.json                         ->  what may be sent, and what is answered
 
 Verdicts are those of the scoring service, in the order of the rows. Errors are JSON as well:
 {"error": {"code": ..., "message": ...}}. There are limits on the size of a body, on the time in
@@ -28,6 +29,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.json_schema import models_json_schema
 
 from data_schemas.rollouts import ScoreRow
 from data_schemas.rows import Verdict
@@ -61,6 +63,19 @@ class ScoreReply(BaseModel):
     verdicts: tuple[Verdict, ...]
 
 
+class Failure(BaseModel):
+    """What a request is answered with instead of a result."""
+
+    code: str
+    message: str
+
+
+class FailureReply(BaseModel):
+    """Body of such a reply."""
+
+    error: Failure
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Limits on requests."""
@@ -76,8 +91,19 @@ class Limits:
     """Bearer token; not required if empty."""
 
 
-Routes = Mapping[tuple[str, str], Callable[[bytes], bytes]]
-"""What answers, by method and path: JSON from a body, which a GET has not."""
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What answers a method of a path."""
+
+    reply: Callable[[bytes], bytes]
+    """JSON from a body, which a GET has not."""
+    body: type[BaseModel] | None = None
+    answer: type[BaseModel] | None = None
+    """None = an object of JSON."""
+
+
+Routes = Mapping[tuple[str, str], Route]
+"""By method and path."""
 
 
 class Refusal(Exception):
@@ -94,8 +120,8 @@ def open_endpoint(
     """Bind the address of the verifiers' endpoint, as `listen` does."""
     health = _json({"status": "ok", "verifiers": verifiers})
     routes: Routes = {
-        ("POST", "/v1/score"): lambda body: _scored(scorer, body),
-        ("GET", "/health"): lambda _: health,
+        ("POST", "/v1/score"): Route(lambda body: _scored(scorer, body), ScoreRequest, ScoreReply),
+        ("GET", "/health"): Route(lambda _: health),
     }
     return listen(routes, host, port, limits)
 
@@ -112,6 +138,8 @@ def listen(routes: Routes, host: str, port: int, limits: Limits) -> ThreadingHTT
             f"{host} can be reached from other machines and no token is set. "
             "Set EACHPROMPT_REWARDS_TOKEN, or listen on 127.0.0.1."
         )
+    document = _json(open_api(routes))
+    routes = {**routes, ("GET", "/openapi.json"): Route(lambda _: document)}
     places = threading.BoundedSemaphore(limits.requests)
     connections = threading.BoundedSemaphore(limits.connections)
     paths = " or ".join(map(" ".join, routes))
@@ -131,8 +159,11 @@ def listen(routes: Routes, host: str, port: int, limits: Limits) -> ThreadingHTT
             self.refuse_other_sites(is_local=is_local)
             if (method, self.path) not in routes:
                 raise Refusal(HTTPStatus.NOT_FOUND, "not_found", paths)
-            reply = routes[method, self.path]
+            reply = routes[method, self.path].reply
             if method == "GET":
+                # A body that nobody reads would be the next request of the connection.
+                if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
+                    self.close_connection = True
                 return reply(b"")
             self.authorise(limits.token)
             self.require_json()
@@ -227,9 +258,11 @@ class _Handler(BaseHTTPRequestHandler):
         Raises:
             ConnectionError: the client has closed the connection.
         """
-        length = self.headers.get("Content-Length", "")
-        if not (length.isascii() and length.isdigit()):
-            raise Refusal(HTTPStatus.LENGTH_REQUIRED, "length_required", "send Content-Length")
+        lengths: list[str] = self.headers.get_all("Content-Length", [])
+        length = lengths[0] if len(lengths) == 1 else ""
+        if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
+            message = "send one Content-Length, and no Transfer-Encoding"
+            raise Refusal(HTTPStatus.LENGTH_REQUIRED, "length_required", message)
         if len(length) > MAX_DIGITS or int(length) > limit:
             message = f"{length[:MAX_DIGITS]} bytes, at most {limit}"
             raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", message)
@@ -285,6 +318,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # the connection may still have an unread body
             self._send(status, payload)
             self._discard()
+        except ConnectionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary: a client gets an answer
+            _LOG.error("%s %s failed", method, self.path, exc_info=error)
+            self.close_connection = True
+            status = HTTPStatus.INTERNAL_SERVER_ERROR
+            self._send(status, _error("internal_error", "see the log of the server"))
         else:
             self._send(status, payload)
 
@@ -296,6 +336,37 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(payload)
+
+
+def open_api(routes: Routes) -> dict[str, object]:
+    """Describe routes as OpenAPI 3.1 does, so that any tool can make requests of it."""
+    models = {one for route in routes.values() for one in (route.body, route.answer) if one}
+    place = "#/components/schemas/{model}"
+    named, defined = models_json_schema(
+        [(one, "validation") for one in (*models, FailureReply)], ref_template=place
+    )
+    schemas = {one: schema for (one, _), schema in named.items()}
+
+    def content(kind: type[BaseModel] | None) -> dict[str, object]:
+        schema = schemas[kind] if kind else {"type": "object"}
+        return {"content": {"application/json": {"schema": schema}}}
+
+    paths: dict[str, dict[str, object]] = {}
+    for (method, path), route in routes.items():
+        responses = {
+            "200": {"description": "the result", **content(route.answer)},
+            "default": {"description": "what was wrong", **content(FailureReply)},
+        }
+        operation: dict[str, object] = {"responses": responses}
+        if route.body:
+            operation["requestBody"] = {"required": True, **content(route.body)}
+        paths.setdefault(path, {})[method.lower()] = operation
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "EachPrompt", "version": "1"},
+        "paths": paths,
+        "components": {"schemas": defined["$defs"]},
+    }
 
 
 def request_of(body: bytes, kind: type[Body]) -> Body:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from data_schemas.statements import ExecutionRecord, Finding, Statement
 from tasks.errors import DataError
-from tasks.provenance.audit.evidence import MODEL, Evidence
+from tasks.provenance.audit.evidence import Evidence
 from tasks.provenance.audit.reading import read_record
 from tasks.provenance.lineage.descriptions import EXECUTION, FLYTE_EXECUTION, LAUNCH_PLAN, VERSION
 from tasks.provenance.lineage.lookup import Lookup

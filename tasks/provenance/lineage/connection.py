@@ -114,8 +114,9 @@ def connect(tracking_uri: str) -> "MlflowClient":
 
     path = sqlite_path(tracking_uri)
     if path is not None:
-        for name in ("alembic", "mlflow.store.db.utils"):
-            logging.getLogger(name).setLevel(logging.WARNING)
+        logging.getLogger("alembic").setLevel(logging.WARNING)
+        # Whatever it logs, with all frames and the SQL, it raises as well.
+        logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
         if not path.exists():
             _create_sqlite(path)
         elif (fault := find_fault(path)).startswith(_OTHER_SCHEMA):

@@ -10,7 +10,7 @@ put a whole other one, mark and all, is a copy of that one, which no signature c
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -25,7 +25,6 @@ from tasks.store.interface import store_at
 from tasks.store.local import STORE_MARK
 
 _KIND = "store"
-_RESTORE = "Restore it from a copy of this store."
 
 
 class Mark(BaseModel):
@@ -82,6 +81,7 @@ def mark_problem(
     store: str,
     keys: TrustedKeys | None = None,
     vouches: Callable[[str, str], bool] = lambda *_: True,
+    damaged: Collection[str] = (),
 ) -> str:
     """Say what is wrong with the mark of a store; '' if nothing is.
 
@@ -90,6 +90,7 @@ def mark_problem(
         keys: one of them has to have signed it, as soon as it has signed what names an id; None or
             empty = anybody.
         vouches: whether one of these keys vouches for a statement.
+        damaged: digests of statements that were reported already.
     """
     mark = _read(store)
     if mark is None:
@@ -97,7 +98,7 @@ def mark_problem(
     signers = mark.signers
     if len(signers) < len(mark.signatures):
         return "is not as it was signed"
-    if signers:
+    if signers and mark.statement not in damaged:
         try:
             place = statement_uri(store, mark.statement)
             open_statement(store_at(place).read_bytes(), mark.statement, store)

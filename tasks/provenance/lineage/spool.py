@@ -26,7 +26,7 @@ from pydantic import ValidationError
 from data_schemas.statements import EVENT, Event, MetricsLogged, StageFinished
 from tasks.errors import DataError, EngineError
 from tasks.provenance.lineage.order import producers_first
-from tasks.store.files import write_bytes
+from tasks.store.files import naming_a_full_disk, write_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -82,16 +82,18 @@ class Spool:
         """Make an event durable.
 
         Raises:
-            EngineError: the file was deleted; the next attempt at the stage has one of its own.
+            EngineError: the file was deleted; the next attempt at the stage has one of its own. Or
+                its disk is full.
         """
         if not self.path.exists():
             raise EngineError(
                 f"{self.path} was deleted while its stage ran, and its events for MLflow are lost. "
                 "Nothing may empty this folder during a run; try again."
             )
-        self._stream.write(event.model_dump_json().encode() + b"\n")
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        with naming_a_full_disk(self.path.parent):
+            self._stream.write(event.model_dump_json().encode() + b"\n")
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
 
     def ship(self, receiver: Receiver) -> None:
         """Send what was not sent yet, and stop at the first event that does not arrive.
@@ -108,8 +110,10 @@ class Spool:
             except EngineError as error:
                 if isinstance(error, NotKeptError):
                     mark.unlink(missing_ok=True)  # all of it is sent again
+                # sqlalchemy adds a line with an address of its documentation.
+                reason = str(error).partition("\n(Background on")[0][:500]
                 raise EngineError(
-                    f"MLflow does not answer; {self.path} is kept for later: {str(error)[:500]}"
+                    f"MLflow does not answer; {self.path} is kept for later: {reason}"
                 ) from error
             except DataError as error:
                 raise DataError(

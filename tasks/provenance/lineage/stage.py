@@ -63,7 +63,7 @@ from tasks.provenance.lineage.signatures.model import sign_model
 from tasks.provenance.lineage.signatures.time_stamps import stamp_statement
 from tasks.provenance.lineage.spool import Spool, new_spool
 from tasks.provenance.lineage.version_details import MODEL
-from tasks.store.files import canonical_json
+from tasks.store.files import canonical_json, disk_error
 from tasks.store.local import new_object
 from tasks.store.objects import keep_beside, localise, publish
 
@@ -493,7 +493,12 @@ def stage(
             yield record
         record.finish(started, time.monotonic() - clock, _cpu_seconds() - cpu)
     except BaseException as error:
-        record.fail(error)
+        try:
+            record.fail(error)
+        except (EngineError, DataError, OSError) as other:  # of the same full disk, for one
+            logger.warning("the failure of %s is not recorded: %s", name, other)
+        if problem := disk_error(error, workplace(context.store)):
+            raise problem from error
         raise
 
 

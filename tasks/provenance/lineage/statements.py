@@ -21,6 +21,7 @@ from tasks.provenance.lineage.signatures import dsse, keys
 from tasks.provenance.lineage.signatures.working import seal
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
+from tasks.store.location import identity
 
 ATTESTATIONS = "attestations"
 """Folder of the signed execution records."""

@@ -13,6 +13,9 @@ from contextlib import contextmanager
 
 import hostile
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from data_schemas.rl_settings import RewardSettings
 from tasks.errors import SettingsError
@@ -20,7 +23,8 @@ from tasks.gym import binding, table
 from tasks.gym.protocol import JUDGED, Entry
 from tasks.gym.scoring.canaries import CANARIES
 from tasks.gym.scoring.service import ScoringService
-from tasks.gym.serving.endpoint import MAX_ROWS, Limits, open_endpoint
+from tasks.gym.serving.endpoint import MAX_ROWS, Limits, Route, listen, open_endpoint
+from tests.schema_values import NO_NULL, SLOW_DRAWS, near, values
 
 JSON_POST = b"POST /v1/score HTTP/1.1\r\nContent-Type: application/json\r\n"
 
@@ -229,6 +233,92 @@ def test_the_time_for_a_body_is_that_of_all_its_parts(scorer):
             slow.sendall(b" ")
         else:
             pytest.fail("each part had the time of the whole")
+
+
+@pytest.mark.attack
+def test_what_follows_an_unread_body_is_no_request(address):
+    """A proxy and this server must agree on where a request ends, or one hides in another."""
+    score = HEAD % len(rows(ROW)) + rows(ROW)
+    hidden = b"GET /health HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s" % (len(score), score)
+    twice = JSON_POST + b"Content-Length: 2\r\nContent-Length: 200\r\n\r\n{}"
+    both = JSON_POST + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}"
+    for request, status in ((hidden, b"200"), (twice, b"411"), (both, b"411")):
+        with opened(address) as client:
+            client.sendall(request)
+            reply = b""
+            while part := client.recv(2**16):
+                reply += part
+
+        assert reply.startswith(b"HTTP/1.1 " + status)
+        assert 1 == reply.count(b"HTTP/1.1 ")
+
+
+@pytest.mark.attack
+def test_an_error_of_our_own_is_an_answer_and_goes_to_the_log(caplog):
+    def fail(body):
+        raise RuntimeError("secret of the server")
+
+    routes = {("POST", "/v1/fail"): Route(fail)}
+    with listen(routes, "127.0.0.1", 0, Limits()) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        place = f"http://127.0.0.1:{server.server_address[1]}"
+        status, reply = call(place, "/v1/fail", b"{}")
+        server.shutdown()
+        thread.join()
+
+    assert (500, "internal_error") == (status, reply["error"]["code"])
+    assert "secret" not in reply["error"]["message"]
+    assert "/v1/fail failed" in caplog.text
+
+
+@pytest.mark.attack
+def test_a_response_of_more_characters_than_a_model_writes_is_not_scored(address):
+    row = {"verifier": "instruction", "answer": {}, "response": "a " * (2**21 + 1)}
+    status, reply = call(address, "/v1/score", rows(row))
+
+    assert 422 == status
+    assert "rows.0.response: String should have at most 4194304" in reply["error"]["message"]
+
+
+def fuzz(address, examples):
+    """Send requests made of the endpoint's own document; each has the answer that it promises."""
+    document = call(address, "/openapi.json")[1]
+    operation = document["paths"]["/v1/score"]["post"]
+    definitions = document["components"]["schemas"]
+    bodies, answers = (
+        part["content"]["application/json"]["schema"]
+        for part in (operation["requestBody"], operation["responses"]["200"])
+    )
+    row = definitions["ScoreRow"]
+    named = {**row["properties"], "verifier": {"enum": [*table.VERIFIERS, "nobody"]}}
+    real = {**definitions, "ScoreRow": {**row, "properties": named}}
+    odd = st.fixed_dictionaries({"rows": st.lists(near(real["ScoreRow"], real), max_size=3)})
+    check = Draft202012Validator({**answers, "components": document["components"]})
+
+    @settings(max_examples=examples, deadline=None, suppress_health_check=SLOW_DRAWS, database=None)
+    @given(values(bodies, real) | odd | near(bodies, real) | NO_NULL)
+    def send(body):
+        status, reply = call(address, "/v1/score", json.dumps(body).encode())
+        assert status in (200, 422), reply
+        if status == 200:
+            check.validate(reply)
+            assert len(body["rows"]) == len(reply["verdicts"])
+        else:
+            assert {"code", "message"} == reply["error"].keys()
+
+    send()
+
+
+@pytest.mark.attack
+def test_every_request_that_the_document_allows_or_nearly_does_has_its_answer(address):
+    fuzz(address, 20)
+
+
+@pytest.mark.attack
+@pytest.mark.slow
+def test_so_have_two_thousand_of_them(address):
+    fuzz(address, 2000)
 
 
 @pytest.mark.parametrize(

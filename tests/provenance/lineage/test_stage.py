@@ -1,7 +1,9 @@
 """A stage on record, from its inputs to MLflow, with MLflow there and away."""
 
+import errno
 import json
 import logging
+import os
 import shutil
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from data_schemas.artifacts import CheckpointRef, Context, DatasetRef, StoreRef
 from data_schemas.settings import MergeSettings, SFTSettings
 from data_schemas.statements import ExecutionRecord
-from tasks.errors import DataError, TamperError
+from tasks.errors import DataError, EngineError, TamperError
 from tasks.platform.source import commit
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.registry import KEY
@@ -25,6 +27,7 @@ from tasks.provenance.lineage.signatures.working import unseal
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_executions, load_statement
 from tasks.store.interface import store_at
+from tasks.store.location import identity
 from tests.provenance.lineage.small_chain import make_raw, train
 
 
@@ -74,7 +77,8 @@ def test_the_signed_attestation_of_a_pod_says_what_flyte_ran(store, execution, m
     make_raw(store, execution)
     name = f"{execution.id}/ingest.json"
     place = store_at(f"{store.uri}/attestations/{name}")
-    payload = unseal("execution", name, place.read_bytes(), place.uri)
+    signed_name = f"{identity(store.uri)}/{name}"
+    payload = unseal("execution", signed_name, place.read_bytes(), place.uri)
     record = ExecutionRecord.model_validate_json(payload)
 
     assert {
@@ -161,6 +165,21 @@ def test_an_error_marks_the_run_failed_and_passes_through(store, execution):
     assert "DataError: no rows" == run.data.tags["eachprompt.error"]
     assert [] == load_executions(store.uri, "exec-1")
     assert not (Path(store.uri) / "statements").exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [(errno.ENOSPC, r"is full \(\d+ MiB left\)"), (errno.EROFS, "is read-only")],
+)
+def test_a_stage_whose_disk_is_full_or_read_only_says_which_and_what_to_do(
+    store, execution, code, problem
+):
+    """What a library raises names no folder."""
+    with (
+        pytest.raises(EngineError, match=rf"the disk of .* {problem}: .*(Free|Mount)"),
+        stage("rl/one", MergeSettings(), Context(store, execution), "c"),
+    ):
+        raise OSError(code, os.strerror(code))
 
 
 def test_a_retry_of_a_failed_stage_continues_its_run(store, execution):
