@@ -23,6 +23,7 @@ from tasks.platform.source import commit
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.registry import KEY
 from tasks.provenance.lineage.shipping import sync, workplace
+from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.provenance.lineage.signatures.working import unseal
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_executions, load_statement
@@ -72,6 +73,7 @@ def test_the_signed_attestation_of_a_pod_says_what_flyte_ran(store, execution, m
         "TASK_VERSION": "0.2.0",
         "IMAGE": "registry/cpu@sha256:1",
     }
+    assert find_signer()  # in a pod the key has to be there
     for name, value in told.items():
         monkeypatch.setenv(f"FLYTE_INTERNAL_{name}", value)
     make_raw(store, execution)
