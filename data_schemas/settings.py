@@ -341,6 +341,32 @@ def _on_defaults(model: type[BaseModel], values: object) -> object:
     return filled
 
 
+class ChatSettings(Settings):
+    """How the chat template of the base model is called, in every stage and after its release."""
+
+    arguments: dict[str, bool | int | float | str] = Field(
+        default={},
+        description="name -> value, such as enable_thinking: false; the template has to read them",
+    )
+
+    @field_validator("arguments", mode="after")
+    @classmethod
+    def _are_free(
+        cls, arguments: dict[str, bool | int | float | str]
+    ) -> dict[str, bool | int | float | str]:
+        for name in arguments:
+            if not name.isidentifier() or name in _TAKEN or name.endswith("_token"):
+                raise ValueError(
+                    f"{name!r} is no argument of one's own; write one that the chat template "
+                    "reads, like enable_thinking"
+                )
+        return arguments
+
+
+_TAKEN = ("messages", "tools", "documents", "add_generation_prompt")
+"""Arguments that whoever renders a chat gives."""
+
+
 class PipelineSettings(Settings):
     """Settings of `workflows/post_training.py post_training`."""
 
@@ -351,6 +377,7 @@ class PipelineSettings(Settings):
         default="",
         description="my_family.py:name, for models of a type that is not built in; empty = none",
     )
+    chat: ChatSettings = ChatSettings()
     curation: CurationSettings = CurationSettings()
     sft: SFTSettings = SFTSettings()
     merge: MergeSettings = MergeSettings()

@@ -10,6 +10,7 @@ import json
 import re
 import resource
 import sys
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,11 +18,13 @@ from typing import Any
 
 import jinja2
 import jinja2.ext
+import jinja2.meta
 import jinja2.nodes
 import jinja2.parser
 import jinja2.sandbox
 from tokenizers import Tokenizer
 
+TEMPLATE_FILE = "chat_template.jinja"
 CPU_S = 10
 MEMORY_BYTES = 8 * 2**30
 """Of addresses; the tokenizer of a vocabulary of 250,000 needs a tenth."""
@@ -61,13 +64,41 @@ def _settings(folder: Path) -> dict[str, Any]:
 
 def template_of(folder: Path) -> str:
     """Return the chat template, as transformers chooses it; '' if there is none."""
-    own = folder / "chat_template.jinja"
+    own = folder / TEMPLATE_FILE
     if own.exists():
         return own.read_text(encoding="utf-8")
     results = _settings(folder).get("chat_template") or ""
     if isinstance(results, list):
         results = {one["name"]: one["template"] for one in results}
     return results.get("default", "") if isinstance(results, dict) else results
+
+
+def _environment() -> jinja2.sandbox.ImmutableSandboxedEnvironment:
+    return jinja2.sandbox.ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, jinja2.ext.loopcontrols]
+    )
+
+
+def arguments_of(template: str) -> set[str]:
+    """Name what a template reads and whoever renders a chat may give.
+
+    Raises:
+        TemplateError: it is none.
+    """
+    return jinja2.meta.find_undeclared_variables(_environment().parse(template))
+
+
+def with_arguments(template: str, arguments: Mapping[str, bool | int | float | str]) -> str:
+    """Return a template that has these values where nobody gives others.
+
+    It writes what the template writes if it is called with them, in every program.
+    """
+    defaults = "".join(
+        f"{{% if {name} is not defined %}}{{% set {name} = {json.dumps(value)} %}}{{% endif %}}"
+        for name, value in sorted(arguments.items())
+    )
+    # Behind a block the first line end of a template would be left out; behind a value it is not.
+    return f"{defaults}{{{{ '' }}}}{template}" if defaults else template
 
 
 def render(
@@ -94,9 +125,7 @@ def render(
     def refuse(message: str) -> None:
         raise jinja2.TemplateError(message)
 
-    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, jinja2.ext.loopcontrols]
-    )
+    environment = _environment()
     environment.filters["tojson"] = partial(json.dumps, ensure_ascii=False)
     environment.globals["raise_exception"] = refuse
     environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)

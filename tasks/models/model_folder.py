@@ -10,7 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import jinja2
+
 from data_schemas.addresses import redacted
+from data_schemas.settings import ChatSettings
 from tasks.errors import DataError, SettingsError
 from tasks.models import chat_trial
 from tasks.models.architectures import CODE, FAMILIES, end_ids, is_known
@@ -117,12 +120,46 @@ def with_code(folder: Path, code: str) -> Iterator[Path]:
     if not code or read_config(folder).get(CODE) == code:
         yield folder
         return
+    text = json.dumps({**read_config(folder), CODE: code}, indent=2) + "\n"
+    with _with_file(folder, CONFIG, text) as linked:
+        yield linked
+
+
+@contextmanager
+def with_chat(folder: Path, chat: ChatSettings) -> Iterator[Path]:
+    """Yield a folder whose chat template has arguments: the same one, or links to its files.
+
+    Raises:
+        SettingsError: the template does not read one of them.
+    """
+    template = chat_trial.template_of(folder) if chat.arguments else ""
+    if not template:  # the folder's check says so
+        yield folder
+        return
+    try:
+        names = chat_trial.arguments_of(template)
+    except jinja2.TemplateError as error:
+        raise SettingsError(f"the chat template of {folder}: {error}") from error
+    for name in chat.arguments:
+        if name not in names:
+            raise SettingsError(
+                f"chat.arguments has {name!r}, which the chat template of {folder} does not read. "
+                f"It reads {', '.join(sorted(names))}."
+            )
+    text = chat_trial.with_arguments(template, chat.arguments)
+    with _with_file(folder, chat_trial.TEMPLATE_FILE, text) as linked:
+        yield linked
+
+
+@contextmanager
+def _with_file(folder: Path, file: str, text: str) -> Iterator[Path]:
+    """Yield links to the files of a folder, and another text in place of one of them."""
     with TemporaryDirectory() as name:
         for path in folder.iterdir():
             (Path(name) / path.name).symlink_to(path.resolve())
-        file = Path(name) / "config.json"
-        file.unlink()
-        file.write_text(json.dumps({**read_config(folder), CODE: code}, indent=2) + "\n")
+        own = Path(name) / file
+        own.unlink(missing_ok=True)
+        own.write_text(text, encoding="utf-8")
         yield Path(name)
 
 

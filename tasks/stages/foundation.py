@@ -17,6 +17,7 @@ from data_schemas.artifacts import (
 from data_schemas.rl_settings import Named
 from data_schemas.rows import Parent
 from data_schemas.settings import (
+    ChatSettings,
     PipelineSettings,
     PretrainSettings,
     RetrainSettings,
@@ -28,6 +29,7 @@ from tasks.models.model_folder import (
     check_guard_folder,
     check_model_folder,
     check_weights_folder,
+    with_chat,
     with_code,
 )
 from tasks.models.weights import check_tensors, separate_experts
@@ -42,6 +44,9 @@ _CHECKS = {SCREEN: check_tensors, GUARD: check_guard_folder, ENCODER: check_weig
 """Of models that are not the policy's kind, by role."""
 
 
+_PLAIN = ChatSettings()
+
+
 class BaseModelSource(BaseModel):
     """Origin of a base model, as recorded in the statement."""
 
@@ -49,10 +54,17 @@ class BaseModelSource(BaseModel):
 
     path: str
     architecture: Named = ""
+    chat: ChatSettings = ChatSettings()
 
 
 @shell("ingest_base")
-def ingest_base(path: str, name: str, context: Context, architecture: str = "") -> CheckpointRef:
+def ingest_base(
+    path: str,
+    name: str,
+    context: Context,
+    architecture: str = "",
+    chat: ChatSettings = _PLAIN,
+) -> CheckpointRef:
     """Check a base model and copy it into the store, as a root of the lineage.
 
     Args:
@@ -61,8 +73,9 @@ def ingest_base(path: str, name: str, context: Context, architecture: str = "") 
         name: role in the workflow: 'base', 'candidate'.
         context: of the run.
         architecture: code that opens it if its family is not built in.
+        chat: arguments of its chat template, which the copy has by default.
     """
-    return _ingest(path, name, context, architecture=architecture)
+    return _ingest(path, name, context, architecture=architecture, chat=chat)
 
 
 class Starts(NamedTuple):
@@ -155,13 +168,14 @@ def _ingest(
     context: Context,
     check: Callable[[Path], None] = check_model_folder,
     architecture: str = "",
+    chat: ChatSettings = _PLAIN,
 ) -> CheckpointRef:
     origin = find_base(path, context.store)
     own = _code_of(origin, architecture)
-    with with_code(origin.folder, own) as folder:
+    with with_code(origin.folder, own) as coded, with_chat(coded, chat) as folder:
         check(folder)
         base.check_finite(folder)
-        source = BaseModelSource(path=path, architecture=own)
+        source = BaseModelSource(path=path, architecture=own, chat=chat)
         return run(INGEST_MODEL, source, {}, context, [origin, folder], name=f"ingest/{name}")
 
 

@@ -11,7 +11,7 @@ from tasks.errors import SettingsError
 from tasks.settings import listing
 from tasks.settings.listing import Row, rows_of
 
-DICTS = ("domains", "weights", "parents", "copied", "error_rates", "noise", "may_lose")
+DICTS = ("domains", "weights", "parents", "copied", "error_rates", "noise", "may_lose", "arguments")
 
 LISTS = ("terms",)
 

@@ -23,11 +23,15 @@ def preparation(settings: PipelineSettings, context: Context) -> Prepared:
     """Import the base model and the raw files, check both, and curate.
 
     Args:
-        settings: base_model and curation.
+        settings: base_model, chat and curation.
         context: of the run.
     """
     base = ingest_base(
-        path=settings.base_model, name="base", context=context, architecture=settings.architecture
+        path=settings.base_model,
+        name="base",
+        context=context,
+        architecture=settings.architecture,
+        chat=settings.chat,
     )
     raw = ingest(settings=settings.curation, context=context)
     curated = curation(settings, raw, base, context)
