@@ -224,14 +224,23 @@ def split_thought(response: str) -> tuple[str | None, str | None]:
     return thought, answer or None
 
 
-def talk(address: str, store: str, sampling: Sampling, port: int | None) -> None:
-    """Open a model, and answer line by line until the input ends, or programs at a port.
+def shown(response: str) -> str:
+    """Return what a person reads of a response: without the tags of a thought that says nothing."""
+    thought, answer = split_thought(response)
+    return (answer or "").strip() if thought is not None and not thought.strip() else response
+
+
+def talk(
+    address: str, store: str, sampling: Sampling, port: int | None, prompt: str | None = None
+) -> None:
+    """Open a model, and answer a person until the input ends, one prompt, or programs at a port.
 
     Args:
         address: of the model.
         store: in which a registered one is.
         sampling: of every answer.
         port: None = a person in the terminal.
+        prompt: answered alone.
     """
     folder = _folder(address, store)
     with closing(open_rollout(MachineSettings(), folder)) as engine:
@@ -246,9 +255,10 @@ def talk(address: str, store: str, sampling: Sampling, port: int | None) -> None
                 server.serve_forever()
             return
         conversation = Conversation(model, sampling)
-        for line in _lines():
+        for message in _messages() if prompt is None else (prompt,):
             # A model may say what moves the cursor or clears the screen.
-            click.echo("\n".join(map(on_one_line, conversation.answer(line).split("\n"))))
+            lines = shown(conversation.answer(message)).split("\n")
+            click.echo("\n".join(map(on_one_line, lines)))
 
 
 def _folder(model: str, store: str) -> Path:
@@ -269,16 +279,23 @@ def _folder(model: str, store: str) -> Path:
     return folder
 
 
-def _lines() -> Iterator[str]:
-    """Yield what is typed until the input ends; a question mark asks on a terminal only."""
+def _messages() -> Iterator[str]:
+    """Yield what is typed; a blank line ends a message, the end of the input the conversation.
+
+    A mark asks on a terminal only.
+    """
     is_typed = sys.stdin.isatty()
     if is_typed:
-        click.echo("Ctrl-D ends the conversation.", err=True)
+        click.echo("A blank line ends a message, Ctrl-D the conversation.", err=True)
+    lines: list[str] = []
     while True:
         if is_typed:
-            click.echo("> ", nl=False, err=True)
+            click.echo("... " if lines else "> ", nl=False, err=True)
         line = sys.stdin.readline()
+        if line.strip():
+            lines.append(line.rstrip("\n"))
+        elif lines:
+            yield "\n".join(lines).strip()
+            lines = []
         if not line:
             return
-        if line.strip():
-            yield line.strip()

@@ -6,6 +6,7 @@ eachprompt chat models:/eachprompt-tiny@released
 import argparse
 import importlib
 from collections.abc import Sequence
+from pathlib import Path
 
 from tasks.errors import SettingsError
 from tasks.platform.command_line import positive, run
@@ -14,6 +15,7 @@ EXAMPLES = """examples:
   eachprompt chat models:/eachprompt-tiny@released
   eachprompt chat path/to/model --temperature 0
   echo "What is 3 + 4?" | eachprompt chat ""     (the shipped base model)
+  eachprompt chat path/to/model --prompt-file question.txt
   eachprompt chat models:/eachprompt-tiny@released --serve 8000
 """
 CHAT = "tasks.evaluation.chat"
@@ -21,7 +23,7 @@ CHAT = "tasks.evaluation.chat"
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Open a model and answer line by line until the input ends; see --help."""
+    """Open a model and answer message by message until the input ends; see --help."""
     parser = argparse.ArgumentParser(
         prog="eachprompt chat",
         description=(__doc__ or "").splitlines()[0],
@@ -36,7 +38,11 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--serve", type=int, metavar="PORT", help="answer programs at 127.0.0.1:PORT, not a person"
     )
+    parser.add_argument("--prompt-file", metavar="FILE", help="answer this text alone")
     args = parser.parse_args(arguments)
+    if args.serve is not None and args.prompt_file is not None:
+        raise SettingsError("--serve answers programs; leave --prompt-file out")
+    prompt = None if args.prompt_file is None else _prompt(Path(args.prompt_file))
     if args.temperature < 0:
         raise SettingsError(f"--temperature is {args.temperature}; give 0 or more")
     chat = importlib.import_module(CHAT)
@@ -46,7 +52,17 @@ def main(arguments: Sequence[str]) -> None:
         seed=args.seed,
         record_routes=False,
     )
-    chat.talk(args.model, args.store, sampling, args.serve)
+    chat.talk(args.model, args.store, sampling, args.serve, prompt)
+
+
+def _prompt(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"--prompt-file {path} cannot be read as UTF-8: {error}") from error
+    if not text:
+        raise SettingsError(f"--prompt-file {path} is empty")
+    return text
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from data_schemas.rows import Message, Role
 from tasks.engines.protocols import Sampling
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
-from tasks.evaluation.chat import Conversation, Model, serve, split_thought
+from tasks.evaluation.chat import Conversation, Model, serve, shown, split_thought
 from tasks.evaluation.chat_command import main
 from tasks.gym.judging.chat_client import ChatClient, ChatSampling, Reply
 from tasks.gym.judging.endpoint import ApiKey
@@ -106,7 +106,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
 
 
-def test_every_line_is_answered_until_the_input_ends(
+def test_every_message_is_answered_until_the_input_ends(
     tiny_moe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     options = ["--max_new_tokens", "4", "--temperature", "0"]
@@ -122,10 +122,40 @@ def test_every_line_is_answered_until_the_input_ends(
     assert len(twice) > len(once)
 
 
+def test_a_blank_line_ends_a_message_and_a_file_is_one(
+    tiny_moe: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    options = ["--max_new_tokens", "4", "--temperature", "0"]
+    answers = []
+    for text in ("a\nb\n\n", "\n\na\nb", "a\n\nb"):
+        typed(monkeypatch, text)
+        main([str(tiny_moe), *options])
+        answers.append(capsys.readouterr().out)
+    (tmp_path / "prompt.txt").write_text("a\nb\n")
+    main([str(tiny_moe), *options, "--prompt-file", str(tmp_path / "prompt.txt")])
+
+    assert answers[0] == answers[1] == capsys.readouterr().out
+    assert answers[0] != answers[2]
+
+    (tmp_path / "prompt.txt").write_text(" \n")
+    with pytest.raises(SettingsError, match="is empty"):
+        main([str(tiny_moe), "--prompt-file", str(tmp_path / "prompt.txt")])
+
+
+def test_a_thought_that_says_nothing_is_not_shown() -> None:
+    assert "B." == shown("<think>\n</think>\n\nB.")
+    assert "<think>hm</think>B." == shown("<think>hm</think>B.")
+    assert "<think>hm cut" == shown("<think>hm cut")
+    assert "plain" == shown("plain")
+
+
 def test_old_turns_are_forgotten_and_a_turn_that_is_too_long_is_refused(
     tiny_moe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    typed(monkeypatch, f"{'x' * 100}\n" * 4)
+    typed(monkeypatch, f"{'x' * 100}\n\n" * 4)
     main([str(tiny_moe), "--max_new_tokens", "4"])
     assert capsys.readouterr().out
 
