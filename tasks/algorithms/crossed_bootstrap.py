@@ -221,7 +221,7 @@ class CostRatio:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class AccuracyCurve:
     """An arm: accuracies at the same places of all seeds, and the tokens spent until there."""
 
     accuracy_CSP: Array
@@ -251,7 +251,9 @@ COST_REPLICATES = 2000
 """Replicates of a cost ratio, each of which searches both curves at every accuracy of the grid."""
 
 
-def cost_ratio(ours: Curve, theirs: Curve, grid_T: ArrayLike, draws: Draws) -> CostRatio:
+def cost_ratio(
+    ours: AccuracyCurve, theirs: AccuracyCurve, grid_T: ArrayLike, draws: Draws
+) -> CostRatio:
     """Compare the tokens to common accuracies, as the mean of the log ratios over a grid.
 
     Refused where it would be an artefact: a plateau has no cost ratio, and neither has a target

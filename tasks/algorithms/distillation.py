@@ -38,7 +38,7 @@ class Blend:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class TeacherSignal:
     """What a teacher says of a step's responses."""
 
     blend: Blend

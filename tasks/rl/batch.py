@@ -22,7 +22,7 @@ from data_schemas.rollouts import GroupOutcome, ScoredRollout
 from data_schemas.rows import Domain, Message
 from tasks.algorithms.advantages.grouped import signed_scores
 from tasks.algorithms.advantages.table import estimate
-from tasks.algorithms.distillation import Lesson
+from tasks.algorithms.distillation import TeacherSignal
 from tasks.algorithms.kept_sets import kept_behind
 from tasks.algorithms.noisy_verdicts import corrected_rewards
 from tasks.algorithms.packing import pad_rows
@@ -261,7 +261,7 @@ def score_as_taught(
     *,
     positions: int,
     others: Mapping[Domain, Trainer],
-) -> Lesson:
+) -> TeacherSignal:
     """Score the responses that are taught behind the prompts of their teacher.
 
     Routes belong to the prompt that was drawn, so that the trainer's own router decides.
@@ -305,7 +305,7 @@ def score_as_taught(
         places = [rows[index] for index in indices]
         found = _score_elsewhere(scorer, settings, batch, places, taught, found)
     entropy_NT = found.entropy_NT if teacher.blend.by_entropy else None
-    return Lesson(teacher.blend, found.logprobs_NT, taught_NT, entropy_NT)
+    return TeacherSignal(teacher.blend, found.logprobs_NT, taught_NT, entropy_NT)
 
 
 def _score_elsewhere(

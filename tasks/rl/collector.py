@@ -55,12 +55,12 @@ from tasks.rl.groups import (
     solvers,
     update_group,
 )
-from tasks.rl.learned import Learned, first_position, first_records
+from tasks.rl.learned import PromptMemory, first_position, first_records
 from tasks.rl.prompts import (
     MAX_SKIPS,
     CurriculumPosition,
-    History,
-    Neighbours,
+    PromptHistory,
+    PromptNeighbours,
     PromptRecord,
     PromptStream,
     after_step,
@@ -92,7 +92,7 @@ def first_state(
     settings: RLSettings,
     problems: Sequence[Problem],
     responses: Mapping[str, Responses],
-    before: Learned | None = None,
+    before: PromptMemory | None = None,
 ) -> CollectorState:
     """Begin a phase.
 
@@ -107,7 +107,7 @@ def first_state(
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedPrompt:
     """A prompt that was drawn but not rolled out."""
 
     problem: Problem
@@ -144,7 +144,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Rolled:
+class RolloutResult:
     """Responses of a draw with their verdicts, by group or by group and sample."""
 
     groups: dict[str, OpenGroup]
@@ -159,14 +159,14 @@ class Rolled:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class StepRollouts:
     """One step's rollouts. `groups` holds every finished group; outcomes say which train."""
 
     step: int
     policy_version: int
     """Newest policy version that sampled one of its tokens."""
     groups: list[CollectedGroup]
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[SkippedPrompt] = field(default_factory=list)
     in_flight: list[InFlight] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
     metrics: dict[str, float] = field(default_factory=dict)
@@ -181,7 +181,9 @@ class Collected:
         return [item for item in self.groups if item.outcome is not GroupOutcome.SURPLUS]
 
 
-def merge_draw(whole: Collected, part: Collected, skipped: list[Skipped]) -> Collected:
+def merge_draw(
+    whole: StepRollouts, part: StepRollouts, skipped: list[SkippedPrompt]
+) -> StepRollouts:
     """Add a draw to the step so far."""
     return replace(
         whole,
@@ -364,8 +366,8 @@ class Collector:
         self._scorer = scorer
         self._problems = problems
         self._stream = PromptStream(problems, settings.domains, settings.seed, now.position)
-        self._history = History(now.records)
-        self._neighbours = Neighbours(problems, self._history)
+        self._history = PromptHistory(now.records)
+        self._neighbours = PromptNeighbours(problems, self._history)
         self._stage = now.stage
         self._open = now.open_groups
         self._shaper = recipe.shaper
@@ -384,7 +386,7 @@ class Collector:
             self._turns.memory,
         )
 
-    def collect(self, step: int) -> Collected:
+    def collect(self, step: int) -> StepRollouts:
         """Roll out a step's prompts; draw again for zero-variance groups.
 
         Groups with reward variance fill the batch first; zero-variance groups take the remaining
@@ -410,10 +412,10 @@ class Collector:
         groups = fill(rewarded.groups, places)
         return replace(whole, groups=groups, metrics=metrics | rewarded.metrics)
 
-    def _roll_out(self, step: int) -> Collected:
+    def _roll_out(self, step: int) -> StepRollouts:
         """Roll out the step's draws, what waits from earlier steps, and the turns that follow."""
         settings, size = self._settings, self._settings.group_size
-        whole = Collected(step, self._engine.policy_version, [])
+        whole = StepRollouts(step, self._engine.policy_version, [])
         missing, free = settings.prompts_per_step, settings.engines.free_running
         flights = [InFlight(group, 0, 0) for group in self._open]
         for number in range(1 + settings.zero_variance.refill_rounds):
@@ -438,7 +440,7 @@ class Collector:
             check_abstentions(settings, [item.group for item in whole.groups])
         return whole
 
-    def _affordable(self, whole: Collected, missing: int) -> int:
+    def _affordable(self, whole: StepRollouts, missing: int) -> int:
         """Bound the prompts of the next refill by what is left of the tokens for refills."""
         share = self._settings.zero_variance.refill_share
         if not share or not whole.groups:
@@ -450,15 +452,17 @@ class Collector:
         # Below 0 where a single refill has overdrawn the share; the caller then stops.
         return min(missing, int((share * first - refilled) / max(1.0, mean)))
 
-    def _draw(self, step: int, number: int, count: int) -> tuple[list[OpenGroup], list[Skipped]]:
+    def _draw(
+        self, step: int, number: int, count: int
+    ) -> tuple[list[OpenGroup], list[SkippedPrompt]]:
         # Anew: the history has grown since the draw before.
-        self._neighbours = Neighbours(self._problems, self._history)
+        self._neighbours = PromptNeighbours(self._problems, self._history)
         draw = self._stream.take(count, self._reason_to_pass)
         lengths = self._history.predicted_tokens([problem for problem, _ in draw.passed_over])
         skipped = []
         for (problem, reason), tokens in zip(draw.passed_over, lengths, strict=True):
             saved = round(self._settings.group_size * (tokens or 0.0))
-            skipped.append(Skipped(problem, number, GroupOutcome(reason), saved))
+            skipped.append(SkippedPrompt(problem, number, GroupOutcome(reason), saved))
             if reason == GroupOutcome.SKIPPED_ZERO_VARIANCE:
                 self._history.skipped(problem.id)
         fresh = [
@@ -502,7 +506,7 @@ class Collector:
         fresh: Sequence[OpenGroup],
         flights: Sequence[InFlight] = (),
         enough: int = 0,
-    ) -> Collected:
+    ) -> StepRollouts:
         """Roll out and score a draw and what is in flight, until `enough` groups (0 = all) end."""
         before = {item.group.key: item for item in flights}
         groups = [*(item.group for item in flights), *fresh]
@@ -520,7 +524,7 @@ class Collector:
         finished = {key: item for key, item in outcomes.items() if isinstance(item, CollectedGroup)}
         for key, item in finished.items():
             self._turns.follow(key, item)
-        return Collected(
+        return StepRollouts(
             step=step,
             policy_version=self._engine.policy_version,
             groups=list(finished.values()),
@@ -531,7 +535,7 @@ class Collector:
             reward_seconds=rolled.reward_seconds,
         )
 
-    def _sample(self, step: int, groups: Sequence[OpenGroup], enough: int) -> Rolled:
+    def _sample(self, step: int, groups: Sequence[OpenGroup], enough: int) -> RolloutResult:
         """Generate and score what the groups lack, up to their sizes."""
         started = time.perf_counter()
         prompts = {
@@ -564,7 +568,7 @@ class Collector:
         new = self._generate(owners, prompts, ordered, sampling)
         rolled = time.perf_counter()
         scored = self._scorer.gather()
-        return Rolled(
+        return RolloutResult(
             groups={key: update_group(group, new[key]) for key, group in owners.items()},
             new=new,
             drafted=drafted,

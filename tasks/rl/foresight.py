@@ -22,7 +22,7 @@ from tasks.algorithms.zero_variance import (
     ranking_quality,
     zero_variance_expectation,
 )
-from tasks.rl.prompts import GRADED_WEIGHT, History, Neighbours, family_of
+from tasks.rl.prompts import GRADED_WEIGHT, PromptHistory, PromptNeighbours, family_of
 
 FLAT = (
     GroupOutcome.ZERO_VARIANCE_PARTIAL,
@@ -58,11 +58,11 @@ class Records:
 
     def __init__(self, problems: Sequence[GradedProblem]) -> None:
         self._problems = {problem.id: problem for problem in problems}
-        self._history = History.graded(problems)
+        self._history = PromptHistory.graded(problems)
 
     def predict(self, draw: Sequence[Group]) -> list[float]:
         """Predict the groups of a draw, and learn from them."""
-        neighbours = Neighbours([*self._problems.values()], self._history)
+        neighbours = PromptNeighbours([*self._problems.values()], self._history)
         predictions = []
         for row, scored in draw:
             problem = self._problems[row.problem_id]
@@ -97,7 +97,7 @@ class Posterior:
         self._believed[problem] = discounted_beta(before, solved, scored - solved, self._decay)
 
 
-class Shared:
+class PromptRegression:
     """One model of all prompts: a logistic regression on what is known of them before a draw.
 
     Source: the shared model of GPS (2602.01970), which predicts from an embedding and the last
@@ -159,7 +159,7 @@ def foresee(
         phases: rows of their ledgers, in the order of training.
         problems: that all phases draw from, as graded before the first.
     """
-    records, shared = Records(problems), Shared(problems)
+    records, shared = Records(problems), PromptRegression(problems)
     posteriors = [Posterior(problems, decay) for decay in (1.0, 0.5)]
     rules: dict[str, Predict] = {rule.name: rule.predict for rule in (records, *posteriors, shared)}
     ids = {problem.id for problem in problems}

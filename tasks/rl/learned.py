@@ -12,13 +12,13 @@ from pydantic import BaseModel, ConfigDict
 
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rows import Domain, Problem
-from tasks.rl.prompts import CurriculumPosition, History, PromptRecord
+from tasks.rl.prompts import CurriculumPosition, PromptHistory, PromptRecord
 from tasks.store.files import canonical_json, write_bytes
 
 LEARNED_FILE = "prompt_records.json"
 
 
-class Learned(BaseModel):
+class PromptMemory(BaseModel):
     """State of prompts and curriculum at the end of a phase."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -33,9 +33,9 @@ class Learned(BaseModel):
 
 def learned_in(
     settings: RLSettings, records: dict[str, PromptRecord], position: CurriculumPosition
-) -> Learned:
+) -> PromptMemory:
     """Put together what a phase of these settings has learned."""
-    return Learned(
+    return PromptMemory(
         records=records,
         position=position,
         curriculum=settings.zero_variance.curriculum,
@@ -43,27 +43,29 @@ def learned_in(
     )
 
 
-def write_learned(folder: Path, learned: Learned) -> None:
+def write_learned(folder: Path, learned: PromptMemory) -> None:
     """Write it into the report of the phase."""
     write_bytes(folder / LEARNED_FILE, canonical_json(learned))
 
 
-def read_learned(folder: Path) -> Learned | None:
+def read_learned(folder: Path) -> PromptMemory | None:
     """Read it from a phase's report; None from that of a phase without steps."""
     path = folder / LEARNED_FILE
-    return Learned.model_validate_json(path.read_bytes()) if path.exists() else None
+    return PromptMemory.model_validate_json(path.read_bytes()) if path.exists() else None
 
 
-def first_records(problems: Sequence[Problem], before: Learned | None) -> dict[str, PromptRecord]:
+def first_records(
+    problems: Sequence[Problem], before: PromptMemory | None
+) -> dict[str, PromptRecord]:
     """Return the records that a phase starts with: grading's, under those of the phase before."""
-    records = History.graded(problems).records()
+    records = PromptHistory.graded(problems).records()
     if before is not None:
         common = {problem.id for problem in problems} & before.records.keys()
         records |= {name: before.records[name] for name in sorted(common)}
     return records
 
 
-def first_position(settings: RLSettings, before: Learned | None) -> CurriculumPosition:
+def first_position(settings: RLSettings, before: PromptMemory | None) -> CurriculumPosition:
     """Return the position in the curriculum that a phase starts with.
 
     It goes on where the phase before had the same bands and domains; accuracies in other domains

@@ -32,7 +32,7 @@ from tasks.engines.protocols import TokenScores
 from tasks.gym.judging.bias import judge_bias
 from tasks.gym.protocol import JUDGED
 from tasks.rl.batch import StepBatch
-from tasks.rl.collector import Collected, InFlight, Skipped
+from tasks.rl.collector import InFlight, SkippedPrompt, StepRollouts
 from tasks.rl.groups import CollectedGroup, is_tie, scores_vary
 
 ABOVE_GRADED, ABOVE_GRADED_ERROR = "reward/above_graded", "reward/above_graded_error"
@@ -40,7 +40,7 @@ ABOVE_GRADED, ABOVE_GRADED_ERROR = "reward/above_graded", "reward/above_graded_e
 
 
 def ledger_rows(
-    collected: Collected,
+    collected: StepRollouts,
     batch: StepBatch,
     advantages_NT: torch.Tensor,
     uses: Mapping[TokenUse, torch.Tensor],
@@ -103,7 +103,7 @@ def domain_metrics(shares: Mapping[Domain, float], rows: Sequence[LedgerRow]) ->
 
 
 def length_metrics(
-    collected: Collected, batch: StepBatch, uses: Mapping[TokenUse, torch.Tensor]
+    collected: StepRollouts, batch: StepBatch, uses: Mapping[TokenUse, torch.Tensor]
 ) -> dict[str, float]:
     """Test whether rules select by length: no lengths are trained that were not generated so.
 
@@ -147,7 +147,7 @@ def length_metrics(
     }
 
 
-def prompt_costs(collected: Collected) -> list[PromptCost]:
+def prompt_costs(collected: StepRollouts) -> list[PromptCost]:
     """Seconds and judge calls of every prompt that was rolled out."""
     return [
         PromptCost(
@@ -216,7 +216,7 @@ def _of_turn(row: LedgerRow, turn: AgentTurn | None) -> LedgerRow:
     return AgentLedgerRow.model_validate(row.model_dump() | turn_fields)
 
 
-def _skipped(step: int, entry: Skipped) -> LedgerRow:
+def _skipped(step: int, entry: SkippedPrompt) -> LedgerRow:
     row = _without_verdicts(step, entry.problem, entry.round, entry.outcome)
     return row.model_copy(update={"saved_tokens": entry.saved_tokens})
 
@@ -247,7 +247,9 @@ def _scores(entry: CollectedGroup) -> list[float]:
     return [verdict.score for verdict in verdicts if verdict.score is not None]
 
 
-def collect_metrics(collected: Collected, settings: RLSettings | None = None) -> dict[str, float]:
+def collect_metrics(
+    collected: StepRollouts, settings: RLSettings | None = None
+) -> dict[str, float]:
     """Rewards, outcomes and lengths of a step; one count per reason of a verdict.
 
     Args:
@@ -316,7 +318,7 @@ def _of_sets(sets: Sequence[KeptSets]) -> dict[str, float]:
 
 
 def zero_variance_metrics(
-    collected: Collected, settings: RLSettings | None = None
+    collected: StepRollouts, settings: RLSettings | None = None
 ) -> dict[str, float]:
     """Metrics of each stage of zero-variance elimination (CompassMax A.4).
 
@@ -438,7 +440,7 @@ def _stale_tokens(step: int, rollout: Rollout) -> int:
     return int((stale_R if rollout.sampled is None else stale_R & rollout.sampled).sum())
 
 
-def _staleness(collected: Collected) -> int:
+def _staleness(collected: StepRollouts) -> int:
     """Policy versions between the oldest token of the batch and the policy trained on it."""
     oldest = [
         item.rollout.first_version for entry in collected.groups for item in entry.group.rollouts

@@ -10,7 +10,7 @@ import torch
 from data_schemas.reports import Decision, GateRecord
 from data_schemas.rl_settings import LossSettings, RLSettings, TermSettings
 from tasks.algorithms.losses import table
-from tasks.algorithms.losses.protocol import Plan, StepTokens, StepTotals
+from tasks.algorithms.losses.protocol import StepTokens, StepTotals, TokenPlan
 from tasks.algorithms.losses.surrogate import unclipped
 from tasks.algorithms.terms.fold import fold_update
 from tasks.algorithms.terms.protocol import EngineGap, StepSignal, UpdateSignal
@@ -173,7 +173,9 @@ class UpdateLoss:
     ) -> tuple[torch.Tensor, dict[str, float]]:
         """Return the loss of a micro-batch and its counts; those of a mini-batch add up."""
         column = batch.columns
-        plan = Plan(column["groups"], column["weights"], column["clip_low"], column["clip_high"])
+        plan = TokenPlan(
+            column["groups"], column["weights"], column["clip_low"], column["clip_high"]
+        )
         outside_NT = plan.weights_NT <= 0  # padding there may be anything
         update, effects = fold_update(
             find_terms(self.terms),

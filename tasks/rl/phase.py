@@ -53,10 +53,10 @@ from tasks.gym.judging.bias import complaints
 from tasks.gym.protocol import Scorer, verifiers_of
 from tasks.models.model_folder import read_config
 from tasks.rl import state, step_snapshot
-from tasks.rl.collector import Collected, Collector, first_state
+from tasks.rl.collector import Collector, StepRollouts, first_state
 from tasks.rl.ended import keeping_ended
 from tasks.rl.groups import without_problems
-from tasks.rl.learned import Learned, learned_in, write_learned
+from tasks.rl.learned import PromptMemory, learned_in, write_learned
 from tasks.rl.ledger import ABOVE_GRADED, ABOVE_GRADED_ERROR, domain_metrics, use_metrics
 from tasks.rl.producer import Producer
 from tasks.rl.recipe import PLAIN, Recipe
@@ -90,7 +90,7 @@ class Phase:
     """Stop after the committed step with this many generated tokens in total; 0 = all steps."""
     earlier: Mapping[str, Responses] = field(default_factory=dict)
     """Responses of grading or of an earlier phase, which the first rollouts may reuse."""
-    before: Learned | None = None
+    before: PromptMemory | None = None
     """What the phase before has learned of the prompts."""
     recipe: Recipe = PLAIN
 
@@ -282,7 +282,9 @@ class _SoFar:
             self._has_warned = True
 
 
-def _unfinished(collector: Collector, producer: Producer, *taken: Collected) -> state.PendingState:
+def _unfinished(
+    collector: Collector, producer: Producer, *taken: StepRollouts
+) -> state.PendingState:
     """Return what the next step begins with, and rollouts of a step that is not committed."""
     return state.PendingState(collector.state(), (*taken, *producer.waiting))
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from tasks.errors import EngineError
-from tasks.rl.collector import Collected, Collector
+from tasks.rl.collector import Collector, StepRollouts
 
 
 class Producer:
@@ -26,21 +26,21 @@ class Producer:
         *,
         staleness: int,
         last_step: int,
-        waiting: Sequence[Collected] = (),
+        waiting: Sequence[StepRollouts] = (),
     ) -> None:
         self._collector = collector
         self._staleness = staleness
         self._last_step = last_step
         self._waiting = deque(waiting)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rollouts")
-        self._running: Future[Collected] | None = None
+        self._running: Future[StepRollouts] | None = None
 
     @property
-    def waiting(self) -> tuple[Collected, ...]:
+    def waiting(self) -> tuple[StepRollouts, ...]:
         """Rollouts generated for later steps; valid only between `settle` and `take`."""
         return tuple(self._waiting)
 
-    def take(self, step: int) -> Collected:
+    def take(self, step: int) -> StepRollouts:
         """Return the rollouts of a step; in asynchronous mode, start those of a later step.
 
         Raises:

@@ -95,14 +95,14 @@ class PromptRecord(BaseModel):
     None if there were none."""
 
 
-class History:
+class PromptHistory:
     """Records of all prompts; plain data, so that it is committed with the state of a run."""
 
     def __init__(self, records: Mapping[str, PromptRecord]) -> None:
         self._records = dict(records)
 
     @classmethod
-    def graded(cls, problems: Iterable[Problem]) -> "History":
+    def graded(cls, problems: Iterable[Problem]) -> "PromptHistory":
         """Start from grading results; problems that were not graded have no record."""
         return cls(
             {
@@ -176,7 +176,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class PromptDraw:
     """Result of one draw: prompts to roll out, and skipped prompts with the reason."""
 
     problems: list[Problem]
@@ -216,7 +216,9 @@ class PromptStream:
         """Problems in the stream."""
         return sum(len(rows) for rows in self._problems.values())
 
-    def take(self, count: int, reason_to_pass: Callable[[Problem], str] | None = None) -> Draw:
+    def take(
+        self, count: int, reason_to_pass: Callable[[Problem], str] | None = None
+    ) -> PromptDraw:
         """Draw `count` prompts and advance the position.
 
         Args:
@@ -224,7 +226,7 @@ class PromptStream:
             reason_to_pass: '' for a prompt to roll out, else why it is skipped. Once every prompt
                 was offered, the following ones are not skipped, so that a draw always ends.
         """
-        draw = Draw([], [])
+        draw = PromptDraw([], [])
         offered = 0
         while len(draw.problems) < count:
             problem = self._next()
@@ -256,10 +258,10 @@ def family_of(problem: Problem) -> Family:
     return problem.domain, problem.source, problem.verifier, problem.level
 
 
-class Neighbours:
+class PromptNeighbours:
     """Pass rates by family and domain at the beginning of a draw."""
 
-    def __init__(self, problems: Sequence[Problem], history: History) -> None:
+    def __init__(self, problems: Sequence[Problem], history: PromptHistory) -> None:
         self._problems = problems
         self._history = history
 

@@ -34,7 +34,7 @@ Row = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
-class Rewarded:
+class TurnRewards:
     """The groups of a step, with rewards that need all of them."""
 
     groups: Sequence[CollectedGroup]
@@ -86,7 +86,7 @@ class AgentTurns(Protocol):
         """
         ...
 
-    def reward(self, groups: Sequence[CollectedGroup], memory: Memory) -> Rewarded:
+    def reward(self, groups: Sequence[CollectedGroup], memory: Memory) -> TurnRewards:
         """Give the rewards that are known at the end of a step only, and measure the step.
 
         Args:

@@ -46,7 +46,7 @@ from tasks.engines.protocols import Trainer
 from tasks.errors import DataError
 from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.rl import codec
-from tasks.rl.collector import Collected, CollectorState, Cost, InFlight, Skipped
+from tasks.rl.collector import CollectorState, Cost, InFlight, SkippedPrompt, StepRollouts
 from tasks.rl.groups import CollectedGroup, OpenGroup
 from tasks.rl.prompts import CurriculumPosition, PromptRecord
 from tasks.rl.reuse import Responses
@@ -175,7 +175,7 @@ class PendingState:
     """Everything between a committed step and the next one."""
 
     collector: CollectorState
-    waiting: tuple[Collected, ...]
+    waiting: tuple[StepRollouts, ...]
     """Rolled out and scored, not trained on yet; oldest first."""
 
 
@@ -347,7 +347,7 @@ def _turn_in(item: Mapping[str, Any]) -> AgentTurn | None:
     return AgentTurn.model_validate(item["turn"]) if "turn" in item else None
 
 
-def _collected_out(collected: Collected, rollouts: list[Rollout]) -> dict[str, Any]:
+def _collected_out(collected: StepRollouts, rollouts: list[Rollout]) -> dict[str, Any]:
     return {
         "step": collected.step,
         "policy_version": collected.policy_version,
@@ -377,13 +377,13 @@ def _collected_out(collected: Collected, rollouts: list[Rollout]) -> dict[str, A
 
 def _collected_in(
     item: dict[str, Any], problems: Mapping[str, Problem], rollouts: Iterator[Rollout]
-) -> Collected:
-    return Collected(
+) -> StepRollouts:
+    return StepRollouts(
         step=item["step"],
         policy_version=item["policy_version"],
         groups=[group_in(entry, problems, rollouts) for entry in item["groups"]],
         skipped=[
-            Skipped(problems[problem], draw, GroupOutcome(outcome), saved)
+            SkippedPrompt(problems[problem], draw, GroupOutcome(outcome), saved)
             for problem, draw, outcome, saved in item["skipped"]
         ],
         in_flight=[

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from data_schemas.reports import Decision, StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings, RouterReplay, TermSettings
 from data_schemas.rows import Domain, Message
-from tasks.algorithms.distillation import Lesson
+from tasks.algorithms.distillation import TeacherSignal
 from tasks.algorithms.router_shift import OLD_SCORES
 from tasks.algorithms.routing import disagreement, disagreement_by_layer
 from tasks.algorithms.schedules import warmup_constant
@@ -46,7 +46,7 @@ from tasks.rl.batch import (
     taught_prompts,
     token_advantages,
 )
-from tasks.rl.collector import Collected
+from tasks.rl.collector import StepRollouts
 from tasks.rl.ledger import (
     collect_metrics,
     domain_metrics,
@@ -114,7 +114,7 @@ class Clock:
 
 
 def one_step(
-    engines: Engines, collected: Collected, updates: int, probe: float, clock: Clock
+    engines: Engines, collected: StepRollouts, updates: int, probe: float, clock: Clock
 ) -> tuple[state.StepRecord, int, step_snapshot.StepSnapshot]:
     """Train on a step's rollouts. Returns its record, the updates done so far and its snapshot."""
     settings = engines.settings
@@ -211,10 +211,10 @@ def one_step(
 
 def take_lesson(
     engines: Engines,
-    collected: Collected,
+    collected: StepRollouts,
     batch: StepBatch,
     prompts: Mapping[tuple[int, int], Sequence[Message]],
-) -> tuple[Lesson | None, dict[str, float]]:
+) -> tuple[TeacherSignal | None, dict[str, float]]:
     """Let a teacher score responses, the policy itself or another model, where the recipe has one.
 
     Returns:
@@ -384,7 +384,7 @@ def update(
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
+class WeightSync:
     """A weight sync that was verified."""
 
     digest: str
@@ -393,7 +393,7 @@ class Synced:
     sent_bytes: int
 
 
-def sync_weights(engines: Engines, version: int) -> Synced:
+def sync_weights(engines: Engines, version: int) -> WeightSync:
     """Send the trainer's weights to the rollout engine; verify that it computes with exactly those.
 
     Raises:
@@ -410,17 +410,17 @@ def sync_weights(engines: Engines, version: int) -> Synced:
     gap = gate.check_weight_sync(
         engines.rollout, engines.trainer, engines.canaries, engines.settings.engines.precision
     )
-    return Synced(digest, gap, weights.sent_bytes)
+    return WeightSync(digest, gap, weights.sent_bytes)
 
 
-def finished(record: state.StepRecord, seconds: StepTiming, synced: Synced) -> state.StepRecord:
+def finished(record: state.StepRecord, seconds: StepTiming, synced: WeightSync) -> state.StepRecord:
     """Complete a step's record with what followed its updates."""
     metrics = record.report.metrics | {"weight_sync/sent_bytes": float(synced.sent_bytes)}
     report = record.report.model_copy(update={"metrics": metrics})
     return record.model_copy(update={"timing": seconds, "report": report})
 
 
-def timing(collected: Collected, clock: Clock) -> StepTiming:
+def timing(collected: StepRollouts, clock: Clock) -> StepTiming:
     """Seconds of a step's parts; rollout and reward are within collect or overlap with it."""
     inside = {"rollout": collected.rollout_seconds, "reward": collected.reward_seconds}
     return StepTiming(

@@ -28,7 +28,7 @@ from data_schemas.reports import GateRecord
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout
 from data_schemas.rows import Problem
-from tasks.algorithms.distillation import Blend, Lesson
+from tasks.algorithms.distillation import Blend, TeacherSignal
 from tasks.algorithms.terms.protocol import StepSignal
 from tasks.engines.partial_batch import ROW, LossCall
 from tasks.engines.protocols import TokenBatch, TokenScores
@@ -140,7 +140,7 @@ def seal(
     scores: tuple[TokenScores, TokenScores],
     watch: Recorder,
     after: StepOutputs,
-    teaching: tuple[Lesson | None, Sequence[tuple[int, int]]] = (None, ()),
+    teaching: tuple[TeacherSignal | None, Sequence[tuple[int, int]]] = (None, ()),
 ) -> StepSnapshot:
     """Build the snapshot of a step; its weight digests are added later.
 
@@ -229,13 +229,13 @@ def drawn_scores(snapshot: StepSnapshot) -> TokenScores:
     return old if sampled is None else replace(old, logprobs_NT=torch.from_numpy(sampled))
 
 
-def lesson_of(snapshot: StepSnapshot) -> Lesson | None:
+def lesson_of(snapshot: StepSnapshot) -> TeacherSignal | None:
     """Return what the teacher of a step said; None without one."""
     if snapshot.blend is None:
         return None
     names = ("teacher_logprobs_NT", "taught_NT", "teacher_entropy_NT")
     found = (snapshot.inputs[name] for name in names if name in snapshot.inputs)
-    return Lesson(snapshot.blend, *map(torch.from_numpy, found))
+    return TeacherSignal(snapshot.blend, *map(torch.from_numpy, found))
 
 
 def taught_owners(snapshot: StepSnapshot) -> set[tuple[int, int]]:

@@ -22,7 +22,7 @@ from data_schemas.rows import Problem, abstain
 from tasks.engines.chat import render_prompt
 from tasks.errors import SettingsError
 from tasks.rl.groups import PARENT_ABSTAINED, CollectedGroup, OpenGroup, scores_vary
-from tasks.rl.recipe import AgentTurns, Memory, Rewarded
+from tasks.rl.recipe import AgentTurns, Memory, TurnRewards
 
 
 def check_turns(settings: RLSettings) -> None:
@@ -120,10 +120,10 @@ class TurnQueue:
             else:
                 self._num_too_long += 1
 
-    def reward(self, groups: Sequence[CollectedGroup]) -> Rewarded:
+    def reward(self, groups: Sequence[CollectedGroup]) -> TurnRewards:
         """Give a step's groups the rewards that need all of them, and remember what it says."""
         if self._recipe is None:
-            return Rewarded(groups)
+            return TurnRewards(groups)
         rewarded = self._recipe.reward(groups, self._memory)
         self._memory = rewarded.memory
         metrics = self._metrics(self._recipe, rewarded.groups) | rewarded.metrics

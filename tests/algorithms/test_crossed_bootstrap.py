@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tasks.algorithms import crossed_bootstrap
-from tasks.algorithms.crossed_bootstrap import Curve, Draws
+from tasks.algorithms.crossed_bootstrap import AccuracyCurve, Draws
 from tasks.errors import DataError
 
 VECTORS = json.loads((Path(__file__).parent / "crossed_bootstrap_vectors.json").read_text())[
@@ -120,11 +120,11 @@ def test_equal_tokens_are_read_between_the_points():
         crossed_bootstrap.at_tokens(values_CSP, tokens_CS, 41)
 
 
-def curve(levels, tokens, noise=0.0, seed=0) -> Curve:
+def curve(levels, tokens, noise=0.0, seed=0) -> AccuracyCurve:
     """Three seeds and forty problems with these mean accuracies."""
     draws = np.random.default_rng(seed).normal(0.0, noise, (len(levels), 3, 40))
     accuracy_CSP = np.array(levels)[:, None, None] + draws
-    return Curve(accuracy_CSP, np.repeat(np.array(tokens, dtype=float)[:, None], 3, axis=1))
+    return AccuracyCurve(accuracy_CSP, np.repeat(np.array(tokens, dtype=float)[:, None], 3, axis=1))
 
 
 def test_half_of_the_tokens_for_the_same_accuracies_is_a_ratio_of_one_half():

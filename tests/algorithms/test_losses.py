@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses import espo, surrogate, table
-from tasks.algorithms.losses.surrogate import Plan, RatioMode, clipped_objective
+from tasks.algorithms.losses.surrogate import RatioMode, TokenPlan, clipped_objective
 from tasks.algorithms.terms.token_budget import TokenBudget
 from tests.algorithms.signals import signal_of
 
@@ -32,7 +32,7 @@ def clip_plan(kind, mask, low, high):
     return table.plan(settings, torch.zeros(mask.shape), mask, vocabulary=8)
 
 
-def objective_and_gradient(plan: Plan, gap, advantage, mode=GSPO_TOKEN):
+def objective_and_gradient(plan: TokenPlan, gap, advantage, mode=GSPO_TOKEN):
     logprobs = gap.clone().requires_grad_()
     old = torch.zeros_like(gap)
     objective, clipped = clipped_objective(
@@ -287,7 +287,7 @@ def test_permuting_tokens_permutes_the_gradient(settings, term, seed):
     assert torch.allclose(straight[:, order], permuted, atol=1e-6)
 
 
-OF_SURROGATE = [case for case in CASES if isinstance(table.find(case[0]), surrogate.Clipped)]
+OF_SURROGATE = [case for case in CASES if isinstance(table.find(case[0]), surrogate.ClippedLoss)]
 
 
 @pytest.mark.parametrize(("settings", "term"), OF_SURROGATE, ids=name_of)

@@ -31,7 +31,7 @@ from tasks.engines.protocols import TokenScores
 from tasks.errors import EngineError
 from tasks.rl import step, step_snapshot
 from tasks.rl.batch import build
-from tasks.rl.collector import Collected
+from tasks.rl.collector import StepRollouts
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.objective import UpdateLoss, first_signal, split
 from tasks.rl.phase import train
@@ -184,7 +184,7 @@ def test_the_start_model_scores_with_its_own_routes(run, groups):
 def test_every_sequence_is_updated_once_at_a_rate_that_warms_up(run, groups):
     now = run(num_mini_batches=2, learning_rate=8e-3)
     record, updates, seen = step.one_step(
-        now, Collected(1, 0, groups), updates=1, probe=0.25, clock=step.Clock()
+        now, StepRollouts(1, 0, groups), updates=1, probe=0.25, clock=step.Clock()
     )
 
     rows = [row for part, _ in now.trainer.updated for row in part]
@@ -220,7 +220,7 @@ def test_responses_without_an_advantage_are_held_to_the_start_model_too(run, gro
     now.reference.nats = -3.0
     whole = [*groups[:1], *without_contrast(groups[1:])]
     record, _, _ = step.one_step(
-        now, Collected(1, 0, whole), updates=0, probe=0.0, clock=step.Clock()
+        now, StepRollouts(1, 0, whole), updates=0, probe=0.0, clock=step.Clock()
     )
 
     ((rows, _),) = now.trainer.updated
@@ -242,7 +242,7 @@ def test_recorded_log_probs_are_the_old_ones_and_the_gate_measures_a_sample(run,
     )
     many = [replace(entry, round=n) for n in range(8) for entry in groups]
     record, _, seen = step.one_step(
-        now, Collected(1, 0, many), updates=0, probe=0.0, clock=step.Clock()
+        now, StepRollouts(1, 0, many), updates=0, probe=0.0, clock=step.Clock()
     )
 
     assert [8] == now.trainer.sizes  # of 64 responses
@@ -281,7 +281,7 @@ def test_the_mass_that_truncated_sampling_kept_is_measured_on_a_sample(run, grou
     ]
     now = run(trainer=OfSets())
     record, _, _ = step.one_step(
-        now, Collected(1, 0, truncated), updates=0, probe=0.0, clock=step.Clock()
+        now, StepRollouts(1, 0, truncated), updates=0, probe=0.0, clock=step.Clock()
     )
 
     assert [64, 8] == now.trainer.sizes
@@ -306,7 +306,7 @@ def test_own_routes_are_compared_with_recorded_ones_by_layer_on_a_sample(run, gr
     ]
     now = run(engines=EngineSettings(mismatch=MismatchSettings(routes=True)))
     record, _, _ = step.one_step(
-        now, Collected(1, 0, many), updates=0, probe=0.0, clock=step.Clock()
+        now, StepRollouts(1, 0, many), updates=0, probe=0.0, clock=step.Clock()
     )
 
     assert [64, 8] == now.trainer.sizes
@@ -319,7 +319,7 @@ def test_own_routes_are_compared_with_recorded_ones_by_layer_on_a_sample(run, gr
 def test_a_step_of_nothing_compares_no_routes(run, groups):
     now = run(engines=EngineSettings(mismatch=MismatchSettings(routes=True)))
     record, _, _ = step.one_step(
-        now, Collected(1, 0, without_contrast(groups)), updates=0, probe=0.0, clock=step.Clock()
+        now, StepRollouts(1, 0, without_contrast(groups)), updates=0, probe=0.0, clock=step.Clock()
     )
 
     assert not [name for name in record.report.metrics if "route_disagreement" in name]
@@ -350,7 +350,7 @@ def test_what_the_budget_cuts_is_not_updated(run, groups):
     terms = terms_of({"kind": "token_budget", "tokens_per_response": 1.5})
     chosen = run(terms=terms, num_mini_batches=1, prompts_per_step=2, group_size=4)
     record, _, _ = step.one_step(
-        chosen, Collected(1, 0, groups), updates=0, probe=0.0, clock=step.Clock()
+        chosen, StepRollouts(1, 0, groups), updates=0, probe=0.0, clock=step.Clock()
     )
 
     ((rows, _),) = chosen.trainer.updated
@@ -363,7 +363,7 @@ def test_a_step_without_a_gradient_updates_nothing_and_still_has_a_record(run, g
     zero_variance = without_contrast(groups)
     now = run()
     record, updates, _ = step.one_step(
-        now, Collected(1, 0, zero_variance), updates=5, probe=0.0, clock=step.Clock()
+        now, StepRollouts(1, 0, zero_variance), updates=5, probe=0.0, clock=step.Clock()
     )
 
     assert ([], 5) == (now.trainer.updated, updates)
@@ -382,7 +382,7 @@ def test_the_parts_of_a_step_follow_one_another():
     clock = step.Clock()
     for name in ("collect", "update"):
         clock.lap(name)
-    found = replace(Collected(4, 3, []), rollout_seconds=2.0, reward_seconds=0.5)
+    found = replace(StepRollouts(4, 3, []), rollout_seconds=2.0, reward_seconds=0.5)
     timing = step.timing(found, clock)
 
     assert ["collect", "update", "rollout", "reward"] == list(timing.seconds)

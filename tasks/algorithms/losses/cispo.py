@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import torch
 
-from tasks.algorithms.losses.protocol import Loss, Plan, StepTokens
+from tasks.algorithms.losses.protocol import Loss, StepTokens, TokenPlan
 from tasks.algorithms.losses.surrogate import (
     DETACHED,
     batch_mean_weights,
@@ -34,7 +34,7 @@ class CISPO(Loss):
         """Ratios are at least 0, so that a width of 1 is no lower bound."""
         return 1.0, self.clip_high
 
-    def plan(self, step: StepTokens) -> Plan:
+    def plan(self, step: StepTokens) -> TokenPlan:
         """DAPO's groups and weights."""
         mask_NT = step.mask_NT
         return clip_plan(mask_NT, token_groups(mask_NT), batch_mean_weights(step), self.clip_range)
@@ -44,7 +44,7 @@ class CISPO(Loss):
         logprobs_NT: torch.Tensor,
         old_logprobs_NT: torch.Tensor,
         advantages_NT: torch.Tensor,
-        plan: Plan,
+        plan: TokenPlan,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the objective [N] and the capped tokens [N, T]."""
         return clipped_objective(

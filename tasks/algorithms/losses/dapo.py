@@ -5,9 +5,9 @@ parts, live in tasks/rl/collector.py and tasks/algorithms/penalties.py.
 Letters: N sequences, T tokens.
 """
 
-from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.protocol import StepTokens, TokenPlan
 from tasks.algorithms.losses.surrogate import (
-    Clipped,
+    ClippedLoss,
     batch_mean_weights,
     clip_plan,
     token_groups,
@@ -15,13 +15,13 @@ from tasks.algorithms.losses.surrogate import (
 )
 
 
-class DAPO(Clipped):
+class DAPO(ClippedLoss):
     """Decoupled clip and dynamic sampling policy optimisation."""
 
     clip_low: float = width(0.2, "below; DAPO 0.2")
     clip_high: float = width(0.28, "above; DAPO 0.28")
 
-    def plan(self, step: StepTokens) -> Plan:
+    def plan(self, step: StepTokens) -> TokenPlan:
         """Make every token its own group; all tokens of the batch weigh the same."""
         mask_NT = step.mask_NT
         return clip_plan(mask_NT, token_groups(mask_NT), batch_mean_weights(step), self.clip_range)

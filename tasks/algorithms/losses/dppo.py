@@ -19,9 +19,9 @@ from typing import ClassVar
 
 import torch
 
-from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.protocol import StepTokens, TokenPlan
 from tasks.algorithms.losses.surrogate import (
-    Ranged,
+    RangedLoss,
     batch_mean_weights,
     token_ratios,
     unclipped,
@@ -45,7 +45,7 @@ def binary_kl(new_NT: torch.Tensor, old_NT: torch.Tensor) -> torch.Tensor:
     return old_NT.exp() * (old_NT - new_NT) + others_NT.masked_fill(other_old_NT <= 0, 0.0)
 
 
-class _Divergence(Ranged):
+class _Divergence(RangedLoss):
     """A mask on the distance of the probabilities, whichever it is."""
 
     acts_on_all: ClassVar[bool] = True
@@ -54,7 +54,7 @@ class _Divergence(Ranged):
     def distance(self, new_NT: torch.Tensor, old_NT: torch.Tensor) -> torch.Tensor:
         """Return how far the probability of the sampled token moved; log-probabilities in."""
 
-    def plan(self, step: StepTokens) -> Plan:
+    def plan(self, step: StepTokens) -> TokenPlan:
         """Weigh all tokens of the batch equally."""
         return unclipped(step.mask_NT, batch_mean_weights(step))
 
@@ -63,7 +63,7 @@ class _Divergence(Ranged):
         logprobs_NT: torch.Tensor,
         old_logprobs_NT: torch.Tensor,
         advantages_NT: torch.Tensor,
-        plan: Plan,
+        plan: TokenPlan,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the objective [N] and the tokens that were dropped [N, T]."""
         outside_NT = plan.weights_NT <= 0

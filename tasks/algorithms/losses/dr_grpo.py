@@ -9,16 +9,16 @@ Letters: N sequences, T tokens.
 
 from typing import ClassVar
 
-from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.protocol import StepTokens, TokenPlan
 from tasks.algorithms.losses.surrogate import (
-    Clipped,
+    ClippedLoss,
     clip_plan,
     token_groups,
     width,
 )
 
 
-class DrGRPO(Clipped):
+class DrGRPO(ClippedLoss):
     """GRPO done right: no division by lengths or deviations."""
 
     advantage: ClassVar[str] = "centred"
@@ -26,7 +26,7 @@ class DrGRPO(Clipped):
     clip_low: float = width(0.2, "below; GRPO 0.2")
     clip_high: float = width(0.2, "above; GRPO 0.2")
 
-    def plan(self, step: StepTokens) -> Plan:
+    def plan(self, step: StepTokens) -> TokenPlan:
         """Make every token its own group, weighing 1 / max_new_tokens."""
         weights_NT = step.mask_NT.float() / max(1, step.totals.max_new_tokens)
         groups_NT = token_groups(step.mask_NT)

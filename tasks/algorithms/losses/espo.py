@@ -26,9 +26,9 @@ from typing import ClassVar, Self
 import torch
 from pydantic import Field, model_validator
 
-from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.protocol import StepTokens, TokenPlan
 from tasks.algorithms.losses.surrogate import (
-    Clipped,
+    ClippedLoss,
     RatioForm,
     RatioMode,
     group_means,
@@ -107,7 +107,7 @@ def relative_widths(
     return mean_entropy_NT / step_entropy / sizes_NT.to(mean_entropy_NT.dtype).sqrt()
 
 
-class ESPO(Clipped):
+class ESPO(ClippedLoss):
     """Entropy importance sampling policy optimisation."""
 
     needs_entropy: ClassVar[bool] = True
@@ -164,7 +164,7 @@ class ESPO(Clipped):
             raise ValueError(f"entropy_edges must ascend, got {self.entropy_edges}")
         return self
 
-    def plan(self, step: StepTokens) -> Plan:
+    def plan(self, step: StepTokens) -> TokenPlan:
         """Compute groups, weights and clip ranges from pi_old's entropies.
 
         Every group of a sequence weighs the same (eq. 5), so with a 20/80 split a
@@ -196,7 +196,7 @@ class ESPO(Clipped):
                 (clip * width_NT).clamp(max=max(WIDEST, clip))
                 for clip in (self.clip_low, self.clip_high)
             )
-        return Plan(
+        return TokenPlan(
             groups_NT=groups_NT,
             weights_NT=trained_NT / (num_groups_N1 * size_NT),
             clip_low_NT=low_NT.clamp(min=self.clip_floor) * trained_NT,

@@ -14,17 +14,17 @@ from typing import ClassVar
 
 import torch
 
-from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.protocol import StepTokens, TokenPlan
 from tasks.algorithms.losses.surrogate import (
     MAX_LOG_RATIO,
-    Ranged,
+    RangedLoss,
     sequence_mean_weights,
     unclipped,
     width,
 )
 
 
-class GMPO(Ranged):
+class GMPO(RangedLoss):
     """Geometric-mean policy optimisation."""
 
     token_advantages: ClassVar[bool] = False
@@ -32,7 +32,7 @@ class GMPO(Ranged):
     clip_low: float = width(0.4, "of a log-ratio, below; GMPO 0.4")
     clip_high: float = width(0.4, "of a log-ratio, above; GMPO 0.4")
 
-    def plan(self, step: StepTokens) -> Plan:
+    def plan(self, step: StepTokens) -> TokenPlan:
         """Weigh the tokens of a sequence equally."""
         return unclipped(step.mask_NT, sequence_mean_weights(step.mask_NT))
 
@@ -41,7 +41,7 @@ class GMPO(Ranged):
         logprobs_NT: torch.Tensor,
         old_logprobs_NT: torch.Tensor,
         advantages_NT: torch.Tensor,
-        plan: Plan,
+        plan: TokenPlan,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the objective [N] and the tokens that were clipped [N, T]."""
         weights_NT = plan.weights_NT

@@ -5,9 +5,9 @@ wider upper bound (clip-higher): `clip_high` above `clip_low`, `auxiliary.kl` 0.
 Letters: N sequences, T tokens.
 """
 
-from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.protocol import StepTokens, TokenPlan
 from tasks.algorithms.losses.surrogate import (
-    Clipped,
+    ClippedLoss,
     clip_plan,
     sequence_mean_weights,
     token_groups,
@@ -15,13 +15,13 @@ from tasks.algorithms.losses.surrogate import (
 )
 
 
-class GRPO(Clipped):
+class GRPO(ClippedLoss):
     """Group relative policy optimisation."""
 
     clip_low: float = width(0.2, "below; GRPO 0.2")
     clip_high: float = width(0.2, "above; GRPO 0.2, clip-higher 0.28")
 
-    def plan(self, step: StepTokens) -> Plan:
+    def plan(self, step: StepTokens) -> TokenPlan:
         """Make every token its own group; tokens of a sequence weigh the same."""
         mask_NT = step.mask_NT
         weights_NT = sequence_mean_weights(mask_NT)

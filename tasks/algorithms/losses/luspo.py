@@ -7,9 +7,9 @@ by the mean length of the step.
 Letters: N sequences, T tokens.
 """
 
-from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.protocol import StepTokens, TokenPlan
 from tasks.algorithms.losses.surrogate import (
-    Clipped,
+    ClippedLoss,
     batch_mean_weights,
     clip_plan,
     sequence_groups,
@@ -17,13 +17,13 @@ from tasks.algorithms.losses.surrogate import (
 )
 
 
-class LUSPO(Clipped):
+class LUSPO(ClippedLoss):
     """Length-unbiased sequence policy optimisation."""
 
     clip_low: float = width(2e-3, "below; LUSPO 2e-3")
     clip_high: float = width(2.5e-3, "above; LUSPO 2.5e-3")
 
-    def plan(self, step: StepTokens) -> Plan:
+    def plan(self, step: StepTokens) -> TokenPlan:
         """GSPO's groups with DAPO's weights."""
         weights_NT = batch_mean_weights(step)
         groups_NT = sequence_groups(step.mask_NT)

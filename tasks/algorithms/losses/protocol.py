@@ -17,7 +17,7 @@ from data_schemas.machine_settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TokenPlan:
     """Groups, weights and clip ranges of a step; all [N, T], zero outside the mask."""
 
     groups_NT: torch.Tensor
@@ -95,7 +95,7 @@ class Loss(Settings, ABC):
         return {}
 
     @abstractmethod
-    def plan(self, step: StepTokens) -> Plan:
+    def plan(self, step: StepTokens) -> TokenPlan:
         """Weigh the tokens of a step, once, from pi_old."""
 
     @abstractmethod
@@ -104,7 +104,7 @@ class Loss(Settings, ABC):
         logprobs_NT: torch.Tensor,
         old_logprobs_NT: torch.Tensor,
         advantages_NT: torch.Tensor,
-        plan: Plan,
+        plan: TokenPlan,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the objective of every sequence [N], with gradient, and the clipped tokens [N, T].
 

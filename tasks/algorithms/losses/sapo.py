@@ -9,7 +9,7 @@ Letters: N sequences, T tokens.
 
 import torch
 
-from tasks.algorithms.losses.protocol import Loss, Plan, StepTokens
+from tasks.algorithms.losses.protocol import Loss, StepTokens, TokenPlan
 from tasks.algorithms.losses.surrogate import sequence_mean_weights, token_ratios, unclipped
 
 TAU_GAIN, TAU_LOSS = 1.0, 1.05
@@ -19,7 +19,7 @@ TAU_GAIN, TAU_LOSS = 1.0, 1.05
 class SAPO(Loss):
     """Soft adaptive policy optimisation; it has no settings."""
 
-    def plan(self, step: StepTokens) -> Plan:
+    def plan(self, step: StepTokens) -> TokenPlan:
         """Weigh the tokens of a sequence equally."""
         return unclipped(step.mask_NT, sequence_mean_weights(step.mask_NT))
 
@@ -28,7 +28,7 @@ class SAPO(Loss):
         logprobs_NT: torch.Tensor,
         old_logprobs_NT: torch.Tensor,
         advantages_NT: torch.Tensor,
-        plan: Plan,
+        plan: TokenPlan,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the gated objective [N]; no token is clipped."""
         ratio_NT = token_ratios(logprobs_NT, old_logprobs_NT, plan)

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from pydantic import Field
 
-from tasks.algorithms.losses.protocol import Loss, Plan, StepTokens
+from tasks.algorithms.losses.protocol import Loss, StepTokens, TokenPlan
 
 
 class RatioMode(StrEnum):
@@ -51,7 +51,7 @@ def width(published: float, description: str) -> Any:
     return Field(default=published, gt=0.0, description=description)
 
 
-class Ranged(Loss):
+class RangedLoss(Loss):
     """A loss with a clip range; one without has no such settings."""
 
     off_policy: ClassVar[frozenset[str]] = frozenset(("clip_low", "clip_high"))
@@ -65,7 +65,7 @@ class Ranged(Loss):
         return self.clip_low, self.clip_high
 
 
-class Clipped(Ranged):
+class ClippedLoss(RangedLoss):
     """A loss of this family."""
 
     @property
@@ -78,7 +78,7 @@ class Clipped(Ranged):
         logprobs_NT: torch.Tensor,
         old_logprobs_NT: torch.Tensor,
         advantages_NT: torch.Tensor,
-        plan: Plan,
+        plan: TokenPlan,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Compute the clipped objective [N] and the clipped tokens [N, T]."""
         return clipped_objective(
@@ -91,21 +91,21 @@ def clip_plan(
     groups_NT: torch.Tensor,
     weights_NT: torch.Tensor,
     clip_range: tuple[float, float],
-) -> Plan:
+) -> TokenPlan:
     """Give every response token the same clip range, half-widths below and above 1."""
     inside_NT = mask_NT.float()
     low, high = clip_range
-    return Plan(groups_NT, weights_NT, low * inside_NT, high * inside_NT)
+    return TokenPlan(groups_NT, weights_NT, low * inside_NT, high * inside_NT)
 
 
-def unclipped(mask_NT: torch.Tensor, weights_NT: torch.Tensor) -> Plan:
+def unclipped(mask_NT: torch.Tensor, weights_NT: torch.Tensor) -> TokenPlan:
     """Weigh tokens for a loss that has neither groups nor clip ranges."""
     nothing_NT = torch.zeros(mask_NT.shape)
-    return Plan(token_groups(mask_NT), weights_NT, nothing_NT, nothing_NT)
+    return TokenPlan(token_groups(mask_NT), weights_NT, nothing_NT, nothing_NT)
 
 
 def token_ratios(
-    logprobs_NT: torch.Tensor, old_logprobs_NT: torch.Tensor, plan: Plan
+    logprobs_NT: torch.Tensor, old_logprobs_NT: torch.Tensor, plan: TokenPlan
 ) -> torch.Tensor:
     """Return pi / pi_old of every token, with gradient; 1 where a token has no weight."""
     gap_NT = (logprobs_NT - old_logprobs_NT).masked_fill(plan.weights_NT <= 0, 0.0)
@@ -153,7 +153,7 @@ def clipped_objective(
     logprobs_NT: torch.Tensor,
     old_logprobs_NT: torch.Tensor,
     advantages_NT: torch.Tensor,
-    plan: Plan,
+    plan: TokenPlan,
     *,
     ratio_mode: RatioForm,
 ) -> tuple[torch.Tensor, torch.Tensor]:

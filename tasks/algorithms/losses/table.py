@@ -4,7 +4,7 @@ import torch
 
 from data_schemas.rl_settings import LossSettings
 from tasks.algorithms import names
-from tasks.algorithms.losses.protocol import Loss, Plan, StepTokens, StepTotals
+from tasks.algorithms.losses.protocol import Loss, StepTokens, StepTotals, TokenPlan
 from tasks.plugins import ChoiceTable
 
 LOSSES = ChoiceTable(Loss, names.LOSSES)
@@ -40,7 +40,7 @@ def plan(
     *,
     vocabulary: int,
     step: StepTotals | None = None,
-) -> Plan:
+) -> TokenPlan:
     """Compute the plan of the selected loss for the tokens of a step.
 
     Args:

@@ -19,7 +19,7 @@ import torch
 
 from data_schemas.machine_settings import Settings
 from data_schemas.rollouts import TokenUse
-from tasks.algorithms.losses.protocol import Plan, StepTotals
+from tasks.algorithms.losses.protocol import StepTotals, TokenPlan
 
 
 class EngineGap(IntEnum):
@@ -75,7 +75,7 @@ class StepSignal:
     """Log-probabilities of the phase's start model, where a term needs them."""
     totals: StepTotals
     advantages_NT: torch.Tensor
-    plan: Plan
+    plan: TokenPlan
     """Groups, clip ranges and weights of the loss."""
     weights_NT: torch.Tensor
     """Factor of the advantages."""
@@ -96,7 +96,7 @@ class StepEffect:
     """Factor of the advantages, at least 0. The ledger books what has weight 0 as masked; it stays
     in every divisor, because a mask must not raise the weight of the rest."""
     advantages_NT: torch.Tensor | None = None
-    plan: Plan | None = None
+    plan: TokenPlan | None = None
     kept_NT: torch.Tensor | None = None
     """Tokens that stay in the step, bool; the ledger books the others as cut."""
     held: Mapping[str, torch.Tensor] = field(default_factory=dict)

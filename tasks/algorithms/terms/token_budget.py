@@ -15,7 +15,7 @@ from typing import ClassVar
 import torch
 from pydantic import Field
 
-from tasks.algorithms.losses.protocol import Plan, StepTotals
+from tasks.algorithms.losses.protocol import StepTotals, TokenPlan
 from tasks.algorithms.terms.protocol import StepEffect, StepSignal, Term
 
 SEED_STRIDE = 1_000_003
@@ -100,8 +100,8 @@ def kept_tokens(
 
 
 def apply_budget(
-    plan: Plan, mask_NT: torch.Tensor, kept_NT: torch.Tensor, step: StepTotals, budget: int
-) -> Plan:
+    plan: TokenPlan, mask_NT: torch.Tensor, kept_NT: torch.Tensor, step: StepTotals, budget: int
+) -> TokenPlan:
     """Cut a plan to the budget of every update; a token weighs 1 / budget after division.
 
     Differences of weight within a sequence (ESPO's groups) are preserved: weights are
@@ -120,7 +120,7 @@ def apply_budget(
         total_N1 > 0, plan.weights_NT * lengths_N[:, None] / total_N1.clamp(min=1e-30), 0.0
     )
     scale = step.num_sequences / max(1, len(step.updates)) / budget
-    return Plan(
+    return TokenPlan(
         groups_NT=plan.groups_NT,
         weights_NT=relative_NT * kept_NT * scale,
         clip_low_NT=plan.clip_low_NT,

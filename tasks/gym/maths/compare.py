@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from tasks.gym.maths import units
 from tasks.gym.maths.latex_terms import (
-    Term,
+    LatexTerm,
     TooLarge,
     Value,
     inexact,
@@ -176,7 +176,7 @@ def _equations(gold: Answer, other: Answer) -> bool | None:
     ours, theirs = _difference(gold), _difference(other)
     if ours is None or theirs is None:
         return None
-    ratios = [value for value in _at_points(Term("/", (ours, theirs))) if value is not None]
+    ratios = [value for value in _at_points(LatexTerm("/", (ours, theirs))) if value is not None]
     if len(ratios) < 2 or any(not value for value in ratios):
         return None if len(ratios) < 2 else False
     return all(_same_value(ratios[0], value) for value in ratios)
@@ -196,7 +196,7 @@ def _constant(equation: Answer) -> bool:
     return all(part.term is not None and not symbols(part.term) for part in equation.parts)
 
 
-def _difference(equation: Answer) -> Term | None:
+def _difference(equation: Answer) -> LatexTerm | None:
     if equation.kind != "equation":
         left = parse_term(equation.name)
         return minus(left, equation.term) if left and equation.term else None
@@ -282,7 +282,7 @@ def _ratios(gold: Answer, other: Answer) -> bool | None:
     return _all([_same_term(a, b) for a, b in zip(first, second, strict=True)])
 
 
-def _quotients(answer: Answer) -> list[Term] | None:
+def _quotients(answer: Answer) -> list[LatexTerm] | None:
     """Return the first part over each other one; None if one is not read."""
     if answer.kind == "value":
         return [answer.term] if answer.term else None
@@ -290,7 +290,7 @@ def _quotients(answer: Answer) -> list[Term] | None:
     if None in terms:
         return None
     first, *rest = (term for term in terms if term)
-    return [Term("/", (first, term)) for term in rest]
+    return [LatexTerm("/", (first, term)) for term in rest]
 
 
 def _decimal_comma(candidate: Answer, other: Answer) -> bool:
@@ -330,15 +330,17 @@ def _values_agree(gold: Answer, other: Answer, tolerance: Fraction | None) -> bo
     return verdict or (_rounded(gold, other) or _rounded(other, gold) or verdict)
 
 
-def _in_radians(answer: Answer, other: Answer) -> Term | None:
+def _in_radians(answer: Answer, other: Answer) -> LatexTerm | None:
     """Return 30° as pi/6 beside an angle that is written with pi and without a unit."""
     if not answer.unit >= _DEGREE or other.unit or other.term is None or not _has_pi(other.term):
         return answer.term
-    half_turn = Term("/", (Term("sym", name="\\pi"), Term("num", value=Fraction(180))))
-    return Term("*", (answer.term, half_turn)) if answer.term else None
+    half_turn = LatexTerm(
+        "/", (LatexTerm("sym", name="\\pi"), LatexTerm("num", value=Fraction(180)))
+    )
+    return LatexTerm("*", (answer.term, half_turn)) if answer.term else None
 
 
-def _has_pi(term: Term) -> bool:
+def _has_pi(term: LatexTerm) -> bool:
     return term.name == "\\pi" or any(map(_has_pi, term.parts))
 
 
@@ -367,7 +369,7 @@ def _ends(value: Fraction) -> bool:
     return below == 1
 
 
-def _same_term(gold: Term, other: Term, tolerance: Fraction | None = None) -> bool | None:
+def _same_term(gold: LatexTerm, other: LatexTerm, tolerance: Fraction | None = None) -> bool | None:
     if not symbols(gold) and not symbols(other):
         a, b = _evaluated(gold), _evaluated(other)
         if a is None or b is None:
@@ -383,20 +385,20 @@ def _same_term(gold: Term, other: Term, tolerance: Fraction | None = None) -> bo
     return True if len(pairs) > 1 else None
 
 
-def rational(term: Term | None) -> Fraction | None:
+def rational(term: LatexTerm | None) -> Fraction | None:
     """Return the value of a constant, if it is a fraction."""
     value = _evaluated(term)
     return value if isinstance(value, Fraction) else None
 
 
-def _evaluated(term: Term | None) -> Value | None:
+def _evaluated(term: LatexTerm | None) -> Value | None:
     try:
         return None if term is None else value_of(term, {})
     except (TooLarge, ArithmeticError, ValueError, KeyError):
         return None
 
 
-def _at_points(term: Term, other: Term | None = None) -> list[Value | None]:
+def _at_points(term: LatexTerm, other: LatexTerm | None = None) -> list[Value | None]:
     """Evaluate at the points; None where there is no value."""
     names = sorted(symbols(term) | (symbols(other) if other else frozenset()))
     values: list[Value | None] = []
@@ -413,7 +415,7 @@ def _at_points(term: Term, other: Term | None = None) -> list[Value | None]:
     return values
 
 
-def _has_steps(term: Term) -> bool:
+def _has_steps(term: LatexTerm) -> bool:
     return term.name in ("floor", "ceiling") or any(map(_has_steps, term.parts))
 
 

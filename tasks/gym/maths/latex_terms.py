@@ -84,14 +84,14 @@ Value: TypeAlias = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class LatexTerm:
     """A node: `num` (value), `sym` (name), `call` (name, one argument), or `+ * / ^` of two.
 
     A call of a name that is no known function is one of an unknown function, `f(x)`.
     """
 
     kind: str
-    parts: tuple["Term", ...] = ()
+    parts: tuple["LatexTerm", ...] = ()
     name: str = ""
     value: Fraction = Fraction(0)
 
@@ -100,7 +100,7 @@ class TooLarge(ValueError):
     """The value is larger than any plausible answer."""
 
 
-def parse_term(text: str) -> Term | None:
+def parse_term(text: str) -> LatexTerm | None:
     """Parse one expression; None if any part of it is outside the grammar."""
     for sign, name in _NAMES.items():
         text = text.replace(sign, name)
@@ -116,7 +116,7 @@ def parse_term(text: str) -> Term | None:
         return None
 
 
-def symbols(term: Term) -> frozenset[str]:
+def symbols(term: LatexTerm) -> frozenset[str]:
     """Return the names of the unknowns, unknown functions among them; pi, e and i are values."""
     unknown = (term.kind == "sym" and term.name not in _CONSTANTS) or (
         term.kind == "call" and term.name not in _FUNCTIONS
@@ -124,14 +124,14 @@ def symbols(term: Term) -> frozenset[str]:
     return frozenset({term.name} if unknown else ()).union(*map(symbols, term.parts))
 
 
-def renamed(term: Term, old: str, new: str) -> Term:
+def renamed(term: LatexTerm, old: str, new: str) -> LatexTerm:
     """Return a term with another name of one unknown."""
     parts = tuple(renamed(part, old, new) for part in term.parts)
     name = new if term.kind == "sym" and term.name == old else term.name
     return replace(term, parts=parts, name=name)
 
 
-def value_of(term: Term, point: Mapping[str, Fraction]) -> Value:
+def value_of(term: LatexTerm, point: Mapping[str, Fraction]) -> Value:
     """Evaluate at a point: exactly while everything is rational.
 
     Raises:
@@ -159,9 +159,9 @@ def inexact(value: Value) -> Value:
     return value
 
 
-def minus(left: Term, right: Term) -> Term:
+def minus(left: LatexTerm, right: LatexTerm) -> LatexTerm:
     """Return the difference."""
-    return Term("+", (left, _negative(right)))
+    return LatexTerm("+", (left, _negative(right)))
 
 
 def _real(value: Value) -> Value:
@@ -207,12 +207,12 @@ def _power(base: Value, exponent: Value) -> Value:
     return base**exponent
 
 
-def _number(value: Fraction | int) -> Term:
-    return Term("num", value=Fraction(value))
+def _number(value: Fraction | int) -> LatexTerm:
+    return LatexTerm("num", value=Fraction(value))
 
 
-def _negative(term: Term) -> Term:
-    return Term("*", (_number(-1), term))
+def _negative(term: LatexTerm) -> LatexTerm:
+    return LatexTerm("*", (_number(-1), term))
 
 
 _MINUS_ONE = _negative(_number(1))
@@ -241,55 +241,55 @@ class _Reader:
         self._place += 1
         return token
 
-    def sum(self) -> Term:
+    def sum(self) -> LatexTerm:
         term = self._product()
         while self._next in ("+", "-"):
             less = self._take() == "-"
             right = self._product()
-            term = minus(term, right) if less else Term("+", (term, right))
+            term = minus(term, right) if less else LatexTerm("+", (term, right))
         return term
 
-    def _product(self) -> Term:
+    def _product(self) -> LatexTerm:
         term = self._signed()
         while self._next and self._next not in "+-)]}|" and self._next not in _CLOSING.values():
             before, implicit = self._tokens[self._place - 1], self._next not in _TIMES
             if implicit and (self._next[0] in "0123456789." or before + self._next == "}{"):
                 raise ValueError("nobody writes this product without a sign")
             divide = not implicit and self._take() in ("/", "\\div")
-            term = Term("/" if divide else "*", (term, self._signed()))
+            term = LatexTerm("/" if divide else "*", (term, self._signed()))
         return term
 
-    def _signed(self) -> Term:
+    def _signed(self) -> LatexTerm:
         if self._next in ("+", "-"):
             return _negative(self._signed()) if self._take() == "-" else self._signed()
         return self._power()
 
-    def _power(self) -> Term:
+    def _power(self) -> LatexTerm:
         term = self._atom()
         if self._next == "!":
             self._take()
-            term = Term("call", (term,), name="factorial")
+            term = LatexTerm("call", (term,), name="factorial")
             if self._next == "!":  # not the factorial of a factorial
                 raise ValueError("!!")
         if self._next == "°":
             self._take()
             if self._in_angle:
-                half_turn = Term("/", (Term("sym", name="\\pi"), _number(180)))
-                term = Term("*", (term, half_turn))
+                half_turn = LatexTerm("/", (LatexTerm("sym", name="\\pi"), _number(180)))
+                term = LatexTerm("*", (term, half_turn))
         return self._raised(term)
 
-    def _raised(self, base: Term) -> Term:
+    def _raised(self, base: LatexTerm) -> LatexTerm:
         """Read powers of powers from the right."""
         if self._next != "^":
             return base
         self._take()
-        return Term("^", (base, self._raised(self._group())))
+        return LatexTerm("^", (base, self._raised(self._group())))
 
-    def _group(self) -> Term:
+    def _group(self) -> LatexTerm:
         """Read an argument: {...}, a sign with what follows, or one number, letter or command."""
         return self._signed() if self._next in ("+", "-") else self._atom()
 
-    def _digit_or_group(self) -> Term:
+    def _digit_or_group(self) -> LatexTerm:
         r"""Read an argument of \frac, of which TeX takes one digit: \frac12 is a half."""
         if len(self._next) > 1 and self._next.isdigit():
             digits = self._take()
@@ -297,14 +297,14 @@ class _Reader:
             return _number(int(digits[0]))
         return self._group()
 
-    def _atom(self) -> Term:
+    def _atom(self) -> LatexTerm:
         token = self._take()
         if token[0].isdigit() or token[0] == ".":
             return self._mixed(Fraction(token))
         if token in _CLOSING:
             inner = self.sum()
             self._take(_CLOSING[token])
-            return Term("call", (inner,), name=_BOUNDS[token]) if token in _BOUNDS else inner
+            return LatexTerm("call", (inner,), name=_BOUNDS[token]) if token in _BOUNDS else inner
         if token[0] == "\\" and token != "\\pi":
             return self._command(token[1:])
         if not token[-1].isalpha():
@@ -312,55 +312,55 @@ class _Reader:
         name = token + self._subscript()
         while self._next == "'":
             name += self._take()
-        return self._unknown_call(name) or Term("sym", name=name)
+        return self._unknown_call(name) or LatexTerm("sym", name=name)
 
-    def _unknown_call(self, name: str) -> Term | None:
+    def _unknown_call(self, name: str) -> LatexTerm | None:
         """Read f(2x), and I(0) of any letter; n(n+1) is a product."""
         ahead = self._tokens[self._place : self._place + 3]
         lone = len(ahead) == 3 and ahead[2] == ")" and ahead[1][-1].isalnum()
         if ahead[:1] != ["("] or not (name[0] in "fghFGHP" or lone):
             return None
-        return Term("call", (self._atom(),), name=f"{name}()")
+        return LatexTerm("call", (self._atom(),), name=f"{name}()")
 
-    def _command(self, name: str) -> Term:
+    def _command(self, name: str) -> LatexTerm:
         if name in _FUNCTIONS or name == "lg":
             return self._function(name)
         match name:
             case "frac":
-                return Term("/", (self._digit_or_group(), self._digit_or_group()))
+                return LatexTerm("/", (self._digit_or_group(), self._digit_or_group()))
             case "sqrt":
                 return self._root()
             case "binom":
                 return self._binomial(self._digit_or_group(), self._digit_or_group())
             case "overline" | "bar":  # a conjugate or complement: any fixed function will do
-                return Term("call", (self._group(),), name="overline")
+                return LatexTerm("call", (self._group(),), name="overline")
         if not _GREEK.fullmatch(name):
             raise ValueError(name)
-        return Term("sym", name=f"\\{name}{self._subscript()}")
+        return LatexTerm("sym", name=f"\\{name}{self._subscript()}")
 
-    def _mixed(self, whole: Fraction) -> Term:
+    def _mixed(self, whole: Fraction) -> LatexTerm:
         """Read 2\\frac{1}{4} as a mixed number: a sum."""
         ahead = "".join(self._tokens[self._place : self._place + 7])
         match = re.match(r"\\frac(?:\{(\d+)\}\{(\d+)\}|(\d)(\d)(?!\d))", ahead)
         if not match or whole.denominator != 1:
             return _number(whole)
         right = self._atom()
-        return Term("+", (_number(whole), right))
+        return LatexTerm("+", (_number(whole), right))
 
-    def _root(self) -> Term:
+    def _root(self) -> LatexTerm:
         degree = _number(2)
         if self._next == "[":
             self._take()
             degree = self.sum()
             self._take("]")
-        return Term("^", (self._group(), Term("/", (_number(1), degree))))
+        return LatexTerm("^", (self._group(), LatexTerm("/", (_number(1), degree))))
 
-    def _binomial(self, n: Term, k: Term) -> Term:
+    def _binomial(self, n: LatexTerm, k: LatexTerm) -> LatexTerm:
         rest = minus(n, k)
-        top, below, last = (Term("call", (part,), name="factorial") for part in (n, k, rest))
-        return Term("/", (top, Term("*", (below, last))))
+        top, below, last = (LatexTerm("call", (part,), name="factorial") for part in (n, k, rest))
+        return LatexTerm("/", (top, LatexTerm("*", (below, last))))
 
-    def _function(self, name: str) -> Term:
+    def _function(self, name: str) -> LatexTerm:
         base, power = (_number(10), None) if name == "lg" else (None, None)
         name = "ln" if name == "lg" else name
         while self._next in ("_", "^"):
@@ -375,16 +375,16 @@ class _Reader:
         outer, self._in_angle = self._in_angle, name in _ANGLES
         argument = self._atom() if self._next in ("(", "{", "[") else self._bare_argument()
         self._in_angle = outer
-        term = Term("call", (argument,), name=name)
+        term = LatexTerm("call", (argument,), name=name)
         if base is not None:
-            term = Term("/", (term, Term("call", (base,), name="ln")))
-        return term if power is None else Term("^", (term, power))
+            term = LatexTerm("/", (term, LatexTerm("call", (base,), name="ln")))
+        return term if power is None else LatexTerm("^", (term, power))
 
-    def _bare_argument(self) -> Term:
+    def _bare_argument(self) -> LatexTerm:
         r"""Read \sin 2x: factors up to the next sign, bracket or function."""
         term = self._signed()
         while self._next and (self._next[0].isalnum() or self._next in ("\\pi", "\\frac")):
-            term = Term("*", (term, self._power()))
+            term = LatexTerm("*", (term, self._power()))
         return term
 
     def _subscript(self) -> str:

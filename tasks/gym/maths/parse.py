@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tasks.gym.maths import units
 from tasks.gym.maths.amounts import plain_amounts
-from tasks.gym.maths.latex_terms import Term, parse_term
+from tasks.gym.maths.latex_terms import LatexTerm, parse_term
 from tasks.gym.maths.numerals import machine_numbers, plain_signs, typed_minus
 from tasks.gym.maths.words import ALTERED_AFTER, HEDGES, MINUS
 
@@ -209,7 +209,7 @@ class Answer:
     text: str
     """Normalised, so that equal texts are equal answers."""
     parts: tuple["Answer", ...] = ()
-    term: Term | None = None
+    term: LatexTerm | None = None
     name: str = ""
     """The left side of `x = 5`: x; the label of `Minimum: 5`."""
     condition: str = ""
@@ -465,7 +465,7 @@ def _value(text: str, whole: str) -> Answer:
     if term is None:
         return Answer("unread", whole)
     if factor != 1:
-        term = Term("*", (Term("num", value=Fraction(factor)), term))
+        term = LatexTerm("*", (LatexTerm("num", value=Fraction(factor)), term))
     return Answer("value", value if factor == 1 and not names else whole, term=term, unit=names)
 
 

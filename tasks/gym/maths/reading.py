@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tasks.gym.maths import units
-from tasks.gym.maths.latex_terms import Term, renamed, symbols
+from tasks.gym.maths.latex_terms import LatexTerm, renamed, symbols
 from tasks.gym.maths.parse import Answer
 
 # "What percent of", "as a percentage", "百分之几"; not "a 20% discount" or "10 percent of it".
@@ -166,12 +166,12 @@ class AnswerForm:
         if in_percent or answer.term is None:
             text = answer.text.replace("\\%", "").replace("%", "").strip()
             return replace(answer, unit=unit, text=text)
-        hundredth = Term("num", value=Fraction(1, 100))
+        hundredth = LatexTerm("num", value=Fraction(1, 100))
         return replace(
             answer,
             unit=unit,
             text=f"{answer.text} per 100",
-            term=Term("*", (answer.term, hundredth)),
+            term=LatexTerm("*", (answer.term, hundredth)),
         )
 
 
@@ -195,8 +195,10 @@ def _in_hundredths(answer: Answer, gold: Answer) -> Answer:
         return answer
     if not _SHARE.fullmatch(answer.text) or re.search(r"/|\\frac", gold.text):
         return answer
-    hundred = Term("num", value=Fraction(100))
-    return replace(answer, text=f"{answer.text} of 100", term=Term("*", (answer.term, hundred)))
+    hundred = LatexTerm("num", value=Fraction(100))
+    return replace(
+        answer, text=f"{answer.text} of 100", term=LatexTerm("*", (answer.term, hundred))
+    )
 
 
 def has_unit(answer: Answer, unit: frozenset[str]) -> bool:
@@ -208,18 +210,18 @@ def _in_ones(answer: Answer, *, keep: bool) -> Answer:
     """Return 36 for 3 dozen, where dozens are not to be kept."""
     if keep or answer.term is None or not answer.unit >= units.DOZEN:
         return answer
-    twelve = Term("num", value=Fraction(12))
+    twelve = LatexTerm("num", value=Fraction(12))
     return replace(
         answer,
         unit=answer.unit - units.DOZEN,
         text=f"{answer.text} times 12",
-        term=Term("*", (answer.term, twelve)),
+        term=LatexTerm("*", (answer.term, twelve)),
     )
 
 
 def value(number: str, answer: Answer) -> Answer:
     """Return an answer that is this integer."""
-    return Answer("value", number, term=Term("num", value=Fraction(number)), unit=answer.unit)
+    return Answer("value", number, term=LatexTerm("num", value=Fraction(number)), unit=answer.unit)
 
 
 def _base(text: str) -> int:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from data_schemas.study import EvidenceCell, Measures
 from tasks.algorithms import crossed_bootstrap
-from tasks.algorithms.crossed_bootstrap import Curve
+from tasks.algorithms.crossed_bootstrap import AccuracyCurve
 from tasks.algorithms.intervals import Interval
 from tasks.errors import DataError
 from tasks.lab.study.report import SHARES
@@ -67,10 +67,10 @@ class Arm:
         costs = [{"tokens": one.tokens, "CPU seconds": one.seconds}[kind] for one in self.measures]
         return np.array([[float(one.get(name, 0)) for one in costs] for name in checkpoints])
 
-    def curve(self, checkpoints: Sequence[str], kind: str = "tokens") -> Curve:
+    def curve(self, checkpoints: Sequence[str], kind: str = "tokens") -> AccuracyCurve:
         """Accuracy by what was spent, from the start of RL on."""
         values = np.array([self.values(name) for name in checkpoints])
-        return Curve(values, self.spent(kind, checkpoints))
+        return AccuracyCurve(values, self.spent(kind, checkpoints))
 
 
 def arms_of(measures: Sequence[Measures], seeds: Sequence[int]) -> dict[str, Arm]:
@@ -311,7 +311,7 @@ def _chance(values_SP: Array, domains: Sequence[str]) -> float:
     return crossed_bootstrap.two_sided_p(crossed_bootstrap.replicate_means(values_SP, draws))
 
 
-def _cost_ratio(arm: Arm, other: Arm, ours: Curve, theirs: Curve) -> EvidenceCell:
+def _cost_ratio(arm: Arm, other: Arm, ours: AccuracyCurve, theirs: AccuracyCurve) -> EvidenceCell:
     tops = [side.accuracy_CSP.mean(axis=2).max(axis=0).min() for side in (ours, theirs)]
     bottom = max(side.accuracy_CSP[0].mean(axis=1).max() for side in (ours, theirs))
     top = min(tops)

@@ -15,7 +15,7 @@ from data_schemas.rl_settings import LossSettings, RLSettings
 from tasks.algorithms.advantages import table as advantages
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.protocol import Loss
-from tasks.rl.replay.recompute import Repeated, repeat, total
+from tasks.rl.replay.recompute import StepRepetition, repeat, total
 from tasks.rl.step_snapshot import StepSnapshot
 
 
@@ -59,7 +59,7 @@ def compare_losses(snapshot: StepSnapshot, kind: str) -> tuple[Effect, Effect]:
     )
 
 
-def effect(snapshot: StepSnapshot, step: Repeated, own: Repeated, name: str) -> Effect:
+def effect(snapshot: StepSnapshot, step: StepRepetition, own: StepRepetition, name: str) -> Effect:
     """Summarise a repeated step."""
     weight_N = step.gradient_NT.abs().sum(dim=1).double()
     domains: dict[str, float] = {}

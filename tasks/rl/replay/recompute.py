@@ -28,7 +28,7 @@ from tasks.store.files import canonical_json
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class OutputComparison:
     """Comparison of one recorded output of a step with its repetition."""
 
     name: str
@@ -38,7 +38,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class StepRepetition:
     """A recomputed step."""
 
     outputs: StepOutputs
@@ -47,7 +47,7 @@ class Repeated:
     """d objective / d log-prob of every token: its weight in the policy gradient."""
 
 
-def compare(snapshot: StepSnapshot) -> list[Compared]:
+def compare(snapshot: StepSnapshot) -> list[OutputComparison]:
     """Repeat a step under its own settings and compare all outputs."""
     repeated = repeat(snapshot, snapshot.settings)
     arrays = snapshots.output_arrays(repeated.outputs, repeated.calls)
@@ -58,7 +58,7 @@ def compare(snapshot: StepSnapshot) -> list[Compared]:
     ]
 
 
-def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
+def repeat(snapshot: StepSnapshot, settings: RLSettings) -> StepRepetition:
     """Recompute a step under its own settings or others.
 
     Raises:
@@ -90,7 +90,7 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
     )
     outputs = StepOutputs(batch, rows, signal)
     if not rows:
-        return Repeated(outputs, [], torch.zeros(signal.advantages_NT.shape))
+        return StepRepetition(outputs, [], torch.zeros(signal.advantages_NT.shape))
     columns = objective.loss_columns(snapshots.ratio_scores(snapshot), signal)
     if (shift := snapshot.inputs.get("router_shift_NT")) is not None:
         columns[SHIFT] = torch.from_numpy(shift)
@@ -100,7 +100,7 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
     calls, gradient_NT = _compute_losses(
         snapshot, training, objective.policy_loss(settings, batch.num_sequences / len(rows), acting)
     )
-    return Repeated(outputs, calls, gradient_NT)
+    return StepRepetition(outputs, calls, gradient_NT)
 
 
 def _compute_losses(
@@ -122,7 +122,7 @@ def _compute_losses(
     return calls, gradient_NT
 
 
-def _compare_gate(snapshot: StepSnapshot, batch: StepBatch) -> Compared:
+def _compare_gate(snapshot: StepSnapshot, batch: StepBatch) -> OutputComparison:
     """Repeat the gate's decision; the canary probe needs both engines and is not repeated."""
     rows = objective.measured_rows(snapshot.settings, len(batch.owners), snapshot.step)
     again = gate.decide(
@@ -134,14 +134,16 @@ def _compare_gate(snapshot: StepSnapshot, batch: StepBatch) -> Compared:
     )
     same = canonical_json(again) == canonical_json(snapshot.gate)
     difference = "" if same else f"recorded {snapshot.gate}, repeated {again}"
-    return Compared("gate", "1 record", difference)
+    return OutputComparison("gate", "1 record", difference)
 
 
-def _compare_array(name: str, recorded: NDArray | None, repeated: NDArray | None) -> Compared:
+def _compare_array(
+    name: str, recorded: NDArray | None, repeated: NDArray | None
+) -> OutputComparison:
     if recorded is None or repeated is None:
-        return Compared(name, "-", "not recorded" if recorded is None else "not repeated")
+        return OutputComparison(name, "-", "not recorded" if recorded is None else "not repeated")
     shape = " x ".join(map(str, recorded.shape))
-    return Compared(name, f"{recorded.dtype} {shape}", first_difference(recorded, repeated))
+    return OutputComparison(name, f"{recorded.dtype} {shape}", first_difference(recorded, repeated))
 
 
 def first_difference(recorded: NDArray, repeated: NDArray) -> str:

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from tasks.rl.replay.counterfactual import Effect
-from tasks.rl.replay.recompute import Compared
+from tasks.rl.replay.recompute import OutputComparison
 from tasks.rl.step_snapshot import StepSnapshot
 
 
-def compared_table(snapshot: StepSnapshot, rows: Sequence[Compared]) -> Table:
+def compared_table(snapshot: StepSnapshot, rows: Sequence[OutputComparison]) -> Table:
     """One line per output of the step."""
     before, after = snapshot.weights_before[:12], snapshot.weights_after[:12]
     title = f"Step {snapshot.step}, repeated (weights {before} -> {after})"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses import espo, table
-from tasks.algorithms.losses.surrogate import Plan, RatioMode, clipped_objective
+from tasks.algorithms.losses.surrogate import RatioMode, TokenPlan, clipped_objective
 
 RELATIVE = LossSettings(clip_scale=0.0, clip_low=0.02, clip_high=0.02)
 EQ_8 = LossSettings(clip_scale=0.02)
@@ -35,7 +35,7 @@ def policy(seed, *, num_tokens=8):
     return (sharpness * torch.randn(N, T, num_tokens, generator=generator)).double()
 
 
-def clipped(plan: Plan, gap_NT):
+def clipped(plan: TokenPlan, gap_NT):
     _, found_NT = clipped_objective(
         gap_NT,
         torch.zeros_like(gap_NT),

@@ -7,7 +7,7 @@ import torch
 
 from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses import table
-from tasks.algorithms.losses.surrogate import Plan, clipped_objective
+from tasks.algorithms.losses.surrogate import TokenPlan, clipped_objective
 from tasks.algorithms.router_shift import OLD_SCORES, SHIFT
 from tasks.algorithms.routing import balance_loss, expert_loads, z_loss
 from tasks.algorithms.terms.protocol import Auxiliary
@@ -89,7 +89,7 @@ def trained_batch(batch, old_NT, entropy_NT):
 
 def policy_loss(logprobs_NT, batch):
     column = batch.columns
-    plan = Plan(column["groups"], column["weights"], column["clip_low"], column["clip_high"])
+    plan = TokenPlan(column["groups"], column["weights"], column["clip_low"], column["clip_high"])
     objective_N, _ = clipped_objective(
         logprobs_NT,
         column["old_logprobs"],

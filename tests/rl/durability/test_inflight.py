@@ -5,7 +5,7 @@ import pytest
 from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout, StopReason
 from data_schemas.rows import abstain, scored
 from tasks.errors import DataError
-from tasks.rl.collector import Collected, CollectorState, Cost, InFlight, Skipped
+from tasks.rl.collector import CollectorState, Cost, InFlight, SkippedPrompt, StepRollouts
 from tasks.rl.groups import CollectedGroup, OpenGroup
 from tasks.rl.prompts import CurriculumPosition, PromptRecord
 from tasks.rl.state import PendingState, decode, encode
@@ -19,7 +19,7 @@ def between(problems, make_rollout):
         ScoredRollout(make_rollout(0), "yes", scored(1.0, "correct", "3 = 3"), 0.0),
         ScoredRollout(make_rollout(1), "no", abstain("timeout"), -0.25),
     )
-    collected = Collected(
+    collected = StepRollouts(
         step=5,
         policy_version=3,
         groups=[
@@ -27,7 +27,7 @@ def between(problems, make_rollout):
                 RolloutGroup(problems[0], items), 1, GroupOutcome.NON_ZERO_VARIANCE, 9, 2, -0.5
             )
         ],
-        skipped=[Skipped(problems[2], 0, GroupOutcome.SKIPPED_ZERO_VARIANCE, 40)],
+        skipped=[SkippedPrompt(problems[2], 0, GroupOutcome.SKIPPED_ZERO_VARIANCE, 40)],
         in_flight=[InFlight(half, 4, 0)],
         costs=[Cost(1, problems[0].id, 0.5, 0.25, 3)],
         metrics={"schedule/makespan_tokens": 12.0},

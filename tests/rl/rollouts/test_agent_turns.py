@@ -14,7 +14,7 @@ from tasks.rl import state
 from tasks.rl.batch import build
 from tasks.rl.collector import Collector
 from tasks.rl.ledger import ledger_rows, prompt_costs
-from tasks.rl.recipe import Recipe, Rewarded, TurnLimits
+from tasks.rl.recipe import Recipe, TurnLimits, TurnRewards
 
 VERIFIER, CORRECTOR = "verifier", "corrector"
 NEXT = {SOLVER: VERIFIER, VERIFIER: CORRECTOR}
@@ -57,7 +57,7 @@ class Chain:
         return [turn.model_copy(update={"problem": named})]
 
     def reward(self, groups, memory):
-        return Rewarded(groups, metrics={"chain/groups": float(len(groups))})
+        return TurnRewards(groups, metrics={"chain/groups": float(len(groups))})
 
 
 def says(prompt, sample):

@@ -1,5 +1,5 @@
 from data_schemas.rows import Band, GradedProblem
-from tasks.rl.prompts import FADING, GRADED_WEIGHT, History, PromptRecord
+from tasks.rl.prompts import FADING, GRADED_WEIGHT, PromptHistory, PromptRecord
 
 
 def graded(problem, rate, tokens=10.0):
@@ -9,14 +9,14 @@ def graded(problem, rate, tokens=10.0):
 
 
 def test_without_records_nothing_is_predicted(problems):
-    history = History({})
+    history = PromptHistory({})
 
     assert PromptRecord() == history.of("new")
     assert [None, None] == history.predicted_tokens(problems[:2])
 
 
 def test_grading_is_the_first_record(problems):
-    history = History.graded([graded(problems[0], 0.25, 12.0), problems[1]])
+    history = PromptHistory.graded([graded(problems[0], 0.25, 12.0), problems[1]])
 
     assert history.of(problems[0].id) == PromptRecord(
         solved=0.25 * GRADED_WEIGHT, scored=GRADED_WEIGHT, mean_tokens=12.0
@@ -25,7 +25,7 @@ def test_grading_is_the_first_record(problems):
 
 
 def test_older_groups_fade():
-    history = History({})
+    history = PromptHistory({})
     history.remember("p", solved=8, scored=8, lengths=[10] * 8)
     history.remember("p", solved=0, scored=8, lengths=[20] * 8)
 
@@ -35,7 +35,7 @@ def test_older_groups_fade():
 
 
 def test_a_group_without_verdicts_changes_only_the_lengths():
-    history = History({})
+    history = PromptHistory({})
     history.remember("p", solved=0, scored=0, lengths=[4, 6], expected=0.5)
 
     assert 0.0 == history.of("p").scored
@@ -45,14 +45,14 @@ def test_a_group_without_verdicts_changes_only_the_lengths():
 
 
 def test_an_unknown_prompt_is_as_long_as_its_domain(problems):
-    history = History({})
+    history = PromptHistory({})
     history.remember(problems[0].id, 1, 2, [30, 50])
 
     assert [40.0, 40.0] == history.predicted_tokens(problems[:2])
 
 
 def test_a_new_group_ends_the_count_of_skips():
-    history = History({})
+    history = PromptHistory({})
     history.skipped("p")
     history.skipped("p")
     assert 2 == history.of("p").skips
@@ -63,7 +63,7 @@ def test_a_new_group_ends_the_count_of_skips():
 
 
 def test_the_records_restore_the_history(problems):
-    history = History({})
+    history = PromptHistory({})
     history.remember(problems[0].id, 1, 2, [3])
 
-    assert history.records() == History(history.records()).records()
+    assert history.records() == PromptHistory(history.records()).records()

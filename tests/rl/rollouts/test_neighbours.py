@@ -1,19 +1,19 @@
 import pytest
 
 from data_schemas.rows import Domain
-from tasks.rl.prompts import NEIGHBOUR_WEIGHT, History, Neighbours
+from tasks.rl.prompts import NEIGHBOUR_WEIGHT, PromptHistory, PromptNeighbours
 
 
 def remembered(problems, groups):
     """Records of groups by the index of their problem: responses that solved it, of eight."""
-    history = History({})
+    history = PromptHistory({})
     for place, solved in groups.items():
         history.remember(problems[place].id, solved=solved, scored=8, lengths=[10])
     return history
 
 
 def predictor(problems, groups):
-    return Neighbours(problems, remembered(problems, groups))
+    return PromptNeighbours(problems, remembered(problems, groups))
 
 
 def test_nothing_is_predicted_where_the_domain_has_no_record(problems):
@@ -56,11 +56,11 @@ def test_the_own_record_counts_next_to_that_of_the_family(problems):
 
 
 def test_prompts_are_predicted_with_what_the_policy_has_learned_since(problems):
-    as_expected, learned = History({}), History({})
+    as_expected, learned = PromptHistory({}), PromptHistory({})
     for place in range(6):
         as_expected.remember(problems[place].id, 6, 8, [10], expected=0.75)
         learned.remember(problems[place].id, 6, 8, [10], expected=0.5)
-    before, now = Neighbours(problems, as_expected), Neighbours(problems, learned)
+    before, now = PromptNeighbours(problems, as_expected), PromptNeighbours(problems, learned)
 
     assert before.recorded_rate(problems[7]) == before.pass_rate(problems[7])
     assert before.recorded_rate(problems[7]) == now.recorded_rate(problems[7])
@@ -79,12 +79,12 @@ def test_a_movement_reaches_other_families_of_its_domain_but_no_other_domain(pro
     hard = [problem.model_copy(update={"level": 2}) for problem in problems[:2]]
     other = problems[0].model_copy(update={"id": "other", "domain": Domain.CODE})
     rows = [*hard, *problems[2:], other]
-    history = History({})
+    history = PromptHistory({})
     history.remember(hard[0].id, 4, 8, [10], expected=0.5)
     history.remember(other.id, 4, 8, [10], expected=0.5)
     for problem in problems[2:8]:
         history.remember(problem.id, 8, 8, [10], expected=0.5)
-    found = Neighbours(rows, history)
+    found = PromptNeighbours(rows, history)
 
     def moved(problem):
         odds = [solved / failed for solved, failed in rates(problem)]
@@ -101,9 +101,9 @@ def test_the_order_of_the_problems_changes_no_bit(problems):
     history = remembered(problems, {0: 3, 1: 5, 2: 1, 3: 7})
     history.remember(problems[4].id, 7, 8, [10], expected=0.3)
     history.remember(problems[5].id, 2, 8, [10], expected=0.6)
-    forwards = Neighbours(problems, history)
-    restored = History(dict(reversed(history.records().items())))
-    backwards = Neighbours(problems[::-1], restored)
+    forwards = PromptNeighbours(problems, history)
+    restored = PromptHistory(dict(reversed(history.records().items())))
+    backwards = PromptNeighbours(problems[::-1], restored)
 
     assert [forwards.zero_variance_probability(problem, 8) for problem in problems] == [
         backwards.zero_variance_probability(problem, 8) for problem in problems

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.errors import EngineError
-from tasks.rl.collector import Collected
+from tasks.rl.collector import StepRollouts
 from tasks.rl.producer import Producer
 
 
@@ -19,7 +19,7 @@ class Rollouts:
 
     def collect(self, step):
         self.made.append((step, self.version))
-        return Collected(step, self.version, [])
+        return StepRollouts(step, self.version, [])
 
 
 def run(source, staleness, steps, start=0, waiting=()):
@@ -85,7 +85,7 @@ def test_training_does_not_wait_for_the_rollouts_of_a_later_step():
 
 
 def test_rollouts_beyond_the_bound_are_refused():
-    old = Collected(5, 1, [])
+    old = StepRollouts(5, 1, [])
     with (
         closing(Producer(Rollouts(), staleness=1, last_step=9, waiting=[old])) as producer,
         pytest.raises(EngineError, match="step 5 received rollouts of policy 1; at most 1"),

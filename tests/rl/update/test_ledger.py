@@ -5,12 +5,12 @@ import torch
 from data_schemas.rollouts import GroupOutcome, TokenUse
 from data_schemas.rows import Domain
 from tasks.algorithms.kept_sets import end_to_end
-from tasks.algorithms.losses.protocol import Plan
+from tasks.algorithms.losses.protocol import TokenPlan
 from tasks.algorithms.terms.fold import fold_step, lost_tokens
 from tasks.algorithms.terms.kl import KL
 from tasks.algorithms.token_uses import token_uses
 from tasks.rl.batch import build
-from tasks.rl.collector import Collected, Cost, InFlight, Skipped
+from tasks.rl.collector import Cost, InFlight, SkippedPrompt, StepRollouts
 from tasks.rl.groups import OpenGroup
 from tasks.rl.ledger import (
     domain_metrics,
@@ -29,7 +29,7 @@ def values(row, *names):
 @pytest.fixture
 def step(entry, problems, make_rollout):
     """One prompt of every kind: trained, surplus, in flight, skipped."""
-    return Collected(
+    return StepRollouts(
         step=7,
         policy_version=6,
         groups=[
@@ -37,7 +37,7 @@ def step(entry, problems, make_rollout):
             entry([0.0] * 4, GroupOutcome.SURPLUS, number=1, new_tokens=12, draft_tokens=3),
             entry([1.0, 0.0, 0.0, 0.0], number=2, draw=1, new_tokens=16),
         ],
-        skipped=[Skipped(problems[3], 0, GroupOutcome.SKIPPED_BAND, 40)],
+        skipped=[SkippedPrompt(problems[3], 0, GroupOutcome.SKIPPED_BAND, 40)],
         in_flight=[InFlight(OpenGroup("7/1/4", problems[4], 1, 4, (make_rollout(0, 5),)), 5, 2)],
         costs=[Cost(1, problems[2].id, 0.5, 0.25, 3)],
     )
@@ -70,7 +70,7 @@ def test_a_row_says_which_policy_sampled_how_many_of_its_tokens(settings, entry)
     batch = build(settings, [group, heard])
     nothing_NT = torch.zeros(batch.tokens.tokens_NT.shape)
 
-    first, second = ledger_rows(Collected(7, 6, [group, heard]), batch, nothing_NT, {})
+    first, second = ledger_rows(StepRollouts(7, 6, [group, heard]), batch, nothing_NT, {})
 
     assert (((4, 6), (6, 4)), 6) == (first.tokens_by_version, first.stale_tokens)
     assert ((3, 4),) == second.tokens_by_version
@@ -120,7 +120,7 @@ def test_tokens_without_weight_in_the_loss_are_uses_of_their_own(settings, step)
     correction_NT[first == 1] = 0.0
     weights_NT[0, first[0] == 2] = 0.0
     nothing_NT = torch.zeros(shape)
-    plan = Plan(nothing_NT.long(), weights_NT, nothing_NT, nothing_NT)
+    plan = TokenPlan(nothing_NT.long(), weights_NT, nothing_NT, nothing_NT)
 
     signal = signal_of(
         response_NT,
@@ -152,12 +152,12 @@ def test_a_token_that_was_alone_in_its_set_trains_nothing(settings, entry):
     batch = build(settings, [group])
     advantages_NT = batch.advantages_N[:, None] * batch.tokens.response_NT
     ones_NT = torch.ones(advantages_NT.shape)
-    plan = Plan(ones_NT.long(), ones_NT, ones_NT, ones_NT)
+    plan = TokenPlan(ones_NT.long(), ones_NT, ones_NT, ones_NT)
     response_NT = batch.tokens.response_NT
 
     signal = signal_of(response_NT, advantages_NT=advantages_NT, plan=plan)
     lost = lost_tokens(signal, batch.tokens.alone_NT)
-    rows = ledger_rows(Collected(1, 0, [group]), batch, advantages_NT, lost)
+    rows = ledger_rows(StepRollouts(1, 0, [group]), batch, advantages_NT, lost)
 
     uses = {use: count for use, count in token_uses(rows).items() if count}
     assert {TokenUse.TRAINED: 4, TokenUse.SINGLETON: 4} == uses
@@ -197,7 +197,7 @@ def test_a_prompt_that_was_not_rolled_out_has_cost_nothing(rows):
 
 
 def test_a_group_without_any_verdict_has_the_score_zero(settings, entry):
-    found = Collected(1, 0, [entry([None] * 4, GroupOutcome.UNSCORED)])
+    found = StepRollouts(1, 0, [entry([None] * 4, GroupOutcome.UNSCORED)])
     batch = build(settings, found.trained)
 
     (row,) = ledger_rows(found, batch, torch.zeros(batch.tokens.tokens_NT.shape), {})
@@ -234,7 +234,7 @@ def test_a_verifier_that_times_out_on_long_responses_is_seen_in_the_lengths_that
 ):
     scores, lengths = [1.0, 0.0, None, None], [4, 5, 90, 80]
     groups = [entry(scores, number=number, lengths=lengths) for number in range(6)]
-    step = Collected(3, 2, groups)
+    step = StepRollouts(3, 2, groups)
 
     found = length_metrics(step, build(settings, groups), {})
 
@@ -247,7 +247,7 @@ def test_a_mask_that_leaves_out_whole_responses_counts_and_one_of_single_tokens_
     settings, entry
 ):
     groups = [entry([1.0, 0.0], number=number, lengths=[4, 40]) for number in range(8)]
-    step, batch = Collected(3, 2, groups), build(settings, groups)
+    step, batch = StepRollouts(3, 2, groups), build(settings, groups)
     long_NT = batch.tokens.response_NT & (batch.tokens.lengths_N > 30)[:, None]
     some_NT = long_NT.clone()
     some_NT[:, :30] = False
@@ -268,7 +268,7 @@ def test_groups_that_train_may_be_shorter_than_what_was_generated(settings, entr
         for number in range(12)
     ]
 
-    found = length_metrics(Collected(3, 2, groups), build(settings, groups), {})
+    found = length_metrics(StepRollouts(3, 2, groups), build(settings, groups), {})
 
     assert found["length_bias/groups"] < -0.5
     assert found["length_bias/groups_chance"] < 0.01

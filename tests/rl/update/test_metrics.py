@@ -10,7 +10,7 @@ from data_schemas.rows import Band, GradedProblem, response_fault, scored
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.engines.protocols import TokenScores
 from tasks.rl.batch import build
-from tasks.rl.collector import Collected, InFlight, Skipped
+from tasks.rl.collector import InFlight, SkippedPrompt, StepRollouts
 from tasks.rl.groups import OpenGroup
 from tasks.rl.ledger import (
     collect_metrics,
@@ -36,7 +36,7 @@ def test_rewards_are_means_over_verdicts_and_penalties_over_responses(entry):
         "reward/reason/rule": 5.0,
         "reward/abstained/timeout": 1.0,
     } == part(
-        collect_metrics(Collected(1, 0, groups)),
+        collect_metrics(StepRollouts(1, 0, groups)),
         *("reward/mean", "reward/mean_maths", "reward/solved_share", "reward/abstained_count"),
         *("reward/penalty_mean", "reward/reason/rule", "reward/abstained/timeout"),
     )
@@ -54,13 +54,13 @@ def test_what_is_solved_is_compared_with_grading_where_a_prompt_was_graded(entry
     without_verdict = graded(3, [None, None], 1.0)
     first, second = graded(0, [1.0, 0.0, None], 0.25), graded(1, [1.0, 1.0, 0.0, 0.0], 0.75)
 
-    metrics = collect_metrics(Collected(1, 0, [first, second, never_graded, without_verdict]))
+    metrics = collect_metrics(StepRollouts(1, 0, [first, second, never_graded, without_verdict]))
 
     # 0.25 and -0.25: variance 0.125, over two groups.
     assert {"reward/above_graded": 0.0, "reward/above_graded_error": 0.25} == part(
         metrics, "reward/above_graded", "reward/above_graded_error"
     )
-    assert "reward/above_graded" not in collect_metrics(Collected(1, 0, [first, never_graded]))
+    assert "reward/above_graded" not in collect_metrics(StepRollouts(1, 0, [first, never_graded]))
 
 
 def test_a_response_that_breaks_its_verifier_counts_as_wrong_and_under_its_reason(entry):
@@ -74,7 +74,7 @@ def test_a_response_that_breaks_its_verifier_counts_as_wrong_and_under_its_reaso
         "reward/response_fault_count": 1.0,
         "reward/reason/response_fault:timeout": 1.0,
     } == part(
-        collect_metrics(Collected(1, 0, [group])),
+        collect_metrics(StepRollouts(1, 0, [group])),
         *("reward/mean", "reward/response_fault_count", "reward/reason/response_fault:timeout"),
     )
 
@@ -95,7 +95,7 @@ def test_a_step_says_what_its_judge_prefers_besides_the_answer(entry):
     )
     judged = replace(group, group=replace(group.group, problem=problem, rollouts=rows))
 
-    metrics = collect_metrics(Collected(1, 0, [group, judged]))
+    metrics = collect_metrics(StepRollouts(1, 0, [group, judged]))
 
     assert {
         "judge/comparisons": 2.0,
@@ -109,7 +109,7 @@ def test_a_step_says_what_its_judge_prefers_besides_the_answer(entry):
         *("judge/tied_groups", "judge/over_reference"),
     )
     assert 1.0 == pytest.approx(metrics["judge/length_correlation"])
-    assert not [name for name in collect_metrics(Collected(1, 0, [group])) if "judge" in name]
+    assert not [name for name in collect_metrics(StepRollouts(1, 0, [group])) if "judge" in name]
 
 
 def test_lengths_are_of_finished_responses_and_tokens_of_all_that_was_generated(
@@ -121,7 +121,7 @@ def test_lengths_are_of_finished_responses_and_tokens_of_all_that_was_generated(
     ]
     # Three of the second group's eight tokens were generated in an earlier step.
     waiting = OpenGroup("1/0/3", problems[3], 0, 2, (make_rollout(),))
-    found = Collected(1, 0, groups, in_flight=[InFlight(waiting, 4, 1)])
+    found = StepRollouts(1, 0, groups, in_flight=[InFlight(waiting, 4, 1)])
 
     assert {
         "rollout/length_tokens": 16 / 4,
@@ -137,7 +137,7 @@ def test_lengths_are_of_finished_responses_and_tokens_of_all_that_was_generated(
 
 def test_truncated_responses_are_those_that_reached_their_limit(entry):
     cut = entry([0.0, 1.0], rollout={"stop_reason": StopReason.LENGTH})
-    found = Collected(1, 0, [cut, entry([0.0, 1.0])])
+    found = StepRollouts(1, 0, [cut, entry([0.0, 1.0])])
 
     assert 0.5 == collect_metrics(found)["rollout/truncated_share"]
 
@@ -154,7 +154,7 @@ def test_staleness_is_that_of_the_oldest_token_and_a_share_of_all(
     entry, versions, staleness, share
 ):
     fresh = entry([1.0, 0.0], rollout={"policy_version": 4})
-    found = Collected(5, 4, [fresh, entry([1.0, 0.0], rollout=versions)])
+    found = StepRollouts(5, 4, [fresh, entry([1.0, 0.0], rollout=versions)])
 
     metrics = collect_metrics(found)
     assert staleness == metrics["rollout/staleness_versions"]
@@ -163,12 +163,12 @@ def test_staleness_is_that_of_the_oldest_token_and_a_share_of_all(
 
 def test_sets_that_tokens_were_drawn_from_are_measured_where_there_are_any(entry):
     kept = end_to_end([np.array(one, np.int32) for one in ([0, 7, 9], [1], [2], [])])
-    metrics = collect_metrics(Collected(1, 0, [entry([1.0, 0.0], rollout={"kept": kept})]))
+    metrics = collect_metrics(StepRollouts(1, 0, [entry([1.0, 0.0], rollout={"kept": kept})]))
 
     assert {"rollout/kept_tokens": 5 / 3, "rollout/alone_share": 2 / 3} == part(
         metrics, "rollout/kept_tokens", "rollout/alone_share"
     )
-    plain = collect_metrics(Collected(1, 0, [entry([1.0, 0.0])]))
+    plain = collect_metrics(StepRollouts(1, 0, [entry([1.0, 0.0])]))
     assert metrics.keys() - plain.keys() == {
         "rollout/kept_tokens",
         "rollout/kept_tokens_p99",
@@ -177,7 +177,7 @@ def test_sets_that_tokens_were_drawn_from_are_measured_where_there_are_any(entry
 
 
 def test_a_step_without_a_finished_group_has_zeros_and_no_staleness():
-    metrics = collect_metrics(Collected(3, 2, []))
+    metrics = collect_metrics(StepRollouts(3, 2, []))
 
     assert set(metrics.values()) == {0.0}
     assert 0.0 == metrics["reward/mean"]
@@ -192,9 +192,9 @@ def test_every_stage_of_the_elimination_is_counted_by_what_it_did(entry, problem
         entry([1.0, 0.0], draw=1),
     ]
     skipped = [
-        Skipped(problems[5], 0, GroupOutcome.SKIPPED_ZERO_VARIANCE, 40),
-        Skipped(problems[6], 0, GroupOutcome.SKIPPED_ZERO_VARIANCE, 2),
-        Skipped(problems[7], 0, GroupOutcome.SKIPPED_BAND, 8),
+        SkippedPrompt(problems[5], 0, GroupOutcome.SKIPPED_ZERO_VARIANCE, 40),
+        SkippedPrompt(problems[6], 0, GroupOutcome.SKIPPED_ZERO_VARIANCE, 2),
+        SkippedPrompt(problems[7], 0, GroupOutcome.SKIPPED_BAND, 8),
     ]
 
     assert {
@@ -206,7 +206,7 @@ def test_every_stage_of_the_elimination_is_counted_by_what_it_did(entry, problem
         "zero_variance/dropped_groups": 1.0,
         "zero_variance/trained_groups": 1.0,
         "zero_variance/zero_variance_partial_groups": 1.0,
-    } == zero_variance_metrics(Collected(1, 0, groups, skipped=skipped))
+    } == zero_variance_metrics(StepRollouts(1, 0, groups, skipped=skipped))
 
 
 def test_ties_count_as_zero_variance_and_by_their_number_replaced_ones_too(settings, entry):
@@ -219,7 +219,7 @@ def test_ties_count_as_zero_variance_and_by_their_number_replaced_ones_too(setti
     noise = {groups[0].group.problem.verifier: 0.01}
     noisy = settings.model_copy(update={"rewards": RewardSettings(noise=noise)})
 
-    found = zero_variance_metrics(Collected(1, 0, groups), noisy)
+    found = zero_variance_metrics(StepRollouts(1, 0, groups), noisy)
 
     assert 2.0 == found["zero_variance/tied_groups"]
     assert 3 / 4 == found["zero_variance/share"]
@@ -228,7 +228,7 @@ def test_ties_count_as_zero_variance_and_by_their_number_replaced_ones_too(setti
 
 
 def test_an_abstention_alone_does_not_make_a_group_vary(entry):
-    found = Collected(1, 0, [entry([1.0, 1.0, None]), entry([1.0, None, None])])
+    found = StepRollouts(1, 0, [entry([1.0, 1.0, None]), entry([1.0, None, None])])
 
     assert 1.0 == zero_variance_metrics(found)["zero_variance/share"]
 

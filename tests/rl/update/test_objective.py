@@ -23,7 +23,7 @@ from tasks.engines.protocols import TokenScores
 from tasks.errors import SettingsError
 from tasks.rl import gate, objective
 from tasks.rl.batch import build
-from tasks.rl.collector import Collected
+from tasks.rl.collector import StepRollouts
 from tasks.rl.ledger import ledger_rows, mismatch_of
 from tests.algorithms.signals import terms_of
 from tests.engines.trainer_megatron.gloo_world import run_world
@@ -175,7 +175,7 @@ def test_c3po_draws_from_all_responses_and_its_terms_act_on_all_that_it_draws(se
     assert expected["objective"] == pytest.approx(-float(value), abs=2e-6)
 
     lost = lost_tokens(signal, batch.tokens.alone_NT)
-    found = Collected(1, 0, [replace(group, new_tokens=20)])
+    found = StepRollouts(1, 0, [replace(group, new_tokens=20)])
     uses = token_uses(ledger_rows(found, batch, signal.advantages_NT, lost))
     assert {
         TokenUse.TRAINED: VECTOR["uses"]["trained"],

@@ -26,7 +26,7 @@ from tasks.lab.recipes.mars.choices import (
 )
 from tasks.lab.recipes.mars.settings import Agent, MarsRecipe, Spread
 from tasks.rl.groups import CollectedGroup
-from tasks.rl.recipe import Memory, Recipe, Rewarded, TurnLimits
+from tasks.rl.recipe import Memory, Recipe, TurnLimits, TurnRewards
 from tasks.rl.turns import agent_of
 from tasks.store.files import canonical_json
 
@@ -63,9 +63,9 @@ class Mars:
     def first_turn(self, key: str, root: Problem, memory: Memory) -> None:
         """A prompt of the stream is the solver's."""
 
-    def reward(self, groups: Sequence[CollectedGroup], memory: Memory) -> Rewarded:
+    def reward(self, groups: Sequence[CollectedGroup], memory: Memory) -> TurnRewards:
         """Every agent is rewarded by the verdict on its own response."""
-        return Rewarded(groups, metrics=self.metrics(groups))
+        return TurnRewards(groups, metrics=self.metrics(groups))
 
     def next_turns(self, key: str, root: Problem, entry: CollectedGroup) -> list[AgentTurn]:
         """Make the next turns of a chain: none behind its last group, or without a report."""

@@ -24,7 +24,7 @@ SMALL_PRICE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class WordingTerm:
     """So many of a good at a price each."""
 
     count: int
@@ -57,7 +57,7 @@ class Concepts:
 class Sum:
     """What the text of a problem says."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[WordingTerm, ...]
     payment: int
     """0 = the total is asked, not the change."""
 
@@ -96,7 +96,7 @@ def parse(problem: str) -> Sum | None:
     if change := _CHANGE.fullmatch(problem):
         good, price, payment = change.groups()
         fits = good in _SINGULAR and int(price) < int(payment)
-        return Sum((Term(0, good, int(price)),), int(payment)) if fits else None
+        return Sum((WordingTerm(0, good, int(price)),), int(payment)) if fits else None
     match = _TOTAL.fullmatch(problem)
     if match is None:
         return None
@@ -108,18 +108,18 @@ def parse(problem: str) -> Sum | None:
     return None if len(results) < len(terms) or single or repeated else Sum(results, 0)
 
 
-def _term(text: str) -> Term | None:
+def _term(text: str) -> WordingTerm | None:
     if many := _MANY.fullmatch(text):
         count, good, price = many.groups()
         if good in _PLURAL and int(count) > 1:
-            return Term(int(count), _PLURAL[good], int(price))
+            return WordingTerm(int(count), _PLURAL[good], int(price))
     one = _ONE.fullmatch(text)
-    return Term(0, one[1], int(one[2])) if one and one[1] in _SINGULAR else None
+    return WordingTerm(0, one[1], int(one[2])) if one and one[1] in _SINGULAR else None
 
 
-def _bare(text: str) -> Term | None:
+def _bare(text: str) -> WordingTerm | None:
     match = _BARE.fullmatch(text)
-    return Term(0, match[1], int(match[2])) if match and match[1] in _SINGULAR else None
+    return WordingTerm(0, match[1], int(match[2])) if match and match[1] in _SINGULAR else None
 
 
 def teach_plan(rng: random.Random, problem: Sum) -> str:
@@ -133,7 +133,7 @@ def teach_plan(rng: random.Random, problem: Sum) -> str:
     return "; ".join(steps)
 
 
-def _exactly(term: Term) -> str:
+def _exactly(term: WordingTerm) -> str:
     return (
         f"{term.count} {plural(term.good)} at {term.price}"
         if term.count
@@ -141,11 +141,11 @@ def _exactly(term: Term) -> str:
     )
 
 
-def _roughly(term: Term) -> str:
+def _roughly(term: WordingTerm) -> str:
     price = "low" if term.price < SMALL_PRICE else "high" if term.price >= 100 else "fair"
     many = plural(term.good) if term.count else f"one {term.good}"
     return f"{many}, price {price}"
 
 
-def _hardly(term: Term) -> str:
+def _hardly(term: WordingTerm) -> str:
     return plural(term.good) if term.count else f"one {term.good}"

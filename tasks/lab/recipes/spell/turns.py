@@ -34,7 +34,7 @@ from tasks.lab.recipes.spell.roles import (
 )
 from tasks.lab.recipes.spell.settings import Agent, SpellRecipe
 from tasks.rl.groups import CollectedGroup
-from tasks.rl.recipe import Memory, Recipe, Rewarded, TurnLimits
+from tasks.rl.recipe import Memory, Recipe, TurnLimits, TurnRewards
 
 VERIFIER = roles.NAME
 """Scores the form of a response in every role."""
@@ -80,11 +80,11 @@ class Spell:
             return _votes(key, root, items, turn)
         return []
 
-    def reward(self, groups: Sequence[CollectedGroup], memory: Memory) -> Rewarded:
+    def reward(self, groups: Sequence[CollectedGroup], memory: Memory) -> TurnRewards:
         """Reward votes, answers and questions; choose what trains; remember what is solvable."""
         chains = chains_of(groups)
         result = reward(chains, train_questioner=self._settings.train_questioner)
-        return Rewarded(
+        return TurnRewards(
             [result[entry.turn.key] if entry.turn else entry for entry in groups],
             remember(chains, memory),
             audit(chains, result, memory),

@@ -6,9 +6,9 @@ import pytest
 
 from data_schemas.rows import Domain
 from tasks.curation.marketplace.drawing import draw_items
-from tasks.lab.recipes.promptcot.wording import Concepts, Sum, Term, parse, teach_plan
+from tasks.lab.recipes.promptcot.wording import Concepts, Sum, WordingTerm, parse, teach_plan
 
-BASKET = Sum((Term(7, "pan", 41), Term(0, "kite", 350)), 0)
+BASKET = Sum((WordingTerm(7, "pan", 41), WordingTerm(0, "kite", 350)), 0)
 
 
 @pytest.mark.parametrize("problems", [True, False])
@@ -23,12 +23,14 @@ def test_the_parser_computes_the_answer_and_the_level_of_every_drawn_problem(pro
 
 
 def test_what_is_in_the_wording_but_was_never_drawn_is_read_too():
-    expected = Sum((Term(3, "pan", 12), Term(2, "kite", 150), Term(0, "boot", 7)), 0)
+    expected = Sum(
+        (WordingTerm(3, "pan", 12), WordingTerm(2, "kite", 150), WordingTerm(0, "boot", 7)), 0
+    )
 
     assert expected == parse("3 pans at 12 and 2 kites at 150 and a boot at 7. Cost?")
     assert 343 == expected.answer
     assert Concepts(("multiply", "add"), ("pan", "kite", "boot"), 5) == expected.concepts
-    change = Sum((Term(0, "pan", 37),), 50)
+    change = Sum((WordingTerm(0, "pan", 37),), 50)
     assert change == parse("A pan costs 37. Pay 50. Change?")
     assert 13 == change.answer
 
