@@ -32,7 +32,7 @@ QUESTION = "What is one plus one? " * 50
 LONGEST = 100
 """A prompt may have as many times the characters of its question: tools and a long system text."""
 
-_FORMS = {
+FORMS = {
     "qwen3_xml": re.compile(r"<tool_call>\s*<function=f>\s*<parameter=a>\s*1\s*</parameter>"),
     "hermes": re.compile(r'<tool_call>\s*\{\s*"name":\s*"f",\s*"arguments":\s*\{"a":\s*1\}'),
     "llama3_json": re.compile(r'\{\s*"name":\s*"f",\s*"parameters":\s*\{"a":\s*1\}'),
@@ -176,7 +176,7 @@ def call_form(folder: Path) -> str:
     except Exception:  # noqa: BLE001 - a template without calls may raise anything
         return ""
     text = whole.removeprefix(before)
-    return next((name for name, form in _FORMS.items() if form.search(text)), "")
+    return next((name for name, form in FORMS.items() if form.search(text)), "")
 
 
 def separates_thoughts(folder: Path) -> bool:

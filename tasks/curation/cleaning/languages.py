@@ -20,7 +20,7 @@ from tasks.curation.cleaning.wording import language_of, primary
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-_LANGUAGES = (
+LANGUAGES = (
     *("ar", "bg", "bn", "cs", "da", "de", "el", "en", "es", "fa", "fi", "fr", "he", "hi", "hu"),
     *("id", "it", "ja", "km", "ko", "lo", "ms", "my", "nl", "no", "pl", "pt", "ro", "ru", "sv"),
     *("ta", "te", "th", "tl", "tr", "uk", "ur", "vi", "zh"),
@@ -143,5 +143,5 @@ def _model() -> "LanguageIdentifier":
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     model = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    model.set_languages(list(_LANGUAGES))
+    model.set_languages(list(LANGUAGES))
     return model
