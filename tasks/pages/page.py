@@ -34,6 +34,9 @@ from tasks.pages.template import PAGE
 from tasks.platform.page_style import STYLE, fill
 from tasks.store.files import write_bytes
 
+MERGED = "merged"
+MERGED_MODEL = "the merged model before RL"
+
 PAGE_FILE = "report.html"
 NO_LINKS: Mapping[str, str] = MappingProxyType({})
 
@@ -122,7 +125,7 @@ def write_report(inputs: RunInputs, out: Path, links: Mapping[str, str] = NO_LIN
 
 
 def headline(progression: Sequence[EvaluationReport], gains: Sequence[Comparison]) -> str:
-    """Summarise the result in one sentence."""
+    """Summarise the result, and say what the stage before solved if it was more."""
     score = suite(progression[-1], "all") if progression else None
     if score is None:
         return "No model was evaluated in this run."
@@ -132,11 +135,25 @@ def headline(progression: Sequence[EvaluationReport], gains: Sequence[Comparison
     if overall is None:
         return f"{solved}."
     points = wording.signed_points(overall.difference)
+    parent = MERGED_MODEL if overall.parent == MERGED else overall.parent
+    lost = _lost(progression, overall.parent)
     if not wording.is_clear(overall):
-        return f"{solved}; against {overall.parent} nothing is certain ({points} points)."
+        return f"{solved}; against {parent} nothing is certain ({points} points).{lost}"
     amount = points.lstrip(f"+{wording.MINUS}")
     direction = "more" if overall.difference > 0 else "fewer"
-    return f"{solved}, {amount} points {direction} than {overall.parent}."
+    return f"{solved}, {amount} points {direction} than {parent}.{lost}"
+
+
+def _lost(progression: Sequence[EvaluationReport], parent: str) -> str:
+    """Say that the model before the last one solved more; '' if it did not, or is the parent."""
+    if len(progression) < 2:
+        return ""
+    before, last = (suite(one, "all") for one in progression[-2:])
+    name = progression[-2].model
+    if name == parent or before is None or last is None or before.accuracy <= last.accuracy:
+        return ""
+    amount = wording.signed_points(before.accuracy - last.accuracy).lstrip("+")
+    return f" {name} solved {amount} points more; whether that is chance was not tested."
 
 
 def _page(inputs: RunInputs) -> Page:
@@ -187,7 +204,12 @@ def _page(inputs: RunInputs) -> Page:
 def _verdict(inputs: RunInputs) -> Pill:
     if inputs.gate is None:
         return Pill("No gate in this run", "plain")
-    return Pill("Released", "yes") if inputs.gate.released else Pill("Not released", "no")
+    if not inputs.gate.released:
+        return Pill("Not released", "no")
+    overall = next((gain for gain in inputs.gains if gain.suite == "all"), None)
+    if overall is not None and overall.parent == MERGED and overall.low <= 0.0:
+        return Pill("Released; that RL gained is not shown", "unclear")
+    return Pill("Released", "yes")
 
 
 def _rules_note(inputs: RunInputs) -> str:

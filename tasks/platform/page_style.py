@@ -22,7 +22,8 @@ def fill(template: str, **values: object) -> str:
 
 STYLE = """
 :root{--ink:#1c2733;--muted:#66727f;--line:#e3e8ed;--paper:#f5f7f9;--card:#fff;--good:#1a7f5a;
---shade:#c3ccd5;--good-soft:#e3f3ec;--bad:#b3372f;--bad-soft:#fbe9e7;--plain-soft:#edf0f3;--accent:#b8491a;
+--unclear:#8a6100;--unclear-soft:#fdf1d3;--shade:#c3ccd5;
+--good-soft:#e3f3ec;--bad:#b3372f;--bad-soft:#fbe9e7;--plain-soft:#edf0f3;--accent:#b8491a;
 --font:Inter,"SF Pro Text",system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,
 "Liberation Sans",sans-serif;--mono:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono",
 monospace}
@@ -42,6 +43,7 @@ h3 b{font-weight:500;font-size:13px;white-space:nowrap;align-self:center}
 p{margin:0}
 .lede{color:var(--muted);max-width:46em;margin:0 0 18px}
 .pill{display:inline-block;border-radius:99px;padding:4px 13px;font-size:13px;font-weight:620}
+.unclear{background:var(--unclear-soft);color:var(--unclear)}
 .yes{background:var(--good-soft);color:var(--good)}.no{background:var(--bad-soft);color:var(--bad)}
 .plain{background:var(--plain-soft);color:var(--muted)}
 .tiles{display:grid;grid-template-columns:repeat(4,1fr);gap:0;margin:26px 0 0;
@@ -114,7 +116,8 @@ font-size:13px}
 a{color:var(--accent)}nav a{text-decoration:none}nav a:hover{text-decoration:underline}
 nav+nav a{color:var(--muted)}
 @media(max-width:760px){nav{padding:0 16px}}
-@media(prefers-color-scheme:dark){:root{--ink:#e6eaee;--muted:#9aa6b2;--line:#2d3742;--shade:#000;
+@media(prefers-color-scheme:dark){:root{--ink:#e6eaee;--muted:#9aa6b2;--line:#2d3742;
+--unclear:#e3bd4f;--unclear-soft:#3b3115;--shade:#000;
 --paper:#12171c;--card:#1a2129;--good:#6fcfa5;--good-soft:#173529;--bad:#f0958d;--bad-soft:#40211f;
 --plain-soft:#27303a;--accent:#f0a37c;color-scheme:dark}
 td.heat{border-color:var(--card)}.bar i,.stack i{opacity:.85}

@@ -76,7 +76,8 @@ def test_every_plot_is_well_formed_and_names_itself(html):
 def test_the_header_says_what_came_out(page):
     assert "Not released" in page.words
     assert (
-        "rl/two solves 43.4 % of the held-out problems, 14.2 points more than merged." in page.text
+        "rl/two solves 43.4 % of the held-out problems, 14.2 points more than the merged model "
+        "before RL." in page.text
     )
     assert "2 min 37 s" in page.text
     assert "1 of 4 from the cache" in page.text
@@ -210,15 +211,37 @@ def test_a_released_run_says_so(run, tmp_path):
     assert "Released" in _Page(write_report(inputs, tmp_path).read_text()).words
 
 
+def test_a_headline_says_what_the_phase_before_solved_more(run):
+    *before, last, best = run.progression
+    order = [*before, best, last]  # 35.2 % after 43.4 %
+
+    assert headline(order, run.gains).endswith(
+        " rl/two solved 8.2 points more; whether that is chance was not tested."
+    )
+    assert "solved" not in headline(run.progression, run.gains)
+
+
+def test_a_release_without_a_shown_gain_of_rl_is_not_green(run, tmp_path):
+    gate = GateDecision(released=True, reasons=("passed: all",), comparisons=())
+    unclear = run.gains[0].model_copy(update={"difference": 0.01, "low": -0.01, "high": 0.03})
+    inputs = replace(run, gate=gate, gains=(unclear, *run.gains[1:]))
+
+    html = write_report(inputs, tmp_path / "page").read_text()
+
+    assert '<span class="pill unclear">Released; that RL gained is not shown</span>' in html
+
+
 def test_the_headline_does_not_claim_what_the_interval_does_not_show(run):
     overall = run.gains[0]
     unclear = overall.model_copy(update={"difference": 0.012, "low": -0.01, "high": 0.03})
     worse = overall.model_copy(update={"difference": -0.02, "low": -0.04, "high": -0.01})
 
     assert headline(run.progression, [unclear]).endswith(
-        "against merged nothing is certain (+1.2 points)."
+        "against the merged model before RL nothing is certain (+1.2 points)."
     )
-    assert headline(run.progression, [worse]).endswith("2.0 points fewer than merged.")
+    assert headline(run.progression, [worse]).endswith(
+        "2.0 points fewer than the merged model before RL."
+    )
     assert headline(run.progression, []).endswith(
         "solves 43.4 % of the held-out problems.".replace(" %", "\N{NO-BREAK SPACE}%")
     )
