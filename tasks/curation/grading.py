@@ -150,7 +150,7 @@ def _measure(
         score(
             [problem for problem in problems for _ in rollouts[problem.id]],
             [
-                episodes.text_of(tokenizer, rollout)
+                episodes.text_of(tokenizer, rollout, problem.verifier)
                 for problem in problems
                 for rollout in rollouts[problem.id]
             ],

@@ -74,9 +74,13 @@ def generate(
         requests = following
 
 
-def text_of(tokenizer: PreTrainedTokenizerBase, rollout: Rollout) -> str:
-    """Decode a response for its verifier: the policy's turns, without the environment's."""
-    return join_turns(_texts(tokenizer, rollout))
+def text_of(tokenizer: PreTrainedTokenizerBase, rollout: Rollout, verifier: str = "") -> str:
+    """Decode a response for its verifier: the policy's turns, without the environment's.
+
+    A verifier with an environment hears whether the last turn was cut.
+    """
+    cut = verifier in ENVIRONMENTS and rollout.stop_reason is StopReason.LENGTH
+    return join_turns(_texts(tokenizer, rollout), cut=cut)
 
 
 def _texts(tokenizer: PreTrainedTokenizerBase, rollout: Rollout) -> list[str]:

@@ -30,6 +30,9 @@ JUDGED = ("generative_judge", "rubric")
 TURN_BREAK = "\u241e"
 """Between the turns of an episode, in the text that its verifier reads (SYMBOL FOR RECORD
 SEPARATOR)."""
+TURN_CUT = "\u2404"
+"""Behind the last turn of an episode that the limit of tokens has cut (SYMBOL FOR END OF
+TRANSMISSION)."""
 CONTROL = "0"
 """A harmless response. If a verifier fails on a response but not on this one to the same problem,
 the response caused the failure."""
@@ -184,15 +187,26 @@ def answer_part(response: str) -> str | None:
 
 def split_turns(response: str) -> list[str]:
     """Return the policy's turns of an episode; a response outside of one is a single turn."""
-    return response.split(TURN_BREAK)
+    return response.removesuffix(TURN_CUT).split(TURN_BREAK)
 
 
-def join_turns(turns: Sequence[str]) -> str:
+def is_cut(response: str) -> bool:
+    """Say whether the limit of tokens has cut the last turn of an episode."""
+    return response.endswith(TURN_CUT)
+
+
+def join_turns(turns: Sequence[str], *, cut: bool = False) -> str:
     """Join the policy's turns to the text that a verifier reads.
 
-    The character between them is taken out of the turns: a turn cannot forge another one.
+    The characters between and behind them are taken out of the turns: a turn cannot forge another
+    one, nor its own end.
+
+    Args:
+        turns: in order.
+        cut: the limit of tokens has cut the last one, and its environment has to hear it.
     """
-    return TURN_BREAK.join(turn.replace(TURN_BREAK, "") for turn in turns)
+    texts = (turn.replace(TURN_BREAK, "").replace(TURN_CUT, "") for turn in turns)
+    return TURN_BREAK.join(texts) + (TURN_CUT if cut else "")
 
 
 def check_against_gold(

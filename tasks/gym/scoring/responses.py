@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from data_schemas.rollouts import Scored
 from data_schemas.rows import Problem, Verdict, abstain, response_fault
 from tasks.errors import EngineError, SettingsError
+from tasks.gym.environments.table import ENVIRONMENTS
 from tasks.gym.protocol import Entry, Verifier, failure_verdict, join_turns
 from tasks.gym.workers import Failure, Reply
 
@@ -77,8 +78,13 @@ Content = tuple[NDArray[np.int32], ...] | str
 """Content of a response: the tokens of its turns, or its text if that is available."""
 
 
-def read(source: TokenizerFile | None, content: Content) -> str:
+def read(source: TokenizerFile | None, content: Content, verifier: str) -> str:
     """Return the text of a response.
+
+    Args:
+        source: of tokens.
+        content: turns of tokens, or the text.
+        verifier: one with an environment hears whether the last turn was cut.
 
     Raises:
         EngineError: the response is given as tokens and there is no tokenizer.
@@ -87,7 +93,8 @@ def read(source: TokenizerFile | None, content: Content) -> str:
         return content
     if source is None:
         raise EngineError("received tokens, but the scoring service has no tokenizer")
-    return join_turns([text_of(source, turn.tolist()) for turn in content])
+    cut = verifier in ENVIRONMENTS and int(content[-1][-1]) not in source.ends
+    return join_turns([text_of(source, turn.tolist()) for turn in content], cut=cut)
 
 
 def score_one(
@@ -98,7 +105,7 @@ def score_one(
     Raises:
         TypeError: the verifier returned something other than a verdict.
     """
-    text = read(source, content)
+    text = read(source, content, problem.verifier)
     return text, require_verdict(verify(problem, text))
 
 
@@ -151,9 +158,8 @@ def outcome(
     if reply.failure is Failure.NONE:
         text, verdict = reply.value
         return Scored(text, verdict, reply.seconds, 0)
-    return Scored(
-        read(source, content), no_verdict(name, reply, by_response=by_response), reply.seconds, 0
-    )
+    verdict = no_verdict(name, reply, by_response=by_response)
+    return Scored(read(source, content, name), verdict, reply.seconds, 0)
 
 
 def no_verdict(name: str, reply: Reply, *, by_response: bool = False) -> Verdict:
@@ -181,7 +187,7 @@ def score_in_thread(
     Raises:
         SettingsError: the user has to act before anything can be scored.
     """
-    texts = [read(source, content) for content in contents]
+    texts = [read(source, content, problem.verifier) for content in contents]
     start = time.perf_counter()
     verdicts, calls = _score_within(entry.timeout_s * len(texts), entry, problem, texts)
     seconds = (time.perf_counter() - start) / len(texts)

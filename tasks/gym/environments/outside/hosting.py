@@ -44,6 +44,8 @@ class Turn:
     text: str
     calls: Sequence[Mapping[str, Any]] | None
     """`name` and `parameters` of each call; None if the text is anything but calls in JSON."""
+    truncated: bool = False
+    """The limit of tokens has cut it: a server says `length`."""
 
 
 class FullError(Exception):

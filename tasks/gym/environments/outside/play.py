@@ -33,7 +33,7 @@ from tasks.gym.environments.outside.process import (
     EnvironmentFailed,
     HostProcess,
 )
-from tasks.gym.protocol import Gold, answer_part, check_against_gold, split_turns
+from tasks.gym.protocol import Gold, answer_part, check_against_gold, is_cut, split_turns
 from tasks.gym.tools.tool_calls import parse_calls
 
 VARIABLE = "EACHPROMPT_ENVIRONMENTS"
@@ -85,13 +85,14 @@ class Host:
     lock: threading.Lock = field(default_factory=threading.Lock)
     cache: "OrderedDict[str, Answer | EnvironmentFailed]" = field(default_factory=OrderedDict)
 
-    def play(self, gold: OutsideTask, turns: Sequence[str]) -> Answer:
-        """Return what is said to the last turn.
+    def play(self, gold: OutsideTask, turns: Sequence[str], *, cut: bool) -> Answer:
+        """Return what is said to the last turn, which the limit of tokens may have cut.
 
         Raises:
             EnvironmentFailed: the environment gives no answer that can be used.
         """
         replies = [_parse_turn(turn) for turn in turns]
+        replies[-1]["truncated"] = cut
         histories = [[gold.version, gold.task, replies[: n + 1]] for n in range(len(replies))]
         keys = [json.dumps(part, sort_keys=True) for part in histories]
         with self.lock:
@@ -188,7 +189,7 @@ def observe(problem: Problem, turns: Sequence[str]) -> tuple[Message, ...] | Non
         return None
     try:
         gold = OutsideTask.model_validate_json(problem.answer)
-        answer = _play(gold, turns)
+        answer = _play(gold, turns, cut=False)
     except (ValidationError, EnvironmentFailed):
         return None
     return None if answer.done else answer.messages
@@ -204,7 +205,7 @@ def _check(gold: OutsideTask, response: str) -> Verdict:
     if len(turns) > MAX_TURNS:
         return scored(0.0, "unfinished", f"{len(turns)} turns")
     try:
-        answer = _play(gold, turns)
+        answer = _play(gold, turns, cut=is_cut(response))
     except EnvironmentFailed as failure:
         return abstain(failure.reason, failure.detail)
     if not answer.done:
@@ -217,9 +218,9 @@ def _check(gold: OutsideTask, response: str) -> Verdict:
     return scored(share, reason, f"{len(turns)} turns, reward {reward:.4g}")
 
 
-def _play(gold: OutsideTask, turns: Sequence[str]) -> Answer:
+def _play(gold: OutsideTask, turns: Sequence[str], *, cut: bool) -> Answer:
     host = shared_hosts().find(gold.library, gold.environment, gold.arguments)
-    return host.play(gold, turns)
+    return host.play(gold, turns, cut=cut)
 
 
 def _parse_turn(turn: str) -> dict[str, Any]:
@@ -228,7 +229,7 @@ def _parse_turn(turn: str) -> dict[str, Any]:
     calls = [
         {"name": call.name, "parameters": dict(call.parameters)} for call in parse_calls(text) or ()
     ]
-    return {"text": text, "calls": calls or None}
+    return {"text": text, "calls": calls or None, "truncated": False}
 
 
 def _answer(step: Mapping[str, Any]) -> Answer:

@@ -78,6 +78,11 @@ class Episode:
         return None
 
 
+def finish_reason(turn: Turn, calls: Sequence[Any]) -> str:
+    """Return what a server says of the end of a turn."""
+    return "length" if turn.truncated else "tool_calls" if calls else "stop"
+
+
 def tool_calls(turn: Turn, kind: Any, number: int) -> list[Any]:
     """Return the calls of a turn as a library's own; `number` makes their names unique."""
     return [

@@ -18,7 +18,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks.gym.environments.outside.hosting import Host, serve
-from tasks.gym.environments.outside.verifiers_episode import Ask, Episode, code_version, tool_calls
+from tasks.gym.environments.outside.verifiers_episode import (
+    Ask,
+    Episode,
+    code_version,
+    finish_reason,
+    tool_calls,
+)
 
 _TASKSETS = "a taskset of the v1 interface is played with verifiers 0.4"
 
@@ -99,8 +105,8 @@ def _policy_client() -> Any:
             message = types.ResponseMessage(
                 content=turn.text,
                 tool_calls=calls or None,
-                finish_reason="tool_calls" if calls else "stop",
-                is_truncated=False,
+                finish_reason=finish_reason(turn, calls),
+                is_truncated=turn.truncated,
             )
             return types.Response(id=str(self._turns), created=0, model=model, message=message)
 

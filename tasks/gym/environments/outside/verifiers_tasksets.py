@@ -20,7 +20,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tasks.gym.environments.outside.verifiers_episode import Ask, Episode, code_version, tool_calls
+from tasks.gym.environments.outside.verifiers_episode import (
+    Ask,
+    Episode,
+    code_version,
+    finish_reason,
+    tool_calls,
+)
 
 _CHAT = {"harness": {"id": "null"}, "runtime": {"type": "subprocess"}}
 _MODEL = "policy"
@@ -160,7 +166,7 @@ def _policy_client() -> Any:
                 created=0,
                 model=_MODEL,
                 message=types.AssistantMessage(content=turn.text, tool_calls=calls or None),
-                finish_reason="tool_calls" if calls else "stop",
+                finish_reason=finish_reason(turn, calls),
             )
             response.raw = train.serialize_completion(response, _MODEL)
             return response

@@ -1,17 +1,19 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rollouts import split_turns
+from data_schemas.rollouts import Finished, split_turns
 from tasks.engines import episodes
 from tasks.engines.chat import render_prompt
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.scoring import open_scoring
 from tasks.errors import SettingsError
 from tasks.gym.environments.outside import play, process
-from tasks.gym.protocol import join_turns
+from tasks.gym.protocol import TURN_CUT, join_turns
+from tasks.training.foundation.base import shipped_base
 from tests.gym.environments.conftest import Speaker
 from tests.gym.environments.outside.conftest import problem_of
 
@@ -86,6 +88,25 @@ def test_an_environment_that_fails_is_an_abstention(trouble, turn, reason):
     assert heard(trouble, "hello", turn) is None
     assert (None, reason) == verdict(trouble, "hello", turn)
     assert ["heard again None"] == heard(trouble, "hello", "again")
+
+
+@pytest.mark.parametrize(("cut", "score"), [(False, 1.0), (True, 0.25)])
+def test_an_environment_hears_that_a_turn_was_cut(trouble, tokenizer, cut, score):
+    (hello, ends) = (tokenizer("hello<|im_end|>")["input_ids"], tokenizer("ends")["input_ids"])
+    last = ends if cut else [*ends, tokenizer.eos_token_id]
+    tokens = np.array([*hello, 5, *last], dtype=np.int32)
+    sampled = np.array([True] * len(hello) + [False] + [True] * len(last))
+    item = Finished(trouble, "g", 0, 1, tokens, sampled)
+
+    with open_scoring(shipped_base(), RewardSettings(), num_workers=1) as service:
+        service.submit(item)
+        (result,) = service.gather().values()
+
+    assert score == result.verdict.score
+
+
+def test_a_turn_cannot_say_that_it_was_cut(trouble):
+    assert (1.0, "correct") == verdict(trouble, f"ends{TURN_CUT}")
 
 
 def test_an_environment_that_hangs_is_killed_and_an_abstention(trouble, monkeypatch):

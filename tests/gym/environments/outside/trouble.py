@@ -31,11 +31,14 @@ TRICKS = {
     "print": printed,
     "great": lambda: Step(done=True, reward=2.0),
     "silent": lambda: Step(done=True),
+    "ends": lambda: Step(done=True, reward=1.0),
 }
 
 
 class Trouble:
     def step(self, turn):
+        if turn.truncated:
+            return Step(done=True, reward=0.25)
         return TRICKS.get(turn.text, lambda: told(f"heard {turn.text} {turn.calls}"))()
 
     def close(self):
