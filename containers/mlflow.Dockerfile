@@ -10,6 +10,8 @@ COPY containers/lock_stack.txt containers/
 RUN uv pip install --system --no-cache --no-deps -r lock_cpu.txt \
     && uv pip install --system --no-cache --no-deps --require-hashes -r containers/lock_stack.txt
 COPY containers/mlflow_server.sh ./
+COPY containers/stack.py containers/
+COPY containers/cluster/s3_*.json containers/cluster/
 
 ENV PYTHONPATH=/root HOME=/tmp PYTHONUNBUFFERED=1 MLFLOW_DISABLE_TELEMETRY=true
 CMD ["sh", "/root/mlflow_server.sh"]

@@ -3,6 +3,7 @@
     python containers/stack.py up           start what does not run, and print how to use it
     python containers/stack.py down         stop all of it; the data stays
     python containers/stack.py env [WHO]    print the variables only: eval "$(... env auditor)"
+    python containers/stack.py s3|mlflow    the rights of the identities, inside of compose.yaml
 
 WHO is one of the identities of FLYTE.md: pods (without WHO), auditor or gc, or admin. Each has the
 rights of that table: S3's are the policies in cluster/, MLflow's are GRANTS.
@@ -99,6 +100,60 @@ class Access:
         }
 
 
+def s3_rights(access_key: str, secret_key: str, own: Mapping[str, str]) -> str:
+    """Return SeaweedFS's configuration of the administrator and the identities of the table.
+
+    Args:
+        access_key: of the administrator.
+        secret_key: likewise.
+        own: identity -> its secret key; its access key is its name.
+    """
+    key = {"accessKey": access_key, "secretKey": secret_key}
+    identities: list[dict[str, object]] = [
+        {"name": ADMIN, "credentials": [key], "actions": ["Admin"]}
+    ]
+    policies = []
+    for who in GRANTS:
+        credentials = {"accessKey": who, "secretKey": own[who]}
+        identities.append({"name": who, "credentials": [credentials], "policyNames": [who]})
+        policies.append({"name": who, "content": (POLICIES / f"s3_{who}.json").read_text()})
+    return json.dumps({"identities": identities, "policies": policies})
+
+
+def grant_in_mlflow(server: str, password: str, own: Mapping[str, str]) -> None:
+    """Create the users of the table in MLflow, with their rights; once more changes nothing.
+
+    Args:
+        server: URL.
+        password: of its administrator.
+        own: identity -> its password.
+
+    Raises:
+        StackError: it refuses.
+    """
+    for who, right in GRANTS.items():
+        account = {"username": who, "password": own[who]}
+        _administer(server, password, "2.0/mlflow/users/create", account)
+        for kind in ("experiment", "registered_model") if right else ():
+            grant = {"username": who, "resource_type": kind, "resource_id": "*"}
+            grant["permission"] = right
+            _administer(server, password, "3.0/mlflow/users/permissions/grant", grant)
+
+
+def _administer(server: str, password: str, path: str, values: Mapping[str, str]) -> None:
+    token = base64.b64encode(f"{ADMIN}:{password}".encode()).decode()
+    headers = {"Content-Type": "application/json", "Authorization": f"Basic {token}"}
+    request = urllib.request.Request(f"{server}/api/{path}", json.dumps(values).encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60):
+            return
+    except urllib.error.HTTPError as error:
+        with error:
+            answer = error.read().decode(errors="replace")
+        if "RESOURCE_ALREADY_EXISTS" not in answer:
+            raise StackError(f"MLflow refuses {path}: {answer[:300]}") from error
+
+
 class Stack:
     """The services of one folder."""
 
@@ -164,17 +219,8 @@ class Stack:
         """Start SeaweedFS and create the buckets."""
         access, data = self.access, self.folder / "s3"
         data.mkdir(exist_ok=True)
-        key = {"accessKey": access.s3_access_key, "secretKey": access.s3_secret_key}
-        identities: list[dict[str, object]] = [
-            {"name": ADMIN, "credentials": [key], "actions": ["Admin"]}
-        ]
-        policies = []
-        for who in GRANTS:
-            own = {"accessKey": who, "secretKey": access.secrets[who]}
-            identities.append({"name": who, "credentials": [own], "policyNames": [who]})
-            policies.append({"name": who, "content": (POLICIES / f"s3_{who}.json").read_text()})
-        both = {"identities": identities, "policies": policies}
-        config = self._secret("s3.json", json.dumps(both))
+        rights = s3_rights(access.s3_access_key, access.s3_secret_key, access.secrets)
+        config = self._secret("s3.json", rights)
         master, volume, filer = (str(port) for port in access.weed_ports)
         command = [self._program("weed"), "server", f"-dir={data}", f"-ip={HOST}"]
         command += [f"-ip.bind={HOST}", f"-master.port={master}", f"-volume.port={volume}"]
@@ -210,29 +256,7 @@ class Stack:
         command += ["--host", HOST, "--port", str(access.mlflow_port), "--workers", "1"]
         command += ["--serve-artifacts", "--artifacts-destination", "s3://mlflow/artifacts"]
         self._start("mlflow", command, variables, lambda: _answers(f"{access.mlflow}/health"))
-        for who, right in GRANTS.items():
-            account = {"username": who, "password": access.secrets[who]}
-            self._administer("2.0/mlflow/users/create", account)
-            for kind in ("experiment", "registered_model") if right else ():
-                grant = {"username": who, "resource_type": kind, "resource_id": "*"}
-                self._administer(
-                    "3.0/mlflow/users/permissions/grant", grant | {"permission": right}
-                )
-
-    def _administer(self, path: str, values: Mapping[str, str]) -> None:
-        """Ask MLflow for something as its administrator; once more changes nothing."""
-        token = base64.b64encode(f"{ADMIN}:{self.access.mlflow_password}".encode()).decode()
-        headers = {"Content-Type": "application/json", "Authorization": f"Basic {token}"}
-        body = json.dumps(values).encode()
-        request = urllib.request.Request(f"{self.access.mlflow}/api/{path}", body, headers)
-        try:
-            with urllib.request.urlopen(request, timeout=60):
-                return
-        except urllib.error.HTTPError as error:
-            with error:
-                answer = error.read().decode(errors="replace")
-            if "RESOURCE_ALREADY_EXISTS" not in answer:
-                raise StackError(f"MLflow refuses {path}: {answer[:300]}") from error
+        grant_in_mlflow(access.mlflow, access.mlflow_password, access.secrets)
 
     def stop(self, name: str, number: int = signal.SIGTERM) -> None:
         """Stop a service and wait for its end; PostgreSQL ends its connections."""
@@ -431,9 +455,24 @@ def _exports(stack: Stack, who: str = PODS) -> str:
     return "\n".join(f"export {name}='{text}'" for name, text in variables.items())
 
 
+def _rights_in_containers(service: str) -> None:
+    """Give the identities of compose.yaml their rights; its variables have the passwords."""
+    own = {who: os.environ[f"{who.upper()}_PASSWORD"] for who in GRANTS}
+    if service == "s3":
+        keys = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
+        sys.stdout.write(s3_rights(*keys, own))
+        return
+    server = os.environ["MLFLOW_SERVER"]
+    _until(lambda: _answers(f"{server}/health"))
+    grant_in_mlflow(server, os.environ["MLFLOW_ADMIN_PASSWORD"], own)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run a command."""
     try:
+        if arguments in (["s3"], ["mlflow"]):
+            _rights_in_containers(*arguments)
+            return 0
         stack = Stack(Path(os.environ.get("EACHPROMPT_STACK", ".stack")))
         match list(arguments):
             case ["up"]:

@@ -1,14 +1,20 @@
 """Images: the versions of the locks, our code before any other, and nobody is root."""
 
 import inspect
+import json
+import os
 import re
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
-from containers.stack import AUTH_CACHE_S, BUCKETS, Stack
+from containers.stack import AUTH_CACHE_S, BUCKETS, GRANTS, Stack
 from tasks.platform import resources
 from tasks.platform.source import lock_files
 
@@ -153,7 +159,7 @@ def test_compose_starts_the_versions_of_the_stack_on_loopback_without_written_pa
     example = (ROOT / "containers" / "stack.env.example").read_text()
     seaweedfs = re.search(r"^SEAWEEDFS := (\S+)$", MAKEFILE, re.M)
 
-    assert {"postgres", "s3", "mlflow"} == services.keys()
+    assert {"postgres", "rights", "s3", "mlflow"} == services.keys()
     assert services["s3"]["image"].endswith(f":{seaweedfs[1]}")
     ports = [port for service in services.values() for port in service.get("ports", [])]
     assert ports
@@ -189,6 +195,71 @@ def test_compose_gives_mlflow_the_settings_of_the_stack():
     assert "postgresql+psycopg" == address.scheme
     assert services["postgres"]["environment"]["POSTGRES_USER"] == address.username
     assert f"/{services['postgres']['environment']['POSTGRES_DB']}" == address.path
+
+
+def in_a_container(service: str, **variables: str) -> str:
+    """Run the program of compose.yaml that gives the identities their rights in a service."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "containers" / "stack.py", service],
+        env={"PATH": os.environ["PATH"], **variables}
+        | {f"{who.upper()}_PASSWORD": f"{who}-secret" for who in GRANTS},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_compose_gives_s3_the_identities_of_the_guide_and_their_policies():
+    environment = yaml.safe_load((ROOT / "containers" / "compose.yaml").read_text())["services"][
+        "rights"
+    ]["environment"]
+    rights = json.loads(in_a_container("s3", **dict.fromkeys(environment, "root-secret")))
+
+    admin, *others = rights["identities"]
+    assert ("admin", ["Admin"]) == (admin["name"], admin["actions"])
+    assert [{"accessKey": who, "secretKey": f"{who}-secret"} for who in GRANTS] == [
+        one["credentials"][0] for one in others
+    ]
+    assert not any("actions" in one for one in others)
+    assert {
+        who: json.loads((ROOT / "containers" / "cluster" / f"s3_{who}.json").read_text())
+        for who in GRANTS
+    } == {one["name"]: json.loads(one["content"]) for one in rights["policies"]}
+    assert {f"{who.upper()}_PASSWORD" for who in GRANTS} < environment.keys()
+
+
+def test_compose_gives_mlflow_the_users_of_the_guide_and_their_rights():
+    asked = []
+
+    class Server(BaseHTTPRequestHandler):
+        """An MLflow that has `pods` already, as after a restart."""
+
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked.append(body)
+            known = body.get("username") == "pods"
+            self.send_response(400 if known else 200)
+            self.end_headers()
+            self.wfile.write(b"RESOURCE_ALREADY_EXISTS" if known else b"{}")
+
+        def log_message(self, format, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        in_a_container("mlflow", MLFLOW_SERVER=address, MLFLOW_ADMIN_PASSWORD="root-secret")
+        server.shutdown()
+
+    accounts = {one["username"]: one["password"] for one in asked if "password" in one}
+    assert {who: f"{who}-secret" for who in GRANTS} == accounts
+    grants = [(one["username"], one["permission"]) for one in asked if "permission" in one]
+    assert [("auditor", "READ")] * 2 + [("gc", "EDIT")] * 2 == grants
 
 
 def test_compose_connects_services_by_their_names_and_ports():
