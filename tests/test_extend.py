@@ -29,7 +29,7 @@ from tasks.curation.adapters.table import read_file
 from tasks.curation.rows import read_rows
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.rollout_forward import DecoderForward
-from tasks.formats.yaml_file import mapping_of
+from tasks.formats.mapping_files import mapping_of
 from tasks.gym.environments.table import ENVIRONMENTS
 from tasks.gym.protocol import join_turns
 from tasks.gym.table import score_batch

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_schemas.rows import Outcome, Problem, Quarantined
-from tasks.curation.cleaning.wording import SPACELESS, is_sign, normalise, primary, words
+from tasks.curation.cleaning.wording import is_sign, normalise, words
+from tasks.curation.cleaning.writing_systems import SPACELESS, primary
 from tasks.curation.items import Item, Partition, refuse, task_name
 from tasks.curation.overlap.fingerprints import (
     NUMBER,

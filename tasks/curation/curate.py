@@ -32,10 +32,11 @@ from data_schemas.rows import (
 from data_schemas.settings import CurationSettings
 from data_schemas.sources import RawFile
 from tasks.curation import free_rewards
-from tasks.curation.cleaning import annotation, personal
-from tasks.curation.cleaning.annotation import WRONG, Score
+from tasks.curation.cleaning import annotation, pass_rates, personal
+from tasks.curation.cleaning.verification import WRONG, Score
 from tasks.curation.cleaning.withdrawal import REASON, withdraw, withdrawn_rows
-from tasks.curation.code_tests import UNSOUND, check_code_tests
+from tasks.curation.code_soundness import UNSOUND
+from tasks.curation.code_tests import check_code_tests
 from tasks.curation.contamination import as_items
 from tasks.curation.croissant import croissant
 from tasks.curation.funnel import funnel_lines
@@ -43,8 +44,8 @@ from tasks.curation.harm.opening import open_guard
 from tasks.curation.harm.screening import UNRATED
 from tasks.curation.ingest import LISTS, check_raw_files, locate
 from tasks.curation.items import Item
+from tasks.curation.meaning.neighbours import Neighbours
 from tasks.curation.meaning.opening import open_encoder
-from tasks.curation.meaning.repeats import Neighbours
 from tasks.curation.parts import SHARDS
 from tasks.curation.shards import steps
 from tasks.curation.shards.mapping import Rules, counts_of, plan
@@ -59,7 +60,7 @@ from tasks.errors import DataError
 from tasks.formats import decisions as decision_tables
 from tasks.formats import solve_rates
 from tasks.formats.benchmark_file import write_suites
-from tasks.formats.decisions import LIST_FILE
+from tasks.formats.exclusions import LIST_FILE
 from tasks.gym.table import score_batch
 from tasks.platform.progress import progress, say
 from tasks.store.files import scratch_folder, write_bytes
@@ -79,8 +80,8 @@ _ADVICE = {
     REASON: "The exclusion list leaves nothing; add other rows.",
     WRONG: "Do the responses end with the answer in the form that the verifier reads?",
     UNSOUND: "Do the reference solutions pass the tests in the sandbox?",
-    annotation.NO_RATE: "Does solve_rates have this source's problems as they are now?",
-    annotation.OUTSIDE: "Widen the band.",
+    pass_rates.NO_RATE: "Does solve_rates have this source's problems as they are now?",
+    pass_rates.OUTSIDE: "Widen the band.",
     UNRATED: "Does the guard of curation.guard answer, and with safe or unsafe?",
     "missing_field": "Name your columns as `eachprompt data` lists them, or write a mapping file.",
     "missing_column": "Correct the columns of the mapping file.",

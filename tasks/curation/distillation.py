@@ -16,8 +16,8 @@ from transformers import PreTrainedTokenizerBase
 from data_schemas.rollouts import StopReason
 from data_schemas.rows import Problem
 from data_schemas.settings import GradingSettings
-from tasks.curation.cleaning.annotation import Score
 from tasks.curation.cleaning.thoughts import as_response
+from tasks.curation.cleaning.verification import Score
 from tasks.curation.grading import answer
 from tasks.curation.mixture import draw
 from tasks.engines.chat import response_text

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from data_schemas.arrow import parse_rows
 from data_schemas.reports import EchoScore
 from data_schemas.rows import Problem
-from tasks.curation.cleaning.annotation import Score
+from tasks.curation.cleaning.verification import Score
 from tasks.curation.ingest import GENERATED
 from tasks.gym.degenerate import OWN, TEXTS, echo_scores, is_scored, spread, texts_of
 from tasks.plugins import is_reference

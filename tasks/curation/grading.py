@@ -34,7 +34,7 @@ from data_schemas.rows import (
     band_of,
 )
 from data_schemas.settings import GradingSettings
-from tasks.curation.cleaning.annotation import Score
+from tasks.curation.cleaning.verification import Score
 from tasks.curation.items import Item, refuse
 from tasks.curation.mixture import draw
 from tasks.engines import episodes

@@ -14,7 +14,7 @@ from typing import cast
 from data_schemas.rows import Domain, Parent, language_tag
 from data_schemas.sources import TEXT, ColumnMapping
 from tasks.curation.cleaning.languages import Languages, languages_of
-from tasks.curation.cleaning.wording import primary
+from tasks.curation.cleaning.writing_systems import primary
 from tasks.errors import DataError
 from tasks.gym.instructions.languages import simplified, traditional
 from tasks.gym.maths.numerals import writes_comma

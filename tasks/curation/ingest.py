@@ -20,7 +20,7 @@ from data_schemas.rows import PASS_RATE
 from data_schemas.settings import Source
 from data_schemas.sources import RAW_FILES, ColumnMapping, RawFile, Suite
 from tasks.curation import sample_shop, sample_world
-from tasks.curation.adapters.general import NEEDS_MEDIA
+from tasks.curation.adapters.media import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
 from tasks.curation.first_rows import check_first_rows
 from tasks.curation.generated import chains, ecommerce, safety, school
@@ -28,17 +28,19 @@ from tasks.curation.rows import SUFFIXES, check_readable, has_suffix
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.formats.benchmark_file import shipped_suites, suite_of
 from tasks.formats.decisions import ADAPTER as DECISIONS
-from tasks.formats.decisions import WITHDRAWN as WITHDRAWN
-from tasks.formats.decisions import read_decisions, read_list
+from tasks.formats.decisions import read_decisions
+from tasks.formats.exclusions import WITHDRAWN as WITHDRAWN
+from tasks.formats.exclusions import read_list
+from tasks.formats.mapping_files import mapping_of, shipped_mappings
 from tasks.formats.no_data import is_no_data
 from tasks.formats.solve_rates import ADAPTER as SOLVE_RATES
 from tasks.formats.solve_rates import BANDS, check_bands, read_bands, read_rates
-from tasks.formats.yaml_file import mapping_of, shipped_mappings
 from tasks.gym.table import VERIFIERS
 from tasks.platform.progress import progress
 from tasks.plugins import pin
+from tasks.store.copies import copy_files, require_files
 from tasks.store.files import canonical_json, copy_file, sha256_file, write_bytes
-from tasks.store.hub import HUB, copy_dataset, copy_files, require_files
+from tasks.store.hub import HUB, copy_dataset
 from tasks.store.interface import store_at
 
 _LOG = logging.getLogger(__name__)

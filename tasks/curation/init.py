@@ -24,7 +24,7 @@ from tasks.curation.guessing import MISSING, guess_mapping
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, UnreadableRow, check_readable, read_rows
 from tasks.errors import DataError, SettingsError
-from tasks.platform.progress import Screen
+from tasks.platform.tables import Screen
 
 MOST_ROWS = 100_000
 """Rows that are looked at: a label that is rarer is quarantined as `unknown_option`."""

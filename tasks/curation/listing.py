@@ -14,7 +14,7 @@ from rich.table import Table
 from tasks.curation.adapters.table import ADAPTERS
 from tasks.formats.benchmark_file import SHIPPED as BENCHMARKS
 from tasks.formats.benchmark_file import shipped_groups, shipped_suites
-from tasks.formats.yaml_file import SHIPPED, shipped_mappings
+from tasks.formats.mapping_files import SHIPPED, shipped_mappings
 from tasks.gym.scoring.canaries import example_answer
 from tasks.gym.table import VERIFIERS
 

@@ -47,7 +47,7 @@ from tasks.curation.curate import REPORT
 from tasks.curation.items import Item, ticket
 from tasks.curation.mixture import draw
 from tasks.formats.content import content_key, content_keys
-from tasks.formats.decisions import LIST_FILE, read_list
+from tasks.formats.exclusions import LIST_FILE, read_list
 from tasks.formats.known import read_known, rows_of_files
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 

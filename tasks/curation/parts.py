@@ -12,7 +12,7 @@ from pathlib import Path
 
 from data_schemas.settings import CurationSettings
 from data_schemas.sources import Part
-from tasks.curation.cleaning.annotation import Score
+from tasks.curation.cleaning.verification import Score
 from tasks.curation.cleaning.withdrawal import withdrawn_rows
 from tasks.curation.ingest import LISTS, check_raw_files, locate
 from tasks.curation.shards import steps
@@ -20,7 +20,7 @@ from tasks.curation.shards.mapping import DONE, Rules, plan
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.processes import map_shards, num_workers
 from tasks.formats import decisions
-from tasks.formats.decisions import LIST_FILE
+from tasks.formats.exclusions import LIST_FILE
 from tasks.gym.table import score_batch
 from tasks.platform.progress import progress
 from tasks.store.files import scratch_folder

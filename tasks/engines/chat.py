@@ -1,4 +1,11 @@
-"""Chat turns to tokens and response tokens back to text, with the model's own template."""
+"""SFT, grading, RL and evaluation all render here, so that a prompt has the same tokens
+wherever it is used. A response is tokenised on its own and appended: the prompt part
+of a demonstration is therefore exactly the prompt that RL uses.
+
+The text of a response is `<think>...</think>answer` for every model. Some chat templates say the
+beginning of it themselves, at the end of the prompt: `opening_of` is what they say. It is added
+where tokens become text and taken away where text becomes tokens.
+"""
 
 import json
 import re
@@ -15,14 +22,6 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from data_schemas.rows import THINK_CLOSE, THINK_OPEN, Message, Role
 from tasks.errors import DataError, SettingsError
 from tasks.models.architectures import end_ids, opening_of_responses, register_architecture
-
-# SFT, grading, RL and evaluation all render here, so that a prompt has the same tokens
-# wherever it is used. A response is tokenised on its own and appended: the prompt part
-# of a demonstration is therefore exactly the prompt that RL uses.
-#
-# The text of a response is `<think>...</think>answer` for every model. Some chat templates say the
-# beginning of it themselves, at the end of the prompt: `opening_of` is what they say. It is added
-# where tokens become text and taken away where text becomes tokens.
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
@@ -433,27 +432,3 @@ def token_texts(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> tu
     if pending:
         texts[-1] = str(tokenizer.decode(pending))
     return tuple(texts)
-
-
-# Stop strings: text that ends a response as soon as the response contains it.
-
-
-class StopStrings:
-    """Looks for stop strings at the end of responses that grow token by token.
-
-    Special tokens are part of the text, as in the text that verifiers read.
-    """
-
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, stop: Sequence[str]) -> None:
-        self._tokenizer = tokenizer
-        self._stop = stop
-        self.tail = 1 + max((len(text.encode()) for text in stop), default=0)
-        """Tokens in which a stop string just completed must lie: every token has at least one byte,
-        and a tokenizer may strip a space from the first token it decodes."""
-
-    def match(self, tails: list[list[int]]) -> list[bool]:
-        """Whether the last `tail` tokens of each response contain a stop string."""
-        texts = self._tokenizer.batch_decode(
-            tails, skip_special_tokens=False, clean_up_tokenization_spaces=False
-        )
-        return [any(stop in text for stop in self._stop) for text in texts]

@@ -12,8 +12,9 @@ from transformers import PreTrainedTokenizerBase
 
 from data_schemas.rollouts import Rollout, StopReason
 from tasks.algorithms.digests import weight_digest
-from tasks.engines.chat import StopStrings, render_response
+from tasks.engines.chat import render_response
 from tasks.engines.protocols import EngineCounters, Request, Sampling
+from tasks.engines.stop_strings import StopStrings
 
 Script = Callable[[str, int], str]
 """(rendered prompt, index of the sample) -> response text without end token."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind, TrainingEngines
 from data_schemas.rl_settings import EngineSettings
 from tasks.engines.driver import refuse_unusable_gpu
-from tasks.engines.lora import AdapterRollout
+from tasks.engines.lora.merged_rollout import AdapterRollout
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.request_queue import QueueingEngine
 from tasks.engines.support import (
@@ -235,7 +235,7 @@ def _trainer_here(
                 lora_rank=_lora_rank(engines),
             )
         case TrainerKind.MEGATRON:
-            from tasks.engines.trainer_megatron.parallel import silence
+            from tasks.engines.trainer_megatron.silent_warnings import silence
 
             silence()  # on import it warns about everything a CPU lacks
             from tasks.engines.trainer_megatron.trainer import MegatronTrainer

@@ -13,7 +13,7 @@ from pathlib import Path
 from data_schemas.faults import did_you_mean
 from data_schemas.rows import PassRateBand, SolveRate
 from tasks.errors import DataError
-from tasks.formats.yaml_file import read_lines
+from tasks.formats.line_files import read_lines
 from tasks.store.files import canonical_json, write_bytes
 
 ADAPTER, BANDS = "solve_rates", "bands"

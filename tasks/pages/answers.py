@@ -11,7 +11,7 @@ from data_schemas.sources import RowPlace
 from tasks.algorithms.intervals import compare, per_problem
 from tasks.algorithms.personal_data import without_personal_data
 from tasks.formats.script_data import script_json
-from tasks.pages.live import SCRIPT
+from tasks.pages.live_template import SCRIPT
 from tasks.platform.page_style import STYLE, fill
 
 # The page of an evaluation. A string, because Flyte's code bundles contain modules only.

@@ -20,7 +20,8 @@ from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.errors import DataError, EngineError
 from tasks.formats.progression import read_comparisons, read_progression
 from tasks.pages.before_after import BeforeAfter, before_and_after
-from tasks.pages.inputs import RunInputs, stage_rows
+from tasks.pages.inputs import RunInputs
+from tasks.pages.stage_rows import stage_rows
 from tasks.provenance.lineage.connection import REPAIR
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.origins import object_uri

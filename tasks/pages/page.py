@@ -8,29 +8,25 @@ from types import MappingProxyType
 from data_schemas.reports import Comparison, EvaluationReport
 from tasks.pages import figures, wording
 from tasks.pages.before_after import BeforeAfter
+from tasks.pages.curation_section import FunnelLine, funnel_lines, funnel_note, read_curation
 from tasks.pages.inputs import RunInputs, suite
 from tasks.pages.navigation import with_navigation
 from tasks.pages.sections import (
     Chart,
-    FunnelLine,
     RuleLine,
     SettingsGroup,
     StageLine,
     SuiteTable,
-    TuningSamples,
-    funnel_lines,
-    funnel_note,
     phase_charts,
     progression_charts,
-    read_curation,
     rule_lines,
     settings_groups,
     stage_lines,
     suite_table,
     tuning_charts,
-    tuning_samples,
 )
 from tasks.pages.template import PAGE
+from tasks.pages.tuning_samples import TuningSamples, tuning_samples
 from tasks.platform.page_style import STYLE, fill
 from tasks.store.files import write_bytes
 

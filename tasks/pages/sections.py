@@ -1,17 +1,15 @@
-"""Sections of a run's report: rows by outcome, answers after every epoch, figures."""
+"""The parts of a run's report, as records for the template."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from data_schemas.reports import (
     PLOTS_FILE,
     Comparison,
-    EchoScore,
     EvaluationReport,
     Plot,
     StepReport,
@@ -19,177 +17,10 @@ from data_schemas.reports import (
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import TokenUse
 from tasks.algorithms.losses.table import find as find_loss
-from tasks.algorithms.personal_data import without_personal_data
 from tasks.pages import figures, wording
-from tasks.pages.inputs import StageRow, flat, parse, read, read_steps, read_tuning, suite
-
-# Counts of raw rows by outcome, from the curation's report.json.
-
-Kept = Literal["problems", "demonstrations", "held_out"]
-
-_KEPT: dict[Kept, str] = {
-    "problems": "problems to learn from",
-    "demonstrations": "demonstrations to imitate",
-    "held_out": "held out for evaluation",
-}
-
-
-class SourceCounts(BaseModel):
-    """One source: items read = kept + dropped + quarantined."""
-
-    model_config = ConfigDict(frozen=True)
-
-    rows: int
-    items: int
-    kept: dict[Kept, int]
-    dropped: dict[str, int]
-    quarantined: dict[str, int]
-    decisions: dict[str, int] = {}
-    """Of people, about gold answers; what they dropped is among `dropped` as well."""
-    solve_rates: dict[str, int] = {}
-    """Problems that models solved: `matched` by one in the set before selection, or `unmatched`."""
-    personal: dict[str, int] = {}
-    """Items that tell something of a person, by kind; `items` are all of them."""
-
-
-class ThinkingCounts(BaseModel):
-    """How much the demonstrations of one source and domain think."""
-
-    model_config = ConfigDict(frozen=True)
-
-    demonstrations: int
-    empty: int
-    """Of them, those whose think block is empty or missing."""
-    median_words: float
-    """Of thinking per demonstration."""
-
-
-class Curation(BaseModel):
-    """The counts of report.json that the page shows."""
-
-    model_config = ConfigDict(frozen=True)
-
-    sources: dict[str, SourceCounts]
-    free_rewards: dict[str, dict[str, EchoScore]] = {}
-    """By source and verifier, what texts that do no task earn."""
-    thinking: dict[str, dict[str, ThinkingCounts]] = {}
-    """By source and domain, of the demonstrations that are kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class FunnelLine:
-    """One count with its bar; `width` is percent of the source's items."""
-
-    source: str
-    label: str
-    count: str
-    kind: str
-    width: float
-
-
-def read_curation(curated: Path) -> Curation:
-    """Read the counts of a curation.
-
-    Raises:
-        DataError: report.json is missing or not a curation's.
-    """
-    path = curated / "report.json"
-    return parse(read(path), Curation, str(path))
-
-
-def funnel_lines(curation: Curation) -> tuple[FunnelLine, ...]:
-    """Describe the funnel by source: items read, kept, dropped and quarantined."""
-    return tuple(
-        line for name, counts in curation.sources.items() for line in _source_lines(name, counts)
-    )
-
-
-def funnel_note(curation: Curation) -> str:
-    """Sum the funnel up in a sentence."""
-    sources = curation.sources.values()
-    items = sum(counts.items for counts in sources)
-    dropped = sum(sum(counts.dropped.values()) for counts in sources)
-    quarantined = sum(sum(counts.quarantined.values()) for counts in sources)
-    return (
-        f"{wording.count(items)} items from {wording.count(sum(c.rows for c in sources))} rows; "
-        f"{wording.count(dropped)} dropped (sound, but not wanted here), "
-        f"{wording.count(quarantined)} quarantined (broken). Each has its reason."
-    )
-
-
-def _source_lines(name: str, counts: SourceCounts) -> Iterator[FunnelLine]:
-    def line(label: str, number: int, kind: str, source: str = "") -> FunnelLine:
-        width = round(100 * number / max(counts.items, 1), 2)
-        return FunnelLine(source, label, wording.count(number), kind, width)
-
-    yield line("items read", counts.items, "", source=name)
-    for kind in sorted(counts.kept, key=list(_KEPT).index):
-        if counts.kept[kind]:
-            yield line(_KEPT[kind], counts.kept[kind], "good")
-    for outcome, kind, reasons in (
-        ("dropped", "", counts.dropped),
-        ("quarantined", "bad", counts.quarantined),
-    ):
-        for reason, number in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
-            yield line(f"{outcome}: {reason.replace('_', ' ')}", number, kind)
-    for decision, number in sorted(counts.decisions.items()):
-        yield line(f"people decided: {decision}", number, "")
-    for outcome, number in sorted(counts.solve_rates.items()):
-        yield line(f"solve rates: {outcome}", number, "")
-
-
-# What each fine-tuning's model answered to the same held-out prompts after every epoch.
-
-
-@dataclass(frozen=True, slots=True)
-class SampledPrompt:
-    """One prompt with its demonstration and the answers to it."""
-
-    title: str
-    prompt: str
-    rows: tuple[tuple[str, str], ...]
-    """(what it is, text): the demonstration, then the answer after each epoch."""
-
-
-@dataclass(frozen=True, slots=True)
-class TuningSamples:
-    """The prompts of one fine-tuning."""
-
-    title: str
-    prompts: tuple[SampledPrompt, ...]
-
-
-def tuning_samples(tunings: Mapping[str, Path]) -> tuple[TuningSamples, ...]:
-    """Arrange the samples by prompt; none for reports of versions that kept no prompts."""
-    groups = []
-    for name, folder in tunings.items():
-        epochs = read_tuning(folder).epochs
-        first = [sample for sample in epochs[0].samples if sample.prompt] if epochs else []
-        prompts = tuple(
-            SampledPrompt(
-                title=f"{one.domain}: {one.demonstration}",
-                prompt=without_personal_data(one.prompt),
-                rows=(
-                    ("demonstration", without_personal_data(one.reference)),
-                    *(
-                        (
-                            f"epoch {epoch.epoch}{', chosen' if epoch.chosen else ''}",
-                            without_personal_data(same.response),
-                        )
-                        for epoch in epochs
-                        for same in epoch.samples
-                        if same.demonstration == one.demonstration
-                    ),
-                ),
-            )
-            for one in first
-        )
-        if prompts:
-            groups.append(TuningSamples(name, prompts))
-    return tuple(groups)
-
-
-# The parts of a run's report, as records for the template.
+from tasks.pages.explanation import flat
+from tasks.pages.inputs import read_steps, read_tuning, suite
+from tasks.pages.stage_rows import StageRow
 
 _PLOTS = TypeAdapter(list[Plot])
 PHASE_PLOTS: tuple[Plot, ...] = (

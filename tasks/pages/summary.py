@@ -10,9 +10,10 @@ from rich.text import Text
 
 from data_schemas.reports import Comparison, EvaluationReport
 from tasks.pages import wording
-from tasks.pages.inputs import RunInputs, StageRow, suite
+from tasks.pages.inputs import RunInputs, suite
 from tasks.pages.page import headline
 from tasks.pages.sections import rule_lines
+from tasks.pages.stage_rows import StageRow
 
 _BAR_CELLS = 20
 """Of a model that solves everything."""

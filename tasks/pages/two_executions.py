@@ -20,7 +20,8 @@ from tasks.pages import wording
 from tasks.pages.before_after import BeforeAfter, before_and_after
 from tasks.pages.collect import CANDIDATE, COMPARED
 from tasks.pages.executions import write_index
-from tasks.pages.inputs import flat, suite, value_text
+from tasks.pages.explanation import flat, value_text
+from tasks.pages.inputs import suite
 from tasks.pages.navigation import INDEX, TO_INDEX, with_navigation
 from tasks.pages.sections import SuiteTable, suite_table
 from tasks.pages.template import MACROS

@@ -29,7 +29,7 @@ from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.elastic.rendezvous import RendezvousConnectionError
 
-from tasks.engines.team.failure_store import limit_silence
+from tasks.engines.team.silence import limit_silence
 from tasks.errors import (
     DataError,
     EngineError,
@@ -154,7 +154,7 @@ def in_team(function: Callable[Args, Result]) -> Callable[Args, Result | None]:
     @functools.wraps(function)
     def run(*args: Args.args, **kwargs: Args.kwargs) -> Result | None:
         # Imported in the processes of the stage: registering it needs no engine.
-        from tasks.engines.team.controller import in_team as inside
+        from tasks.engines.team.in_team import in_team as inside
 
         return inside(function)(*args, **kwargs)
 

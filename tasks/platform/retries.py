@@ -14,7 +14,7 @@ from flytekit.exceptions.user import FlyteRecoverableException
 from tasks.errors import RETRYABLE, PipelineError
 from tasks.platform import command_line
 from tasks.platform.cache_version import require_registered_code
-from tasks.platform.progress import in_pod
+from tasks.platform.log_lines import in_pod
 
 FLYTE_2 = "flyte_migrate" in sys.modules
 """Whether pyflyte-migrate loads this, which runs workflows of flytekit on Flyte 2."""

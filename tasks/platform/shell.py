@@ -35,7 +35,7 @@ from kubernetes.client import V1Container, V1PodSpec
 
 from data_schemas.artifacts import Context, Execution
 from tasks.errors import SettingsError
-from tasks.platform import literals, progress, temporary
+from tasks.platform import literals, log_lines, temporary
 from tasks.platform.cache_version import REGISTERED, code_digest
 from tasks.platform.resources import (
     IMAGES,
@@ -74,7 +74,7 @@ _CONTEXT = "context"
 
 # Importing flytekit creates temporary folders.
 temporary.tidy()
-progress.configure()
+log_lines.configure()
 literals.register()
 
 
@@ -144,7 +144,7 @@ def _in_processes(
     """
     if importlib.util.find_spec("flytekitplugins") is None:
         if (
-            progress.in_pod()
+            log_lines.in_pod()
         ):  # the pod of another stage imports this file, in an image without the plugin
             return recoverable(function)
         raise SettingsError(

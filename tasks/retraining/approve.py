@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from data_schemas.intake import FileStatus
 from data_schemas.settings import RetrainSettings
-from tasks.platform.progress import print_line
+from tasks.platform.tables import print_line
 
 RULING = "tasks.retraining.ruling"
 LOCATION = "tasks.store.location"

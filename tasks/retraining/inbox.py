@@ -20,8 +20,8 @@ from data_schemas.rows import OUTSIDE, Problem, Quarantined
 from data_schemas.sources import SUFFIXES, ColumnMapping, RawFile
 from tasks.errors import DataError, SettingsError
 from tasks.formats.content import content_keys
+from tasks.formats.mapping_files import parse_mapping, shipped_mappings
 from tasks.formats.no_data import is_no_data
-from tasks.formats.yaml_file import parse_mapping, shipped_mappings
 from tasks.platform.progress import progress
 from tasks.retraining.processed import content
 from tasks.store.files import canonical_json, sha256_file, write_bytes

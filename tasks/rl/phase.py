@@ -43,11 +43,13 @@ from tasks.algorithms.terms.table import find_terms
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
-from tasks.engines.lora import check_adapter, describe, write_adapter
+from tasks.engines.lora.canary import check_adapter
+from tasks.engines.lora.factors import describe
+from tasks.engines.lora.files import write_adapter
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import EngineError, Preempted, SettingsError
-from tasks.formats.progression import write_ledger
+from tasks.formats.ledgers import write_ledger
 from tasks.gym.judging import comparisons
 from tasks.gym.judging.bias import complaints
 from tasks.gym.protocol import Scorer, verifiers_of

@@ -25,7 +25,6 @@ from tasks.algorithms.schedules import warmup_constant
 from tasks.algorithms.terms.fold import auxiliary_of, fold_step, lost_tokens, term_metrics
 from tasks.algorithms.terms.protocol import StepSignal, Term
 from tasks.algorithms.terms.table import find_terms
-from tasks.engines.partial_batch import RecordingLoss
 from tasks.engines.protocols import (
     RolloutEngine,
     RouterScorer,
@@ -33,6 +32,7 @@ from tasks.engines.protocols import (
     TokenScores,
     Trainer,
 )
+from tasks.engines.recording_loss import RecordingLoss
 from tasks.engines.weight_sync import Outgoing
 from tasks.errors import EngineError
 from tasks.platform import telemetry

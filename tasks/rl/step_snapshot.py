@@ -30,8 +30,8 @@ from data_schemas.rollouts import Rollout
 from data_schemas.rows import Problem
 from tasks.algorithms.distillation import Blend, TeacherSignal
 from tasks.algorithms.terms.protocol import StepSignal
-from tasks.engines.partial_batch import ROW, LossCall
 from tasks.engines.protocols import TokenBatch, TokenScores
+from tasks.engines.recording_loss import ROW, LossCall
 from tasks.errors import DataError
 from tasks.rl import codec, state
 from tasks.rl.batch import StepBatch

@@ -11,16 +11,8 @@ from transformers import PreTrainedTokenizerBase
 from data_schemas.rollouts import Rollout, ScoredRollout
 from tasks.algorithms.personal_data import without_personal_data
 from tasks.engines.chat import token_texts
-from tasks.pages.live import (
-    MAX_TOKENS,
-    GroupView,
-    Responses,
-    ResponseView,
-    StepView,
-    by_mismatch,
-    render,
-    rounded,
-)
+from tasks.pages.live import MAX_TOKENS, by_mismatch, render, rounded
+from tasks.pages.live_views import GroupView, Responses, ResponseView, StepView
 from tasks.rl import state, step_snapshot
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.step_snapshot import StepSnapshot

@@ -42,7 +42,7 @@ from tasks.plugins import references_in, require_name, unknown
 from tasks.provenance.lineage.lookup import missing_version, parse_model_uri
 from tasks.provenance.lineage.promotions import promotions
 from tasks.settings.groups import expand
-from tasks.store.hub import S3
+from tasks.store.copies import S3
 from tasks.store.interface import store_at
 from tasks.store.location import absolute_store, existing_file, tracking_uri
 from tasks.training.foundation.candidates import parse_candidates

@@ -8,8 +8,8 @@ from pathlib import Path
 from data_schemas.statements import AuditReport
 from tasks.errors import EngineError, SettingsError, TamperError
 from tasks.platform.deck import deck
-from tasks.platform.progress import Screen, json_line, print_line
 from tasks.platform.shell import shell
+from tasks.platform.tables import Screen, json_line, print_line
 from tasks.provenance.audit.papers import PAPERS, paper, paper_html
 from tasks.provenance.audit.picture import picture_html
 from tasks.provenance.audit.published import audit_published

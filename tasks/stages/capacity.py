@@ -1,9 +1,10 @@
 """Flyte shell of the memory budget."""
 
-from tasks.capacity.plan import HEADROOM, budget_table, describe_fit, read_plan
+from tasks.capacity.budget_table import HEADROOM, budget_table, describe_fit
+from tasks.capacity.plan import read_plan
 from tasks.errors import CapacityError
-from tasks.platform.progress import Screen
 from tasks.platform.shell import shell
+from tasks.platform.tables import Screen
 from tasks.settings.early import require_one_shape
 
 

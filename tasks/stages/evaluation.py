@@ -22,21 +22,21 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import open_scoring
 from tasks.engines.select import open_rollout
 from tasks.errors import typed
-from tasks.evaluation import pooling, respondents, runner
+from tasks.evaluation import earlier_models, pooling, respondents, runner, solve_rates
 from tasks.evaluation.agreement import (
     compare_all,
     counts_table,
     facts,
-    find,
     read_graded,
     rows_table,
     select_disputed,
     to_csv,
 )
+from tasks.evaluation.doubtful_golds import find
 from tasks.evaluation.echoes import held_out_echoes
 from tasks.evaluation.formats import export as export_formats
 from tasks.evaluation.formats import score_logs
-from tasks.evaluation.runner import open_journal
+from tasks.evaluation.journal import open_journal
 from tasks.formats.benchmark_file import read_suites
 from tasks.formats.decisions import FILE as ANNOTATIONS
 from tasks.formats.decisions import write_annotations
@@ -46,8 +46,8 @@ from tasks.formats.solve_rates import write_rates
 from tasks.gym.judging.opening import open_chat
 from tasks.gym.protocol import verifiers_of
 from tasks.platform.deck import deck_of_facts
-from tasks.platform.progress import Screen
 from tasks.platform.shell import fan_out, shell
+from tasks.platform.tables import Screen
 from tasks.provenance.lineage.base_model import read_judge
 from tasks.provenance.lineage.stage import StageRecord
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, numbered, run
@@ -175,7 +175,7 @@ def evaluate_all(
 
 def _compare(settings: EvaluationSettings, inputs: Inputs, outputs: Outputs, _: Work) -> Facts:
     ours, *theirs = inputs.values()
-    return pooling.against_all(settings, ours, theirs, outputs["progression"])
+    return earlier_models.against_all(settings, ours, theirs, outputs["progression"])
 
 
 COMPARE = Record("compare", _compare, ReportRef, "progression")
@@ -266,7 +266,7 @@ def _export(_: export_formats.Formats, inputs: Inputs, outputs: Outputs, work: W
         samples[name] = read_table(folder / SAMPLES_FILE, SampleResult)
     doubts = find(by_id, samples, _decided(rows))
     write_annotations(out / ANNOTATIONS, doubts)
-    write_rates(out / SOLVE_RATES, pooling.measure(by_id, samples))
+    write_rates(out / SOLVE_RATES, solve_rates.measure(by_id, samples))
     return {**Counter(one.reason for one in doubts)}
 
 

@@ -6,8 +6,8 @@ import re
 from data_schemas.artifacts import StoreRef
 from tasks.pages import webhook
 from tasks.platform.flyte_admin import fetch_record
-from tasks.platform.progress import print_line
 from tasks.platform.shell import Failure, shell
+from tasks.platform.tables import print_line
 from tasks.provenance.lineage.catalogue import Catalogue
 from tasks.provenance.lineage.closing import MAX_REASON, Ended, close_ended, mark_reported
 from tasks.provenance.lineage.descriptions import flyte_execution

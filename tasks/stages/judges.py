@@ -14,8 +14,8 @@ from data_schemas.settings import SFTSettings
 from data_schemas.study import TrainingPairs
 from tasks.engines.model_judge import ModelJudge
 from tasks.errors import typed
-from tasks.platform.progress import Screen
 from tasks.platform.shell import shell
+from tasks.platform.tables import Screen
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
 from tasks.store import location
 from tasks.training.judge import collection, report

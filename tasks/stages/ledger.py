@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from data_schemas.artifacts import StoreRef
 from tasks.platform.deck import deck_of_facts
-from tasks.platform.progress import Screen
 from tasks.platform.shell import shell
+from tasks.platform.tables import Screen
 from tasks.provenance.ledger.accounts import settle, to_csv
 from tasks.provenance.ledger.figure import ledger_png
 from tasks.provenance.ledger.phases import Phase, phases_behind

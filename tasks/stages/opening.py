@@ -15,7 +15,7 @@ from data_schemas.machine_settings import MachineSettings, Precision, RolloutKin
 from data_schemas.presets import RECIPES, has_judge, scaled
 from data_schemas.rl_settings import RLSettings
 from data_schemas.settings import PipelineSettings, RetrainSettings
-from tasks.capacity import plan
+from tasks.capacity import machine_needs
 from tasks.capacity.model_shape import shape_of
 from tasks.curation.ingest import check_sources
 from tasks.engines.select import require_fit
@@ -25,7 +25,8 @@ from tasks.models.model_folder import local_folder, read_config
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
 from tasks.platform.local_execution import at_end
-from tasks.platform.progress import in_pod, say
+from tasks.platform.log_lines import in_pod
+from tasks.platform.progress import say
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.closing import lease_of
 from tasks.provenance.lineage.connection import check_tracking_uri, require_access
@@ -38,7 +39,7 @@ from tasks.rl.recipe import open_recipe, pinned_source
 from tasks.settings import early, options
 from tasks.stages.failure import report_ended
 from tasks.store import location
-from tasks.store.hub import S3
+from tasks.store.copies import S3
 from tasks.store.interface import store_at
 from tasks.store.lease import lease
 
@@ -138,7 +139,7 @@ def _say_needs(settings: PipelineSettings) -> None:
     except DataError:  # of a family that is read by code of its own
         return
     tokens = max(one.layout.micro_batch_tokens for one in engines)
-    needed = plan.needs(shape, tokens)
+    needed = machine_needs.needs(shape, tokens)
     free = psutil.virtual_memory().available, shutil.disk_usage(Path.cwd()).free
     groups |= {name: getattr(settings, name).engines for name in ("grading", "evaluation")}
     bf16 = [
@@ -147,9 +148,9 @@ def _say_needs(settings: PipelineSettings) -> None:
         if one.rollout is RolloutKind.HF and one.precision is Precision.BF16
     ]
     threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
-    lines = plan.notes(needed, tokens, *free)
+    lines = machine_needs.notes(needed, tokens, *free)
     if lines:  # a small model is fast enough in any case
-        lines += plan.slow_choices(bf16, plan.processor_flags(), threads)
+        lines += machine_needs.slow_choices(bf16, machine_needs.processor_flags(), threads)
     for line in lines:
         say(line)
 

@@ -19,7 +19,8 @@ from data_schemas.settings import EvaluationSettings, PipelineSettings, RetrainS
 from data_schemas.sources import RowPlace
 from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.curation.damage import require_whole
-from tasks.formats.progression import load_night, read_evaluation
+from tasks.formats.nights import load_night
+from tasks.formats.progression import read_evaluation
 from tasks.pages import answers, webhook
 from tasks.pages.collect import collect
 from tasks.pages.curation import CURATION_PAGE, render_curation
@@ -30,8 +31,8 @@ from tasks.pages.night_page import NIGHT_PAGE, execution_of, render, section, ve
 from tasks.pages.page import write_report
 from tasks.pages.summary import show
 from tasks.platform.deck import deck
-from tasks.platform.progress import Screen, print_line
 from tasks.platform.shell import shell
+from tasks.platform.tables import Screen, print_line
 from tasks.provenance.lineage import shipping
 from tasks.provenance.lineage.shipping import attach_report, workplace
 from tasks.provenance.lineage.signatures.pages import write_page

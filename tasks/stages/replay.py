@@ -7,8 +7,8 @@ from data_schemas.artifacts import StoreRef
 from tasks.algorithms.losses.table import LOSSES
 from tasks.errors import TamperError, typed
 from tasks.platform.deck import deck_of_facts
-from tasks.platform.progress import Screen
 from tasks.platform.shell import shell
+from tasks.platform.tables import Screen
 from tasks.provenance.lineage.stage import workplace
 from tasks.rl.replay import counterfactual, find, recompute
 from tasks.rl.replay.text import compared_table, effects_table

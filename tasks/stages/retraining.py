@@ -28,7 +28,7 @@ from data_schemas.reports import GateDecision, Night
 from data_schemas.rows import GRADED, HELD_OUT, PROBLEMS, REPLAYED, GradedProblem, Mixed, Problem
 from data_schemas.rows import REPORT as MIX_REPORT
 from data_schemas.settings import RetrainSettings
-from tasks.formats import progression as night
+from tasks.formats import nights
 from tasks.formats.content import content_keys
 from tasks.formats.known import read_known
 from tasks.formats.readiness import fit_phase
@@ -180,7 +180,7 @@ def examine_rows(
     sets = {ref.digest: other for ref, other in zip(known, others, strict=True)}
     earlier = [row for name in (PROBLEMS, HELD_OUT) for row in read_known(sets, name, Problem)]
     unmixed = [one for one in others if not (one / MIX_REPORT).exists()]  # mixtures repeat them
-    facets = night.facets([folder, *unmixed])
+    facets = nights.facets([folder, *unmixed])
     faulty = suspicion.suspects(folder, earlier, listed)
     usable = suspicion.without(folder, suspicion.digests(listed, faulty))
     change = worth.measure(earlier, usable, facets)
@@ -192,10 +192,10 @@ def examine_rows(
     decision = worth.decide_grading(settings, files.reason, counts, change, suspects)
     page = Night(
         drift=change,
-        refused=night.refusals(folder),
+        refused=nights.refusals(folder),
         conflicts=suspicion.conflicts(folder, earlier, listed, suspects),
     )
-    night.save(context.store.uri, context.execution.id, page)
+    nights.save(context.store.uri, context.execution.id, page)
     facts = {**counts.refused, "drift": change.explain(), "decision": decision.reason}
     deck_of_facts("examine_rows", facts)
     return Examined(
@@ -236,7 +236,7 @@ def assess_learning_value(
     problems = read_table(folder / GRADED, GradedProblem)
     rates = [problem.pass_rate for problem in problems if problem.id not in replayed]
     old = [problem.pass_rate for problem in problems if problem.id in replayed]
-    night.add_pass_rates(context.store.uri, context.execution.id, {"new": rates, "replayed": old})
+    nights.add_pass_rates(context.store.uri, context.execution.id, {"new": rates, "replayed": old})
     mixed = Mixed.model_validate_json((mixture / MIX_REPORT).read_bytes())
     decision, teaching = worth.decide_learning(
         settings, rows, rates, len(old), mixed, demonstrations

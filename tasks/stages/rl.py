@@ -16,7 +16,7 @@ from data_schemas.rl_settings import AnyRecipe, RecipePhase, RLSettings
 from data_schemas.rows import Domain, Parent
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import open_scoring
-from tasks.pages.live import Publisher, page_name
+from tasks.pages.publisher import Publisher, page_name
 from tasks.platform import telemetry
 from tasks.platform.deck import deck_while_running
 from tasks.platform.progress import progress

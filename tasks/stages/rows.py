@@ -13,8 +13,8 @@ from rich.console import RenderableType
 
 from data_schemas.artifacts import StoreRef
 from tasks.errors import EngineError, SettingsError
-from tasks.platform.progress import Screen, json_line
 from tasks.platform.shell import shell
+from tasks.platform.tables import Screen, json_line
 from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.rows import find
 from tasks.provenance.rows.differences import compare

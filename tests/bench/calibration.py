@@ -23,7 +23,7 @@ from scipy.optimize import nnls
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
 from data_schemas.rollouts import GroupOutcome, LedgerRow
 from tasks.errors import DataError
-from tasks.formats.progression import read_ledger
+from tasks.formats.ledgers import read_ledger
 from tasks.store.objects import find_beside
 
 BATCH = (

@@ -26,7 +26,7 @@ with warnings.catch_warnings(action="ignore"):  # before a GPU is pretended
 
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, TrainerKind
 from tasks.engines.select import require_fit
-from tasks.engines.trainer_megatron.names import read_geometry
+from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.errors import SettingsError
 from tests.engines.trainer_megatron import world_of_trainers
 

@@ -29,9 +29,10 @@ from torch import nn
 from data_schemas.machine_settings import LayoutSettings
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.trainer_megatron import convert, model, optimizer, parallel
+from tasks.engines.trainer_megatron.geometry import Geometry, read_geometry
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut, divide
-from tasks.engines.trainer_megatron.names import Geometry, read_geometry
-from tasks.engines.trainer_megatron.parallel import Ranks, silence
+from tasks.engines.trainer_megatron.parallel import Ranks
+from tasks.engines.trainer_megatron.silent_warnings import silence
 
 FUSED = {
     "bias_dropout_fusion": True,

@@ -37,13 +37,14 @@ from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.capacity.memory import Work
 from tasks.capacity.model_shape import ModelShape
 from tasks.capacity.plan import Plan
+from tasks.lab.simulator.lengths import Draw, assumed
 from tasks.lab.simulator.rates import (
     Efficiency,
     rates_of,
     sync_seconds,
     trainer_rates,
 )
-from tasks.lab.simulator.steps import Batch, Draw, Outcome, Policy, Simulation, assumed
+from tasks.lab.simulator.steps import Batch, Outcome, Policy, Simulation
 from tasks.platform.command_line import run
 
 PROMPT = 128

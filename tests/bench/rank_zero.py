@@ -38,9 +38,11 @@ from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout, RouterTrace, ScoredRollout, StopReason
 from data_schemas.rows import Domain, Verdict
 from tasks.algorithms.routing import missing_rows
-from tasks.engines.partial_batch import ROW, AnyBatch, RecordingLoss, Share
+from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import EngineCounters, Request, Sampling, TokenBatch, TokenScores
-from tasks.engines.team.controller import current, in_team
+from tasks.engines.recording_loss import ROW, RecordingLoss
+from tasks.engines.team.controller import current
+from tasks.engines.team.in_team import in_team
 from tasks.engines.team.member import read_rank_info
 from tasks.engines.team.rollout import TeamRollout, checked
 from tasks.engines.team.trainer import TeamTrainer

@@ -11,8 +11,8 @@ from torch.utils._pytree import tree_leaves
 
 from data_schemas.machine_settings import LayoutSettings
 from tasks.engines.trainer_megatron import convert, model, optimizer, parallel
+from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch
-from tasks.engines.trainer_megatron.names import read_geometry
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from tasks.capacity.machine_needs import needs, notes, slow_choices
 from tasks.capacity.model_shape import shape_of
-from tasks.capacity.plan import needs, notes, slow_choices
 from tasks.models.model_folder import SHIPPED
 
 SMOLLM2 = {

@@ -8,9 +8,10 @@ from rich.console import Console
 
 from data_schemas import presets
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from tasks.capacity import budget_table
 from tasks.capacity import plan as plans
+from tasks.capacity.budget_table import HEADROOM
 from tasks.capacity.memory import GIB, budget
-from tasks.capacity.plan import HEADROOM
 from tasks.durability.states import KEPT_STATES
 from tasks.errors import SettingsError
 from tasks.rl import codec
@@ -31,7 +32,7 @@ def test_the_layout_of_a_preset_fits_its_gpus(name):
 def test_the_table_has_the_disk_of_the_states_that_are_there_while_one_is_written():
     console = Console(width=160, record=True, file=StringIO())
     plan = plans.plan_of_preset("full_scale")
-    console.print(plans.budget_table(plan, plan.budget()))
+    console.print(budget_table.budget_table(plan, plan.budget()))
 
     # Weights in bf16, fp32 weights and two moments: 3.43 TB of 245B.
     found = plan.states_on_disk

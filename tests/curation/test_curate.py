@@ -31,7 +31,7 @@ from data_schemas.rows import (
 from data_schemas.settings import CurationSettings, PersonalData, Source
 from data_schemas.sources import RawFile, RowPlace
 from tasks.curation import sample_world
-from tasks.curation.cleaning.annotation import WRONG
+from tasks.curation.cleaning.verification import WRONG
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest
 from tasks.errors import DataError, TamperError

@@ -7,7 +7,7 @@ import pytest
 from data_schemas.rows import Demonstration
 from data_schemas.settings import GradingSettings
 from tasks.curation.adapters.table import read_file
-from tasks.curation.cleaning.annotation import verify
+from tasks.curation.cleaning.verification import verify
 from tasks.curation.distillation import (
     DEMONSTRATIONS_FILE,
     REPORT,

@@ -11,7 +11,7 @@ from tasks.curation.commands import init
 from tasks.curation.guessing import guess_mapping
 from tasks.curation.init import draft
 from tasks.errors import DataError, SettingsError
-from tasks.formats.yaml_file import mapping_of
+from tasks.formats.mapping_files import mapping_of
 
 SHOP = Path(__file__).parents[2] / "workflows" / "examples" / "shop"
 

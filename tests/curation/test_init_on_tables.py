@@ -8,7 +8,7 @@ import pytest
 
 from data_schemas.rows import Demonstration, Domain, Problem, Quarantined
 from tasks.curation.adapters.table import read_file
-from tasks.curation.cleaning.wording import primary
+from tasks.curation.cleaning.writing_systems import primary
 from tasks.curation.init import draft
 from tasks.errors import SettingsError
 from tasks.gym.maths.parse import parse

@@ -5,7 +5,7 @@ import pytest
 from tasks.curation import listing
 from tasks.curation.adapters.table import ADAPTERS
 from tasks.formats.benchmark_file import shipped_groups
-from tasks.formats.yaml_file import shipped_mappings
+from tasks.formats.mapping_files import shipped_mappings
 from tasks.gym.scoring.canaries import example_answer
 from tasks.gym.table import VERIFIERS
 

@@ -24,7 +24,7 @@ from data_schemas.settings import CurationSettings
 from data_schemas.sources import RowPlace
 from tasks.curation.mixing import History, load_history, mix, replay, take_slice
 from tasks.curation.mixture import draw
-from tasks.formats.decisions import LIST_FILE, read_list, write_list
+from tasks.formats.exclusions import LIST_FILE, read_list, write_list
 
 SETTINGS = CurationSettings(held_out_per_suite=5)
 

@@ -4,7 +4,8 @@ from functools import partial
 from pathlib import Path
 
 from tasks.durability import states
-from tasks.engines.team.controller import current, in_team
+from tasks.engines.team.controller import current
+from tasks.engines.team.in_team import in_team
 from tasks.engines.team.member import read_rank_info
 from tasks.engines.team.trainer import TeamTrainer
 from tasks.store.manifest import MANIFEST

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tasks.algorithms.scheduling import passes_per_round
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.request_queue import Intake, Room, deal
-from tasks.engines.team.rollout import Dealer, SharedQueue
+from tasks.engines.team.shared_queue import Dealer, SharedQueue
 
 SAMPLING = Sampling(max_new_tokens=128, temperature=1.0, seed=0)
 

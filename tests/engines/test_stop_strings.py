@@ -3,8 +3,8 @@
 import pytest
 from transformers import PreTrainedTokenizerBase
 
-from tasks.engines.chat import StopStrings
 from tasks.engines.protocols import Sampling
+from tasks.engines.stop_strings import StopStrings
 from tasks.errors import SettingsError
 from tasks.training.foundation.pretraining import train_tokenizer
 

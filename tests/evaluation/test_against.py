@@ -6,7 +6,8 @@ from data_schemas.arrow import write_table
 from data_schemas.rows import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.errors import DataError
-from tasks.evaluation.pooling import against_all, pool
+from tasks.evaluation.earlier_models import against_all
+from tasks.evaluation.pooling import pool
 from tasks.evaluation.runner import REPORT_FILE, SAMPLES_FILE, summarise
 from tasks.formats import progression
 from tasks.store.files import canonical_json, write_bytes

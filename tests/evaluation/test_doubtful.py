@@ -1,6 +1,6 @@
 """Which gold answers people are asked to look at."""
 
-from tasks.evaluation.agreement import OTHER_ANSWER, UNSOLVED, find
+from tasks.evaluation.doubtful_golds import OTHER_ANSWER, UNSOLVED, find
 
 
 def answered(make_samples, problem, answers, gold="7"):

@@ -10,8 +10,9 @@ from data_schemas.rollouts import Scored
 from data_schemas.rows import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.errors import EngineError
+from tasks.evaluation.journal import Journal, open_journal
 from tasks.evaluation.respondents import Answer
-from tasks.evaluation.runner import Candidate, Journal, evaluate, open_journal
+from tasks.evaluation.runner import Candidate, evaluate
 from tasks.gym.table import score_batch
 
 SETTINGS = EvaluationSettings(samples=2)

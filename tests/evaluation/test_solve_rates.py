@@ -1,6 +1,6 @@
 """Each model's solve rate of each problem."""
 
-from tasks.evaluation.pooling import measure
+from tasks.evaluation.solve_rates import measure
 
 
 def test_every_model_has_its_counts_of_every_problem(make_problem, make_samples):

@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.errors import SettingsError
-from tasks.formats.yaml_file import SHIPPED, mapping_of, parse_mapping, shipped_mappings
+from tasks.formats.mapping_files import SHIPPED, mapping_of, parse_mapping, shipped_mappings
 
 GOOD = {
     "name": "n",

@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.errors import DataError
-from tasks.formats.decisions import read_list, write_list
+from tasks.formats.exclusions import read_list, write_list
 
 ROWS = ["b" * 64, "a" * 64]
 

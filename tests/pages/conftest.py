@@ -14,8 +14,9 @@ from data_schemas.reports import (
     SuiteScore,
 )
 from data_schemas.settings import PipelineSettings
-from tasks.pages.inputs import RunInputs, StageRow
+from tasks.pages.inputs import RunInputs
 from tasks.pages.page import write_report
+from tasks.pages.stage_rows import StageRow
 from tasks.store.files import canonical_json
 
 ACCURACIES = {

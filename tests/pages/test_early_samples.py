@@ -2,7 +2,7 @@
 
 import json
 
-from tasks.pages.sections import SampledPrompt, tuning_samples
+from tasks.pages.tuning_samples import SampledPrompt, tuning_samples
 
 
 def test_every_prompt_has_its_demonstration_and_the_answer_of_each_epoch(run):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from data_schemas.statements import ExecutionRecord, Input, Statement
-from tasks.pages.inputs import Made, explain
+from tasks.pages.explanation import Made, explain
 
 
 def _statement(**changes):

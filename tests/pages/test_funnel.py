@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tasks.errors import DataError
-from tasks.pages.sections import funnel_lines, funnel_note, read_curation
+from tasks.pages.curation_section import funnel_lines, funnel_note, read_curation
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """The stage table, read back from a store."""
 
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
-from tasks.pages.inputs import stage_rows
+from tasks.pages.stage_rows import stage_rows
 from tasks.provenance.lineage.statements import save_execution, save_statement
 
 

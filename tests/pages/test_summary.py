@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from tasks.pages.inputs import RunInputs, StageRow
+from tasks.pages.inputs import RunInputs
+from tasks.pages.stage_rows import StageRow
 from tasks.pages.summary import show
 
 

@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 
 from data_schemas.statements import RowTrace
-from tasks.platform.progress import Screen, json_line, print_line, screen_table
+from tasks.platform.tables import Screen, json_line, print_line, screen_table
 from tasks.provenance.rows.text import row_text
 
 NAMES = ("[/b].csv", "[red]", ":smile:", "a\x1b[2Jb", "a\u202eb", "caf\udce9.csv", "a\xadb")

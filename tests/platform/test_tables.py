@@ -1,5 +1,5 @@
 from data_schemas.reports import Claim
-from tasks.platform.progress import claim_sheet
+from tasks.platform.tables import claim_sheet
 
 CLAIMS = [
     Claim(claim="A < B", number="+1.0", interval="[0.5, 1.5]", seeds="+1.0", shown=True),

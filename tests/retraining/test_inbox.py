@@ -6,7 +6,7 @@ import pytest
 
 from data_schemas.intake import FileStatus
 from tasks.errors import SettingsError
-from tasks.formats.yaml_file import parse_mapping
+from tasks.formats.mapping_files import parse_mapping
 from tasks.retraining.inbox import list_files
 from tasks.retraining.processed import load, select, settle
 

@@ -15,7 +15,7 @@ from transformers import Qwen3MoeForCausalLM  # noqa: F401 - once, and not in ev
 from data_schemas.rl_settings import RLSettings
 from tasks.durability import states
 from tasks.engines.chat import load_tokenizer
-from tasks.engines.team.controller import in_team
+from tasks.engines.team.in_team import in_team
 from tasks.errors import Preempted
 from tasks.rl.phase import Phase, finish, train
 from tasks.store.files import sha256_file

@@ -12,7 +12,8 @@ from tasks.algorithms.digests import weight_digest
 from tasks.durability import states
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
-from tasks.engines.lora import AdapterRollout, is_adapted
+from tasks.engines.lora.factors import is_adapted
+from tasks.engines.lora.merged_rollout import AdapterRollout
 from tasks.errors import EngineError
 from tasks.rl import state
 from tasks.rl.phase import ADAPTER_FOLDER, finish, train

@@ -8,7 +8,7 @@ from tasks.curation.adapters.table import ADAPTERS
 from tasks.curation.ingest import GENERATED
 from tasks.errors import SettingsError
 from tasks.formats.benchmark_file import group_of, shipped_groups, shipped_suites
-from tasks.formats.yaml_file import shipped_mappings
+from tasks.formats.mapping_files import shipped_mappings
 from tasks.settings.early import with_sources
 from tasks.settings.groups import expand
 from tasks.settings.options import with_suites

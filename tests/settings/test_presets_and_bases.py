@@ -11,7 +11,7 @@ from data_schemas.settings import PipelineSettings
 from data_schemas.sources import BENCHMARKS, SETS
 from tasks.algorithms.choices import complete
 from tasks.capacity.model_shape import shape_of
-from tasks.engines.trainer_megatron.names import read_geometry
+from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.errors import SettingsError
 from tasks.models.architectures import read_architecture
 from tasks.platform import resources

@@ -1,4 +1,12 @@
-"""Adapters of problems with an environment, for tasks and demonstrations of several turns."""
+"""Adapters for environments of other libraries, and for BFCL's multi-turn tasks.
+
+A row of `environments` names an environment; every task that it offers becomes a problem:
+
+    {"library": "verifiers", "environment": "wordle", "arguments": {}, "limit": 100,
+     "domain": "tool_use", "language": "en", "instruction": "...", "highest": 1.0}
+
+`instruction` is said before the environment's own system message; `highest` is its best reward.
+"""
 
 import json
 import math
@@ -6,26 +14,14 @@ from collections.abc import Mapping
 from itertools import filterfalse
 from typing import Any
 
-from data_schemas.rows import OUTSIDE, Demonstration, Domain, Message, Parent, Problem, Role
+from data_schemas.rows import OUTSIDE, Domain, Message, Problem, Role
 from tasks.curation.adapters.tools import CALL_FORMAT
-from tasks.curation.cleaning.wording import language_of
+from tasks.curation.cleaning.writing_systems import language_of
 from tasks.curation.items import Item, task_name
 from tasks.curation.rows import BadRow, RawRow
 from tasks.gym.environments.outside import play
 from tasks.gym.environments.outside.process import EnvironmentFailed
-from tasks.gym.environments.table import ENVIRONMENTS
-from tasks.gym.protocol import join_turns
-from tasks.gym.table import VERIFIERS
 from tasks.store.files import canonical_json
-
-# Adapters for environments of other libraries, and for BFCL's multi-turn tasks.
-#
-# A row of `environments` names an environment; every task that it offers becomes a problem:
-#
-#     {"library": "verifiers", "environment": "wordle", "arguments": {}, "limit": 100,
-#      "domain": "tool_use", "language": "en", "instruction": "...", "highest": 1.0}
-#
-# `instruction` is said before the environment's own system message; `highest` is its best reward.
 
 DEFAULT_LIMIT = 100
 _ACTION_FORMAT = "Act by one JSON object. Its fields:\n"
@@ -136,74 +132,3 @@ def _prompt(task: Mapping[str, Any], instruction: str, library: str) -> tuple[Me
 def _opening_lines(problem: Problem) -> list[str]:
     """Return what is said first, without the system message."""
     return [message.content for message in problem.messages if message.role is not Role.SYSTEM]
-
-
-# Adapter for problems with an environment, and for demonstrations of several turns.
-
-
-def episodes(row: RawRow, source: str = "episodes") -> list[Item]:
-    """Read a problem with an environment or, if the row has `turns`, its demonstration.
-
-    `turns` are the policy's; the environment answers them as in RL. Every turn becomes one
-    demonstration, whose prompt is what was said before. An episode that does not solve its problem
-    is refused with the verdict. What is compared for duplicates leaves system messages out: the
-    rules of a shop are the same in every row.
-    """
-    fields = dict(row.fields)
-    turns, _ = fields.pop("turns", None), fields.pop("parent", None)
-    parent = row.optional("parent", Parent.COMMERCE)
-    if not isinstance(fields.get("answer"), dict):
-        raise BadRow("bad_gold", "'answer' is not an object")
-    problem = Problem.model_validate(
-        fields
-        | {
-            "id": f"{source}/{row.optional('id', row.key)}",
-            "answer": canonical_json(row.gold(fields["answer"])).decode(),
-            "source": source,
-            "source_row": row.source_row,
-        }
-    )
-    # Built-in ones only: a row must not name code to run.
-    if problem.verifier not in ENVIRONMENTS.data:
-        raise BadRow("no_environment", f"verifier {problem.verifier!r} has no environment")
-    if turns is None:
-        return [Item(problem, _dialogue_text(problem.messages))]
-    if not isinstance(turns, list) or not turns or not all(isinstance(t, str) for t in turns):
-        raise BadRow("bad_turns", "'turns' is not a list of texts")
-    verdict = VERIFIERS.data[problem.verifier](problem, join_turns(turns))
-    if not verdict.solved:
-        raise BadRow("wrong_demonstration", f"{verdict.reason}: {verdict.detail}")
-    return _demonstrate(problem, turns, Parent(parent))
-
-
-def sample_shop(row: RawRow) -> list[Item]:
-    """Read a row of the generated shop, as `episodes`."""
-    return episodes(row, "sample_shop")
-
-
-def _demonstrate(problem: Problem, turns: list[str], parent: Parent) -> list[Item]:
-    """Play an episode; one demonstration per turn."""
-    environment = ENVIRONMENTS.data[problem.verifier]
-    messages = list(problem.messages)
-    items: list[Item] = []
-    for place, turn in enumerate(turns):
-        demonstration = Demonstration(
-            id=f"{problem.id}/{place}",
-            parent=parent,
-            domain=problem.domain,
-            language=problem.language,
-            messages=tuple(messages),
-            response=turn,
-            source=problem.source,
-            source_row=problem.source_row,
-        )
-        items.append(Item(demonstration, _dialogue_text(messages)))
-        answer = environment(problem, turns[: place + 1])
-        if answer is None and place + 1 < len(turns):
-            raise BadRow("bad_turns", f"the episode ends with turn {place + 1} of {len(turns)}")
-        messages += [Message(role=Role.ASSISTANT, content=turn), *(answer or ())]
-    return items
-
-
-def _dialogue_text(messages: list[Message] | tuple[Message, ...]) -> str:
-    return "\n".join(message.content for message in messages if message.role is not Role.SYSTEM)

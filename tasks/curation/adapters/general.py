@@ -1,4 +1,4 @@
-"""Adapters for instructions, rows in our schema and sample worlds; benchmarks only listed."""
+"""Adapters for instructions, rows in our schema and sample worlds."""
 
 from collections.abc import Callable, Mapping
 from typing import cast
@@ -8,12 +8,8 @@ from tasks.curation import sample_world
 from tasks.curation.adapters.chats import read_chat
 from tasks.curation.cleaning.thoughts import as_response, thought_of
 from tasks.curation.items import Item
-from tasks.curation.rows import BadRow, RawRow, as_texts
-from tasks.gym.protocol import Verifier
-from tasks.gym.table import VERIFIERS
+from tasks.curation.rows import BadRow, RawRow
 from tasks.store.files import canonical_json
-
-# Adapters for instructions (IFEval, M-IFEval), rows in our schema, and the sample world.
 
 _REASONING = (Domain.MATHS, Domain.CODE, Domain.INSTRUCTION)
 """Domains whose demonstrations teach the reasoning parent, unless a row says otherwise."""
@@ -179,101 +175,3 @@ def sample(row: RawRow) -> list[Item]:
     except ValueError as error:
         raise BadRow("bad_field", str(error)) from error
     return [Item(record, record.prompt_text, answers=answers)]
-
-
-# Rows in our schema whose demonstrations are verified, as generated sources write them.
-
-
-def verified(
-    source: str, row: RawRow, verifiers: Mapping[str, Verifier] = VERIFIERS.data
-) -> list[Item]:
-    """Read a problem or, if the row has a `response`, a demonstration whose response is right.
-
-    What is compared for duplicates leaves system messages out: an agent's are always the same.
-
-    Args:
-        source: name of the adapter.
-        row: of a file.
-        verifiers: those that a row may name; the built-in ones, unless the rows are generated.
-    """
-    fields = dict(row.fields)
-    response, _ = fields.pop("response", None), fields.pop("parent", None)
-    parent = row.optional("parent", Parent.REASONING)
-    problem = Problem.model_validate(
-        fields
-        | {
-            "id": f"{source}/{row.optional('id', row.key)}",
-            "answer": canonical_json(row.gold(fields["answer"])).decode(),
-            "source": source,
-            "source_row": row.source_row,
-        }
-    )
-    text = _dialogue_text(problem.messages)
-    if response is None:
-        return [Item(problem, text)]
-    if not isinstance(response, str) or problem.verifier not in verifiers:
-        raise BadRow("bad_response", "'response' is no text, or 'verifier' does not exist")
-    verdict = verifiers[problem.verifier](problem, response)
-    if not verdict.solved:
-        raise BadRow("wrong_demonstration", f"{verdict.reason}: {verdict.detail}")
-    demonstration = Demonstration(
-        id=problem.id,
-        parent=Parent(parent),
-        domain=problem.domain,
-        language=problem.language,
-        messages=problem.messages,
-        response=response,
-        source=source,
-        source_row=row.source_row,
-    )
-    return [Item(demonstration, text)]
-
-
-def _dialogue_text(messages: tuple[Message, ...]) -> str:
-    return "\n".join(message.content for message in messages if message.role is not Role.SYSTEM)
-
-
-# Benchmarks with sound and video. Engines take text only, so their questions are never answered.
-#
-# AV-SpeakerBench (arXiv 2512.02231). A run that needs the clip is refused by name. The same
-# questions without any clip are a source of their own: a floor, which a model without ears and
-# eyes reaches.
-
-BLIND = "av_speakerbench_blind"
-NEEDS_MEDIA = {
-    "av_speakerbench": "it asks about sound and video, and every engine here takes text only. The "
-    f"questions alone are the adapter {BLIND!r}, a floor; answers that another program made are "
-    "compared by workflows/lab/recipes/av_speaker.py"
-}
-"""Benchmarks that no run here can answer, and what can be run instead."""
-_LETTERS = "ABCD"
-
-
-def av_speakerbench_blind(row: RawRow) -> list[Item]:
-    """Read a question and its four choices, without the clip that they are about."""
-    question, answer = row.text("question"), row.text("answer").strip().strip("().")
-    choices = row.fields.get("choices")
-    if (
-        not isinstance(choices, list)
-        or len(choices) != len(_LETTERS)
-        or len(set(as_texts(choices, "choices"))) != len(_LETTERS)
-    ):
-        raise BadRow("bad_gold", f"choices are not four different texts: {choices!r}")
-    if answer not in tuple(_LETTERS):
-        raise BadRow("bad_gold", f"answer is {answer!r}, not one of A, B, C, D")
-    lines = "\n".join(
-        f"{letter}: {choice}" for letter, choice in zip(_LETTERS, choices, strict=True)
-    )
-    gold = {"correct": [answer], "others": [[other] for other in _LETTERS if other != answer]}
-    prompt = f"{question}\n{lines}\nThere is no clip: guess. Answer A, B, C or D."
-    problem = Problem(
-        id=f"{BLIND}/{row.key}",
-        domain=Domain.CHOICE,
-        language="en",
-        messages=(Message(role=Role.USER, content=prompt),),
-        verifier="choice",
-        answer=canonical_json(gold).decode(),
-        source=BLIND,
-        source_row=row.source_row,
-    )
-    return [Item(problem, content=f"{question}\n{lines}")]

@@ -18,8 +18,9 @@ from data_schemas.sources import (
     placeholders,
     template_parts,
 )
-from tasks.curation.cleaning.annotation import is_rate, with_class
+from tasks.curation.cleaning.classes import with_class
 from tasks.curation.cleaning.languages import language_among
+from tasks.curation.cleaning.pass_rates import is_rate
 from tasks.curation.cleaning.thoughts import as_response
 from tasks.curation.items import Item
 from tasks.curation.readers.cells import UnreadCell, unread_in

@@ -3,8 +3,8 @@
 import re
 
 from data_schemas.rows import SUBJECT, Demonstration, Domain, Message, Parent, Problem, Role
-from tasks.curation.cleaning.annotation import with_class
-from tasks.curation.cleaning.wording import language_of
+from tasks.curation.cleaning.classes import with_class
+from tasks.curation.cleaning.writing_systems import language_of
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.store.files import canonical_json

@@ -19,22 +19,12 @@ from data_schemas.rows import OUTSIDE, Outcome, Problem, Quarantined
 from data_schemas.sources import ColumnMapping, Selection
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
-from tasks.curation.adapters.environments import (
-    bfcl_multi_turn,
-    environments,
-    episodes,
-    sample_shop,
-)
-from tasks.curation.adapters.general import (
-    av_speakerbench_blind,
-    generated,
-    ifeval,
-    m_ifeval,
-    prompt_jsonl,
-    sample,
-)
+from tasks.curation.adapters.environments import bfcl_multi_turn, environments
+from tasks.curation.adapters.episodes import episodes, sample_shop
+from tasks.curation.adapters.general import generated, ifeval, m_ifeval, prompt_jsonl, sample
 from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.mapped import language_in, read_mapped
+from tasks.curation.adapters.media import av_speakerbench_blind
 from tasks.curation.adapters.reasoning import gsm8k, math_train, mbpp, mgsm, olympiadbench
 from tasks.curation.adapters.tools import api_bank, bfcl, tau_bench_retail, toolrl_rlla
 from tasks.curation.generated import chains, ecommerce, safety, school

@@ -6,7 +6,7 @@ import re
 from typing import cast
 
 from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
-from tasks.curation.cleaning.wording import language_of
+from tasks.curation.cleaning.writing_systems import language_of
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.gym.protocol import THINK_CLOSE

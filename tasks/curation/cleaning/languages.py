@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from data_schemas.sources import UNDETERMINED
-from tasks.curation.cleaning.wording import language_of, primary
+from tasks.curation.cleaning.writing_systems import language_of, primary
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier

@@ -22,7 +22,8 @@ from tasks.curation.cleaning.suitability import (
     unsuitable_problem,
     unsuitable_response,
 )
-from tasks.curation.cleaning.wording import ByPart, foreign_share, parts, words
+from tasks.curation.cleaning.wording import ByPart, parts, words
+from tasks.curation.cleaning.writing_systems import foreign_share
 from tasks.curation.items import Item, Partition, refuse
 from tasks.engines.chat import (
     ControlTokens,

@@ -11,7 +11,7 @@ from data_schemas.rows import Outcome
 from data_schemas.sources import RawFile
 from tasks.curation.ingest import locate
 from tasks.curation.items import Item, Partition, refuse
-from tasks.formats.decisions import LIST_FILE, WITHDRAWN, read_list, write_list
+from tasks.formats.exclusions import LIST_FILE, WITHDRAWN, read_list, write_list
 
 STAGE = "withdrawal"
 REASON = "withdrawn"

@@ -1,4 +1,16 @@
-"""Rows that mean the same as another one, or as a benchmark's question, as an encoder sees it."""
+"""Rows to train on that mean the same as another one, as an encoder sees it.
+
+Compared are rows of one kind and parent whose questions have the same numbers, in any order, and
+the same answer: as with near duplicates, prompts of templated arithmetic differ in nothing else.
+So rows with other numbers or answers are different rows, and say how near different rows come: a
+cosine that 99 % of a source's rows in one language do not have with their nearest such row means
+the same. A source with fewer than 100 of them takes the highest threshold of the others.
+
+Of several such rows the first by (source order, id) is kept, and a row is left out if it is near
+to one that is kept before it.
+
+Letters: N rows, F features.
+"""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,86 +20,15 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from data_schemas.rows import Demonstration, Problem, Quarantined
+from data_schemas.rows import Demonstration
 from tasks.curation.cleaning.wording import normalise, numbers
-from tasks.curation.contamination import drop
-from tasks.curation.items import Item, Partition
-from tasks.curation.meaning.protocol import Encoder, Vectors
+from tasks.curation.items import Item
+from tasks.curation.meaning.neighbours import DIFFERENT, has_text
+from tasks.curation.meaning.protocol import Vectors
 from tasks.curation.overlap.fingerprints import Hashes
 from tasks.curation.overlap.groups import Positions
-from tasks.curation.overlap.nearness import FEWEST, ROWS, Nearness
-from tasks.errors import DataError, SettingsError
-
-# Drop training items whose meaning is nearer to a benchmark's question than questions are.
-#
-# The measure is the cosine of an encoder's vectors; `overlap/nearness.py` says how high it may be.
-# It finds the reworded question; whether it finds a translation is up to the encoder.
-
-DIFFERENT = 0.99
-"""Share of a benchmark's questions whose nearest other one has a cosine below the threshold."""
-_TOO_FEW = (
-    f"no benchmark has {FEWEST} questions in one language, from which curation.encoder learns how "
-    "near different questions are. Add a larger one, or leave it out."
-)
-
-
-class Neighbours:
-    """The questions of all benchmarks, as an encoder sees them.
-
-    Args:
-        questions: of all benchmarks. Tasks that another library plays have no text here.
-        encoder: of the questions, and later of the items.
-
-    Raises:
-        DataError: no benchmark has enough questions in one language to set a threshold.
-    """
-
-    def __init__(self, questions: Sequence[Item], encoder: Encoder) -> None:
-        items = [item for item in questions if has_text(item)]
-        if len(items) < FEWEST:
-            raise DataError(_TOO_FEW)
-        texts = [item.content for item in items]
-        vectors_QF = encoder.encode(texts)
-
-        def compare(texts: Sequence[str]) -> NDArray[np.float32]:
-            return encoder.encode(texts) @ vectors_QF.T
-
-        self._nearness = Nearness(items, texts, compare, DIFFERENT)
-        if np.isinf(self._nearness.limits_Q).all():
-            raise DataError(_TOO_FEW)
-
-    def sieve(self, items: Sequence[Item]) -> Partition:
-        """Keep the items that are near to no question; a problem's responses have its text."""
-        texts = sorted({item.content for item in items if has_text(item)})
-        results = dict(zip(texts, self._nearness.leaks(texts), strict=True))
-        survivors: list[Item] = []
-        refused: list[Quarantined] = []
-        for item in items:
-            if detail := results.get(item.content, "") if has_text(item) else "":
-                refused.append(drop(item, detail))
-            else:
-                survivors.append(item)
-        return survivors, refused
-
-
-def has_text(item: Item) -> bool:
-    """Return whether there is something to encode: of an outside task, the content is its name."""
-    is_outside = isinstance(item.record, Problem) and item.record.is_outside
-    return bool(item.content.strip()) and not is_outside
-
-
-# Rows to train on that mean the same as another one, as an encoder sees it.
-#
-# Compared are rows of one kind and parent whose questions have the same numbers, in any order, and
-# the same answer: as with near duplicates, prompts of templated arithmetic differ in nothing else.
-# So rows with other numbers or answers are different rows, and say how near different rows come: a
-# cosine that 99 % of a source's rows in one language do not have with their nearest such row means
-# the same. A source with fewer than 100 of them takes the highest threshold of the others.
-#
-# Of several such rows the first by (source order, id) is kept, and a row is left out if it is near
-# to one that is kept before it.
-#
-# Letters: N rows, F features.
+from tasks.curation.overlap.nearness import FEWEST, ROWS
+from tasks.errors import SettingsError
 
 _LOG = logging.getLogger(__name__)
 REASON = "same_meaning"

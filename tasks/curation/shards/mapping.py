@@ -35,7 +35,8 @@ from tasks.curation.rows import Unit, decode, first_rows, num_bytes, num_rows, r
 from tasks.curation.shards.columns import refusals, to_table
 from tasks.engines.chat import load_tokenizer
 from tasks.formats.benchmark_file import as_asked
-from tasks.formats.decisions import read_decisions, read_list
+from tasks.formats.decisions import read_decisions
+from tasks.formats.exclusions import read_list
 from tasks.gym.table import VERIFIERS
 from tasks.store.files import write_bytes
 

@@ -25,7 +25,7 @@ from data_schemas.rows import (
     Quarantined,
 )
 from data_schemas.sources import RowPlace
-from tasks.curation.cleaning.annotation import with_rates
+from tasks.curation.cleaning.pass_rates import with_rates
 from tasks.curation.cleaning.personal import ITEMS as PERSONAL_ITEMS
 from tasks.curation.items import Item
 from tasks.curation.shards.mapping import PLACES, collector_paused, counts_of

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from data_schemas.rows import Outcome, Problem
-from tasks.curation.cleaning.annotation import PASS_RATES, fault, with_rates
+from tasks.curation.cleaning.pass_rates import PASS_RATES, fault, with_rates
 from tasks.curation.items import Item
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.steps import Refused

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from data_schemas.rows import OUTSIDE, Outcome, Problem, Quarantined
 from tasks.curation import dedup
-from tasks.curation.cleaning import annotation, personal, quality, withdrawal
+from tasks.curation.cleaning import annotation, personal, quality, verification, withdrawal
 from tasks.curation.contamination import (
     REASON,
     STAGE,
@@ -28,7 +28,7 @@ from tasks.curation.contamination import (
 from tasks.curation.harm import screening
 from tasks.curation.harm.protocol import Guard
 from tasks.curation.items import Item, Partition
-from tasks.curation.meaning.repeats import Neighbours
+from tasks.curation.meaning.neighbours import Neighbours
 from tasks.curation.overlap.fingerprints import Fingerprinter, Hashes, Key
 from tasks.curation.overlap.nearness import by_wording
 from tasks.curation.shards.columns import refusals, to_items
@@ -77,7 +77,7 @@ class Refused:
                 yield pa.ipc.open_file(source).read_all()
 
 
-def verify(shards: Shards, refused: Refused, score: annotation.Score) -> None:
+def verify(shards: Shards, refused: Refused, score: verification.Score) -> None:
     """Quarantine the demonstrations whose response is wrong; note which could be verified.
 
     A shard that was scored by an earlier attempt is not scored again.
@@ -97,11 +97,11 @@ def verify(shards: Shards, refused: Refused, score: annotation.Score) -> None:
 
 
 def _verify(
-    batch: pa.RecordBatch, living: NDArray[np.int64], score: annotation.Score
+    batch: pa.RecordBatch, living: NDArray[np.int64], score: verification.Score
 ) -> tuple[NDArray[np.uint8], list[Quarantined]]:
     places = living[batch.column("answers").is_valid().to_numpy(zero_copy_only=False)[living]]
     items = to_items(pa.Table.from_batches([batch]).take(pa.array(places)))
-    survivors, wrong = annotation.verify(items, score)
+    survivors, wrong = verification.verify(items, score)
     verdicts = np.full(len(batch), _UNVERIFIED, np.uint8)
     verdicts[places] = _WRONG
     rest = iter(survivors)

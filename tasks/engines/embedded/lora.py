@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 from tasks.algorithms.routing import grouped
 from tasks.engines.embedded.hf_model import are_experts, use_projections
 from tasks.engines.expert_names import split_experts
-from tasks.engines.lora import ALPHA, PROJECTIONS, factor_names, merge
+from tasks.engines.lora.factors import ALPHA, PROJECTIONS, factor_names, merge
 from tasks.errors import SettingsError
 
 PROBE_SHARE = 1.0

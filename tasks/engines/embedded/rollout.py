@@ -31,14 +31,16 @@ from data_schemas.rollouts import Rollout
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.kept_sets import sets_of
 from tasks.algorithms.logprobs import scores_from_hidden
-from tasks.engines.chat import StopStrings, end_and_pad, load_tokenizer
+from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device, widen_routers
 from tasks.engines.embedded.rollout_forward import DecoderForward, Prefilled
-from tasks.engines.embedded.slots import TOKEN_BYTES, Seat, Slots, draw, make_seats
+from tasks.engines.embedded.sampling import draw
+from tasks.engines.embedded.slots import TOKEN_BYTES, Seat, Slots, make_seats
 from tasks.engines.embedded.verified import Verifier
 from tasks.engines.expert_names import held_tensors, in_memory
 from tasks.engines.protocols import EngineCounters, Request, Sampling
 from tasks.engines.request_queue import Intake, Requests
+from tasks.engines.stop_strings import StopStrings
 from tasks.errors import EngineError, SettingsError
 
 MAX_LIVE_SEQUENCES = 512

@@ -1,4 +1,12 @@
-"""Record which experts a model's routers choose, or make them use recorded ones; router losses."""
+"""Record which experts a model's routers choose, or make them use recorded ones.
+
+Source: Rollout Routing Replay (arXiv 2510.11370), CompassMax's Router Replay. The mask
+comes from the recording, the gate weights from the live logits: gradient reaches the
+router through the logits of the replayed experts only. No globals: both tools are
+context managers on one model.
+
+Letters: M tokens in model order (batch-major), L MoE layers, E experts, K experts per token.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,24 +17,11 @@ from torch import nn
 
 from data_schemas.routing import Routing
 from tasks.algorithms.routing import (
-    balance_loss,
-    expert_loads,
     gate_weights,
     replayed_choice,
-    z_loss,
 )
-from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.errors import DataError, SettingsError
 from tasks.models.architectures import architecture_of
-
-# Record which experts a model's routers choose, or make them use recorded ones.
-#
-# Source: Rollout Routing Replay (arXiv 2510.11370), CompassMax's Router Replay. The mask
-# comes from the recording, the gate weights from the live logits: gradient reaches the
-# router through the logits of the replayed experts only. No globals: both tools are
-# context managers on one model.
-#
-# Letters: M tokens in model order (batch-major), L MoE layers, E experts, K experts per token.
 
 RouterOutput = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """(logits_ME, gate weights_MK, expert ids_MK)"""
@@ -160,71 +155,3 @@ def watching(model: nn.Module) -> Iterator[list[torch.Tensor]]:
     finally:
         for handle in handles:
             handle.remove()
-
-
-# Router losses of one update, from the native logits of a model's routers.
-#
-# Replayed routes change which experts a token uses, not its router's logits. The losses use these
-# logits, so that the balance loss applies to the router's own choices.
-#
-# Letters: M packed rows, L MoE layers, E experts.
-
-
-class RouterTerms:
-    """Collects a model's router logits and turns them into losses; does nothing when off."""
-
-    def __init__(self, auxiliary: Auxiliary, num_tokens: int) -> None:
-        self._auxiliary = auxiliary
-        self._num_tokens = max(1, num_tokens)
-        self._counts_LE: list[torch.Tensor] = []
-        self._routing: Routing | None = None
-
-    @contextmanager
-    def collect_logits(self, model: nn.Module) -> Iterator[list[torch.Tensor]]:
-        """Append one logits tensor [M, E] per MoE layer to the list while the block runs.
-
-        Raises:
-            SettingsError: the model has no MoE router.
-        """
-        if self._auxiliary.balance == 0.0 and self._auxiliary.router_z == 0.0:
-            yield []
-            return
-        if not named_routers(model):
-            raise SettingsError(
-                "the model has no MoE router; leave the terms balance and router_z out"
-            )
-        with watching(model) as logits_LME:
-            yield logits_LME
-
-    def count(
-        self, model: nn.Module, logits_LME: list[torch.Tensor], copies_M: torch.Tensor
-    ) -> None:
-        """Add a part of the update to the expert loads of the balance loss."""
-        self._routing = routing_of(model)
-        loads = [
-            expert_loads(logits_ME, copies_M, self._routing, bias_of(router))
-            for logits_ME, router in zip(logits_LME, routers(model), strict=True)
-        ]
-        before = self._counts_LE or [torch.zeros_like(load_E) for load_E in loads]
-        self._counts_LE = [one + other for one, other in zip(before, loads, strict=True)]
-
-    def loss(
-        self, logits_LME: list[torch.Tensor], copies_M: torch.Tensor
-    ) -> tuple[torch.Tensor, dict[str, float]]:
-        """Weighted losses of a part of the update, and their unweighted values."""
-        total, metrics = torch.zeros(()), {}
-        if self._auxiliary.balance > 0.0:
-            assert self._routing is not None, "loads are counted before"
-            terms = [
-                balance_loss(logits_ME, copies_M, counts_E, self._num_tokens, self._routing)
-                for logits_ME, counts_E in zip(logits_LME, self._counts_LE, strict=True)
-            ]
-            mean = torch.stack(terms).mean()
-            total = total + self._auxiliary.balance * mean
-            metrics["auxiliary/balance"] = float(mean.detach())
-        if self._auxiliary.router_z > 0.0:
-            terms = [z_loss(logits_ME, copies_M, self._num_tokens) for logits_ME in logits_LME]
-            mean = torch.stack(terms).mean()
-            total = total + self._auxiliary.router_z * mean
-            metrics["auxiliary/router_z"] = float(mean.detach())
-        return total, metrics

@@ -31,13 +31,8 @@ from tasks.engines.chat import ends_of, load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.engines.embedded.lora import Adapter
 from tasks.engines.embedded.packed_attention import Layout, layout, use_packed_attention
-from tasks.engines.embedded.router_replay import (
-    RouterTerms,
-    recording,
-    replaying,
-    routing_of,
-    watching,
-)
+from tasks.engines.embedded.router_losses import RouterTerms
+from tasks.engines.embedded.router_replay import recording, replaying, routing_of, watching
 from tasks.engines.expert_names import named_tensors
 from tasks.engines.protocols import (
     NO_AUXILIARY,

@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from tasks.algorithms.kept_sets import end_to_end, sets_of
-from tasks.engines.chat import StopStrings
 from tasks.engines.embedded.rollout_forward import DecoderForward
-from tasks.engines.embedded.slots import Seat, draw, stream_key, uniforms
+from tasks.engines.embedded.sampling import draw, stream_key, uniforms
+from tasks.engines.embedded.slots import Seat
 from tasks.engines.protocols import Request, Sampling
+from tasks.engines.stop_strings import StopStrings
 
 BLOCK = 64
 """Positions of a pass: a prompt and its response are padded to a multiple of it."""

@@ -1,4 +1,15 @@
-"""Which rank failed and why, and connections that break in time."""
+"""Which rank failed and why, in the store that torchrun's agent serves to all ranks.
+
+A broken connection shows that a rank is gone, not why, so a failing rank first writes its error
+here. A rank that hangs in a collective cannot receive anything, so a thread ends its process if
+it does not exit after the end of the team.
+
+The same thread counts up a number every second. A rank whose number stands still is stopped, or
+its machine is gone; its connections may stay open for hours. Rank 0 watches all others, and they
+watch rank 0, whose machine also has the store: `limit_silence` breaks its connections. A second
+number counts the looks at which a rank had worked: if no rank works while a command runs, one of
+them hangs (standstill.py); and so if none takes a step for much longer.
+"""
 
 import json
 import logging
@@ -14,57 +25,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
-import psutil
 from torch import distributed as dist
 from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
 from tasks.engines.activity import Activity
 from tasks.engines.team import standstill
+from tasks.engines.team.silence import SILENT_S, limit_silence
 from tasks.engines.team.standstill import Standstill, calls, place
 from tasks.errors import DataError, EngineError, PipelineError, SettingsError, TamperError
-
-# Connections to a machine that is gone break in time.
-#
-# A call of torch's store has no timeout once its request is sent: a `get` that takes too long
-# waits for the confirmation that it was cancelled. The kernel repeats what nobody acknowledges for
-# about 15 minutes (`net.ipv4.tcp_retries2`). For a process that is stopped, its kernel still
-# acknowledges.
-
-SILENT_S = 45
-"""A machine that acknowledges nothing for so long is gone."""
-_PROBE_EVERY_S = 5
-
-
-def limit_silence(port: int = 0) -> None:
-    """Break this process's open connections when the other machine falls silent; Linux only.
-
-    Not for connections of collectives: the kernel would also break one whose reader lives, but is
-    busy and has left its buffer full for as long.
-
-    Args:
-        port: only connections to this port; 0 = all.
-    """
-    for connection in psutil.Process().net_connections("tcp"):
-        if not connection.raddr or (port and connection.raddr.port != port):
-            continue
-        with suppress(OSError), socket.socket(fileno=os.dup(connection.fd)) as same:
-            same.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            same.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _PROBE_EVERY_S)
-            same.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _PROBE_EVERY_S)
-            same.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT_S * 1000)
-
-
-# Which rank failed and why, in the store that torchrun's agent serves to all ranks.
-#
-# A broken connection shows that a rank is gone, not why, so a failing rank first writes its error
-# here. A rank that hangs in a collective cannot receive anything, so a thread ends its process if
-# it does not exit after the end of the team.
-#
-# The same thread counts up a number every second. A rank whose number stands still is stopped, or
-# its machine is gone; its connections may stay open for hours. Rank 0 watches all others, and they
-# watch rank 0, whose machine also has the store: `limit_silence` breaks its connections. A second
-# number counts the looks at which a rank had worked: if no rank works while a command runs, one of
-# them hangs (standstill.py); and so if none takes a step for much longer.
 
 _OVER = "team/over"
 _SIGTERM = "team/told"

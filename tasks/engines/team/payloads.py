@@ -17,8 +17,9 @@ from torch import distributed as dist
 from data_schemas.rollouts import KeptSets, Rollout, RouterTrace, StopReason
 from tasks.algorithms.kept_sets import KeptTokens
 from tasks.algorithms.routing import Traces
-from tasks.engines.partial_batch import LossCall, Share
+from tasks.engines.partial_batch import Share
 from tasks.engines.protocols import EngineCounters, Request, TokenBatch
+from tasks.engines.recording_loss import LossCall
 from tasks.engines.request_queue import Room
 
 RECORDS = (

@@ -17,15 +17,9 @@ from torch import distributed as dist
 
 from tasks.algorithms.routing import Traces, in_layers
 from tasks.algorithms.terms.protocol import Auxiliary
-from tasks.engines.partial_batch import (
-    AnyBatch,
-    LossCall,
-    RecordingLoss,
-    Share,
-    SharingTrainer,
-    outline,
-)
+from tasks.engines.partial_batch import AnyBatch, Share, SharingTrainer, outline
 from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores, Trainer
+from tasks.engines.recording_loss import LossCall, RecordingLoss
 from tasks.engines.team import payloads
 from tasks.engines.team.controller import Controller
 from tasks.engines.team.member import Member

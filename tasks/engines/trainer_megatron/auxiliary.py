@@ -1,7 +1,7 @@
 # pyright: reportMissingImports=false
 """Router losses of one update inside Megatron's layers, from the native logits.
 
-The terms are those of engines/embedded/router_replay.py. They are attached to the autograd graph at
+The terms are those of engines/embedded/router_losses.py. They are attached to the autograd graph at
 the router, so that pipeline stages without the loss and layers with activation recomputation train
 their routers too.
 
@@ -18,8 +18,8 @@ from torch import distributed
 from data_schemas.routing import Routing
 from tasks.algorithms.routing import balance_loss, expert_loads, z_loss
 from tasks.algorithms.terms.protocol import Auxiliary
-from tasks.engines.trainer_megatron.micro_batches import to_device
 from tasks.engines.trainer_megatron.router_replay import ModelReplay
+from tasks.engines.trainer_megatron.transfers import to_device
 
 RouterOutput = tuple[torch.Tensor, torch.Tensor]
 """(probabilities_ME, routing map_ME)"""

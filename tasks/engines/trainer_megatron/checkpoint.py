@@ -37,9 +37,9 @@ from torch.distributed.checkpoint.filesystem import FileSystemWriter
 from torch.distributed.checkpoint.state_dict_saver import save as write_shares
 
 from data_schemas.machine_settings import LayoutSettings
-from tasks.engines.trainer_megatron.names import Geometry
+from tasks.engines.trainer_megatron.geometry import Geometry
 from tasks.engines.trainer_megatron.parallel import Ranks
-from tasks.engines.trainer_megatron.router_replay import are_wide
+from tasks.engines.trainer_megatron.wide_routers import are_wide
 from tasks.errors import DataError, EngineError
 
 DESCRIPTION = "trainer.json"

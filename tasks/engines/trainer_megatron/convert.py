@@ -21,10 +21,10 @@ from safetensors.torch import save_file
 from torch import distributed
 
 from tasks.engines.chat import ends_of, load_tokenizer
+from tasks.engines.trainer_megatron.geometry import Geometry
 from tasks.engines.trainer_megatron.names import (
     ROUTER,
     ROUTER_BIAS,
-    Geometry,
     Part,
     Slot,
     all_parts,

@@ -19,19 +19,14 @@ from megatron.core.tensor_parallel import gather_from_sequence_parallel_region
 from torch import nn
 
 from tasks.engines.process_group import gather_json
-from tasks.engines.trainer_megatron.micro_batches import (
-    MicroBatch,
-    MicroBatches,
-    RecordedRoutes,
-    held_rows,
-    join_parts,
-    to_device,
-    wait_for,
-)
+from tasks.engines.trainer_megatron.gathering import RecordedRoutes, join_parts
+from tasks.engines.trainer_megatron.geometry import Geometry
+from tasks.engines.trainer_megatron.micro_batches import MicroBatch, MicroBatches
 from tasks.engines.trainer_megatron.model import attention_inputs
-from tasks.engines.trainer_megatron.names import Geometry
 from tasks.engines.trainer_megatron.parallel import Ranks
+from tasks.engines.trainer_megatron.pieces import held_rows
 from tasks.engines.trainer_megatron.router_replay import ModelReplay, Routes
+from tasks.engines.trainer_megatron.transfers import to_device, wait_for
 from tasks.engines.trainer_megatron.vocabulary import sharded_scores, vocabulary_slice
 
 Scores = tuple[torch.Tensor, torch.Tensor]

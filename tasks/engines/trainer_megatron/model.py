@@ -1,12 +1,13 @@
 # pyright: reportMissingImports=false
-"""Megatron's model of a Hugging Face directory."""
+"""Megatron's GPTModel for a geometry and a layout, and the inputs of packed rows.
+
+Weights are left unset: convert.load fills all of them.
+"""
 
 import importlib.util
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import accumulate, pairwise
-from typing import Any, TypedDict
+from itertools import accumulate
+from typing import TypedDict
 
 import torch
 from megatron.core.models.gpt import GPTModel
@@ -14,178 +15,18 @@ from megatron.core.models.gpt.gpt_layer_specs import (
     get_gpt_decoder_block_spec,
     get_gpt_layer_local_spec,
 )
-from megatron.core.packed_seq_params import PackedSeqParams
-from megatron.core.process_groups_config import ProcessGroupCollection
-from megatron.core.tensor_parallel.mappings import gather_from_sequence_parallel_region
-from megatron.core.transformer.attention import SelfAttention
 from megatron.core.transformer.spec_utils import ModuleSpec
 from megatron.core.transformer.transformer_block import TransformerBlockSubmodules
 from megatron.core.transformer.transformer_config import TransformerConfig
-from torch.nn.functional import rms_norm, scaled_dot_product_attention
 
 from data_schemas.machine_settings import LayoutSettings, Precision
-from tasks.engines.trainer_megatron import router_replay
-from tasks.engines.trainer_megatron.micro_batches import held_rows, pieces, to_device
-from tasks.engines.trainer_megatron.names import Geometry
+from tasks.engines.trainer_megatron import wide_routers
+from tasks.engines.trainer_megatron.geometry import Geometry
+from tasks.engines.trainer_megatron.local_layers import PackedAttention, RMSNorm
 from tasks.engines.trainer_megatron.parallel import Ranks
+from tasks.engines.trainer_megatron.prefix_attention import PrefixAttention, SharedSeqParams
+from tasks.engines.trainer_megatron.transfers import to_device
 from tasks.errors import SettingsError
-
-# Layers for Megatron's local spec with features that its own layers lack.
-#
-# Megatron's local attention does not support packed sequences, nor its torch norm sequence
-# parallelism.
-#
-# Letters: M packed rows, A attention heads and G key-value heads of this rank, W packed rows of
-# all context ranks, Q and K rows of one sequence, D head size.
-
-
-class RMSNorm(torch.nn.Module):
-    """RMS norm in fp32, as Transformer Engine computes it."""
-
-    def __init__(
-        self, config: TransformerConfig, hidden_size: int, eps: float = 1e-6, **_: object
-    ) -> None:
-        super().__init__()
-        self.epsilon = eps
-        self.weight = torch.nn.Parameter(torch.empty(hidden_size, dtype=config.params_dtype))
-        # Every rank sees a part of the rows: finalize_model_grads adds up what is tagged.
-        self.weight.sequence_parallel = config.sequence_parallel  # pyright: ignore
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """Normalise the last axis."""
-        normed = rms_norm(rows.float(), rows.shape[-1:], self.weight.float(), self.epsilon)
-        return normed.to(rows.dtype)
-
-
-class PackedAttention(torch.nn.Module):
-    """Causal attention within every packed sequence.
-
-    Under context parallelism the keys and values of all ranks are gathered, without the memory
-    savings of Transformer Engine's ring attention.
-    """
-
-    def __init__(
-        self, config: TransformerConfig, pg_collection: ProcessGroupCollection, **_: object
-    ) -> None:
-        super().__init__()
-        self.scale = 1.0 / math.sqrt(config.kv_channels or 1)
-        self.group = pg_collection.cp
-
-    def forward(
-        self,
-        query_MAD: torch.Tensor,
-        key_MGD: torch.Tensor,
-        value_MGD: torch.Tensor,
-        attention_mask: None,
-        *,
-        packed_seq_params: PackedSeqParams,
-        **_: object,
-    ) -> torch.Tensor:
-        """Attend; returns [M, A, D]."""
-        bounds = packed_seq_params.cu_seqlens_q.tolist()
-        lengths = [stop - start for start, stop in pairwise(bounds)]
-        own_pieces = list(pieces(lengths, self.group.size(), self.group.rank()))
-        # Split, not sliced one by one: the gradient of a slice is as large as the whole.
-        keys = self._whole(key_MGD, lengths).split(lengths)
-        values = self._whole(value_MGD, lengths).split(lengths)
-        queries = query_MAD.split([piece.stop - piece.start for piece in own_pieces])
-        parts = [
-            _attend(
-                query_QAD,
-                keys[piece.sequence][: piece.stop - piece.first],
-                values[piece.sequence][: piece.stop - piece.first],
-                self.scale,
-            )
-            for piece, query_QAD in zip(own_pieces, queries, strict=True)
-        ]
-        return torch.cat(parts)
-
-    def _whole(self, rows_MGD: torch.Tensor, lengths: list[int]) -> torch.Tensor:
-        """The rows of all context ranks [W, G, D], in the order of the packed row."""
-        size = self.group.size()
-        if size == 1:
-            return rows_MGD
-        gathered = gather_from_sequence_parallel_region(
-            rows_MGD, tensor_parallel_output_grad=True, group=self.group
-        )
-        order_W = torch.cat([held_rows(lengths, size, rank) for rank in range(size)])
-        return gathered[order_W.argsort()]
-
-
-def _attend(
-    query_QAD: torch.Tensor, key_KGD: torch.Tensor, value_KGD: torch.Tensor, scale: float
-) -> torch.Tensor:
-    """Causal attention of the last Q of K rows; returns [Q, A, D]."""
-    queries, keys = len(query_QAD), len(key_KGD)
-    mask = None
-    if queries < keys:
-        mask = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
-    return scaled_dot_product_attention(
-        query_QAD.transpose(0, 1)[None],
-        key_KGD.transpose(0, 1)[None],
-        value_KGD.transpose(0, 1)[None],
-        attn_mask=mask,
-        is_causal=mask is None,
-        scale=scale,
-        enable_gqa=True,
-    )[0].transpose(0, 1)
-
-
-# Self-attention of packed rows in which a prefix that sequences share is one set of rows.
-#
-# Projections, norms, experts and their exchange see the packed rows. Only the core of attention
-# sees every sequence whole, one after another: its queries, keys and values are taken from the
-# packed rows, and of its results, those of the first sequence that has a row are kept. So rotary
-# embedding and attention get the ordinary layout of packed sequences: on a GPU, Transformer Engine
-# is called as without a shared prefix. It has no parameters of its own.
-#
-# Letters: M packed rows, W rows of the core of attention, A heads, D head size.
-
-
-@dataclass
-class SharedSeqParams(PackedSeqParams):
-    """Packed sequences, and how their rows are taken from packed rows that they share."""
-
-    packed_W: torch.Tensor | None = None
-    """int64 packed row of every row of attention; None if they are the same."""
-    attention_M: torch.Tensor | None = None
-    """int64 first row of attention that is a packed row."""
-
-
-class PrefixAttention(SelfAttention):
-    """Megatron's self-attention on packed rows that sequences share."""
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self._packed_W: torch.Tensor | None = None
-        self.core_attention.register_forward_hook(_keep_packed_rows, with_kwargs=True)
-
-    def forward(
-        self, hidden_states: torch.Tensor, *args: Any, packed_seq_params: Any, **settings: Any
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Attend; hidden states are [M, 1, H]."""
-        self._packed_W = packed_seq_params.packed_W
-        return super().forward(
-            hidden_states, *args, packed_seq_params=packed_seq_params, **settings
-        )
-
-    def get_query_key_value_tensors(self, *args: Any, **settings: Any) -> Any:
-        """Queries, keys and values [W, 1, A, D] of all sequences."""
-        packed = super().get_query_key_value_tensors(*args, **settings)
-        if self._packed_W is None:
-            return packed
-        return tuple(rows.index_select(0, self._packed_W) for rows in packed)
-
-
-def _keep_packed_rows(_: object, __: object, settings: dict[str, Any], output_W: torch.Tensor):
-    """Select the packed rows of the result."""
-    attention_M = settings["packed_seq_params"].attention_M
-    return output_W if attention_M is None else output_W.index_select(0, attention_M)
-
-
-# Megatron's GPTModel for a geometry and a layout, and the inputs of packed rows.
-#
-# Weights are left unset: convert.load fills all of them.
 
 FAST_DEVICE = "cuda"
 """Type of device whose layers are Transformer Engine's."""
@@ -229,7 +70,7 @@ def build(
     config = transformer_config(geometry, layout, ranks)
     model = assemble(geometry, config, _layers(config, ranks), ranks)
     if with_fp32_router:
-        router_replay.widen(model)
+        wide_routers.widen(model)
     model.requires_grad_(trainable)
     return [model.train(trainable)]
 

@@ -37,7 +37,7 @@ from megatron.core.tensor_parallel.layers import (
 from megatron.core.transformer.moe.moe_layer import MoELayer
 
 from tasks.engines.embedded.trainer import ADAM_BETAS, GRAD_CLIP
-from tasks.engines.trainer_megatron.router_replay import are_wide, param_groups
+from tasks.engines.trainer_megatron.wide_routers import are_wide, param_groups
 from tasks.errors import EngineError
 
 LOGGER = logging.getLogger(__name__)

@@ -32,20 +32,17 @@ from tasks.engines.protocols import (
 from tasks.engines.trainer_megatron import checkpoint, convert, model, optimizer, parallel
 from tasks.engines.trainer_megatron.auxiliary import RouterTerms
 from tasks.engines.trainer_megatron.forward_backward import ForwardBackward, Scores
+from tasks.engines.trainer_megatron.gathering import ResponseValues, add, gather_routes, sum_metrics
+from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.engines.trainer_megatron.micro_batches import (
     MicroBatch,
     MicroBatches,
-    ResponseValues,
-    add,
     cut,
     divide,
-    gather_routes,
     prompt_lengths,
-    sum_metrics,
 )
-from tasks.engines.trainer_megatron.names import read_geometry
-from tasks.engines.trainer_megatron.parallel import silence
 from tasks.engines.trainer_megatron.router_replay import ModelReplay
+from tasks.engines.trainer_megatron.silent_warnings import silence
 from tasks.errors import DataError, SettingsError
 
 

@@ -14,16 +14,8 @@ from data_schemas.rows import Verdict
 from tasks.engines.chat import token_texts
 from tasks.evaluation.agreement import Compared
 from tasks.lab.dumps.rollout_dumps import Dump, DumpedResponse
-from tasks.pages.live import (
-    MAX_TOKENS,
-    GroupView,
-    Responses,
-    ResponseView,
-    StepView,
-    by_mismatch,
-    render,
-    rounded,
-)
+from tasks.pages.live import MAX_TOKENS, by_mismatch, render, rounded
+from tasks.pages.live_views import GroupView, Responses, ResponseView, StepView
 
 METRICS = {
     "groups/one reward": "zero_variance/share",

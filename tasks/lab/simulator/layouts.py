@@ -9,7 +9,10 @@ from operator import attrgetter, itemgetter
 from rich.table import Table
 
 from tasks.capacity.plan import Plan
-from tasks.lab.simulator.page import (
+from tasks.lab.simulator.lengths import Draw
+from tasks.lab.simulator.rates import NODE_GPUS, Efficiency, EngineRates, Rates, rates_of
+from tasks.lab.simulator.steps import Outcome, Policy, Simulation
+from tasks.lab.simulator.variants import (
     SIMULATED_STEPS,
     Row,
     Variant,
@@ -18,8 +21,6 @@ from tasks.lab.simulator.page import (
     reason_against,
     with_largest_claim,
 )
-from tasks.lab.simulator.rates import NODE_GPUS, Efficiency, EngineRates, Rates, rates_of
-from tasks.lab.simulator.steps import Draw, Outcome, Policy, Simulation
 
 POLICY = Policy(on_demand=True)
 """What engines do that share GPUs with the trainer."""

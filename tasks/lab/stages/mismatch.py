@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tasks.lab.study.mismatch import numerics
-from tasks.lab.study.mismatch.numerics import gaps_json, gaps_markdown, gaps_tables
+from tasks.lab.study.mismatch.tables import gaps_json, gaps_markdown, gaps_tables
 from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import check_model_folder
 from tasks.platform.deck import deck_of_facts

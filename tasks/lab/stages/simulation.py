@@ -4,12 +4,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tasks.capacity.plan import HEADROOM, budget_table, describe_fit, read_plan
+from tasks.capacity.budget_table import HEADROOM, budget_table, describe_fit
+from tasks.capacity.plan import read_plan
 from tasks.errors import CapacityError
 from tasks.lab.simulator.layouts import fastest_layouts, layout_table
-from tasks.lab.simulator.page import compare, render, step_table, variants
+from tasks.lab.simulator.lengths import read_source
+from tasks.lab.simulator.page import render, step_table
 from tasks.lab.simulator.rates import Efficiency
-from tasks.lab.simulator.steps import read_source
+from tasks.lab.simulator.variants import compare, variants
 from tasks.platform.deck import deck
 from tasks.platform.resources import SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell

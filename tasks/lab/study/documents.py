@@ -35,7 +35,7 @@ from tasks.errors import DataError
 from tasks.lab.study import evidence_file, report
 from tasks.platform.cache_version import ROOT
 from tasks.platform.command_line import run
-from tasks.platform.progress import markdown_table
+from tasks.platform.tables import markdown_table
 from tasks.store.files import write_bytes
 
 TEMPLATES = ROOT / "docs" / "templates"

@@ -34,7 +34,7 @@ from data_schemas.study import Cell, Measures
 from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.algorithms.token_uses import token_uses
 from tasks.errors import DataError
-from tasks.formats.progression import read_ledger
+from tasks.formats.ledgers import read_ledger
 from tasks.rl.foresight import foresee
 from tasks.store.objects import find_beside
 

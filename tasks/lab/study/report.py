@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 
 from data_schemas.study import Evidence, EvidenceCell
-from tasks.platform.progress import SCREEN_WIDTH, Sheet, screen_table
+from tasks.platform.tables import SCREEN_WIDTH, Sheet, screen_table
 
 Columns = Sequence[tuple[str, Callable[[Evidence, str], str]]]
 SHARES = (

@@ -26,8 +26,8 @@ from data_schemas.artifacts import StoreRef
 from data_schemas.statements import ExecutionRecord, Statement, Tombstone
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.platform.command_line import run
-from tasks.platform.progress import Screen, screen_table
 from tasks.platform.resources import STAGES
+from tasks.platform.tables import Screen, screen_table
 from tasks.provenance.audit.reading import read_record
 from tasks.provenance.lineage.catalogue import Catalogue
 from tasks.provenance.lineage.promotions import promotions

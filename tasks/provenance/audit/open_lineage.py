@@ -26,7 +26,7 @@ from data_schemas.artifacts import StoreRef
 from data_schemas.statements import ExecutionRecord, Input, Output
 from tasks.errors import EngineError, SettingsError
 from tasks.platform.command_line import run
-from tasks.platform.progress import Screen
+from tasks.platform.tables import Screen
 from tasks.provenance.lineage import origins
 from tasks.provenance.lineage.descriptions import WORKFLOW
 from tasks.provenance.lineage.statements import load_executions, load_statement

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from data_schemas.reports import Night
 from tasks.errors import DataError
-from tasks.formats.progression import FILE as NIGHT_FILE
+from tasks.formats.nights import FILE as NIGHT_FILE
 from tasks.provenance.audit.evidence import MODEL, Evidence
 from tasks.provenance.audit.reading import read_record
 from tasks.provenance.lineage.signatures.dsse import fingerprint

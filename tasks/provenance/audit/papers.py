@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from data_schemas.statements import AuditReport, NodeKind
 from tasks.formats.script_data import escaped
 from tasks.platform.page_style import STYLE
-from tasks.platform.progress import markdown_table
+from tasks.platform.tables import markdown_table
 from tasks.provenance.audit.aisvs import aisvs
 from tasks.provenance.audit.chain import (
     BLANK,

@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 
 from tasks.platform.command_line import run
-from tasks.platform.progress import Screen
+from tasks.platform.tables import Screen
 from tasks.provenance.lineage.rebuild import rebuild
 from tasks.store import location
 

@@ -9,7 +9,7 @@ from data_schemas.reports import COSTS_FILE, LEDGER_FILE
 from data_schemas.rollouts import LedgerRow, PromptCost
 from data_schemas.rows import PROBLEMS_FILE, GradedProblem
 from tasks.errors import SettingsError
-from tasks.formats.progression import read_ledger
+from tasks.formats.ledgers import read_ledger
 from tasks.provenance.lineage.releases import find_release
 from tasks.provenance.lineage.statements import chain
 from tasks.store.objects import find_beside, localise

@@ -18,7 +18,7 @@ from tasks.provenance.lineage.releases import find_release
 from tasks.provenance.lineage.shipping import workplace
 from tasks.provenance.lineage.stage import StageRecord
 from tasks.provenance.lineage.statements import load_statement
-from tasks.store.hub import S3, fetch_folder
+from tasks.store.copies import S3, fetch_folder
 from tasks.store.objects import localise
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tasks.platform.command_line import positive
 from tasks.platform.flyte_admin import fetch_record
-from tasks.platform.progress import Screen, print_line
+from tasks.platform.tables import Screen, print_line
 
 HUB = "tasks.store.hub"
 LOCATION = "tasks.store.location"

@@ -21,7 +21,7 @@ from data_schemas.rows import (
 from data_schemas.rows import REPORT as MIX_REPORT
 from data_schemas.statements import Statement
 from tasks.algorithms.token_uses import token_uses
-from tasks.formats.progression import read_ledger
+from tasks.formats.ledgers import read_ledger
 from tasks.provenance.audit.evidence import Evidence
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.store.objects import localise

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from data_schemas.artifacts import StoreRef
 from data_schemas.texts import on_one_line
-from tasks.platform.progress import Screen
+from tasks.platform.tables import Screen
 from tasks.provenance.lineage.descriptions import EXECUTION
 from tasks.provenance.lineage.registry import AUDIT_TAG, Promotion
 from tasks.provenance.lineage.versions import Candidate, read_candidates, read_history

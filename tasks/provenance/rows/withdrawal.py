@@ -21,7 +21,7 @@ from data_schemas.statements import (
     Statement,
 )
 from tasks.errors import SettingsError
-from tasks.formats.decisions import LIST_FILE, WITHDRAWN, list_bytes, parse_list
+from tasks.formats.exclusions import LIST_FILE, WITHDRAWN, list_bytes, parse_list
 from tasks.provenance.rows.find import RowSelection, by_row, is_digest
 from tasks.provenance.rows.graph import Graph
 from tasks.provenance.rows.index import Index

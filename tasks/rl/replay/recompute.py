@@ -16,8 +16,8 @@ from data_schemas.rl_settings import RLSettings
 from tasks.algorithms.router_shift import SHIFT
 from tasks.algorithms.terms.fold import fold_step
 from tasks.algorithms.terms.table import find_terms
-from tasks.engines.partial_batch import LossCall
 from tasks.engines.protocols import TokenBatch
+from tasks.engines.recording_loss import LossCall
 from tasks.errors import DataError
 from tasks.rl import gate, objective
 from tasks.rl import step_snapshot as snapshots

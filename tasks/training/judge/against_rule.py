@@ -24,7 +24,7 @@ from tasks.errors import SettingsError
 from tasks.gym.judging.comparisons import group_verifier, judged
 from tasks.gym.judging.protocol import Judge
 from tasks.platform.command_line import run
-from tasks.platform.progress import Screen
+from tasks.platform.tables import Screen
 
 OPEN_TEXT = "reference_text"
 """The rule verifier of open text."""

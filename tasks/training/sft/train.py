@@ -33,7 +33,8 @@ from tasks.algorithms.sft_loss import choose_checkpoint, response_cross_entropy,
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
-from tasks.engines.lora import check_adapter, describe
+from tasks.engines.lora.canary import check_adapter
+from tasks.engines.lora.factors import describe
 from tasks.engines.protocols import (
     RolloutEngine,
     TokenBatch,

@@ -22,7 +22,7 @@ from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.curation.contamination import decontaminate
 from tasks.curation.items import Item
 from tasks.curation.meaning.folder_encoder import FolderEncoder
-from tasks.curation.meaning.repeats import Neighbours
+from tasks.curation.meaning.neighbours import Neighbours
 from tasks.curation.overlap.fingerprints import Fingerprinter
 from tasks.curation.overlap.nearness import by_wording
 from tasks.errors import DataError

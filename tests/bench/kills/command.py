@@ -32,7 +32,7 @@ import torch
 from tasks.errors import DataError
 from tasks.lab.study import evidence_file
 from tasks.platform.command_line import positive, run
-from tasks.platform.progress import markdown_table
+from tasks.platform.tables import markdown_table
 from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.lookup import Lookup

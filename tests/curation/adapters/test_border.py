@@ -19,7 +19,7 @@ from tasks.curation.adapters.table import ADAPTERS, adapt, read_file
 from tasks.curation.items import Item, refuse_row
 from tasks.curation.readers.cells import UnreadCell
 from tasks.curation.rows import RawRow, ReadableCells
-from tasks.formats.yaml_file import shipped_mappings
+from tasks.formats.mapping_files import shipped_mappings
 from tasks.gym.table import VERIFIERS
 from tests.curation.adapters.test_table import EXAMPLES, NEEDS_ITS_LIBRARY
 

@@ -11,7 +11,7 @@ import pytest
 from data_schemas.rows import Demonstration, Problem
 from tasks.curation.adapters import contests
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
-from tasks.curation.cleaning.annotation import WRONG, verify
+from tasks.curation.cleaning.verification import WRONG, verify
 from tasks.curation.rows import BadRow, RawRow
 from tasks.gym.table import score_batch
 

@@ -14,12 +14,12 @@ from data_schemas.settings import Source
 from data_schemas.sources import ColumnMapping
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.table import read_file
-from tasks.curation.cleaning.annotation import verify
+from tasks.curation.cleaning.verification import verify
 from tasks.curation.ingest import ingest, raw_files
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow
 from tasks.errors import SettingsError
-from tasks.formats.yaml_file import parse_mapping, shipped_mappings
+from tasks.formats.mapping_files import parse_mapping, shipped_mappings
 from tasks.gym import table
 from tasks.store.files import canonical_json
 

@@ -3,7 +3,7 @@
 import pytest
 
 from data_schemas.settings import Source
-from tasks.curation.adapters.general import av_speakerbench_blind
+from tasks.curation.adapters.media import av_speakerbench_blind
 from tasks.curation.ingest import _find
 from tasks.curation.rows import BadRow, RawRow
 from tasks.errors import SettingsError

@@ -16,7 +16,7 @@ from tasks.curation.adapters.table import read_file
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest, locate, raw_files
 from tasks.curation.items import Item
-from tasks.formats.yaml_file import shipped_mappings
+from tasks.formats.mapping_files import shipped_mappings
 from tasks.gym.table import VERIFIERS, score_batch
 
 FOLDERS = {

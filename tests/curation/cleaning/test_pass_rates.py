@@ -23,7 +23,7 @@ from data_schemas.rows import (
     SolveRate,
 )
 from data_schemas.settings import CurationSettings, Source
-from tasks.curation.cleaning.annotation import NO_RATE, OUTSIDE, fault, is_rate, with_rates
+from tasks.curation.cleaning.pass_rates import NO_RATE, OUTSIDE, fault, is_rate, with_rates
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest, raw_files
 from tasks.errors import DataError

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.curation.cleaning.wording import foreign_share, language_of
+from tasks.curation.cleaning.writing_systems import foreign_share, language_of
 
 
 def test_latin_letters_belong_everywhere_and_thai_letters_only_to_thai():

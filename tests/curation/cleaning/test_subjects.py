@@ -5,7 +5,7 @@ import re
 import pytest
 
 from data_schemas.rows import CLASSES, msc_of
-from tasks.curation.cleaning.annotation import with_class
+from tasks.curation.cleaning.classes import with_class
 
 MATH = {
     "Algebra": "",

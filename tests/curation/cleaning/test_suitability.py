@@ -15,7 +15,7 @@ from data_schemas.settings import CurationSettings
 from tasks.curation.adapters.table import read_file
 from tasks.curation.cleaning.quality import cleanse
 from tasks.curation.cleaning.suitability import folded, unsuitable_problem, unsuitable_response
-from tasks.formats.yaml_file import shipped_mappings
+from tasks.formats.mapping_files import shipped_mappings
 from tasks.gym.table import VERIFIERS
 
 

@@ -7,8 +7,8 @@ import pytest
 from data_schemas.rows import Demonstration, Outcome, abstain, scored
 from data_schemas.settings import CurationSettings
 from tasks.curation.adapters.table import ADAPTERS
-from tasks.curation.cleaning.annotation import WRONG, verify
 from tasks.curation.cleaning.quality import cleanse
+from tasks.curation.cleaning.verification import WRONG, verify
 from tasks.curation.rows import RawRow
 from tasks.gym.table import VERIFIERS, score_batch
 

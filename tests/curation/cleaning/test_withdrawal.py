@@ -19,7 +19,7 @@ from data_schemas.settings import CurationSettings, Source
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest, raw_files
 from tasks.errors import SettingsError
-from tasks.formats.decisions import LIST_FILE, read_list, write_list
+from tasks.formats.exclusions import LIST_FILE, read_list, write_list
 from tasks.store.files import sha256_bytes
 
 SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=3)

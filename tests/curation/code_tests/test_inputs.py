@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tasks.curation.code_tests import MAX_ADDED, MAX_TRIED, new_inputs, new_tests, program
+from tasks.curation.code_inputs import MAX_ADDED, MAX_TRIED, new_inputs, new_tests, program
 from tasks.gym.code_tests import CodeTests
 
 

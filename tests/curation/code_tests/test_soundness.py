@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from tasks.curation import code_tests
-from tasks.curation.code_tests import check_tests
+from tasks.curation import code_inputs, code_soundness
+from tasks.curation.code_soundness import check_tests
 
 ADD, ALSO = "def f(a, b): return a + b", "def f(a, b): return b + a"
 TESTS = ("assert f(1, 2) == 3", "assert f(2, 2) == 4", "assert f(3, 3) == 7")
@@ -101,10 +101,10 @@ def test_the_same_solution_twice_is_one(coded):
 
 
 def test_solutions_that_agree_in_the_sandbox_add_tests(coded, monkeypatch):
-    monkeypatch.setattr(code_tests, "MAX_TRIED", 3)
+    monkeypatch.setattr(code_inputs, "MAX_TRIED", 3)
     tests = ("assert f(1, 2) == 3", "assert f(20, 30) == 50", "assert f(2, 2) == 5")
 
-    checked = check_tests(coded(*tests), [ALSO], code_tests.run, code_tests.outputs)
+    checked = check_tests(coded(*tests), [ALSO], code_soundness.run, code_soundness.outputs)
 
     found = left_in(checked)
     assert tests[:2] == found[:2]

@@ -7,7 +7,7 @@ import pytest
 from data_schemas.arrow import read_table
 from data_schemas.rows import HELD_OUT, PROBLEMS, QUARANTINE, Annotation, Problem, Quarantined
 from data_schemas.settings import CurationSettings, Source
-from tasks.curation import code_tests
+from tasks.curation import code_inputs, code_soundness
 from tasks.curation.adapters.table import read_file
 from tasks.curation.code_tests import check_code_tests
 from tasks.curation.curate import REPORT, curate
@@ -59,7 +59,7 @@ def sources(tmp_path):
 
 
 def test_the_funnel_says_what_became_of_tests(base_model, sources, tmp_path, monkeypatch):
-    monkeypatch.setattr(code_tests, "MAX_TRIED", 2)
+    monkeypatch.setattr(code_inputs, "MAX_TRIED", 2)
     for name in ("raw", "out"):
         (tmp_path / name).mkdir()
     ingest(sources, 0, tmp_path / "raw")
@@ -146,7 +146,7 @@ def test_an_attempt_after_another_one_runs_no_test_again(
         return counts, found, shards.alive.tolist(), [one.record for one in shards.items([0, 2])]
 
     first = attempt()
-    monkeypatch.setattr(code_tests, "RUNS", 0)  # no result at all
+    monkeypatch.setattr(code_soundness, "RUNS", 0)  # no result at all
 
     assert first == attempt()
     assert (["mbpp/2"], [True, False, True]) == first[1:3]

@@ -3,7 +3,7 @@
 import pytest
 
 from data_schemas.rows import Message, Role
-from tasks.curation.harm.opening import ChatGuard, in_turns
+from tasks.curation.harm.chat_guard import ChatGuard, in_turns
 from tasks.gym.judging.chat_client import Reply
 from tasks.gym.judging.endpoint import Failed, Loss
 

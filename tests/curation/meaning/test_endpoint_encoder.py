@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tasks.curation.meaning.opening import BATCH, EndpointEncoder
+from tasks.curation.meaning.endpoint_encoder import BATCH, EndpointEncoder
 from tasks.errors import DataError, SettingsError
 from tasks.gym.judging.endpoint import ApiKey
 from tests.chat_endpoint import endpoint, send

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tasks.curation.items import Item
+from tasks.curation.meaning.neighbours import Neighbours
 from tasks.curation.meaning.protocol import Vectors, unit
-from tasks.curation.meaning.repeats import Neighbours
 from tasks.curation.overlap.nearness import FEWEST
 from tasks.errors import DataError
 

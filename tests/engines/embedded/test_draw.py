@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import LogitsProcessorList, MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from tasks.engines.embedded.slots import draw, stream_key, truncate, uniforms
+from tasks.engines.embedded.sampling import draw, stream_key, truncate, uniforms
 
 
 def test_a_stream_is_split_mix_64():

@@ -13,7 +13,7 @@ from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.lora import Adapter
 from tasks.engines.embedded.trainer import STATE_FILE, TorchTrainer
 from tasks.engines.expert_names import named_tensors, split_experts
-from tasks.engines.lora import ALPHA, factor_names, is_adapted, merged
+from tasks.engines.lora.factors import ALPHA, factor_names, is_adapted, merged
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.select import open_trainer
 from tasks.errors import DataError, SettingsError

@@ -12,13 +12,8 @@ from tasks.algorithms.router_shift import OLD_SCORES, SHIFT
 from tasks.algorithms.routing import balance_loss, expert_loads, z_loss
 from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.embedded.hf_model import load_model
-from tasks.engines.embedded.router_replay import (
-    RouterTerms,
-    recording,
-    replaying,
-    routers,
-    routing_of,
-)
+from tasks.engines.embedded.router_losses import RouterTerms
+from tasks.engines.embedded.router_replay import recording, replaying, routers, routing_of
 from tasks.engines.embedded.trainer import GRAD_CLIP, TorchTrainer, _micro_batches
 from tasks.engines.protocols import PACKED_ROWS, PADDING_ROWS, TokenBatch
 from tasks.errors import SettingsError

@@ -13,13 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.rollouts import Rollout
-from tasks.engines.chat import StopStrings, load_tokenizer
+from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded import rollout
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.rollout_forward import Prefilled
 from tasks.engines.embedded.slots import Seat, Slots
 from tasks.engines.protocols import Request, Sampling
-from tasks.engines.team.rollout import Dealer, SharedQueue
+from tasks.engines.stop_strings import StopStrings
+from tasks.engines.team.shared_queue import Dealer, SharedQueue
 from tests.engines.embedded.peak_memory import PeakMemory
 
 TOKEN_BYTES = 2 * 2 * 16 * 4 + 2 * 2 + 12

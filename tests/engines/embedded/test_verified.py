@@ -9,7 +9,7 @@ import torch
 from data_schemas.machine_settings import Precision
 from data_schemas.rollouts import StopReason
 from tasks.algorithms.kept_sets import check_kept
-from tasks.engines.chat import StopStrings, end_and_pad, load_tokenizer
+from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.rollout_forward import DecoderForward
@@ -17,6 +17,7 @@ from tasks.engines.embedded.slots import Seat
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.embedded.verified import BLOCK, Verifier
 from tasks.engines.protocols import Request, Sampling
+from tasks.engines.stop_strings import StopStrings
 from tasks.errors import SettingsError
 
 PLAIN = Sampling(max_new_tokens=24, temperature=1.0, seed=3, exact=True)

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from data_schemas.machine_settings import Precision
-from tasks.engines import lora
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
-from tasks.engines.lora import AdapterRollout, check_adapter
+from tasks.engines.lora import canary
+from tasks.engines.lora.canary import check_adapter
+from tasks.engines.lora.merged_rollout import AdapterRollout
 from tasks.errors import EngineError
 
 VOCABULARY = 280
@@ -88,7 +89,7 @@ def test_the_probe_leaves_the_trainer_as_it_was(engine, trainer):
 
 
 def test_experts_that_the_probe_does_not_reach_are_counted(engine, trainer, monkeypatch, caplog):
-    monkeypatch.setattr(lora, "LEAST_TOKENS", 10_000)
+    monkeypatch.setattr(canary, "LEAST_TOKENS", 10_000)
     engine.ignored = "nothing"
     with caplog.at_level(logging.WARNING):
         rest = check_adapter(engine, trainer, VOCABULARY, version=0)

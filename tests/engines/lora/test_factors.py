@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tasks.engines.lora import describe, factor_names, is_adapted, merge, merged
+from tasks.engines.lora.factors import describe, factor_names, is_adapted, merge, merged
 
 
 def test_a_merge_worked_by_hand():

@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file
 
 from tasks.engines.embedded.trainer import TorchTrainer
-from tasks.engines.lora import write_adapter
+from tasks.engines.lora.files import write_adapter
 
 
 def test_every_factor_is_written_under_the_name_that_peft_reads(tiny_moe, tmp_path):

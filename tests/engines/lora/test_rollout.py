@@ -14,7 +14,8 @@ from data_schemas.machine_settings import LoRASettings, RolloutKind, TrainingEng
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
-from tasks.engines.lora import AdapterRollout, check_adapter
+from tasks.engines.lora.canary import check_adapter
+from tasks.engines.lora.merged_rollout import AdapterRollout
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.select import open_rollout
 from tasks.engines.weight_sync import Outgoing

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tasks.algorithms.kept_sets import sets_of
-from tasks.engines.embedded.slots import truncate
+from tasks.engines.embedded.sampling import truncate
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(1200)]
 TOOL = Path(__file__).parent / "sets_tool.py"

@@ -13,8 +13,8 @@ import torch
 import tasks.engines.rollout_vllm.engine
 import tasks.engines.trainer_megatron.trainer
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, RolloutKind, TrainerKind
-from tasks.engines.partial_batch import ROW, RecordingLoss
 from tasks.engines.protocols import Sampling, TokenBatch
+from tasks.engines.recording_loss import ROW, RecordingLoss
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.engines.weight_sync import Outgoing
 

@@ -26,11 +26,12 @@ from transformers import Qwen3MoeForCausalLM  # noqa: F401 - once, and not in ev
 from data_schemas.machine_settings import MachineSettings, Precision
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.rollout import HFRolloutEngine
-from tasks.engines.partial_batch import ROW, RecordingLoss
 from tasks.engines.protocols import EngineCounters, TokenBatch
+from tasks.engines.recording_loss import ROW, RecordingLoss
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.engines.team import failure_store
-from tasks.engines.team.controller import current, in_team
+from tasks.engines.team.controller import current
+from tasks.engines.team.in_team import in_team
 from tasks.engines.team.member import read_rank_info
 from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.trainer import TeamTrainer

@@ -19,7 +19,8 @@ from data_schemas.rollouts import Rollout, RouterTrace, ScoredRollout, StopReaso
 from data_schemas.rows import Verdict
 from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import EngineCounters, Request, Sampling, TokenBatch, TokenScores
-from tasks.engines.team.controller import current, in_team
+from tasks.engines.team.controller import current
+from tasks.engines.team.in_team import in_team
 from tasks.engines.team.member import read_rank_info
 from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.trainer import TeamTrainer

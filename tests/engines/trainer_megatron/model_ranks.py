@@ -13,8 +13,8 @@ from torch import distributed
 
 from data_schemas.machine_settings import LayoutSettings
 from tasks.algorithms.digests import weight_digest
-from tasks.engines.trainer_megatron import convert, micro_batches, model, parallel
-from tasks.engines.trainer_megatron.names import Geometry, read_geometry
+from tasks.engines.trainer_megatron import convert, model, parallel, pieces
+from tasks.engines.trainer_megatron.geometry import Geometry, read_geometry
 from tasks.errors import SettingsError
 from tests.engines.trainer_megatron.small_models import LENGTHS, packed_tokens, row_loss
 
@@ -108,7 +108,7 @@ class _PackedRow:
 
 
 def _packed_row(geometry: Geometry, ranks: parallel.Ranks) -> _PackedRow:
-    multiple = micro_batches.multiple_of(ranks.context)
+    multiple = pieces.multiple_of(ranks.context)
     lengths = [-(-length // multiple) * multiple for length in LENGTHS]
     whole = ranks.tensor * multiple
     width = -(-sum(lengths) // whole) * whole
@@ -119,7 +119,7 @@ def _packed_row(geometry: Geometry, ranks: parallel.Ranks) -> _PackedRow:
     )
     tokens_M = torch.zeros(width, dtype=torch.int64)
     tokens_M[real_M] = packed_tokens(geometry.vocab)[0]
-    held = [micro_batches.held_rows(parts, ranks.context, rank) for rank in range(ranks.context)]
+    held = [pieces.held_rows(parts, ranks.context, rank) for rank in range(ranks.context)]
     return _PackedRow(tokens_M, real_M, held, model.attention_inputs(parts, ranks.device))
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tasks.engines.trainer_megatron.micro_batches import held_rows, multiple_of, pieces
+from tasks.engines.trainer_megatron.pieces import held_rows, multiple_of, pieces
 
 
 def test_a_rank_holds_a_chunk_from_the_front_and_one_from_the_back():

@@ -9,7 +9,7 @@ import torch
 
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 
-from tasks.engines.trainer_megatron import parallel
+from tasks.engines.trainer_megatron import without_gpu
 from tasks.errors import SettingsError
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import expected_logits
@@ -39,7 +39,7 @@ def changed_members() -> list[str]:
     import megatron.core.pipeline_parallel  # noqa: F401 - what they import belongs to before
 
     before = members()
-    assert [True, True] == [parallel.install(), parallel.install()]
+    assert [True, True] == [without_gpu.install(), without_gpu.install()]
     after = members()
     names = before.keys() | after.keys()
     return [name for name in names if before.get(name) is not after.get(name)]
@@ -47,7 +47,7 @@ def changed_members() -> list[str]:
 
 def places_left() -> list[str]:
     """Functions of the modules used here that still ask for CUDA."""
-    parallel.install()
+    without_gpu.install()
     left = []
     for area in (
         "tensor_parallel.layers",
@@ -75,7 +75,7 @@ def places_left() -> list[str]:
 
 def behaviour(folder) -> tuple[torch.Tensor, str, str, str, str]:
     """What the process-wide patch of others was seen to break."""
-    parallel.install()
+    without_gpu.install()
     tensor = torch.zeros(1)
     with torch.device("meta"):
         meta = torch.zeros(1).device.type
@@ -104,7 +104,7 @@ def test_transformers_and_devices_behave_as_before(small_models):
 
 def test_another_version_is_refused_by_name():
     with pytest.raises(SettingsError, match=r"0\.17\.0 .* 0\.16\.1"):
-        parallel.check_version("0.17.0")
+        without_gpu.check_version("0.17.0")
 
 
 def test_functions_come_back_respelt_and_otherwise_the_same():
@@ -112,6 +112,6 @@ def test_functions_come_back_respelt_and_otherwise_the_same():
         kinds = ["torch.cuda.HalfTensor", "torch.cuda.BFloat16Tensor"]
         return [scale * torch.ones(1, device="cuda").cuda().item() for _ in kinds], device
 
-    function.__code__ = parallel._respelt(function.__code__)
+    function.__code__ = without_gpu._respelt(function.__code__)
 
     assert ([3.0, 3.0], "elsewhere") == function(3.0)

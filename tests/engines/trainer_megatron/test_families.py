@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from data_schemas.machine_settings import LayoutSettings
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.support import refuse_megatron
-from tasks.engines.trainer_megatron.names import read_geometry
+from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.errors import SettingsError
 from tasks.models.architectures import architecture_of, read_architecture
 from tests.engines.families import COMMON, CONFIGS, write_family

@@ -8,7 +8,7 @@ import pytest
 
 from data_schemas.machine_settings import LayoutSettings
 from data_schemas.routing import Routing
-from tasks.engines.trainer_megatron.names import Geometry, read_geometry
+from tasks.engines.trainer_megatron.geometry import Geometry, read_geometry
 from tasks.errors import SettingsError
 
 BASE_MODEL = Path("tasks/training/foundation/base_model")

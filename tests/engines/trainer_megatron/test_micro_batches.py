@@ -9,12 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.algorithms.packing import common_prefixes
-from tasks.engines.trainer_megatron.micro_batches import (
-    cut,
-    divide,
-    held_rows,
-    prompt_lengths,
-)
+from tasks.engines.trainer_megatron.micro_batches import cut, divide, prompt_lengths
+from tasks.engines.trainer_megatron.pieces import held_rows
 from tests.engines.trainer_megatron.batches import (
     beginnings,
     grouped_batch,

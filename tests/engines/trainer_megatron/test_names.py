@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.engines.trainer_megatron.names import (
     Fusion,
     all_parts,
@@ -14,7 +15,6 @@ from tasks.engines.trainer_megatron.names import (
     expert_slots,
     fuse,
     layer_slots,
-    read_geometry,
     split,
 )
 

@@ -9,7 +9,7 @@ pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 pytest.importorskip("megatron.core.optimizer")
 
 from data_schemas.machine_settings import LayoutSettings, Precision
-from tasks.engines.trainer_megatron import parallel
+from tasks.engines.trainer_megatron import without_gpu
 from tasks.engines.trainer_megatron.optimizer import (
     FIRST_LOSS_SCALE,
     GROWTH_INTERVAL,
@@ -142,7 +142,7 @@ def test_routers_in_fp32_are_trained_beside_weights_in_fp16(trainers):
 
 
 def test_the_scale_grows_after_updates_without_overflow_and_has_a_floor():
-    parallel.install()
+    without_gpu.install()
     scaler = LossScaler()
     for _ in range(40):
         scaler.settle(found_inf=True)

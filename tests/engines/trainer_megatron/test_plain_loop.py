@@ -14,7 +14,7 @@ pytest.importorskip("megatron.core.optimizer")
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.trainer_megatron import model, optimizer, parallel
-from tasks.engines.trainer_megatron.names import read_geometry
+from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 from tests.bench.plain_loop import FUSED, REPLICA, PlainLoop, own_config
 from tests.engines.trainer_megatron.batches import random_batch

@@ -20,9 +20,11 @@ from tasks.engines.protocols import (
     TokenScores,
     Trainer,
 )
-from tasks.engines.team.controller import current, in_team
+from tasks.engines.team.controller import current
+from tasks.engines.team.in_team import in_team
 from tasks.engines.team.trainer import TeamTrainer
-from tasks.engines.trainer_megatron.micro_batches import MicroBatch, RecordedRoutes, gather_routes
+from tasks.engines.trainer_megatron.gathering import RecordedRoutes, gather_routes
+from tasks.engines.trainer_megatron.micro_batches import MicroBatch
 from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 from tasks.errors import EngineError
 

@@ -125,9 +125,6 @@ def test_what_a_form_writes_it_reads_as_the_same_calls(name: str) -> None:
         assert calls == FORMS[name].parse(FORMS[name].write(calls), strings), seed
 
 
-# With vLLM itself: the same table, and calls as they are drawn.
-
-
 KINDS = {
     int: "integer",
     float: "number",
@@ -137,6 +134,7 @@ KINDS = {
     dict: "object",
     type(None): "null",
 }
+"""Type of a value -> its name in the schema that vLLM is given beside the table's calls."""
 
 
 def serve(name: str, response: str, calls: list[dict], *, stream: bool) -> list[dict]:

@@ -13,9 +13,9 @@ from tasks.lab.simulator.layouts import (
     fitting_layouts,
     layout_table,
 )
-from tasks.lab.simulator.page import Row, reason_against, simulate
+from tasks.lab.simulator.lengths import assumed
 from tasks.lab.simulator.rates import Efficiency
-from tasks.lab.simulator.steps import assumed
+from tasks.lab.simulator.variants import Row, reason_against, simulate
 
 MEAN = 64.0
 

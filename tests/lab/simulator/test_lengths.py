@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import SettingsError
-from tasks.lab.simulator.steps import MEAN_SHARE, assumed, read_source, recorded
+from tasks.lab.simulator.lengths import MEAN_SHARE, assumed, read_source, recorded
 
 
 def test_assumed_lengths_have_their_mean_and_their_limit():

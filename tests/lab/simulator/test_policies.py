@@ -5,18 +5,17 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.capacity.plan import Plan, override_work, plan_of_preset
-from tasks.lab.simulator.page import (
+from tasks.lab.simulator.lengths import assumed
+from tasks.lab.simulator.page import render, step_table
+from tasks.lab.simulator.rates import Efficiency
+from tasks.lab.simulator.variants import (
     Row,
     compare,
     dedicated_plan,
     reason_against,
-    render,
-    step_table,
     variants,
     with_largest_claim,
 )
-from tasks.lab.simulator.rates import Efficiency
-from tasks.lab.simulator.steps import assumed
 
 
 def small() -> Plan:

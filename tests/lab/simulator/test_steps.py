@@ -6,8 +6,9 @@ from itertools import cycle, islice
 import numpy as np
 import pytest
 
+from tasks.lab.simulator.lengths import Group
 from tasks.lab.simulator.rates import EngineRates, Rates
-from tasks.lab.simulator.steps import Batch, Group, Outcome, Policy, Simulation
+from tasks.lab.simulator.steps import Batch, Outcome, Policy, Simulation
 
 ENGINE = EngineRates(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, slots=1, cache_tokens=1000)
 

@@ -19,7 +19,7 @@ from data_schemas.rows import (
 )
 from data_schemas.study import Cell
 from tasks.errors import DataError
-from tasks.formats.progression import write_ledger
+from tasks.formats.ledgers import write_ledger
 from tasks.lab.study.measures import measure
 
 CELL = Cell(

@@ -25,7 +25,8 @@ from data_schemas.rows import (
     Quarantined,
     Role,
 )
-from tasks.pages.curation import MAX_EXAMPLES, MAX_SUBJECTS, read_contents, render_curation
+from tasks.pages.curated_contents import MAX_EXAMPLES, MAX_SUBJECTS, read_contents
+from tasks.pages.curation import render_curation
 
 
 def problem(key: str, **changes: object) -> Problem:

@@ -6,16 +6,8 @@ import pytest
 
 from data_schemas.reports import StepReport, StepTiming
 from data_schemas.rollouts import PromptCost
-from tasks.pages.live import (
-    REFRESH_S,
-    SLOWEST,
-    GroupView,
-    Responses,
-    ResponseView,
-    StepView,
-    by_mismatch,
-    render,
-)
+from tasks.pages.live import REFRESH_S, SLOWEST, by_mismatch, render
+from tasks.pages.live_views import GroupView, Responses, ResponseView, StepView
 
 
 def step(number: int, **metrics: float) -> StepView:

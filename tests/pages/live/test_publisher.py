@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.pages.live import SHARE, Publisher, page_name
+from tasks.pages.publisher import SHARE, Publisher, page_name
 from tasks.store.files import sha256_bytes
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from data_schemas.artifacts import StoreRef
-from tasks.pages.live import Publisher, page_name
+from tasks.pages.publisher import Publisher, page_name
 from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.signatures.keys import PublicKey, find_signer
 from tasks.store.interface import store_at

@@ -13,7 +13,7 @@ from data_schemas.artifacts import CheckpointRef, Context, Execution, StoreRef
 from data_schemas.reports import Drift, Night
 from data_schemas.settings import MergeSettings
 from data_schemas.statements import ExecutionRecord
-from tasks.formats.progression import save
+from tasks.formats.nights import save
 from tasks.provenance.audit.evidence import Evidence
 from tasks.provenance.audit.text import verdict
 from tasks.provenance.audit.walk import audit

@@ -17,7 +17,7 @@ from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_statement
 from tasks.stages.foundation import BaseModelSource
-from tasks.store.hub import copy_files, fetch_folder
+from tasks.store.copies import copy_files, fetch_folder
 from tasks.store.interface import store_at
 from tasks.store.local import new_object
 from tasks.store.objects import publish

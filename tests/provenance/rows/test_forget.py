@@ -19,7 +19,7 @@ from data_schemas.settings import MergeSettings, PipelineSettings
 from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest
 from tasks.errors import SettingsError
-from tasks.formats.decisions import read_list
+from tasks.formats.exclusions import read_list
 from tasks.provenance.rows.find import by_row
 from tasks.provenance.rows.index import open_index
 from tasks.provenance.rows.influence import trace_rows

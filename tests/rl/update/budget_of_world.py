@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import torch
 
 from data_schemas.rl_settings import RLSettings
-from tasks.engines.partial_batch import AnyBatch, RecordingLoss, Share
+from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import TokenBatch
-from tasks.engines.team.controller import current, in_team
+from tasks.engines.recording_loss import RecordingLoss
+from tasks.engines.team.controller import current
+from tasks.engines.team.in_team import in_team
 from tasks.engines.team.member import read_rank_info
 from tasks.engines.team.trainer import TeamTrainer
 from tasks.rl.objective import policy_loss

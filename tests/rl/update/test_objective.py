@@ -18,8 +18,8 @@ from tasks.algorithms.terms.fold import fold_step, lost_tokens
 from tasks.algorithms.terms.table import find_terms
 from tasks.algorithms.terms.token_budget import SEED_STRIDE, TokenBudget
 from tasks.algorithms.token_uses import token_uses
-from tasks.engines.partial_batch import ROW
 from tasks.engines.protocols import TokenScores
+from tasks.engines.recording_loss import ROW
 from tasks.errors import SettingsError
 from tasks.rl import gate, objective
 from tasks.rl.batch import build

@@ -19,7 +19,7 @@ from data_schemas.rows import (
 from data_schemas.settings import SFTSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.trainer import TorchTrainer
-from tasks.engines.lora import is_adapted
+from tasks.engines.lora.factors import is_adapted
 from tasks.errors import DataError, EngineError
 from tasks.formats.readiness import fit_mixture
 from tasks.training.sft.dataset import encode, plan, split_validation, token_batch

@@ -21,7 +21,7 @@ from data_schemas.artifacts import (
 )
 from data_schemas.rows import Parent
 from data_schemas.settings import PipelineSettings
-from tasks.lab.recipes.promptcot.sample import SYNTHESIS, SYNTHESIS_RECIPE
+from tasks.lab.recipes.promptcot.presets import SYNTHESIS, SYNTHESIS_RECIPE
 from tasks.lab.recipes.promptcot.settings import SynthesisRecipe
 from tasks.lab.recipes.promptcot.task import (
     begin_synthesis,

@@ -1,22 +1,17 @@
-"""What verifier and corrector see, which responses they get, and when a verdict is right."""
+"""Which responses of an agent become inputs of the next one, and when a solution is accepted.
+
+Source: MarsRL (arXiv 2511.11373), adaptive sampling: the verifier prefers wrong solutions, the
+corrector takes reports of an error, correct ones first; the paper compares it with balanced and
+random choice. Acceptance at inference as in its released code. Differs: ties go to the smaller
+index (the paper does not say), and a response without a verdict is only taken at random.
+"""
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, zip_longest
 
-from data_schemas.rows import Message, Problem, Role, Verdict, scored
-from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN, Gold, answer_part, check_against_gold
-from tasks.gym.scoring.canaries import Canary
 from tasks.lab.recipes.mars.settings import Choice
-
-# Which responses of an agent become inputs of the next one, and when a solution is accepted.
-#
-# Source: MarsRL (arXiv 2511.11373), adaptive sampling: the verifier prefers wrong solutions, the
-# corrector takes reports of an error, correct ones first; the paper compares it with balanced and
-# random choice. Acceptance at inference as in its released code. Differs: ties go to the smaller
-# index (the paper does not say), and a response without a verdict is only taken at random.
 
 ACCEPTS = 4
 """Acceptances in a row after which a solution is returned."""
@@ -100,84 +95,3 @@ def most_accepted(solutions: Sequence[str], accepted: Sequence[str]) -> str:
 
 def _draw(key: str, index: int) -> bytes:
     return hashlib.sha256(f"{key}/{index}".encode()).digest()
-
-
-# Score whether a verdict on a solution is right (1 or 0).
-#
-# The verdict is the last line `Correctness: Correct` or `Correctness: Wrong`, with nothing else on
-# it but Markdown's asterisks. A response without such a line has no verdict and scores 0: an
-# abstention would let the policy avoid a wrong verdict by writing none. Differs from MarsRL's
-# released parser, which looks for the word 'correct' and so takes 'Incorrect' and 'not correct'
-# for acceptance.
-#
-# Gold: {"correct": true}, whether the solution is right.
-
-LINES = re.compile(r"^[ *]*Correctness[ *]*:[ *]*(Correct|Wrong)[ *]*$", re.MULTILINE)
-
-
-NAME = f"{__name__}:verify"
-"""Of this verifier, in a row."""
-CANARIES = (Canary(NAME, {"correct": False}, "Correctness: Wrong", "It is not correct."),)
-
-
-class Truth(Gold):
-    """The state of the solution."""
-
-    correct: bool
-
-
-def says_correct(response: str) -> bool | None:
-    """Read a verdict: True for 'Correct', False for 'Wrong', None for neither."""
-    matches = LINES.findall(answer_part(response) or "")
-    return matches[-1] == "Correct" if matches else None
-
-
-def verify(problem: Problem, response: str) -> Verdict:
-    """Score 1 if the verdict is the solution's true state, else 0."""
-    return check_against_gold(problem, response, Truth, _check)
-
-
-def _check(gold: Truth, response: str) -> Verdict:
-    claim = says_correct(response)
-    if claim is None:
-        return scored(0.0, "no_verdict", "no line 'Correctness: Correct' or 'Correctness: Wrong'")
-    if claim == gold.correct:
-        return scored(1.0, "correct")
-    return scored(0.0, "missed_error" if claim else "false_alarm")
-
-
-# The inputs of verifier and corrector.
-#
-# Source: MarsRL (arXiv 2511.11373): the verifier sees problem and solution, the corrector the
-# findings as well.
-# Differs: a solution is shown with its thought, because a small model works nowhere else.
-
-VERIFY = "Check the solution. Last line: Correctness: Correct or Correctness: Wrong"
-CORRECT = "Solve it again. The findings may be wrong."
-
-
-def verifier_input(problem: Sequence[Message], solution: str) -> tuple[Message, ...]:
-    """Ask whether a solution is right."""
-    return (*_system(VERIFY), *problem, _user_message(f"Solution: {visible_text(solution)}"))
-
-
-def corrector_input(
-    problem: Sequence[Message], solution: str, findings: str
-) -> tuple[Message, ...]:
-    """Ask for a better solution; the verdict's own line is left out of the findings."""
-    result = LINES.sub("", visible_text(findings)).strip()
-    text = f"Solution: {visible_text(solution)}\nFindings: {result}"
-    return (*_system(CORRECT), *problem, _user_message(text))
-
-
-def visible_text(response: str) -> str:
-    """Return a response as another agent reads it."""
-    return response.replace(THINK_OPEN, "").replace(THINK_CLOSE, "\n").strip()
-
-
-def _system(text: str) -> tuple[Message]:
-    return (Message(role=Role.SYSTEM, content=text),)
-
-
-def _user_message(text: str) -> Message:
-    return Message(role=Role.USER, content=text)

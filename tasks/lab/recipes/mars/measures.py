@@ -22,13 +22,9 @@ from data_schemas.rows import Message, Problem
 from tasks.algorithms.intervals import Interval, bootstrap_mean, paired_difference
 from tasks.errors import DataError
 from tasks.evaluation.respondents import ScoredModel
-from tasks.lab.recipes.mars.choices import (
-    accepted_at,
-    corrector_input,
-    most_accepted,
-    says_correct,
-    verifier_input,
-)
+from tasks.lab.recipes.mars.choices import accepted_at, most_accepted
+from tasks.lab.recipes.mars.correctness import says_correct
+from tasks.lab.recipes.mars.inputs import corrector_input, verifier_input
 
 ROWS_FILE = "agents.parquet"
 OF_A_KIND = 2

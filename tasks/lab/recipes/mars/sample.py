@@ -15,16 +15,16 @@ from itertools import islice
 from pathlib import Path
 
 from data_schemas.rows import Domain, Message, Parent, Role
-from tasks.curation.adapters.general import verified
 from tasks.curation.adapters.table import Adapter
+from tasks.curation.adapters.verified import verified
 from tasks.curation.items import Item as CuratedItem
 from tasks.curation.marketplace.drawing import draw_items
 from tasks.curation.marketplace.items import Item, respond
 from tasks.curation.marketplace.maths import column_addition
 from tasks.curation.rows import RawRow
 from tasks.gym.table import VERIFIERS
-from tasks.lab.recipes.mars import choices
-from tasks.lab.recipes.mars.choices import corrector_input, verifier_input
+from tasks.lab.recipes.mars import correctness
+from tasks.lab.recipes.mars.inputs import corrector_input, verifier_input
 from tasks.lab.recipes.mars.settings import Agent
 from tasks.store.files import write_bytes
 
@@ -83,7 +83,7 @@ def _demonstration(rng: random.Random, agent: Agent, item: Item) -> dict[str, ob
             row
             | parent
             | {
-                "verifier": choices.NAME,
+                "verifier": correctness.NAME,
                 "answer": {"correct": right},
                 "response": response,
             }

@@ -16,14 +16,10 @@ from data_schemas.rl_settings import AnyRecipe, RLSettings
 from data_schemas.rollouts import AgentTurn, ScoredRollout, turn_key
 from data_schemas.rows import Message, Problem
 from tasks.errors import SettingsError
-from tasks.lab.recipes.mars import choices
-from tasks.lab.recipes.mars.choices import (
-    choose_reports,
-    choose_solutions,
-    corrector_input,
-    says_correct,
-    verifier_input,
-)
+from tasks.lab.recipes.mars import correctness
+from tasks.lab.recipes.mars.choices import choose_reports, choose_solutions
+from tasks.lab.recipes.mars.correctness import says_correct
+from tasks.lab.recipes.mars.inputs import corrector_input, verifier_input
 from tasks.lab.recipes.mars.settings import Agent, MarsRecipe, Spread
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.recipe import Memory, Recipe, TurnLimits, TurnRewards
@@ -34,7 +30,7 @@ CHAIN = (Agent.VERIFIER, Agent.CORRECTOR, Agent.VERIFIER, Agent.CORRECTOR)
 """Behind the solver: two rounds, as published."""
 PAIR = 2
 """Responses that the next agent takes of a solver's group, as published."""
-VERIFIER = choices.NAME
+VERIFIER = correctness.NAME
 """Scores the verifier; solver and corrector have the problem's own verifier of answers."""
 
 

@@ -1,4 +1,11 @@
-"""Concepts, rationale, problem: bound, choice of a rationale, majority label, pairs."""
+"""Concepts, rationale, problem: bound, choice of a rationale, majority label, pairs.
+
+Source: PromptCoT 2.0 (arXiv 2509.19894), p(x|c) = sum_z p(x|z,c) p(z|c). Concepts: PromptCoT
+1.0. Differs: the bound in print, E_q log p(z,x|c) - KL(q || p(z|c)), counts log p(z|c) twice, so
+that its maximiser is not the posterior; `bound` counts it once. Whole answers are compared: the
+published filter drops every answer that contains "no", 'none' and 'node' too. Letters: Z
+rationales, S samples.
+"""
 
 import math
 from collections import Counter
@@ -7,92 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
-from data_schemas.rows import GradedProblem
-from tasks.errors import DataError
 from tasks.lab.recipes.promptcot.settings import PartScore
-from tasks.store.files import sha256_bytes
-
-# Synthesised problems from concepts to preference pairs: one model per table.
-
-POOL = "pool.parquet"
-"""WordedProblem: problems without a rationale, which EM finds."""
-FRESH = "fresh.parquet"
-"""WordedProblem: neither of these nor of the demonstrations; the likelihood is measured on them."""
-WRITTEN = "written.parquet"
-"""WrittenProblem."""
-LABELLED = "labelled.parquet"
-"""LabelledProblem."""
-PAIRS = "pairs.parquet"
-"""PreferencePair."""
-RATIONALES = "rationales.parquet"
-"""ChosenRationale."""
-
-
-class WordedProblem(BaseModel):
-    """A problem and what it is about."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    concepts: str = Field(description="as a model reads them")
-    problem: str
-
-
-class ChosenRationale(BaseModel):
-    """What the E-step or the M-step takes for the rationale of a problem."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str = Field(description="of the problem")
-    rationale: str
-    reward: float | None = Field(description="of the E-step; None where it is decoded greedily")
-    candidates: int = Field(description="ended and long enough")
-
-
-class WrittenProblem(BaseModel):
-    """A decoded response to concepts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    concepts: str
-    response: str
-    problem: str = Field(description="'' = left out")
-    reason: str = Field(description="why it was left out; '' = kept")
-
-
-class LabelledProblem(BaseModel):
-    """A written problem with the majority of the answers to it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    problem: str
-    label: str | None = Field(description="None: no answer, or a tie")
-    votes: int
-    of: int
-    truth: str = Field(description="that the parser computes; nothing is trained on it")
-
-
-class PreferencePair(BaseModel):
-    """A right and a wrong answer of one problem, by its label."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    problem: str = Field(description="id")
-    chosen: tuple[int, ...] = Field(description="response tokens")
-    rejected: tuple[int, ...]
-
-
-# Concepts, rationale, problem: bound, choice of a rationale, majority label, pairs.
-#
-# Source: PromptCoT 2.0 (arXiv 2509.19894), p(x|c) = sum_z p(x|z,c) p(z|c). Concepts: PromptCoT
-# 1.0. Differs: the bound in print, E_q log p(z,x|c) - KL(q || p(z|c)), counts log p(z|c) twice, so
-# that its maximiser is not the posterior; `bound` counts it once. Whole answers are compared: the
-# published filter drops every answer that contains "no", 'none' and 'node' too. Letters: Z
-# rationales, S samples.
 
 
 def bound(
@@ -195,30 +118,3 @@ def majority(answers: Sequence[str | None]) -> Majority:
 def num_pairs(solved: int, samples: int) -> int:
     """Pairs of a right and a wrong answer, of which each is used once."""
     return min(solved, samples - solved)
-
-
-# As many synthesised as drawn problems: training on either differs in the problems alone.
-
-Pool = list[GradedProblem]
-
-
-def as_many(
-    synthesised: Sequence[GradedProblem], drawn: Sequence[GradedProblem]
-) -> tuple[Pool, Pool]:
-    """Take the same number of both, by the hash of their ids.
-
-    Raises:
-        DataError: a side has none.
-    """
-    count = min(len(synthesised), len(drawn))
-    if not count:
-        raise DataError(
-            f"{len(synthesised)} synthesised and {len(drawn)} drawn problems are within the bounds "
-            "of grading: nothing to compare. Write more (recipe.synthesis.problems), or widen "
-            "grading.drop_at_or_above"
-        )
-    return _first(synthesised, count), _first(drawn, count)
-
-
-def _first(problems: Sequence[GradedProblem], count: int) -> Pool:
-    return sorted(problems, key=lambda one: sha256_bytes(one.id.encode()))[:count]

@@ -16,11 +16,12 @@ from data_schemas.sources import RAW_FILES, RawFile
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError
-from tasks.formats.yaml_file import shipped_mappings
+from tasks.formats.mapping_files import shipped_mappings
 from tasks.gym.table import VERIFIERS
 from tasks.gym.voting import voted_answer
-from tasks.lab.recipes.promptcot.formulas import LabelledProblem, WrittenProblem, majority
+from tasks.lab.recipes.promptcot.formulas import majority
 from tasks.lab.recipes.promptcot.prompts import LANGUAGE
+from tasks.lab.recipes.promptcot.records import LabelledProblem, WrittenProblem
 from tasks.lab.recipes.promptcot.settings import SynthesisSettings
 from tasks.lab.recipes.promptcot.wording import parse
 from tasks.store.files import canonical_json, sha256_file, write_bytes

@@ -8,8 +8,9 @@ from transformers import PreTrainedTokenizerBase
 
 from tasks.engines.protocols import RolloutEngine
 from tasks.errors import DataError
-from tasks.lab.recipes.promptcot.formulas import WordedProblem, bound, tighter_bound
+from tasks.lab.recipes.promptcot.formulas import bound, tighter_bound
 from tasks.lab.recipes.promptcot.rationales import Draw, draw
+from tasks.lab.recipes.promptcot.records import WordedProblem
 from tasks.lab.recipes.promptcot.settings import SynthesisSettings
 from tasks.lab.recipes.promptcot.writing import write
 

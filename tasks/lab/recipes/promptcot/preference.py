@@ -22,7 +22,8 @@ from tasks.engines.protocols import TokenBatch
 from tasks.engines.select import open_trainer
 from tasks.errors import DataError
 from tasks.gym.table import VERIFIERS
-from tasks.lab.recipes.promptcot.formulas import PreferencePair, num_pairs
+from tasks.lab.recipes.promptcot.formulas import num_pairs
+from tasks.lab.recipes.promptcot.records import PreferencePair
 from tasks.lab.recipes.promptcot.settings import PreferenceSettings
 
 WEIGHTS = "weights_N"

@@ -14,7 +14,7 @@ from data_schemas.rows import Demonstration, Domain, Message, Parent, Role
 from tasks.engines.chat import opening_of, render_prompt, render_response
 from tasks.errors import SettingsError
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
-from tasks.lab.recipes.promptcot.formulas import WordedProblem
+from tasks.lab.recipes.promptcot.records import WordedProblem
 from tasks.store.files import canonical_json, sha256_bytes
 
 SOURCE = "synthesis"

@@ -16,13 +16,9 @@ from data_schemas.rollouts import Rollout, StopReason
 from data_schemas.rows import Demonstration, Parent
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
-from tasks.lab.recipes.promptcot.formulas import (
-    ChosenRationale,
-    WordedProblem,
-    choose_rationale,
-    rationale_reward,
-)
+from tasks.lab.recipes.promptcot.formulas import choose_rationale, rationale_reward
 from tasks.lab.recipes.promptcot.prompts import demonstrate, join, planner_prompt
+from tasks.lab.recipes.promptcot.records import ChosenRationale, WordedProblem
 from tasks.lab.recipes.promptcot.settings import SynthesisSettings
 
 Choices = tuple[list[Demonstration], list[ChosenRationale]]

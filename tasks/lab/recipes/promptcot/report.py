@@ -1,4 +1,7 @@
-"""What one seed's synthesis measured, the claims that all seeds do or do not show, their table."""
+"""What one seed's synthesis measured, and the claims that all seeds do or do not show.
+
+A difference is shown if its 95 % interval excludes 0 and it has the claimed sign for every seed.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +23,10 @@ from data_schemas.rows import (
     SampleResult,
 )
 from tasks.algorithms.intervals import SAMPLES_FILE, Interval, bootstrap_mean, per_problem
-from tasks.lab.recipes.promptcot.formulas import (
+from tasks.lab.recipes.promptcot.labels import audit
+from tasks.lab.recipes.promptcot.likelihood import MIN_VALID_SHARE, Likelihood
+from tasks.lab.recipes.promptcot.likelihood import REPORT as LIKELIHOOD
+from tasks.lab.recipes.promptcot.records import (
     LABELLED,
     PAIRS,
     WRITTEN,
@@ -28,15 +34,7 @@ from tasks.lab.recipes.promptcot.formulas import (
     PreferencePair,
     WrittenProblem,
 )
-from tasks.lab.recipes.promptcot.labels import audit
-from tasks.lab.recipes.promptcot.likelihood import MIN_VALID_SHARE, Likelihood
-from tasks.lab.recipes.promptcot.likelihood import REPORT as LIKELIHOOD
 from tasks.lab.recipes.promptcot.wording import parse
-from tasks.platform.progress import Sheet, claim_sheet
-
-# What one seed's synthesis measured, and the claims that all seeds do or do not show.
-#
-# A difference is shown if its 95 % interval excludes 0 and it has the claimed sign for every seed.
 
 
 class Cell(BaseModel):
@@ -293,28 +291,4 @@ def _gained(
         interval=f"[{100 * result.low:+.1f}, {100 * result.high:+.1f}]",
         seeds=", ".join(f"{value:+.1f}" for value in means),
         shown=result.low > 0.0 and min(means) > 0.0,
-    )
-
-
-# The table of claims, with the conditions of its numbers.
-
-
-def sheet(report: SynthesisReport) -> Sheet:
-    """Tabulate the study."""
-    return claim_sheet("Synthesised problems", report.claims, conditions(report))
-
-
-def conditions(report: SynthesisReport) -> str:
-    """Say what the numbers were measured on."""
-    counts: Counter[str] = Counter()
-    for cell in report.cells:
-        counts.update(cell.left_out)
-    num_kept = counts.pop("", 0)
-    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
-    return (
-        f"{len(report.cells)} seeds; {num_kept} of {sum(c.written for c in report.cells)} written "
-        f"problems kept, left out: {reasons or 'none'}. NLL: an upper bound, from samples of the "
-        f"planner, on {len(report.cells[0].before.nll)} problems per seed that nothing was trained "
-        f"on. Grading keeps {sum(c.trained for c in report.cells)} problems by the solver's pass "
-        "rate against the label."
     )

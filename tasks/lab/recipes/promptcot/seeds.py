@@ -12,8 +12,8 @@ from data_schemas.arrow import write_table
 from data_schemas.rows import DEMONSTRATIONS, Demonstration, Domain, Parent
 from tasks.curation.marketplace.drawing import draw_items
 from tasks.errors import DataError
-from tasks.lab.recipes.promptcot.formulas import FRESH, POOL, WordedProblem
 from tasks.lab.recipes.promptcot.prompts import demonstrate
+from tasks.lab.recipes.promptcot.records import FRESH, POOL, WordedProblem
 from tasks.lab.recipes.promptcot.wording import parse, teach_plan
 
 NUM_TAUGHT = 600

@@ -16,7 +16,7 @@ from data_schemas.rows import DEMONSTRATIONS, GRADED, Demonstration, GradedProbl
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout, opened_rollouts
 from tasks.lab.recipes.promptcot import (
-    formulas,
+    claim_table,
     labels,
     likelihood,
     rationales,
@@ -24,7 +24,8 @@ from tasks.lab.recipes.promptcot import (
     seeds,
     writing,
 )
-from tasks.lab.recipes.promptcot.formulas import (
+from tasks.lab.recipes.promptcot.preference import read_pairs, train_pairs
+from tasks.lab.recipes.promptcot.records import (
     FRESH,
     LABELLED,
     PAIRS,
@@ -37,7 +38,6 @@ from tasks.lab.recipes.promptcot.formulas import (
     WordedProblem,
     WrittenProblem,
 )
-from tasks.lab.recipes.promptcot.preference import read_pairs, train_pairs
 from tasks.lab.recipes.promptcot.settings import (
     PreferenceSettings,
     SynthesisRecipe,
@@ -320,7 +320,7 @@ def prefer(
 
 def _take_as_many(_: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
     pools = [read_table(folder / GRADED, GradedProblem) for folder in inputs.values()]
-    equal = dict(zip(Equal._fields, formulas.as_many(*pools), strict=True))
+    equal = dict(zip(Equal._fields, pools.as_many(*pools), strict=True))
     for name, pool in equal.items():
         write_table(outputs[name] / GRADED, GradedProblem, pool)
     work.record.rows(sum(map(len, pools)), 2 * min(map(len, pools)))
@@ -402,7 +402,7 @@ def _tabulate(
     texts = [(path / CELL_FILE).read_bytes() for path in inputs.values()]
     cells = [report.Cell.model_validate_json(text) for text in texts]
     table = report.report_of(cells, settings.seed)
-    sheet, out = report.sheet(table), outputs["report"]
+    sheet, out = claim_table.sheet(table), outputs["report"]
     write_bytes(out / REPORT_FILE, canonical_json(table))
     write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
     write_bytes(out / PAGE_FILE, sheet.page.encode())

@@ -12,12 +12,9 @@ from data_schemas.rollouts import StopReason
 from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
-from tasks.lab.recipes.promptcot.formulas import (
-    WordedProblem,
-    WrittenProblem,
-    concept_probabilities,
-)
+from tasks.lab.recipes.promptcot.formulas import concept_probabilities
 from tasks.lab.recipes.promptcot.prompts import read_response, writer_prompt
+from tasks.lab.recipes.promptcot.records import WordedProblem, WrittenProblem
 from tasks.lab.recipes.promptcot.settings import SynthesisSettings
 from tasks.lab.recipes.promptcot.wording import Concepts, parse
 

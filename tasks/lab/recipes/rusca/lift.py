@@ -19,7 +19,7 @@ from tasks.algorithms.rubrics import in_quantile_band
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, SettingsError
-from tasks.lab.recipes.rusca.prompts import criteria_of, with_criteria
+from tasks.lab.recipes.rusca.criteria import criteria_of, with_criteria
 from tasks.lab.recipes.rusca.settings import ScaffoldSettings
 
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]

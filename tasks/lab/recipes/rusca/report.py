@@ -1,4 +1,9 @@
-"""Cells of the study, the claims that they do or do not show, and their table."""
+"""Cells of the study, and the claims that they do or do not show.
+
+A difference is shown if its 95 % interval, bootstrap over problems or steps, excludes 0 and it
+has the claimed sign for every seed. Held-out scores are those of bare prompts, partial credit
+included.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,17 +31,10 @@ from tasks.algorithms.intervals import (
     per_problem,
 )
 from tasks.errors import DataError
-from tasks.formats.progression import read_ledger
+from tasks.formats.ledgers import read_ledger
 from tasks.lab.recipes.rusca.lift import Lift
-from tasks.lab.recipes.rusca.prompts import SHOWN_FILE, ShownRow
+from tasks.lab.recipes.rusca.shown import SHOWN_FILE, ShownRow
 from tasks.lab.recipes.rusca.variants import NONE, PUBLISHED
-from tasks.platform.progress import Sheet, claim_sheet
-
-# Cells of the study, and the claims that they do or do not show.
-#
-# A difference is shown if its 95 % interval, bootstrap over problems or steps, excludes 0 and it
-# has the claimed sign for every seed. Held-out scores are those of bare prompts, partial credit
-# included.
 
 HALF = 0.5
 """Share of the criteria from which a step counts as one with a scaffold."""
@@ -233,29 +231,3 @@ def _over_seeds(cells: Sequence[Cell]) -> dict[str, float]:
         for name, score in cell.scores.items():
             results.setdefault(name, []).append(score)
     return {name: sum(values) / len(values) for name, values in results.items()}
-
-
-# The table of claims, with the conditions of its numbers.
-
-
-def sheet(report: ScaffoldReport) -> Sheet:
-    """Tabulate the study."""
-    return claim_sheet("RuscaRL's scaffold", report.claims, conditions(report))
-
-
-def conditions(report: ScaffoldReport) -> str:
-    """Say under which conditions the numbers were measured."""
-    lift, cells = report.lift, report.cells
-    tokens = [cell.tokens for cell in cells]
-    variants = "; ".join(f"{name} {_percent(score)}" for name, score in report.scores.items())
-    return (
-        f"Gate: with all criteria in the prompt the start model scores {lift.shown:.1%}, without "
-        f"{lift.bare:.1%}: {_percent(lift.lift)} on {len(lift.scores)} problems that are trained "
-        f"on. {len({cell.seed for cell in cells})} seeds, {min(tokens):,} to {max(tokens):,} "
-        f"generated tokens per phase, {len(cells[0].scores)} held-out problems. Held-out score "
-        f"under bare prompts: start {_percent(report.start)}; {variants}."
-    )
-
-
-def _percent(value: Interval) -> str:
-    return f"{value.mean:.1%} [{value.low:.1%}, {value.high:.1%}]"

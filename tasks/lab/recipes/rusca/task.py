@@ -12,8 +12,7 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import open_scoring
 from tasks.engines.select import open_rollout
 from tasks.gym.protocol import verifiers_of
-from tasks.lab.recipes.rusca import lift, variants
-from tasks.lab.recipes.rusca import report as scaffold_report
+from tasks.lab.recipes.rusca import claim_table, lift, variants
 from tasks.lab.recipes.rusca.report import read_cell, read_scores, report_of
 from tasks.lab.recipes.rusca.settings import ScaffoldSettings
 from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
@@ -134,7 +133,7 @@ def _tabulate(
         cells.append(read_cell(variant, int(seed), *folders))
     result = lift.Lift.model_validate_json((inputs["lift"] / LIFT_FILE).read_bytes())
     report = report_of(settings, cells, start, result, max_tokens)
-    sheet, out = scaffold_report.sheet(report), outputs["report"]
+    sheet, out = claim_table.sheet(report), outputs["report"]
     write_bytes(out / REPORT_FILE, canonical_json(report))
     write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
     write_bytes(out / PAGE_FILE, sheet.page.encode())

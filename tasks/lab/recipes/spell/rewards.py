@@ -1,121 +1,23 @@
-"""Rewards of a step's chains, which of their groups train, what is remembered and measured."""
+"""Rewards of a step's chains, which of their groups train, and what is remembered.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+No reward reads `Problem.answer`: an answer is compared with what the questioner said.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 from pydantic import TypeAdapter
 
-from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
+from data_schemas.rollouts import GroupOutcome, RolloutGroup
 from data_schemas.rows import Verdict, abstain, scored
 from tasks.lab.recipes.spell import formulas
-from tasks.lab.recipes.spell.offers import OfferList, Question, Task, answer
+from tasks.lab.recipes.spell.chains import Chain, votes_of
 from tasks.lab.recipes.spell.roles import (
-    QuestionAnswer,
-    covers,
-    documents_of,
     new_documents,
-    read_answer,
-    read_question,
-    read_vote,
-    task_of,
 )
-from tasks.lab.recipes.spell.settings import Agent, Remembered
+from tasks.lab.recipes.spell.settings import Remembered
 from tasks.rl.groups import CollectedGroup, scores_vary
 from tasks.rl.recipe import Memory
-
-# The groups of a step, by the question that they are about.
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """A question with everything that followed it."""
-
-    key: str
-    """Of the questioner's group."""
-    question: CollectedGroup
-    task: Task
-    pair: QuestionAnswer | None
-    """None: it does not have the form of its task."""
-    guess: CollectedGroup | None
-    """The answer without documents."""
-    answers: CollectedGroup | None
-    """None: the question was not answered."""
-    votes: Mapping[int, CollectedGroup]
-    """By the first response that gave the answer."""
-
-    @property
-    def ungrounded(self) -> bool:
-        """True if the question was answered without documents."""
-        items = self.guess.group.rollouts if self.guess else ()
-        return sum(map(self.rule, items)) / max(1, len(items)) >= formulas.GUESSED
-
-    @property
-    def mean(self) -> float | None:
-        """Mean reward of the answers; None if there is none."""
-        rewards = [self.reward(item) for item in self.scored]
-        return sum(rewards) / len(rewards) if rewards else None
-
-    @property
-    def scored(self) -> list[ScoredRollout]:
-        """The answers that have a verdict."""
-        items = self.answers.group.rollouts if self.answers else ()
-        return [item for item in items if not item.verdict.abstained]
-
-    def rule(self, item: ScoredRollout) -> bool:
-        """Say whether an answer contains the reference."""
-        answer = read_answer(item.text)
-        return self.pair is not None and answer is not None and covers(self.pair.answer, answer)
-
-    def accepted(self, item: ScoredRollout) -> bool:
-        """Say whether the majority of the votes on an answer accepts it."""
-        answer = read_answer(item.text)
-        items = self.answers.group.rollouts if self.answers else ()
-        for one in items:
-            if read_answer(one.text) == answer and (entry := self.votes.get(one.rollout.sample)):
-                return formulas.majority(votes_of(entry))
-        return False
-
-    def reward(self, item: ScoredRollout) -> float:
-        """Reward an answer."""
-        return formulas.responder_reward(rule=self.rule(item), accepted=self.accepted(item))
-
-
-def chains_of(groups: Sequence[CollectedGroup]) -> list[Chain]:
-    """Put the groups of a step together, in the order of the questions."""
-    turns = [(entry.turn, entry) for entry in groups if entry.turn]
-    by_parent = {(turn.parent, turn.agent): (turn.key, entry) for turn, entry in turns}
-    votes: dict[str, dict[int, CollectedGroup]] = {}
-    for turn, entry in turns:
-        if turn.agent == Agent.VERIFIER:
-            votes.setdefault(turn.parent, {})[turn.parent_sample] = entry
-    chains: list[Chain] = []
-    for turn, entry in turns:
-        if turn.agent == Agent.QUESTIONER:
-            _, guess = by_parent.get((turn.key, Agent.CLOSED_BOOK), ("", None))
-            answer_key, answers = by_parent.get((turn.key, Agent.RESPONDER), ("", None))
-            task, pair = task_of(turn.problem.messages), pair_in(entry)
-            ballots = votes.get(answer_key, {})
-            chains.append(Chain(turn.key, entry, task, pair, guess, answers, ballots))
-    return chains
-
-
-def pair_in(entry: CollectedGroup) -> QuestionAnswer | None:
-    """Read the question of a questioner's group; None without the form of its task."""
-    (item,) = entry.group.rollouts
-    question = read_question(item.text)
-    return question if question and question.fits(task_of(entry.group.problem.messages)) else None
-
-
-def votes_of(entry: CollectedGroup) -> list[bool | None]:
-    """Read the votes of a verifier's group; None for one that cannot be read."""
-    return [
-        None if item.verdict.abstained else read_vote(item.text) for item in entry.group.rollouts
-    ]
-
-
-# Rewards of a step's chains, which of their groups train, and what is remembered.
-#
-# No reward reads `Problem.answer`: an answer is compared with what the questioner said.
 
 _QUESTIONS = TypeAdapter(list[Remembered])
 REMEMBERED = 3
@@ -262,105 +164,3 @@ def _is_trained(entry: CollectedGroup) -> bool:
 def _key(entry: CollectedGroup) -> str:
     assert entry.turn is not None
     return entry.turn.key
-
-
-# Metrics of a step of self-play; the generator's truth is worked out for them alone.
-
-
-def audit(
-    chains: Sequence[Chain], rewarded: Mapping[str, CollectedGroup], memory: Memory
-) -> dict[str, float]:
-    """Measure questions, answers and votes.
-
-    Args:
-        chains: of the step.
-        rewarded: their groups by key.
-        memory: before the step.
-    """
-    reasons = [question_verdict(chain)[0].reason for chain in chains]
-    answered = [chain for chain in chains if chain.answers and not chain.ungrounded]
-    means = [chain.mean for chain in answered if chain.mean is not None]
-    truths = {chain.key: truth for chain in answered if (truth := truth_of(chain))}
-    wrong = [
-        not covers(truths[chain.key].answer, chain.pair.answer)
-        for chain in answered
-        if chain.pair and chain.key in truths
-    ]
-    votes = [
-        read_vote(item.text) is None
-        for chain in chains
-        for entry in chain.votes.values()
-        for item in entry.group.rollouts
-    ]
-    return {
-        "spell/bad_format_share": _share([reason == "bad_format" for reason in reasons]),
-        "spell/ungrounded_share": _share([reason == "ungrounded" for reason in reasons]),
-        "spell/answer_reward_mean": sum(means) / max(1, len(means)),
-        "spell/operations_mean": _mean([float(truth.operations) for truth in truths.values()]),
-        "spell/distinct_share": _share(_distinct(chains, memory)),
-        "spell/no_truth_share": 1.0 - len(truths) / max(1, len(answered)),
-        "spell/wrong_reference_share": _share(wrong),
-        "spell/unreadable_vote_share": _share(votes),
-        **_accepts(answered, truths),
-        **_trained(rewarded),
-    }
-
-
-def truth_of(chain: Chain) -> Question | None:
-    """Work a question out from the documents; None if the generator has no such question."""
-    turn = chain.answers.turn if chain.answers else None
-    if chain.pair is None or turn is None:
-        return None
-    lists = [OfferList.read(line) for line in documents_of(turn.problem.messages)]
-    return answer(chain.pair.question, lists)
-
-
-def _accepts(answered: Sequence[Chain], truths: Mapping[str, Question]) -> dict[str, float]:
-    """Count answers that only the verifier accepts though they are wrong, and all wrong ones paid.
-
-    A wrong one may also be paid because the reference itself is wrong.
-    """
-    false, unearned = [], []
-    for chain in answered:
-        if chain.key not in truths:
-            continue
-        for item in chain.scored:
-            answer = read_answer(item.text)
-            right = answer is not None and covers(truths[chain.key].answer, answer)
-            false.append(chain.accepted(item) and not chain.rule(item) and not right)
-            if chain.reward(item):
-                unearned.append(not right)
-    return {
-        "spell/false_accept_share": _share(false),
-        "spell/paid_wrong_share": _share(unearned),
-    }
-
-
-def _distinct(chains: Sequence[Chain], memory: Memory) -> list[bool]:
-    """Say of every question whether its cluster neither remembers it nor had it in this step."""
-    questions = {root: {one.question for one in remembered(memory, root)} for root in memory}
-    results = []
-    for chain in chains:
-        if chain.pair and chain.question.turn:
-            of_root = questions.setdefault(chain.question.turn.root, set())
-            results.append(chain.pair.question not in of_root)
-            of_root.add(chain.pair.question)
-    return results
-
-
-def _trained(rewarded: Mapping[str, CollectedGroup]) -> dict[str, float]:
-    trained = [
-        entry.turn.agent
-        for entry in rewarded.values()
-        if entry.turn and entry.outcome is not GroupOutcome.SURPLUS
-    ]
-    agents = (Agent.QUESTIONER, Agent.RESPONDER, Agent.VERIFIER)
-    return {f"spell/{agent}_trained_groups": float(trained.count(agent)) for agent in agents}
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / max(1, len(values))
-
-
-def _share(values: Sequence[bool]) -> float:
-    return _mean([float(value) for value in values])

@@ -16,8 +16,8 @@ from itertools import islice
 from pathlib import Path
 
 from data_schemas.rows import Domain, Message, Parent
-from tasks.curation.adapters.general import verified
 from tasks.curation.adapters.table import Adapter
+from tasks.curation.adapters.verified import verified
 from tasks.curation.items import Item
 from tasks.curation.marketplace.items import compact, is_problem_prompt, respond
 from tasks.curation.marketplace.words import BRANDS

@@ -22,7 +22,7 @@ from tasks.algorithms.intervals import (
     per_problem,
 )
 from tasks.errors import DataError
-from tasks.formats.progression import read_ledger
+from tasks.formats.ledgers import read_ledger
 
 PUBLISHED, PLAIN = "spell", "plain"
 HELD_OUT = "held_out_share"

@@ -21,8 +21,10 @@ from data_schemas.rollouts import AgentTurn, ScoredRollout, turn_key
 from data_schemas.rows import Message, Problem
 from tasks.errors import SettingsError
 from tasks.lab.recipes.spell import roles
+from tasks.lab.recipes.spell.chains import chains_of, pair_in
+from tasks.lab.recipes.spell.metrics import audit
 from tasks.lab.recipes.spell.offers import Task
-from tasks.lab.recipes.spell.rewards import audit, chains_of, pair_in, remember, remembered, reward
+from tasks.lab.recipes.spell.rewards import remember, remembered, reward
 from tasks.lab.recipes.spell.roles import (
     QuestionAnswer,
     new_documents,

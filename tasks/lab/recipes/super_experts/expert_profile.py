@@ -24,13 +24,12 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import are_experts, load_on_device, use_projections
 from tasks.errors import DataError, SettingsError
 from tasks.lab.recipes.super_experts.formulas import (
-    ExpertProfile,
-    ExpertReading,
     massive_layers,
     read_algorithm,
     read_code,
     read_eq_6,
 )
+from tasks.lab.recipes.super_experts.readings import ExpertProfile, ExpertReading
 from tasks.training.foundation.pretraining import documents
 
 ROWS, ROW_TOKENS = 32, 256

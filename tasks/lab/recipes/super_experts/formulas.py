@@ -1,66 +1,24 @@
-"""Which experts are Super Experts: few whose down projection writes massive activations."""
+"""Which experts are Super Experts: few whose down projection writes massive activations.
+
+Source: arXiv 2507.23279. An expert is one if its peak a = max |down_proj output| is above
+P99.5(A) and above max(A) / 10, and its layer forms massive activations. The paper and its code
+differ in what A is, so that all three readings are computed:
+
+    eq. 6        A over the whole model, named among the layers that form massive activations
+    algorithm    A over those layers only
+    code         A over layers below round(0.75 L), whatever they form; the cut is max(A) // 10
+
+Differs: what "forms massive activations" means is not defined. Here the hidden state after the
+layer has an entry above 100 and above 1000 times the median (Sun et al., arXiv 2402.17762).
+
+Letters: L MoE layers, E experts.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
-
-# What a profile of a model's experts found.
-
-PROFILE_FILE = "profile.json"
-INPUTS_FILE = "inputs.json"
-"""Files of a profile: ExpertProfile; settings in which the named experts are protected."""
-
-
-class ExpertReading(BaseModel):
-    """The experts that one reading of the rule names."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    reading: str = Field(description="'eq_6', 'algorithm' or 'code'")
-    cut: float = Field(description="a tenth of the largest peak that it compares with")
-    percentile: float = Field(description="99.5th percentile of the peaks it compares with")
-    named: tuple[tuple[int, int], ...] = Field(description="layer and expert")
-
-
-class ExpertProfile(BaseModel):
-    """Peaks of all experts on calibration text, and which experts are Super Experts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    named: tuple[tuple[int, int], ...] = Field(
-        description="by equation 6; empty = the model has none"
-    )
-    reason: str = Field(description="why these, or why none")
-    readings: tuple[ExpertReading, ...]
-    layers: tuple[int, ...] = Field(description="number of each MoE layer among all layers")
-    peaks: tuple[tuple[float, ...], ...] = Field(
-        description="largest |output| of each expert's down projection, by layer; 0 = not chosen"
-    )
-    tokens: tuple[tuple[int, ...], ...] = Field(description="that chose each expert, by layer")
-    largest_hidden: tuple[float, ...] = Field(description="largest |h| after each layer")
-    median_hidden: tuple[float, ...] = Field(description="median |h| after each layer")
-    massive_layers: tuple[int, ...] = Field(description="layers with massive activations")
-    calibration: str = Field(description="sha256 of the token rows, int32")
-    calibration_tokens: int
-
-
-# Which experts are Super Experts: few whose down projection writes massive activations.
-#
-# Source: arXiv 2507.23279. An expert is one if its peak a = max |down_proj output| is above
-# P99.5(A) and above max(A) / 10, and its layer forms massive activations. The paper and its code
-# differ in what A is, so that all three readings are computed:
-#
-#     eq. 6        A over the whole model, named among the layers that form massive activations
-#     algorithm    A over those layers only
-#     code         A over layers below round(0.75 L), whatever they form; the cut is max(A) // 10
-#
-# Differs: what "forms massive activations" means is not defined. Here the hidden state after the
-# layer has an entry above 100 and above 1000 times the median (Sun et al., arXiv 2402.17762).
-#
-# Letters: L MoE layers, E experts.
 
 PERCENTILE = 99.5
 SHARE_OF_LARGEST = 0.1

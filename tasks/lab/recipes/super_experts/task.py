@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.artifacts import CheckpointRef, Context, ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.lab.recipes.super_experts import expert_profile
-from tasks.lab.recipes.super_experts.formulas import INPUTS_FILE, PROFILE_FILE
+from tasks.lab.recipes.super_experts.readings import INPUTS_FILE, PROFILE_FILE
 from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run

@@ -11,7 +11,8 @@ from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
-from tasks.engines.lora import AdapterRollout, check_adapter
+from tasks.engines.lora.canary import check_adapter
+from tasks.engines.lora.merged_rollout import AdapterRollout
 from tasks.engines.protocols import Request, Sampling
 from tasks.lab.recipes.grove_moe.model import GroveMoeSparseMoeBlock
 from tasks.models.weights import Weights

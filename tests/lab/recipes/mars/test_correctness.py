@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.lab.recipes.mars.choices import NAME, says_correct, verify
+from tasks.lab.recipes.mars.correctness import NAME, says_correct, verify
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())["verdict_parse"]
 READ = {"ok": True, "error": False, "abstain": None}

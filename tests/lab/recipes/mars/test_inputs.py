@@ -1,5 +1,5 @@
 from data_schemas.rows import Message, Role
-from tasks.lab.recipes.mars.choices import corrector_input, verifier_input, visible_text
+from tasks.lab.recipes.mars.inputs import corrector_input, verifier_input, visible_text
 
 ASKED = (Message(role=Role.USER, content="2 + 2?"),)
 

@@ -6,7 +6,8 @@ from data_schemas.rows import Demonstration, Problem
 from tasks.curation.adapters.table import read_file
 from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.lab.recipes.mars import sample
-from tasks.lab.recipes.mars.choices import CORRECT, VERIFY, says_correct
+from tasks.lab.recipes.mars.correctness import says_correct
+from tasks.lab.recipes.mars.inputs import CORRECT, VERIFY
 from tasks.lab.recipes.mars.settings import Agent
 
 SOURCE = "tasks.lab.recipes.mars.sample:SAMPLE"

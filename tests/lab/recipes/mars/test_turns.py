@@ -13,9 +13,9 @@ from data_schemas.reports import LEDGER_FILE
 from data_schemas.rl_settings import AnyRecipe, EngineSettings, RLSettings
 from data_schemas.rollouts import AgentLedgerRow, GroupOutcome, RolloutGroup, ScoredRollout
 from data_schemas.rows import Domain, Message, Problem, Role, abstain, scored
-from tasks.formats.progression import read_ledger
+from tasks.formats.ledgers import read_ledger
 from tasks.gym.table import VERIFIERS
-from tasks.lab.recipes.mars import choices
+from tasks.lab.recipes.mars import correctness
 from tasks.lab.recipes.mars.settings import Agent, Choice, MarsRecipe, Spread
 from tasks.lab.recipes.mars.turns import Mars
 from tasks.platform import literals
@@ -265,7 +265,7 @@ def test_the_canaries_of_the_recipe_are_checked_too(phase_in, tmp_path):
     with_agents = dataclasses.replace(plain, recipe=open_recipe(MarsRecipe(), plain.settings))
 
     assert {"final_answer"} == verifiers_in_use(plain)
-    assert {"final_answer", choices.NAME} == verifiers_in_use(with_agents)
+    assert {"final_answer", correctness.NAME} == verifiers_in_use(with_agents)
 
 
 def test_its_settings_reach_the_loop_as_those_of_any_recipe():

@@ -1,6 +1,6 @@
 """What the workflow of this recipe takes of its settings, as Flyte's propeller takes it."""
 
-from tasks.lab.recipes.promptcot.sample import SYNTHESIS_RECIPE
+from tasks.lab.recipes.promptcot.presets import SYNTHESIS_RECIPE
 from tasks.lab.recipes.promptcot.settings import SynthesisRecipe
 from tests.platform.test_literals import SAMPLES, attributes_of, check_attributes
 from workflows.lab.recipes import promptcot

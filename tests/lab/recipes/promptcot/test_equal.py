@@ -2,7 +2,7 @@ import pytest
 
 from data_schemas.rows import Band, Domain, GradedProblem, Message, Role
 from tasks.errors import DataError
-from tasks.lab.recipes.promptcot.formulas import as_many
+from tasks.lab.recipes.promptcot.pools import as_many
 
 
 def graded(name):

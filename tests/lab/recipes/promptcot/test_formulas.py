@@ -17,7 +17,7 @@ from tasks.lab.recipes.promptcot.formulas import (
     rationale_reward,
     tighter_bound,
 )
-from tasks.lab.recipes.promptcot.sample import SYNTHESIS
+from tasks.lab.recipes.promptcot.presets import SYNTHESIS
 from tasks.lab.recipes.promptcot.settings import PartScore
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())

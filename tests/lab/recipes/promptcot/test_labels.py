@@ -9,8 +9,8 @@ from tasks.curation.curate import curate
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.errors import DataError
-from tasks.lab.recipes.promptcot.formulas import WrittenProblem
 from tasks.lab.recipes.promptcot.labels import RAW_FILE, audit, label, write_raw
+from tasks.lab.recipes.promptcot.records import WrittenProblem
 from tasks.lab.recipes.promptcot.settings import SynthesisSettings
 
 SETTINGS = SynthesisSettings(votes=4)

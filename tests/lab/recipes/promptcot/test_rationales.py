@@ -6,7 +6,6 @@ from tasks.engines.chat import load_tokenizer, render_demonstration
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.errors import DataError, SettingsError
 from tasks.lab.recipes.promptcot import prompts
-from tasks.lab.recipes.promptcot.formulas import WordedProblem
 from tasks.lab.recipes.promptcot.likelihood import measure
 from tasks.lab.recipes.promptcot.prompts import (
     demonstrate,
@@ -16,6 +15,7 @@ from tasks.lab.recipes.promptcot.prompts import (
     writer_response,
 )
 from tasks.lab.recipes.promptcot.rationales import expect, maximise
+from tasks.lab.recipes.promptcot.records import WordedProblem
 from tasks.lab.recipes.promptcot.settings import PartScore, SynthesisSettings
 
 ROW = WordedProblem(id="a", concepts="multiply; pan; 1", problem="3 pans at 4. Total?")

@@ -1,7 +1,8 @@
 import pytest
 
+from tasks.lab.recipes.promptcot.claim_table import sheet
 from tasks.lab.recipes.promptcot.likelihood import Likelihood
-from tasks.lab.recipes.promptcot.report import Cell, report_of, sheet
+from tasks.lab.recipes.promptcot.report import Cell, report_of
 
 
 def likelihood(*nats, valid=0.75):

@@ -10,8 +10,8 @@ from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.lab.recipes.promptcot import seeds
-from tasks.lab.recipes.promptcot.formulas import FRESH, POOL, WordedProblem
 from tasks.lab.recipes.promptcot.prompts import writer_response
+from tasks.lab.recipes.promptcot.records import FRESH, POOL, WordedProblem
 from tasks.lab.recipes.promptcot.settings import SynthesisSettings
 from tasks.lab.recipes.promptcot.wording import parse
 from tasks.lab.recipes.promptcot.writing import keep_new, walk, write

@@ -4,7 +4,7 @@ import pytest
 
 from data_schemas.rows import Message, Role
 from tasks.gym.judging.rubric import Criterion
-from tasks.lab.recipes.rusca.prompts import criteria_of, mentions, with_criteria
+from tasks.lab.recipes.rusca.criteria import criteria_of, mentions, with_criteria
 from tasks.lab.recipes.rusca.settings import Form
 
 CRITERIA = [

@@ -3,7 +3,7 @@
 import random
 
 from tasks.curation.marketplace.words import CATEGORIES, COLOURS, ENGLISH_GOODS, MATERIALS
-from tasks.lab.recipes.rusca.sample import draw_requests
+from tasks.lab.recipes.rusca.house_style import draw_requests
 
 
 def test_every_request_is_drawn_once_whatever_the_seed():

@@ -11,8 +11,8 @@ from data_schemas.reports import Decision
 from data_schemas.rl_settings import EngineSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.lab.recipes.rusca import defence
-from tasks.lab.recipes.rusca.prompts import SHOWN_FILE, ShownRow
 from tasks.lab.recipes.rusca.settings import Form, Ratio, ScaffoldSettings
+from tasks.lab.recipes.rusca.shown import SHOWN_FILE, ShownRow
 from tasks.rl import state, step_snapshot
 from tasks.rl.phase import Phase, finish, state_folder, train
 from tasks.rl.recipe import open_recipe

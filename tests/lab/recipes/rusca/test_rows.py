@@ -11,8 +11,9 @@ from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import GroupOutcome, RolloutGroup, RouterTrace, ScoredRollout
 from data_schemas.rows import scored
 from tasks.engines.protocols import TokenScores
-from tasks.lab.recipes.rusca.prompts import SHOWN_FILE, ShownRow, open_scaffold
+from tasks.lab.recipes.rusca.prompts import open_scaffold
 from tasks.lab.recipes.rusca.settings import Form, Ratio, ScaffoldSettings
+from tasks.lab.recipes.rusca.shown import SHOWN_FILE, ShownRow
 from tasks.rl.batch import build, score_as_drawn
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.ledger import mismatch_of

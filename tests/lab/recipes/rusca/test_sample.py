@@ -6,7 +6,7 @@ from data_schemas.rows import MERGED
 from tasks.curation.adapters.table import read_file
 from tasks.gym.table import VERIFIERS
 from tasks.lab.recipes.rusca import sample
-from tasks.lab.recipes.rusca.prompts import criteria_of
+from tasks.lab.recipes.rusca.criteria import criteria_of
 
 SOURCE = "tasks.lab.recipes.rusca.sample:SAMPLE"
 

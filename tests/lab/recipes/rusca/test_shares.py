@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from tasks.algorithms.mismatch import mismatch_metrics
 from tasks.algorithms.terms.icepop import IcePop
 from tasks.algorithms.terms.tis import TIS
-from tasks.lab.recipes.rusca.prompts import (
+from tasks.lab.recipes.rusca.settings import Curve, ScaffoldSettings, WithinGroup
+from tasks.lab.recipes.rusca.shares import (
     scaffold_ratios,
     scaffold_subset,
     share_of_step,
     shares_of_group,
 )
-from tasks.lab.recipes.rusca.settings import Curve, ScaffoldSettings, WithinGroup
 from tests.algorithms.signals import signal_of
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())

@@ -5,7 +5,7 @@ from data_schemas.reports import LEDGER_FILE, STEPS_FILE, StepReport
 from data_schemas.rows import SampleResult
 from tasks.algorithms.intervals import SAMPLES_FILE
 from tasks.errors import DataError
-from tasks.formats.progression import write_ledger
+from tasks.formats.ledgers import write_ledger
 from tasks.lab.recipes.spell import table
 from tasks.lab.recipes.spell.presets import SPELL_VARIANTS, select_variants
 from tasks.lab.recipes.spell.table import Cell

@@ -12,7 +12,7 @@ from data_schemas.rl_settings import EngineSettings, RLSettings, ZeroVarianceSet
 from data_schemas.rollouts import AgentLedgerRow, GroupOutcome, RolloutGroup, ScoredRollout
 from data_schemas.rows import Domain, Problem, abstain, scored
 from tasks.durability import states
-from tasks.formats.progression import read_ledger
+from tasks.formats.ledgers import read_ledger
 from tasks.lab.recipes.spell import roles
 from tasks.lab.recipes.spell.offers import Task
 from tasks.lab.recipes.spell.roles import questioner_input, task_of, verify

@@ -23,11 +23,11 @@ from tasks.lab.study.mismatch.numerics import (
     PAIRS,
     Gap,
     gaps,
-    gaps_markdown,
     measure,
     pairs_here,
     sample_problems,
 )
+from tasks.lab.study.mismatch.tables import gaps_markdown
 from tasks.training.foundation.base import shipped_base
 
 

@@ -1,0 +1,1 @@
+"""LoRA between engines: factors and their merge, files of PEFT, merged rollouts, a canary."""

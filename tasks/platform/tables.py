@@ -1,0 +1,117 @@
+"""Rows as a table: for a terminal, in Markdown, in HTML."""
+
+import html
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from data_schemas.reports import Claim
+from data_schemas.texts import on_one_line
+
+SCREEN_WIDTH = 132
+"""Columns that the tables need."""
+STYLE = (
+    "body{font:15px system-ui,sans-serif;margin:2rem;max-width:72rem}img{max-width:100%}"
+    "table{border-collapse:collapse;display:block;overflow-x:auto}"
+    "td,th{padding:.3rem .8rem;border-bottom:1px solid #ddd;"
+    "text-align:left;font-variant-numeric:tabular-nums}"
+)
+
+
+class Screen(Console):
+    """Standard output, on which a text of others is no markup and commands no terminal.
+
+    A file may be called `[/b]`, which rich would stop at, or hold a code that clears a screen or a
+    byte that is no UTF-8. Newlines stay: who prints a name or a message of others on a line, or in
+    the cell of a table, writes it with `on_one_line`, as `print_line` and `screen_table` do.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        defaults: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+        super().__init__(**defaults | options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Every string comes through here, those in tables and groups as well."""
+        lines = "\n".join(map(on_one_line, text.split("\n")))
+        plain: dict[str, Any] = {"markup": False, "emoji": False}
+        return super().render_str(lines, **options | plain)
+
+
+def print_line(text: str) -> None:
+    """Print a message on one line, however long, whatever names of others it has."""
+    Screen(soft_wrap=True).print(on_one_line(text))
+
+
+def json_line(record: BaseModel) -> str:
+    """Write a record as JSON on one line of ASCII, which every output can encode."""
+    return json.dumps(record.model_dump(mode="json"), separators=(",", ":"))
+
+
+def screen_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Format rows for a terminal."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, name in enumerate(header):
+        table.add_column(name, justify="left" if place == 0 or not name else "right")
+    for row in rows:
+        table.add_row(*map(on_one_line, row))
+    return table
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Format rows as a Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Format rows as an HTML table."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table with its title and the conditions under which its numbers were measured."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    conditions: str
+
+    @property
+    def markdown(self) -> str:
+        """A Markdown document."""
+        table = markdown_table(self.header, self.rows)
+        return f"# {self.title}\n\n{table}\n\n{self.conditions}\n"
+
+    @property
+    def page(self) -> str:
+        """An HTML page."""
+        title = html.escape(self.title)
+        head = f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{STYLE}</style>"
+        table = html_table(self.header, self.rows)
+        return f"{head}<h1>{title}</h1>{table}<p>{html.escape(self.conditions)}</p>"
+
+    def show(self) -> None:
+        """Print the table, in as many columns as it needs."""
+        width = max(Screen().width, SCREEN_WIDTH)
+        Screen(width=width).print(screen_table(self.header, self.rows))
+
+
+def claim_sheet(title: str, claims: Sequence[Claim], conditions: str) -> Sheet:
+    """Tabulate the claims of a study, shown or not."""
+    rows = [
+        (one.claim, one.number, one.interval, one.seeds, "shown" if one.shown else "not shown")
+        for one in claims
+    ]
+    return Sheet(title, ("claim", "number", "95 % interval", "by seed", ""), rows, conditions)
