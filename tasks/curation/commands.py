@@ -1,4 +1,4 @@
-"""The commands `init` and `data`: their options, before any library is loaded."""
+"""The commands `init`, `data` and `verify`: their options, before any library is loaded."""
 
 import argparse
 import importlib
@@ -8,6 +8,7 @@ from pathlib import Path
 
 INIT = "tasks.curation.init"
 LISTING = "tasks.curation.listing"
+VERIFYING = "tasks.curation.verify_table"
 """Load pyarrow and the verifiers: not before the arguments are known to be right."""
 EXAMPLES = """examples:
   eachprompt init products.csv
@@ -39,6 +40,37 @@ def data(arguments: Sequence[str]) -> None:
     """
     options("data", data.__doc__, "").parse_args(arguments)
     importlib.import_module(LISTING).show()
+
+
+def verify(arguments: Sequence[str]) -> None:
+    """Verify the answers of a table: verdict and reason, and where math-verify decides otherwise.
+
+    eachprompt verify answers.csv --column gold=reference --column answer=output
+    """
+    parser = options("verify", verify.__doc__, "")
+    parser.add_argument("table", type=Path, help="CSV, JSON lines, Parquet or a workbook")
+    parser.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        metavar="ROLE=NAME",
+        help="which column is the question, gold, answer or language [of that name]",
+    )
+    parser.add_argument(
+        "--verifier", choices=("final_answer", "rule_answer"), default="final_answer"
+    )
+    parser.add_argument("--language", default="en", help="BCP 47 tag, of rows without one [en]")
+    parser.add_argument("--out", type=Path, default=Path("verdicts.csv"), help="[verdicts.csv]")
+    parser.add_argument("--show", type=int, default=20, help="disagreements to print [20]")
+    args = parser.parse_args(arguments)
+    importlib.import_module(VERIFYING).show(
+        args.table,
+        args.column,
+        args.out,
+        verifier=args.verifier,
+        language=args.language,
+        most=args.show,
+    )
 
 
 def options(command: str, about: str | None, examples: str) -> argparse.ArgumentParser:

@@ -67,6 +67,10 @@ MODULES = {
         "tasks.curation.commands:data",
         "Print every adapter and mapping that reads raw rows.",
     ),
+    "verify": (
+        "tasks.curation.commands:verify",
+        "Verify a table of golds and answers, beside math-verify.",
+    ),
     "history": (
         "tasks.provenance.release.commands:history",
         "Print promotions and refused candidates of a model.",

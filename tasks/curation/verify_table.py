@@ -1,0 +1,172 @@
+"""Verdicts on a table of one's own, a gold and an answer a row, with math-verify's beside them."""
+
+import csv
+import io
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from data_schemas.rows import Domain, Message, Problem, Role, Verdict, abstain
+from tasks.curation.rows import BadRow, RawRow, UnreadableRow, read_rows
+from tasks.errors import SettingsError
+from tasks.gym.maths import final_answer
+from tasks.gym.table import score_batch
+from tasks.store.files import canonical_json, write_bytes
+
+COLUMNS = ("question", "gold", "answer", "language")
+"""What a column may be; without a question or a language, "" and the option are taken."""
+NEEDED = ("gold", "answer")
+SHOWN_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """One row of the table."""
+
+    key: str
+    gold: str
+    answer: str
+    verdict: Verdict
+    other: bool | None
+    """math-verify's verdict; None where it reads no gold."""
+
+    @property
+    def differ(self) -> bool:
+        """Whether the two verdicts differ; an abstention is none."""
+        return not self.verdict.abstained and self.other not in (None, self.verdict.solved)
+
+
+def columns_of(pairs: list[str]) -> dict[str, str]:
+    """Read `gold=reference`: the names of columns by what they are.
+
+    Raises:
+        SettingsError: it is no such pair.
+    """
+    result = {name: name for name in COLUMNS}
+    for pair in pairs:
+        role, _, name = pair.partition("=")
+        if role not in COLUMNS or not name:
+            raise SettingsError(
+                f"--column {pair!r} is not ROLE=NAME with a role of {', '.join(COLUMNS)}"
+            )
+        result[role] = name
+    return result
+
+
+def verify_rows(
+    path: Path, columns: Mapping[str, str], verifier: str, language: str
+) -> Iterator[Verified]:
+    """Verify the rows of a table in order; a row that cannot be read is an abstention.
+
+    Args:
+        path: CSV, JSON lines, Parquet or a workbook, as sources of a run are.
+        columns: as `columns_of`.
+        verifier: of final answers.
+        language: of rows without a language.
+
+    Raises:
+        SettingsError: the first row lacks a column that is needed.
+    """
+    for place, row in enumerate(read_rows(path)):
+        if place == 0 and isinstance(row, RawRow):
+            _check_columns(row, columns)
+        try:
+            if isinstance(row, UnreadableRow):
+                raise row.problem
+            yield _verified(row, columns, verifier, language)
+        except BadRow as error:
+            yield Verified(row.key, "", "", abstain(error.reason, error.detail), None)
+
+
+def _check_columns(row: RawRow, columns: Mapping[str, str]) -> None:
+    for role in NEEDED:
+        if columns[role] not in row.fields:
+            raise SettingsError(
+                f"no column {columns[role]!r} for the {role}; say --column {role}=NAME with one of "
+                f"{', '.join(sorted(row.fields))}"
+            )
+
+
+def _verified(row: RawRow, columns: Mapping[str, str], verifier: str, language: str) -> Verified:
+    question, gold, answer, own = (str(row.optional(columns[role], "")).strip() for role in COLUMNS)
+    if not gold:
+        raise BadRow("empty_field", f"{columns['gold']!r} is blank")
+    problem = Problem(
+        id=row.key,
+        domain=Domain.MATHS,
+        language=own or language,
+        messages=(Message(role=Role.USER, content=question or "?"),),
+        verifier=verifier,
+        answer=canonical_json({"value": gold}).decode(),
+        source="table",
+        source_row=row.source_row,
+    )
+    (verdict,) = score_batch([problem], [answer])
+    return Verified(row.key, gold, answer, verdict, _math_verify(gold, answer))
+
+
+def _math_verify(gold: str, answer: str) -> bool | None:
+    """Return math-verify's verdict with its defaults; None if it reads no gold."""
+    from math_verify import parse, verify  # sympy takes a second to import
+
+    logging.getLogger("math_verify").setLevel(logging.CRITICAL)
+    ours = parse(gold if "$" in gold or "\\boxed" in gold else f"${gold}$")
+    return bool(verify(ours, parse(answer))) if ours else None
+
+
+def show(
+    path: Path, pairs: list[str], out: Path, *, verifier: str, language: str, most: int
+) -> None:
+    """Verify a table, write every verdict as CSV, print the counts and where math-verify differs.
+
+    Raises:
+        SettingsError: the table or a column of it is missing.
+    """
+    if not path.is_file():
+        raise SettingsError(f"{path} is no file; name a table")
+    rows = list(verify_rows(path, columns_of(pairs), verifier, language))
+    final_answer.close()
+    write_bytes(out, as_csv(rows).encode())
+    console = Console(highlight=False)
+    counts = Counter((_word(one.verdict.score), one.verdict.reason) for one in rows)
+    for (word, reason), count in counts.most_common():
+        console.print(f"{count:>8}  {word:10}  {reason}", markup=False)
+    differing = [one for one in rows if one.differ]
+    console.print(f"{len(differing):>8}  math-verify decides otherwise", markup=False)
+    if differing:
+        console.print(_table(differing[:most]))
+    console.print(f"Every row: {out}", markup=False)
+
+
+def as_csv(rows: list[Verified]) -> str:
+    """Write the verdicts with their reasons, a row each."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("row", "gold", "score", "reason", "detail", "math_verify"))
+    for one in rows:
+        score = "" if one.verdict.score is None else f"{one.verdict.score:g}"
+        other = "" if one.other is None else str(int(one.other))
+        writer.writerow((one.key, one.gold, score, one.verdict.reason, one.verdict.detail, other))
+    return text.getvalue()
+
+
+def _word(score: float | None) -> str:
+    return "abstains" if score is None else "right" if score == 1.0 else "wrong"
+
+
+def _table(rows: list[Verified]) -> Table:
+    result = Table(box=None)
+    for head in ("row", "gold", "end of the answer", "here", "math-verify", "detail"):
+        result.add_column(head, overflow="fold")
+    for one in rows:
+        end = " ".join(one.answer.split())[-SHOWN_CHARACTERS:]
+        here, other = _word(one.verdict.score), _word(float(bool(one.other)))
+        cells = (one.key, one.gold[:SHOWN_CHARACTERS], end, here, other, one.verdict.detail)
+        result.add_row(*map(escape, cells))
+    return result

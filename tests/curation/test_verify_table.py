@@ -1,0 +1,62 @@
+"""The command `verify`: verdicts on a table of one's own, beside math-verify's."""
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.curation.commands import verify
+from tasks.errors import SettingsError
+
+ROWS = [
+    {"q": "3 + 4?", "ref": "7", "text": "The answer is 7."},
+    {"q": "3 + 4?", "ref": "7", "text": "It is 8."},
+    {"q": "Half?", "ref": "\\frac{1}{2}", "text": "$\\frac{1}{2}$, or maybe 3"},
+    {"q": "Weight?", "ref": "5", "text": '{"reasoning": "6 - 1", "answer": "5"}'},
+    {"q": "Empty?", "ref": "", "text": "7"},
+]
+
+
+def table(path: Path) -> Path:
+    if path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(ROWS[0]))
+            writer.writeheader()
+            writer.writerows(ROWS)
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(ROWS), path)
+    else:
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet"])
+def test_a_table_in_any_format_gets_verdicts_with_reasons(name, tmp_path, capsys):
+    out = tmp_path / "verdicts.csv"
+    columns = ["--column", "question=q", "--column", "gold=ref", "--column", "answer=text"]
+
+    verify([str(table(tmp_path / name)), *columns, "--out", str(out)])
+
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert ["1", "0", "0", "1", ""] == [row["score"] for row in rows]
+    assert ["correct", "wrong", "several_answers", "correct", "empty_field"] == [
+        row["reason"] for row in rows
+    ]
+    assert ["1", "0"] == [row["math_verify"] for row in rows[:2]]
+    printed = capsys.readouterr().out
+    assert "2  right       correct" in printed
+    assert "math-verify decides otherwise" in printed
+
+
+def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path):
+    file = str(table(tmp_path / "t.jsonl"))
+
+    with pytest.raises(SettingsError, match=r"no column 'gold' .* --column gold=NAME .* q, ref"):
+        verify([file, "--out", str(tmp_path / "o.csv")])
+    with pytest.raises(SettingsError, match="'label=ref' is not ROLE=NAME"):
+        verify([file, "--column", "label=ref"])
+    with pytest.raises(SettingsError, match="is no file"):
+        verify([str(tmp_path / "none.csv")])
