@@ -173,26 +173,36 @@ class LayoutSettings(Settings):
     """
 
     tensor: int = Field(
-        default=1, ge=1, description="tensor parallel size; sequence parallelism is on above 1"
+        default=1,
+        ge=1,
+        le=2**12,
+        description="tensor parallel size; sequence parallelism is on above 1",
     )
-    pipeline: int = Field(default=1, ge=1, description="pipeline stages (1F1B)")
+    pipeline: int = Field(default=1, ge=1, le=2**12, description="pipeline stages (1F1B)")
     expert: int = Field(
-        default=1, ge=1, description="expert parallel size; must divide the number of experts"
+        default=1,
+        ge=1,
+        le=2**12,
+        description="expert parallel size; must divide the number of experts",
     )
-    context: int = Field(default=1, ge=1, description="context parallel size")
+    context: int = Field(default=1, ge=1, le=2**12, description="context parallel size")
     recompute: bool = Field(default=False, description="recompute activations in the backward pass")
     micro_batch_tokens: int = Field(
-        default=8192, ge=64, description="packed tokens per forward pass"
+        default=8192, ge=64, le=2**28, description="packed tokens per forward pass"
     )
     precision: Precision = Field(
         default=Precision.FP32, description="precision of the trainer: fp32, bf16 or fp16"
     )
     rollout_tensor: int = Field(
-        default=1, ge=1, description="tensor parallel size of a rollout engine, within a node"
+        default=1,
+        ge=1,
+        le=2**12,
+        description="tensor parallel size of a rollout engine, within a node",
     )
     dedicated_rollout_gpus: int = Field(
         default=0,
         ge=0,
+        le=2**16,
         description="GPUs per node used for rollouts only; 0 = every GPU alternates between both",
     )
     rollout_memory: float = Field(

@@ -174,7 +174,10 @@ class ZeroVarianceSettings(Settings):
     """How groups whose rewards are all equal are handled."""
 
     refill_rounds: int = Field(
-        default=0, ge=0, description="dynamic sampling: draws that replace zero-variance groups"
+        default=0,
+        ge=0,
+        le=10**3,
+        description="dynamic sampling: draws that replace zero-variance groups",
     )
     refill_share: float = Field(
         default=0.0,
@@ -286,7 +289,7 @@ class RewardSettings(Settings):
     """The reward of a verdict, and the shaping penalties added to it."""
 
     overlong_buffer: int = Field(
-        default=16, ge=0, description="tokens before the limit; paper 4096 of 20480"
+        default=16, ge=0, le=2**24, description="tokens before the limit; paper 4096 of 20480"
     )
     overlong_weight: float = Field(default=0.5, ge=0.0, description="reward lost at the limit")
     repetition_weight: float = Field(default=1.0, ge=0.0, description="of the penalty")
@@ -318,6 +321,7 @@ class RewardSettings(Settings):
     canary_every: int = Field(
         default=10,
         ge=1,
+        le=10**6,
         description="steps between two checks of the verifiers on answers with a known verdict",
     )
 
@@ -404,6 +408,7 @@ class EngineSettings(RolloutEngines, TrainingEngines):
     staleness: int = Field(
         default=0,
         ge=0,
+        le=10**3,
         description="policy versions a rollout may be behind; 0 = on-policy, 1 = one step off",
     )
     segment_tokens: Annotated[int, Field(ge=0)] | Literal["free"] = Field(
@@ -461,9 +466,9 @@ class RLSettings(Settings):
 
     domains: dict[Domain, float] = Field(description="share of prompts per domain in this phase")
     steps: int = Field(default=40, ge=0, le=10**6, description="of this phase; 0 = no training")
-    prompts_per_step: int = Field(default=24, ge=1, description="CompassMax profile: 512")
+    prompts_per_step: int = Field(default=24, ge=1, le=10**6, description="CompassMax profile: 512")
     group_size: int = Field(default=8, ge=2, le=1024, description="G; CompassMax profile: 8")
-    max_new_tokens: int = Field(default=64, ge=1, description="CompassMax: 32768")
+    max_new_tokens: int = Field(default=64, ge=1, le=2**24, description="CompassMax: 32768")
     temperature: float = Field(
         default=1.0, ge=LOWEST_TEMPERATURE, le=10.0, description="ESPO setup: 1.0"
     )
@@ -474,7 +479,7 @@ class RLSettings(Settings):
         description="responses are drawn from the likeliest tokens with this probability mass; the "
         "loss is over them",
     )
-    top_k: int = Field(default=0, ge=0, description="and from so many at most; 0 = all")
+    top_k: int = Field(default=0, ge=0, le=2**24, description="and from so many at most; 0 = all")
     learning_rate: float = Field(default=6e-5, gt=0.0, le=1.0, description="ESPO setup: 1e-6")
     group_dro: float = Field(
         default=0.0,
@@ -484,7 +489,9 @@ class RLSettings(Settings):
         "(2601.19280); 0 = as `domains` weighs them",
     )
     advantage: AdvantageSettings = AdvantageSettings()
-    num_mini_batches: int = Field(default=2, ge=1, description="optimizer updates per step")
+    num_mini_batches: int = Field(
+        default=2, ge=1, le=10**4, description="optimizer updates per step"
+    )
     loss: LossSettings = LossSettings()
     terms: tuple[TermSettings, ...] = Field(
         default=(),
@@ -495,7 +502,9 @@ class RLSettings(Settings):
     rewards: RewardSettings = RewardSettings()
     router_replay: RouterReplay = RouterReplay.R3
     engines: EngineSettings = EngineSettings()
-    commit_every: int = Field(default=1, ge=1, description="steps between two checkpoints")
+    commit_every: int = Field(
+        default=1, ge=1, le=10**6, description="steps between two checkpoints"
+    )
     recipe: AnyRecipe | None = Field(
         default=None,
         description="turns of other agents, other prompts: {implementation: my_recipe.py:name}",

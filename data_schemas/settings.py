@@ -38,6 +38,7 @@ class Source(Settings):
     limit: int = Field(
         default=0,
         ge=0,
+        le=10**12,
         description="first rows to read, of a generated source of each table; 0 = all",
     )
     evaluation: bool = Field(
@@ -70,9 +71,11 @@ class CurationSettings(Settings):
         default=(Source(adapter="sample_world"),), min_length=1, description="in this order"
     )
     seed: Seed = Field(default=0, description="for the sample world, the split and the mixture")
-    max_prompt_tokens: int = Field(default=96, ge=8, description="longer prompts are dropped")
+    max_prompt_tokens: int = Field(
+        default=96, ge=8, le=2**24, description="longer prompts are dropped"
+    )
     max_response_tokens: int = Field(
-        default=96, ge=8, description="longer demonstrations are dropped"
+        default=96, ge=8, le=2**24, description="longer demonstrations are dropped"
     )
     near_duplicate_jaccard: float = Field(
         default=0.9,
@@ -81,7 +84,7 @@ class CurationSettings(Settings):
         description="MinHash similarity of word 3-grams; 1 = exact only",
     )
     held_out_per_suite: int = Field(
-        default=60, ge=1, description="problems per domain kept for evaluation"
+        default=60, ge=1, le=10**6, description="problems per domain kept for evaluation"
     )
     guard: JudgeSettings = Field(
         default=JudgeSettings(),
@@ -109,7 +112,7 @@ class GradingSettings(Settings):
         description="of the responses; a pass rate is that of the policy at this temperature, so "
         "take that of the RL phases",
     )
-    max_new_tokens: int = Field(default=64, ge=1, description="of a response")
+    max_new_tokens: int = Field(default=64, ge=1, le=2**24, description="of a response")
     drop_at_or_above: float = Field(
         default=1.0,
         gt=0.0,
@@ -123,7 +126,9 @@ class GradingSettings(Settings):
         default="",
         description="folder of a smaller model: problems it nearly always solves are dropped",
     )
-    max_problems: int = Field(default=1024, ge=1, description="graded per run, drawn with the seed")
+    max_problems: int = Field(
+        default=1024, ge=1, le=10**9, description="graded per run, drawn with the seed"
+    )
     weights: dict[Domain, float] = Field(
         default_factory=dict, description="mixture weight per domain; empty = keep all"
     )
@@ -158,6 +163,7 @@ class SFTSettings(Settings):
     min_thinking_words: int = Field(
         default=0,
         ge=0,
+        le=10**6,
         description="median words of thinking in the demonstrations of the reasoning parent, whose "
         "every domain must be there; fewer is refused; 0 = not a stage of long chains of thought",
     )
@@ -170,13 +176,18 @@ class SFTSettings(Settings):
         default=5e-4, gt=0.0, le=1.0, description="peak, cosine; Ring-lite 3e-4"
     )
     warmup_share: float = Field(default=0.05, ge=0.0, lt=1.0, description="Ring-lite 0.01")
-    batch_tokens: int = Field(default=512, ge=64, description="tokens per update, padding included")
+    batch_tokens: int = Field(
+        default=512, ge=64, le=2**28, description="tokens per update, padding included"
+    )
     entropy_window: tuple[float, float] = Field(
         default=(0.2, 0.5),
         description="nats at a vocabulary of 126k, scaled by ln|V|; Ring-lite (0.3, 0.5)",
     )
     entropy_prompts: int = Field(
-        default=64, ge=1, description="number of fixed prompts on which entropy is measured"
+        default=64,
+        ge=1,
+        le=10**6,
+        description="number of fixed prompts on which entropy is measured",
     )
     engines: TrainingEngines = TrainingEngines()
     seed: Seed = 0
@@ -262,7 +273,7 @@ class EvaluationSettings(Settings):
     stop: tuple[str, ...] = Field(
         default=(), description="strings that end a response, which keeps them"
     )
-    max_new_tokens: int = Field(default=64, ge=1, description="of a response")
+    max_new_tokens: int = Field(default=64, ge=1, le=2**24, description="of a response")
     judge: JudgeSettings = JudgeSettings()
     engines: MachineSettings = MachineSettings()
     seed: Seed = 0

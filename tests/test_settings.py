@@ -1,7 +1,12 @@
 """Every value of the settings has an effect, or is refused or warned of by name."""
 
+from collections.abc import Iterator
+from typing import get_args
+
 import pytest
-from pydantic import ValidationError
+from annotated_types import Le, Lt
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from data_schemas import presets
 from data_schemas.faults import explain
@@ -387,3 +392,25 @@ def test_error_rates_that_decide_ties_are_taken_with_any_advantage():
     found = RLSettings.model_validate({"domains": {"maths": 1.0}, "rewards": rewards})
 
     assert 0.5 == found.rewards.tie_above
+
+
+def counts_of(kind: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
+    """Yield every whole number of a settings model and of those in it."""
+    for name, field in kind.model_fields.items():
+        parts = [field.annotation, *get_args(field.annotation)]
+        if int in parts:
+            yield f"{kind.__name__}.{name}", field
+        for part in parts:
+            if isinstance(part, type) and issubclass(part, BaseModel):
+                yield from counts_of(part)
+
+
+def test_every_count_has_a_largest_value():
+    """One beyond what a machine could hold is refused as it is read, not after hours."""
+    unbounded = [
+        name
+        for name, field in counts_of(PipelineSettings)
+        if not any(isinstance(one, Le | Lt) for one in field.metadata)
+    ]
+
+    assert [] == unbounded

@@ -92,7 +92,7 @@ def main(arguments: Sequence[str]) -> int:
         run(arguments, Console())
     except PipelineError as error:
         Console(stderr=True).print(f"error: {error}", markup=False, highlight=False)
-        return 1
+        return 2 if isinstance(error, SettingsError) else 1  # as every command
     return 0
 
 

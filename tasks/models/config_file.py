@@ -119,6 +119,40 @@ def check_values(config: Mapping[str, Any]) -> None:
     _check_experts(config)
 
 
+_RANGES = {
+    "temperature": (0.0, 1e3),
+    "top_p": (1e-9, 1.0),
+    "min_p": (0.0, 1.0),
+    "top_k": (0, 2**24),
+    "repetition_penalty": (1e-9, 1e3),
+    "num_beams": (1, 2**10),
+    "min_length": (0, 2**26),
+    "min_new_tokens": (0, 2**26),
+    "max_length": (1, 2**26),
+    "max_new_tokens": (1, 2**26),
+}
+"""Smallest and largest values that `generate` and servers can sample with."""
+
+
+def check_generation(generation: Mapping[str, Any]) -> None:
+    """Refuse a generation_config.json with which nothing can be generated.
+
+    What it says is copied into releases, where `generate` and servers follow it.
+
+    Raises:
+        SettingsError: names the key and its value.
+    """
+    for name, (least, most) in _RANGES.items():
+        value = generation.get(name)
+        kinds = int if isinstance(most, int) else int | float
+        is_number = isinstance(value, kinds) and not isinstance(value, bool)
+        if value is not None and not (is_number and least <= value <= most):
+            raise SettingsError(
+                f"{GENERATION} has {name} {_excerpt(value)}; it must be a number from {least:g} to "
+                f"{most:g}. Correct it, or delete the file: it is optional."
+            )
+
+
 def _check_names_of_one_value(config: Mapping[str, Any], rope: Mapping[str, Any]) -> None:
     for names in _SAME:
         values = {name: config[name] for name in names if config.get(name) is not None}

@@ -17,7 +17,14 @@ from data_schemas.settings import ChatSettings
 from tasks.errors import DataError, SettingsError
 from tasks.models import chat_trial
 from tasks.models.architectures import CODE, FAMILIES, end_ids, is_known
-from tasks.models.config_file import CONFIG, GENERATION, TOKENIZER_BYTES, check_values, read_object
+from tasks.models.config_file import (
+    CONFIG,
+    GENERATION,
+    TOKENIZER_BYTES,
+    check_generation,
+    check_values,
+    read_object,
+)
 from tasks.models.weights import check_tensors
 from tasks.plugins import GUIDE
 from tasks.store.interface import store_at
@@ -62,7 +69,7 @@ def check_model_folder(path: Path) -> None:
     """
     config = read_config(path)
     if (path / GENERATION).exists():
-        read_object(path / GENERATION, "Repair it, or delete it: it is optional.")
+        check_generation(read_object(path / GENERATION, "Repair it, or delete it: it is optional."))
     model_type = config.get("model_type")
     if not is_known(config):
         supported = ", ".join(FAMILIES)

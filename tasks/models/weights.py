@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
+ADAPTER_FILE = "adapter_config.json"
 MTP_FILE = "model-mtp.safetensors"
 DTYPES = ("F64", "F32", "F16", "BF16")
 """What trainers read; a quantised checkpoint has scales besides, which they do not."""
@@ -172,10 +173,12 @@ class Weights:
         """Refuse a directory whose tensors are not those of its config.json, from headers alone.
 
         Raises:
-            DataError: names the tensor that is missing, unknown, or of another shape or dtype.
+            DataError: names the tensor that is missing, unknown, or of another shape or dtype, or
+                a file that hides others from some engines.
         """
         _check_sizes(self.folder, len(self.file_of))
         expected, tied = _tensors_of_config(self.folder)
+        self._check_hidden()
         where = f"of {self.folder}"
         for wrong, names in (
             ("missing", expected.keys() - self.file_of.keys()),
@@ -233,6 +236,24 @@ class Weights:
                 f"config.json of {self.folder} ties {name} to {source} (tie_word_embeddings), but "
                 "the files give it other values. Set tie_word_embeddings to false if the model "
                 f"was trained so; else remove {name}."
+            )
+
+    def _check_hidden(self) -> None:
+        """Refuse files that some engines read and others do not.
+
+        transformers reads one file of this name and no index; servers read the index. It opens the
+        model that an adapter names in place of the folder's.
+        """
+        others = {name for name, file in self.file_of.items() if file != SINGLE_FILE} - self.mtp
+        if others and SINGLE_FILE in self.file_of.values():
+            raise DataError(
+                f"{self.folder / SINGLE_FILE} hides {INDEX_FILE} from some engines, which would "
+                f"miss {min(others)}. Name the file otherwise, in the index as well."
+            )
+        if (self.folder / ADAPTER_FILE).exists():
+            raise DataError(
+                f"{self.folder / ADAPTER_FILE} lets some engines open the model that it names in "
+                "place of this one. Merge the adapter into the weights, or delete the file."
             )
 
     def _open(self, name: str) -> safe_open:
@@ -476,6 +497,8 @@ def _read_index(folder: Path) -> dict[str, str]:
         return {}
     try:
         listed = read_object(path, "Download it again.", TOKENIZER_BYTES)["weight_map"]
+        if not listed:
+            raise DataError(f"{path} lists no tensor, and some engines would read none. Delete it.")
         return {str(name): str(file) for name, file in listed.items()}
     except SettingsError as error:
         raise DataError(str(error)) from error

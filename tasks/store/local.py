@@ -1,7 +1,9 @@
 """Stores in a folder of the local disk."""
 
 import json
+import re
 import shutil
+import stat
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +17,29 @@ from tasks.store.manifest import MANIFEST, folder_manifest, verify_folder
 STORE_MARK = "store.json"
 MIN_FREE_BYTES = 256 * 2**20
 """A run of the embedded default writes about a quarter of this."""
+
+
+_ID = re.compile("[0-9a-f]{32}")
+_MARK_BYTES = 2**16
+
+
+def id_in(mark: bytes) -> str:
+    """Return the id of a store, which becomes the name of a folder and part of a query of MLflow.
+
+    Args:
+        mark: content of `STORE_MARK`.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        entry = json.loads(mark[:_MARK_BYTES])
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    name = entry.get("id") if isinstance(entry, dict) else None
+    if not isinstance(name, str) or not _ID.fullmatch(name):
+        raise ValueError("it has no id of 32 hexadecimal digits")
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +75,12 @@ class LocalStore:
             for part in folder.iterdir():
                 if part.is_dir() and part.name != "objects":  # whose files are in swept folders
                     files.sweep_files(part)
-            return str(json.loads(mark.read_bytes())["id"])
+            return id_in(self.read_bytes(STORE_MARK))
         except OSError as error:
             raise SettingsError(
                 f"store {folder} cannot be written: {error}. Choose another --store."
             ) from error
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
+        except ValueError as error:
             raise SettingsError(
                 f"{mark} is not a store mark ({error}). Restore it or choose another --store."
             ) from error
@@ -64,6 +89,8 @@ class LocalStore:
         """Read a small file."""
         path = self.local_path / name
         try:
+            if not stat.S_ISREG(mode := path.stat().st_mode) and not stat.S_ISDIR(mode):
+                raise DataError(f"{path} is no regular file")  # a pipe would never end
             return path.read_bytes()
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}") from error

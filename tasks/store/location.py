@@ -1,12 +1,10 @@
 """Locations of the store and of MLflow, from the options of a run."""
 
-import json
-
 from data_schemas.addresses import has_credentials, has_password, redacted
 from data_schemas.artifacts import StoreRef
 from tasks.errors import DataError, SettingsError
 from tasks.store.interface import store_at
-from tasks.store.local import STORE_MARK
+from tasks.store.local import STORE_MARK, id_in
 
 
 def absolute_store(store: str, option: str = "--store") -> str:
@@ -46,9 +44,8 @@ def existing_store(store: str, environment: str) -> StoreRef:
     """
     uri = absolute_store(store)
     try:
-        mark = json.loads(store_at(uri).read_bytes(STORE_MARK))
-        identity = str(mark["id"])
-    except (DataError, ValueError, KeyError, TypeError) as error:
+        identity = id_in(store_at(uri).read_bytes(STORE_MARK))
+    except (DataError, ValueError) as error:
         raise SettingsError(f"--store {store} is no store: {error}. Correct it.") from error
     return StoreRef(uri=uri, id=identity, tracking_uri=tracking_uri(uri, environment))
 
@@ -56,8 +53,8 @@ def existing_store(store: str, environment: str) -> StoreRef:
 def identity(store: str) -> str:
     """Return the id of a store, which its copies share; '' where it has none."""
     try:
-        return str(json.loads(store_at(store).read_bytes(STORE_MARK))["id"])
-    except (DataError, ValueError, KeyError, TypeError):
+        return id_in(store_at(store).read_bytes(STORE_MARK))
+    except (DataError, ValueError):
         return ""
 
 

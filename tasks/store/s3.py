@@ -5,7 +5,6 @@ S3 interface can be used.
 """
 
 import hashlib
-import json
 import os
 import threading
 import time
@@ -19,7 +18,7 @@ from typing import Any
 from data_schemas.addresses import redacted
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.store.files import canonical_json
-from tasks.store.local import STORE_MARK
+from tasks.store.local import STORE_MARK, id_in
 from tasks.store.manifest import MANIFEST
 
 _REFUSED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"}
@@ -58,8 +57,8 @@ class S3Store:
             self._require_bucket()
             self._require_conditions()
             self.create_bytes(canonical_json({"id": uuid.uuid4().hex}), STORE_MARK)
-            return str(json.loads(self.read_bytes(STORE_MARK))["id"])
-        except (DataError, ValueError, KeyError, TypeError) as error:
+            return id_in(self.read_bytes(STORE_MARK))
+        except (DataError, ValueError) as error:
             raise SettingsError(f"store {self.uri} cannot be used: {error}") from error
 
     def _require_bucket(self) -> None:

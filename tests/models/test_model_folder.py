@@ -7,6 +7,7 @@ import pytest
 
 from tasks.errors import SettingsError
 from tasks.models.architectures import opening_of_responses
+from tasks.models.config_file import check_generation
 from tasks.models.model_folder import SHIPPED, check_model_folder, local_folder
 from tasks.training.foundation.base import shipped_base
 
@@ -155,6 +156,26 @@ def test_an_end_token_that_the_model_does_not_have_is_refused(copy, file):
 
     with pytest.raises(SettingsError, match=r"eos_token_id \[99999\] .* is no token of the model"):
         check_model_folder(copy)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("temperature", -1.0), ("temperature", "hot"), ("temperature", True), ("top_p", 7.0)),
+        *(("top_p", 0), ("min_p", -0.1), ("top_k", -3), ("top_k", 1.5), ("num_beams", 0)),
+        *(("repetition_penalty", 0.0), ("max_length", -5), ("max_new_tokens", "many")),
+    ],
+)
+def test_a_generation_that_nothing_can_follow_is_refused(copy, key, value):
+    (copy / "generation_config.json").write_text(json.dumps({"eos_token_id": 1, key: value}))
+
+    with pytest.raises(SettingsError, match=rf"generation_config\.json has {key} .*optional"):
+        check_model_folder(copy)
+
+
+def test_values_of_generation_that_have_no_effect_are_no_fault():
+    check_generation({"do_sample": False, "temperature": 0.7, "top_p": None, "pad_token_id": -1})
 
 
 def test_special_tokens_that_the_embedding_has_no_row_for_are_refused(copy):

@@ -162,6 +162,25 @@ def test_a_second_set_of_weights_is_refused_because_engines_differ(copy):
         check_tensors(copy)
 
 
+@pytest.mark.attack
+@pytest.mark.parametrize("how", ["one shard has the name of all", "nothing listed", "an adapter"])
+def test_weights_that_engines_read_differently_are_refused(copy, how):
+    if how == "one shard has the name of all":
+        file_of = shard(copy)
+        first = file_of[NORM]
+        (copy / first).rename(copy / SINGLE_FILE)
+        write_index(
+            copy, {name: SINGLE_FILE if file == first else file for name, file in file_of.items()}
+        )
+    elif how == "nothing listed":
+        write_index(copy, {})
+    else:
+        (copy / "adapter_config.json").write_text('{"base_model_name_or_path": "elsewhere"}')
+
+    with pytest.raises(DataError, match="some engines"):
+        check_tensors(copy)
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -1,11 +1,12 @@
 """Where a store and its MLflow are, from what people say."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tasks.errors import SettingsError
-from tasks.store.location import absolute_store, existing_store, tracking_uri
+from tasks.store.location import absolute_store, existing_store, identity, tracking_uri
 
 
 def test_a_folder_becomes_absolute_and_a_bucket_stays_as_it_is():
@@ -60,10 +61,38 @@ def test_a_store_in_s3_needs_an_mlflow_server():
         tracking_uri("s3://bucket/runs", "")
 
 
-@pytest.mark.parametrize("content", [None, "", "[]", "{}"])
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(
+            None,
+            "",
+            "[]",
+            "{}",
+            '{"id": 7}',
+            '{"id": "../../elsewhere"}',
+            '{"id": "x\\nPROVED: all"}',
+        ),
+        *('{"id": "\' or tags.a = \'"}', "[" * 100_000),
+    ],
+)
 def test_a_folder_that_is_no_store_is_refused(tmp_path, content):
     if content is not None:
         (tmp_path / "store.json").write_text(content)
 
     with pytest.raises(SettingsError, match=f"--store {tmp_path} is no store: .*Correct it"):
+        existing_store(str(tmp_path), "")
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("target", ["pipe", "device"])
+def test_a_mark_that_would_never_end_is_refused_unread(tmp_path, target):
+    if target == "pipe":
+        os.mkfifo(tmp_path / "store.json")
+    else:
+        (tmp_path / "store.json").symlink_to("/dev/zero")
+
+    assert "" == identity(str(tmp_path))
+    with pytest.raises(SettingsError, match="is no regular file"):
         existing_store(str(tmp_path), "")

@@ -12,7 +12,7 @@ import base64
 import json
 from collections.abc import Callable, Collection, Iterator
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tasks.errors import DataError, TamperError
 from tasks.provenance.lineage.promotions import STORE
@@ -32,7 +32,7 @@ class Mark(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    id: str
+    id: str = Field(pattern="^[0-9a-f]{32}$")
     signatures: tuple[dsse.Signature, ...] = ()
     statement: str = ""
 

@@ -319,3 +319,63 @@ def test_records_and_pages_of_another_store_are_named(chain, tmp_path, migrated)
         "no attestation of it is signed by --key",
         "is not a page that was signed; one of an earlier version may be moved out of the store",
     } == {one.partition(": ")[2] for one in what_is_found(chain)}
+
+
+@pytest.mark.parametrize("tags", [["statement"], ["statement", "sha256", "manifest_sha256"]])
+def test_genuine_versions_that_were_swapped_are_named_and_stay_genuine(chain, tags):
+    """Which release has a number is MLflow's word; that it was released is not."""
+    maker = Maker(store_of(chain), chain.outside)
+    maker.refs = dict(chain.refs)
+    maker.step("rl/one", "policy", CheckpointRef, ["merged", "curated", "raw"])
+    maker.release()
+    later = Path(maker.refs["release"].uri)
+    client = connect(chain.tracking_uri)
+    first, second = (client.get_model_version("tiny", number).tags for number in ("1", "2"))
+    for tag in tags:
+        for number, other in (("1", second), ("2", first)):
+            if tag in other:
+                client.set_model_version_tag("tiny", number, tag, other[tag])
+
+    assert later == find_base(BY_NUMBER, store_of(chain)).folder
+    assert later == find_base(RELEASED, store_of(chain)).folder
+    assert audit(BY_NUMBER, chain.tracking_uri, str(chain.store), trusted_keys()).findings
+    assert audit("models:/tiny/2", chain.tracking_uri, str(chain.store), trusted_keys()).findings
+
+
+@pytest.mark.parametrize(
+    ("plant", "problem"),
+    [
+        ("reports/.hidden.html", "is not a page that was signed"),
+        ("reports/deep/er/a.xhtml", "is not a page that was signed"),
+        ("live/e1/page.mht", "is not a page that was signed"),
+        ("live/no suffix", "is not a page that was signed"),
+        ("leases/key", "is a private key"),
+        ("signatures/other.pem", "is a private key"),
+        ("executions/e9/merge.json", "no attestation of it is signed"),
+    ],
+)
+def test_what_somebody_put_into_the_store_is_named(chain, plant, problem):
+    path = chain.store / plant
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if "key" in problem:
+        path.write_text("-----BEGIN EC PRIVATE KEY-----\n")
+    elif "attestation" in problem:
+        path.write_bytes((chain.store / "executions" / "e1" / "merge.json").read_bytes())
+    else:
+        path.write_text("<h1>PROVED</h1>")
+
+    (finding,) = what_is_found(chain)
+    assert problem in finding
+
+
+@pytest.mark.parametrize("part", ["store.json", "tombstones", "timestamps", "pages", "live"])
+def test_a_part_that_is_a_link_to_another_store_is_named(chain, tmp_path, part):
+    other = tmp_path / "other"
+    place = chain.store / part
+    if place.exists():
+        place.rename(other)
+    else:
+        other.mkdir()
+    place.symlink_to(other)
+
+    assert f"{part}: is a link; its content lies outside the store" in what_is_found(chain)
