@@ -9,7 +9,7 @@ from rich.console import Console
 from data_schemas.rl_settings import RewardSettings
 from tasks.engines.scoring import open_scoring
 from tasks.errors import DataError, SettingsError
-from tasks.gym.__main__ import run
+from tasks.gym.__main__ import main, run
 from tasks.gym.serving.offline import PORTION, score_file
 
 
@@ -100,3 +100,14 @@ def test_a_verifier_of_the_users_own_scores_when_it_is_listed(tmp_path, monkeypa
     run(arguments, Console(file=io.StringIO()))
 
     assert [1.0] == [line["score"] for line in read(tmp_path / "out.jsonl")]
+
+
+def test_the_exit_code_says_who_can_act(tmp_path, capsys):
+    """2 = whoever called, 1 = whoever made the rows."""
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("{\n")
+    arguments = ["score", str(rows), "--out", str(tmp_path / "out.jsonl"), "--workers", "1"]
+
+    assert 2 == main([*arguments, "--settings", '{"nobody": 1}'])
+    assert 1 == main(arguments)
+    assert 2 == capsys.readouterr().err.count("error: ")
