@@ -37,6 +37,8 @@ START_S = 600.0
 """Patience for a service on a busy machine; MLflow creates its tables on the first start."""
 AUTH_CACHE_S = 60
 """How long MLflow trusts a password that it has checked; it forgets one that is changed at once."""
+CLIENTS = ("AWS_", "MLFLOW_")
+"""Variables of clients. No service inherits them: SeaweedFS makes an administrator of AWS_*."""
 PROGRAMS = ("initdb", "postgres", "pg_ctl", "pg_isready", "createdb", "psql")
 BUCKETS = ("eachprompt", "mlflow")
 ADMIN = "admin"
@@ -295,7 +297,8 @@ class Stack:
         user: str = "",
     ) -> None:
         if self.pid(name) is None:
-            environment = os.environ | variables | {"EACHPROMPT_STACK": str(self.folder)}
+            own = {name: one for name, one in os.environ.items() if not name.startswith(CLIENTS)}
+            environment = own | variables | {"EACHPROMPT_STACK": str(self.folder)}
             with (self.folder / f"{name}.log").open("ab") as log:
                 process = subprocess.Popen(
                     command,

@@ -197,6 +197,22 @@ def test_compose_gives_mlflow_the_settings_of_the_stack():
     assert f"/{services['postgres']['environment']['POSTGRES_DB']}" == address.path
 
 
+def test_no_service_of_the_stack_inherits_the_identity_of_whoever_starts_it(tmp_path, monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "MLFLOW_TRACKING_PASSWORD"):
+        monkeypatch.setenv(name, "pods")
+    stack = Stack(tmp_path)
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+    stack._start("s3", command, {"AWS_DEFAULT_REGION": "us-east-1"}, lambda: True)
+    try:
+        variables = Path(f"/proc/{stack.pid('s3')}/environ").read_bytes().split(b"\0")
+    finally:
+        stack.stop("s3")
+    assert [b"AWS_DEFAULT_REGION=us-east-1"] == [
+        one for one in variables if one.startswith((b"AWS_", b"MLFLOW_TRACKING"))
+    ]
+
+
 def in_a_container(service: str, **variables: str) -> str:
     """Run the program of compose.yaml that gives the identities their rights in a service."""
     done = subprocess.run(
