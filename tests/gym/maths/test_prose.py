@@ -5,6 +5,7 @@ import pytest
 from tasks.gym.maths.locate import lenient
 from tasks.gym.maths.parse import parse
 from tasks.gym.maths.prose import stated
+from tasks.gym.table import score_batch
 
 
 @pytest.mark.parametrize(
@@ -173,3 +174,28 @@ def test_after_a_number_stands_its_noun_or_nothing() -> None:
         assert stated(f"{phrase}.", "en", leading=True)
     for phrase in other:
         assert () == stated(f"{phrase}.", "en", leading=True)
+
+
+@pytest.mark.parametrize("answer", ["The answer is 7.", "It is \\boxed{7}."])
+def test_a_sentence_that_offers_another_answer_is_a_second_one(problem, answer: str) -> None:
+    offers = (
+        "But {} is also possible.",
+        "However, {} might be another answer.",
+        "It could also be {}.",
+        "Another possibility is {}.",
+        "Or it might be {}.",
+    )
+    kept = (
+        "But {} is not possible.",
+        "It could also be written as {} - 9.",
+        "But {} is too large.",
+        "It is also possible to try {} cards.",
+    )
+    gold = problem("final_answer", {"value": "7"})
+
+    for texts, solved in ((offers, False), (kept, True)):
+        responses = [f"{answer} {text.format(16)}" for text in texts]
+        verdicts = score_batch([gold] * len(texts), responses)
+        assert [solved] * len(texts) == [one.solved for one in verdicts]
+    (same,) = score_batch([gold], [f"{answer} It could also be 14/2."])
+    assert same.solved
