@@ -16,7 +16,8 @@ from data_schemas.reports import EchoScore, EvaluationReport, SamplingRecord
 from data_schemas.rollouts import Finished, Scored
 from data_schemas.rows import Problem, SampleResult, Verdict, abstain
 from data_schemas.settings import EvaluationSettings
-from tasks.algorithms.intervals import SAMPLES_FILE, suite_scores
+from tasks.algorithms.comparison import SAMPLES_FILE
+from tasks.algorithms.suites import suite_scores
 from tasks.errors import DataError, EngineError, JudgeError
 from tasks.evaluation.journal import Journal
 from tasks.evaluation.respondents import Answer, Key, Respondent

@@ -8,8 +8,9 @@ from data_schemas.reports import EvaluationReport, SuiteScore
 from data_schemas.rows import Problem, SampleResult
 from data_schemas.settings import EvaluationSettings
 from data_schemas.sources import RowPlace
-from tasks.algorithms.intervals import compare, per_problem
+from tasks.algorithms.comparison import compare
 from tasks.algorithms.personal_data import without_personal_data
+from tasks.algorithms.suites import per_problem
 from tasks.formats.script_data import script_json
 from tasks.pages.live_template import SCRIPT
 from tasks.platform.page_style import STYLE, fill

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from data_schemas.arrow import read_table
 from data_schemas.rows import Problem, SampleResult
-from tasks.algorithms.intervals import SAMPLES_FILE
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.personal_data import without_personal_data
 from tasks.formats.progression import read_evaluation
 from tasks.store.files import sha256_bytes

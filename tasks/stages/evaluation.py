@@ -17,7 +17,7 @@ from data_schemas.reports import EvaluationReport
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.rows import DECISIONS, PROBLEMS, Decided, Problem, SampleResult
 from data_schemas.settings import EvaluationSettings
-from tasks.algorithms.intervals import SAMPLES_FILE
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import open_scoring
 from tasks.engines.select import open_rollout

@@ -17,7 +17,7 @@ from data_schemas.artifacts import (
 from data_schemas.rows import HELD_OUT, ROWS, Problem, SampleResult
 from data_schemas.settings import EvaluationSettings, PipelineSettings, RetrainSettings
 from data_schemas.sources import RowPlace
-from tasks.algorithms.intervals import SAMPLES_FILE
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.curation.damage import require_whole
 from tasks.formats.nights import load_night
 from tasks.formats.progression import read_evaluation

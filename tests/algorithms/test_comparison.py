@@ -9,15 +9,10 @@ from scipy import stats
 from data_schemas.reports import Comparison
 from data_schemas.rows import Domain
 from data_schemas.settings import EvaluationSettings
-from tasks.algorithms.intervals import (
-    bootstrap_mean,
-    compare,
-    correct_interval,
-    group_slices,
-    least_share,
-    pool_comparisons,
-    suite_scores,
-)
+from tasks.algorithms.comparison import compare
+from tasks.algorithms.intervals import bootstrap_mean
+from tasks.algorithms.slices import correct_interval, group_slices, least_share, pool_comparisons
+from tasks.algorithms.suites import suite_scores
 from tasks.errors import DataError
 
 SETTINGS = EvaluationSettings(samples=2)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from transformers.models.qwen3_moe.modeling_qwen3_moe import load_balancing_loss_func
 
 from data_schemas.routing import Routing
-from tasks.algorithms.routing import balance_loss, expert_loads, z_loss
+from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
 
 VECTOR = json.loads((Path(__file__).parent / "loss_vectors.json").read_text())["router_losses"]
 LOGITS = torch.tensor(VECTOR["logits"], dtype=torch.float64)

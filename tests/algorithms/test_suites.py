@@ -6,7 +6,7 @@ import pytest
 
 from data_schemas.rows import Domain
 from data_schemas.settings import EvaluationSettings
-from tasks.algorithms.intervals import per_problem, suite_scores
+from tasks.algorithms.suites import per_problem, suite_scores
 
 SETTINGS = EvaluationSettings(samples=4)
 

@@ -8,7 +8,7 @@ from data_schemas.artifacts import Execution
 from data_schemas.reports import EvaluationReport
 from data_schemas.rows import Domain, Message, Problem, Role, SampleResult
 from data_schemas.settings import PipelineSettings
-from tasks.algorithms.intervals import SAMPLES_FILE
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.pages.before_after import before_and_after
 from tasks.pages.inputs import RunInputs
 from tasks.pages.page import write_report

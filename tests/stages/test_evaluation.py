@@ -9,7 +9,7 @@ from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.rows import HELD_OUT, PROBLEMS, Domain, Message, Problem, Role, SampleResult
 from data_schemas.settings import EvaluationSettings
-from tasks.algorithms.intervals import SAMPLES_FILE
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.formats.progression import read_evaluation
 from tasks.provenance.lineage.statements import load_statement
 from tasks.stages.evaluation import evaluate

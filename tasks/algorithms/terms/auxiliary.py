@@ -1,6 +1,6 @@
 """What the trainer adds to the loss, because only it has the logits; defaults are Ring-lite's.
 
-Source: Ring-lite (arXiv 2506.14731) eq. 2; the losses of routers are in algorithms/routing.py. Each
+Source: Ring-lite (arXiv 2506.14731) eq. 2; the losses of routers are in router_losses.py. Each
 acts on every token, whether or not it has an advantage.
 """
 

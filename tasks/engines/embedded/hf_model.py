@@ -9,7 +9,7 @@ from torch import nn
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
-from tasks.algorithms.routing import Projection, through_experts
+from tasks.algorithms.expert_products import Projection, through_experts
 from tasks.engines.driver import device_here
 from tasks.engines.embedded.router_replay import named_routers
 from tasks.engines.expert_names import names_of

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn.functional import linear
 from transformers import PreTrainedModel
 
-from tasks.algorithms.routing import grouped
+from tasks.algorithms.expert_products import grouped
 from tasks.engines.embedded.hf_model import are_experts, use_projections
 from tasks.engines.expert_names import split_experts
 from tasks.engines.lora.factors import ALPHA, PROJECTIONS, factor_names, merge

@@ -16,7 +16,7 @@ import torch
 from torch.nn import functional
 from transformers import PreTrainedModel
 
-from tasks.algorithms.routing import grouped, through_all_experts, through_experts
+from tasks.algorithms.expert_products import grouped, through_all_experts, through_experts
 from tasks.engines.support import refuse_rollout
 from tasks.errors import SettingsError
 from tasks.models.architectures import architecture_of, code_of

@@ -13,11 +13,7 @@ import torch
 from torch import nn
 
 from data_schemas.routing import Routing
-from tasks.algorithms.routing import (
-    balance_loss,
-    expert_loads,
-    z_loss,
-)
+from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
 from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.embedded.router_replay import (
     bias_of,

@@ -16,7 +16,7 @@ from megatron.core.transformer.moe.router import TopKRouter
 from torch import distributed
 
 from data_schemas.routing import Routing
-from tasks.algorithms.routing import balance_loss, expert_loads, z_loss
+from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
 from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.trainer_megatron.router_replay import ModelReplay
 from tasks.engines.trainer_megatron.transfers import to_device

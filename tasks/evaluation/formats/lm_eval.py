@@ -12,7 +12,7 @@ import numpy as np
 
 from data_schemas.reports import EvaluationReport
 from data_schemas.rows import Problem, SampleResult
-from tasks.algorithms.intervals import ProblemScore, per_problem
+from tasks.algorithms.suites import ProblemScore, per_problem
 from tasks.store.files import canonical_json, sha256_bytes
 
 FILTER = "none"

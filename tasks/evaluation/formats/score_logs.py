@@ -22,7 +22,9 @@ from rich.table import Table
 
 from data_schemas.arrow import parse_rows
 from data_schemas.rows import SampleResult
-from tasks.algorithms.intervals import SAMPLES_FILE, paired_difference, per_problem, sign_test
+from tasks.algorithms.comparison import SAMPLES_FILE
+from tasks.algorithms.intervals import paired_difference, sign_test
+from tasks.algorithms.suites import per_problem
 from tasks.errors import DataError
 from tasks.store.interface import store_at
 

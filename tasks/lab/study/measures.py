@@ -31,7 +31,7 @@ from data_schemas.reports import (
 from data_schemas.rollouts import GroupOutcome, LedgerRow, TokenUse
 from data_schemas.rows import PROBLEMS_FILE, GradedProblem, SampleResult
 from data_schemas.study import Cell, Measures
-from tasks.algorithms.intervals import SAMPLES_FILE
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.token_uses import token_uses
 from tasks.errors import DataError
 from tasks.formats.ledgers import read_ledger

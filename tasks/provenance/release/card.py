@@ -9,7 +9,7 @@ import yaml
 
 from data_schemas.reports import EvaluationReport, MeasuredRate, ReleaseManifest, SuiteScore
 from data_schemas.statements import Statement
-from tasks.algorithms.intervals import MIN_PROBLEMS
+from tasks.algorithms.slices import MIN_PROBLEMS
 from tasks.gym.error_rates import NOT_MEASURED
 from tasks.models import chat_trial
 from tasks.provenance.release.gate import ALL

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from data_schemas.reports import Comparison, EvaluationReport, GateDecision, PhaseGates, SuiteScore
 from data_schemas.settings import ReleaseSettings
-from tasks.algorithms.intervals import (
+from tasks.algorithms.slices import (
     MIN_PROBLEMS,
     correct_interval,
     group_slices,

@@ -11,7 +11,7 @@ from data_schemas.reports import Comparison
 from data_schemas.rows import Problem, SampleResult
 from data_schemas.settings import EvaluationSettings
 from data_schemas.statements import Statement
-from tasks.algorithms.intervals import SAMPLES_FILE, compare
+from tasks.algorithms.comparison import SAMPLES_FILE, compare
 from tasks.errors import SettingsError
 from tasks.provenance.lineage.connection import boundary, connect
 from tasks.provenance.lineage.lookup import Lookup, Version

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from data_schemas.arrow import read_table
 from data_schemas.rows import HELD_OUT, Problem, SampleResult
-from tasks.algorithms.intervals import SAMPLES_FILE
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.preferences import TIE
 from tasks.engines.model_judge import ModelJudge
 from tasks.errors import SettingsError

@@ -8,8 +8,8 @@ import torch
 from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.surrogate import TokenPlan, clipped_objective
+from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
 from tasks.algorithms.router_shift import OLD_SCORES, SHIFT
-from tasks.algorithms.routing import balance_loss, expert_loads, z_loss
 from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.router_losses import RouterTerms

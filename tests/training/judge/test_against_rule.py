@@ -5,7 +5,7 @@ from rich.console import Console
 
 from data_schemas.arrow import write_table
 from data_schemas.rows import HELD_OUT, Domain, Message, Problem, Role, SampleResult
-from tasks.algorithms.intervals import SAMPLES_FILE
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.errors import SettingsError
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 from tasks.training.judge.against_rule import compare_with_rule, main, table

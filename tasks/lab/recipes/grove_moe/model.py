@@ -23,7 +23,7 @@ from transformers.models.qwen3_moe.modeling_qwen3_moe import (
     Qwen3MoeSparseMoeBlock,
 )
 
-from tasks.algorithms.routing import grouped, through_all_experts, through_experts
+from tasks.algorithms.expert_products import grouped, through_all_experts, through_experts
 from tasks.lab.recipes.grove_moe.family import GROVE_MOE
 from tasks.lab.recipes.grove_moe.formulas import summed_by_group
 from tasks.models.registration import register_classes

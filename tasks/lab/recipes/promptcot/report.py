@@ -22,7 +22,9 @@ from data_schemas.rows import (
     Quarantined,
     SampleResult,
 )
-from tasks.algorithms.intervals import SAMPLES_FILE, Interval, bootstrap_mean, per_problem
+from tasks.algorithms.comparison import SAMPLES_FILE
+from tasks.algorithms.intervals import Interval, bootstrap_mean
+from tasks.algorithms.suites import per_problem
 from tasks.lab.recipes.promptcot.labels import audit
 from tasks.lab.recipes.promptcot.likelihood import MIN_VALID_SHARE, Likelihood
 from tasks.lab.recipes.promptcot.likelihood import REPORT as LIKELIHOOD

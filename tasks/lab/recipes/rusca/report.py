@@ -23,13 +23,9 @@ from data_schemas.reports import (
 )
 from data_schemas.rows import SampleResult
 from data_schemas.settings import EvaluationSettings
-from tasks.algorithms.intervals import (
-    SAMPLES_FILE,
-    Interval,
-    bootstrap_mean,
-    paired_difference,
-    per_problem,
-)
+from tasks.algorithms.comparison import SAMPLES_FILE
+from tasks.algorithms.intervals import Interval, bootstrap_mean, paired_difference
+from tasks.algorithms.suites import per_problem
 from tasks.errors import DataError
 from tasks.formats.ledgers import read_ledger
 from tasks.lab.recipes.rusca.lift import Lift

@@ -14,13 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.arrow import read_table
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, StepReport
 from data_schemas.rows import Domain, SampleResult
-from tasks.algorithms.intervals import (
-    SAMPLES_FILE,
-    Interval,
-    bootstrap_mean,
-    paired_difference,
-    per_problem,
-)
+from tasks.algorithms.comparison import SAMPLES_FILE
+from tasks.algorithms.intervals import Interval, bootstrap_mean, paired_difference
+from tasks.algorithms.suites import per_problem
 from tasks.errors import DataError
 from tasks.formats.ledgers import read_ledger
 

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from data_schemas.machine_settings import MachineSettings, Precision
 from data_schemas.rows import Parent
 from data_schemas.settings import PipelineSettings
-from tasks.algorithms.routing import grouped
+from tasks.algorithms.expert_products import grouped
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import are_experts, load_on_device, use_projections
 from tasks.errors import DataError, SettingsError

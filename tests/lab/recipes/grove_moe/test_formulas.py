@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.functional import silu
 
-from tasks.algorithms.routing import grouped, through_all_experts, through_experts
+from tasks.algorithms.expert_products import grouped, through_all_experts, through_experts
 from tasks.lab.recipes.grove_moe.family import adjugates_per_token
 from tasks.lab.recipes.grove_moe.formulas import summed_by_group
 
