@@ -261,7 +261,7 @@ def test_an_image_is_named_by_the_environment_at_registration(tasks):
     assert pod(template(tasks, "rl"))["image"] == resources.IMAGES["trainer"]
 
 
-@pytest.mark.parametrize("name", ["parts.preparation.preparation", "retrain.examine"])
+@pytest.mark.parametrize("name", ["post_training.post_training", "retrain.examine"])
 def test_curation_waits_for_a_map_task_over_its_parts(workflows, name):
     nodes = {node.id: node for node in workflows[f"workflows.{name}"].template.nodes}
     (mapping,) = [node for node in nodes.values() if node.HasField("array_node")]
@@ -273,26 +273,24 @@ def test_curation_waits_for_a_map_task_over_its_parts(workflows, name):
     assert "tasks.stages.curation.curate" == curating.task_node.reference_id.name
 
 
-def test_both_phases_are_one_workflow_called_twice(workflows):
-    nodes = workflows["workflows.post_training.pipeline"].template.nodes
-    phases = [
+def nodes_of(workflow, task: str):
+    """The nodes of a workflow that call a task."""
+    return [
         node
-        for node in nodes
-        if node.workflow_node.sub_workflow_ref.name == "workflows.parts.reinforcement.reinforcement"
+        for node in workflow.template.nodes
+        if node.task_node.reference_id.name.endswith(f".{task}")
     ]
 
-    assert len(phases) == 2
-    assert phases[0].id in phases[1].upstream_node_ids
+
+def test_the_second_phase_of_rl_waits_for_the_first(workflows):
+    one, two = nodes_of(workflows["workflows.post_training.post_training"], "rl")
+
+    assert one.id in two.upstream_node_ids
 
 
 def test_the_release_is_judged_against_the_five_models_before_rl_two_and_against_rl_two(workflows):
-    spec = workflows["workflows.post_training.pipeline"].template
-    judging = next(
-        node
-        for node in spec.nodes
-        if node.workflow_node.sub_workflow_ref.name == "workflows.parts.releasing.releasing"
-    )
-    parents = next(binding for binding in judging.inputs if binding.var == "parents")
+    (comparing,) = nodes_of(workflows["workflows.post_training.post_training"], "compare")
+    parents = next(binding for binding in comparing.inputs if binding.var == "parents")
 
     assert len(parents.binding.collection.bindings) == 6
 
@@ -319,7 +317,7 @@ def test_retraining_asks_three_times_whether_it_is_worth_it(workflows):
 
 
 def test_the_pipeline_asks_once_whether_a_fine_tuning_follows_rl(workflows):
-    nodes = workflows["workflows.post_training.pipeline"].template.nodes
+    nodes = workflows["workflows.post_training.post_training"].template.nodes
     (question,) = [node for node in nodes if node.HasField("branch_node")]
 
     assert "general_sft" == question.metadata.name

@@ -55,7 +55,7 @@ from tasks.stages.merge import merge
 from tasks.stages.rl import rl
 from tasks.stages.sft import has_epochs, keep_model, sft
 from tasks.store.interface import store_at
-from workflows.parts.general_tuning import general_tuning
+from workflows.post_training import general_tuning
 
 EXECUTION = Execution(id="exec-1", started=1000.0)
 UNREAD = DatasetRef(uri="/no/such/place", digest="0" * 64)
@@ -294,8 +294,10 @@ def test_a_general_fine_tuning_after_rl_learns_from_both_parents_rows_and_is_eva
         curated = record.ref("curated", DatasetRef)
 
     last = general_tuning(
-        settings=SFTSettings(epochs=1, entropy_prompts=1),
-        evaluation=EvaluationSettings(samples=1, max_new_tokens=4),
+        settings=PipelineSettings(
+            general_sft=SFTSettings(epochs=1, entropy_prompts=1),
+            evaluation=EvaluationSettings(samples=1, max_new_tokens=4),
+        ),
         start=base,
         curated=curated,
         store=store,

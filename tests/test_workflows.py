@@ -3,6 +3,7 @@
 The pipeline as a whole is run by test_pipeline.
 """
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from data_schemas.machine_settings import RolloutKind
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from tasks.errors import SettingsError
 from tasks.settings import early, options
+from tasks.stages.curation import fit_settings
+from tasks.stages.foundation import ingest_models
 from tasks.store import location
 from workflows.post_training import post_training
 
@@ -160,10 +163,26 @@ def test_a_limit_of_prompts_that_was_set_stays():
     assert given == options.with_suites(given, " ")
 
 
-@pytest.mark.parametrize("path", sorted(WORKFLOWS.glob("*.py")), ids=lambda path: path.stem)
-def test_models_that_settings_name_are_copied_before_a_cached_stage_reads_them(path):
-    """The key of a cached stage has the address of a judge or guard, not its content."""
-    text = path.read_text()
+WIRED = {
+    path.stem: chain
+    for path in sorted(WORKFLOWS.glob("*.py"))
+    if (chain := getattr(import_module(f"workflows.{path.stem}"), "CHAIN", None))
+}
 
-    copied, read = text.find(" ingest_models("), text.find(" preparation(")
-    assert read == -1 or -1 < copied < read
+
+@pytest.mark.parametrize("name", WIRED)
+def test_models_that_settings_name_are_copied_before_a_cached_stage_reads_them(name):
+    """The key of a cached stage has the address of a judge or guard, not its content."""
+    order = [one.result for one in WIRED[name]]
+    judging = [
+        one
+        for one in WIRED[name]
+        if str(one.reads.get("settings")).endswith((".curation", ".grading", ".evaluation"))
+    ]
+
+    copied = {one.result for one in WIRED[name] if one.stage in (ingest_models, fit_settings)}
+    for one in judging:
+        settings = str(one.reads["settings"]).partition(".")[0]
+        assert settings in copied, one.result
+        assert order.index(settings) < order.index(one.result)
+    assert ("models" in order) == bool(judging)

@@ -9,10 +9,10 @@ from data_schemas import presets
 from data_schemas.artifacts import DatasetRef
 from data_schemas.settings import PipelineSettings
 from tasks.platform.entry_point import entry_point
-from tasks.stages.foundation import ingest_models
-from tasks.stages.opening import open_store, with_sources
+from tasks.stages.chain import link, wire
+from tasks.stages.opening import with_sources
 from tasks.stages.pages import curation_page
-from workflows.parts.preparation import preparation
+from workflows.parts.chain import PREPARATION, opening
 
 
 class Curated(NamedTuple):
@@ -20,6 +20,14 @@ class Curated(NamedTuple):
 
     curated: DatasetRef
     page: str
+
+
+CHAIN = (
+    link("checked", with_sources, "settings", "sources"),
+    *opening("curate", last="curation_page")[1:],
+    *PREPARATION,
+    link("page", curation_page, "curated", "context"),
+)
 
 
 @entry_point
@@ -37,9 +45,5 @@ def curate(
         curated: problems, demonstrations, held-out problems and what was left out.
         page: funnel, copies, overlaps, lengths and samples of the set as one HTML page.
     """
-    complete = with_sources(settings=settings, sources=sources)
-    context = open_store(store=store, workflow="curate", last="curation_page")
-    with_models = ingest_models(settings=complete, context=context)
-    rows = preparation(settings=with_models, context=context)
-    page = curation_page(curated=rows.curated, context=context)
-    return Curated(curated=rows.curated, page=page)
+    rows = wire(CHAIN, settings=settings, store=store, sources=sources)
+    return Curated(curated=rows["curated"], page=rows["page"])

@@ -11,10 +11,20 @@ from data_schemas.artifacts import DatasetRef
 from data_schemas.machine_settings import Positive
 from data_schemas.settings import PipelineSettings
 from tasks.platform.entry_point import entry_point
+from tasks.stages.chain import link, wire
 from tasks.stages.curation import distil as sample
-from tasks.stages.foundation import ingest_models
-from tasks.stages.opening import check_settings, open_store
-from workflows.parts.preparation import preparation
+from workflows.parts.chain import PREPARATION, opening
+
+CHAIN = (
+    *opening("distil", "sources", last="distil"),
+    *PREPARATION,
+    link(
+        "demonstrations",
+        sample,
+        *("teacher", "served_as", "keep", "curated", "context"),
+        settings="models.grading",
+    ),
+)
 
 
 @entry_point
@@ -40,15 +50,13 @@ def distil(
     Returns:
         Folder with demonstrations.jsonl and report.json.
     """
-    checked = check_settings(settings=settings, sources=sources)
-    context = open_store(store=store, workflow="distil", last="distil")
-    with_models = ingest_models(settings=checked, context=context)
-    rows = preparation(settings=with_models, context=context)
-    return sample(
-        settings=with_models.grading,
+    distilled = wire(
+        CHAIN,
         teacher=teacher,
         served_as=served_as,
         keep=keep,
-        curated=rows.curated,
-        context=context,
+        settings=settings,
+        store=store,
+        sources=sources,
     )
+    return distilled["demonstrations"]

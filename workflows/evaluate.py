@@ -16,11 +16,9 @@ from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.platform.entry_point import entry_point
-from tasks.stages.evaluation import compare, evaluate_all, export
-from tasks.stages.foundation import ingest_candidates, ingest_models
-from tasks.stages.opening import check_settings, open_store
-from tasks.stages.pages import answers_page, summary
-from workflows.parts.preparation import preparation
+from tasks.stages.chain import link, wire
+from tasks.stages.evaluation import compare
+from workflows.parts.chain import CANDIDATES, PREPARATION, answering, opening, report
 
 
 class Evaluated(NamedTuple):
@@ -30,6 +28,18 @@ class Evaluated(NamedTuple):
     formats: ReportRef
     page: str
     answers: str
+
+
+_OPENING = opening("evaluate", "sources", "suites", last="summary,export,answers_page")
+CHAIN = (
+    *_OPENING[:2],
+    CANDIDATES,
+    *_OPENING[2:],
+    *PREPARATION,
+    *answering("curated"),
+    link("progression", compare, "context", settings="models.evaluation", parents="scores"),
+    report("models", ["progression"]),
+)
 
 
 @entry_point
@@ -57,28 +67,12 @@ def evaluate(
         page: the HTML report; the last model is compared with the others.
         answers: the HTML page of every answer, and of the differences between any two models.
     """
-    checked = check_settings(settings=settings, sources=sources, suites=suites)
-    context = open_store(store=store, workflow="evaluate", last="summary,export,answers_page")
-    models = ingest_candidates(models=model, context=context, architecture=checked.architecture)
-    with_models = ingest_models(settings=checked, context=context)
-    rows = preparation(settings=with_models, context=context)
-    scores = evaluate_all(
-        settings=with_models.evaluation,
-        models=models,
-        base=rows.base,
-        curated=rows.curated,
-        context=context,
+    scored = wire(
+        CHAIN, model=model, settings=settings, store=store, sources=sources, suites=suites
     )
-    progression = compare(settings=with_models.evaluation, parents=scores, context=context)
-    page = summary(
-        settings=with_models,
-        curated=rows.curated,
-        reports=[progression],
-        releases=[],
-        context=context,
+    return Evaluated(
+        scores=scored["scores"],
+        formats=scored["formats"],
+        page=scored["page"],
+        answers=scored["answers"],
     )
-    formats = export(reports=scores, curated=rows.curated, context=context)
-    answers = answers_page(
-        settings=with_models.evaluation, reports=scores, curated=rows.curated, context=context
-    )
-    return Evaluated(scores=scores, formats=formats, page=page, answers=answers)

@@ -9,16 +9,23 @@ from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, ReportRef
 from data_schemas.settings import SFTSettings
 from tasks.platform.entry_point import entry_point
-from tasks.stages.judges import measure_judge
+from tasks.stages.chain import link, wire
 from tasks.stages.opening import open_store
-from workflows.parts.judging import judging
+from workflows.parts.judging import COLLECTION, judging
 
 
-class Judged(NamedTuple):
+class JudgeTraining(NamedTuple):
     """Outputs of the workflow."""
 
     judge: CheckpointRef
     report: ReportRef
+
+
+CHAIN = (
+    link("context", open_store, "store", constants={"workflow": "judge"}),
+    *COLLECTION,
+    *judging(),
+)
 
 
 @entry_point
@@ -27,7 +34,7 @@ def judge(
     base_model: str = "",
     settings: SFTSettings = presets.JUDGE,
     store: str = "runs",
-) -> Judged:
+) -> JudgeTraining:
     """Train a judge that answers A, B or TIE, and report how often rewards invert advantages.
 
     Args:
@@ -41,13 +48,6 @@ def judge(
         judge: a Hugging Face directory; its folder is the address of a judge of kind 'model'.
         report: report.json and judge.png.
     """
-    context = open_store(store=store, workflow="judge")
-    trained = judging(files=files, base_model=base_model, settings=settings, context=context)
-    report = measure_judge(
-        settings=trained.settings,
-        judge=trained.judge,
-        base=trained.base,
-        comparisons=trained.comparisons,
-        context=context,
-    )
-    return Judged(judge=trained.judge, report=report)
+    values = {"settings": settings, "files": files, "base_model": base_model, "store": store}
+    trained = wire(CHAIN, **values)
+    return JudgeTraining(judge=trained["judge"].model, report=trained["report"])

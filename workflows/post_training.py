@@ -10,29 +10,27 @@ With epochs of general_sft, a general fine-tuning follows RL.
 from typing import NamedTuple
 
 from data_schemas import presets
-from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
+from data_schemas.artifacts import CheckpointRef, Context, DatasetRef, ReportRef
+from data_schemas.rows import Parent
 from data_schemas.settings import PipelineSettings
 from tasks.platform.entry_point import entry_point
-from tasks.platform.shell import subworkflow
-from tasks.stages.curation import fit_settings, grade
-from tasks.stages.foundation import ingest_models
-from tasks.stages.opening import check_settings, open_store
-from tasks.stages.pages import summary
-from workflows.parts.fine_tuning import fine_tuning
-from workflows.parts.general_tuning import finishing
-from workflows.parts.preparation import preparation
-from workflows.parts.reinforcement import reinforcement
-from workflows.parts.releasing import releasing
-from workflows.parts.scoring import scoring
-
-
-class Pipeline(NamedTuple):
-    """All artifacts of a run."""
-
-    model: CheckpointRef
-    curated: DatasetRef
-    evaluations: list[ReportRef]
-    page: str
+from tasks.platform.shell import either, subworkflow
+from tasks.stages.chain import link, wire
+from tasks.stages.sft import Finished, has_epochs, keep_model
+from workflows.parts.chain import (
+    EVALUATIONS,
+    FINE_TUNING,
+    FITTING,
+    PHASES,
+    PREPARATION,
+    SCORING,
+    evaluation,
+    grading,
+    opening,
+    releasing,
+    report,
+    tuning,
+)
 
 
 class Released(NamedTuple):
@@ -42,78 +40,74 @@ class Released(NamedTuple):
     page: str
 
 
+GENERAL_TUNING = (
+    tuning("sft/general", Parent.GENERAL, "fitted.general_sft", "start"),
+    evaluation("sft/general", "sft/general.model"),
+)
+
+
 @subworkflow
-def pipeline(
-    settings: PipelineSettings, store: str, sources: str, base_model: str = "", release: str = ""
-) -> Pipeline:
-    """Curate, fine-tune, merge, reinforce in two phases, evaluate, release."""
-    checked = check_settings(
-        settings=settings, sources=sources, base_model=base_model, release=release
-    )
-    context = open_store(store=store, workflow="post_training", last="summary")
-    with_models = ingest_models(settings=checked, context=context)
-    rows = preparation(settings=with_models, context=context)
-    fitted = fit_settings(settings=with_models, curated=rows.curated, store=context.store)
-    tuned = fine_tuning(
-        settings=fitted.sft,
-        merging=fitted.merge,
-        curated=rows.curated,
-        base=rows.base,
-        context=context,
-    )
-    graded = grade(
-        settings=fitted.grading, curated=rows.curated, start=tuned.merged, context=context
-    )
-    one = reinforcement(
-        settings=fitted.rl_one,
-        evaluation=fitted.evaluation,
-        name="rl/one",
-        start=tuned.merged,
-        graded=graded,
-        curated=rows.curated,
-        context=context,
-    )
-    two = reinforcement(
-        settings=fitted.rl_two,
-        evaluation=fitted.evaluation,
-        name="rl/two",
-        start=one.model,
-        graded=graded,
-        curated=rows.curated,
-        context=context,
-        earlier=one.training,
+def general_tuning(
+    settings: PipelineSettings, start: CheckpointRef, curated: DatasetRef, context: Context
+) -> Finished:
+    """Fine-tune the model after RL on all demonstrations and evaluate it.
+
+    Args:
+        settings: general_sft and evaluation.
+        start: the model after RL.
+        curated: demonstrations and held-out suites.
+        context: of the run.
+    """
+    tuned = wire(GENERAL_TUNING, fitted=settings, start=start, curated=curated, context=context)
+    model, training = tuned["sft/general"]
+    return Finished(model=model, training=training, evaluation=tuned["evaluation/sft/general"])
+
+
+def _finishing(
+    settings: PipelineSettings,
+    model: CheckpointRef,
+    training: ReportRef,
+    held_out: ReportRef,
+    curated: DatasetRef,
+    context: Context,
+) -> Finished:
+    """Wire a general fine-tuning behind the last phase of RL, if the settings have epochs of it."""
+    return either(
+        "general_sft",
+        has_epochs(settings=settings.general_sft),
+        lambda: general_tuning(settings=settings, start=model, curated=curated, context=context),
+        lambda: keep_model(model=model, training=training, evaluation=held_out),
     )
 
-    last = finishing(fitted, two, rows.curated, context)
-    scores = scoring(
-        settings=fitted.evaluation,
-        base=rows.base,
-        reasoning=tuned.reasoning,
-        commerce=tuned.commerce,
-        merged=tuned.merged,
-        curated=rows.curated,
-        context=context,
-    )
-    before = [scores.base, scores.reasoning, scores.commerce, scores.merged, one.evaluation]
-    evaluations = [*before, two.evaluation]
-    released = releasing(
-        settings=fitted.release,
-        evaluation=fitted.evaluation,
-        candidate=last.model,
-        held_out_evaluation=last.evaluation,
-        parents=evaluations,
-        context=context,
-    )
-    parents = [tuned.reasoning_training, tuned.commerce_training]
-    training = [*parents, one.training, two.training, last.training]
-    page = summary(
-        settings=fitted,
-        curated=rows.curated,
-        reports=[*training, released.progression],
-        releases=[released.model],
-        context=context,
-    )
-    return Pipeline(model=released.model, curated=rows.curated, evaluations=evaluations, page=page)
+
+CHAIN = (
+    *opening("post_training", "sources", "base_model", "release", last="summary"),
+    *PREPARATION,
+    *FITTING,
+    *FINE_TUNING,
+    grading(),
+    *PHASES,
+    link(
+        "last",
+        _finishing,
+        "curated",
+        "context",
+        settings="fitted",
+        model="rl/two.model",
+        training="rl/two.report",
+        held_out="evaluation/rl/two",
+    ),
+    *SCORING,
+    *releasing("last.model", "last.evaluation", EVALUATIONS),
+    report(
+        "fitted",
+        [
+            *("sft/reasoning.report", "sft/commerce.report", "rl/one.report", "rl/two.report"),
+            *("last.training", "progression"),
+        ],
+        ["released"],
+    ),
+)
 
 
 @entry_point
@@ -137,7 +131,12 @@ def post_training(
         model: the registered model; it has the alias 'released' if it passed the gate.
         page: the HTML report of this run.
     """
-    run = pipeline(
-        settings=settings, store=store, sources=sources, base_model=base_model, release=release
+    run = wire(
+        CHAIN,
+        settings=settings,
+        store=store,
+        sources=sources,
+        base_model=base_model,
+        release=release,
     )
-    return Released(model=run.model, page=run.page)
+    return Released(model=run["released"], page=run["page"])

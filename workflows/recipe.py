@@ -7,17 +7,27 @@ from data_schemas import presets
 from data_schemas.settings import PipelineSettings
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import either, subworkflow
+from tasks.stages.chain import leading_to, link, wire
 from tasks.stages.opening import needs_judge, open_store, scaled_recipe
-from workflows.parts.judging import judging
-from workflows.post_training import Released, pipeline
+from workflows.parts.judging import COLLECTION, judging
+from workflows.post_training import CHAIN, Released
+
+JUDGE = leading_to(
+    (
+        link("context", open_store, "store", constants={"workflow": "recipe"}),
+        *COLLECTION,
+        *judging(),
+    ),
+    "judge",
+)
 
 
 @subworkflow
 def with_trained_judge(name: str, store: str) -> PipelineSettings:
     """Train a judge on the generated comparisons and name it in the recipe."""
-    context = open_store(store=store, workflow="recipe")
-    trained = judging(files=[], base_model="", settings=presets.JUDGE, context=context)
-    return scaled_recipe(name=name, judge=trained.judge)
+    values = {"settings": presets.JUDGE, "files": [], "base_model": "", "store": store}
+    trained = wire(JUDGE, **values)["judge"]
+    return scaled_recipe(name=name, judge=trained.model)
 
 
 @entry_point
@@ -40,5 +50,5 @@ def recipe(name: str = "compassmax", store: str = "runs") -> Released:
         lambda: with_trained_judge(name=name, store=store),
         lambda: scaled_recipe(name=name),
     )
-    run = pipeline(settings=settings, store=store, sources="")
-    return Released(model=run.model, page=run.page)
+    run = wire(CHAIN, settings=settings, store=store, sources="", base_model="", release="")
+    return Released(model=run["released"], page=run["page"])

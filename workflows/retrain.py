@@ -14,8 +14,8 @@ from data_schemas.rows import Parent
 from data_schemas.settings import RetrainSettings
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import either, subworkflow
-from tasks.stages.curation import grade, mix
-from tasks.stages.evaluation import evaluate
+from tasks.stages.chain import link, renamed, wire
+from tasks.stages.curation import mix
 from tasks.stages.foundation import ingest_retrain_models
 from tasks.stages.opening import open_night
 from tasks.stages.pages import night_page, retrain_summary
@@ -31,11 +31,70 @@ from tasks.stages.retraining import (
     skip_curation,
     skip_grading,
 )
-from tasks.stages.sft import sft
-from workflows.parts.fine_tuning import fine_tuning
-from workflows.parts.preparation import curation
-from workflows.parts.reinforcement import reinforcement
-from workflows.parts.releasing import releasing
+from workflows.parts.chain import (
+    FINE_TUNING,
+    curation,
+    evaluation,
+    grading,
+    releasing,
+    training,
+    tuning,
+)
+
+EXAMINATION = (
+    *curation(held_out_from="held_out"),
+    link(
+        "examined",
+        examine_rows,
+        *("files", "listed", "curated", "known", "context"),
+        settings="models",
+    ),
+)
+STUDY = (
+    link("mixed", mix, "curated", "known", "held", "demonstrations", "context", settings="models"),
+    grading("start", "models", curated="mixed"),
+    link(
+        "assessed",
+        assess_learning_value,
+        *("rows", "graded", "demonstrations", "context"),
+        settings="models",
+        curated="mixed",
+    ),
+)
+# The mixture's rows are all of this parent.
+TEACHING = (tuning("sft", Parent.COMMERCE, "fitted.sft", "start", "lesson.curated"),)
+MERGING = renamed(FINE_TUNING, base="start", curated="lesson.curated")
+PROMOTION = renamed(
+    (
+        evaluation("released", "start"),
+        training("rl/retrain", "lesson.phase", "taught"),
+        evaluation("rl/retrain", "rl/retrain.model"),
+        *releasing(
+            "rl/retrain.model",
+            "evaluation/rl/retrain",
+            ["evaluation/released"],
+            replaces="replaces",
+        ),
+        link(
+            "page",
+            retrain_summary,
+            "curated",
+            "context",
+            settings="fitted",
+            reports=["rl/retrain.report", "progression"],
+            releases=["released"],
+        ),
+        link(
+            "message",
+            conclude,
+            *("page", "decision", "files", "context"),
+            settings="fitted",
+            candidate="released",
+        ),
+    ),
+    curated="lesson.curated",
+    graded="lesson.graded",
+)
 
 
 @subworkflow
@@ -50,10 +109,18 @@ def examine(
     context: Context,
 ) -> Examined:
     """Curate new files, and count the rows that the released model does not know."""
-    curated = curation(settings, raw, start, context, held_out)
-    return examine_rows(
-        settings=settings, files=files, listed=listed, curated=curated, known=known, context=context
+    examined = wire(
+        EXAMINATION,
+        models=settings,
+        files=files,
+        listed=listed,
+        raw=raw,
+        base=start,
+        known=known,
+        held_out=held_out,
+        context=context,
     )
+    return examined["examined"]
 
 
 @subworkflow
@@ -68,23 +135,9 @@ def study(
     context: Context,
 ) -> Assessed:
     """Mix new rows with old ones, grade them, and decide whether they are worth training on."""
-    mixed = mix(
-        settings=settings,
-        curated=curated,
-        known=known,
-        held=held,
-        demonstrations=demonstrations,
-        context=context,
-    )
-    graded = grade(settings=settings.grading, curated=mixed, start=start, context=context)
-    return assess_learning_value(
-        settings=settings,
-        rows=rows,
-        curated=mixed,
-        graded=graded,
-        demonstrations=demonstrations,
-        context=context,
-    )
+    values = {"models": settings, "rows": rows, "curated": curated, "held": held, "start": start}
+    values |= {"known": known, "demonstrations": demonstrations, "context": context}
+    return wire(STUDY, **values)["assessed"]
 
 
 @subworkflow
@@ -92,14 +145,8 @@ def teach(
     settings: RetrainSettings, lesson: Lesson, start: CheckpointRef, context: Context
 ) -> CheckpointRef:
     """Fine-tune the released model on new and old demonstrations together."""
-    tuned = sft(
-        settings=settings.sft,
-        parent=Parent.COMMERCE,  # the mixture's rows are all of this parent
-        curated=lesson.curated,
-        base=start,
-        context=context,
-    )
-    return tuned.model
+    tuned = wire(TEACHING, fitted=settings, lesson=lesson, start=start, context=context)
+    return tuned["sft"].model
 
 
 @subworkflow
@@ -107,14 +154,8 @@ def teach_and_merge(
     settings: RetrainSettings, lesson: Lesson, start: CheckpointRef, context: Context
 ) -> CheckpointRef:
     """Fine-tune the released model once per parent, and merge the two by TIES."""
-    tuned = fine_tuning(
-        settings=settings.sft,
-        merging=settings.merge,
-        curated=lesson.curated,
-        base=start,
-        context=context,
-    )
-    return tuned.merged
+    tuned = wire(MERGING, fitted=settings, lesson=lesson, start=start, context=context)
+    return tuned["merged"]
 
 
 @subworkflow
@@ -156,46 +197,18 @@ def promote(
     context: Context,
 ) -> str:
     """Train the released model on new rows, and release the result if it passes the gate."""
-    before = evaluate(
-        settings=settings.evaluation,
-        name="released",
-        model=start,
-        curated=lesson.curated,
-        context=context,
-    )
-    trained = reinforcement(
-        settings=lesson.phase,
-        evaluation=settings.evaluation,
-        name="rl/retrain",
-        start=taught,
-        graded=lesson.graded,
-        curated=lesson.curated,
-        context=context,
-    )
-    released = releasing(
-        settings=settings.release,
-        evaluation=settings.evaluation,
-        candidate=trained.model,
-        held_out_evaluation=trained.evaluation,
-        parents=[before],
-        replaces=replaces,
-        context=context,
-    )
-    page = retrain_summary(
-        settings=settings,
-        curated=lesson.curated,
-        reports=[trained.training, released.progression],
-        releases=[released.model],
-        context=context,
-    )
-    return conclude(
-        settings=settings,
-        page=page,
+    promoted = wire(
+        PROMOTION,
+        fitted=settings,
+        lesson=lesson,
         decision=decision,
-        candidate=released.model,
+        start=start,
+        taught=taught,
+        replaces=replaces,
         files=files,
         context=context,
     )
+    return promoted["message"]
 
 
 @subworkflow

@@ -16,14 +16,12 @@ from data_schemas.settings import RetrainSettings
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
 from tasks.stages.audit import audit
-from tasks.stages.curation import ingest
-from tasks.stages.evaluation import compare, evaluate
+from tasks.stages.chain import link, wire
 from tasks.stages.foundation import ingest_base
 from tasks.stages.opening import open_store
 from tasks.stages.pages import nights_page
-from tasks.stages.release import release
 from tasks.stages.retraining import drop_files, name_released
-from workflows.parts.preparation import curation
+from workflows.parts.chain import RAW, curation, evaluation, releasing
 from workflows.retrain import retraining
 
 
@@ -34,22 +32,18 @@ class Night(NamedTuple):
     audit: str
 
 
+FIRST_RELEASE = (
+    link("base", ingest_base, "context", constants={"path": "", "name": "base"}),
+    *(RAW, *curation()),
+    evaluation("base", "base"),
+    *releasing("base", "evaluation/base", ["evaluation/base"]),
+)
+
+
 @subworkflow
 def first_release(settings: RetrainSettings, context: Context) -> str:
     """Release the shipped base model, untrained."""
-    base = ingest_base(path="", name="base", context=context)
-    raw = ingest(settings=settings.curation, context=context)
-    curated = curation(settings, raw, base, context)
-    scores = evaluate(
-        settings=settings.evaluation, name="base", model=base, curated=curated, context=context
-    )
-    progression = compare(
-        settings=settings.evaluation, candidate=scores, parents=[scores], context=context
-    )
-    released = release(
-        settings=settings.release, candidate=base, progression=progression, context=context
-    )
-    return released.uri
+    return wire(FIRST_RELEASE, models=settings, fitted=settings, context=context)["released"].uri
 
 
 @subworkflow

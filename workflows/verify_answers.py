@@ -13,19 +13,27 @@ from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.platform.entry_point import entry_point
+from tasks.stages.chain import link, wire
 from tasks.stages.curation import pose
-from tasks.stages.evaluation import evaluate_all, export
-from tasks.stages.foundation import ingest_candidates, ingest_models
-from tasks.stages.opening import check_settings, open_store
-from tasks.stages.pages import answers_page
-from workflows.parts.preparation import preparation
+from workflows.parts.chain import CANDIDATES, PREPARATION, answering, opening
 
 
-class Doubted(NamedTuple):
+class Doubts(NamedTuple):
     """Outputs of a verification of gold answers."""
 
     doubts: ReportRef
     answers: str
+
+
+_OPENING = opening("verify_answers", "sources", last="export,answers_page")
+CHAIN = (
+    *_OPENING[:2],
+    CANDIDATES,
+    *_OPENING[2:],
+    *PREPARATION,
+    link("questions", pose, "curated", "context", settings="models.grading"),
+    *answering("questions"),
+)
 
 
 @entry_point
@@ -34,7 +42,7 @@ def verify_answers(
     settings: PipelineSettings = presets.CPU_SMOKE,
     store: str = "runs",
     sources: str = "",
-) -> Doubted:
+) -> Doubts:
     """Sample models of different size on the curated training problems.
 
     Args:
@@ -49,21 +57,5 @@ def verify_answers(
         doubts: annotate.jsonl for people and solve_rates.jsonl, beside the results of every model.
         answers: the HTML page of every answer.
     """
-    checked = check_settings(settings=settings, sources=sources)
-    context = open_store(store=store, workflow="verify_answers", last="export,answers_page")
-    models = ingest_candidates(models=model, context=context, architecture=checked.architecture)
-    with_models = ingest_models(settings=checked, context=context)
-    rows = preparation(settings=with_models, context=context)
-    questions = pose(settings=with_models.grading, curated=rows.curated, context=context)
-    scores = evaluate_all(
-        settings=with_models.evaluation,
-        models=models,
-        base=rows.base,
-        curated=questions,
-        context=context,
-    )
-    doubts = export(reports=scores, curated=questions, context=context)
-    answers = answers_page(
-        settings=with_models.evaluation, reports=scores, curated=questions, context=context
-    )
-    return Doubted(doubts=doubts, answers=answers)
+    posed = wire(CHAIN, model=model, settings=settings, store=store, sources=sources)
+    return Doubts(doubts=posed["formats"], answers=posed["answers"])

@@ -86,7 +86,7 @@ class Night(NamedTuple):
 @shell("check_settings")
 def check_settings(
     settings: PipelineSettings,
-    sources: str,
+    sources: str = "",
     suites: str = "",
     base_model: str = "",
     release: str = "",

@@ -5,7 +5,6 @@ A recipe declares one of these in its own workflow and studies name it: `run: mo
 
 from collections.abc import Mapping
 
-from data_schemas.artifacts import CheckpointRef, GradedRef, ReportRef
 from data_schemas.rows import Domain, Parent
 from data_schemas.settings import PipelineSettings
 from data_schemas.study import (
@@ -17,26 +16,26 @@ from data_schemas.study import (
 )
 from tasks.lab.stages.study import inject_noise
 from tasks.lab.study.runs import Run, Wired
-from tasks.stages.curation import fit_settings, grade
-from tasks.stages.evaluation import evaluate
-from tasks.stages.foundation import ingest_base, ingest_models
-from tasks.stages.judges import (
-    check_comparisons,
-    collect_comparisons,
-    measure_judge,
-    vary_comparisons,
-)
-from tasks.stages.opening import check_settings, open_store
+from tasks.stages.chain import Chain, leading_to, link, renamed, wire
+from tasks.stages.judges import vary_comparisons
+from tasks.stages.opening import open_store
 from tasks.stages.rl import rl, with_teachers
-from tasks.stages.sft import sft
-from workflows.parts.fine_tuning import fine_tuning
-from workflows.parts.preparation import preparation
-
-CHECKPOINTS = ("base", "sft/reasoning", "sft/commerce", "merged", "rl/one", "rl/two")
+from workflows.parts.chain import (
+    CHECKPOINTS,
+    FINE_TUNING,
+    FITTING,
+    PREPARATION,
+    evaluation,
+    grading,
+    opening,
+    training,
+    tuning,
+)
+from workflows.parts.judging import COLLECTION, judging
 
 
 def _pipeline_stages(checkpoints: tuple[str, ...]) -> tuple[str, ...]:
-    last = max(CHECKPOINTS.index(name) for name in checkpoints)
+    last = max(list(CHECKPOINTS).index(name) for name in checkpoints)
     trained = ("sft", "merge") if last else ()
     return ("curate", *trained, *(("grade", "rl") if last > 3 else ()), "evaluate")
 
@@ -75,130 +74,77 @@ def _wire(
     taught_by: Mapping[Domain, Parent] | None = None,
     one_parent: bool = False,
 ) -> Wired:
-    context = open_store(store=store, workflow="study")
-    checked = check_settings(settings=settings, sources="")
-    with_models = ingest_models(settings=checked, context=context)
-    rows = preparation(settings=with_models, context=context)
-    fitted = fit_settings(settings=with_models, curated=rows.curated, store=context.store)
-    models: dict[str, CheckpointRef] = {"base": rows.base}
-    trainings: dict[str, ReportRef] = {}
-    graded: list[GradedRef] = []
-    trained_on: list[GradedRef] = []
-    last = max(CHECKPOINTS.index(name) for name in cell.checkpoints)
-    if last > 0:
-        tuned = fine_tuning(
-            settings=fitted.sft,
-            merging=fitted.merge,
-            curated=rows.curated,
-            base=rows.base,
-            context=context,
-        )
-        models |= {
-            "sft/reasoning": tuned.reasoning,
-            "sft/commerce": tuned.commerce,
-            "merged": tuned.merged,
-        }
-        if one_parent:
-            models["merged"] = sft(
-                settings=fitted.sft,
-                parent=Parent.GENERAL,
-                curated=rows.curated,
-                base=rows.base,
-                context=context,
-            ).model
-    if last > 3:
-        graded.append(
-            grade(
-                settings=fitted.grading,
-                curated=rows.curated,
-                start=models["merged"],
-                context=context,
+    chain = leading_to(
+        _chain(noise, taught_by, one_parent),
+        *(f"evaluation/{name}" for name in cell.checkpoints),
+    )
+    values = wire(chain, settings=settings, store=store, max_tokens=cell.max_tokens)
+    phases = [one.result for one in chain if one.stage is rl]
+    reports = {f"training/{name}": values[name].report for name in phases}
+    reports |= {name: values[f"evaluation/{name}"] for name in cell.checkpoints}
+    graded = [values["graded"]] if "graded" in values else []
+    return Wired([*reports], [*reports.values()], graded, values["context"])
+
+
+def _chain(
+    noise: InjectedNoise | None,
+    taught_by: Mapping[Domain, Parent] | None,
+    one_parent: bool,
+) -> Chain:
+    """Return all stages that a cell may have, of which it wires those that its checkpoints need."""
+    start = "general.model" if one_parent else "merged"
+    own = {"graded": "noisy" if noise else "graded", "max_tokens": "max_tokens"}
+    phases = "taught/{}" if taught_by else "fitted.{}"
+    evaluations = [evaluation(*one) for one in CHECKPOINTS.items()]
+    return (
+        *opening("study"),
+        *PREPARATION,
+        *FITTING,
+        *FINE_TUNING,
+        tuning("general", Parent.GENERAL, "fitted.sft", "base"),
+        grading(start),
+        link("noisy", inject_noise, "graded", "context", constants={"noise": noise}),
+        *(
+            link(
+                f"taught/{group}",
+                with_teachers,
+                constants={"taught_by": dict(taught_by or {})},
+                settings=f"fitted.{group}",
+                reasoning="sft/reasoning.model",
+                commerce="sft/commerce.model",
             )
-        )
-        trained_on += graded
-        if noise is not None:
-            trained_on = [inject_noise(noise=noise, graded=graded[0], context=context)]
-        first = fitted.rl_one
-        if taught_by:
-            first = with_teachers(
-                settings=first,
-                taught_by=dict(taught_by),
-                reasoning=models["sft/reasoning"],
-                commerce=models["sft/commerce"],
-            )
-        one = rl(
-            settings=first,
-            name="rl/one",
-            start=models["merged"],
-            graded=trained_on[0],
-            context=context,
-            max_tokens=cell.max_tokens,
-        )
-        models["rl/one"], trainings["training/rl/one"] = one.model, one.report
-    if last > 4:
-        second = fitted.rl_two
-        if taught_by:
-            second = with_teachers(
-                settings=second,
-                taught_by=dict(taught_by),
-                reasoning=models["sft/reasoning"],
-                commerce=models["sft/commerce"],
-            )
-        two = rl(
-            settings=second,
-            name="rl/two",
-            start=models["rl/one"],
-            graded=trained_on[0],
-            context=context,
-            max_tokens=cell.max_tokens,
-            earlier=trainings["training/rl/one"],
-        )
-        models["rl/two"], trainings["training/rl/two"] = two.model, two.report
-    evaluations = {
-        name: evaluate(
-            settings=fitted.evaluation,
-            name=name,
-            model=models[name],
-            curated=rows.curated,
-            context=context,
-        )
-        for name in cell.checkpoints
-    }
-    reports = {**trainings, **evaluations}
-    return Wired([*reports], [*reports.values()], graded, context)
+            for group in ("rl_one", "rl_two")
+        ),
+        training("rl/one", phases.format("rl_one"), start, **own),
+        training("rl/two", phases.format("rl_two"), "rl/one.model", earlier="rl/one.report", **own),
+        *renamed(evaluations, merged=start),
+    )
 
 
 def wire_judge(cell: Cell, store: str) -> Wired:
     """Wire the training of a judge on changed comparisons, beside a Bradley-Terry head."""
     settings = JudgeStudySettings.model_validate_json(cell.settings)
-    context = open_store(store=store, workflow="study")
-    files = list(settings.files)
-    checked = check_comparisons(settings=settings.sft, files=files, base_model=settings.base_model)
-    base = ingest_base(path=checked.base_model, name="judge_base", context=context)
-    collected = collect_comparisons(
-        settings=checked.settings, files=files, base=base, context=context
+    chain = (
+        link("context", open_store, "store", constants={"workflow": "study"}),
+        *COLLECTION,
+        link(
+            "varied",
+            vary_comparisons,
+            "context",
+            constants={"training": settings.training},
+            settings="collected.settings",
+            comparisons="collected.comparisons",
+        ),
+        *judging("varied"),
     )
-    comparisons = vary_comparisons(
-        settings=collected.settings,
-        training=settings.training,
-        comparisons=collected.comparisons,
-        context=context,
+    values = wire(
+        chain,
+        settings=settings.sft,
+        files=list(settings.files),
+        base_model=settings.base_model,
+        store=store,
     )
-    tuned = sft(
-        settings=collected.settings,
-        parent=Parent.JUDGE,
-        curated=comparisons,
-        base=base,
-        context=context,
-    )
-    report = measure_judge(
-        settings=collected.settings,
-        judge=tuned.model,
-        base=base,
-        comparisons=comparisons,
-        context=context,
-    )
-    return Wired(["judge"], [report], [], context)
+    return Wired(["judge"], [values["report"]], [], values["context"])
 
 
 PIPELINE = Run(PipelineSettings, wire_pipeline, _pipeline_stages)

@@ -9,6 +9,9 @@ cache. The number of seeds shapes the graph, so it is read when it is made:
     EACHPROMPT_SEEDS=1 pyflyte run workflows/lab/recipes/grove_moe.py grove
 """
 
+from dataclasses import replace
+from typing import Any, NamedTuple
+
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
 from data_schemas.settings import PipelineSettings
@@ -16,48 +19,90 @@ from tasks.lab.recipes.grove_moe.settings import UpcyclingSettings
 from tasks.lab.recipes.grove_moe.task import upcycle as add_adjugates
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
-from tasks.stages.curation import fit_settings
-from tasks.stages.evaluation import evaluate
-from tasks.stages.foundation import ingest_base, ingest_models
-from tasks.stages.opening import check_settings, open_store, with_seed
-from workflows.parts.fine_tuning import fine_tuning
-from workflows.parts.pooling import pooled_page
-from workflows.parts.preparation import preparation
+from tasks.platform.shell import subworkflow
+from tasks.stages.chain import Chain, link, renamed, wire
+from tasks.stages.evaluation import pool
+from tasks.stages.foundation import ingest_base
+from tasks.stages.opening import open_store, with_seed
+from workflows.parts.chain import (
+    FINE_TUNING,
+    FITTING,
+    PREPARATION,
+    comparing,
+    evaluation,
+    opening,
+    report,
+)
 
 SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
 UPCYCLING = UpcyclingSettings()
 
 
-def _scores(
-    settings: PipelineSettings, seed: int, folder: str
-) -> tuple[DatasetRef, dict[str, ReportRef]]:
-    """Wire both fine-tunings of a seed and an evaluation of each merge; Grove MoE is the last.
+class Scores(NamedTuple):
+    """Evaluations of both bases and of what is fine-tuned and merged from each, for one seed."""
 
-    Each has an execution of its own, because an execution has a stage of a name once.
+    curated: DatasetRef
+    base_plain: ReportRef
+    merged_plain: ReportRef
+    base_grove: ReportRef
+    merged_grove: ReportRef
+
+
+NAMES = Scores._fields[1:]
+
+
+def _side(name: str, base: str) -> Chain:
+    """Fine-tune and merge a base, and evaluate it and the merge.
+
+    In an execution of its own, because an execution has a stage of a name once.
     """
-    context = open_store(store=folder, workflow="grove")
-    with_models = ingest_models(settings=settings, context=context)
-    rows = preparation(settings=with_models, context=context)
-    fitted = fit_settings(settings=with_models, curated=rows.curated, store=context.store)
-    upcycled = add_adjugates(
-        settings=UpcyclingSettings(seed=seed), model=rows.base, context=context
+    own = {one.result: f"{one.result}/{name}" for one in FINE_TUNING}
+    own |= {"context": f"context/{name}", "base": base}
+    stages = (
+        *(replace(one, result=own[one.result]) for one in FINE_TUNING),
+        evaluation(f"base/{name}", "base"),
+        evaluation(f"merged/{name}", "merged"),
     )
-    starts: dict[str, CheckpointRef] = {"plain": rows.base, "grove": upcycled}
-    reports: dict[str, ReportRef] = {}
-    for name, base in starts.items():
-        own = open_store(store=folder, workflow="grove")
-        tuned = fine_tuning(
-            settings=fitted.sft, merging=fitted.merge, curated=rows.curated, base=base, context=own
+    opened = link(own["context"], open_store, "store", constants={"workflow": "grove"})
+    return (opened, *renamed(stages, **own))
+
+
+CHAIN = (
+    *opening("grove", "sources"),
+    *PREPARATION,
+    *FITTING,
+    link("upcycled", add_adjugates, "context", settings="upcycling", model="base"),
+    *_side("plain", "base"),
+    *_side("grove", "upcycled"),
+)
+
+
+@subworkflow
+def train_twins(
+    settings: PipelineSettings, upcycling: UpcyclingSettings, sources: str, store: str
+) -> Scores:
+    """Fine-tune a base and its upcycled twin on the same rows, and evaluate both."""
+    trained = wire(CHAIN, settings=settings, upcycling=upcycling, sources=sources, store=store)
+    names = [f"evaluation/{name.replace('_', '/')}" for name in NAMES]
+    return Scores(trained["curated"], *(trained[name] for name in names))
+
+
+POOLING = (
+    *(
+        link(
+            name,
+            pool,
+            "context",
+            constants={"name": name.replace("_", "/")},
+            settings="settings.evaluation",
+            parts=[f"seed/{seed}.{name}" for seed in SEEDS],
         )
-        for part, model in (("base", base), ("merged", tuned.merged)):
-            reports[f"{part}/{name}"] = evaluate(
-                settings=fitted.evaluation,
-                name=f"{part}/{name}",
-                model=model,
-                curated=rows.curated,
-                context=own,
-            )
-    return rows.curated, reports
+        for name in NAMES
+    ),
+    comparing(NAMES[-1], [*NAMES[:-1]], "settings"),
+    *renamed([report("settings", ["progression"])], curated=f"seed/{SEEDS[0]}.curated"),
+)
+"""The same checkpoints with several seeds, as one comparison and one page."""
 
 
 @entry_point
@@ -100,12 +145,12 @@ def grove(
         The HTML report: every model's accuracy, and the gain of Grove MoE with its interval.
     """
     context = open_store(store=store, workflow="grove")
-    curated: list[DatasetRef] = []
-    by_seed: list[dict[str, ReportRef]] = []
+    values: dict[str, Any] = {"settings": settings, "context": context}
     for seed in SEEDS:
-        seeded = with_seed(settings=settings, seed=seed)
-        checked = check_settings(settings=seeded, sources=sources)
-        rows, reports = _scores(checked, seed, store)
-        curated.append(rows)
-        by_seed.append(reports)
-    return pooled_page(settings, curated[0], by_seed, context)
+        values[f"seed/{seed}"] = train_twins(
+            settings=with_seed(settings=settings, seed=seed),
+            upcycling=UpcyclingSettings(seed=seed),
+            sources=sources,
+            store=store,
+        )
+    return wire(POOLING, **values)["page"]

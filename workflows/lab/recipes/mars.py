@@ -16,16 +16,44 @@ from tasks.lab.recipes.mars.task import measure_agents, tabulate_agents
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
-from tasks.stages.curation import grade
-from tasks.stages.evaluation import compare, evaluate
-from tasks.stages.foundation import ingest_models
-from tasks.stages.opening import check_settings, open_store, with_seed
-from tasks.stages.pages import summary
-from tasks.stages.rl import pin_recipe, rl
-from tasks.stages.sft import sft
-from workflows.parts.preparation import preparation
+from tasks.stages.chain import link, wire
+from tasks.stages.opening import open_store, with_seed
+from tasks.stages.rl import pin_recipe
+from workflows.parts.chain import (
+    PREPARATION,
+    comparing,
+    evaluation,
+    grading,
+    opening,
+    report,
+    training,
+    tuning,
+)
 
 SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
+
+
+CHAIN = (
+    *opening("mars"),
+    *PREPARATION,
+    tuning("sft/reasoning", Parent.REASONING, "models.sft", "base"),
+    grading("sft/reasoning.model", "models"),
+    link("pinned", pin_recipe, "recipe"),
+    training("rl/mars", "models.rl_one", "sft/reasoning.model", recipe="pinned"),
+    evaluation("sft/reasoning", "sft/reasoning.model", "models"),
+    evaluation("rl/mars", "rl/mars.model", "models"),
+    link(
+        "measured",
+        measure_agents,
+        "curated",
+        "context",
+        settings="models.evaluation",
+        before="sft/reasoning.model",
+        after="rl/mars.model",
+    ),
+    comparing("evaluation/rl/mars", ["evaluation/sft/reasoning"], "models"),
+    report("models", ["sft/reasoning.report", "rl/mars.report", "progression"]),
+)
 
 
 class Agents(NamedTuple):
@@ -39,56 +67,10 @@ class Agents(NamedTuple):
 @subworkflow
 def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> Agents:
     """Fine-tune the three agents, train them together by RL, and measure each of them."""
-    checked = check_settings(settings=settings, sources="")
-    context = open_store(store=store, workflow="mars")
-    with_models = ingest_models(settings=checked, context=context)
-    rows = preparation(settings=with_models, context=context)
-    tuned = sft(
-        settings=with_models.sft,
-        parent=Parent.REASONING,
-        curated=rows.curated,
-        base=rows.base,
-        context=context,
+    trained = wire(CHAIN, settings=settings, recipe=recipe, store=store)
+    return Agents(
+        model=trained["rl/mars"].model, measured=trained["measured"], page=trained["page"]
     )
-    graded = grade(
-        settings=with_models.grading, curated=rows.curated, start=tuned.model, context=context
-    )
-    trained = rl(
-        settings=with_models.rl_one,
-        recipe=pin_recipe(recipe=recipe),
-        name="rl/mars",
-        start=tuned.model,
-        graded=graded,
-        context=context,
-    )
-    solver = [
-        evaluate(
-            settings=with_models.evaluation,
-            name=name,
-            model=model,
-            curated=rows.curated,
-            context=context,
-        )
-        for name, model in (("sft/reasoning", tuned.model), ("rl/mars", trained.model))
-    ]
-    measured = measure_agents(
-        settings=with_models.evaluation,
-        before=tuned.model,
-        after=trained.model,
-        curated=rows.curated,
-        context=context,
-    )
-    progression = compare(
-        settings=with_models.evaluation, candidate=solver[1], parents=[solver[0]], context=context
-    )
-    page = summary(
-        settings=with_models,
-        curated=rows.curated,
-        reports=[tuned.report, trained.report, progression],
-        releases=[],
-        context=context,
-    )
-    return Agents(model=trained.model, measured=measured, page=page)
 
 
 @entry_point

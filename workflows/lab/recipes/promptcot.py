@@ -39,13 +39,17 @@ from tasks.lab.recipes.promptcot.task import (
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
-from tasks.stages.curation import grade
-from tasks.stages.evaluation import evaluate
-from tasks.stages.foundation import ingest_models
-from tasks.stages.opening import check_settings, open_store, with_seed
-from tasks.stages.rl import rl
-from tasks.stages.sft import sft
-from workflows.parts.preparation import Prepared, curation, preparation
+from tasks.stages.chain import Link, link, renamed, wire
+from tasks.stages.opening import open_store, with_seed
+from workflows.parts.chain import (
+    PREPARATION,
+    curation,
+    evaluation,
+    grading,
+    opening,
+    training,
+    tuning,
+)
 
 SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
 
@@ -60,73 +64,100 @@ class Writers(NamedTuple):
     after: ReportRef
 
 
+def _measuring(name: str, writer: str, planner: str) -> Link:
+    """Measure a writer and a planner on fresh problems."""
+    return link(
+        name,
+        measure_writer,
+        "context",
+        constants={"name": name},
+        settings="recipe.synthesis",
+        seeds_of_run="seeds",
+        writer=writer,
+        planner=planner,
+    )
+
+
+WRITERS = (
+    link("seeds", begin_synthesis, "context", settings="recipe.synthesis"),
+    tuning("writer", Parent.WRITER, "recipe.cold_start", "base", "seeds"),
+    tuning("planner", Parent.PLANNER, "recipe.cold_start", "base", "seeds"),
+    _measuring("cold_start", "writer.model", "planner.model"),
+    link("own", open_store, constants={"workflow": "promptcot"}, store="address"),
+    # The round of EM is an execution of its own: an execution has a stage of a name once.
+    *renamed(
+        (
+            link(
+                "rationales",
+                expect_rationales,
+                "context",
+                settings="recipe.synthesis",
+                writer="writer.model",
+                planner="planner.model",
+                seeds_of_run="seeds",
+                gate="cold_start",
+            ),
+            tuning("planner/em", Parent.PLANNER, "recipe.em", "planner.model", "rationales"),
+            link(
+                "maximised",
+                maximise_rationales,
+                "context",
+                settings="recipe.synthesis",
+                planner="planner/em.model",
+                seeds_of_run="seeds",
+            ),
+            tuning("writer/em", Parent.WRITER, "recipe.em", "writer.model", "maximised"),
+            _measuring("after_e_step", "writer.model", "planner/em.model"),
+            _measuring("after_m_step", "writer/em.model", "planner/em.model"),
+        ),
+        context="own",
+    ),
+)
+
+
 @subworkflow
 def train_writer(
     recipe: SynthesisRecipe, base: CheckpointRef, address: str, context: Context
 ) -> Writers:
-    """Fine-tune writer and planner on rationales of teachers, then one round of EM.
-
-    The round is an execution of its own, because an execution has a stage of a name once.
-    """
-    seeds = begin_synthesis(settings=recipe.synthesis, context=context)
-    writer, planner = (
-        sft(
-            settings=recipe.cold_start,
-            parent=parent,
-            curated=seeds,
-            base=base,
-            context=context,
-        ).model
-        for parent in (Parent.WRITER, Parent.PLANNER)
-    )
-    before = measure_writer(
-        settings=recipe.synthesis,
-        name="cold_start",
-        writer=writer,
-        planner=planner,
-        seeds_of_run=seeds,
-        context=context,
-    )
-    own = open_store(store=address, workflow="promptcot")
-    expected = expect_rationales(
-        settings=recipe.synthesis,
-        writer=writer,
-        planner=planner,
-        seeds_of_run=seeds,
-        gate=before,
-        context=own,
-    )
-    better_planner = sft(
-        settings=recipe.em, parent=Parent.PLANNER, curated=expected, base=planner, context=own
-    )
-    maximised = maximise_rationales(
-        settings=recipe.synthesis, planner=better_planner.model, seeds_of_run=seeds, context=own
-    )
-    better_writer = sft(
-        settings=recipe.em, parent=Parent.WRITER, curated=maximised, base=writer, context=own
-    )
-    after_e, after_m = (
-        measure_writer(
-            settings=recipe.synthesis,
-            name=name,
-            writer=model,
-            planner=better_planner.model,
-            seeds_of_run=seeds,
-            context=own,
-        )
-        for name, model in (("after_e_step", writer), ("after_m_step", better_writer.model))
-    )
+    """Fine-tune writer and planner on rationales of teachers, then one round of EM."""
+    trained = wire(WRITERS, recipe=recipe, base=base, address=address, context=context)
     return Writers(
-        writer=better_writer.model, seeds=seeds, before=before, expected=after_e, after=after_m
+        writer=trained["writer/em"].model,
+        seeds=trained["seeds"],
+        before=trained["cold_start"],
+        expected=trained["after_e_step"],
+        after=trained["after_m_step"],
     )
 
 
-class Learned(NamedTuple):
-    """What the solver learned by DPO and by RL."""
+class Solvers(NamedTuple):
+    """What DPO and RL made of the solver."""
 
     preference: ReportRef
     evaluations: list[ReportRef]
-    """Of the solver, after DPO, after RL on synthesised problems, after RL on drawn ones."""
+    """Before both, after DPO, after RL on synthesised problems, after RL on drawn ones."""
+
+
+SOLVERS = {
+    "sft/reasoning": "solver",
+    "preference": "preference.model",
+    "rl/synthesised": "rl/synthesised.model",
+    "rl/drawn": "rl/drawn.model",
+}
+LEARNING = (
+    link("preference", prefer, "graded", "context", settings="recipe.preference", start="solver"),
+    link(
+        "pools",
+        take_as_many,
+        "drawn",
+        "context",
+        settings="recipe.synthesis",
+        synthesised="graded",
+    ),
+    training("rl/synthesised", "models.rl_one", "solver", graded="pools.synthesised"),
+    training("rl/drawn", "models.rl_one", "solver", graded="pools.drawn"),
+    *renamed([evaluation(*one, "models") for one in SOLVERS.items()], curated="held_out"),
+)
 
 
 @subworkflow
@@ -138,30 +169,65 @@ def learn(
     drawn: GradedRef,
     held_out: DatasetRef,
     context: Context,
-) -> Learned:
+) -> Solvers:
     """Train the solver on synthesised problems, and by RL on as many drawn ones."""
-    preferred = prefer(settings=recipe.preference, start=solver, graded=graded, context=context)
-    pools = take_as_many(
-        settings=recipe.synthesis, synthesised=graded, drawn=drawn, context=context
-    )
-    on_synthesised, on_drawn = (
-        rl(
-            settings=settings.rl_one, name=f"rl/{name}", start=solver, graded=pool, context=context
-        ).model
-        for name, pool in (("synthesised", pools.synthesised), ("drawn", pools.drawn))
-    )
-    evaluations = [
-        evaluate(
-            settings=settings.evaluation, name=name, model=model, curated=held_out, context=context
-        )
-        for name, model in (
-            ("sft/reasoning", solver),
-            ("preference", preferred.model),
-            ("rl/synthesised", on_synthesised),
-            ("rl/drawn", on_drawn),
-        )
-    ]
-    return Learned(preference=preferred.report, evaluations=evaluations)
+    values = {"models": settings, "recipe": recipe, "solver": solver, "graded": graded}
+    trained = wire(LEARNING, **values, drawn=drawn, held_out=held_out, context=context)
+    evaluations = [trained[f"evaluation/{name}"] for name in SOLVERS]
+    return Solvers(preference=trained["preference"].report, evaluations=evaluations)
+
+
+CHAIN = (
+    *opening("promptcot"),
+    *PREPARATION,
+    tuning("solver", Parent.REASONING, "models.sft", "base"),
+    link("writers", train_writer, "recipe", "base", "context", address="store"),
+    grading("solver.model", "models", result="drawn"),
+    link("own", open_store, "store", constants={"workflow": "promptcot"}),
+    *renamed(
+        (
+            link(
+                "written",
+                write_problems,
+                "context",
+                settings="recipe.synthesis",
+                writer="writers.writer",
+                seeds_of_run="writers.seeds",
+            ),
+            link(
+                "labelled",
+                label_problems,
+                "written",
+                "context",
+                settings="recipe.synthesis",
+                solver="solver.model",
+            ),
+            *renamed(curation(held_out_from="curated", result="synthesised"), raw="labelled"),
+            grading("solver.model", "models", "synthesised"),
+            link(
+                "learning",
+                learn,
+                *("recipe", "graded", "drawn", "context"),
+                settings="models",
+                solver="solver.model",
+                held_out="curated",
+            ),
+            link(
+                "measured",
+                measure_synthesis,
+                *("written", "labelled", "synthesised", "graded", "drawn", "context"),
+                settings="recipe.synthesis",
+                before="writers.before",
+                expected="writers.expected",
+                after="writers.after",
+                held_out="curated",
+                preference="learning.preference",
+                evaluations="learning.evaluations",
+            ),
+        ),
+        context="own",
+    ),
+)
 
 
 @subworkflow
@@ -169,52 +235,7 @@ def train_on_synthesised(
     settings: PipelineSettings, recipe: SynthesisRecipe, store: str
 ) -> ReportRef:
     """Train a solver and a writer, write and label problems, and train the solver on them."""
-    checked = check_settings(settings=settings, sources="")
-    context = open_store(store=store, workflow="promptcot")
-    with_models = ingest_models(settings=checked, context=context)
-    rows: Prepared = preparation(settings=with_models, context=context)
-    solver = sft(
-        settings=with_models.sft,
-        parent=Parent.REASONING,
-        curated=rows.curated,
-        base=rows.base,
-        context=context,
-    ).model
-    writers = train_writer(recipe=recipe, base=rows.base, address=store, context=context)
-    pool = grade(settings=with_models.grading, curated=rows.curated, start=solver, context=context)
-    own = open_store(store=store, workflow="promptcot")
-    problems = write_problems(
-        settings=recipe.synthesis, writer=writers.writer, seeds_of_run=writers.seeds, context=own
-    )
-    labelled = label_problems(
-        settings=recipe.synthesis, solver=solver, written=problems, context=own
-    )
-    synthesised = curation(with_models, labelled, rows.base, own, rows.curated)
-    graded = grade(settings=with_models.grading, curated=synthesised, start=solver, context=own)
-    learned = learn(
-        settings=with_models,
-        recipe=recipe,
-        solver=solver,
-        graded=graded,
-        drawn=pool,
-        held_out=rows.curated,
-        context=own,
-    )
-    return measure_synthesis(
-        settings=recipe.synthesis,
-        before=writers.before,
-        expected=writers.expected,
-        after=writers.after,
-        written=problems,
-        labelled=labelled,
-        synthesised=synthesised,
-        held_out=rows.curated,
-        graded=graded,
-        drawn=pool,
-        preference=learned.preference,
-        evaluations=learned.evaluations,
-        context=own,
-    )
+    return wire(CHAIN, settings=settings, recipe=recipe, store=store)["measured"]
 
 
 @entry_point

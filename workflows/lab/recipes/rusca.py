@@ -11,55 +11,83 @@ shape the graph, so they are read when it is made:
 With other sources it is the recipe for rubrics of one's own (verifier `rubric` or `rule_rubric`).
 """
 
-from functools import partial
+from itertools import chain
 
-from data_schemas.artifacts import (
-    CheckpointRef,
-    Context,
-    DatasetRef,
-    ReportRef,
-)
+from data_schemas.artifacts import ReportRef
 from data_schemas.machine_settings import Positive, Share
 from data_schemas.settings import PipelineSettings
 from tasks.lab.recipes.rusca import presets
 from tasks.lab.recipes.rusca.settings import ScaffoldSettings
-from tasks.lab.recipes.rusca.task import Proved, prove_lift, tabulate_scaffold, vary_scaffold
-from tasks.lab.recipes.rusca.variants import select_variants
+from tasks.lab.recipes.rusca.task import prove_lift, tabulate_scaffold, vary_scaffold
+from tasks.lab.recipes.rusca.variants import Variant, select_variants
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
-from tasks.stages.curation import fit_settings, grade
-from tasks.stages.evaluation import evaluate
-from tasks.stages.foundation import ingest_models
-from tasks.stages.opening import check_settings, open_store
-from tasks.stages.rl import pin_recipe, rl
-from workflows.parts.fine_tuning import fine_tuning
-from workflows.parts.preparation import preparation
+from tasks.stages.chain import Chain, leading_to, link, wire
+from tasks.stages.rl import pin_recipe
+from workflows.parts.chain import (
+    FINE_TUNING,
+    FITTING,
+    PREPARATION,
+    evaluation,
+    grading,
+    opening,
+    training,
+)
 
 SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
 VARIANTS = environment.read("EACHPROMPT_VARIANTS", "", select_variants)
 
 
-def _prove(
-    settings: PipelineSettings,
-    scaffold: ScaffoldSettings,
-    low: float,
-    high: float,
-    start: CheckpointRef,
-    curated: DatasetRef,
-    context: Context,
-) -> Proved:
-    """Wire grading and the gate of the scaffold."""
-    graded = grade(settings=settings.grading, curated=curated, start=start, context=context)
-    return prove_lift(
-        settings=settings.rl_one,
-        scaffold=scaffold,
-        low=low,
-        high=high,
-        start=start,
-        graded=graded,
-        context=context,
+def _variant(variant: Variant, seed: int) -> Chain:
+    """Train a variant with a seed, and evaluate it."""
+    name = f"scaffold/{variant.name}/{seed}"
+    varied, pinned = f"varied/{variant.name}/{seed}", f"pinned/{variant.name}/{seed}"
+    own = {"graded": "proved.graded", "max_tokens": "max_tokens"}
+    own |= {"recipe": pinned} if variant.scaffolded else {}
+    phase = (
+        link(
+            varied,
+            vary_scaffold,
+            constants={"variant": variant.name, "seed": seed},
+            settings="fitted",
+            scaffold="shown",
+        ),
+        link(pinned, pin_recipe, recipe=f"{varied}.scaffold"),
+        training(name, f"{varied}.settings", "merged", **own),
     )
+    return (*leading_to(phase, name), evaluation(name, f"{name}.model"))
+
+
+CELLS = [f"{variant.name}/{seed}" for seed in SEEDS for variant in VARIANTS]
+CHAIN = (
+    *opening("rusca", "sources"),
+    *PREPARATION,
+    *FITTING,
+    *FINE_TUNING,
+    grading(),
+    link(
+        "proved",
+        prove_lift,
+        *("low", "high", "graded", "context"),
+        settings="fitted.rl_one",
+        scaffold="shown",
+        start="merged",
+    ),
+    evaluation("scaffold/start", "merged"),
+    *chain.from_iterable(_variant(variant, seed) for seed in SEEDS for variant in VARIANTS),
+    link(
+        "report",
+        tabulate_scaffold,
+        "max_tokens",
+        "context",
+        constants={"names": CELLS},
+        settings="fitted.evaluation",
+        lift_of_start="proved.lift",
+        trainings=[f"scaffold/{name}.report" for name in CELLS],
+        held_out_evaluations=[f"evaluation/scaffold/{name}" for name in ("start", *CELLS)],
+    ),
+)
 
 
 @subworkflow
@@ -73,61 +101,9 @@ def rusca_study(
     sources: str,
 ) -> ReportRef:
     """Make the start model, prove the lift, train every variant with every seed, tabulate."""
-    checked = check_settings(settings=settings, sources=sources)
-    context = open_store(store=store, workflow="rusca")
-    with_models = ingest_models(settings=checked, context=context)
-    rows = preparation(settings=with_models, context=context)
-    fitted = fit_settings(settings=with_models, curated=rows.curated, store=context.store)
-    tuned = fine_tuning(
-        settings=fitted.sft,
-        merging=fitted.merge,
-        curated=rows.curated,
-        base=rows.base,
-        context=context,
-    )
-    proved = _prove(fitted, shown, low, high, tuned.merged, rows.curated, context)
-    start = evaluate(
-        settings=fitted.evaluation,
-        name="scaffold/start",
-        model=tuned.merged,
-        curated=rows.curated,
-        context=context,
-    )
-    names, trainings, held_out_evaluations = [], [], [start]
-    for seed in SEEDS:
-        for variant in VARIANTS:
-            varied = vary_scaffold(settings=fitted, scaffold=shown, variant=variant.name, seed=seed)
-            phase = partial(
-                rl,
-                settings=varied.settings,
-                name=f"scaffold/{variant.name}/{seed}",
-                start=tuned.merged,
-                graded=proved.graded,
-                context=context,
-                max_tokens=max_tokens,
-            )
-            trained = (
-                phase(recipe=pin_recipe(recipe=varied.scaffold)) if variant.scaffolded else phase()
-            )
-            held_out_evaluation = evaluate(
-                settings=fitted.evaluation,
-                name=f"scaffold/{variant.name}/{seed}",
-                model=trained.model,
-                curated=rows.curated,
-                context=context,
-            )
-            names.append(f"{variant.name}/{seed}")
-            trainings.append(trained.report)
-            held_out_evaluations.append(held_out_evaluation)
-    return tabulate_scaffold(
-        settings=fitted.evaluation,
-        names=names,
-        max_tokens=max_tokens,
-        lift_of_start=proved.lift,
-        trainings=trainings,
-        held_out_evaluations=held_out_evaluations,
-        context=context,
-    )
+    values = {"settings": settings, "shown": shown, "max_tokens": max_tokens}
+    values |= {"low": low, "high": high, "store": store, "sources": sources}
+    return wire(CHAIN, **values)["report"]
 
 
 @entry_point

@@ -10,98 +10,76 @@ shape the graph, so they are read when it is made:
         pyflyte run workflows/lab/recipes/spell.py spell
 """
 
-from functools import partial
-from typing import NamedTuple
+from itertools import chain
 
-from data_schemas.artifacts import (
-    CheckpointRef,
-    Context,
-    DatasetRef,
-    GradedRef,
-    ReportRef,
-)
+from data_schemas.artifacts import ReportRef
 from data_schemas.machine_settings import Positive
 from data_schemas.rows import Parent
 from data_schemas.settings import PipelineSettings
 from tasks.lab.recipes.spell.presets import SPELL, SPELL_RECIPE, SPELL_VARIANTS, select_variants
 from tasks.lab.recipes.spell.settings import SpellRecipe
-from tasks.lab.recipes.spell.task import Formed, check_forms, tabulate_self_play
+from tasks.lab.recipes.spell.task import check_forms, tabulate_self_play
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
-from tasks.stages.curation import grade
-from tasks.stages.evaluation import compare, evaluate
-from tasks.stages.foundation import ingest_models
-from tasks.stages.opening import check_settings, open_store, with_seed
-from tasks.stages.pages import summary
-from tasks.stages.rl import Trained, pin_recipe, rl
-from tasks.stages.sft import sft
-from workflows.parts.preparation import preparation
+from tasks.stages.chain import Chain, link, renamed, wire
+from tasks.stages.opening import open_store, with_seed
+from tasks.stages.rl import pin_recipe
+from workflows.parts.chain import (
+    PREPARATION,
+    comparing,
+    evaluation,
+    grading,
+    opening,
+    report,
+    training,
+    tuning,
+)
 
 SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
 VARIANTS = environment.read("EACHPROMPT_VARIANTS", "", select_variants)
 
 
-class Prepared(NamedTuple):
-    """Outputs of one seed before RL."""
-
-    settings: PipelineSettings
-    formed: Formed
-    curated: DatasetRef
-    graded: GradedRef
-    tuning: ReportRef
-
-
-def _prepare(settings: PipelineSettings, context: Context) -> Prepared:
-    """Wire the fine-tuning of the three roles, its gate and grading."""
-    with_models = ingest_models(settings=settings, context=context)
-    rows = preparation(settings=with_models, context=context)
-    tuned = sft(
-        settings=with_models.sft,
-        parent=Parent.REASONING,
-        curated=rows.curated,
-        base=rows.base,
-        context=context,
+def _chain(seed: int) -> Chain:
+    """Fine-tune the three roles, check their forms, train every variant, and compare."""
+    checked, _, models = opening("spell")
+    reports = [f"rl/{variant}.report" for variant in VARIANTS]
+    return (
+        checked,
+        link("seeded", with_seed, constants={"seed": seed}, settings="checked"),
+        *renamed([models], checked="seeded"),
+        *PREPARATION,
+        tuning("sft/reasoning", Parent.REASONING, "models.sft", "base"),
+        link(
+            "formed",
+            check_forms,
+            "curated",
+            "context",
+            settings="models.evaluation",
+            start="sft/reasoning.model",
+        ),
+        grading("formed.model", "models"),
+        evaluation(f"spell/start/{seed}", "formed.model", "models", "evaluation/start"),
+        *chain.from_iterable(_variant(name, seed) for name in VARIANTS),
+        comparing(f"evaluation/{VARIANTS[0]}", ["evaluation/start"], "models"),
+        report("seeded", ["sft/reasoning.report", *reports, "progression"]),
     )
-    formed = check_forms(
-        settings=with_models.evaluation, start=tuned.model, curated=rows.curated, context=context
-    )
-    graded = grade(
-        settings=with_models.grading, curated=rows.curated, start=formed.model, context=context
-    )
-    return Prepared(with_models, formed, rows.curated, graded, tuned.report)
 
 
-def _train(
-    variant: str, recipe: SpellRecipe, max_tokens: int, prepared: Prepared, context: Context
-) -> Trained:
-    """Wire one phase; that of 'spell' has the recipe that was asked for."""
-    own_recipe = SPELL_VARIANTS[variant]
-    settings = prepared.settings
-    phase = partial(
-        rl,
-        settings=settings.rl_two if own_recipe is None else settings.rl_one,
-        name=f"rl/{variant}",
-        start=prepared.formed.model,
-        graded=prepared.graded,
-        context=context,
-        max_tokens=max_tokens,
-    )
-    if own_recipe is None:
-        return phase()
-    return phase(recipe=pin_recipe(recipe=recipe if variant == "spell" else own_recipe))
-
-
-def _held_out(
-    name: str, seed: int, model: CheckpointRef, prepared: Prepared, context: Context
-) -> ReportRef:
-    """Wire the evaluation of one model; flytekit resolves an attribute of a promise only once."""
-    return evaluate(
-        settings=prepared.settings.evaluation,
-        name=f"spell/{name}/{seed}",
-        model=model,
-        curated=prepared.curated,
-        context=context,
+def _variant(variant: str, seed: int) -> Chain:
+    """Train a variant and evaluate it; that of 'spell' has the recipe that was asked for."""
+    own, name, start = SPELL_VARIANTS[variant], f"rl/{variant}", "formed.model"
+    model, result = f"{name}.model", f"evaluation/{variant}"
+    scores = evaluation(f"spell/{variant}/{seed}", model, "models", result)
+    if own is None:
+        return training(name, "models.rl_two", start, max_tokens="max_tokens"), scores
+    reads = {"recipe": "recipe"} if variant == "spell" else {}
+    constants = {} if variant == "spell" else {"recipe": own}
+    pinned = f"pinned/{variant}"
+    return (
+        link(pinned, pin_recipe, constants=constants, reads=reads),
+        training(name, "models.rl_one", start, max_tokens="max_tokens", recipe=pinned),
+        scores,
     )
 
 
@@ -111,36 +89,15 @@ def self_play_study(
 ) -> ReportRef:
     """Fine-tune, train every variant with every seed, evaluate and tabulate."""
     context = open_store(store=store, workflow="spell")
-    names, starts, trainings, evaluations = [], [], [], []
-    for seed in SEEDS:
-        seeded = with_seed(settings=check_settings(settings=settings, sources=""), seed=seed)
-        prepared = _prepare(seeded, context)
-        starts.append(_held_out("start", seed, prepared.formed.model, prepared, context))
-        for variant in VARIANTS:
-            trained = _train(variant, recipe, max_tokens, prepared, context)
-            names.append(f"{variant}/{seed}")
-            trainings.append(trained.report)
-            model = trained.model
-            evaluations.append(_held_out(variant, seed, model, prepared, context))
-        progression = compare(
-            settings=prepared.settings.evaluation,
-            candidate=evaluations[-len(VARIANTS)],
-            parents=starts[-1:],
-            context=context,
-        )
-        summary(
-            settings=seeded,
-            curated=prepared.curated,
-            reports=[prepared.tuning, *trainings[-len(VARIANTS) :], progression],
-            releases=[],
-            context=context,
-        )
+    values = {"settings": settings, "recipe": recipe, "max_tokens": max_tokens, "context": context}
+    by_seed = [wire(_chain(seed), **values) for seed in SEEDS]
+    trained = [(one, variant) for one in by_seed for variant in VARIANTS]
     return tabulate_self_play(
         settings=settings.evaluation,
-        names=names,
-        starts=starts,
-        trainings=trainings,
-        held_out_evaluations=evaluations,
+        names=[f"{variant}/{seed}" for seed in SEEDS for variant in VARIANTS],
+        starts=[one["evaluation/start"] for one in by_seed],
+        trainings=[one[f"rl/{variant}"].report for one, variant in trained],
+        held_out_evaluations=[one[f"evaluation/{variant}"] for one, variant in trained],
         context=context,
     )
 
