@@ -8,8 +8,8 @@ to, have lines: of a loop, one a minute.
 import logging
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sized
+from typing import Self, TypeVar
 
 from tqdm import tqdm
 
@@ -21,24 +21,44 @@ LINE_EVERY_S = 60.0
 logger = logging.getLogger(__name__)
 
 
-def progress(items: Iterable[Item], title: str, total: int | None = None) -> Iterator[Item]:
-    """Pass items through while a bar, unless there is one, or lines show how far the loop is."""
-    if sys.stderr.isatty():
-        if len(getattr(tqdm, "_instances", ())):
-            yield from items
-        else:
-            yield from tqdm(
-                items, desc=title, total=total, delay=2.0, dynamic_ncols=True, leave=False
-            )
-        return
-    logged = time.monotonic()
-    of = f" of {total:,}" if total is not None else ""
-    for number, item in enumerate(items, start=1):
-        yield item
-        if time.monotonic() - logged >= LINE_EVERY_S:
-            logged = time.monotonic()
-            line = f"{title}: {number:,}{of}"
+class ProgressBar:
+    """How far a loop is: a bar, unless there is one, or a line a minute."""
+
+    def __init__(self, title: str, total: int | None = None) -> None:
+        self._title, self._of = title, "" if total is None else f" of {total:,}"
+        self._done, self._logged = 0, time.monotonic()
+        self._lines, self._bar = not sys.stderr.isatty(), None
+        if not self._lines and not len(getattr(tqdm, "_instances", ())):
+            self._bar = tqdm(desc=title, total=total, delay=2.0, dynamic_ncols=True, leave=False)
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.close()
+
+    def advance(self) -> None:
+        """Count one more item as done."""
+        self._done += 1
+        if self._bar is not None:
+            self._bar.update()
+        if self._lines and time.monotonic() - self._logged >= LINE_EVERY_S:
+            self._logged = time.monotonic()
+            line = f"{self._title}: {self._done:,}{self._of}"
             logger.info(line) if in_pod() else say(line)
+
+
+def progress(items: Iterable[Item], title: str, total: int | None = None) -> Iterator[Item]:
+    """Pass items through while a bar or lines show how far the loop is."""
+    if total is None and isinstance(items, Sized):
+        total = len(items)
+    with ProgressBar(title, total) as bar:
+        for item in items:
+            yield item
+            bar.advance()
 
 
 def say(line: str) -> None:

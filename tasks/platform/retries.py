@@ -2,8 +2,8 @@
 
 import functools
 import sys
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from flytekit import current_context
 from flytekit.bin import entrypoint
@@ -18,21 +18,28 @@ from tasks.platform.log_lines import in_pod
 
 FLYTE_2 = "flyte_migrate" in sys.modules
 """Whether pyflyte-migrate loads this, which runs workflows of flytekit on Flyte 2."""
-Args = ParamSpec("Args")
 Result = TypeVar("Result")
 
 
-def recoverable(function: Callable[Args, Result]) -> Callable[Args, Result]:
-    """Mark the errors that Flyte retries; it treats every other error as final."""
+def recoverable(
+    function: Callable[..., Result],
+    inputs_of: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
+) -> Callable[..., Result]:
+    """Mark the errors that Flyte retries; it treats every other error as final.
+
+    Args:
+        function: of a stage.
+        inputs_of: its inputs, of those that Flyte has.
+    """
 
     @functools.wraps(function)
-    def run(*args: Args.args, **kwargs: Args.kwargs) -> Result:
+    def run(*args: Any, **kwargs: Any) -> Result:
         if _is_local_run():  # Flyte does not retry there
             with command_line.print_errors_on_one_line():
-                return function(*args, **kwargs)
+                return function(*args, **inputs_of(kwargs))
         try:
             require_registered_code()
-            return function(*args, **kwargs)
+            return function(*args, **inputs_of(kwargs))
         except RETRYABLE as error:
             raise FlyteRecoverableException(f"{type(error).__name__}: {error}") from error
 

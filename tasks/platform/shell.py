@@ -88,7 +88,7 @@ def shell(
         if STAGES[name].team and NODES * PROCESSES > 1:
             body = _in_processes(unfolded(function), STAGES[name], arguments)
         else:
-            body = recoverable(unfolded(function))
+            body = _with_interface(recoverable(function, _joined(function)), function)
         # In a workflow a call returns promises; for the type checker they are the results.
         return cast("Callable[Args, Result]", with_names(task(body, **arguments), function))
 
@@ -168,19 +168,39 @@ def unfolded(function: Callable[Args, Result]) -> Callable[Args, Result]:
 
     One without a context stays as it is.
     """
-    signature = inspect.signature(function)
-    hints = get_type_hints(function, include_extras=True)
-    if Context not in hints.values():
-        return function
-    takes, parts = _CONTEXT in signature.parameters, get_type_hints(Context)
+    inputs_of = _joined(function)
 
     @wraps(function)
     def run(*args: Args.args, **kwargs: Args.kwargs) -> Result:
-        values: dict[str, Any] = dict(kwargs)
+        return cast("Callable[..., Result]", function)(*args, **inputs_of(kwargs))
+
+    return _with_interface(run, function) if _has_context(function) else function
+
+
+def _has_context(function: Callable[..., object]) -> bool:
+    """Look up whether a function takes or returns a context."""
+    return Context in get_type_hints(function, include_extras=True).values()
+
+
+def _joined(function: Callable[..., object]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Return how the inputs of a function are made of those that Flyte has."""
+    takes, parts = _CONTEXT in inspect.signature(function).parameters, get_type_hints(Context)
+
+    def join(inputs: Mapping[str, Any]) -> dict[str, Any]:
+        values = dict(inputs)
         if takes:
             values[_CONTEXT] = Context(**{name: values.pop(name) for name in parts})
-        return cast("Callable[..., Result]", function)(*args, **values)
+        return values
 
+    return join
+
+
+def _with_interface(run: Callable[..., Result], function: Callable[..., object]) -> Any:
+    """Let Flyte see the inputs and outputs of a function, with a context as its two parts."""
+    if not _has_context(function):
+        return run
+    signature = inspect.signature(function)
+    hints, parts = get_type_hints(function, include_extras=True), get_type_hints(Context)
     parameters: list[inspect.Parameter] = []
     for one in signature.parameters.values():
         inner = parts.items() if one.name == _CONTEXT else [(one.name, hints[one.name])]

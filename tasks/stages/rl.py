@@ -19,7 +19,7 @@ from tasks.engines.scoring import open_scoring
 from tasks.pages.publisher import Publisher, page_name
 from tasks.platform import telemetry
 from tasks.platform.deck import deck_while_running
-from tasks.platform.progress import progress
+from tasks.platform.progress import ProgressBar
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import read_judge, read_model
 from tasks.provenance.lineage.stage import StageRecord
@@ -128,12 +128,14 @@ def _train(
     with open_scoring(model, rewards) as scorer:
         scorer.check_canaries(phases.verifiers_in_use(phase))
         total = None if max_tokens else settings.steps  # tokens end it before
-        for step in progress(phases.train(phase, scorer, state.stop), work.name, total):
-            state.commit()
-            record.metrics(step.report.step, step.report.metrics)
-            parts = {f"seconds/{part}": s for part, s in step.timing.seconds.items()}
-            telemetry.show(parts, {"stage": work.name, "execution": context.execution.id})
-            pages.publish(partial(page, total, step.report.step, running=True))
+        with ProgressBar(work.name, total) as bar:
+            for step in phases.train(phase, scorer, state.stop):
+                state.commit()
+                record.metrics(step.report.step, step.report.metrics)
+                parts = {f"seconds/{part}": s for part, s in step.timing.seconds.items()}
+                telemetry.show(parts, {"stage": work.name, "execution": context.execution.id})
+                pages.publish(partial(page, total, step.report.step, running=True))
+                bar.advance()
     facts = phases.finish(phase, outputs["model"], outputs["report"])
     phases.write_times(phase, outputs.beside("report"))
     pages.publish(partial(page, total, int(facts["steps"]), running=False), last=True)

@@ -12,6 +12,7 @@ from flytekit.exceptions.user import FlyteRecoverableException
 
 from data_schemas.artifacts import Context, Execution
 from tasks.durability.upload import fetch_newest
+from tasks.platform.progress import ProgressBar
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.stage import stage, sync
 from tasks.provenance.lineage.statements import load_statement
@@ -96,13 +97,11 @@ def test_a_phase_whose_machine_is_lost_goes_on_from_the_store(
 
 
 def test_a_preempted_pod_uploads_its_step_and_requests_a_retry(phase, tmp_path, monkeypatch):
-    def telling(steps, *_):
-        for number, step in enumerate(steps):
-            if number == 0:
-                os.kill(os.getpid(), signal.SIGTERM)
-            yield step
+    class Terminating(ProgressBar):
+        def advance(self):
+            os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr("tasks.stages.rl.progress", telling)
+    monkeypatch.setattr("tasks.stages.rl.ProgressBar", Terminating)
     with pytest.raises(FlyteRecoverableException, match="SIGTERM after committed step 1"):
         phase("http://127.0.0.1:9")
 
