@@ -1,8 +1,9 @@
 """The curated set as Croissant 1.0 metadata, which data set tools and search engines read.
 
 Source: https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html. Nothing in it depends on
-the time: the same set has the same metadata. The recommended date of publication, version and
-citation are left to who publishes it.
+the time: the same set has the same metadata. Three properties that the specification requires, url,
+creator and datePublished, say who published a set, where and when: whoever publishes it adds them,
+with the recommended version and citation. Until then a reader that checks all of it refuses it.
 """
 
 from collections.abc import Iterable

@@ -40,6 +40,16 @@ def test_every_table_has_its_digest_and_every_column_its_type(curated):
     assert {"source_row": "sc:Text", "file": "sc:Text", "number": "sc:Integer"} == types
 
 
+def test_of_what_the_specification_requires_only_the_publication_is_left_to_who_publishes(curated):
+    """Croissant 1.0, "Dataset-level Information", "Required", and "Modified and Added Properties"."""
+    _, found = curated
+    required = {"@context", "@type", "conformsTo", "description", "license", "name", "distribution"}
+
+    assert required == required & found.keys()
+    assert not {"url", "creator", "datePublished"} & found.keys()
+    assert "http://mlcommons.org/croissant/1.0" == found["conformsTo"]
+
+
 def test_licences_are_those_that_publishers_declare_and_a_missing_one_is_said(curated):
     _, found = curated
 
