@@ -41,7 +41,7 @@ def test_every_table_has_its_digest_and_every_column_its_type(curated):
 
 
 def test_of_what_the_specification_requires_only_the_publication_is_left_to_who_publishes(curated):
-    """Croissant 1.0, "Dataset-level Information", "Required", and "Modified and Added Properties"."""
+    """Croissant 1.0: "Dataset-level Information", "Required"; "Modified and Added Properties"."""
     _, found = curated
     required = {"@context", "@type", "conformsTo", "description", "license", "name", "distribution"}
 
