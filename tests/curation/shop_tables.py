@@ -1,13 +1,17 @@
 """Tables as shops export them, from a seed, each with what is true of it."""
 
 import csv
+import datetime
 import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 # ruff: noqa: E501, RUF001 - texts of other scripts, whose letters have other widths
@@ -132,6 +136,16 @@ WORDS: Mapping[str, _Words] = {
 }
 
 
+FEEDS = (
+    ("g:title", "g:product_type", "g:price"),
+    ("item_name", "product_category", "standard_price"),
+    ("et_title_product_name", "ps_category_name", "ps_price"),
+    ("name", "primary_category", "special_price"),
+    ("Title", "Type", "Variant Price"),
+)
+"""Columns of the feeds and exports of five marketplaces and shops: title, category, price."""
+
+
 @dataclass(frozen=True)
 class ShopTable:
     """A file, and what is true of it."""
@@ -167,7 +181,7 @@ def write_table(folder: Path, kind: str, language: str, seed: int) -> ShopTable:
         )
     )
     if kind == "feed":
-        names |= {"title": "g:title", "category": "g:product_type", "price": "g:price"}
+        names |= dict(zip(("title", "category", "price"), rng.choice(FEEDS), strict=True))
     rows, numbers = _rows(kind, words, names, rng)
     label = {"feed": "category", "spreadsheet": "category", "reviews": "sentiment"}.get(kind)
     options = frozenset(str(row[names[label]]) for row in rows) if label else frozenset()
@@ -249,10 +263,17 @@ def _with_columns(
 def _write(
     folder: Path, name: str, rows: Sequence[Mapping[str, object]], rng: random.Random
 ) -> Path:
-    form = rng.choice(("csv", "semicolons", "tabs", "jsonl", "parquet"))
+    form = rng.choice(("csv", "semicolons", "tabs", "jsonl", "parquet", "xlsx"))
     if form == "parquet":
         path = folder / f"{name}.parquet"
-        pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), path)
+        pq.write_table(_warehouse(pa.Table.from_pylist([dict(row) for row in rows])), path)
+        return path
+    if form == "xlsx":
+        path = folder / f"{name}.xlsx"
+        book = openpyxl.Workbook()
+        for cells in ([*rows[0]], *([*row.values()] for row in rows)):
+            book.worksheets[0].append(cells)
+        book.save(path)
         return path
     if form == "jsonl":
         path = folder / f"{name}.jsonl"
@@ -265,3 +286,20 @@ def _write(
         writer.writeheader()
         writer.writerows(rows)
     return path
+
+
+def _warehouse(table: pa.Table) -> pa.Table:
+    """Give columns the types that a warehouse has, and add some that a shop never reads."""
+    count = table.num_rows
+    at = table.column_names.index("created_at")
+    times = pc.strptime(table["created_at"], format="%Y-%m-%d %H:%M:%S", unit="us")
+    typed = table.set_column(at, "created_at", times)
+    codes = typed["currency"].dictionary_encode()
+    typed = typed.set_column(typed.column_names.index("currency"), "currency", codes)
+    return (
+        typed.append_column("cost", pa.array([Decimal("9.90")] * count))
+        .append_column("image", pa.array([b"\xff\xd8\xff"] * count))
+        .append_column("ratio", pa.array([float("nan")] * count, pa.float32()))
+        .append_column("tags", pa.array([["a", None]] * count))
+        .append_column("valid", pa.array([datetime.date(2026, 3, 1)] * count))
+    )

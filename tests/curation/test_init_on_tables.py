@@ -5,20 +5,25 @@ import re
 from pathlib import Path
 
 import pytest
+from transformers import PreTrainedTokenizerBase
 
 from data_schemas.rows import Demonstration, Domain, Problem, Quarantined
+from data_schemas.settings import CurationSettings
 from tasks.curation.adapters.table import read_file
+from tasks.curation.cleaning.quality import cleanse
 from tasks.curation.cleaning.writing_systems import primary
 from tasks.curation.init import draft
 from tasks.errors import SettingsError
 from tasks.gym.maths.parse import parse
+from tasks.gym.table import VERIFIERS
 from tests.curation.shop_tables import KINDS, LANGUAGES, ShopTable, write_table
 
 CLOSE = ("id", "ms")
+LIMITS = CurationSettings(max_prompt_tokens=4096, max_response_tokens=4096)
 TABLES = [(kind, language, place) for place, language in enumerate(LANGUAGES) for kind in KINDS]
 
 
-def check(table: ShopTable) -> None:
+def check(table: ShopTable, tokenizer: PreTrainedTokenizerBase) -> None:
     language = ""
     if table.numbers and table.language in CLOSE and not table.has_tags:
         # Indonesian and Malay read 1.299 differently: it is asked for where the texts do not tell.
@@ -36,6 +41,9 @@ def check(table: ShopTable) -> None:
     problems = [item.record for item in items if isinstance(item.record, Problem)]
     records = problems or [item.record for item in items if isinstance(item.record, Demonstration)]
 
+    kept, refused = cleanse(items, tokenizer, LIMITS, VERIFIERS)
+
+    assert [*items] == kept, refused[:3]
     assert f"{{{table.asked}}}" in mapping.prompt
     assert table.answer in mapping.response
     assert len(rows) == 60
@@ -55,15 +63,20 @@ def check(table: ShopTable) -> None:
 
 @pytest.mark.parametrize(("kind", "language", "seed"), TABLES[::7])
 def test_a_table_of_a_shop_is_read_without_an_edit(
-    tmp_path: Path, kind: str, language: str, seed: int
+    tokenizer: PreTrainedTokenizerBase, tmp_path: Path, kind: str, language: str, seed: int
 ):
-    check(write_table(tmp_path, kind, language, seed))
+    check(write_table(tmp_path, kind, language, seed), tokenizer)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("offset", [0, 100, 200])
 @pytest.mark.parametrize(("kind", "language", "seed"), TABLES)
 def test_forty_tables_of_shops_are_read_without_an_edit(
-    tmp_path: Path, kind: str, language: str, seed: int, offset: int
+    tokenizer: PreTrainedTokenizerBase,
+    tmp_path: Path,
+    kind: str,
+    language: str,
+    seed: int,
+    offset: int,
 ):
-    check(write_table(tmp_path, kind, language, seed + offset))
+    check(write_table(tmp_path, kind, language, seed + offset), tokenizer)
