@@ -40,6 +40,9 @@ MTP_FILE = "model-mtp.safetensors"
 DTYPES = ("F64", "F32", "F16", "BF16")
 """What trainers read; a quantised checkpoint has scales besides, which they do not."""
 _SPARSE_BYTES = 2**30
+_MTP_PROJECTION = ".eh_proj.weight"
+"""Joins the embedding of a token and the hidden state before it (DeepSeek-V3, 2412.19437, section
+2.2); DeepSeek-V3, GLM-4.5 and Ling 2.0 name it so."""
 _LENGTH_BYTES = 8
 """Of the length of a header (https://huggingface.co/docs/safetensors, Format)."""
 GATE_UP, DOWN = ".experts.gate_up_proj", ".experts.down_proj"
@@ -180,6 +183,7 @@ class Weights:
         expected, tied = _tensors_of_config(self.folder)
         self._check_hidden()
         where = f"of {self.folder}"
+        self._check_mtp()
         for wrong, names in (
             ("missing", expected.keys() - self.file_of.keys()),
             (
@@ -212,6 +216,15 @@ class Weights:
             return set()
         architecture = read_architecture(self.folder)
         return {name for name in self.file_of if architecture.is_mtp(name)}
+
+    def _check_mtp(self) -> None:
+        """Refuse an ordinary layer behind the last one that config.json counts."""
+        if self.mtp and not any(name.endswith(_MTP_PROJECTION) for name in self.mtp):
+            raise DataError(
+                f"{min(self.mtp)} of {self.folder} is behind the last of num_hidden_layers, and no "
+                f"layer of multi-token prediction, which has {_MTP_PROJECTION[1:]}. config.json "
+                "and weights must be of one checkpoint."
+            )
 
     def _parts_of(self, name: str, file: str) -> "list[Part]":
         """Return the tensors that a stored one is read as, in the order of their bytes."""
@@ -496,14 +509,20 @@ def _read_index(folder: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     try:
-        listed = read_object(path, "Download it again.", TOKENIZER_BYTES)["weight_map"]
-        if not listed:
-            raise DataError(f"{path} lists no tensor, and some engines would read none. Delete it.")
-        return {str(name): str(file) for name, file in listed.items()}
+        content = read_object(path, "Download it again.", TOKENIZER_BYTES)
+        files = {str(name): str(file) for name, file in content["weight_map"].items()}
     except SettingsError as error:
         raise DataError(str(error)) from error
     except (KeyError, AttributeError) as error:
         raise DataError(f"{path} cannot be read: {error!r}. Download it again.") from error
+    if not files:
+        raise DataError(f"{path} lists no tensor, and some engines would read none. Delete it.")
+    if "metadata" not in content:
+        raise DataError(
+            f"{path} has no metadata, without which transformers opens no model. Add "
+            '"metadata": {} to it.'
+        )
+    return files
 
 
 def _tensors_of_config(folder: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:

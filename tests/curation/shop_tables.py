@@ -11,7 +11,6 @@ from pathlib import Path
 
 import openpyxl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 # ruff: noqa: E501, RUF001 - texts of other scripts, whose letters have other widths
@@ -170,7 +169,7 @@ def write_table(folder: Path, kind: str, language: str, seed: int) -> ShopTable:
     """Write a table of one kind in one language, with the dirt that exports have."""
     rng = random.Random(f"{kind}/{language}/{seed}")
     words = WORDS[language]
-    names = dict(
+    names: dict[str, str] = dict(
         zip(
             (
                 *("title", "description", "category", "price", "rating", "review", "sentiment"),
@@ -292,7 +291,7 @@ def _warehouse(table: pa.Table) -> pa.Table:
     """Give columns the types that a warehouse has, and add some that a shop never reads."""
     count = table.num_rows
     at = table.column_names.index("created_at")
-    times = pc.strptime(table["created_at"], format="%Y-%m-%d %H:%M:%S", unit="us")
+    times = table["created_at"].cast(pa.timestamp("us"))
     typed = table.set_column(at, "created_at", times)
     codes = typed["currency"].dictionary_encode()
     typed = typed.set_column(typed.column_names.index("currency"), "currency", codes)

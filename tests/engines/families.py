@@ -214,4 +214,6 @@ def add_mtp_layer(folder: Path) -> None:
         for name, value in weights.items()
         if name.startswith(last)
     }
+    width = weights["model.norm.weight"].shape[0]
+    extra[f"model.layers.{layers}.eh_proj.weight"] = torch.full((width, 2 * width), 0.1)
     save_file(weights | extra, file, metadata={"format": "pt"})

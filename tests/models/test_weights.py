@@ -53,7 +53,7 @@ def shard(folder: Path) -> dict[str, str]:
 
 
 def write_index(folder: Path, file_of: dict[str, str]) -> None:
-    (folder / INDEX_FILE).write_text(json.dumps({"weight_map": file_of}))
+    (folder / INDEX_FILE).write_text(json.dumps({"metadata": {}, "weight_map": file_of}))
 
 
 def edit_config(folder: Path, **changes: object) -> None:

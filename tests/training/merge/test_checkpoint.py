@@ -49,7 +49,9 @@ def write_model(folder: Path, weights: dict[str, torch.Tensor], *, shards: int =
     }
     for file in set(files.values()):
         save_file({n: weights[n] for n in names if files[n] == file}, folder / file)
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
+    (folder / "model.safetensors.index.json").write_text(
+        json.dumps({"metadata": {}, "weight_map": files})
+    )
     return folder
 
 
