@@ -411,7 +411,8 @@ def _json(value: object) -> bytes:
 
 def _host_of(uri: str) -> str:
     try:
-        return urlsplit(uri).hostname or ""
+        parts = urlsplit(uri)
+        return "" if "@" in parts.netloc else parts.hostname or ""
     except ValueError:  # brackets that are no IPv6 address
         return ""
 

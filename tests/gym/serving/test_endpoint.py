@@ -155,6 +155,7 @@ def test_a_head_that_drips_is_cut_off_as_a_whole(scorer, monkeypatch):
         ({"Origin": "null"}, 403, "foreign_origin"),
         ({"Host": "rebound.example:80"}, 403, "foreign_host"),
         ({"Host": "127.0.0.1.evil.example"}, 403, "foreign_host"),
+        ({"Host": "evil.example@127.0.0.1"}, 403, "foreign_host"),
         ({"Host": "rebound.example", "Origin": "http://rebound.example"}, 403, "foreign_host"),
     ],
 )
