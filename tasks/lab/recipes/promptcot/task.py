@@ -319,8 +319,8 @@ def prefer(
 
 
 def _take_as_many(_: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
-    pools = [read_table(folder / GRADED, GradedProblem) for folder in inputs.values()]
-    equal = dict(zip(Equal._fields, pools.as_many(*pools), strict=True))
+    synthesised, drawn = (read_table(folder / GRADED, GradedProblem) for folder in inputs.values())
+    equal = dict(zip(Equal._fields, pools.as_many(synthesised, drawn), strict=True))
     for name, pool in equal.items():
         write_table(outputs[name] / GRADED, GradedProblem, pool)
     work.record.rows(sum(map(len, pools)), 2 * min(map(len, pools)))
