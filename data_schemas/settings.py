@@ -353,7 +353,7 @@ def _on_defaults(model: type[BaseModel], values: object) -> object:
 
 
 class ChatSettings(Settings):
-    """How the chat template of the base model is called, in every stage and after its release."""
+    """Arguments of the base model's chat template, in every stage and release."""
 
     arguments: dict[str, bool | int | float | str] = Field(
         default={},

@@ -198,7 +198,6 @@ def test_executions_come_back_oldest_first(tmp_path):
 def test_settings_become_dotted_names():
     assert {
         "method": "ties",
-        "density": "0.8",
         "scale": "0.9",
         "weights": "[1.0, 1.0]",
         "copied": "{}",
