@@ -353,7 +353,7 @@ def _on_defaults(model: type[BaseModel], values: object) -> object:
 
 
 class ChatSettings(Settings):
-    """Arguments of the base model's chat template, in every stage and release."""
+    """What the chat template of the base is given besides."""
 
     arguments: dict[str, bool | int | float | str] = Field(
         default={},

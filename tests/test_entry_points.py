@@ -82,7 +82,7 @@ def endings(nodes) -> set[str]:
 )
 def test_what_ends_an_execution_in_mlflow_are_the_tasks_that_nothing_follows(command):
     source = (FOLDER / f"{command}.py").read_text()
-    (last,) = re.findall(r'opening\([^)]*last="([\w,]+)"', source) or ["night_page"]
+    (last,) = re.findall(r'(?:opening|open_store)\([^)]*last="([\w,]+)"', source) or ["night_page"]
 
     entry = getattr(import_module(f"workflows.{command}"), command)
     assert set(last.split(",")) == endings(entry.nodes)

@@ -24,6 +24,7 @@ from tasks.lab.recipes.promptcot import (
     seeds,
     writing,
 )
+from tasks.lab.recipes.promptcot.pools import as_many
 from tasks.lab.recipes.promptcot.preference import read_pairs, train_pairs
 from tasks.lab.recipes.promptcot.records import (
     FRESH,
@@ -320,10 +321,10 @@ def prefer(
 
 def _take_as_many(_: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
     synthesised, drawn = (read_table(folder / GRADED, GradedProblem) for folder in inputs.values())
-    equal = dict(zip(Equal._fields, pools.as_many(synthesised, drawn), strict=True))
+    equal = dict(zip(Equal._fields, as_many(synthesised, drawn), strict=True))
     for name, pool in equal.items():
         write_table(outputs[name] / GRADED, GradedProblem, pool)
-    work.record.rows(sum(map(len, pools)), 2 * min(map(len, pools)))
+    work.record.rows(len(synthesised) + len(drawn), sum(map(len, equal.values())))
     return {name: len(pool) for name, pool in equal.items()}
 
 
