@@ -50,7 +50,7 @@ def evaluate(
     sources: str = "",
     suites: str = "",
 ) -> Evaluated:
-    """Score models on the held-out problems; one alone is compared with the base.
+    """Score models on held-out problems, one alone against the base.
 
     Args:
         model: ADDRESS,NAME=ADDRESS: model directories, s3:// prefixes, models:/NAME@alias, or
