@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import math
-import sys
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -33,7 +32,7 @@ from tasks.rl import step, step_snapshot
 from tasks.rl.batch import build
 from tasks.rl.collector import StepRollouts
 from tasks.rl.groups import CollectedGroup
-from tasks.rl.objective import UpdateLoss, first_signal, split
+from tasks.rl.objective import first_signal, split
 from tasks.rl.phase import train
 from tasks.rl.recipe import PLAIN
 from tasks.rl.replay.recompute import compare
@@ -435,31 +434,6 @@ def test_the_engine_rolls_out_with_the_weights_of_the_step_before(phase_in, scor
     one, other = (step_snapshot.decode(file.read_bytes()) for file in files)
     assert one.weights_after == other.weights_before
     assert one.weights_before != one.weights_after
-
-
-def test_from_the_task_to_the_loss_are_at_most_eight_frames(phase_in, scorer, tmp_path):
-    """Of ours: the task's function and its progress bar are two more than the generator's."""
-    seen = []
-
-    def note(frame, event, _):
-        if event == "call" and frame.f_code is UpdateLoss.__call__.__code__:
-            names = []
-            while frame is not None:
-                if "/tasks/" in frame.f_code.co_filename:
-                    names.append(frame.f_code.co_name)
-                frame = frame.f_back
-            seen.append(names)
-
-    steps = train(phase_in(tmp_path, steps=1), scorer())
-    sys.setprofile(note)
-    try:
-        next(steps)
-    finally:
-        sys.setprofile(None)
-        steps.close()
-
-    assert seen
-    assert max(map(len, seen)) + 2 <= 8, seen[0]
 
 
 def test_a_step_weighs_by_the_shift_of_its_routers_and_is_replayed_with_it(

@@ -41,11 +41,14 @@ def phase(store, tiny_moe, problems, settings):
     made.append(GradedRef(uri=committed.uri, digest=committed.digest))
 
     def run(
-        tracking_uri: str = "http://127.0.0.1:9", execution: str = "exec-1", where: StoreRef = store
+        tracking_uri: str = "http://127.0.0.1:9",
+        execution: str = "exec-1",
+        where: StoreRef = store,
+        **changes: object,
     ):
         # Without Flyte around it: what raises inside would keep Flyte's own folders open.
         return rl.task_function(
-            settings=settings.model_copy(update={"steps": STEPS}),
+            settings=settings.model_copy(update={"steps": STEPS} | changes),
             name="rl/one",
             start=made[0],
             graded=made[1],
