@@ -127,7 +127,7 @@ def test_a_service_that_refuses_everything_is_named_and_may_be_tried_again(place
     handler.harm = "refuses"
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
 
-    with pytest.raises(EngineError, match=r"/store: .*503"):
+    with pytest.raises(EngineError, match=r"/store: .*SlowDown"):
         store_at(store).open()
     assert {2} == set(handler.seen.values())
 

@@ -31,6 +31,8 @@ from tasks.store.interface import store_at
 from tests.tracking_servers import copy_database
 
 RELEASE = ReleaseSettings(name="tiny")
+# The density is a setting of the method, which a run writes beside those that all methods have.
+MERGE = MergeSettings.model_validate({"method": "ties", "density": 0.8})
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class Maker:
         inputs: list[str],
         file: str = "model.safetensors",
     ) -> None:
-        with stage(name, MergeSettings(), Context(self.store, self.execution), "c2") as record:
+        with stage(name, MERGE, Context(self.store, self.execution), "c2") as record:
             for wanted in inputs:
                 record.read(wanted, self.refs[wanted])
             with record.output("made") as out:
