@@ -174,7 +174,7 @@ def test_new_rows_end_in_a_promoted_model_or_in_a_reason(released, monkeypatch):
     drop(inbox, "tuesday.jsonl", [{"domain": "maths"}, *rows[:2]])
     rubbish = retrain(settings=settings(inbox), store=store.uri)
 
-    assert "3 rows in 1 file; not usable: schema 1" in rubbish
+    assert "3 rows in 1 file; not usable: missing_field 1" in rubbish
     assert "min_rows asks for 8" in rubbish
     assert version == released_version(store)
 
@@ -197,7 +197,9 @@ def test_rows_of_a_refused_model_are_kept_for_the_next_new_file(released):
 
     refused = retrain(settings=strict, store=store.uri)
 
-    assert "Refused by the release gate: a model trained on 1 file (monday.jsonl)." in refused
+    assert (
+        "Refused by the release gate: a model trained on 1 file (monday.jsonl), because " in refused
+    )
     assert "Its rows are used again with the next new file." in refused
     assert "wrong_demonstration " in refused
     assert "SFT + RL: " in refused

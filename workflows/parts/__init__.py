@@ -1,1 +1,1 @@
-"""Part-workflows that entry points share."""
+"""Chains of stages, of which every entry point wires the part that it needs."""
