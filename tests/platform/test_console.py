@@ -130,7 +130,7 @@ def test_a_long_summary_is_broken_and_not_cut():
     lines = overview()
 
     assert all(len(line) <= console.columns() for line in lines)
-    assert "compared with the base model" in " ".join(" ".join(lines).split())
+    assert "one alone against the base" in " ".join(" ".join(lines).split())
 
 
 def test_a_module_that_is_a_command_exists():
