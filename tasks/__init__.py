@@ -3,10 +3,11 @@
     lab                  what reproduces one more paper, studies a question, simulates, or reads
                          others' dumps; no wheel holds it
     stages               the Flyte shells of all stages: unpack, call, record, return
-    retraining           new rows every night: inbox, decisions, exactly once
-    rl | evaluation | capacity | settings
-                         one step of RL and its replay; held-out suites; memory and time of a
-                         layout; settings from the command line
+    retraining | settings
+                         new rows every night: inbox, decisions, exactly once; settings from the
+                         command line, and the one check whether they can run
+    rl | evaluation | capacity
+                         one step of RL and its replay; held-out suites; memory and time of a layout
     training             models made other than by RL: base model, fine-tuning, merge, judge
     curation             raw rows to problems and demonstrations; adapters; the sample world
     pages | durability   reports and live pages; states of an unfinished training

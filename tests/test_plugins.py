@@ -41,7 +41,7 @@ from tasks.plugins import load, pin, pinned
 from tasks.provenance.lineage.stage import stage
 from tasks.rl.objective import UpdateLoss
 from tasks.rl.phase import state_folder
-from tasks.settings.options import with_own_code
+from tasks.settings.fit import require_fit, settle
 from tests.algorithms.signals import signal_of
 
 
@@ -216,7 +216,7 @@ def test_settings_are_pinned_wherever_they_name_code(folder):
         {"rl_one": {"loss": {"kind": "my_loss.py:Dppo"}}, "rl_two": {"advantage": "rloo"}}
     ).model_copy(update={"curation": CurationSettings(sources=(Source(adapter="gsm8k"), source))})
 
-    found = with_own_code(settings)
+    found = settle(settings)
 
     assert re.fullmatch(r"my_loss.py:Dppo@[0-9a-f]{64}", found.rl_one.loss.kind)
     assert re.fullmatch(r"rows.py:read@[0-9a-f]{64}", found.curation.sources[1].adapter)
@@ -243,7 +243,7 @@ def test_a_wrong_name_is_refused_with_its_setting_before_anything_runs(phase, me
     settings = PipelineSettings.model_validate({"rl_one": phase})
 
     with pytest.raises(SettingsError, match=re.escape(message)):
-        with_own_code(settings)
+        require_fit(settings, trains=False)
 
 
 def test_changed_code_has_another_state_folder_and_another_cache_key(folder):

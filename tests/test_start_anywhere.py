@@ -49,7 +49,7 @@ from tasks.models.weights import Weights
 from tasks.pages.collect import _under
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_statement
-from tasks.settings import options
+from tasks.settings import check, fit
 from tasks.stages.foundation import ingest_base, ingest_parents
 from tasks.stages.merge import merge
 from tasks.stages.rl import rl
@@ -249,7 +249,7 @@ def test_an_existing_parent_that_is_missing_is_refused_before_anything_runs():
     settings = PipelineSettings.model_validate({"sft": {"parents": {"commerce": "/no/model"}}})
 
     with pytest.raises(SettingsError, match=r"^sft\.parents\.commerce: /no/model is not a folder"):
-        options.require_folders(settings)
+        check.check(settings)
 
 
 def test_a_registered_parent_without_a_version_is_refused_before_anything_runs():
@@ -257,7 +257,7 @@ def test_a_registered_parent_without_a_version_is_refused_before_anything_runs()
 
     message = r"^sft\.parents\.commerce: 'models:/v3' names no model; use models:/NAME@released"
     with pytest.raises(SettingsError, match=message):
-        options.require_folders(settings)
+        check.check(settings)
 
 
 def demonstration(number: int, parent: Parent) -> Demonstration:
@@ -339,7 +339,7 @@ def test_a_router_setting_of_a_skipped_phase_does_not_refuse_a_dense_base(tiny_d
         {"base_model": str(tiny_dense), "rl_one": {"steps": 0}, "rl_two": {"steps": 0}}
     )
 
-    options.require_router(settings)
+    fit.require_router(settings)
 
 
 def test_retraining_without_steps_is_refused():
@@ -361,4 +361,4 @@ def test_a_model_that_a_store_has_is_checked_as_it_is_ingested(path):
         {"sft": {"parents": {"commerce": path}}, "evaluation": {"judge": judge}}
     )
 
-    options.require_folders(settings)
+    check.check(settings)

@@ -15,7 +15,7 @@ from data_schemas import presets
 from data_schemas.machine_settings import RolloutKind
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from tasks.errors import SettingsError
-from tasks.settings import early, options
+from tasks.settings import options
 from tasks.stages.curation import fit_settings
 from tasks.stages.foundation import ingest_models
 from tasks.store import location
@@ -59,7 +59,7 @@ def test_full_scale_is_the_published_profile():
 
 
 def test_sources_are_read_in_order():
-    assert early.parse_sources("gsm8k=a.jsonl, evaluation:gsm8k=c, ae110k = b ,sample_world") == (
+    assert options.parse_sources("gsm8k=a.jsonl, evaluation:gsm8k=c, ae110k = b ,sample_world") == (
         Source(adapter="gsm8k", path="a.jsonl"),
         Source(adapter="gsm8k", path="c", evaluation=True),
         Source(adapter="ae110k", path="b"),
@@ -70,11 +70,11 @@ def test_sources_are_read_in_order():
 @pytest.mark.parametrize("text", ["=a.jsonl", "gsm8k=", "gsm8k=a,,mbpp=b"])
 def test_sources_that_are_not_adapter_and_path_are_refused_with_an_example(text):
     with pytest.raises(SettingsError, match=r"is not adapter=path\. Example: --sources gsm8k="):
-        early.parse_sources(text)
+        options.parse_sources(text)
 
 
 def test_no_sources_keep_those_of_the_settings():
-    assert early.with_sources(presets.CPU_SMOKE, " ") is presets.CPU_SMOKE
+    assert options.with_sources(presets.CPU_SMOKE, " ") is presets.CPU_SMOKE
 
 
 def test_one_seed_reaches_every_stage_that_draws():

@@ -295,3 +295,9 @@ def _try_chat(path: Path) -> int:
             "from the checkpoint as it was published."
         )
     return int(reply["highest"])
+
+
+def positions_of(base: Path) -> int | None:
+    """Return how many tokens a model was made for; None if its configuration does not say."""
+    entry = read_config(base).get("max_position_embeddings")
+    return entry if isinstance(entry, int) else None

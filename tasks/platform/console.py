@@ -105,8 +105,6 @@ LAB_MODULES = {
 """Commands of the laboratory that are no workflow."""
 EARLY = "tasks.settings.early"
 """Module that looks at places before a library is loaded; it lies above this one."""
-CHOICES = "tasks.algorithms.choices"
-"""Module that knows the settings of every choice; it loads torch, as every workflow does."""
 NUMBERS = {"int": int, "float": float}
 """Kinds of options by name; the others are named in data_schemas."""
 ORDER = ("run", "init", "curate", "retrain", "audit", "trace", "forget", "diff-models")
@@ -460,8 +458,6 @@ def check_options(command: Command, arguments: Sequence[str]) -> None:
     """
     typed, settings = read_options(command, arguments)
     importlib.import_module(EARLY).check(command.name.removeprefix("lab "), typed, settings)
-    if "settings" in typed:
-        importlib.import_module(CHOICES).complete(settings, "--settings: ")
 
 
 def read_options(command: Command, arguments: Sequence[str]) -> tuple[dict[str, str], object]:

@@ -1,57 +1,37 @@
-"""What is refused before any library is loaded: places and lengths that the command line names.
+"""What the options of a command name: words, files, folders, stores and registered models.
 
-`eachprompt` asks here first; the stages that use a place check it again. Nothing that this module
-imports may load torch, transformers or flytekit.
+`eachprompt` asks here before any library is loaded, then checks the settings (check.py). Nothing
+that this module imports may load torch, transformers or flytekit.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-from pydantic import BaseModel
 
 from data_schemas import presets
 from data_schemas.artifacts import is_address
-from data_schemas.machine_settings import Choice, MachineSettings, RolloutKind, models_in
-from data_schemas.rl_settings import (
-    AdvantageSettings,
-    JudgeKind,
-    LossSettings,
-    TermSettings,
-    is_reference,
-)
-from data_schemas.settings import MergeSettings, PipelineSettings, RetrainSettings, Source
-from data_schemas.sources import BENCHMARKS
+from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.algorithms import names
-from tasks.curation.ingest import check_sources
-from tasks.engines.support import require
-from tasks.errors import DataError, SettingsError
-from tasks.models.config_file import CONFIG
+from tasks.errors import SettingsError
 from tasks.models.model_folder import (
     REGISTERED,
-    check_guard_folder,
-    check_model_folder,
-    check_tokenizer_files,
-    check_weights_folder,
     local_folder,
     read_config,
 )
-from tasks.models.weights import check_tensors
-from tasks.plugins import references_in, require_name, unknown
 from tasks.provenance.lineage.lookup import missing_version, parse_model_uri
 from tasks.provenance.lineage.promotions import promotions
-from tasks.settings.groups import expand
-from tasks.store.copies import S3
+from tasks.settings import options
+from tasks.settings.check import check as require_settings
+from tasks.settings.check import require_names
 from tasks.store.interface import store_at
 from tasks.store.location import absolute_store, existing_file, tracking_uri
 from tasks.training.foundation.candidates import parse_candidates
 
-EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
-ANSWERING = ("grading", "rl_one", "rl_two", "evaluation")
-"""Groups of settings whose stages let the model answer prompts."""
-BENCHMARK = "evaluation:"
-"""In front of an adapter: its rows are only evaluated with."""
+READING = ("curate",)
+"""Commands with settings whose stages only read rows."""
+ELSEWHERE = ("super-experts",)
+"""Commands that write settings out for a pipeline that may run on another machine."""
 FILES = {"agreement": "file", "completeness": "file", "forget": "rows", "av-speaker": "both"}
 """Commands that read a file, and the option that names it."""
 FOLDERS = {
@@ -74,19 +54,12 @@ PAPERS = ("annex-iv", "training-summary", "aisvs")
 """Formats of `audit` beside these."""
 ENGINES = ("embedded", "real")
 """Pairs of engines that `mismatch` compares."""
-BUILT_IN: Mapping[type[Choice], Mapping[str, str]] = {
-    LossSettings: names.LOSSES,
-    AdvantageSettings: names.ADVANTAGES,
-    MergeSettings: names.MERGE_METHODS,
-    TermSettings: names.TERMS,
-}
-"""Names of the built-in choices; their tables cannot be asked without torch."""
 IN_CODE = ("shop", "defaults")
 """What a study may name as a preset that is no file."""
 
 
 def check(command: str, typed: Mapping[str, str], settings: object) -> None:
-    """Refuse places that are not there, and responses that the base has no positions for.
+    """Refuse what a command cannot run with, before any stage.
 
     Args:
         command: of `eachprompt`.
@@ -98,20 +71,13 @@ def check(command: str, typed: Mapping[str, str], settings: object) -> None:
     """
     _check_words(command, typed)
     _check_places(command, typed)
-    if isinstance(settings, PipelineSettings | RetrainSettings):
-        _check_own_code(settings)
-        require_places(settings)
-    if command in ("run", "curate") and isinstance(settings, PipelineSettings):
-        base = typed.get("base_model") or settings.base_model
-        _check_folder(base)
-        if (folder := local_folder(base)) is not None:
-            check_tokenizer_files(folder)
-        with_base = settings.model_copy(update={"base_model": base})
-        if command == "run":
-            _check_stages(with_base)
-        with_base = with_sources(with_base, typed.get("sources", ""))
-        require_roles(with_base)
-        check_sources(with_base.curation.sources)
+    if isinstance(settings, PipelineSettings):
+        inputs = {name: typed.get(name, "") for name in ("sources", "suites", "base_model")}
+        settings = options.with_inputs(settings, **inputs)
+    if isinstance(settings, PipelineSettings) and command in ELSEWHERE:
+        require_names(settings)
+    elif isinstance(settings, PipelineSettings | RetrainSettings):
+        require_settings(settings, trains=command not in READING)
 
 
 def _check_places(command: str, typed: Mapping[str, str]) -> None:
@@ -203,43 +169,6 @@ def _check_store(command: str, typed: Mapping[str, str]) -> None:
         )
 
 
-def _check_own_code(settings: PipelineSettings | RetrainSettings) -> None:
-    """Refuse a choice that is not there, and files of one's own that are not."""
-    require_names(settings)
-    for name, reference in references_in(settings):
-        try:
-            require_name(reference)
-        except SettingsError as error:
-            raise SettingsError(f"{name}: {error}") from error
-
-
-def require_names(settings: BaseModel, where: str = "") -> None:
-    """Refuse a choice that is neither built in nor a reference.
-
-    Raises:
-        SettingsError: names the setting, and what was probably meant.
-    """
-    for name, value in settings:
-        for place, part in models_in(value):
-            require_names(part, f"{where}{name}{place}.")
-    if isinstance(settings, Choice):
-        built_in = [*BUILT_IN[type(settings)]]
-        if settings.chosen not in built_in and not is_reference(settings.chosen):
-            raise unknown(settings.chosen, built_in, f"{where}{settings.CHOSEN_BY}")
-
-
-def _check_stages(settings: PipelineSettings) -> None:
-    """Refuse engines that are not installed, and responses that do not fit the base."""
-    for name, group in settings:
-        engines = getattr(group, "engines", None)
-        try:
-            if isinstance(engines, MachineSettings):
-                require(engines)
-        except SettingsError as error:
-            raise SettingsError(f"{name}.{error}") from error
-    require_positions(settings)
-
-
 def check_model(arguments: Sequence[str]) -> None:
     """Refuse a folder or a store that does not hold the model that a command begins with."""
     if arguments and not arguments[0].startswith("-"):
@@ -272,138 +201,3 @@ def _check_folder(model: str) -> None:
     folder = None if is_address(model) else local_folder(model)
     if folder is not None:
         read_config(folder)
-
-
-def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
-    """Replace the sources of curation, unless `sources` is empty, and groups of suites in them.
-
-    Raises:
-        SettingsError: an entry is not adapter=path, or a group cannot be read.
-    """
-    parsed = parse_sources(sources) if sources.strip() else settings.curation.sources
-    all_sources = expand(parsed)
-    if all_sources == settings.curation.sources:
-        return settings
-    curation = settings.curation.model_copy(update={"sources": all_sources})
-    return settings.model_copy(update={"curation": curation})
-
-
-def parse_sources(text: str, option: str = "--sources") -> tuple[Source, ...]:
-    """Parse 'adapter=path,evaluation:adapter=path'; 'sample_world' needs no path.
-
-    Raises:
-        SettingsError: an entry does not have that form.
-    """
-    sources: list[Source] = []
-    for entry in text.split(","):
-        adapter, equals, path = (part.strip() for part in entry.partition("="))
-        if not adapter or (equals and not path):
-            raise SettingsError(
-                f"{option}: {entry.strip()!r} is not adapter=path. Example: {EXAMPLE}"
-            )
-        name = adapter.removeprefix(BENCHMARK)
-        sources.append(Source(adapter=name, path=path, evaluation=name != adapter))
-    return tuple(sources)
-
-
-def require_roles(settings: PipelineSettings) -> None:
-    """Refuse a benchmark among the sources that are trained on, before anything is read.
-
-    Raises:
-        SettingsError: names it.
-    """
-    for source in settings.curation.sources:
-        if source.adapter in BENCHMARKS and not source.evaluation:
-            raise SettingsError(
-                f"curation.sources trains on {source.adapter}, which is a benchmark; give it "
-                f"evaluation true ({BENCHMARK}{source.adapter}=... on the command line), or take "
-                "it out"
-            )
-
-
-def require_positions(settings: PipelineSettings) -> None:
-    """Refuse responses that do not fit the context of the base model behind a longest prompt.
-
-    Raises:
-        SettingsError: names the setting and both lengths.
-    """
-    base = local_folder(settings.base_model)
-    if base is None or not base.is_dir():
-        return  # it is checked as it is ingested
-    positions = positions_of(base)
-    prompt = settings.curation.max_prompt_tokens
-    for name in ANSWERING:
-        response = getattr(settings, name).max_new_tokens
-        if positions is not None and prompt + response > positions:
-            raise SettingsError(
-                f"{name}.max_new_tokens {response} behind a prompt of curation.max_prompt_tokens "
-                f"{prompt} exceeds the {positions} positions of {base}. Lower one of them."
-            )
-
-
-def positions_of(base: Path) -> int | None:
-    """Return how many tokens a model was made for; None if its configuration does not say."""
-    entry = read_config(base).get("max_position_embeddings")
-    return entry if isinstance(entry, int) else None
-
-
-def require_places(settings: PipelineSettings | RetrainSettings) -> None:
-    """Refuse settings that name a folder of a model that is not there.
-
-    Raises:
-        SettingsError: names the setting.
-    """
-    for name, path, _ in model_folders(settings):
-        folder = None if is_address(path) else local_folder(path)
-        if folder is not None and not folder.is_dir():
-            raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
-        try:
-            if folder is not None:
-                read_config(folder)
-            elif path.startswith(S3):
-                require_remote_model(path)
-        except (DataError, SettingsError) as error:
-            raise SettingsError(f"{name}: {error}") from error
-
-
-def require_remote_model(uri: str) -> None:
-    """Refuse a prefix of S3 without a configuration of a model, before it is copied.
-
-    Raises:
-        SettingsError: it has none, or may not be read.
-        EngineError: S3 does not answer.
-    """
-    if not store_at(uri).fingerprints([CONFIG]):
-        raise SettingsError(f"{uri} has no {CONFIG}. Set it to a model directory.")
-
-
-def model_folders(
-    settings: PipelineSettings | RetrainSettings,
-) -> Iterator[tuple[str, str, Callable[[Path], None]]]:
-    """Yield (name of the setting, folder, what checks that it can be opened)."""
-    for parent, path in settings.sft.parents.items():
-        yield f"sft.parents.{parent.value}", path, check_model_folder
-    if settings.curation.guard.kind is JudgeKind.MODEL:
-        yield "curation.guard.address", settings.curation.guard.address, check_guard_folder
-    if settings.curation.encoder.kind is JudgeKind.MODEL:
-        yield "curation.encoder.address", settings.curation.encoder.address, check_weights_folder
-    grading = settings.grading
-    if grading.screen_model:
-        is_embedded = grading.engines.rollout is RolloutKind.HF
-        check = check_model_folder if is_embedded else check_tensors
-        yield "grading.screen_model", grading.screen_model, check
-    if isinstance(settings, RetrainSettings):
-        phases = {"rl": settings.rl}
-    else:
-        phases = {"rl_one": settings.rl_one, "rl_two": settings.rl_two}
-    for name, judge in (
-        ("grading.judge", grading.judge),
-        *((f"{phase}.rewards.judge", rl.rewards.judge) for phase, rl in phases.items()),
-        ("evaluation.judge", settings.evaluation.judge),
-    ):
-        if judge.kind is JudgeKind.MODEL:
-            yield f"{name}.address", judge.address, check_model_folder
-    for phase, rl in phases.items():
-        teachers = {} if rl.recipe is None else rl.recipe.model_dump().get("teachers", {})
-        for domain, path in teachers.items():
-            yield f"{phase}.recipe.teachers.{domain}", str(path), check_model_folder

@@ -11,18 +11,13 @@ import psutil
 
 from data_schemas.artifacts import CheckpointRef, Context, DatasetRef, Execution, StoreRef
 from data_schemas.intake import Intake
-from data_schemas.machine_settings import MachineSettings, Precision, RolloutKind, TrainerKind
+from data_schemas.machine_settings import Precision, RolloutKind, TrainerKind
 from data_schemas.presets import RECIPES, has_judge, scaled
-from data_schemas.rl_settings import RLSettings
 from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.capacity import machine_needs
 from tasks.capacity.model_shape import shape_of
-from tasks.curation.ingest import check_sources
-from tasks.engines.select import require_fit
-from tasks.engines.support import require
 from tasks.errors import DataError, SettingsError
 from tasks.models.model_folder import local_folder, read_config
-from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
 from tasks.platform.local_execution import at_end
 from tasks.platform.log_lines import in_pod
@@ -35,36 +30,14 @@ from tasks.provenance.lineage.shipping import begin, close, finish
 from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.retraining import inbox, outcome, processed, worth
 from tasks.retraining.outcome import find_released
-from tasks.rl.recipe import open_recipe, pinned_source
-from tasks.settings import early, options
+from tasks.settings import fit, options
+from tasks.settings.check import check
 from tasks.stages.failure import report_ended
 from tasks.store import location
-from tasks.store.copies import S3
 from tasks.store.interface import store_at
 from tasks.store.lease import lease
 
 SettingsT = TypeVar("SettingsT", PipelineSettings, RetrainSettings)
-
-
-def _check(group: str, engines: MachineSettings, stage: str) -> None:
-    """Refuse the engines of a group of settings if its stage cannot run them.
-
-    Raises:
-        SettingsError: the message names the setting.
-    """
-    if not in_pod():  # the image of this pod differs from that of the stage
-        require(engines)
-    nodes, processes = resources.NODES, resources.PROCESSES
-    gpus, dedicated = resources.STAGES[stage].machine.gpus, engines.layout.dedicated_rollout_gpus
-    if gpus and processes + dedicated > gpus:  # none where a cluster is tested without them
-        raise SettingsError(
-            f"{group}.engines.layout.dedicated_rollout_gpus is {dedicated}; with {processes} "
-            f"processes (EACHPROMPT_PROCESSES) that is more than the {gpus} GPUs of a node"
-        )
-    try:
-        require_fit(engines, nodes=nodes, processes=processes)
-    except SettingsError as error:
-        raise SettingsError(f"{group}.{error}") from error
 
 
 class Night(NamedTuple):
@@ -103,28 +76,14 @@ def check_settings(
         base_model: in place of that of the settings, unless empty.
         release: name of the registered model, likewise.
     """
-    settings = options.with_names(settings, base_model, release)
-    _check("sft", settings.sft.engines, "sft")
-    _check("general_sft", settings.general_sft.engines, "sft")
-    _check("grading", settings.grading.engines, "grade")
-    _check("rl_one", settings.rl_one.engines, "rl")
-    _check("rl_two", settings.rl_two.engines, "rl")
-    _check("evaluation", settings.evaluation.engines, "evaluate")
-    # The pods that copy models and sources have the image, and so the template, of this one.
-    options.require_folders(settings)
-    _require_base(settings.base_model)
-    if not in_pod():
+    inputs = {"sources": sources, "suites": suites, "base_model": base_model}
+    settings = options.with_name(options.with_inputs(settings, **inputs), release)
+    check(settings)
+    if not in_pod():  # this pod is not the machine that trains
         _say_needs(settings)
-    early.require_positions(settings)  # these look at a base that is there only
-    settings = options.fit_to_base(settings)
-    options.require_router(settings)
-    options.require_layers(settings)
-    result = options.with_suites(early.with_sources(settings, sources), suites)
-    result = options.with_room(result)
-    early.require_roles(result)
-    check_sources(result.curation.sources)
-    require_access(os.environ.get("MLFLOW_TRACKING_URI", ""), result.release.name)
-    return options.with_own_code(_with_recipes(result))
+    settings = options.with_room(fit.fit_to_base(settings))
+    require_access(os.environ.get("MLFLOW_TRACKING_URI", ""), settings.release.name)
+    return fit.settle(settings)
 
 
 def _say_needs(settings: PipelineSettings) -> None:
@@ -163,25 +122,9 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
         settings: of the workflow.
         sources: 'adapter=path,adapter=path', or '' to keep those of the settings.
     """
-    result = options.with_room(early.with_sources(settings, sources))
-    check_sources(result.curation.sources)
-    return options.with_own_code(result)
-
-
-def _require_base(path: str) -> None:
-    """Refuse a base model that is not there; one of MLflow's is looked up as it is copied.
-
-    Raises:
-        SettingsError: it is no folder or prefix with a configuration.
-    """
-    folder = local_folder(path)
-    if folder is None and path.startswith(S3):
-        try:
-            early.require_remote_model(path)
-        except (DataError, SettingsError) as error:
-            raise SettingsError(f"base_model: {error}") from error
-    elif folder is not None and not folder.is_dir():
-        raise SettingsError(f"base_model: {path} is not a folder. Set it to a model directory.")
+    settings = options.with_inputs(settings, sources=sources)
+    check(settings, trains=False)
+    return fit.settle(options.with_room(settings))
 
 
 @shell("open_night")
@@ -196,7 +139,8 @@ def open_night(settings: RetrainSettings, from_inbox: str, model: str, store: st
         model: replaces `release.name` of the settings, unless empty.
         store: folder or s3:// prefix.
     """
-    settings = outcome.with_inputs(_checked(settings), from_inbox, model)
+    check(settings)
+    settings = outcome.with_inputs(fit.settle(settings), from_inbox, model)
     opened = _open(store, "retrain", ("night_page",), settings.release.name)
     released = find_released(settings.release.name, opened.store.tracking_uri, opened.store.uri)
     listing = inbox.list_files(settings.inbox)
@@ -215,35 +159,6 @@ def open_night(settings: RetrainSettings, from_inbox: str, model: str, store: st
         is_news=is_news,
         message="" if is_news else f"Not retrained: {decision.reason}.",
     )
-
-
-def _checked(settings: RetrainSettings) -> RetrainSettings:
-    _check("sft", settings.sft.engines, "sft")
-    _check("grading", settings.grading.engines, "grade")
-    _check("rl", settings.rl.engines, "rl")
-    _check("evaluation", settings.evaluation.engines, "evaluate")
-    options.require_folders(settings)
-    return options.with_own_code(_with_recipes(settings))
-
-
-def _with_recipes(settings: SettingsT) -> SettingsT:
-    """Pin the recipes that phases name, and refuse those that do not go with their phase.
-
-    Raises:
-        SettingsError: names the setting.
-    """
-    changes: dict[str, RLSettings] = {}
-    for name in ("rl_one", "rl_two", "rl"):
-        phase = getattr(settings, name, None)
-        if not isinstance(phase, RLSettings) or phase.recipe is None:
-            continue
-        try:
-            open_recipe(phase.recipe, phase)
-            own = pinned_source(phase.recipe)
-        except SettingsError as error:
-            raise SettingsError(f"{name}.recipe: {error}") from error
-        changes[name] = phase.model_copy(update={"recipe": own})
-    return settings.model_copy(update=changes) if changes else settings
 
 
 @shell("with_seed")

@@ -41,16 +41,17 @@ class Half(Term):
 BEFORE = """
 import sys
 from data_schemas.settings import PipelineSettings
-from tasks.settings import early
+from tasks.settings import check
 
 settings = PipelineSettings.model_validate({"rl_one": %s})
-early.require_names(settings)
+check.require_names(settings)
 assert "torch" not in sys.modules
 
 from tasks.settings.listing import rows_of
-from tasks.settings.options import with_own_code
+from tasks.settings.fit import require_fit, settle
 
-with_own_code(settings)
+require_fit(settings, trains=True)
+settings = settle(settings)
 rows = {row.name: row.value for row in rows_of(settings)}
 """
 LOSS_USE = """

@@ -21,7 +21,7 @@ from tasks.plugins import load, pin
 from tasks.provenance.lineage.base_model import read_model
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_statement
-from tasks.settings import options
+from tasks.settings import check, fit
 from tasks.stages.foundation import ingest_base
 from tasks.store.interface import store_at
 
@@ -143,7 +143,7 @@ def test_a_model_does_not_choose_the_code_that_opens_it(own, tmp_path):
     message = r"config\.json names code that opens the model, evil\.py:Own\. If you trust it"
 
     with pytest.raises(SettingsError, match=message):
-        options.fit_to_base(PipelineSettings(base_model=str(own)))
+        fit.fit_to_base(PipelineSettings(base_model=str(own)))
     with pytest.raises(SettingsError, match=message):
         ingest_base(
             path=str(own),
@@ -155,23 +155,23 @@ def test_a_model_does_not_choose_the_code_that_opens_it(own, tmp_path):
         read_shape(own)
     parents = {"sft": {"parents": {"reasoning": str(own)}}}
     with pytest.raises(SettingsError, match=f"sft.parents.reasoning: {message}"):
-        options.require_folders(PipelineSettings.model_validate(parents))
+        check.check(PipelineSettings.model_validate(parents))
     assert not (tmp_path / "was_run").exists()
 
 
 def test_settings_are_checked_with_the_code_that_they_name(own):
     settings = PipelineSettings(base_model=str(own), architecture="my_family.py:Own")
 
-    assert RouterReplay.R3 is options.fit_to_base(settings).rl_one.router_replay
-    options.require_router(settings)
-    options.require_layers(settings)
+    assert RouterReplay.R3 is fit.fit_to_base(settings).rl_one.router_replay
+    fit.require_router(settings)
+    fit.require_layers(settings)
     with pytest.raises(SettingsError, match=r"supported are .* and others by code of your own"):
-        options.fit_to_base(settings.model_copy(update={"architecture": ""}))
+        fit.fit_to_base(settings.model_copy(update={"architecture": ""}))
     real = PipelineSettings.model_validate(
         {**settings.model_dump(), "evaluation": {"engines": {"rollout": "vllm"}}}
     )
     with pytest.raises(SettingsError, match=r"evaluation: .* 'vllm' does not have the layers of"):
-        options.require_layers(real)
+        fit.require_layers(real)
 
 
 @pytest.mark.parametrize(

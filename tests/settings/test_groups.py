@@ -9,9 +9,8 @@ from tasks.curation.ingest import GENERATED
 from tasks.errors import SettingsError
 from tasks.formats.benchmark_file import group_of, shipped_groups, shipped_suites
 from tasks.formats.mapping_files import shipped_mappings
-from tasks.settings.early import with_sources
 from tasks.settings.groups import expand
-from tasks.settings.options import with_suites
+from tasks.settings.options import with_sources, with_suites
 
 
 @pytest.mark.parametrize("name", shipped_groups())

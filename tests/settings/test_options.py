@@ -12,14 +12,9 @@ from tasks.lab.study import declaration
 from tasks.lab.study.mismatch.numerics import PAIRS
 from tasks.provenance.audit import papers
 from tasks.settings import early
-from tasks.settings.early import require_positions, with_sources
-from tasks.settings.options import (
-    fit_to_base,
-    require_router,
-    with_names,
-    with_room,
-    with_suites,
-)
+from tasks.settings.check import BUILT_IN, require_positions
+from tasks.settings.fit import fit_to_base, require_router
+from tasks.settings.options import with_inputs, with_name, with_room, with_sources, with_suites
 from tests.algorithms.signals import terms_of
 
 
@@ -106,13 +101,15 @@ def test_lengths_that_are_set_and_those_of_the_sample_world_stay():
     ],
 )
 def test_a_release_is_named_after_a_base_of_ones_own(base, name):
-    assert name == with_names(presets.CPU_SMOKE, base, "").release.name
-    assert "mine" == with_names(presets.CPU_SMOKE, base, "mine").release.name
+    settings = with_inputs(presets.CPU_SMOKE, base_model=base)
+
+    assert name == with_name(settings, "").release.name
+    assert "mine" == with_name(settings, "mine").release.name
 
 
 def test_the_words_that_are_known_before_a_library_is_loaded_are_those_of_the_tables():
     assert {kind: [*table] for kind, table in choices.TABLES.items()} == {
-        kind: [*names] for kind, names in early.BUILT_IN.items()
+        kind: [*names] for kind, names in BUILT_IN.items()
     }
     assert tuple(PAIRS) == early.ENGINES
     assert set(early.IN_CODE) == {*declaration.PRESETS, declaration.DEFAULTS} - {*presets.names()}

@@ -15,7 +15,7 @@ from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.errors import SettingsError
 from tasks.models.architectures import read_architecture
 from tasks.platform import resources
-from tasks.settings import early, options
+from tasks.settings import check, fit, options
 from tasks.stages.opening import check_settings
 from tests.published_bases import COMPASSMAX_V3, LING_LITE, QWEN2_5_MATH_7B
 
@@ -41,12 +41,12 @@ def bound(request, tmp_path):
 def test_a_preset_passes_the_checks_with_its_papers_base(bound):
     settings, folder = bound
 
-    early.require_positions(settings)
-    options.require_router(settings)
-    options.require_layers(settings)
-    early.require_roles(settings)
+    check.require_positions(settings)
+    fit.require_router(settings)
+    fit.require_layers(settings)
+    check.require_roles(settings)
 
-    assert settings == options.fit_to_base(settings)
+    assert settings == fit.fit_to_base(settings)
     for stage in ("sft", "rl_one", "rl_two"):
         read_geometry(folder).check(getattr(settings, stage).engines.layout)
     assert shape_of(json.loads((folder / "config.json").read_text())).parameters
@@ -106,12 +106,12 @@ def test_a_preset_with_longer_responses_than_its_base_is_refused(bound):
     longer = settings.rl_two.model_copy(update={"max_new_tokens": positions})
 
     with pytest.raises(SettingsError, match=r"rl_two\.max_new_tokens .* positions"):
-        early.require_positions(settings.model_copy(update={"rl_two": longer}))
+        check.require_positions(settings.model_copy(update={"rl_two": longer}))
 
 
 @pytest.mark.parametrize("name", FULL)
 def test_no_preset_trains_on_a_benchmark(name):
-    early.require_roles(FULL[name])
+    check.require_roles(FULL[name])
     trained = {one.adapter for one in FULL[name].curation.sources if not one.evaluation}
 
     assert not trained & BENCHMARKS
@@ -121,11 +121,11 @@ def test_no_preset_trains_on_a_benchmark(name):
 
 
 def test_a_benchmark_among_the_sources_is_refused_with_what_to_write():
-    settings = early.with_sources(presets.CPU_SMOKE, "sample_world,bfcl=/nowhere")
+    settings = options.with_sources(presets.CPU_SMOKE, "sample_world,bfcl=/nowhere")
 
     with pytest.raises(SettingsError, match=r"trains on bfcl, which is a benchmark.*:bfcl"):
-        early.require_roles(settings)
-    early.require_roles(early.with_sources(settings, "sample_world,evaluation:bfcl=/nowhere"))
+        check.require_roles(settings)
+    check.require_roles(options.with_sources(settings, "sample_world,evaluation:bfcl=/nowhere"))
 
 
 def test_a_set_with_files_of_both_roles_is_no_benchmark():

@@ -79,7 +79,7 @@ def test_the_pod_that_checks_a_plan_of_a_cluster_needs_no_engine_but_a_laptop_do
         elif name == "cpu_smoke":
             assert complete(given["settings"]) == check_settings.task_function(**given)
         else:  # its volumes are not mounted here
-            place = r"curation\.sources\[0\]\.path: /mnt/data/\w+ is no|base_model: /mnt/models/"
+            place = r"curation\.sources\[0\]\.path: /mnt/data/\w+ is no|base model /mnt/models/"
             with pytest.raises(SettingsError, match=place):
                 check_settings.task_function(**given)
 
@@ -92,7 +92,7 @@ def test_the_pod_that_checks_a_plan_of_a_cluster_needs_no_engine_but_a_laptop_do
         ({"sources": "gsm8k=s3://elsewhere/rows"}, r"sources\[0\]\.path: .*NoSuchBucket"),
         ({"sources": "gsm8k=/mnt/none"}, r"sources\[0\]\.path: /mnt/none is no folder or file"),
         ({"base_model": "s3://bucket/rows"}, r"base_model: s3://bucket/rows has no config\.json"),
-        ({"base_model": "/mnt/none"}, r"base_model: /mnt/none is not a folder"),
+        ({"base_model": "/mnt/none"}, r"base model /mnt/none is not a folder"),
     ],
 )
 def test_the_first_pod_of_a_cluster_looks_for_sources_and_models(

@@ -17,7 +17,7 @@ from tasks.lab.recipes.grove_moe.family import adjugates_per_token
 from tasks.lab.recipes.grove_moe.model import GroveMoeConfig, GroveMoeForCausalLM
 from tasks.models.architectures import CODE, read_architecture
 from tasks.models.model_folder import check_model_folder
-from tasks.settings import options
+from tasks.settings import fit
 from tests.capacity.test_memory import TINY, kept_by_embedded_layers
 
 SIZES = json.loads((Path(__file__).parent / "vectors.json").read_text())["sizes"]
@@ -98,5 +98,5 @@ def test_engines_without_a_layer_of_the_base_are_refused_before_any_stage(tiny_g
     )
 
     with pytest.raises(SettingsError, match=r"evaluation: .* 'vllm' does not have adjugate"):
-        options.require_layers(settings)
-    options.require_layers(PipelineSettings(base_model=str(tiny_grove)))
+        fit.require_layers(settings)
+    fit.require_layers(PipelineSettings(base_model=str(tiny_grove)))
