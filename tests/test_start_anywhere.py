@@ -47,6 +47,7 @@ from tasks.errors import SettingsError
 from tasks.formats.readiness import fit_phase
 from tasks.models.weights import Weights
 from tasks.pages.collect import _under
+from tasks.provenance.lineage.promotions import next_promotion
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_statement
 from tasks.settings import check, fit
@@ -176,6 +177,7 @@ def registered(store, model: Path):
         with record.output("model") as out:
             shutil.copytree(model, out, dirs_exist_ok=True)
             scale(out)
+        record.facts(next_promotion("v3", store.uri, {}, ""))
         record.register("model", "v3", released=True, tags={})
         return record.ref("model", CheckpointRef)
 
