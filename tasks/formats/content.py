@@ -1,9 +1,9 @@
 """What a problem asks, as a key: the same question is recognised in any row."""
 
-import unicodedata
 from collections.abc import Iterable
 
 from data_schemas.rows import Demonstration, Problem
+from tasks.algorithms.folding import folded
 from tasks.store.files import sha256_bytes
 
 
@@ -14,5 +14,4 @@ def content_keys(problems: Iterable[Problem]) -> frozenset[str]:
 
 def content_key(row: Problem | Demonstration) -> str:
     """Hash the prompt after folding width, case and blanks."""
-    folded = unicodedata.normalize("NFKC", row.prompt_text).casefold()
-    return sha256_bytes(" ".join(folded.split()).encode())
+    return sha256_bytes(folded(row.prompt_text).encode())

@@ -6,12 +6,12 @@ without spaces. It rewards overlap, not quality; `generative_judge` can replace 
 Gold: {"reference": "..."}.
 """
 
-import unicodedata
 from collections import Counter
 
 from pydantic import Field
 
 from data_schemas.rows import Problem, Verdict, abstain, scored
+from tasks.algorithms.folding import folded
 from tasks.gym.protocol import MAX_ANSWER_CHARACTERS, Gold, verify_answer
 
 MAX_ORDER = 6
@@ -33,7 +33,7 @@ def verify(problem: Problem, response: str) -> Verdict:
 
 def normalised(text: str) -> str:
     """Fold width, case and whitespace."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return folded(text)
 
 
 def chrf(reference: str, text: str) -> float:

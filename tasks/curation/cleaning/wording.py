@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Callable
 from typing import TypeVar
 
+from tasks.algorithms.folding import folded_parts
+
 ValueT = TypeVar("ValueT")
 
 _LONGEST = 32
@@ -32,9 +34,7 @@ def normalise(text: str) -> str:
 
 def parts(text: str) -> list[str]:
     """Fold width and case, and split at whitespace; no word and no number goes across parts."""
-    if text.isascii():  # in which NFKC changes nothing
-        return text.lower().split()
-    return unicodedata.normalize("NFKC", text).casefold().split()
+    return folded_parts(text)
 
 
 def words(text: str) -> list[str]:
