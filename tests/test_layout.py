@@ -313,3 +313,15 @@ def test_what_the_code_imports_is_installed_without_the_tools_of_development():
 
     # The engines of a cluster, each an extra of its own.
     assert missing <= {"vllm", "megatron", "flytekitplugins"}
+
+
+def test_the_top_level_holds_what_a_visitor_looks_for():
+    command = ["git", "ls-files"]
+    paths = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = {path.partition("/")[0] for path in paths.split()}
+
+    assert {name for name in names if not name.startswith(".")} == {
+        *("AGENTS.md", "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "pyproject.toml"),
+        *("lock_cpu.txt", "containers", "data_schemas", "docs", "findings"),
+        *("tasks", "tests", "workflows"),
+    }
