@@ -210,15 +210,15 @@ def make_original(request, tmp_path_factory, outside, migrated) -> Callable[[str
         identity = store_at(str(folder)).open()
         database = folder / "mlflow.db"
         tracking_uri = f"sqlite:///{database}"
-        if kind == "sqlite":
+        server = None if kind == "sqlite" else request.getfixturevalue("mlflow_server")
+        if server is None:
             copy_database(migrated, database)
         else:
-            server = request.getfixturevalue("mlflow_server")
             server.load(migrated)
             tracking_uri = server.uri
         maker = Maker(StoreRef(uri=str(folder), id=identity, tracking_uri=tracking_uri), outside)
         maker.run()
-        if kind == "server":
+        if server is not None:
             copy_database(server.database, folder / "of_server.db")
         return Chain(folder, tracking_uri, maker.refs, outside, lambda: None, database)
 
