@@ -38,6 +38,32 @@ class Half(Term):
         """Weigh."""
         return StepEffect(weights_NT=self.share * step.kept_NT)
 '''
+ADVANTAGE = '''"""Advantages by a power of the scores."""
+
+from pydantic import Field
+
+from tasks.algorithms.advantages.centred import CentredAdvantage
+
+
+class Powered(CentredAdvantage):
+    """Centre the scores to a power."""
+
+    power: float = Field(default=1.0, description="of a score")
+
+    def estimate(self, scores_PG, penalties_PG, valid_PG, *, std_floor):
+        """Centre."""
+        scores_PG = scores_PG**self.power
+        return super().estimate(scores_PG, penalties_PG, valid_PG, std_floor=std_floor)
+'''
+VERIFIER = '''"""Responses of an even length are right."""
+
+from tasks.gym.protocol import scored
+
+
+def verify(problem, response):
+    """Count."""
+    return scored(float(len(response) % 2 == 0), "even")
+'''
 BEFORE = """
 import sys
 from data_schemas.settings import PipelineSettings
@@ -57,6 +83,25 @@ rows = {row.name: row.value for row in rows_of(settings)}
 LOSS_USE = """
 from tasks.algorithms.losses import table
 print(table.find(settings.rl_one.loss).clip_range, rows["rl_one.loss.clip_low"])
+"""
+ADVANTAGE_USE = """
+import torch
+from tasks.algorithms.advantages.table import find
+
+scores = torch.tensor([[0.0, 0.5]])
+found = find(settings.rl_one)
+values = found.estimate(scores, 0 * scores, scores > -1, std_floor=0.0)
+print(values.tolist(), rows["rl_one.advantage.power"])
+"""
+VERIFIER_USE = """
+from data_schemas.rows import Message, Problem, Role
+from tasks.gym.table import VERIFIERS
+
+problem = Problem(
+    id="p", domain="maths", language="en", messages=(Message(role=Role.USER, content="q"),),
+    verifier="added", answer="{}", source="s", source_row="0" * 64,
+)
+print([VERIFIERS["added"](problem, text).score for text in ("ab", "abc")])
 """
 TERM_USE = """
 import torch
@@ -89,15 +134,18 @@ print(weights_NT.tolist(), rows["rl_one.terms[0].share"])
             "[[0.25]] 0.25",
             id="term",
         ),
+        pytest.param(
+            *("advantages", "ADVANTAGES", ADVANTAGE),
+            *('{"advantage": {"kind": "added", "power": 2}}', ADVANTAGE_USE),
+            "[[-0.125, 0.125]] 2.0",
+            id="advantage",
+        ),
     ],
 )
 def test_a_built_in_choice_is_a_file_and_a_line(
     tmp_path, folder, table, text, changes, use, expected
 ):
-    for package in ("tasks", "data_schemas", "workflows"):
-        shutil.copytree(
-            ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "lab")
-        )
+    copy(tmp_path)
     algorithms = tmp_path / "tasks/algorithms"
     (algorithms / folder / "added.py").write_text(text)
     name = text.partition("class ")[2].partition("(")[0]
@@ -105,14 +153,37 @@ def test_a_built_in_choice_is_a_file_and_a_line(
     line = f'{table} = {{\n    "added": "tasks.algorithms.{folder}.added:{name}",'
     (algorithms / "names.py").write_text(names.replace(f"{table} = {{", line))
 
+    assert expected == last_line(tmp_path, BEFORE % changes + use)
+
+
+@pytest.mark.slow
+def test_a_built_in_verifier_is_a_file_and_a_line(tmp_path):
+    copy(tmp_path)
+    (tmp_path / "tasks/gym/added.py").write_text(VERIFIER)
+    table = tmp_path / "tasks/gym/table.py"
+    text = table.read_text().replace(
+        "_BUILT_IN = {", '_BUILT_IN = {\n    "added": Entry(added.verify),'
+    )
+    table.write_text(text.replace("from tasks.gym import ", "from tasks.gym import added, "))
+
+    assert "[1.0, 0.0]" == last_line(tmp_path, VERIFIER_USE)
+
+
+def copy(folder: Path) -> None:
+    for package in ("tasks", "data_schemas", "workflows"):
+        shutil.copytree(
+            ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__", "lab")
+        )
+
+
+def last_line(folder: Path, program: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", BEFORE % changes + use],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
         check=False,
     )
-
     assert 0 == done.returncode, done.stderr[-2000:]
-    assert expected == done.stdout.splitlines()[-1]
+    return done.stdout.splitlines()[-1]
