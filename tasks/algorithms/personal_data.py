@@ -9,7 +9,7 @@ counts only in its official spelling or behind a word that names it.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -154,8 +154,26 @@ def without_personal_data(text: str) -> str:
 
     Equal passages get equal texts, and a second call changes nothing.
     """
+    return _without(text, personal_passages(text))
+
+
+def replace_spellings(text: str, spellings: Mapping[str, PersonalKind]) -> str:
+    """Replace what is spelled like one of these by its kind in brackets, and nothing else.
+
+    What a text tells by its own words is replaced where it is one of the spellings; a number that
+    is part of a longer one never is. Degenerate case: without spellings the text stays.
+    """
+    if not spellings:
+        return text
+    own = [one for one in personal_passages(text) if text[one.start : one.end] in spellings]
+    longest_first = sorted(spellings, key=len, reverse=True)
+    pattern = rf"(?<!\d)(?:{'|'.join(map(re.escape, longest_first))})(?!\d)"
+    return re.sub(pattern, lambda match: f"[{spellings[match[0]]}]", _without(text, own))
+
+
+def _without(text: str, passages: Sequence[Passage]) -> str:
     end, kept = 0, []
-    for passage in personal_passages(text):
+    for passage in passages:
         kept += [text[end : passage.start], f"[{passage.kind}]"]
         end = passage.end
     return "".join([*kept, text[end:]])

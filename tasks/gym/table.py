@@ -41,12 +41,12 @@ _BUILT_IN = {
     "bfcl_calls": Entry(bfcl_calls.verify),
     "instruction_rules": Entry(rules.verify),
     # The sandbox enforces its own limits on compilation and all runs, at worst twice.
-    "code_tests": Entry(code_tests.verify, timeout_s=300.0, in_worker=False),
+    "code_tests": Entry(code_tests.verify, timeout_s=300.0, in_worker=False, runs_gold=True),
     "reference_text": Entry(reference_text.verify),
     "refusal": Entry(refusal.verify),
-    "shop": Entry(shop.verify),
+    "shop": Entry(shop.verify, runs_gold=True),
     # Has a process of its own, with limits of its own.
-    "environment": Entry(play.verify, timeout_s=play.LONGEST_S, in_worker=False),
+    "environment": Entry(play.verify, timeout_s=play.LONGEST_S, in_worker=False, runs_gold=True),
 }
 
 # No tables with references: a rubric's criteria are rows, and a row must not name code to run.
