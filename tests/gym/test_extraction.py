@@ -73,6 +73,21 @@ def test_a_schema_violation_scores_zero_and_names_the_place(problem) -> None:
     assert "$.size" in verdict.detail
 
 
+def test_every_price_is_a_multiple_of_a_cent_and_no_tenth_of_one(problem) -> None:
+    schema = {"properties": {"price": {"type": "number", "multipleOf": 0.01}}}
+    for cents in range(1, 1000):
+        gold = {"fields": {"price": cents / 100}, "schema": schema}
+        assert 1.0 == score(problem, gold, json.dumps(gold["fields"])), gold
+    gold = {"fields": {"price": 0.07}, "schema": schema}
+    assert "schema_invalid" == verify(problem("extraction", gold), '{"price": 0.071}').reason
+    assert "wrong" == verify(problem("extraction", gold), '{"price": 0.14}').reason
+
+
+def test_a_multiple_holds_at_any_size(problem) -> None:
+    gold = {"fields": {"n": 1e300}, "schema": {"properties": {"n": {"multipleOf": 0.01}}}}
+    assert 1.0 == score(problem, gold, '{"n": 1e300}')
+
+
 def test_a_broken_schema_is_an_abstention(problem) -> None:
     gold = {"fields": {"size": 4}, "schema": {"type": "nonsense"}}
     verdict = verify(problem("extraction", gold), '{"size": 4}')
