@@ -391,6 +391,8 @@ def msc_of(subject: str) -> str:
 
 # How often models solve a problem under its verifier, and which rates a source is trained on.
 
+ANNOTATOR = "annotator"
+"""Name of the facet that says who labelled a row."""
 PASS_RATE = "pass_rate:"
 """Begins the name of a facet that has a model's pass rate: `pass_rate:small`."""
 

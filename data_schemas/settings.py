@@ -44,6 +44,14 @@ class Source(Settings):
     evaluation: bool = Field(
         default=False, description="a benchmark: all of it is held out, none of it is trained on"
     )
+    licence: str = Field(
+        default="",
+        description="of its rows: an SPDX name, or words for terms; '' = that of its mapping, or "
+        "that the publisher of a known set declares",
+    )
+    responsible: str = Field(
+        default="", description="who answers for its rows; '' = whom its mapping names"
+    )
 
 
 class PretrainSettings(Settings):
@@ -297,6 +305,15 @@ class EvaluationSettings(Settings):
         return self
 
 
+class Licences(StrEnum):
+    """What a release asks of the licences of what it was made from."""
+
+    RECORDED = "recorded"
+    """Card and bill of materials have those that are known, and name what has none."""
+    REQUIRED = "required"
+    """A raw file or a base model without one refuses the release."""
+
+
 class ReleaseSettings(Settings):
     """Stage 7: the gate between a candidate and the alias `released`."""
 
@@ -324,6 +341,7 @@ class ReleaseSettings(Settings):
         le=1.0,
         description="of responses cut at max_new_tokens, of all and of every slice",
     )
+    licences: Licences = Licences.RECORDED
 
     @field_validator("may_lose", mode="after")
     @classmethod

@@ -64,6 +64,12 @@ class ColumnMapping(BaseModel):
         default_factory=dict,
         description="name -> template, on which drift is measured; `pass_rate:MODEL` is 0 to 1",
     )
+    licence: str = Field(
+        default="", description="of the rows: an SPDX name, or words for terms; '' = not recorded"
+    )
+    responsible: str = Field(
+        default="", description="who answers for the rows, such as a team; '' = not recorded"
+    )
 
     @model_validator(mode="after")
     def _a_row_becomes_something(self) -> Self:
@@ -257,6 +263,8 @@ class RawFile(BaseModel):
     evaluation: Literal[True] | None = Field(
         default=None, description="true: its problems are held out, all of them"
     )
+    licence: str | None = Field(default=None, description="that its source states, if it does")
+    responsible: str | None = Field(default=None, description="as licence")
 
 
 class RowPlace(BaseModel):

@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import inspect
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,8 @@ INIT = "tasks.curation.init"
 LISTING = "tasks.curation.listing"
 VERIFYING = "tasks.curation.verify_table"
 """Load pyarrow and the verifiers: not before the arguments are known to be right."""
+LICENCE = "Licence of these tables (an SPDX name such as CC-BY-4.0, or words; empty: unknown): "
+RESPONSIBLE = "Who answers for them (a person or a team; empty: unknown): "
 EXAMPLES = """examples:
   eachprompt init products.csv
   eachprompt init products.csv reviews.csv dialogues.jsonl --settings shop.yaml
@@ -26,9 +29,15 @@ def init(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("--label", default="", help="column of the labels, in every table")
     parser.add_argument("--language", default="", help="BCP 47 tag, or the column that has it")
+    parser.add_argument("--licence", default="", help="of the tables: an SPDX name, or words")
+    parser.add_argument("--responsible", default="", help="who answers for the tables")
     args = parser.parse_args(arguments)
+    terms = [
+        text or (input(question) if sys.stdin.isatty() else "")
+        for text, question in ((args.licence, LICENCE), (args.responsible, RESPONSIBLE))
+    ]
     write = importlib.import_module(INIT).write_drafts
-    write(args.tables, args.settings, args.label, args.language)
+    write(args.tables, args.settings, args.label, args.language, *map(str.strip, terms))
 
 
 def data(arguments: Sequence[str]) -> None:

@@ -6,14 +6,13 @@ creator and datePublished, say who published a set, where and when: whoever publ
 with the recommended version and citation. Until then a reader that checks all of it refuses it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.formats.licences import LICENCES
 from tasks.store.files import sha256_file
 
 Json = dict[str, Any]
@@ -44,25 +43,24 @@ _TYPES = {
 }
 
 
-def croissant(folder: Path, adapters: Iterable[str]) -> Json:
+def croissant(folder: Path, licences: Mapping[str, str]) -> Json:
     """Describe the tables of a curated set.
 
     Args:
         folder: with the tables.
-        adapters: those that read the rows.
+        licences: of each source, '' where none is recorded.
     """
     tables = sorted(folder.glob("*.parquet"))
-    licences = {name: LICENCES[name] for name in adapters if name in LICENCES}
-    unknown = sorted(set(adapters) - licences.keys())
+    unknown = sorted(name for name, licence in licences.items() if not licence)
     note = f" No licence is recorded of: {', '.join(unknown)}." if unknown else ""
-    sources = ", ".join(sorted(adapters))
+    sources = ", ".join(sorted(licences))
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": "curated",
         "description": f"Problems, demonstrations and held-out problems from {sources}.{note}",
-        "license": sorted(set(licences.values())),
+        "license": sorted({licence for licence in licences.values() if licence}),
         "distribution": [_file(path) for path in tables],
         "recordSet": [_records(path) for path in tables],
     }

@@ -61,6 +61,7 @@ from tasks.formats import decisions as decision_tables
 from tasks.formats import solve_rates
 from tasks.formats.benchmark_file import write_suites
 from tasks.formats.exclusions import LIST_FILE
+from tasks.formats.licences import licence_of
 from tasks.gym.table import score_batch
 from tasks.platform.progress import progress, say
 from tasks.store.files import scratch_folder, write_bytes
@@ -191,7 +192,8 @@ def curate(
         "thinking": account.thinking.report(),
     }
     write_bytes(out / REPORT, json.dumps(full_report, indent=2, sort_keys=True).encode())
-    write_bytes(out / CROISSANT, json.dumps(croissant(out, report), indent=2).encode())
+    licences = dict.fromkeys(report, "") | {file.adapter: licence_of(file) for file in listed}
+    write_bytes(out / CROISSANT, json.dumps(croissant(out, licences), indent=2).encode())
     for line in funnel_lines(account, advice_on):
         say(line)
     return dict(totals)

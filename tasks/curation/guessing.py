@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from data_schemas.rows import Domain, Parent, language_tag
+from data_schemas.rows import ANNOTATOR, Domain, Parent, language_tag
 from data_schemas.sources import TEXT, ColumnMapping
 from tasks.curation.cleaning.languages import Languages, languages_of
 from tasks.curation.cleaning.writing_systems import primary
@@ -82,6 +82,11 @@ _NAMES = {
         "title name description product judul nama deskripsi produk título titulo nome "
         "nombre descrição descricao descripción tên ten_sản_phẩm mô_tả pangalan ชื่อ "
         "รายละเอียด สินค้า 標題 名稱 商品 描述"
+    ),
+    "annotator": (
+        "annotator annotators annotated_by labeler labeller labelled_by labeled_by rater coder "
+        "anotator pelabel dilabeli_oleh anotador rotulador anotado_por rotulado_por "
+        "người_gán_nhãn nguoi_gan_nhan ผู้ติดป้าย ผู้กำกับข้อมูล 標註者 标注者 標註人 标注人 標註員 标注员"
     ),
     "identity": (
         "id sku uuid asin gtin ean upc mpn url link image img date time created updated "
@@ -248,7 +253,8 @@ def guess_mapping(name: str, rows: Sequence[Row], label: str = "", language: str
     if label and label not in by_name:
         raise DataError(f"{name} has no column {label!r}; it has {_listed(list(by_name))}")
     spoken = [column for column in columns if _is_language(column) or column.name == language]
-    rest = [column for column in columns if column not in spoken and not column.is_identity]
+    signed = [c for c in columns if c.is_named("annotator") and c.name not in (label, language)]
+    rest = [one for one in columns if one not in (*spoken, *signed) and not one.is_identity]
     draft = _chat(rows) if not label else None
     draft = draft or _draft(name, rest, by_name.get(label), list(by_name))
     values, remarks = dict(draft.values), list(draft.remarks)
@@ -261,6 +267,10 @@ def guess_mapping(name: str, rows: Sequence[Row], label: str = "", language: str
     mapping = ColumnMapping.model_validate(
         fields | draft.fields | ({"prompt": asked} if asked else {}) | {"values": values}
     )
+    if signed:
+        facets = {ANNOTATOR: f"{{{signed[0].name}}}"} | mapping.facets
+        mapping = mapping.model_copy(update={"facets": facets})
+        remarks.append(f"Who labelled a row, by {signed[0].name}, is kept as facet {ANNOTATOR}.")
     return Guess(mapping, tuple(remarks), draft.label)
 
 

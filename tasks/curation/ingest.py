@@ -31,6 +31,7 @@ from tasks.formats.decisions import ADAPTER as DECISIONS
 from tasks.formats.decisions import read_decisions
 from tasks.formats.exclusions import WITHDRAWN as WITHDRAWN
 from tasks.formats.exclusions import read_list
+from tasks.formats.licences import ABOUT_ROWS, lacks_licence, responsible_for
 from tasks.formats.mapping_files import mapping_of, shipped_mappings
 from tasks.formats.no_data import is_no_data
 from tasks.formats.solve_rates import ADAPTER as SOLVE_RATES
@@ -117,6 +118,8 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
             mapping=file.mapping,
             suite=file.suite,
             evaluation=True if sources[file.source].evaluation else None,
+            licence=sources[file.source].licence or None,
+            responsible=sources[file.source].responsible or None,
         )
         for file in progress(results, "hashing raw files")
     ]
@@ -125,6 +128,10 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
         "sources": len(sources),
         "files": len(entries),
         "bytes": sum(entry.bytes for entry in entries),
+        "without_licence": sum(map(lacks_licence, entries)),
+        "without_responsible": sum(
+            not responsible_for(entry) for entry in entries if entry.adapter not in ABOUT_ROWS
+        ),
     }
 
 

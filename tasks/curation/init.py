@@ -7,8 +7,8 @@ import os
 import re
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import cast
@@ -32,6 +32,7 @@ _TRIED = 20
 """First rows that an adapter has to read."""
 _READ_ANYTHING = ("bbh", "code_contests", "math_train", "sample_world", "sample_shop")
 """Adapters that read tables of another meaning, too: input and target, description, problem."""
+NO_TERMS = "licence and responsible say whose rows these are; card, bill and papers name them."
 SHOWN = 3
 FIRST_ROWS = 4000
 """Of each table in a first run, which takes minutes."""
@@ -55,6 +56,16 @@ class Draft:
     adapter: str = ""
     remarks: tuple[str, ...] = ()
     label: str = ""
+
+    terms: Mapping[str, str] = field(default_factory=dict)
+    """Of a source that an adapter reads; a mapping holds its own."""
+
+    def with_terms(self, terms: Mapping[str, str]) -> "Draft":
+        """Record whose the rows are: in the mapping, if there is one, or in the source."""
+        known = {name: text for name, text in terms.items() if text}
+        if self.mapping is None:
+            return replace(self, terms=known)
+        return replace(self, mapping=self.mapping.model_copy(update=known))
 
     @property
     def file(self) -> Path | None:
@@ -138,6 +149,8 @@ def mapping_text(mapping: ColumnMapping, table: Path) -> str:
     lines = [
         f"# Guessed from {table.name}. Is the prompt what you would ask, and the answer right?"
     ]
+    if not mapping.licence or not mapping.responsible:
+        lines.append(f"# {NO_TERMS}")
     if mapping.language == TEXT or not isinstance(mapping.language, str):
         lines.append("# language: that of the prompt of each row, or und where it is not certain.")
     if mapping.response and mapping.verifier:
@@ -163,6 +176,7 @@ def settings_text(drafts: Sequence[Draft], domains: Sequence[Domain], settings: 
                 | {"path": _beside(settings, one.table)}
                 | ({"limit": FIRST_ROWS} if len(one.rows) > FIRST_ROWS else {})
                 | ({"evaluation": True} if one.adapter in BENCHMARKS else {})
+                | dict(one.terms)
                 for one in drafts
             ]
         },
@@ -177,7 +191,12 @@ def settings_text(drafts: Sequence[Draft], domains: Sequence[Domain], settings: 
 
 
 def write_drafts(
-    tables: Sequence[Path], settings: Path, label: str = "", language: str = ""
+    tables: Sequence[Path],
+    settings: Path,
+    label: str = "",
+    language: str = "",
+    licence: str = "",
+    responsible: str = "",
 ) -> None:
     """Draft the mappings of tables and settings that read them, show their rows, and write both.
 
@@ -186,6 +205,8 @@ def write_drafts(
         settings: file to write; the mappings lie beside their tables.
         label: the column of the labels; '' = guess.
         language: a tag, or the column that has it; '' = guess.
+        licence: of the tables; '' = not known.
+        responsible: who answers for them; '' = not known.
 
     Raises:
         SettingsError: a file is there already, or a table has no column that could be an answer.
@@ -193,7 +214,8 @@ def write_drafts(
     for file in [*(table.with_name(f"{_name(table)}.yaml") for table in tables), settings]:
         if file.exists():
             raise SettingsError(f"{file} is there already; remove it to draft it anew")
-    drafts = [draft(table, label, language) for table in tables]
+    terms = {"licence": licence, "responsible": responsible}
+    drafts = [draft(table, label, language).with_terms(terms) for table in tables]
     console = Screen(soft_wrap=True)
     for one in drafts:
         console.print("\n".join(_preview(one)))

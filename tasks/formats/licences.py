@@ -1,4 +1,13 @@
-"""Licences of the data sets that adapters and mappings read."""
+"""Licences of the data sets that adapters and mappings read, and of tables of one's own."""
+
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
+from data_schemas.sources import RawFile
+from tasks.formats import decisions, solve_rates
+from tasks.formats.exclusions import WITHDRAWN
+
+ABOUT_ROWS = frozenset({WITHDRAWN, decisions.ADAPTER, solve_rates.ADAPTER, solve_rates.BANDS})
+"""Sources without rows of their own: they say what becomes of the rows of others."""
 
 LICENCES = {
     "sample_world": "Apache-2.0",
@@ -50,3 +59,31 @@ LICENCES = {
     "wisesight": "CC0-1.0",
 }
 """Source -> SPDX licence that the publisher of its data declares; others are not recorded."""
+
+
+def lacks_licence(raw: RawFile) -> bool:
+    """Return whether a raw file has rows under no licence that is recorded."""
+    return raw.adapter not in ABOUT_ROWS and not licence_of(raw)
+
+
+def licence_of(raw: RawFile) -> str:
+    """Return the licence of a raw file: its source's, its mapping's, or that of a known set.
+
+    '' where none is recorded.
+    """
+    of_mapping = raw.mapping.licence if raw.mapping else ""
+    return raw.licence or of_mapping or LICENCES.get(raw.adapter, "")
+
+
+def responsible_for(raw: RawFile) -> str:
+    """Return who answers for a raw file; '' where nobody is named."""
+    return raw.responsible or (raw.mapping.responsible if raw.mapping else "")
+
+
+def spdx_name(licence: str) -> str:
+    """Return the SPDX name that a licence is, in its own spelling; '' for words and expressions."""
+    try:
+        name = canonicalize_license_expression(licence)
+    except InvalidLicenseExpression:
+        return ""
+    return "" if " " in name or name.startswith("LicenseRef-") else name

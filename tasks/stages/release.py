@@ -44,6 +44,7 @@ def _release(
         champion=find_champion(settings.name, candidate.digest, progression, store),
         audit=evidence.audited(store.uri, [candidate.statement, progression.statement]),
         contamination=evidence.contamination(producers, cache),
+        unlicensed=evidence.unlicensed(store.uri, producers),
         waste=evidence.waste(producers, cache),
         practised=evidence.practised(producers, cache),
     )

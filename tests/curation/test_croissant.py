@@ -24,7 +24,7 @@ def curated(tmp_path, make_problem):
     write_columns(
         tmp_path / ROWS, RowPlace, {"source_row": ["0" * 64], "file": ["1" * 64], "number": [7]}
     )
-    found = croissant(tmp_path, ["gsm8k", "csv_of_a_shop"])
+    found = croissant(tmp_path, {"gsm8k": "MIT", "csv_of_a_shop": ""})
     (tmp_path / CROISSANT).write_text(json.dumps(found))
     return tmp_path, found
 

@@ -7,8 +7,17 @@ from pathlib import Path
 import pytest
 
 from data_schemas.settings import Source
-from tasks.curation.ingest import RAW_FILES, check_raw_files, ingest, locate, raw_files
+from tasks.curation.ingest import (
+    GENERATED,
+    LISTS,
+    RAW_FILES,
+    check_raw_files,
+    ingest,
+    locate,
+    raw_files,
+)
 from tasks.errors import DataError, SettingsError, TamperError
+from tasks.formats.licences import ABOUT_ROWS, LICENCES
 
 
 @pytest.fixture
@@ -36,7 +45,8 @@ def test_a_folder_gives_its_data_files_in_order_with_their_hashes(tmp_path: Path
 
     facts = ingest([Source(adapter="gsm8k", path=str(folder), limit=5)], 0, out)
 
-    assert {"sources": 1, "files": 2, "bytes": 18} == facts
+    counts = {"sources": 1, "files": 2, "bytes": 18}
+    assert counts | {"without_licence": 0, "without_responsible": 2} == facts
     assert [
         {
             "adapter": "gsm8k",
@@ -219,3 +229,24 @@ def test_a_band_that_no_problem_could_meet_is_refused_before_anything_is_hashed(
 
     with pytest.raises(SettingsError, match=message):
         ingest(banded(tmp_path, *sources, **change), 0, new(tmp_path))
+
+
+def test_the_list_of_raw_files_says_whose_they_are_but_of_lists_about_rows(tmp_path: Path):
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"question": "1 + 1?", "answer": "#### 2"}))
+    (tmp_path / "list.jsonl").write_text(json.dumps({"source_row": "0" * 64}))
+    rows = Source(
+        adapter="gsm8k", path=str(tmp_path / "rows.jsonl"), licence="ODbL-1.0", responsible="ann"
+    )
+    left_out = Source(adapter="withdrawn", path=str(tmp_path / "list.jsonl"))
+    (tmp_path / "raw").mkdir()
+
+    facts = ingest([rows, left_out], 0, tmp_path / "raw")
+
+    terms = {one.adapter: (one.licence, one.responsible) for one in raw_files(tmp_path / "raw")}
+    assert {"gsm8k": ("ODbL-1.0", "ann"), "withdrawn": (None, None)} == terms
+    assert (0, 0) == (facts["without_licence"], facts["without_responsible"])
+
+
+def test_every_list_about_rows_needs_no_licence_and_every_generated_source_has_one():
+    assert ABOUT_ROWS == LISTS.keys()
+    assert set() == GENERATED.keys() - LICENCES.keys()

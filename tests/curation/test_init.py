@@ -302,3 +302,39 @@ def test_rows_that_cannot_be_read_are_not_said_to_be_absent(tmp_path: Path):
 
     with pytest.raises(SettingsError, match=r"none of 2 rows of .*not_json"):
         draft(tmp_path / "rows.jsonl")
+
+
+def test_whose_tables_they_are_is_written_where_their_rows_are_described(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    rows = "".join(f"shoe {n},ann{n % 3},{'ab'[n % 2]}\n" for n in range(40))
+    (tmp_path / "rows.csv").write_text(f"title,annotator,label\n{rows}")
+    layout = {"question": "2 + 2?", "answer": "#### 4"}
+    (tmp_path / "sums.jsonl").write_text(json.dumps(layout) + "\n")
+    monkeypatch.chdir(tmp_path)
+
+    init(["rows.csv", "sums.jsonl", "--licence", "CC-BY-4.0", "--responsible", "shop team"])
+
+    mapping = mapping_of("rows.yaml")
+    assert mapping is not None
+    assert ("CC-BY-4.0", "shop team") == (mapping.licence, mapping.responsible)
+    # Who labelled is kept, and neither asked about nor told to the model.
+    assert {"annotator": "{annotator}"} == mapping.facets
+    assert "annotator" not in mapping.prompt
+    described, sums = drafted(tmp_path, "my_settings.yaml")["curation"]["sources"]
+    assert {"adapter": "rows.yaml", "path": "rows.csv"} == described
+    assert ("CC-BY-4.0", "shop team") == (sums["licence"], sums["responsible"])
+
+
+def test_a_draft_without_a_licence_says_that_one_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    rows = "".join(f"shoe {n},{'ab'[n % 2]}\n" for n in range(40))
+    (tmp_path / "rows.csv").write_text(f"title,label\n{rows}")
+    monkeypatch.chdir(tmp_path)
+
+    init(["rows.csv"])
+
+    assert (
+        "# licence and responsible say whose rows these are" in (tmp_path / "rows.yaml").read_text()
+    )

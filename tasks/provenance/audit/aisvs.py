@@ -11,6 +11,10 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
+from data_schemas.rows import ANNOTATOR
+from data_schemas.settings import Licences
+from data_schemas.sources import RawFile
+from tasks.formats.licences import lacks_licence, responsible_for
 from tasks.provenance.audit.chain import (
     BLANK,
     Chain,
@@ -18,6 +22,7 @@ from tasks.provenance.audit.chain import (
     cited,
     detail,
     facts_of,
+    file_line,
     files_of,
     generated,
     is_model,
@@ -86,7 +91,7 @@ def _if_proved(text: str) -> Callable[[Chain], Finding]:
 
 def _sources(chain: Chain) -> Finding:
     rows = [one for one in files_of(chain) if not is_model(one[0])]
-    listed = cited((node, f"`{uri}`, sha256 `{sha256}`") for node, uri, sha256 in rows)
+    listed = cited((node, file_line(chain, uri, sha256)) for node, uri, sha256 in rows)
     drawn = cited(
         (node, f"rows that a program draws: {adapter}")
         for node in chain.stages_of("ingest")
@@ -94,9 +99,44 @@ def _sources(chain: Chain) -> Finding:
         for adapter in generated(node)
     )
     lists = [text for text in (listed, drawn) if text != BLANK]
-    missing = "Origin, digest and processing are signed; responsible party, collection method and "
-    missing += "limits of use are not recorded, the licence for public sets alone."
-    return Fulfilment.PARTLY, "\n\n".join([missing, *lists])
+    unlicensed = sum(map(lacks_licence, chain.raw.values()))
+    nobody = sum(not responsible_for(one) for one in chain.raw.values())
+    text = (
+        f"Origin, digest and processing are signed. Of {len(chain.raw)} raw files {unlicensed} "
+        f"have no licence and {nobody} no responsible party (`licence` and `responsible` of a "
+        "source or a mapping); the method of collection and limits of use beyond the licence are "
+        "not recorded."
+    )
+    return Fulfilment.PARTLY, "\n\n".join([text, *lists])
+
+
+def _annotators(chain: Chain) -> Finding:
+    sources = sorted({one.adapter for one in chain.raw.values() if _has_annotator(one)})
+    if not sources:
+        return Fulfilment.PERSON, "Labels come from outside; no source says who gave them."
+    return Fulfilment.PARTLY, (
+        f"Who labelled a row is kept as facet `{ANNOTATOR}` of {', '.join(sources)}; who may "
+        "label is decided outside."
+    )
+
+
+def _has_annotator(raw: RawFile) -> bool:
+    return raw.mapping is not None and ANNOTATOR in raw.mapping.facets
+
+
+def _bill(chain: Chain) -> Finding:
+    text = "CycloneDX, beside the weights, with licence and supplier of each raw file."
+    if missing := sum(map(lacks_licence, chain.raw.values())):
+        return Fulfilment.PARTLY, f"{text} {missing} of {len(chain.raw)} have no licence."
+    return Fulfilment.MET, text
+
+
+def _complete_bill(chain: Chain) -> Finding:
+    releases = chain.stages_of("release")
+    asked = [json.loads(detail(node, "settings")).get("licences", "") for node in releases]
+    if releases and all(one == Licences.REQUIRED for one in asked):
+        return Fulfilment.MET, cited((node, "release.licences: required") for node in releases)
+    return Fulfilment.NOT_MET, "A missing licence refuses where release.licences is required."
 
 
 def _personal(chain: Chain) -> Finding:
@@ -257,7 +297,7 @@ CRITERIA = (
         _partly("Every read compares the digest; how often the audit runs is the operator's."),
     ),
     Criterion("1.1.5", 3, "Data sets are watermarked", _not_met("Nothing is watermarked.")),
-    Criterion("1.2.1", 1, "Who may label", _person("Labels come from outside.")),
+    Criterion("1.2.1", 1, "Who may label", _annotators),
     Criterion(
         "1.2.2",
         2,
@@ -314,7 +354,7 @@ CRITERIA = (
         "6.2.1",
         1,
         "Machine-readable bill of materials",
-        _partly("CycloneDX, beside the weights; licences of your own tables are not in it."),
+        _bill,
     ),
     Criterion(
         "6.2.2",
@@ -326,6 +366,6 @@ CRITERIA = (
         "6.2.3",
         2,
         "An incomplete bill fails the build",
-        _not_met("A missing licence does not refuse a release."),
+        _complete_bill,
     ),
 )

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from data_schemas.sources import RawFile
 from data_schemas.statements import AuditNode, AuditReport, ExecutionRecord, NodeKind
+from tasks.formats.licences import licence_of, responsible_for
 
 BLANK = "**Blank**: no statement says it."
 _DIGITS = 12
@@ -21,6 +23,8 @@ class Chain:
     report: AuditReport
     records: Mapping[str, ExecutionRecord]
     """By statement: when and for how long, signed beside the chain and no part of it."""
+    raw: Mapping[str, RawFile] = field(default_factory=dict)
+    """What the lists of raw files say of each, by its public name."""
 
     @property
     def stages(self) -> list[AuditNode]:
@@ -63,6 +67,20 @@ def files_of(chain: Chain) -> Iterator[tuple[AuditNode, str, str]]:
         for parent in node.parents:
             if parent in origins:
                 yield from ((node, uri, sha256) for uri, sha256 in origins[parent].details)
+
+
+def file_line(chain: Chain, uri: str, sha256: str) -> str:
+    """Name a raw file with its digest, its licence and who answers for it."""
+    raw = chain.raw.get(uri)
+    terms = (
+        (name, text)
+        for name, text in (
+            ("licence", licence_of(raw) if raw else ""),
+            ("responsible", responsible_for(raw) if raw else ""),
+        )
+        if text
+    )
+    return "".join([f"`{uri}`, sha256 `{sha256}`", *(f", {name} {text}" for name, text in terms)])
 
 
 def is_model(node: AuditNode) -> bool:

@@ -14,7 +14,9 @@ from collections.abc import Callable, Mapping
 
 from markdown_it import MarkdownIt
 
+from data_schemas.sources import RawFile
 from data_schemas.statements import AuditReport, NodeKind
+from tasks.errors import DataError
 from tasks.formats.script_data import escaped
 from tasks.platform.page_style import STYLE
 from tasks.platform.tables import markdown_table
@@ -26,13 +28,14 @@ from tasks.provenance.audit.chain import (
     cited,
     detail,
     facts_of,
+    file_line,
     files_of,
     generated,
     inputs_of,
     is_model,
 )
 from tasks.provenance.audit.text import verdict
-from tasks.provenance.lineage.origins import public_name
+from tasks.provenance.lineage.origins import public_name, raw_name, read_raw_files
 from tasks.provenance.lineage.places import without_places
 from tasks.provenance.lineage.statements import load_executions
 from tasks.store.interface import store_at
@@ -67,13 +70,31 @@ def paper(kind: str, report: AuditReport, store: str) -> str:
     """
     executions = {name.split("/")[0] for name in store_at(f"{store}/executions").list_files()}
     records = {one.statement: one for name in executions for one in load_executions(store, name)}
-    chain = Chain(_without_places(report), records)
+    chain = Chain(_without_places(report), records, _raw_files(report, store))
     title, write = PAPERS[kind]
     parts = [f"# {title}: {report.nodes[0].title}", f"Audit: {verdict(report)}"]
     parts += [f"## {heading}\n\n{text}" for heading, text in write(chain)]
     lines = [[node.title, f"`{node.id}`"] for node in chain.stages]
     parts.append(f"## Statements\n\n{markdown_table(['stage', 'sha256'], lines)}")
     return "\n\n".join(parts) + "\n"
+
+
+def _raw_files(report: AuditReport, store: str) -> dict[str, RawFile]:
+    """Read what the lists of the chain say of raw files; of a list that is damaged, nothing.
+
+    The audit names the damage.
+    """
+    results: dict[str, RawFile] = {}
+    for node in report.nodes:
+        for name, digest in node.details:
+            if node.kind != NodeKind.STAGE or not name.startswith("made "):
+                continue
+            try:
+                listed = read_raw_files(f"{store}/objects/{digest[:16]}")
+            except DataError:
+                continue
+            results |= {public_name(raw_name(digest, one), one.sha256): one for one in listed}
+    return results
 
 
 def _without_places(report: AuditReport) -> AuditReport:
@@ -273,7 +294,7 @@ def _acquired(chain: Chain) -> str:
 
 def _public(chain: Chain) -> str:
     result = cited(
-        (node, f"{match[1]} of the Hugging Face hub at {match[2]}, sha256 `{sha256}`")
+        (node, f"{match[1]} of the Hugging Face hub at {match[2]}: {file_line(chain, uri, sha256)}")
         for node, uri, sha256 in files_of(chain)
         if not is_model(node) and (match := _HUB_COPY.search(uri))
     )
@@ -282,7 +303,7 @@ def _public(chain: Chain) -> str:
 
 def _rest(chain: Chain) -> str:
     result = cited(
-        (node, f"`{uri}`, sha256 `{sha256}`")
+        (node, file_line(chain, uri, sha256))
         for node, uri, sha256 in files_of(chain)
         if not is_model(node)
         and not _HUB_COPY.search(uri)

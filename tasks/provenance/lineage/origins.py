@@ -91,6 +91,20 @@ def all_raw_files(store: str, statements: Iterable[Statement]) -> dict[str, str]
     return dict(sorted(results.items()))
 
 
+def listed_raw_files(store: str, statements: Iterable[Statement]) -> dict[str, RawFile]:
+    """Return what the lists of a chain say of each raw file, by its public name.
+
+    Raises:
+        DataError: a raw_files.json cannot be read.
+    """
+    return {
+        public_name(raw_name(output.digest, raw), raw.sha256): raw
+        for statement in statements
+        for output in statement.outputs
+        for raw in read_raw_files(object_uri(store, output.uri, output.digest))
+    }
+
+
 def raw_name(digest: str, raw: RawFile) -> str:
     """Name a raw file: its uri, or its place in the object that holds a copy."""
     if is_inside(raw):

@@ -17,8 +17,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from data_schemas.reports import EvaluationReport, ReleaseManifest
+from data_schemas.sources import RawFile
 from data_schemas.statements import Input, Output, Statement
-from tasks.formats.licences import LICENCES
+from tasks.formats.licences import licence_of, responsible_for, spdx_name
 from tasks.provenance.lineage import origins
 from tasks.provenance.lineage.builder import lock_file
 from tasks.provenance.release.software import SCHEMA, file_component
@@ -159,12 +160,7 @@ def _personal(statement: Statement) -> Json:
 
 
 def _raw_files(manifest: ReleaseManifest, chain: Chain, store: str) -> Iterator[Json]:
-    adapters = {
-        origins.public_name(origins.raw_name(item.digest, raw), raw.sha256): raw.adapter
-        for statement in chain.values()
-        for item in statement.outputs
-        for raw in origins.read_raw_files(origins.object_uri(store, item.uri, item.digest))
-    }
+    listed = origins.listed_raw_files(store, chain.values())
     sources = {
         origins.public_name(item.uri, item.digest): item
         for statement in chain.values()
@@ -172,19 +168,28 @@ def _raw_files(manifest: ReleaseManifest, chain: Chain, store: str) -> Iterator[
         if origins.is_source(item)
     }
     for name, sha256 in manifest.raw_files.items():
-        adapter = adapters.get(name, "")
-        licence = LICENCES.get(adapter)
-        about = {
-            "licenses": [{"license": {"id": licence, "acknowledgement": "declared"}}],
-            "properties": [{"name": "eachprompt:adapter", "value": adapter}],
-        }
         yield {
             "type": _type(sources[name]) if name in sources else "data",
             "bom-ref": f"raw:{name}",
             "name": PurePosixPath(name).name,
             "hashes": _hashes(sha256),
-            **(about if licence else {}),
+            **(_terms(listed[name]) if name in listed else {}),
         }
+
+
+def _terms(raw: RawFile) -> Json:
+    """Say under which licence a raw file is, and who answers for it."""
+    licence, responsible = licence_of(raw), responsible_for(raw)
+    if not licence and not responsible:
+        return {}
+    spdx = spdx_name(licence)
+    name = {"id": spdx} if spdx else {"name": licence}
+    terms = {"licenses": [{"license": {**name, "acknowledgement": "declared"}}]}
+    return {
+        **(terms if licence else {}),
+        **({"supplier": {"name": responsible}} if responsible else {}),
+        "properties": [{"name": "eachprompt:adapter", "value": raw.adapter}],
+    }
 
 
 def _dependencies(manifest: ReleaseManifest, chain: Chain, store: str) -> list[Json]:

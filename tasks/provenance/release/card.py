@@ -8,8 +8,10 @@ from typing import Any
 import yaml
 
 from data_schemas.reports import EvaluationReport, MeasuredRate, ReleaseManifest, SuiteScore
+from data_schemas.sources import RawFile
 from data_schemas.statements import Statement
 from tasks.algorithms.slices import MIN_PROBLEMS
+from tasks.formats.licences import licence_of, responsible_for
 from tasks.gym.error_rates import NOT_MEASURED
 from tasks.models import chat_trial
 from tasks.provenance.release.gate import ALL
@@ -28,6 +30,7 @@ VERIFY = """    eachprompt audit --folder . --key provenance/keys.pem
     python -m model_signing verify key . --signature provenance/model.sig \\
         --public_key provenance/keys.pem"""
 """Run by the tests in a folder that is not the store's."""
+NO_RAW_FILES: Mapping[str, RawFile] = {}
 _SMALL = 100
 """With fewer held-out problems, the card warns about wide intervals."""
 
@@ -39,6 +42,7 @@ def model_card(
     license: str = "",
     base: str = "",
     folder: Path | None = None,
+    raw: Mapping[str, RawFile] = NO_RAW_FILES,
 ) -> str:
     """Write the card in Markdown with the front matter of the Hugging Face hub.
 
@@ -49,6 +53,7 @@ def model_card(
         license: that the card of the base model names; '' = none.
         base: name of the base model on the hub; '' = it has none.
         folder: of the released files, whose chat template decides how they are served.
+        raw: what the lists of the chain say of its raw files, by their names in the manifest.
     """
     front = yaml.safe_dump(
         _front_matter(manifest, progression, chain, base) | {"license": license or "unknown"},
@@ -69,7 +74,7 @@ def model_card(
         f"## Provenance\n\n{_made_of(chain)}",
         f"### Train-inference mismatch\n\n{_mismatch(manifest)}",
         f"### Verifiers\n\n{_verifiers(manifest)}",
-        f"### Raw files\n\n{_raw_files(manifest)}",
+        f"### Raw files\n\n{_raw_files(manifest, raw)}",
         f"## Limits\n\n{_listed(limits(manifest, progression))}",
         f"## Verification\n\n{_how_to_check(manifest)}",
     ]
@@ -303,9 +308,12 @@ def _verifiers(manifest: ReleaseManifest) -> str:
     )
 
 
-def _raw_files(manifest: ReleaseManifest) -> str:
-    lines = ["| file | sha256 |", "| --- | --- |"]
-    lines += [f"| {_code(uri)} | `{sha256}` |" for uri, sha256 in manifest.raw_files.items()]
+def _raw_files(manifest: ReleaseManifest, raw: Mapping[str, RawFile]) -> str:
+    lines = ["| file | sha256 | licence | responsible |", "| --- | --- | --- | --- |"]
+    for uri, sha256 in manifest.raw_files.items():
+        terms = (licence_of(raw[uri]), responsible_for(raw[uri])) if uri in raw else ("", "")
+        texts = " | ".join(_code(text) if text else "" for text in terms)
+        lines.append(f"| {_code(uri)} | `{sha256}` | {texts} |")
     return "\n".join(lines) if manifest.raw_files else "None."
 
 

@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+import yaml
+
 from data_schemas.arrow import distinct_values, read_table
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.rollouts import TRAINED, TokenUse
@@ -22,8 +24,12 @@ from data_schemas.rows import REPORT as MIX_REPORT
 from data_schemas.statements import Statement
 from tasks.algorithms.token_uses import token_uses
 from tasks.formats.ledgers import read_ledger
+from tasks.formats.licences import lacks_licence
 from tasks.provenance.audit.evidence import Evidence
+from tasks.provenance.lineage import origins
+from tasks.provenance.lineage.registry import CARD_FILE
 from tasks.provenance.lineage.signatures.keys import trusted_keys
+from tasks.store.interface import store_at
 from tasks.store.objects import localise
 
 _TRAINED_ON = {"problems.parquet": Problem, "demonstrations.parquet": Demonstration}
@@ -175,6 +181,40 @@ def verifiers(statements: Mapping[str, Statement], cache: Path) -> frozenset[str
         if (path := localise(output.uri, output.digest, cache) / table).exists()
         for name in distinct_values(path, "verifier")
     )
+
+
+def unlicensed(store: str, statements: Mapping[str, Statement]) -> tuple[str, ...]:
+    """Name the raw files and base models of a chain under no licence that is recorded.
+
+    The licence of a base model is what its card names.
+    """
+    listed = origins.listed_raw_files(store, statements.values())
+    files = [name for name, raw in listed.items() if lacks_licence(raw)]
+    bases = {digest: one for digest, one in statements.items() if one.stage.startswith("ingest/")}
+    models = [
+        origins.public_name(item.uri, item.digest)
+        for digest, one in bases.items()
+        if not base_license(store, {digest: one})
+        for item in one.inputs
+    ]
+    return tuple(sorted({*files, *models}))
+
+
+def base_license(store: str, statements: Mapping[str, Statement]) -> str:
+    """Read the license that the card of the base model names; '' without one."""
+    for statement in statements.values():
+        for output in statement.outputs if statement.stage.startswith("ingest/") else ():
+            place = store_at(origins.object_uri(store, output.uri, output.digest))
+            if CARD_FILE not in place.list_files():
+                continue
+            _, fence, rest = place.read_bytes(CARD_FILE).decode(errors="replace").partition("---\n")
+            try:
+                front = yaml.safe_load(rest.partition("\n---")[0]) if fence else None
+            except yaml.YAMLError:
+                continue
+            if isinstance(front, dict) and isinstance(front.get("license"), str):
+                return front["license"]
+    return ""
 
 
 def waste(statements: Mapping[str, Statement], cache: Path) -> Waste | None:

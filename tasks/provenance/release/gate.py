@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from data_schemas.reports import Comparison, EvaluationReport, GateDecision, PhaseGates, SuiteScore
-from data_schemas.settings import ReleaseSettings
+from data_schemas.settings import Licences, ReleaseSettings
 from tasks.algorithms.slices import (
     MIN_PROBLEMS,
     correct_interval,
@@ -58,6 +58,8 @@ class Background:
     audit: Audited | None = None
     """Its chain, hashed again."""
     contamination: Contamination | None = None
+    unlicensed: tuple[str, ...] | None = None
+    """Raw files and base models under no licence that is recorded."""
     waste: Waste | None = None
     practised: Practised | None = None
     """By the night that made it; None if none did."""
@@ -120,11 +122,29 @@ def decide(
             rules += _losses(settings, f"released model {facts.champion.version}", slices)
             too_small |= {one.suite for one in slices if one.problems < MIN_PROBLEMS}
     rules += _background(facts)
+    if settings.licences is Licences.REQUIRED:
+        rules.append(_licensed(facts.unlicensed))
     return GateDecision(
         released=all(passed for passed, _ in rules),
         reasons=tuple(f"{'passed' if passed else 'FAILED'}: {text}" for passed, text in rules),
         comparisons=tuple(compared),
         too_small=tuple(sorted(too_small)),
+    )
+
+
+def _licensed(missing: Sequence[str] | None) -> Rule:
+    """Refuse what was made from files of which nobody says on what terms they may be used."""
+    if missing is None:
+        return False, "licences: what is recorded of the raw files and the base is not known"
+    first = missing[0] if missing else ""
+    advice = (
+        f", first {first!r}: name it as licence of its source or in its mapping; of a base it "
+        "is what its card says"
+    )
+    return (
+        not missing,
+        f"licences: {len(missing)} raw files and base models have none that is recorded; each must "
+        f"(release.licences){advice if missing else ''}",
     )
 
 

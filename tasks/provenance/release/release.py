@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from data_schemas.artifacts import CheckpointRef
 from data_schemas.reports import (
     EvaluationReport,
@@ -25,6 +23,7 @@ from tasks.provenance.lineage.registry import BOM_FILE, CARD_FILE, GATE_FILE, MA
 from tasks.provenance.lineage.statements import chain
 from tasks.provenance.release.bom import bill_of_materials
 from tasks.provenance.release.card import eval_results, limits, model_card, stated_rate
+from tasks.provenance.release.evidence import base_license
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST
@@ -142,7 +141,10 @@ def release(
     write_bytes(out / GATE_FILE, canonical_json(candidate.decision))
     license = base_license(store, statements)
     base = base_id(store, statements)
-    card = model_card(manifest, candidate.progression, statements, license, base, candidate.folder)
+    raw = origins.listed_raw_files(store, statements.values())
+    card = model_card(
+        manifest, candidate.progression, statements, license, base, candidate.folder, raw
+    )
     write_bytes(out / CARD_FILE, card.encode())
     (out / EVAL_RESULTS).parent.mkdir(exist_ok=True)
     write_bytes(out / EVAL_RESULTS, eval_results(manifest, candidate.progression[-1]))
@@ -193,23 +195,6 @@ def base_id(store: str, statements: Mapping[str, Statement]) -> str:
                 continue
             if _HUB_ID.fullmatch(str(name)):
                 return str(name)
-    return ""
-
-
-def base_license(store: str, statements: Mapping[str, Statement]) -> str:
-    """Read the license that the card of the base model names; '' without one."""
-    for statement in statements.values():
-        for output in statement.outputs if statement.stage.startswith("ingest/") else ():
-            place = store_at(origins.object_uri(store, output.uri, output.digest))
-            if CARD_FILE not in place.list_files():
-                continue
-            _, fence, rest = place.read_bytes(CARD_FILE).decode(errors="replace").partition("---\n")
-            try:
-                front = yaml.safe_load(rest.partition("\n---")[0]) if fence else None
-            except yaml.YAMLError:
-                continue
-            if isinstance(front, dict) and isinstance(front.get("license"), str):
-                return front["license"]
     return ""
 
 

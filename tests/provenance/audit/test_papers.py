@@ -60,6 +60,7 @@ def test_the_training_summary_names_every_file_and_asks_what_kind_it_is(chain):
     files = fields["2.2 Private, 2.3 crawled, 2.4 users' and 2.6 other data"]
 
     assert "gsm8k.jsonl" in files
+    assert ", licence MIT" in files
     assert f"Of which kind each is: {BLANK}" in files
     assert "Read on 20" in fields["1.3 Latest date of acquisition"]
 

@@ -3,32 +3,37 @@
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from data_schemas.artifacts import CheckpointRef
-from data_schemas.reports import EvaluationReport, GateDecision, SuiteScore
+from data_schemas.reports import EvaluationReport, GateDecision, ReleaseManifest, SuiteScore
 from data_schemas.statements import Input, Output, Statement
+from tasks.provenance.lineage.origins import listed_raw_files
 from tasks.provenance.lineage.statements import chain, save_statement
 from tasks.provenance.release.bom import bill_of_materials
+from tasks.provenance.release.card import model_card
+from tasks.provenance.release.evidence import unlicensed
 from tasks.provenance.release.release import release_manifest
 from tasks.store.local import Committed, new_object
 from tests.test_layout import ROOT
 
+NO_TERMS: Mapping[str, Mapping[str, str]] = {}
 BASE = "file:///shipped/base"
 
 
 class Chain:
     """ingest/base and ingest -> sft -> rl, with objects of a few bytes."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, terms: Mapping[str, Mapping[str, str]] = NO_TERMS) -> None:
         self.store = store
         shipped = Input(role="origin", uri=BASE, digest="b" * 64, statement="")
         self.base, base = self.made("ingest/base", "model", [shipped])
         raw = [
             {"adapter": adapter, "uri": f"/data/{adapter}.jsonl", "sha256": digit * 64}
-            | {"bytes": 3, "limit": 0, "source": 0}
+            | {"bytes": 3, "limit": 0, "source": 0, **terms.get(adapter, {})}
             for adapter, digit in (("gsm8k", "1"), ("prompt_jsonl", "2"))
         ]
         self.raw, read = self.made("ingest", "raw", [], json.dumps(raw))
@@ -89,20 +94,35 @@ def made(tmp_path) -> Chain:
     return Chain(tmp_path)
 
 
-@pytest.fixture
-def bill(made) -> dict:
-    store = str(made.store)
-    statements = chain(store, [made.ref.statement])
+def statements_of(made: Chain) -> dict[str, Statement]:
+    return chain(str(made.store), [made.ref.statement])
+
+
+def manifest_of(made: Chain) -> ReleaseManifest:
     decision = GateDecision(released=True, reasons=(), comparisons=())
-    manifest = release_manifest("tiny", made.ref, statements, store, decision)
+    return release_manifest("tiny", made.ref, statements_of(made), str(made.store), decision)
+
+
+def bill_of(made: Chain) -> dict:
     return bill_of_materials(
-        manifest,
+        manifest_of(made),
         evaluation(made.ref.digest),
-        statements,
-        store,
+        statements_of(made),
+        str(made.store),
         Path(made.model.uri),
         ["It is small."],
     )
+
+
+def card_of(made: Chain) -> str:
+    statements = statements_of(made)
+    raw = listed_raw_files(str(made.store), statements.values())
+    return model_card(manifest_of(made), [evaluation(made.ref.digest)], statements, raw=raw)
+
+
+@pytest.fixture
+def bill(made) -> dict:
+    return bill_of(made)
 
 
 def test_the_model_is_named_by_the_digest_of_its_checkpoint(made, bill):
@@ -143,6 +163,32 @@ def test_parents_base_and_data_are_components_with_licences_where_known(made, bi
     } == {ref: one["type"] for ref, one in found.items()}
     assert "MIT" == found["raw:gsm8k.jsonl@11111111"]["licenses"][0]["license"]["id"]
     assert "licenses" not in found["raw:prompt_jsonl.jsonl@22222222"]
+
+
+TERMS = {
+    "prompt_jsonl": {"licence": "cc-by-4.0", "responsible": "shop team"},
+    "gsm8k": {"licence": "as agreed with the seller"},
+}
+
+
+def test_terms_of_ones_own_tables_are_in_bill_card_and_what_the_gate_reads(tmp_path):
+    made = Chain(tmp_path, TERMS)
+    bill, card = bill_of(made), card_of(made)
+    found = {one["bom-ref"]: one for one in bill["components"]}
+    own, others = found["raw:prompt_jsonl.jsonl@22222222"], found["raw:gsm8k.jsonl@11111111"]
+
+    # A name of SPDX in its own spelling; words stay words.
+    assert [{"license": {"id": "CC-BY-4.0", "acknowledgement": "declared"}}] == own["licenses"]
+    assert {"name": "shop team"} == own["supplier"]
+    assert "as agreed with the seller" == others["licenses"][0]["license"]["name"]
+    assert f"| `{'2' * 64}` | `cc-by-4.0` | `shop team` |" in card
+    assert ("base@bbbbbbbb",) == unlicensed(str(tmp_path), statements_of(made))
+
+
+def test_a_raw_file_or_a_base_without_a_licence_is_named(made):
+    assert ("base@bbbbbbbb", "prompt_jsonl.jsonl@22222222") == unlicensed(
+        str(made.store), statements_of(made)
+    )
 
 
 def test_dependencies_and_steps_are_those_of_the_chain(made, bill):

@@ -15,7 +15,7 @@ from data_schemas.reports import (
     SuiteScore,
 )
 from data_schemas.rollouts import TokenUse
-from data_schemas.settings import ReleaseSettings
+from data_schemas.settings import Licences, ReleaseSettings
 from tasks.provenance.release.evidence import Audited, Contamination, Practised, Waste
 from tasks.provenance.release.gate import Background, decide
 from tasks.provenance.release.promotion import Champion
@@ -252,6 +252,31 @@ def test_a_candidate_whose_start_is_no_longer_released_is_refused(start_is_relea
     assert released == decision.released
     named = [reason for reason in decision.reasons if "start: the version" in reason]
     assert (start_is_released is not None) == bool(named)
+
+
+@pytest.mark.parametrize(
+    ("asked", "missing", "released"),
+    [
+        (Licences.RECORDED, ("rows.csv@1",), True),
+        (Licences.RECORDED, None, True),
+        (Licences.REQUIRED, (), True),
+        (Licences.REQUIRED, ("rows.csv@1",), False),
+        (Licences.REQUIRED, None, False),
+    ],
+)
+def test_a_missing_licence_refuses_where_settings_require_one(asked, missing, released):
+    decision = decide(
+        ReleaseSettings(licences=asked),
+        scores(),
+        {"merged": scores("merged")},
+        better(),
+        Background(unlicensed=missing),
+    )
+
+    assert released == decision.released
+    if missing and not released:
+        assert "1 raw files and base models have none" in failures(decision)[0]
+        assert "first 'rows.csv@1'" in failures(decision)[0]
 
 
 def with_background(background: Background) -> GateDecision:
