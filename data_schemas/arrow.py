@@ -60,6 +60,8 @@ def write_table(path: Path, record: type[BaseModel], rows: Iterable[BaseModel]) 
     for row in dumped:
         for name in nested:
             row[name] = json.dumps(row[name], ensure_ascii=False, sort_keys=True)
+    # Without a schema the first row would decide which columns there are
+    # (findings/pyarrow_from_pylist_forgets_later_keys.sh).
     pq.write_table(pa.Table.from_pylist(dumped, schema=schema), path, compression="zstd")
     return len(dumped)
 

@@ -61,7 +61,8 @@ class ControlTokens:
     These are the special tokens, whether or not the tokenizer has a name for them, and every added
     token that the chat template writes around turns, which DeepSeek, for one, does not mark as
     special, or around what a tool answers, as Qwen's <tool_response>. The tags of a thought and of
-    a call are none: a response has them.
+    a call are none: a response has them. The tokenizer's own list of special tokens is not enough
+    (findings/transformers_special_tokens_that_act_are_not_listed.sh).
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:

@@ -224,7 +224,8 @@ class TorchTrainer:
         state = self._adapter.merged_state() if self._adapter else None
         self._model.save_pretrained(folder, state_dict=state)
         self._tokenizer.save_pretrained(folder)
-        # transformers renames keys of config.json, and drops what the model does not use.
+        # transformers renames keys of config.json, and drops what the model does not use
+        # (findings/transformers_5_config_hides_rope_theta_from_4.sh).
         write_config(self._source, folder, self._model.dtype)
         write_ends(self._source, folder, ends_of(self._tokenizer)[0])
         copy_mtp(self._source, folder)
