@@ -56,7 +56,7 @@ class Ruling(BaseModel):
     because: str = Field(min_length=1, description="why")
 
 
-class Ruled(BaseModel):
+class SignedRuling(BaseModel):
     """A ruling, and the record that a stage signed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -78,13 +78,13 @@ class ProcessedFile(BaseModel):
     content: str = Field(default="", description="what it says, in any store and under any name")
 
 
-class Processed(BaseModel):
+class ProcessedFiles(BaseModel):
     """All processed files of an inbox, by key, and what people decided about held ones."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     files: tuple[ProcessedFile, ...] = ()
-    rulings: tuple[Ruled, ...] = Field(default=(), description="in order")
+    rulings: tuple[SignedRuling, ...] = Field(default=(), description="in order")
 
 
 class TakenFile(BaseModel):
@@ -110,7 +110,7 @@ class Intake(BaseModel):
     left: dict[str, str] = Field(description="key -> why the file is left for a later run")
 
 
-class Counted(BaseModel):
+class CurationCounts(BaseModel):
     """What curation made of the files."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -121,7 +121,7 @@ class Counted(BaseModel):
     refused: dict[str, int] = Field(description="items dropped or quarantined, per reason")
 
 
-class Outcome(StrEnum):
+class IntakeOutcome(StrEnum):
     """What to do with new files."""
 
     LEARN = "learn"
@@ -134,12 +134,12 @@ class Outcome(StrEnum):
     """People must look at some of them first, and the others alone are not enough."""
 
 
-class Decision(BaseModel):
+class IntakeDecision(BaseModel):
     """Whether a retraining is worth its cost, and why."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    outcome: Outcome
+    outcome: IntakeOutcome
     reason: str
     held: tuple[str, ...] = Field(default=(), description="keys of files that people must look at")
 
@@ -149,7 +149,7 @@ class Examination(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    decision: Decision
+    decision: IntakeDecision
     curated: DatasetRef = Field(description="NO_DATASET if no file was read")
     held: list[str] = Field(
         default=[], description="sha256 of files that people must look at; nothing learns from them"
@@ -185,12 +185,12 @@ class Assessment(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    decision: Decision
+    decision: IntakeDecision
     lesson: Lesson
 
     @model_validator(mode="after")
     def _there_is_a_lesson_exactly_if_it_is_to_be_learned(self) -> Self:
         is_lesson = self.lesson.curated != NO_DATASET and self.lesson.graded != NOT_GRADED
-        if is_lesson != (self.decision.outcome is Outcome.LEARN):
+        if is_lesson != (self.decision.outcome is IntakeOutcome.LEARN):
             raise ValueError(f"decision '{self.decision.outcome}' with lesson {self.lesson!r}")
         return self

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 # Measured mismatch between rollout engine and trainer, and the gate's decision on it.
 
 
-class Decision(StrEnum):
+class MismatchDecision(StrEnum):
     """What the mismatch gate decides for a step."""
 
     PROCEED = "proceed"
@@ -23,7 +23,7 @@ class GateRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     step: int = Field(ge=1)
-    decision: Decision
+    decision: MismatchDecision
     reason: str
     k3: float = Field(description="KL of trainer to rollout engine on the sampled tokens, nats")
     mean_abs_logprob: float
@@ -235,7 +235,7 @@ class VerifierRates(BaseModel):
     false_negative: MeasuredRate | None = Field(default=None, description="right, but rejected")
 
 
-class Examination(BaseModel):
+class VerifierExamination(BaseModel):
     """Error rates of verifiers, and the evidence that they are from."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -262,8 +262,8 @@ class ReleaseManifest(BaseModel):
     mismatch: tuple[PhaseGates, ...] = Field(
         default=(), description="the mismatch gate's decisions in every RL phase of the chain"
     )
-    verifiers: Examination = Field(
-        default=Examination(), description="error rates of the verifiers of its problems"
+    verifiers: VerifierExamination = Field(
+        default=VerifierExamination(), description="error rates of the verifiers of its problems"
     )
 
 
@@ -289,7 +289,7 @@ FOREIGN = 0.9
 with the known ones. PSI cannot say so: it grows with the number of rows."""
 
 
-class Share(BaseModel):
+class ValueShare(BaseModel):
     """One value of a field, or one bin of a number."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -313,7 +313,9 @@ class FieldDrift(BaseModel):
     )
     new: tuple[str, ...] = Field(description="values no known problem has, most frequent first")
     vanished: tuple[str, ...]
-    shares: tuple[Share, ...] = Field(default=(), description="the most frequent values, or bins")
+    shares: tuple[ValueShare, ...] = Field(
+        default=(), description="the most frequent values, or bins"
+    )
 
     @property
     def degree(self) -> str:
@@ -362,7 +364,7 @@ class Conflict(BaseModel):
     new: str
 
 
-class Night(BaseModel):
+class NightDetails(BaseModel):
     """What the page of one retraining shows besides its decision."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -46,7 +46,7 @@ Named = Annotated[str, Pluggable()]
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ObjectReference:
     """The parts of a reference."""
 
     place: str

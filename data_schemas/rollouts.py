@@ -205,7 +205,7 @@ class RolloutGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedResponse:
     """One response, submitted as soon as the rollout engine has finished it."""
 
     problem: Problem
@@ -227,7 +227,7 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ResponseScore:
     """The result for one response."""
 
     text: str

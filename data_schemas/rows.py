@@ -549,7 +549,7 @@ class Aside(BaseModel):
     files: tuple[str, ...] = Field(default=(), description="sha256 of each")
 
 
-class Mixed(BaseModel):
+class MixReport(BaseModel):
     """mix.json."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

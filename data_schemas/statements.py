@@ -251,7 +251,7 @@ class AuditNode(BaseModel):
     findings: tuple[Finding, ...]
 
 
-class Signer(BaseModel):
+class SignerCount(BaseModel):
     """A key and how much it signed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -275,7 +275,9 @@ class AuditReport(BaseModel):
     buried: int = Field(default=0, description="models deleted on purpose, with a tombstone")
     raw_files: int
     rehashed_bytes: int
-    signers: tuple[Signer, ...] = Field(description="whose signatures fit, most statements first")
+    signers: tuple[SignerCount, ...] = Field(
+        description="whose signatures fit, most statements first"
+    )
     unsigned: int = Field(description="statements that nobody signed, or that are damaged")
     published: OneLine = Field(
         default="", description="what a published folder leaves open; '' where a store was audited"
@@ -295,7 +297,7 @@ class AuditReport(BaseModel):
 # Answers of row lineage: what a row touched, what made a release, what two releases differ in.
 
 
-class Made(BaseModel):
+class TracedCheckpoint(BaseModel):
     """One checkpoint."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -308,7 +310,7 @@ class Made(BaseModel):
     passed: bool = Field(default=False, description="the gate of the release")
 
 
-class Place(BaseModel):
+class RawRowPlace(BaseModel):
     """Where a raw row lies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -334,7 +336,7 @@ class RowOutcome(BaseModel):
     detail: str = ""
 
 
-class UsedIn(BaseModel):
+class StageUse(BaseModel):
     """What one stage did with the rows that were asked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -372,11 +374,13 @@ class RowTrace(BaseModel):
 
     asked: str
     rows: int = Field(description="distinct raw rows")
-    places: tuple[Place, ...] = Field(description="the first of them")
+    places: tuple[RawRowPlace, ...] = Field(description="the first of them")
     outcomes: tuple[RowOutcome, ...] = Field(description="the first of them")
-    uses: tuple[UsedIn, ...]
+    uses: tuple[StageUse, ...]
     evaluations: tuple[str, ...] = Field(description="statements that were measured with them")
-    checkpoints: tuple[Made, ...] = Field(description="whose weights they changed, in order")
+    checkpoints: tuple[TracedCheckpoint, ...] = Field(
+        description="whose weights they changed, in order"
+    )
 
 
 class ModelTrace(BaseModel):
@@ -384,13 +388,13 @@ class ModelTrace(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: Made
+    model: TracedCheckpoint
     rows: int = Field(description="distinct raw rows that trained it")
-    uses: tuple[UsedIn, ...] = Field(description="per stage behind it and outcome")
+    uses: tuple[StageUse, ...] = Field(description="per stage behind it and outcome")
     top: tuple[TrainedRow, ...] = Field(description="the rows with the largest advantage")
     table: str = Field(description="all of them as CSV; '' if the store cannot be written")
-    made_of: tuple[Made, ...]
-    made_from: tuple[Made, ...]
+    made_of: tuple[TracedCheckpoint, ...]
+    made_from: tuple[TracedCheckpoint, ...]
 
 
 class Retraining(BaseModel):
@@ -403,7 +407,7 @@ class Retraining(BaseModel):
     reason: str = Field(default="", description="why there is no such file")
 
 
-class Forgotten(BaseModel):
+class WithdrawalImpact(BaseModel):
     """What has to go because of rows that are withdrawn."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -422,7 +426,7 @@ class Forgotten(BaseModel):
     retrainings: tuple[Retraining, ...] = Field(description="of every affected released name")
 
     @property
-    def releases(self) -> tuple[Made, ...]:
+    def releases(self) -> tuple[TracedCheckpoint, ...]:
         """Return the releases that must go."""
         return tuple(one for one in self.trace.checkpoints if one.release)
 
@@ -443,8 +447,8 @@ class ReleaseComparison(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    before: Made
-    after: Made
+    before: TracedCheckpoint
+    after: TracedCheckpoint
     rows_before: int
     rows_after: int
     added: int = Field(description="rows that trained the second only, per item")

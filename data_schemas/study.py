@@ -66,7 +66,7 @@ class Study(Settings):
     )
 
 
-class Cell(BaseModel):
+class StudyCell(BaseModel):
     """One variant with one seed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -79,7 +79,7 @@ class Cell(BaseModel):
     max_tokens: int
 
 
-class Plan(BaseModel):
+class StudyPlan(BaseModel):
     """A study with the settings of every variant resolved, as the command hands it on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -89,7 +89,7 @@ class Plan(BaseModel):
     command: str
     study: str = Field(description="Study as JSON: its free settings have no type in Flyte")
     against: dict[str, str] = Field(description="variant to the one it is compared with")
-    cells: tuple[Cell, ...]
+    cells: tuple[StudyCell, ...]
     digest: str = Field(description="of the settings of all cells")
 
 
@@ -138,7 +138,7 @@ class EvidenceCell(BaseModel):
     note: str = Field(default="", description="why there is no interval, or what it stands for")
 
 
-class Evidence(BaseModel):
+class StudyEvidence(BaseModel):
     """What a study found, and what it was measured with. Written by its command only."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -6,7 +6,7 @@
     ├── DataError (ValueError)        the producer of the data: fix or quarantine it; never retried
     │   └── TamperError               somebody changed a committed object; the message names it
     ├── EngineError (RuntimeError)    nobody: a machine failed; Flyte retries it
-    │   ├── Preempted                 SIGTERM; the step is finished or abandoned; Flyte retries it
+    │   ├── PreemptionError           SIGTERM; the step is finished or abandoned; Flyte retries it
     │   └── DiskFullError             a disk has no space left; a retry helps on another machine
     └── JudgeError (RuntimeError)     no verdict; left out and counted, never scored 0
 
@@ -42,7 +42,7 @@ class EngineError(PipelineError, RuntimeError):
     """A machine, process or service failed; trying again may help."""
 
 
-class Preempted(EngineError):
+class PreemptionError(EngineError):
     """The task was told to stop; its last committed step is safe."""
 
 

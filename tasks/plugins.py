@@ -33,7 +33,7 @@ from pydantic import BaseModel, ValidationError
 
 from data_schemas.faults import did_you_mean, explain
 from data_schemas.machine_settings import Choice
-from data_schemas.rl_settings import Pluggable, Reference, is_reference
+from data_schemas.rl_settings import ObjectReference, Pluggable, is_reference
 from tasks.errors import SettingsError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -221,7 +221,7 @@ def load(reference: str, form: type[FormT]) -> FormT:
 
 def attribute(reference: str) -> object:
     """Return what a reference names, whatever its form; errors as in `load`."""
-    parts = Reference.parse(reference)
+    parts = ObjectReference.parse(reference)
     if parts is None:
         raise SettingsError(f"{reference!r} is no reference; write my_file.py:name ({GUIDE})")
     of_ours = parts.place.partition(".")[0] in OURS and not parts.place.endswith(".py")
@@ -229,12 +229,12 @@ def attribute(reference: str) -> object:
 
 
 @functools.cache
-def _fixed_attribute(parts: Reference) -> object:
+def _fixed_attribute(parts: ObjectReference) -> object:
     """Load a reference once: neither pinned code nor that of a running process's own changes."""
     return _attribute(parts)
 
 
-def _attribute(parts: Reference) -> object:
+def _attribute(parts: ObjectReference) -> object:
     path = path_of(parts)
     digest = _digest(path, parts)
     if parts.digest and digest != parts.digest:
@@ -271,7 +271,7 @@ def reference_to(function: Callable[..., object]) -> str:
 def module_of(reference: str) -> ModuleType:
     """Import the module of a reference; errors as in `load`."""
     attribute(reference)
-    parts = cast("Reference", Reference.parse(reference))
+    parts = cast("ObjectReference", ObjectReference.parse(reference))
     path = path_of(parts)
     return _module(parts, path, _digest(path, parts))
 
@@ -279,7 +279,7 @@ def module_of(reference: str) -> ModuleType:
 def digest_of(reference: str) -> str:
     """Return the digest of the code of a reference; errors as in `load`."""
     attribute(reference)
-    parts = cast("Reference", Reference.parse(reference))
+    parts = cast("ObjectReference", ObjectReference.parse(reference))
     return _digest(path_of(parts), parts)
 
 
@@ -293,13 +293,13 @@ def pin(reference: str) -> str:
         SettingsError: as in `load`.
     """
     attribute(reference)
-    parts = cast("Reference", Reference.parse(reference))
+    parts = cast("ObjectReference", ObjectReference.parse(reference))
     for file in _named_files(path_of(parts), parts):
         _module(file, path_of(file), _digest(path_of(file), file))
     if parts.digest:
         return reference
     place = _portable(parts)
-    return str(Reference(place, parts.name, _digest(path_of(parts), parts)))
+    return str(ObjectReference(place, parts.name, _digest(path_of(parts), parts)))
 
 
 def pinned(settings: ModelT, where: str = "") -> ModelT:
@@ -341,7 +341,7 @@ def _pinned_value(value: object, pluggable: bool, where: str) -> object:
             return value
 
 
-def references_in(settings: BaseModel, where: str = "") -> Iterator[tuple[str, Reference]]:
+def references_in(settings: BaseModel, where: str = "") -> Iterator[tuple[str, ObjectReference]]:
     """Yield every reference in settings behind the dotted name of its setting."""
     for name, field in type(settings).model_fields.items():
         value: object = getattr(settings, name)
@@ -350,12 +350,12 @@ def references_in(settings: BaseModel, where: str = "") -> Iterator[tuple[str, R
             if isinstance(part, BaseModel):
                 yield from references_in(part, f"{where}{name}.")
             elif any(isinstance(one, Pluggable) for one in field.metadata):
-                reference = Reference.parse(str(part))
+                reference = ObjectReference.parse(str(part))
                 if reference:
                     yield f"{where}{name}", reference
 
 
-def path_of(parts: Reference) -> Path:
+def path_of(parts: ObjectReference) -> Path:
     """Return the file of a reference.
 
     Raises:
@@ -384,7 +384,7 @@ def path_of(parts: Reference) -> Path:
     return Path(spec.origin).resolve()
 
 
-def require_name(parts: Reference) -> None:
+def require_name(parts: ObjectReference) -> None:
     """Refuse what a file cannot have under a name, without running the file.
 
     Raises:
@@ -397,12 +397,12 @@ def require_name(parts: Reference) -> None:
         raise _nameless(parts, _DEFINED.findall(text))
 
 
-def _nameless(parts: Reference, names: Sequence[str]) -> SettingsError:
+def _nameless(parts: ObjectReference, names: Sequence[str]) -> SettingsError:
     likely = did_you_mean(parts.name, names)
     return SettingsError(f"{parts.place} has no {parts.name!r}{likely and f'; {likely}'}")
 
 
-def _portable(parts: Reference) -> str:
+def _portable(parts: ObjectReference) -> str:
     """Write a file below the project or the working folder relative to it: so a pod has it."""
     if not parts.is_file:
         return parts.place
@@ -413,7 +413,7 @@ def _portable(parts: Reference) -> str:
     return path.as_posix()
 
 
-def _module(parts: Reference, path: Path, digest: str) -> ModuleType:
+def _module(parts: ObjectReference, path: Path, digest: str) -> ModuleType:
     """Import the code of a reference.
 
     Raises:
@@ -447,7 +447,7 @@ def _module(parts: Reference, path: Path, digest: str) -> ModuleType:
         ) from error
 
 
-def _digest(path: Path, parts: Reference) -> str:
+def _digest(path: Path, parts: ObjectReference) -> str:
     """Hash the files that a reference stands for, by content and by place beside the first."""
     digest = hashlib.sha256()
     for file in sorted(_closure(path, parts)):
@@ -456,7 +456,7 @@ def _digest(path: Path, parts: Reference) -> str:
     return digest.hexdigest()
 
 
-def _closure(path: Path, parts: Reference) -> set[Path]:
+def _closure(path: Path, parts: ObjectReference) -> set[Path]:
     """The file, the modules that it imports from its folder or package, and files that it names."""
     files: set[Path] = set()
     waiting = [path]
@@ -470,21 +470,21 @@ def _closure(path: Path, parts: Reference) -> set[Path]:
     return files
 
 
-def _named_files(path: Path, parts: Reference) -> Iterator[Reference]:
+def _named_files(path: Path, parts: ObjectReference) -> Iterator[ObjectReference]:
     for file in _closure(path, parts):
         yield from _references(file)
 
 
-def _references(file: Path) -> Iterator[Reference]:
+def _references(file: Path) -> Iterator[ObjectReference]:
     """Yield references to other files among the texts of a file: an adapter names a verifier."""
     for node in ast.walk(_parsed(file)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            parts = Reference.parse(node.value)
+            parts = ObjectReference.parse(node.value)
             if parts and parts.is_file:
                 yield parts
 
 
-def _imported(file: Path, first: Path, parts: Reference) -> Iterator[Path]:
+def _imported(file: Path, first: Path, parts: ObjectReference) -> Iterator[Path]:
     """Yield the files of a module's imports that belong to the same folder or package."""
     depth = 0 if parts.is_file else parts.place.count(".") + (first.name == "__init__.py")
     root = first.parent if parts.is_file else first.parents[depth]
@@ -554,12 +554,12 @@ def _plainly(error: TypeError) -> str:
 
 
 def _refuse(reference: str, form: type[object], reason: str) -> None:
-    parts = cast("Reference", Reference.parse(reference))
+    parts = cast("ObjectReference", ObjectReference.parse(reference))
     example = _example(form, parts.name)
     raise _unfit(parts, form.__name__, f"{reason}. Example: {example} ({GUIDE})")
 
 
-def _unfit(parts: Reference, form: str, reason: str) -> SettingsError:
+def _unfit(parts: ObjectReference, form: str, reason: str) -> SettingsError:
     return SettingsError(f"{parts.place}:{parts.name} is no {form}: {reason}")
 
 

@@ -16,9 +16,9 @@ from flytekit.core.workflow import PythonFunctionWorkflow
 import workflows
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef
-from tasks.platform.entry_point import Outputs
+from tasks.platform.entry_point import WorkflowOutputs
 from tasks.platform.resources import STAGES
-from workflows.post_training import Released
+from workflows.post_training import RunOutputs
 
 FOLDER = Path(workflows.__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
@@ -127,7 +127,7 @@ def test_settings_that_are_not_given_are_those_of_the_workflows_preset(name, giv
 def test_outputs_are_lines_and_no_objects_of_the_code():
     model = CheckpointRef(uri="runs/objects/3f2a", digest="0" * 64)
 
-    shown = str(Outputs(Released(model=model, page="runs/reports/1.html")))
+    shown = str(WorkflowOutputs(RunOutputs(model=model, page="runs/reports/1.html")))
 
     assert ["model  runs/objects/3f2a", "page   runs/reports/1.html"] == shown.splitlines()
-    assert "one message" == str(Outputs("one message"))
+    assert "one message" == str(WorkflowOutputs("one message"))

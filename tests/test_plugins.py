@@ -19,11 +19,11 @@ from data_schemas.artifacts import Context, Execution, StoreRef
 from data_schemas.rl_settings import (
     AdvantageSettings,
     LossSettings,
-    Reference,
+    ObjectReference,
     RewardSettings,
     is_reference,
 )
-from data_schemas.rollouts import Finished
+from data_schemas.rollouts import FinishedResponse
 from data_schemas.rows import Domain, Message, Problem, Quarantined, Role
 from data_schemas.settings import CurationSettings, PipelineSettings, Source
 from tasks.algorithms.advantages.protocol import Advantage
@@ -103,7 +103,7 @@ def folder(tmp_path, monkeypatch):
 def test_a_reference_is_a_file_or_a_module_and_a_name(text):
     assert is_reference(text)
     assert is_reference(f"{text}@{'0' * 64}")
-    assert text == str(Reference.parse(text))
+    assert text == str(ObjectReference.parse(text))
 
 
 @pytest.mark.parametrize("text", ["grpo", "my.yaml", "my.py", "my.py:", "a b.py:x", "s3://x/y", ""])
@@ -347,7 +347,7 @@ def test_a_verifier_of_ones_own_scores_in_a_worker():
     asked = problem(pin("my_reward.py:polite"))
     with open_scoring(None, RewardSettings(), num_workers=1) as service:
         for sample, text in enumerate(("yes please", "no")):
-            service.submit(Finished(asked, "a", sample, 2, text))
+            service.submit(FinishedResponse(asked, "a", sample, 2, text))
         verdicts = service.gather()
 
     assert [1.0, 0.0] == [verdicts["a", sample].verdict.score for sample in (0, 1)]

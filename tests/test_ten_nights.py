@@ -25,7 +25,7 @@ from data_schemas.intake import FileStatus
 from data_schemas.presets import NIGHTLY_DEMO
 from data_schemas.rows import Domain
 from tasks.curation.marketplace.drawing import draw_items
-from tasks.curation.marketplace.items import Item
+from tasks.curation.marketplace.items import MarketItem
 from tasks.retraining.processed import load
 from tasks.stages.curation import curate, ingest
 from tasks.stages.evaluation import compare, evaluate
@@ -115,7 +115,9 @@ class Shop:
 FIRST_WORDS = ("Promoted", "Refused", "Not retrained", "Not promoted")
 
 
-def questions(night: str, domains: tuple[Domain, ...] = DOMAINS, each: int = 3) -> Iterator[Item]:
+def questions(
+    night: str, domains: tuple[Domain, ...] = DOMAINS, each: int = 3
+) -> Iterator[MarketItem]:
     """Draw the questions of a night, as many in every domain and language of the shop."""
     for domain in domains:
         for language in SHOP:
@@ -123,7 +125,7 @@ def questions(night: str, domains: tuple[Domain, ...] = DOMAINS, each: int = 3) 
             yield from islice((item for item in drawn if item.language == language), each)
 
 
-def asked(items: Iterable[Item], **shown: str) -> bytes:
+def asked(items: Iterable[MarketItem], **shown: str) -> bytes:
     """Write the rows of questions, and the answers of a teacher if there is one."""
     rows = [
         {
@@ -139,7 +141,7 @@ def asked(items: Iterable[Item], **shown: str) -> bytes:
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
 
 
-def exported(items: Iterable[Item], currency: str) -> bytes:
+def exported(items: Iterable[MarketItem], currency: str) -> bytes:
     """Write questions with a choice as a shop would, in columns of its own."""
     rows = [
         {

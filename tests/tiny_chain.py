@@ -13,7 +13,7 @@ from data_schemas.machine_settings import merged_over
 from data_schemas.reports import SLICE_KINDS
 from data_schemas.settings import PipelineSettings
 from tests.conftest import build_tiny_moe
-from workflows.post_training import Released, post_training
+from workflows.post_training import RunOutputs, post_training
 
 MODEL = "models:/eachprompt-tiny@released"
 _SHORT = {"max_new_tokens": 4}
@@ -79,7 +79,7 @@ def settings(folder: Path, changes: Mapping[str, object] | None = None) -> Pipel
     return PipelineSettings.model_validate(merged_over(chosen, dict(changes or {})))
 
 
-def run(chosen: PipelineSettings, home: Path) -> Released:
+def run(chosen: PipelineSettings, home: Path) -> RunOutputs:
     """Run the chain in this process, with a home, a key and temporary files of its own."""
     (home / "tmp").mkdir(parents=True, exist_ok=True)
     os.environ["HOME"] = str(home)  # Flyte's cache begins empty

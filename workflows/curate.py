@@ -15,7 +15,7 @@ from tasks.stages.pages import curation_page
 from workflows.parts.chain import PREPARATION, opening
 
 
-class Curated(NamedTuple):
+class CurationOutputs(NamedTuple):
     """What curation leaves behind."""
 
     curated: DatasetRef
@@ -33,7 +33,7 @@ CHAIN = (
 @entry_point
 def curate(
     settings: PipelineSettings = presets.CPU_SMOKE, store: str = "runs", sources: str = ""
-) -> Curated:
+) -> CurationOutputs:
     """Read, clean, deduplicate and decontaminate sources.
 
     Args:
@@ -46,4 +46,4 @@ def curate(
         page: funnel, copies, overlaps, lengths and samples of the set as one HTML page.
     """
     rows = wire(CHAIN, settings=settings, store=store, sources=sources)
-    return Curated(curated=rows["curated"], page=rows["page"])
+    return CurationOutputs(curated=rows["curated"], page=rows["page"])

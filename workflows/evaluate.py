@@ -21,7 +21,7 @@ from tasks.stages.evaluation import compare
 from workflows.parts.chain import CANDIDATES, PREPARATION, answering, opening, report
 
 
-class Evaluated(NamedTuple):
+class EvaluationOutputs(NamedTuple):
     """Outputs of an evaluation."""
 
     scores: list[ReportRef]
@@ -49,7 +49,7 @@ def evaluate(
     store: str = "runs",
     sources: str = "",
     suites: str = "",
-) -> Evaluated:
+) -> EvaluationOutputs:
     """Score models on held-out problems, one alone against the base.
 
     Args:
@@ -70,7 +70,7 @@ def evaluate(
     scored = wire(
         CHAIN, model=model, settings=settings, store=store, sources=sources, suites=suites
     )
-    return Evaluated(
+    return EvaluationOutputs(
         scores=scored["scores"],
         formats=scored["formats"],
         page=scored["page"],

@@ -16,7 +16,7 @@ from data_schemas.settings import PipelineSettings
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import either, subworkflow
 from tasks.stages.chain import link, wire
-from tasks.stages.sft import Finished, has_epochs, keep_model
+from tasks.stages.sft import PipelineModel, has_epochs, keep_model
 from workflows.parts.chain import (
     EVALUATIONS,
     FINE_TUNING,
@@ -33,7 +33,7 @@ from workflows.parts.chain import (
 )
 
 
-class Released(NamedTuple):
+class RunOutputs(NamedTuple):
     """Outputs of a run."""
 
     model: CheckpointRef
@@ -49,7 +49,7 @@ GENERAL_TUNING = (
 @subworkflow
 def general_tuning(
     settings: PipelineSettings, start: CheckpointRef, curated: DatasetRef, context: Context
-) -> Finished:
+) -> PipelineModel:
     """Fine-tune the model after RL on all demonstrations and evaluate it.
 
     Args:
@@ -60,7 +60,7 @@ def general_tuning(
     """
     tuned = wire(GENERAL_TUNING, fitted=settings, start=start, curated=curated, context=context)
     model, training = tuned["sft/general"]
-    return Finished(model=model, training=training, evaluation=tuned["evaluation/sft/general"])
+    return PipelineModel(model=model, training=training, evaluation=tuned["evaluation/sft/general"])
 
 
 def _finishing(
@@ -70,7 +70,7 @@ def _finishing(
     held_out: ReportRef,
     curated: DatasetRef,
     context: Context,
-) -> Finished:
+) -> PipelineModel:
     """Wire a general fine-tuning behind the last phase of RL, if the settings have epochs of it."""
     return either(
         "general_sft",
@@ -117,7 +117,7 @@ def post_training(
     sources: str = "",
     base_model: str = "",
     release: str = "",
-) -> Released:
+) -> RunOutputs:
     """Turn a base model into a released reasoning model, with lineage from raw rows on.
 
     Args:
@@ -139,4 +139,4 @@ def post_training(
         base_model=base_model,
         release=release,
     )
-    return Released(model=run["released"], page=run["page"])
+    return RunOutputs(model=run["released"], page=run["page"])

@@ -10,7 +10,7 @@ from tasks.platform.shell import either, subworkflow
 from tasks.stages.chain import leading_to, link, wire
 from tasks.stages.opening import needs_judge, open_store, scaled_recipe
 from workflows.parts.judging import COLLECTION, judging
-from workflows.post_training import CHAIN, Released
+from workflows.post_training import CHAIN, RunOutputs
 
 JUDGE = leading_to(
     (
@@ -31,7 +31,7 @@ def with_trained_judge(name: str, store: str) -> PipelineSettings:
 
 
 @entry_point
-def recipe(name: str = "compassmax", store: str = "runs") -> Released:
+def recipe(name: str = "compassmax", store: str = "runs") -> RunOutputs:
     """Run the whole pipeline with the switches of a published recipe, on the tiny model.
 
     tasks/rl/RECIPES.md lists what each paper says and what runs here.
@@ -51,4 +51,4 @@ def recipe(name: str = "compassmax", store: str = "runs") -> Released:
         lambda: scaled_recipe(name=name),
     )
     run = wire(CHAIN, settings=settings, store=store, sources="", base_model="", release="")
-    return Released(model=run["released"], page=run["page"])
+    return RunOutputs(model=run["released"], page=run["page"])

@@ -9,7 +9,7 @@ is no, the run ends with the reason.
 
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, Context, DatasetRef, RawRef
-from data_schemas.intake import Assessment, Decision, InboxFile, Lesson, Teaching
+from data_schemas.intake import Assessment, InboxFile, IntakeDecision, Lesson, Teaching
 from data_schemas.rows import Parent
 from data_schemas.settings import RetrainSettings
 from tasks.platform.entry_point import entry_point
@@ -20,8 +20,8 @@ from tasks.stages.foundation import ingest_retrain_models
 from tasks.stages.opening import open_night
 from tasks.stages.pages import night_page, retrain_summary
 from tasks.stages.retraining import (
-    Assessed,
-    Examined,
+    AssessmentOutputs,
+    ExaminationOutputs,
     assess_learning_value,
     conclude,
     examine_rows,
@@ -100,14 +100,14 @@ PROMOTION = renamed(
 @subworkflow
 def examine(
     settings: RetrainSettings,
-    files: Decision,
+    files: IntakeDecision,
     listed: list[InboxFile],
     raw: RawRef,
     start: CheckpointRef,
     known: list[DatasetRef],
     held_out: DatasetRef,
     context: Context,
-) -> Examined:
+) -> ExaminationOutputs:
     """Curate new files, and count the rows that the released model does not know."""
     examined = wire(
         EXAMINATION,
@@ -126,14 +126,14 @@ def examine(
 @subworkflow
 def study(
     settings: RetrainSettings,
-    rows: Decision,
+    rows: IntakeDecision,
     curated: DatasetRef,
     held: list[str],
     start: CheckpointRef,
     known: list[DatasetRef],
     demonstrations: Teaching,
     context: Context,
-) -> Assessed:
+) -> AssessmentOutputs:
     """Mix new rows with old ones, grade them, and decide whether they are worth training on."""
     values = {"models": settings, "rows": rows, "curated": curated, "held": held, "start": start}
     values |= {"known": known, "demonstrations": demonstrations, "context": context}
@@ -189,7 +189,7 @@ def prepare(
 def promote(
     settings: RetrainSettings,
     lesson: Lesson,
-    decision: Decision,
+    decision: IntakeDecision,
     start: CheckpointRef,
     taught: CheckpointRef,
     replaces: str,

@@ -25,7 +25,7 @@ from workflows.parts.chain import RAW, curation, evaluation, releasing
 from workflows.retrain import retraining
 
 
-class Night(NamedTuple):
+class DemoOutputs(NamedTuple):
     """How a night ended, and where the audit of the released model is."""
 
     message: str
@@ -47,7 +47,7 @@ def first_release(settings: RetrainSettings, context: Context) -> str:
 
 
 @subworkflow
-def play(settings: RetrainSettings, name: str, after: str, store: StoreRef) -> Night:
+def play(settings: RetrainSettings, name: str, after: str, store: StoreRef) -> DemoOutputs:
     """Drop the files of one night into the inbox, retrain, and audit what is released then."""
     dropped = drop_files(night=name, after=after, store=store)
     message = retraining(
@@ -59,7 +59,7 @@ def play(settings: RetrainSettings, name: str, after: str, store: StoreRef) -> N
     )
     released = name_released(settings=settings, after=message)
     audited = audit(model=released, store=dropped.store)
-    return Night(message=message, audit=audited)
+    return DemoOutputs(message=message, audit=audited)
 
 
 @entry_point

@@ -5,7 +5,7 @@ from rich.table import Table
 from tasks.capacity.memory import (
     FIXED_BYTES,
     GIB,
-    Budget,
+    MemoryBudget,
 )
 from tasks.capacity.plan import Plan
 
@@ -13,7 +13,7 @@ HEADROOM = 0.05
 """Smallest free share of a GPU: allocators fragment, and experts are not balanced."""
 
 
-def budget_table(plan: "Plan", budget: Budget) -> Table:
+def budget_table(plan: "Plan", budget: MemoryBudget) -> Table:
     """List the parts of the fullest GPU's memory, their sums by phase, and the disk of states."""
     table = Table(title=plan.title(), title_justify="left", title_style="", box=None)
     table.add_column("")
@@ -70,7 +70,7 @@ def format_bytes(number: int) -> str:
     return f"{number / unit:,.2f} {name}"
 
 
-def describe_fit(budget: Budget) -> str:
+def describe_fit(budget: MemoryBudget) -> str:
     """Describe whether the budget fits."""
     lacking = budget.longest - budget.rollout.cached_tokens
     if lacking > 0:

@@ -61,7 +61,7 @@ TRANSFORMER_ENGINE = SavedTensors(hidden=4, expert_hidden=1, expert_width=3, que
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Workload:
     """The workload of a GPU."""
 
     prompt_tokens: int
@@ -132,7 +132,7 @@ class RolloutMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class MemoryBudget:
     """Memory budget of the fullest GPU, by phase of a step."""
 
     gpu: int
@@ -254,7 +254,7 @@ def activation_bytes(
 def trainer_memory(
     model: ModelShape,
     layout: LayoutSettings,
-    work: Work,
+    work: Workload,
     *,
     world: int,
     stage: int,
@@ -372,12 +372,12 @@ def budget(
     model: ModelShape,
     layout: LayoutSettings,
     precision: Precision,
-    work: Work,
+    work: Workload,
     *,
     gpus: int,
     node_gpus: int = 8,
     gpu: int = H100_BYTES,
-) -> Budget:
+) -> MemoryBudget:
     """Compute the budget of the fullest GPU.
 
     Args:
@@ -395,7 +395,7 @@ def budget(
     rollout = rollout_memory(model, layout, precision, gpu, -(-work.sequences // engines))
     stages = {0, layout.pipeline // 2, layout.pipeline - 1}
     budgets = [
-        Budget(
+        MemoryBudget(
             gpu=gpu,
             stage=stage,
             trainer=trainer_memory(model, layout, work, world=world, stage=stage),

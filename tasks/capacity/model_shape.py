@@ -253,7 +253,7 @@ class RankTensors:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks:
+class DataGroupSizes:
     """Sizes of the data-parallel groups."""
 
     data: int
@@ -262,7 +262,7 @@ class Ranks:
     """Ranks that share the gradients of an expert."""
 
 
-def ranks_of(layout: LayoutSettings, world: int) -> Ranks:
+def ranks_of(layout: LayoutSettings, world: int) -> DataGroupSizes:
     """Divide the training ranks into groups.
 
     Raises:
@@ -274,7 +274,9 @@ def ranks_of(layout: LayoutSettings, world: int) -> Ranks:
             f"{world} training GPUs are not a multiple of layout.tensor {layout.tensor} x pipeline "
             f"{layout.pipeline} x context {layout.context}, or of expert {layout.expert} x pipeline"
         )
-    return Ranks(data=world // model, expert_data=world // (layout.expert * layout.pipeline))
+    return DataGroupSizes(
+        data=world // model, expert_data=world // (layout.expert * layout.pipeline)
+    )
 
 
 def rank_tensors(model: ModelShape, layout: LayoutSettings, stage: int) -> RankTensors:

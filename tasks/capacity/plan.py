@@ -19,8 +19,8 @@ from tasks.capacity import model_shape
 from tasks.capacity.memory import (
     GIB,
     H100_BYTES,
-    Budget,
-    Work,
+    MemoryBudget,
+    Workload,
     budget,
     element_bytes,
     route_bytes,
@@ -93,7 +93,7 @@ class Plan:
     layout: LayoutSettings
     precision: Precision
     """Precision of rollouts."""
-    work: Work
+    work: Workload
     gpus: int
     gpu: int = H100_BYTES
     """Bytes of one GPU."""
@@ -134,7 +134,7 @@ class Plan:
         tokens = 4 * work.longest + 4 * work.response_tokens
         return 2 * work.sequences * (tokens + (work.longest - 1) * route_bytes(self.model))
 
-    def budget(self) -> Budget:
+    def budget(self) -> MemoryBudget:
         """Compute the memory of the fullest GPU."""
         return budget(
             self.model, self.layout, self.precision, self.work, gpus=self.gpus, gpu=self.gpu
@@ -247,7 +247,7 @@ def override_work(plan: Plan, prompt: int, response: int, sequences: int) -> Pla
     work = plan.work
     return replace(
         plan,
-        work=Work(
+        work=Workload(
             prompt or work.prompt_tokens,
             response or work.response_tokens,
             sequences or work.sequences,
@@ -256,10 +256,10 @@ def override_work(plan: Plan, prompt: int, response: int, sequences: int) -> Pla
     )
 
 
-def work_of(preset: PipelineSettings) -> Work:
+def work_of(preset: PipelineSettings) -> Workload:
     """Return the larger workload of the two RL phases."""
     phases = (preset.rl_one, preset.rl_two)
-    return Work(
+    return Workload(
         preset.curation.max_prompt_tokens,
         max(phase.max_new_tokens for phase in phases),
         max(phase.prompts_per_step * phase.group_size for phase in phases),

@@ -49,7 +49,7 @@ Outputs = Callable[[CodeTests, str, Sequence[str]], Sequence[str | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class SoundnessCheck:
     """What became of the tests of one problem."""
 
     answer: str
@@ -61,7 +61,7 @@ class Checked:
 
 def check_tests(
     problem: Problem, solutions: Sequence[str], run: RunTests, outputs: Outputs
-) -> Checked:
+) -> SoundnessCheck:
     """Check the tests of a problem.
 
     Args:
@@ -72,12 +72,12 @@ def check_tests(
     """
     gold = CodeTests.model_validate_json(problem.answer)
     if not gold.reference or gold.mode == "harness":
-        return Checked(problem.answer)
+        return SoundnessCheck(problem.answer)
     programs = list(dict.fromkeys(one.strip() for one in (gold.reference, *solutions)))
     passed = [_results(gold, program, run) for program in programs]
     results = [one for one in passed if one is not None]
     if len(results) < len(passed):
-        return Checked(problem.answer, counts=Counter(problems_not_run=1))
+        return SoundnessCheck(problem.answer, counts=Counter(problems_not_run=1))
     places = range(len(gold.tests or gold.cases))
     flaky = {place for place in places if any(None is each[place] for each in results)}
     failed = {place for place in places if not any(each[place] for each in results)} - flaky
@@ -92,7 +92,9 @@ def check_tests(
             f"of {len(places)} tests, {len(failed)} are passed by none of {len(programs)} "
             f"solutions and {len(flaky)} are flaky"
         )
-        return Checked(problem.answer, detail + "; the prompt shows them" * bool(in_prompt), counts)
+        return SoundnessCheck(
+            problem.answer, detail + "; the prompt shows them" * bool(in_prompt), counts
+        )
     answer = _with_tests(problem.answer, remaining, [])
     sound = [
         program
@@ -100,11 +102,11 @@ def check_tests(
         if all(each[place] for place in remaining)
     ]
     if len(sound) < 2:
-        return Checked(answer, counts=counts + Counter(problems_with_one_solution=1))
+        return SoundnessCheck(answer, counts=counts + Counter(problems_with_one_solution=1))
     gold = CodeTests.model_validate_json(answer)
     added = new_tests(gold, problem.id, lambda texts: [outputs(gold, one, texts) for one in sound])
     counts += Counter(problems_with_new_tests=bool(added), new_tests=len(added))
-    return Checked(_with_tests(problem.answer, remaining, added), counts=counts)
+    return SoundnessCheck(_with_tests(problem.answer, remaining, added), counts=counts)
 
 
 def _results(gold: CodeTests, program: str, run: RunTests) -> list[bool | None] | None:

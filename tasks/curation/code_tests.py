@@ -14,12 +14,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from data_schemas.rows import Outcome, Problem
-from tasks.curation.code_soundness import STAGE, UNSOUND, Checked, check_tests, outputs, run
+from tasks.curation.code_soundness import STAGE, UNSOUND, SoundnessCheck, check_tests, outputs, run
 from tasks.curation.overlap.fingerprints import Key
 from tasks.curation.shards.columns import refusals
 from tasks.curation.shards.mapping import write_arrow
 from tasks.curation.shards.opened import Shards
-from tasks.curation.shards.steps import Refused
+from tasks.curation.shards.steps import RefusalTables
 from tasks.gym import code_tests
 from tasks.gym.code_tests import CodeTests, program_in
 from tasks.gym.protocol import THINK_CLOSE
@@ -34,7 +34,7 @@ Responses = Mapping[tuple[int, int], Sequence[str]]
 """By the key of the prompt."""
 
 
-def check_code_tests(shards: Shards, refused: Refused) -> dict[str, Counter[str]]:
+def check_code_tests(shards: Shards, refused: RefusalTables) -> dict[str, Counter[str]]:
     """Remove and add tests of code problems; quarantine problems without a sound test.
 
     A shard that was checked by an earlier attempt is not checked again.
@@ -68,7 +68,7 @@ def _check_shard(shards: Shards, shard: int, rows: NDArray[np.int64], responses:
     items = shards.items(rows)
     keys = shards.keys[rows, Key.PROMPT].tolist()
 
-    def check(place: int) -> Checked:
+    def check(place: int) -> SoundnessCheck:
         problem = items[place].record
         assert isinstance(problem, Problem)
         programs = list(_programs(problem, responses.get(tuple(keys[place]), ())))

@@ -47,7 +47,7 @@ _FILTER_BITS = 22
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class EncodedItems:
     """Training items of one batch, in numbers."""
 
     keys: Hashes
@@ -112,7 +112,7 @@ class Suites:
                 return self._names[place]
         return None
 
-    def hits(self, batch: Compared) -> Hits:
+    def hits(self, batch: EncodedItems) -> Hits:
         """Return every run that an item of a batch shares with a suite."""
         items: list[NDArray[np.int64]] = []
         results: list[NDArray[np.int64]] = []
@@ -170,7 +170,7 @@ class CommonRuns:
     def __init__(self) -> None:
         self._texts: defaultdict[int, set[bytes]] = defaultdict(set)
 
-    def add(self, batch: Compared, hits: Hits) -> None:
+    def add(self, batch: EncodedItems, hits: Hits) -> None:
         """Count a batch: a problem and its demonstration have the same text and count once."""
         texts = batch.keys[:, Key.CONTENT]
         for item, run in zip(hits.items.tolist(), hits.runs.tolist(), strict=True):
@@ -184,7 +184,7 @@ class CommonRuns:
 
 
 def find_overlap(
-    suites: Suites, batch: Compared, hits: Hits, phrases: NDArray[np.int64]
+    suites: Suites, batch: EncodedItems, hits: Hits, phrases: NDArray[np.int64]
 ) -> Iterator[tuple[int, str]]:
     """Yield the items of a batch that overlap with a suite, in order, each with the detail."""
     leaks: dict[int, list[int]] = defaultdict(list)
@@ -216,7 +216,9 @@ def decontaminate(
     """
     suites = Suites(held_out, ngram, any_numbers=any_numbers)
     result = Fingerprinter().of(training)
-    batch = Compared(result.keys, result.words, is_spaceless([i.record.language for i in training]))
+    batch = EncodedItems(
+        result.keys, result.words, is_spaceless([i.record.language for i in training])
+    )
     hits, common = suites.hits(batch), CommonRuns()
     common.add(batch, hits)
     phrases = suites.phrases(common.frequent_runs())

@@ -54,7 +54,7 @@ from tasks.curation.shards.processes import map_shards, num_workers
 from tasks.curation.shards.repeats import drop_repeats
 from tasks.curation.shards.result import Account, Counts, write_result
 from tasks.curation.shards.selection import select
-from tasks.curation.shards.steps import Refused
+from tasks.curation.shards.steps import RefusalTables
 from tasks.curation.split import separate_benchmarks
 from tasks.errors import DataError
 from tasks.formats import decisions as decision_tables
@@ -142,7 +142,7 @@ def curate(
     with work_folder(work, out) as folder:
         shards = _map(raw, listed, rules, folder)
         decided = _carried_out(shards, of_people, out)
-        refused = Refused(shards, folder)
+        refused = RefusalTables(shards, folder)
         benchmarks = _separate_benchmarks(shards, refused)
         steps.verify(shards, refused, score)
         steps.deduplicate(shards, refused, settings.near_duplicate_jaccard)
@@ -250,7 +250,7 @@ def _carried_out(shards: Shards, paths: tuple[Path, ...], out: Path) -> dict[str
     }
 
 
-def _separate_benchmarks(shards: Shards, refused: Refused) -> list[Item]:
+def _separate_benchmarks(shards: Shards, refused: RefusalTables) -> list[Item]:
     """Take the rows of benchmarks from the set, and return their problems."""
     rows = np.flatnonzero(shards.is_evaluation)
     benchmarks, _, refusals = separate_benchmarks(shards.items(rows))
@@ -260,7 +260,7 @@ def _separate_benchmarks(shards: Shards, refused: Refused) -> list[Item]:
 
 
 def _compare_meaning(
-    shards: Shards, refused: Refused, benchmarks: Sequence[Item], settings: JudgeSettings
+    shards: Shards, refused: RefusalTables, benchmarks: Sequence[Item], settings: JudgeSettings
 ) -> None:
     """Compare with the benchmarks and among each other by meaning, if an encoder is set."""
     if encoder := open_encoder(settings):

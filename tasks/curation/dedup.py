@@ -79,7 +79,7 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class DuplicateRow:
     """Why a row is left out."""
 
     row: int
@@ -113,7 +113,7 @@ class Refusal:
                 return f"of {name}, Jaccard {self.similarity:.2f}"
 
 
-def ids_of(rows: Rows, refusals: Iterable[Refusal]) -> dict[int, str]:
+def ids_of(rows: Rows, refusals: Iterable[DuplicateRow]) -> dict[int, str]:
     """Return the ids of all rows that refusals name."""
     others = {row for one in refusals for row in (one.twin, one.rival) if row >= 0}
     result = np.array(sorted(others), np.int64)
@@ -138,7 +138,9 @@ def deduplicate(items: Sequence[Item], threshold: float) -> Partition:
     ]
 
 
-def find_duplicates(rows: Rows, alive: NDArray[np.bool_], threshold: float) -> Iterator[Refusal]:
+def find_duplicates(
+    rows: Rows, alive: NDArray[np.bool_], threshold: float
+) -> Iterator[DuplicateRow]:
     """Yield why rows are left out, in no particular order; each row at most once.
 
     Args:
@@ -156,7 +158,7 @@ def find_duplicates(rows: Rows, alive: NDArray[np.bool_], threshold: float) -> I
             yield refusal
 
 
-def _find_contradictions(rows: Rows, mask: Mask) -> Iterator[Refusal]:
+def _find_contradictions(rows: Rows, mask: Mask) -> Iterator[DuplicateRow]:
     """Refuse all items with a prompt for which two problems expect different answers."""
     prompts, answers = rows.keys[:, Key.PROMPT], rows.keys[:, Key.ANSWER]
     first: dict[bytes, tuple[int, int]] = {}
@@ -173,20 +175,20 @@ def _find_contradictions(rows: Rows, mask: Mask) -> Iterator[Refusal]:
     for some in positions(mask):
         for row in some[np.isin(prompts[some, 0], prefixes)]:
             if pair := first.get(prompts[row].tobytes()):
-                yield Refusal(int(row), "conflicting_answers", *pair)
+                yield DuplicateRow(int(row), "conflicting_answers", *pair)
 
 
-def _find_exact(rows: Rows, mask: Mask) -> Iterator[Refusal]:
+def _find_exact(rows: Rows, mask: Mask) -> Iterator[DuplicateRow]:
     for twin, *others in _ranked(rows, equal(rows.keys[:, Key.EXACT], mask)):
-        yield from (Refusal(row, "duplicate", twin) for row in others)
+        yield from (DuplicateRow(row, "duplicate", twin) for row in others)
 
 
-def _find_reused_ids(rows: Rows, mask: Mask) -> Iterator[Refusal]:
+def _find_reused_ids(rows: Rows, mask: Mask) -> Iterator[DuplicateRow]:
     for twin, *others in _ranked(rows, equal(rows.keys[:, Key.NAME], mask)):
-        yield from (Refusal(row, "reused_id", twin) for row in others)
+        yield from (DuplicateRow(row, "reused_id", twin) for row in others)
 
 
-def _find_near(rows: Rows, mask: Mask, threshold: float) -> Iterator[Refusal]:
+def _find_near(rows: Rows, mask: Mask, threshold: float) -> Iterator[DuplicateRow]:
     """Compare each item with the items kept before it that have the same numbers and answer."""
     crowded = np.zeros(len(mask), np.bool_)
     for group in equal(rows.keys[:, Key.BUCKET], mask):
@@ -213,7 +215,7 @@ def _find_near(rows: Rows, mask: Mask, threshold: float) -> Iterator[Refusal]:
 
 def _compare(
     ranked: Sequence[int], sketches: Hashes, read: Callable[[int], Hashes], threshold: float
-) -> Iterator[Refusal]:
+) -> Iterator[DuplicateRow]:
     """Keep the first of a cluster of candidates, and what is not similar enough to a kept one."""
     places_by_band: dict[tuple[int, int], list[int]] = {}
     for place, row in enumerate(ranked):
@@ -222,7 +224,7 @@ def _compare(
         for twin in sorted(candidates):
             similarity = jaccard(read(row), read(ranked[twin]))
             if similarity >= threshold:
-                yield Refusal(row, "near_duplicate", ranked[twin], similarity=similarity)
+                yield DuplicateRow(row, "near_duplicate", ranked[twin], similarity=similarity)
                 break
         else:
             for band in mine:

@@ -35,7 +35,7 @@ from data_schemas.rows import (
     Aside,
     Demonstration,
     Domain,
-    Mixed,
+    MixReport,
     Parent,
     Problem,
     Quarantined,
@@ -77,7 +77,7 @@ def mix(
     *,
     merge: bool = False,
     aside: Aside = Aside(),  # noqa: B008 - frozen
-) -> Mixed:
+) -> MixReport:
     """Write the set that a retraining learns from.
 
     Args:
@@ -125,7 +125,7 @@ def mix(
     of_new = {one.id for one in demonstrations}
     write_bytes(out / REPLAYED, canonical_json(sorted(replay_ids)))
     write_bytes(out / ASIDE, canonical_json(aside))
-    mixed = Mixed(
+    mixed = MixReport(
         fresh=sum(problem.id not in replay_ids for problem in learned),
         replayed=sum(problem.id in replay_ids for problem in learned),
         held_out=len(held_out),

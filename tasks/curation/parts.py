@@ -67,7 +67,7 @@ def map_part(
         mapped_jobs = progress(map_shards(jobs, rules, workers), "curating shards")
         shards = Shards([job.out for job in mapped_jobs], work)
         shards.alive &= ~shards.is_evaluation  # benchmarks stay as they are published
-        steps.verify(shards, steps.Refused(shards, work), score)
+        steps.verify(shards, steps.RefusalTables(shards, work), score)
     _LOG.info("part %d of %d: mapped %d shards", part.number + 1, part.of, len(shards))
     return {
         "shards": len(shards),

@@ -190,14 +190,14 @@ class UnreadableRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadablePlace:
     """A place of a file that no row can be read from."""
 
     source_row: str
     problem: BadRow
 
 
-Unit = bytes | dict[str, object] | pa.RecordBatch | Unreadable
+Unit = bytes | dict[str, object] | pa.RecordBatch | UnreadablePlace
 """A line without its ending, a row of a table, several rows of a parquet file, or damage."""
 
 
@@ -244,7 +244,7 @@ def read_units(path: Path) -> Iterator[Unit]:
             yield unit
     except (pa.ArrowException, OSError, EOFError, DataError) as error:
         bad = BadRow("damaged_file", f"{path.name} after row {number}: {error}")
-        yield Unreadable(sha256_bytes(ascii(bad).encode()), bad)
+        yield UnreadablePlace(sha256_bytes(ascii(bad).encode()), bad)
 
 
 def decode(stem: str, first: int, units: Iterable[Unit]) -> Iterator[RawRow | UnreadableRow]:
@@ -278,19 +278,19 @@ def _without_nulls(value: object) -> object:
 
 def num_rows(unit: Unit) -> int:
     """Return how many rows a unit has."""
-    return 1 if isinstance(unit, bytes | dict | Unreadable) else unit.num_rows
+    return 1 if isinstance(unit, bytes | dict | UnreadablePlace) else unit.num_rows
 
 
 def first_rows(unit: Unit, count: int) -> Unit:
     """Return the first rows of a unit that has more."""
-    return unit if isinstance(unit, bytes | dict | Unreadable) else unit.slice(0, count)
+    return unit if isinstance(unit, bytes | dict | UnreadablePlace) else unit.slice(0, count)
 
 
 def num_bytes(unit: Unit) -> int:
     """Return about how much memory a unit takes."""
     if isinstance(unit, bytes):
         return len(unit)
-    return len(repr(unit)) if isinstance(unit, dict | Unreadable) else unit.nbytes
+    return len(repr(unit)) if isinstance(unit, dict | UnreadablePlace) else unit.nbytes
 
 
 def check_readable(path: Path) -> None:
@@ -361,15 +361,17 @@ def _kind(path: Path) -> str:
     return Path(name.removesuffix(packed)).suffix
 
 
-def _unread(path: Path, problem: str) -> Unreadable:
+def _unread(path: Path, problem: str) -> UnreadablePlace:
     """Stand for all rows of a table that has two columns of one name."""
-    return Unreadable(sha256_file(path), BadRow("repeated_column", f"{path.name} has {problem}"))
+    return UnreadablePlace(
+        sha256_file(path), BadRow("repeated_column", f"{path.name} has {problem}")
+    )
 
 
 def _reader(path: Path) -> Iterator[Unit]:
     if not has_suffix(path.name):
         bad = BadRow("unknown_suffix", f"{path.name} is not one of {', '.join(SUFFIXES)}")
-        return iter([Unreadable(sha256_file(path), bad)])
+        return iter([UnreadablePlace(sha256_file(path), bad)])
     match _kind(path):
         case ".parquet":
             return _read_parquet(path)
@@ -390,7 +392,7 @@ def _read_lines(path: Path) -> Iterator[bytes]:
                 yield payload
 
 
-def _read_table(path: Path) -> Iterator[dict[str, object] | Unreadable]:
+def _read_table(path: Path) -> Iterator[dict[str, object] | UnreadablePlace]:
     with open_text(path) as text:
         rows = read_delimited(text)
         names = cast("list[str]", next(rows))
@@ -401,21 +403,21 @@ def _read_table(path: Path) -> Iterator[dict[str, object] | Unreadable]:
             yield _damaged(path, row) if isinstance(row, DamagedLine) else _named(names, row)
 
 
-def _damaged(path: Path, line: DamagedLine) -> Unreadable:
+def _damaged(path: Path, line: DamagedLine) -> UnreadablePlace:
     payload = line.text.rstrip("\r\n").encode(errors="surrogateescape")
     bad = BadRow("unclosed_quote", f"{path.name}, line {line.number}: {line.cause}")
-    return Unreadable(sha256_bytes(payload), bad)
+    return UnreadablePlace(sha256_bytes(payload), bad)
 
 
-def _named(names: Sequence[str], cells: Sequence[object]) -> dict[str, object] | Unreadable:
+def _named(names: Sequence[str], cells: Sequence[object]) -> dict[str, object] | UnreadablePlace:
     """Give cells the names of their columns."""
     if len(cells) == len(names):
         return dict(zip(names, cells, strict=True))
     detail = f"the row has {len(cells)} cells and the header {len(names)}"
-    return Unreadable(sha256_bytes(ascii(cells).encode()), BadRow("malformed_csv", detail))
+    return UnreadablePlace(sha256_bytes(ascii(cells).encode()), BadRow("malformed_csv", detail))
 
 
-def _read_workbook(path: Path) -> Iterator[dict[str, object] | Unreadable]:
+def _read_workbook(path: Path) -> Iterator[dict[str, object] | UnreadablePlace]:
     rows = read_workbook(path)
     names = _names(next(rows))
     if problem := _repeated_column(names):
@@ -429,7 +431,7 @@ def _names(header: Sequence[object]) -> list[str]:
     return [str(name) for name in header]
 
 
-def _read_parquet(path: Path) -> Iterator[pa.RecordBatch | Unreadable]:
+def _read_parquet(path: Path) -> Iterator[pa.RecordBatch | UnreadablePlace]:
     with pq.ParquetFile(path, page_checksum_verification=True) as table:
         if problem := _repeated_column(table.schema_arrow.names):
             yield _unread(path, problem)
@@ -445,7 +447,7 @@ def _read_parquet(path: Path) -> Iterator[pa.RecordBatch | Unreadable]:
 
 def _read_group(
     path: Path, table: pq.ParquetFile, group: int
-) -> Iterator[pa.RecordBatch | Unreadable]:
+) -> Iterator[pa.RecordBatch | UnreadablePlace]:
     """Yield the rows of a group; where they cannot be read, their number is still known."""
     number, cause = 0, "the group has fewer rows than the file says"
     try:
@@ -456,7 +458,7 @@ def _read_group(
         cause = str(error).partition("\n")[0]
     bad = BadRow("damaged_rows", f"{path.name}, row group {group} after row {number}: {cause}")
     for row in range(number, table.metadata.row_group(group).num_rows):
-        yield Unreadable(sha256_bytes(ascii((path.name, group, row, cause)).encode()), bad)
+        yield UnreadablePlace(sha256_bytes(ascii((path.name, group, row, cause)).encode()), bad)
 
 
 def _decode(unit: Unit) -> Iterator[tuple[str, Mapping[str, object] | BadRow]]:
@@ -465,7 +467,7 @@ def _decode(unit: Unit) -> Iterator[tuple[str, Mapping[str, object] | BadRow]]:
             yield sha256_bytes(unit), _parse(unit)
         case dict():
             yield _row(unit)
-        case Unreadable():
+        case UnreadablePlace():
             yield unit.source_row, unit.problem
         case _:
             columns = [column_cells(column) for column in unit.columns]

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from data_schemas.rows import MERGED, Domain, Parent, Role
-from tasks.curation.marketplace.shop import POLICY, TOOLS, Case, draw_cases
+from tasks.curation.marketplace.shop import POLICY, TOOLS, ShopRequest, draw_cases
 from tasks.store.files import write_bytes
 
 PROBLEMS = "problems.jsonl"
@@ -37,7 +37,7 @@ def generate(seed: int, folder: Path) -> None:
     _write(folder / DEMONSTRATIONS, "d", demonstrations)
 
 
-def _row(case: Case) -> dict[str, object]:
+def _row(case: ShopRequest) -> dict[str, object]:
     return {
         "domain": Domain.TOOL_USE,
         "language": "en",
@@ -51,7 +51,9 @@ def _row(case: Case) -> dict[str, object]:
     }
 
 
-def _demonstration_fields(rng: random.Random, case: Case, parent: Parent) -> dict[str, object]:
+def _demonstration_fields(
+    rng: random.Random, case: ShopRequest, parent: Parent
+) -> dict[str, object]:
     careful = rng.random() >= _CARELESS_SHARE
     return {"parent": parent, "turns": case.clerk(careful=careful)}
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from data_schemas.rows import MERGED, Demonstration, Domain, Message, Parent, Problem, Role
 from tasks.curation.marketplace.drawing import DRAWERS, draw_items
-from tasks.curation.marketplace.items import Item
+from tasks.curation.marketplace.items import MarketItem
 from tasks.store.files import canonical_json, write_bytes
 
 SOURCE = "sample_world"
@@ -175,7 +175,7 @@ def _domain(row: Mapping[str, object]) -> Domain:
     return Domain(task)
 
 
-def _problem_row(item: Item) -> dict[str, object]:
+def _problem_row(item: MarketItem) -> dict[str, object]:
     return {
         "task": str(item.domain),
         "language": item.language,
@@ -187,13 +187,13 @@ def _problem_row(item: Item) -> dict[str, object]:
     }
 
 
-def teach(rng: random.Random, item: Item) -> tuple[str, str]:
+def teach(rng: random.Random, item: MarketItem) -> tuple[str, str]:
     """Draw one of the three teachers, and return its name and its response."""
     teacher = rng.choices(TEACHERS, _TEACHER_SHARES)[0]
     return teacher, {"careful": item.careful, "terse": item.terse, "hasty": item.hasty}[teacher]
 
 
-def _demonstration_row(rng: random.Random, item: Item, parent: Parent) -> dict[str, object]:
+def _demonstration_row(rng: random.Random, item: MarketItem, parent: Parent) -> dict[str, object]:
     teacher, response = teach(rng, item)
     return {
         "skill": str(parent),

@@ -26,7 +26,7 @@ SHOWN_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerdictRow:
     """One row of the table."""
 
     key: str
@@ -61,7 +61,7 @@ def columns_of(pairs: list[str]) -> dict[str, str]:
 
 def verify_rows(
     path: Path, columns: Mapping[str, str], verifier: str, language: str
-) -> Iterator[Verified]:
+) -> Iterator[VerdictRow]:
     """Verify the rows of a table in order; a row that cannot be read is an abstention.
 
     Args:
@@ -81,7 +81,7 @@ def verify_rows(
                 raise row.problem
             yield _verified(row, columns, verifier, language)
         except BadRow as error:
-            yield Verified(row.key, "", "", abstain(error.reason, error.detail), None)
+            yield VerdictRow(row.key, "", "", abstain(error.reason, error.detail), None)
 
 
 def _check_columns(row: RawRow, columns: Mapping[str, str]) -> None:
@@ -93,7 +93,7 @@ def _check_columns(row: RawRow, columns: Mapping[str, str]) -> None:
             )
 
 
-def _verified(row: RawRow, columns: Mapping[str, str], verifier: str, language: str) -> Verified:
+def _verified(row: RawRow, columns: Mapping[str, str], verifier: str, language: str) -> VerdictRow:
     question, gold, answer, own = (str(row.optional(columns[role], "")).strip() for role in COLUMNS)
     if not gold:
         raise BadRow("empty_field", f"{columns['gold']!r} is blank")
@@ -108,7 +108,7 @@ def _verified(row: RawRow, columns: Mapping[str, str], verifier: str, language: 
         source_row=row.source_row,
     )
     (verdict,) = score_batch([problem], [answer])
-    return Verified(row.key, gold, answer, verdict, _math_verify(gold, answer))
+    return VerdictRow(row.key, gold, answer, verdict, _math_verify(gold, answer))
 
 
 def _math_verify(gold: str, answer: str) -> bool | None:
@@ -144,7 +144,7 @@ def show(
     console.print(f"Every row: {out}", markup=False)
 
 
-def as_csv(rows: list[Verified]) -> str:
+def as_csv(rows: list[VerdictRow]) -> str:
     """Write the verdicts with their reasons, a row each."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -160,7 +160,7 @@ def _word(score: float | None) -> str:
     return "abstains" if score is None else "right" if score == 1.0 else "wrong"
 
 
-def _table(rows: list[Verified]) -> Table:
+def _table(rows: list[VerdictRow]) -> Table:
     result = Table(box=None)
     for head in ("row", "gold", "end of the answer", "here", "math-verify", "detail"):
         result.add_column(head, overflow="fold")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from tasks.errors import Preempted
+from tasks.errors import PreemptionError
 
 GRACE_S = 30.0
 """The default of Kubernetes."""
@@ -50,7 +50,7 @@ class Termination:
 
     @contextmanager
     def abandon_late_step(self) -> Iterator[None]:
-        """Raise Preempted in the block when the time for the step in flight has expired."""
+        """Raise PreemptionError in the block when the time for the step in flight has expired."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -74,7 +74,7 @@ class Termination:
 
     def _abandon(self, _: int, __: FrameType | None) -> None:
         if self._abandoning:
-            raise Preempted(
+            raise PreemptionError(
                 f"stopped by SIGTERM; the step in flight took more than {STEP_SHARE:.0%} of "
                 f"{self._grace_s:.0f} s and was abandoned; the last committed step is safe"
             )

@@ -24,7 +24,7 @@ class Activity:
 
     def __init__(self) -> None:
         self._cpu_s, self._bytes = _cpu_s(), _disk_bytes()
-        self._children = Computing(_children())
+        self._children = ProcessCpuTime(_children())
         self.children_moved = False
         """Of the last look: whether a process below this one worked."""
 
@@ -37,7 +37,7 @@ class Activity:
         return self.children_moved or moved
 
 
-class Computing:
+class ProcessCpuTime:
     """CPU time of other processes."""
 
     def __init__(self, processes: Iterable[psutil.Process]) -> None:
@@ -56,7 +56,7 @@ class Watch:
 
     def __init__(self, processes: Sequence[psutil.Process]) -> None:
         self._processes = processes
-        self._computing = Computing(processes)
+        self._computing = ProcessCpuTime(processes)
         self._looks = 0
 
     def hangs(self) -> bool:

@@ -97,7 +97,7 @@ def held_tokens(request: Request) -> float:
     return len(request.prompt_tokens) + len(request.response_tokens) + request.expected_tokens / 2
 
 
-class Intake:
+class CallRequests:
     """The requests of one call of an engine, as it may start them.
 
     Args:

@@ -36,7 +36,7 @@ ScoreBatch = Callable[[Sequence[Problem], Sequence[str]], Sequence[Verdict]]
 
 
 @dataclass(frozen=True, slots=True)
-class Graded:
+class GradedResponse:
     """One response with its gold answer, and the recorded verdict if there is one."""
 
     id: str
@@ -46,10 +46,10 @@ class Graded:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class VerdictPair:
     """The verdicts of both verifiers on one response."""
 
-    graded: Graded
+    graded: GradedResponse
     final: Verdict
     rule: Verdict
 
@@ -59,7 +59,7 @@ class Compared:
         return _reward(self.final) == _reward(self.rule)
 
 
-def read_graded(name: str, payload: bytes) -> list[Graded]:
+def read_graded(name: str, payload: bytes) -> list[GradedResponse]:
     """Read a file of graded responses; columns are identified by their names.
 
     Args:
@@ -82,16 +82,16 @@ def read_graded(name: str, payload: bytes) -> list[Graded]:
     return [_parse_row(name, place, row) for place, row in enumerate(rows)]
 
 
-def compare_all(rows: Sequence[Graded], score_batch: ScoreBatch) -> list[Compared]:
+def compare_all(rows: Sequence[GradedResponse], score_batch: ScoreBatch) -> list[VerdictPair]:
     """Score every response with both verifiers."""
     verdicts = [
         score_batch([_problem(row, verifier) for row in rows], [row.response for row in rows])
         for verifier in VERIFIERS
     ]
-    return [Compared(*row) for row in zip(rows, *verdicts, strict=True)]
+    return [VerdictPair(*row) for row in zip(rows, *verdicts, strict=True)]
 
 
-def facts(compared: Sequence[Compared]) -> dict[str, int]:
+def facts(compared: Sequence[VerdictPair]) -> dict[str, int]:
     """Count agreements, disagreements, abstentions by reason, and agreement with the records."""
     marks = Counter((_reward(row.final), _reward(row.rule)) for row in compared)
     counts = {
@@ -117,7 +117,7 @@ def facts(compared: Sequence[Compared]) -> dict[str, int]:
     return counts
 
 
-def select_disputed(compared: Sequence[Compared]) -> list[Compared]:
+def select_disputed(compared: Sequence[VerdictPair]) -> list[VerdictPair]:
     """Return the responses whose two verdicts differ from each other or from the record."""
     return [
         row
@@ -136,7 +136,7 @@ def counts_table(title: str, counts: Mapping[str, int]) -> Table:
     return table
 
 
-def rows_table(rows: Sequence[Compared], limit: int) -> Table:
+def rows_table(rows: Sequence[VerdictPair], limit: int) -> Table:
     """Format the first disputed rows as a table."""
     table = Table(title=f"Disputed: {min(limit, len(rows))} of {len(rows)}")
     for column in ("id", "gold", "response ends", "recorded", *VERIFIERS):
@@ -154,7 +154,7 @@ def rows_table(rows: Sequence[Compared], limit: int) -> Table:
     return table
 
 
-def to_csv(compared: Sequence[Compared]) -> bytes:
+def to_csv(compared: Sequence[VerdictPair]) -> bytes:
     """Write every row with both verdicts, in order."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -171,7 +171,7 @@ def to_csv(compared: Sequence[Compared]) -> bytes:
     return text.getvalue().encode()
 
 
-def _by_verifier(compared: Sequence[Compared]) -> dict[str, list[Verdict]]:
+def _by_verifier(compared: Sequence[VerdictPair]) -> dict[str, list[Verdict]]:
     return dict(
         zip(VERIFIERS, ([r.final for r in compared], [r.rule for r in compared]), strict=True)
     )
@@ -197,7 +197,7 @@ def _json_row(name: str, place: int, line: bytes) -> dict[str, Any]:
     return row
 
 
-def _parse_row(name: str, place: int, row: Mapping[str, Any]) -> Graded:
+def _parse_row(name: str, place: int, row: Mapping[str, Any]) -> GradedResponse:
     columns = {
         part: next((key for key in keys if row.get(key) is not None), None)
         for part, keys in (("gold", GOLD), ("response", RESPONSE), ("label", LABEL))
@@ -208,7 +208,7 @@ def _parse_row(name: str, place: int, row: Mapping[str, Any]) -> Graded:
             f"{name}, row {place}: needs one of {', '.join(GOLD)} and one of "
             f"{', '.join(RESPONSE)}; it has {', '.join(row) or 'nothing'}."
         )
-    return Graded(
+    return GradedResponse(
         id=str(row.get("id", place)),
         gold=str(row[gold]),
         response=str(row[response]),
@@ -231,7 +231,7 @@ def _is_right(value: object, where: str) -> bool | None:
     return VERDICTS[word]
 
 
-def _problem(row: Graded, verifier: str) -> Problem:
+def _problem(row: GradedResponse, verifier: str) -> Problem:
     return Problem(
         id=row.id,
         domain=Domain.MATHS,

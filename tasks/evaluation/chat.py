@@ -74,7 +74,7 @@ class ChatRequest(BaseModel):
     user: str = ""
 
 
-class Model:
+class DialogueModel:
     """A model that answers dialogues; its positions limit how long they are."""
 
     def __init__(self, folder: Path, engine: RolloutEngine) -> None:
@@ -118,7 +118,7 @@ class Model:
 class Conversation:
     """The turns so far. The oldest are forgotten when the positions of the model are used up."""
 
-    def __init__(self, model: Model, sampling: Sampling) -> None:
+    def __init__(self, model: DialogueModel, sampling: Sampling) -> None:
         self._model = model
         self._sampling = sampling
         self._turns: list[Message] = []
@@ -143,7 +143,7 @@ class Conversation:
         return response
 
 
-def serve(model: Model, name: str, sampling: Sampling, port: int) -> ThreadingHTTPServer:
+def serve(model: DialogueModel, name: str, sampling: Sampling, port: int) -> ThreadingHTTPServer:
     """Bind the address of an OpenAI-compatible endpoint; the caller serves and closes it.
 
     Args:
@@ -187,7 +187,7 @@ def _sampling_of(request: ChatRequest, default: Sampling) -> Sampling:
     )
 
 
-def _completion(model: Model, name: str, rollout: Rollout) -> dict[str, object]:
+def _completion(model: DialogueModel, name: str, rollout: Rollout) -> dict[str, object]:
     """Return the body of an answer, as vLLM 0.30 does with its reasoning parser deepseek_r1."""
     reasoning, content = split_thought(
         response_text(model.tokenizer, rollout.response_tokens.tolist())
@@ -244,7 +244,7 @@ def talk(
     """
     folder = _folder(address, store)
     with closing(open_rollout(MachineSettings(), folder)) as engine:
-        model = Model(folder, engine)
+        model = DialogueModel(folder, engine)
         if port is not None:
             with (
                 serve(model, address or folder.name, sampling, port) as server,

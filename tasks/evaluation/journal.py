@@ -18,7 +18,7 @@ import numpy as np
 from data_schemas.rows import Problem
 from data_schemas.settings import EvaluationSettings
 from tasks.errors import TamperError
-from tasks.evaluation.respondents import Answer, Key
+from tasks.evaluation.respondents import EvaluationAnswer, Key
 from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
@@ -37,13 +37,13 @@ class Journal:
     uri: str
     problems: Mapping[str, Problem]
     every_s: float = EVERY_S
-    _new: list[Answer] = field(default_factory=list)
+    _new: list[EvaluationAnswer] = field(default_factory=list)
     _saved: float = field(default_factory=time.monotonic)
 
-    def load(self, keys: Sequence[Key]) -> list[Answer]:
+    def load(self, keys: Sequence[Key]) -> list[EvaluationAnswer]:
         """Return the recorded answers to these keys, each once."""
         place, allowed = store_at(self.uri), set(keys)
-        answers: dict[Key, Answer] = {}
+        answers: dict[Key, EvaluationAnswer] = {}
         for name in sorted(place.list_files()):
             for line in self._open(name, place.read_bytes(name)):
                 answer = self._parse(line)
@@ -53,7 +53,7 @@ class Journal:
             _LOG.info("%d of %d answers are known from before", len(answers), len(keys))
         return list(answers.values())
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: EvaluationAnswer) -> None:
         """Record an answer; it is written with others every few seconds."""
         if answer.failure:
             return
@@ -85,7 +85,7 @@ class Journal:
             _LOG.warning("answers are not used, they are asked for again: %s", error)
             return []
 
-    def _line(self, answer: Answer) -> bytes:
+    def _line(self, answer: EvaluationAnswer) -> bytes:
         tokens = None if isinstance(answer.content, str) else answer.content.tolist()
         return (
             canonical_json(
@@ -104,14 +104,14 @@ class Journal:
             + b"\n"
         )
 
-    def _parse(self, line: bytes) -> Answer | None:
+    def _parse(self, line: bytes) -> EvaluationAnswer | None:
         """Return the answer of a line; None if its problem is not asked, or asked otherwise."""
         row = json.loads(line)
         problem = self.problems.get(row["problem"])
         if problem is None or row["prompt"] != _prompt(problem):
             return None
         tokens = row["response_tokens"]
-        return Answer(
+        return EvaluationAnswer(
             problem_id=row["problem"],
             sample=row["sample"],
             content=row["text"] if tokens is None else np.asarray(tokens, dtype=np.int32),

@@ -27,7 +27,7 @@ Key = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EvaluationAnswer:
     """One response, or the reason why there is none."""
 
     problem_id: str
@@ -53,7 +53,9 @@ class Answer:
 class Respondent(Protocol):
     """Answers problems; the same sample of the same problem is the same whatever else is asked."""
 
-    def answer(self, problems: Mapping[str, Problem], keys: Sequence[Key]) -> Iterator[Answer]:
+    def answer(
+        self, problems: Mapping[str, Problem], keys: Sequence[Key]
+    ) -> Iterator[EvaluationAnswer]:
         """Yield the answers as they finish, in any order.
 
         Args:
@@ -74,7 +76,9 @@ class Checkpoint:
     tokenizer: PreTrainedTokenizerBase
     settings: EvaluationSettings
 
-    def answer(self, problems: Mapping[str, Problem], keys: Sequence[Key]) -> Iterator[Answer]:
+    def answer(
+        self, problems: Mapping[str, Problem], keys: Sequence[Key]
+    ) -> Iterator[EvaluationAnswer]:
         """Generate the samples."""
         settings = self.settings
         names = list(dict.fromkeys(name for name, _ in keys))
@@ -99,7 +103,7 @@ class Checkpoint:
             record_routes=False,
         )
         for rollout in episodes.generate(self.engine, self.tokenizer, problems, requests, sampling):
-            yield Answer(
+            yield EvaluationAnswer(
                 problem_id=rollout.problem_id,
                 sample=rollout.sample,
                 content=rollout.response_tokens,
@@ -111,13 +115,15 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ServedModel:
     """A model that an OpenAI-compatible endpoint serves."""
 
     client: ChatClient
     settings: EvaluationSettings
 
-    def answer(self, problems: Mapping[str, Problem], keys: Sequence[Key]) -> Iterator[Answer]:
+    def answer(
+        self, problems: Mapping[str, Problem], keys: Sequence[Key]
+    ) -> Iterator[EvaluationAnswer]:
         """Ask for every sample; one without a reply is yielded as a failure.
 
         Raises:
@@ -125,7 +131,7 @@ class Endpoint:
         """
         alone = [key for key in keys if problems[key[0]].verifier in ENVIRONMENTS]
         for name, sample in alone:
-            yield Answer(name, sample, "", failure="needs_environment", detail=_ONE_TURN)
+            yield EvaluationAnswer(name, sample, "", failure="needs_environment", detail=_ONE_TURN)
         keys = [key for key in keys if key not in set(alone)]
         turns = [problems[name].messages for name, _ in keys]
         seeds = [_seed(self.settings.seed, key) for key in keys]
@@ -133,11 +139,13 @@ class Endpoint:
         for place, reply in self.client.stream(turns, seeds):
             name, sample = keys[place]
             if not isinstance(reply, Failed):
-                yield Answer(name, sample, reply.text, reply.tokens, reply.truncated)
+                yield EvaluationAnswer(name, sample, reply.text, reply.tokens, reply.truncated)
             elif reply.loss is Loss.UNASKED:
                 unasked = reply.cause
             else:
-                yield Answer(name, sample, "", failure=reply.loss.value, detail=reply.cause)
+                yield EvaluationAnswer(
+                    name, sample, "", failure=reply.loss.value, detail=reply.cause
+                )
         if unasked:
             raise EngineError(
                 f"{self.client.name} stopped answering: {unasked}. Its answers so far are kept; "

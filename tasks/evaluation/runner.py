@@ -13,14 +13,14 @@ from pathlib import Path
 
 from data_schemas.arrow import write_table
 from data_schemas.reports import EchoScore, EvaluationReport, SamplingRecord
-from data_schemas.rollouts import Finished, Scored
+from data_schemas.rollouts import FinishedResponse, ResponseScore
 from data_schemas.rows import Problem, SampleResult, Verdict, abstain
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.suites import suite_scores
 from tasks.errors import DataError, EngineError, JudgeError
 from tasks.evaluation.journal import Journal
-from tasks.evaluation.respondents import Answer, Key, Respondent
+from tasks.evaluation.respondents import EvaluationAnswer, Key, Respondent
 from tasks.formats.progression import REPORT_FILE, read_evaluation
 from tasks.gym.judging.bias import judge_bias
 from tasks.gym.protocol import JUDGED, Scorer
@@ -169,10 +169,10 @@ def _judge_bias(problems: Mapping[str, Problem], rows: Sequence[SampleResult]) -
 class _Nothing:
     """A journal of an evaluation that starts anew when it is killed."""
 
-    def load(self, keys: Sequence[Key]) -> list[Answer]:
+    def load(self, keys: Sequence[Key]) -> list[EvaluationAnswer]:
         return []
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: EvaluationAnswer) -> None:
         pass
 
     def save(self) -> None:
@@ -185,14 +185,14 @@ def _collect(
     keys: Sequence[Key],
     scorer: Scorer,
     journal: Journal | _Nothing,
-) -> dict[Key, Answer]:
+) -> dict[Key, EvaluationAnswer]:
     """Ask for every answer that the journal lacks, and submit each problem when it is complete."""
     earlier = journal.load(keys)
     have = {answer.key for answer in earlier}
     missing = [key for key in keys if key not in have]
     samples = Counter(name for name, _ in keys)
-    groups: dict[str, list[Answer]] = {name: [] for name in problems}
-    answers: dict[Key, Answer] = {}
+    groups: dict[str, list[EvaluationAnswer]] = {name: [] for name in problems}
+    answers: dict[Key, EvaluationAnswer] = {}
     received = 0
     for answer in chain(earlier, _recorded(candidate, problems, missing, journal)):
         received += answer.key not in have
@@ -217,7 +217,7 @@ def _recorded(
     problems: Mapping[str, Problem],
     keys: Sequence[Key],
     journal: Journal | _Nothing,
-) -> Iterator[Answer]:
+) -> Iterator[EvaluationAnswer]:
     """Yield new answers and record them, also if no more come."""
     try:
         new = candidate.respondent.answer(problems, keys) if keys else iter(())
@@ -228,14 +228,14 @@ def _recorded(
         journal.save()
 
 
-def _submit(problem: Problem, group: Sequence[Answer], scorer: Scorer) -> None:
+def _submit(problem: Problem, group: Sequence[EvaluationAnswer], scorer: Scorer) -> None:
     """Submit the responses to one problem; what an endpoint did not answer is not scored."""
     ordered = sorted(
         (answer for answer in group if not answer.failure), key=lambda answer: answer.sample
     )
     for answer in ordered:
         scorer.submit(
-            Finished(
+            FinishedResponse(
                 problem=problem,
                 group=problem.id,
                 sample=answer.sample,
@@ -246,7 +246,9 @@ def _submit(problem: Problem, group: Sequence[Answer], scorer: Scorer) -> None:
         )
 
 
-def _sample_result(problem: Problem, answer: Answer, scored: Scored | None) -> SampleResult:
+def _sample_result(
+    problem: Problem, answer: EvaluationAnswer, scored: ResponseScore | None
+) -> SampleResult:
     if scored is None:
         text, verdict = "", abstain(answer.failure or "no_verdict", answer.detail)
     else:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from data_schemas.arrow import read_table
-from data_schemas.reports import Night
+from data_schemas.reports import NightDetails
 from data_schemas.rows import FACETS, QUARANTINE, Facet, Quarantined
 from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
@@ -12,15 +12,19 @@ from tasks.store.interface import store_at
 FILE = "night.json"
 
 
-def save(store: str, execution: str, night: Night) -> None:
+def save(store: str, execution: str, night: NightDetails) -> None:
     """Keep what is known so far; a later call replaces it."""
     store_at(f"{store}/reports").write_bytes(canonical_json(night), f"{execution}.{FILE}")
 
 
-def load_night(store: str, execution: str) -> Night | None:
+def load_night(store: str, execution: str) -> NightDetails | None:
     """Read what is known of an execution; None if there is none or it read no rows."""
     place, name = store_at(f"{store}/reports"), f"{execution}.{FILE}"
-    return Night.model_validate_json(place.read_bytes(name)) if name in place.list_files() else None
+    return (
+        NightDetails.model_validate_json(place.read_bytes(name))
+        if name in place.list_files()
+        else None
+    )
 
 
 def add_pass_rates(store: str, execution: str, rates: Mapping[str, Sequence[float | None]]) -> None:

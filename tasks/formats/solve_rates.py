@@ -25,7 +25,7 @@ Answered = tuple[str, str, str]
 
 
 @dataclass(slots=True)
-class Measured:
+class ProblemPassRates:
     """The pass rates of one problem."""
 
     source: str
@@ -33,7 +33,7 @@ class Measured:
     """Pass rate by model; None if no response has a verdict."""
 
 
-Rates = Mapping[Answered, Measured]
+Rates = Mapping[Answered, ProblemPassRates]
 Bands = Mapping[str, Mapping[str, PassRateBand]]
 """By source and model."""
 
@@ -44,7 +44,7 @@ def write_rates(path: Path, rates: Iterable[SolveRate]) -> None:
     write_bytes(path, b"".join(lines))
 
 
-def read_rates(paths: Iterable[Path]) -> dict[Answered, Measured]:
+def read_rates(paths: Iterable[Path]) -> dict[Answered, ProblemPassRates]:
     """Read solve rates.
 
     A problem whose row or gold answer changed between two measurements has an entry for each.
@@ -52,11 +52,11 @@ def read_rates(paths: Iterable[Path]) -> dict[Answered, Measured]:
     Raises:
         DataError: a line cannot be read, or repeats a problem and model.
     """
-    rates: dict[Answered, Measured] = {}
+    rates: dict[Answered, ProblemPassRates] = {}
     for path in paths:
         for where, one in read_lines(path, SolveRate):
             key = (one.problem, one.source_row, one.gold)
-            measured = rates.setdefault(key, Measured(one.source))
+            measured = rates.setdefault(key, ProblemPassRates(one.source))
             if one.model in measured.rates:
                 raise DataError(
                     f"{where}: {one.problem} has a solve rate of {one.model} already. Remove one "

@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from data_schemas.reports import Examination, VerifierRates
+from data_schemas.reports import VerifierExamination, VerifierRates
 
 FILE = Path(__file__).with_name("error_rates.json")
 NOT_MEASURED = "not measured"
 
 
 @cache
-def examination() -> Examination:
+def examination() -> VerifierExamination:
     """Read all that was measured."""
-    return Examination.model_validate_json(FILE.read_bytes())
+    return VerifierExamination.model_validate_json(FILE.read_bytes())
 
 
-def rates_of(verifiers: Iterable[str]) -> Examination:
+def rates_of(verifiers: Iterable[str]) -> VerifierExamination:
     """Return the rates of some verifiers, in order of names; those that nobody measured are None.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from data_schemas.rollouts import Finished, Scored
+from data_schemas.rollouts import FinishedResponse, ResponseScore
 from data_schemas.rows import (
     THINK_CLOSE,
     THINK_OPEN,
@@ -125,11 +125,11 @@ def verifiers_of(problems: Iterable[Problem]) -> frozenset[str]:
 class Scorer(Protocol):
     """Scores responses as they finish; `rewards.scoring.service.ScoringService` in production."""
 
-    def submit(self, item: Finished) -> None:
+    def submit(self, item: FinishedResponse) -> None:
         """Accept one finished response; may block while too many are waiting."""
         ...
 
-    def gather(self) -> dict[tuple[str, int], Scored]:
+    def gather(self) -> dict[tuple[str, int], ResponseScore]:
         """Wait for everything submitted and return it by (group, sample)."""
         ...
 

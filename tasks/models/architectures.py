@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from data_schemas.rl_settings import Reference
+from data_schemas.rl_settings import ObjectReference
 from data_schemas.routing import Routing
 from tasks.errors import SettingsError
 from tasks.models import chat_trial
@@ -402,7 +402,7 @@ def refuse_foreign_code(folder: Path) -> None:
 
 def is_part_of_project(reference: str) -> bool:
     """Return whether code is that of this project, which any model may name."""
-    parts = Reference.parse(reference)
+    parts = ObjectReference.parse(reference)
     return parts is not None and not parts.is_file and parts.place.startswith("tasks.")
 
 

@@ -58,7 +58,7 @@ _BAD_CONFIG = (
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NamedTensor:
     """A tensor as engines name it, and where it is stored."""
 
     name: str
@@ -71,14 +71,16 @@ class Part:
     """Row of the expert with which it begins."""
 
 
-def expert_parts(name: str, shape: tuple[int, ...]) -> list[Part]:
+def expert_parts(name: str, shape: tuple[int, ...]) -> list[NamedTensor]:
     """Name the matrices of every expert in a tensor of all experts, in the order of their bytes."""
     num_experts, rows, columns = shape
     stem = name.rpartition(".")[0]
     parts = ("gate_proj", "up_proj") if name.endswith(GATE_UP) else ("down_proj",)
     height = rows // len(parts)
     return [
-        Part(f"{stem}.{expert}.{part}.weight", name, (height, columns), expert, place * height)
+        NamedTensor(
+            f"{stem}.{expert}.{part}.weight", name, (height, columns), expert, place * height
+        )
         for expert in range(num_experts)
         for place, part in enumerate(parts)
     ]
@@ -226,12 +228,12 @@ class Weights:
                 "and weights must be of one checkpoint."
             )
 
-    def _parts_of(self, name: str, file: str) -> "list[Part]":
+    def _parts_of(self, name: str, file: str) -> "list[NamedTensor]":
         """Return the tensors that a stored one is read as, in the order of their bytes."""
         shape = tuple(self._files[file].get_slice(name).get_shape())
         if name.endswith(FUSED) and len(shape) == _FUSED_AXES:
             return expert_parts(name, shape)
-        return [Part(name, name, shape)]
+        return [NamedTensor(name, name, shape)]
 
     def _check_tied(self, tied: Mapping[str, str]) -> None:
         """Refuse a tensor beside the one that it is tied to, if it has other values.

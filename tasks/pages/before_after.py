@@ -19,7 +19,7 @@ _BRIEF = 90
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class FirstAnswer:
     """What a model answered first."""
 
     model: str
@@ -36,7 +36,7 @@ class BeforeAfter:
     title: str
     prompt: str
     reference: str
-    answers: tuple[Answered, ...]
+    answers: tuple[FirstAnswer, ...]
 
 
 def before_and_after(
@@ -89,8 +89,8 @@ def _draw_in_turn(problems: Sequence[Problem]) -> list[Problem]:
     return [one for one in chain.from_iterable(turns) if one is not None][:SHOWN]
 
 
-def _answered(model: str, row: SampleResult) -> Answered:
+def _answered(model: str, row: SampleResult) -> FirstAnswer:
     text = without_personal_data(row.text)
     if not row.scored:
-        return Answered(model, text, f"no verdict: {row.reason}", "plain")
-    return Answered(model, text, row.reason, "yes" if row.solved else "no")
+        return FirstAnswer(model, text, f"no verdict: {row.reason}", "plain")
+    return FirstAnswer(model, text, row.reason, "yes" if row.solved else "no")

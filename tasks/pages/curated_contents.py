@@ -48,7 +48,7 @@ Table = str
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ExcludedItem:
     """One item that was left out."""
 
     key: str
@@ -57,7 +57,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CuratedSample:
     """An item that is in the set, as the page shows it."""
 
     key: str
@@ -71,18 +71,22 @@ class Contents:
 
     reasons: dict[tuple[str, str, str], Counter[str]] = field(default_factory=dict)
     """(source, stage, outcome) -> reason -> items."""
-    refused: dict[tuple[str, str], list[Refusal]] = field(default_factory=lambda: defaultdict(list))
+    refused: dict[tuple[str, str], list[ExcludedItem]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     """(source, reason) -> examples."""
     clusters: Counter[str] = field(default_factory=Counter)
     """Kept item -> how many copies of it were left out."""
-    copies: dict[str, list[Refusal]] = field(default_factory=lambda: defaultdict(list))
+    copies: dict[str, list[ExcludedItem]] = field(default_factory=lambda: defaultdict(list))
     leaks: Counter[tuple[str, str]] = field(default_factory=Counter)
     """(source, source of the held-out problem) -> items dropped as overlapping with it."""
     families: dict[Table, Counter[tuple[str, str]]] = field(
         default_factory=lambda: defaultdict(Counter)
     )
     """Table -> (domain, language) -> items."""
-    samples: dict[tuple[str, str], list[Sample]] = field(default_factory=lambda: defaultdict(list))
+    samples: dict[tuple[str, str], list[CuratedSample]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     """(domain, language) -> kept items."""
     prompts: Counter[int] = field(default_factory=Counter)
     """Characters of a prompt to train on -> prompts."""
@@ -135,7 +139,7 @@ def _count_refusal(contents: Contents, row: dict[str, Any]) -> None:
     source, reason = row["source"], row["reason"]
     place = (source, row["stage"], row["outcome"])
     contents.reasons.setdefault(place, Counter())[reason] += 1
-    refusal = Refusal(row["key"], without_personal_data(row["detail"]), row["source_row"])
+    refusal = ExcludedItem(row["key"], without_personal_data(row["detail"]), row["source_row"])
     examples = contents.refused[source, reason]
     if len(examples) < MAX_EXAMPLES:
         examples.append(refusal)
@@ -168,4 +172,4 @@ def _count_kept(contents: Contents, table: Table, row: dict[str, Any], largest: 
     if len(samples) < MAX_EXAMPLES:
         response = row.get("response") or f"Gold answer: {row['answer']}"
         texts = (without_personal_data(one[:MAX_PROMPT]) for one in (text, response))
-        samples.append(Sample(row["id"], *texts))
+        samples.append(CuratedSample(row["id"], *texts))

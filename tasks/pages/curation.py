@@ -18,8 +18,8 @@ from tasks.pages.curated_contents import (
     MAX_CLUSTERS,
     MAX_SUBJECTS,
     Contents,
-    Refusal,
-    Sample,
+    CuratedSample,
+    ExcludedItem,
     read_contents,
 )
 from tasks.pages.curation_section import Curation, Kept, SourceCounts, read_curation
@@ -47,7 +47,7 @@ class ReasonLine:
     stage: str
     count: str
     kind: str
-    examples: Sequence[Refusal]
+    examples: Sequence[ExcludedItem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ClusterLine:
     key: str
     count: str
     text: str
-    members: Sequence[Refusal]
+    members: Sequence[ExcludedItem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class SampleGroup:
 
     title: str
     note: str
-    samples: Sequence[Sample]
+    samples: Sequence[CuratedSample]
 
 
 def render_curation(curated: Path, title: str, note: str = "") -> bytes:

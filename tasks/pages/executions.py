@@ -66,7 +66,7 @@ here.\
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ExecutionLine:
     """One execution, for display."""
 
     execution: str
@@ -103,14 +103,14 @@ def links_of(store: str, execution: str) -> dict[str, str]:
     return {text: place for text, place in results.items() if place}
 
 
-def _lines(store: str) -> Iterator[Line]:
+def _lines(store: str) -> Iterator[ExecutionLine]:
     names = {name.split("/")[0] for name in store_at(f"{store}/executions").list_files()}
     loaded = ((name, load_executions(store, name)) for name in names)
     executions = [(name, records) for name, records in loaded if records]
     for name, records in sorted(executions, key=lambda pair: -pair[1][0].started):
         statement = _release(store, records)
         decision, kind, solved = _decision(statement)
-        yield Line(
+        yield ExecutionLine(
             execution=name,
             workflow=records[0].tags.get(WORKFLOW, ""),
             began=wording.date(records[0].started),

@@ -17,14 +17,14 @@ _MAX_VALUE = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class StatementExecution:
     """A statement with one execution that made it."""
 
     statement: Statement
     record: ExecutionRecord
 
 
-def explain(current: Statement, executed_now: bool, earlier: Sequence[Made]) -> str:
+def explain(current: Statement, executed_now: bool, earlier: Sequence[StatementExecution]) -> str:
     """Explain in one line why a stage ran or was served from the cache.
 
     Args:
@@ -59,7 +59,7 @@ def differences(before: Statement, after: Statement) -> list[str]:
     return changes
 
 
-def _explain_cached(current: Statement, same_stage: Sequence[Made]) -> str:
+def _explain_cached(current: Statement, same_stage: Sequence[StatementExecution]) -> str:
     makers = [earlier_run for earlier_run in same_stage if earlier_run.statement == current]
     if not makers:
         return "same code, settings and inputs as an execution not recorded in this store"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data_schemas.reports import Conflict, FieldDrift, Night
+from data_schemas.reports import Conflict, FieldDrift, NightDetails
 from tasks.algorithms.personal_data import without_personal_data
 from tasks.pages import figures, wording
 from tasks.pages.sections import Chart
@@ -127,7 +127,7 @@ def verdict_of(message: str) -> tuple[str, str]:
     return ("needs people", "no") if "needs people" in message else ("nothing trained", "plain")
 
 
-def section(title: str, message: str, night: Night | None) -> NightSection:
+def section(title: str, message: str, night: NightDetails | None) -> NightSection:
     """Describe one night.
 
     Args:

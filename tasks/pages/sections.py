@@ -104,7 +104,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class AccuracyCell:
     """One accuracy of the suite table."""
 
     text: str
@@ -117,11 +117,11 @@ class SuiteRow:
 
     label: str
     problems: str
-    cells: tuple[Cell, ...]
+    cells: tuple[AccuracyCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SuiteGroup:
+class SuiteSection:
     """Suites of one kind."""
 
     title: str
@@ -133,7 +133,7 @@ class SuiteTable:
     """Accuracy per suite and model."""
 
     models: tuple[str, ...]
-    groups: tuple[SuiteGroup, ...]
+    groups: tuple[SuiteSection, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def suite_table(progression: Sequence[EvaluationReport]) -> SuiteTable | None:
     if not progression:
         return None
     names = list(dict.fromkeys(score.suite for report in progression for score in report.suites))
-    groups = [SuiteGroup("", (_suite_row("all", progression),))] if "all" in names else []
+    groups = [SuiteSection("", (_suite_row("all", progression),))] if "all" in names else []
     for kind, title in (
         ("domain", "by task family"),
         ("language", "by language"),
@@ -219,7 +219,7 @@ def suite_table(progression: Sequence[EvaluationReport]) -> SuiteTable | None:
         members = [name for name in names if name.startswith(f"{kind}:")]
         if len(members) > 1:
             groups.append(
-                SuiteGroup(title, tuple(_suite_row(name, progression) for name in members))
+                SuiteSection(title, tuple(_suite_row(name, progression) for name in members))
             )
     return SuiteTable(tuple(report.model for report in progression), tuple(groups))
 
@@ -354,9 +354,9 @@ def _suite_row(name: str, progression: Sequence[EvaluationReport]) -> SuiteRow:
         label="all" if name == "all" else wording.suite_label(name),
         problems=wording.count(problems),
         cells=tuple(
-            Cell("\N{EN DASH}", "none")
+            AccuracyCell("\N{EN DASH}", "none")
             if score is None
-            else Cell(
+            else AccuracyCell(
                 wording.percent(score.accuracy),
                 f"rgba(63,127,181,{0.03 + 0.42 * score.accuracy:.3f})",
             )

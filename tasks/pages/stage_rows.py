@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from data_schemas.statements import ExecutionRecord
-from tasks.pages.explanation import Made, explain
+from tasks.pages.explanation import StatementExecution, explain
 from tasks.provenance.lineage.statements import chain, load_executions, load_statement
 from tasks.store.interface import store_at
 
@@ -59,7 +59,7 @@ def stage_rows(store: str, execution: str, results: Sequence[str]) -> tuple[Stag
                 statement,
                 digest in now,
                 [
-                    Made(loaded[record.statement], record)
+                    StatementExecution(loaded[record.statement], record)
                     for record in others
                     if record.started < until.get(digest, math.inf)
                 ],

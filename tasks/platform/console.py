@@ -139,7 +139,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class WorkflowCommand:
     """One workflow, as its source describes it."""
 
     name: str
@@ -242,7 +242,7 @@ def command_places() -> dict[str, tuple[Path, str]]:
     return {name: places[name] for name in [*COMMANDS, *sorted(places.keys() - COMMANDS.keys())]}
 
 
-def read_command(name: str, places: dict[str, tuple[Path, str]]) -> Command:
+def read_command(name: str, places: dict[str, tuple[Path, str]]) -> WorkflowCommand:
     """Read the docstrings and the signature of a workflow without importing it."""
     path, function = places[name]
     tree = ast.parse(path.read_text())
@@ -271,7 +271,9 @@ def read_command(name: str, places: dict[str, tuple[Path, str]]) -> Command:
         if item.module
     }
     examples = tuple(examples_in(ast.get_docstring(tree) or "", name, function))
-    return Command(name, path, function, text.partition("\n\nArgs:")[0], options, examples, records)
+    return WorkflowCommand(
+        name, path, function, text.partition("\n\nArgs:")[0], options, examples, records
+    )
 
 
 def argument_texts(docstring: str) -> dict[str, str]:
@@ -361,7 +363,7 @@ def laboratory() -> list[str]:
     ]
 
 
-def help_lines(command: Command) -> list[str]:
+def help_lines(command: WorkflowCommand) -> list[str]:
     """Return the lines of a command's help: summary, options, settings, examples."""
     heads = [f"--{option.name} {placeholder(command, option)}" for option in command.options]
     width = min(max(map(len, heads), default=0), 30) + 4
@@ -391,7 +393,7 @@ def help_lines(command: Command) -> list[str]:
     ]
 
 
-def placeholder(command: Command, option: Option) -> str:
+def placeholder(command: WorkflowCommand, option: Option) -> str:
     """Name what an option takes."""
     kind = record_class(command, option.kind)
     if is_settings(kind):
@@ -403,7 +405,7 @@ def placeholder(command: Command, option: Option) -> str:
     return "TEXT" if option.kind == "str" else "NUMBER"
 
 
-def default_text(command: Command, option: Option) -> str:
+def default_text(command: WorkflowCommand, option: Option) -> str:
     """Return the default as help shows it; `eachprompt settings` prints that of settings."""
     if option.default is None:
         return "[required]"
@@ -431,13 +433,13 @@ def is_choice(kind: object) -> TypeGuard[type[Enum]]:
     return isinstance(kind, type) and issubclass(kind, Enum)
 
 
-def record_class(command: Command, name: str) -> object:
+def record_class(command: WorkflowCommand, name: str) -> object:
     """Import what a file imports by this name from data_schemas; None if it does not."""
     module = command.records.get(name)
     return getattr(importlib.import_module(module), name, None) if module else None
 
 
-def preset(command: Command, option: Option) -> object:
+def preset(command: WorkflowCommand, option: Option) -> object:
     """Return the default of settings; None if the workflow computes it."""
     name, _, field = (option.default or "").partition(".")
     module = command.records.get(name)
@@ -448,7 +450,7 @@ def preset(command: Command, option: Option) -> object:
     return record_class(command, name)
 
 
-def check_options(command: Command, arguments: Sequence[str]) -> None:
+def check_options(command: WorkflowCommand, arguments: Sequence[str]) -> None:
     """Refuse unknown options, wrong settings and wrong places before any library is loaded.
 
     `pyflyte run` checks everything again; what it alone can check is left to it.
@@ -460,7 +462,9 @@ def check_options(command: Command, arguments: Sequence[str]) -> None:
     importlib.import_module(EARLY).check(command.name.removeprefix("lab "), typed, settings)
 
 
-def read_options(command: Command, arguments: Sequence[str]) -> tuple[dict[str, str], object]:
+def read_options(
+    command: WorkflowCommand, arguments: Sequence[str]
+) -> tuple[dict[str, str], object]:
     """Return the options that were given, without dashes, and the settings of the command.
 
     Raises:
@@ -498,7 +502,7 @@ def read_options(command: Command, arguments: Sequence[str]) -> tuple[dict[str, 
     return {name.removeprefix("--"): text for name, text in typed.items()}, settings
 
 
-def check_value(command: Command, option: Option, text: str) -> None:
+def check_value(command: WorkflowCommand, option: Option, text: str) -> None:
     """Refuse a number that is none, or is outside of its limits.
 
     Raises:
@@ -545,7 +549,7 @@ def likely(word: str, words: Sequence[str]) -> str:
     return f"; did you mean {close[0]}?" if close else f"; choose from {', '.join(words)}"
 
 
-def start_workflow(command: Command, arguments: Sequence[str]) -> None:
+def start_workflow(command: WorkflowCommand, arguments: Sequence[str]) -> None:
     """Hand a command to `pyflyte run`, which ends the process."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)

@@ -35,7 +35,7 @@ from tasks.errors import (
     EngineError,
     JudgeError,
     PipelineError,
-    Preempted,
+    PreemptionError,
     SettingsError,
     TamperError,
 )
@@ -52,7 +52,7 @@ DEFAULT_GRACE_S = 30
 _LOOK_EVERY_S = 5
 _KINDS: dict[str, type[PipelineError]] = {
     kind.__name__: kind
-    for kind in (SettingsError, DataError, TamperError, EngineError, Preempted, JudgeError)
+    for kind in (SettingsError, DataError, TamperError, EngineError, PreemptionError, JudgeError)
 }
 _NAMED = re.compile(rf"^({'|'.join(_KINDS)}): (.*)", re.DOTALL)
 
@@ -113,7 +113,7 @@ class TeamTask(PytorchElasticFunctionTask):
         except IgnoreOutputs as error:
             # A signal; otherwise it only says that rank 0 is on another node.
             if isinstance(error.__context__, SignalException):
-                raise Preempted(f"{error.__context__}; committed steps are kept") from error
+                raise PreemptionError(f"{error.__context__}; committed steps are kept") from error
             raise
 
 

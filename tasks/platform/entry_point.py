@@ -150,7 +150,9 @@ class EntryPoint(PythonFunctionWorkflow):
             with local_execution():
                 result = super().__call__(*args, **inputs)
             return (
-                Outputs(result) if command_line.is_typed_by_hand() and _is_final(result) else result
+                WorkflowOutputs(result)
+                if command_line.is_typed_by_hand() and _is_final(result)
+                else result
             )
 
     def _validate_add_on_failure_handler(
@@ -177,7 +179,7 @@ def _is_final(result: Any) -> bool:
     )
 
 
-class Outputs:
+class WorkflowOutputs:
     """The outputs of a workflow that was typed, which pyflyte prints: a line for each."""
 
     def __init__(self, result: Any) -> None:
@@ -194,7 +196,7 @@ class Outputs:
         return "\n".join(f"{name:{width}}{line}" for name, line in zip(names, lines, strict=True))
 
 
-class Plan(LaunchPlan):
+class PresetLaunchPlan(LaunchPlan):
     """A launch plan that pyflyte starts with the plan's own values.
 
     pyflyte fills what the command line does not name from the interface, which is the workflow's
@@ -228,7 +230,9 @@ def plan(
     # Default inputs, since pyflyte sends the workflow's own default for a fixed one:
     # findings/flytekit_fixed_input_loses_to_the_default.sh
     labels = Labels(LABELS) if LABELS else None
-    return Plan.get_or_create(entry, name, default_inputs=dict(inputs), labels=labels, **options)
+    return PresetLaunchPlan.get_or_create(
+        entry, name, default_inputs=dict(inputs), labels=labels, **options
+    )
 
 
 # flytekit hashes files and options only. Flyte never changes what it has under a version, so that

@@ -10,7 +10,7 @@ from itertools import islice, pairwise
 
 from data_schemas.rows import Domain
 from tasks.curation.marketplace.drawing import DRAWERS, draw_items
-from tasks.curation.marketplace.items import Item
+from tasks.curation.marketplace.items import MarketItem
 from tasks.errors import SettingsError
 from tasks.store.interface import store_at
 
@@ -80,11 +80,11 @@ def _files(night: str) -> Mapping[str, bytes]:
             return {}
 
 
-def _items(domain: Domain, seed: str, count: int = NUM_ROWS) -> list[Item]:
+def _items(domain: Domain, seed: str, count: int = NUM_ROWS) -> list[MarketItem]:
     return list(islice(draw_items(random.Random(seed), domain, problems=True), count))
 
 
-def _row(item: Item, *, with_solution: bool = False) -> dict[str, object]:
+def _row(item: MarketItem, *, with_solution: bool = False) -> dict[str, object]:
     """A row of `prompt_jsonl`, with the worked solution of a careful teacher on request."""
     row: dict[str, object] = {
         "domain": item.domain.value,
@@ -96,7 +96,7 @@ def _row(item: Item, *, with_solution: bool = False) -> dict[str, object]:
     return row | ({"response": item.careful} if with_solution else {})
 
 
-def _quiz(item: Item, price: int) -> dict[str, object]:
+def _quiz(item: MarketItem, price: int) -> dict[str, object]:
     return {
         "locale": item.language,
         "question": item.prompt,

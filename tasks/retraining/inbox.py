@@ -14,7 +14,14 @@ from types import MappingProxyType
 
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import DatasetRef
-from data_schemas.intake import Counted, FileStatus, InboxFile, Intake, Ruled, TakenFile
+from data_schemas.intake import (
+    CurationCounts,
+    FileStatus,
+    InboxFile,
+    Intake,
+    SignedRuling,
+    TakenFile,
+)
 from data_schemas.rl_settings import is_reference
 from data_schemas.rows import OUTSIDE, Problem, Quarantined
 from data_schemas.sources import SUFFIXES, ColumnMapping, RawFile
@@ -191,7 +198,7 @@ def take_in(
     files: Sequence[InboxFile],
     unread: Mapping[str, str],
     out: Path,
-    rulings: Mapping[str, Ruled] = MappingProxyType({}),
+    rulings: Mapping[str, SignedRuling] = MappingProxyType({}),
 ) -> tuple[Intake, list[InboxFile], list[InboxFile]]:
     """Copy files.
 
@@ -260,7 +267,7 @@ def take_in(
     return report, copied, rejected
 
 
-def approvals(files: Iterable[InboxFile], rulings: Mapping[str, Ruled]) -> list[DatasetRef]:
+def approvals(files: Iterable[InboxFile], rulings: Mapping[str, SignedRuling]) -> list[DatasetRef]:
     """List the records of the approvals of these files."""
     records = [rulings[content(file)].record for file in files if file.approved_by]
     return list(dict.fromkeys(records))
@@ -294,7 +301,9 @@ def mapping_of_file(file: InboxFile) -> ColumnMapping | None:
     return file.mapping or shipped_mappings().get(adapter_of(file.key))
 
 
-def count(curated: Path, problems: Sequence[Problem], known_keys: AbstractSet[str]) -> Counted:
+def count(
+    curated: Path, problems: Sequence[Problem], known_keys: AbstractSet[str]
+) -> CurationCounts:
     """Count what curation made of the files.
 
     Args:
@@ -304,7 +313,7 @@ def count(curated: Path, problems: Sequence[Problem], known_keys: AbstractSet[st
     """
     refused = Counter(row.reason for row in read_table(curated / QUARANTINE, Quarantined))
     totals = json.loads((curated / CURATION_REPORT).read_bytes())["totals"]
-    return Counted(
+    return CurationCounts(
         rows=totals["rows"],
         problems=len(problems),
         fresh=len(content_keys(problems) - known_keys),

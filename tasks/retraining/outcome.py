@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef
-from data_schemas.intake import Decision, FileStatus, InboxFile, Outcome
+from data_schemas.intake import FileStatus, InboxFile, IntakeDecision, IntakeOutcome
 from data_schemas.settings import RetrainSettings
 from data_schemas.statements import Statement
 from tasks.errors import DataError
@@ -65,7 +65,7 @@ def _outputs(statements: dict[str, Statement], stage: str) -> tuple[DatasetRef, 
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class RetrainingEnd:
     """The end of a retraining that trained a model."""
 
     status: FileStatus | None
@@ -84,7 +84,7 @@ def with_inputs(settings: RetrainSettings, inbox: str, model: str) -> RetrainSet
 
 
 def divide(
-    decision: Decision, files: Sequence[InboxFile]
+    decision: IntakeDecision, files: Sequence[InboxFile]
 ) -> tuple[list[InboxFile], list[InboxFile]]:
     """Return the files that people must look at, and the others."""
     suspects = [file for file in files if file.key in decision.held]
@@ -92,19 +92,19 @@ def divide(
 
 
 def without_training(
-    decision: Decision, files: Sequence[InboxFile]
+    decision: IntakeDecision, files: Sequence[InboxFile]
 ) -> dict[FileStatus, list[InboxFile]]:
     """Return the files that are not read again, by what became of them."""
     suspects, others = divide(decision, files)
     settled = {FileStatus.HELD: suspects}
-    if decision.outcome is Outcome.SKIP:
+    if decision.outcome is IntakeOutcome.SKIP:
         settled[FileStatus.SKIPPED] = others
     return {status: some for status, some in settled.items() if some}
 
 
 def conclude(
     facts: Mapping[str, float | int | str], files: Sequence[InboxFile], failed: Sequence[str] = ()
-) -> End:
+) -> RetrainingEnd:
     """Follow the decision of the release gate.
 
     Args:
@@ -114,11 +114,11 @@ def conclude(
     """
     summary = f"{files_of(len(files))} ({', '.join(file.key for file in files)})"
     if facts["released"]:
-        return End(
+        return RetrainingEnd(
             FileStatus.TRAINED, f"Promoted: version {facts['version']}, trained on {summary}."
         )
     if facts["stale"]:
-        return End(
+        return RetrainingEnd(
             None,
             "Not promoted: another model was released while this one was trained. Its files stay "
             "in the inbox; the next run reads those that the new model does not know.",
@@ -132,7 +132,7 @@ def conclude(
     )
     reuse = "" if len(last) == len(files) else " Its rows are used again with the next new file."
     because = f", because {'; '.join(failed)}" if failed else ""
-    return End(
+    return RetrainingEnd(
         FileStatus.REFUSED,
         f"Refused by the release gate: a model trained on {summary}{because}.{reuse}{aside}",
     )

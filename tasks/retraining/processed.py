@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from pydantic import ValidationError
 
-from data_schemas.intake import FileStatus, InboxFile, Processed, ProcessedFile, Ruled
+from data_schemas.intake import FileStatus, InboxFile, ProcessedFile, ProcessedFiles, SignedRuling
 from data_schemas.sources import ColumnMapping
 from tasks.errors import DataError, TamperError
 from tasks.provenance.lineage.signatures.working import seal, unseal
@@ -30,7 +30,7 @@ MAX_REFUSALS = 2
 """Refused models after which a file is set aside."""
 
 
-def load(store: str, inbox: str) -> Processed:
+def load(store: str, inbox: str) -> ProcessedFiles:
     """Read what was processed of an inbox; nothing if it was never read.
 
     Raises:
@@ -40,14 +40,14 @@ def load(store: str, inbox: str) -> Processed:
     folder, name = _place(store, inbox)
     place = store_at(folder)
     if name not in place.list_files():
-        return Processed()
+        return ProcessedFiles()
     try:
         content, where = place.read_bytes(name), f"{folder}/{name}"
         try:
             payload = unseal(_KIND, f"{location.identity(store)}/{name}", content, where)
         except TamperError:  # one of an earlier version names no store
             payload = unseal(_KIND, name, content, where)
-        return Processed.model_validate_json(payload)
+        return ProcessedFiles.model_validate_json(payload)
     except ValidationError as error:
         raise DataError(
             f"{folder}/{name} is no record of processed files: {error.errors()[0]['msg']}. "
@@ -56,7 +56,7 @@ def load(store: str, inbox: str) -> Processed:
         ) from error
 
 
-def select(processed: Processed, files: Sequence[InboxFile]) -> list[InboxFile]:
+def select(processed: ProcessedFiles, files: Sequence[InboxFile]) -> list[InboxFile]:
     """Pick the files to read: the new ones and, if there are any, those to use again."""
     entries = {
         (file.key, file.fingerprint)
@@ -68,12 +68,12 @@ def select(processed: Processed, files: Sequence[InboxFile]) -> list[InboxFile]:
     return sorted([*new, *again], key=lambda file: file.key)
 
 
-def waiting(processed: Processed, files: Sequence[InboxFile]) -> int:
+def waiting(processed: ProcessedFiles, files: Sequence[InboxFile]) -> int:
     """Count the files that would be used again with a new one."""
     return len(_to_use_again(processed, files))
 
 
-def _to_use_again(processed: Processed, files: Sequence[InboxFile]) -> list[InboxFile]:
+def _to_use_again(processed: ProcessedFiles, files: Sequence[InboxFile]) -> list[InboxFile]:
     refused = {
         (file.key, file.fingerprint): file.refusals
         for file in processed.files
@@ -105,7 +105,7 @@ def _as_read(digest: str, mapping: ColumnMapping | None) -> str:
 
 def settle(
     store: str, inbox: str, files: Sequence[InboxFile], status: FileStatus, execution: str
-) -> Processed:
+) -> ProcessedFiles:
     """Record what became of files; call it after all results are stored. Idempotent.
 
     Args:
@@ -130,7 +130,7 @@ def settle(
         return write(before.model_copy(update={"files": settled}))
 
 
-def rulings(processed: Processed) -> dict[str, Ruled]:
+def rulings(processed: ProcessedFiles) -> dict[str, SignedRuling]:
     """List what was decided last about files that were held, by what they say."""
     return {what: ruled for ruled in processed.rulings for what in ruled.ruling.files.values()}
 
@@ -138,12 +138,12 @@ def rulings(processed: Processed) -> dict[str, Ruled]:
 @contextmanager
 def change(
     store: str, inbox: str, execution: str
-) -> Iterator[tuple[Processed, Callable[[Processed], Processed]]]:
+) -> Iterator[tuple[ProcessedFiles, Callable[[ProcessedFiles], ProcessedFiles]]]:
     """Yield what was processed, and a function that replaces it; nobody else does so meanwhile."""
     folder, name = _place(store, inbox)
     with lease(f"{folder}/{name}.lease", f"{execution}, files of {inbox}") as own_lease:
 
-        def write(after: Processed) -> Processed:
+        def write(after: ProcessedFiles) -> ProcessedFiles:
             # In S3 another run may have taken over while this one was slow.
             own_lease.confirm()
             sealed = seal(_KIND, f"{location.identity(store)}/{name}", canonical_json(after))

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Sequence
 
 from data_schemas.artifacts import Context, DatasetRef, Execution, StoreRef
-from data_schemas.intake import FileStatus, Processed, Ruled, Ruling
+from data_schemas.intake import FileStatus, ProcessedFiles, Ruling, SignedRuling
 from tasks.errors import SettingsError
 from tasks.platform.cache_version import shell_digest
 from tasks.provenance.lineage.shipping import begin
@@ -62,7 +62,7 @@ def rule(
             with record.output(ROLE) as out:
                 write_bytes(out / _FILE, canonical_json(ruling))
             record.facts({"by": by, "because": because, "files": len(files)})
-            ruled = Ruled(ruling=ruling, record=record.ref(ROLE, DatasetRef))
+            ruled = SignedRuling(ruling=ruling, record=record.ref(ROLE, DatasetRef))
         decided = set(files.values())
         after = tuple(
             one.model_copy(update={"status": status})
@@ -70,11 +70,11 @@ def rule(
             else one
             for one in before.files
         )
-        write(Processed(files=after, rulings=(*before.rulings, ruled)))
+        write(ProcessedFiles(files=after, rulings=(*before.rulings, ruled)))
     return ruling
 
 
-def _content_of_held(record: Processed, inbox: str, key: str) -> str:
+def _content_of_held(record: ProcessedFiles, inbox: str, key: str) -> str:
     contents = {one.key: one.content for one in record.files if one.status in _OPEN and one.content}
     if key not in contents:
         raise SettingsError(

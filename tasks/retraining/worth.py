@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from data_schemas.intake import Counted, Decision, Intake, Outcome, Teaching
-from data_schemas.reports import Drift, FieldDrift, Share
-from data_schemas.rows import MERGED, Domain, Facet, Mixed, Problem
+from data_schemas.intake import CurationCounts, Intake, IntakeDecision, IntakeOutcome, Teaching
+from data_schemas.reports import Drift, FieldDrift, ValueShare
+from data_schemas.rows import MERGED, Domain, Facet, MixReport, Problem
 from data_schemas.settings import RetrainSettings
 from tasks.formats.readiness import MIN_DEMONSTRATIONS
 
@@ -139,7 +139,7 @@ def _compare(name: str, old_values: Column, new: Column) -> FieldDrift:
         new=() if is_number else _only(after, before),
         vanished=() if is_number else _only(before, after),
         shares=tuple(
-            Share(value=value, known=share[0], new=share[1])
+            ValueShare(value=value, known=share[0], new=share[1])
             for value in values[:MAX_SHOWN]
             for share in [_shares(value, before, after)]
         ),
@@ -184,7 +184,7 @@ def files_of(count: int) -> str:
     return "1 file" if count == 1 else f"{count} files"
 
 
-def decide_reading(intake: Intake, waiting: int) -> Decision:
+def decide_reading(intake: Intake, waiting: int) -> IntakeDecision:
     """Decide from the files alone, before any row is read.
 
     Args:
@@ -195,26 +195,28 @@ def decide_reading(intake: Intake, waiting: int) -> Decision:
     if intake.files:
         again = sum(file.refusals > 0 for file in intake.files)
         with_ = f", {again} of them used again after a refused model" if again else ""
-        return Decision(
-            outcome=Outcome.LEARN, reason=f"{files_of(len(intake.files))}{with_}{postponed_note}"
+        return IntakeDecision(
+            outcome=IntakeOutcome.LEARN,
+            reason=f"{files_of(len(intake.files))}{with_}{postponed_note}",
         )
     waiting_note = (
         f"; {files_of(waiting)} of refused models are kept and used with the next new one"
         if waiting
         else ""
     )
-    return Decision(
-        outcome=Outcome.WAIT, reason=f"nothing new in {intake.inbox}{waiting_note}{postponed_note}"
+    return IntakeDecision(
+        outcome=IntakeOutcome.WAIT,
+        reason=f"nothing new in {intake.inbox}{waiting_note}{postponed_note}",
     )
 
 
 def decide_grading(
     settings: RetrainSettings,
     files: str,
-    counts: Counted,
+    counts: CurationCounts,
     drift: Drift,
     suspects: Mapping[str, str] | None = None,
-) -> Decision:
+) -> IntakeDecision:
     """Decide from the counts of curation, before any model is loaded.
 
     Args:
@@ -229,38 +231,40 @@ def decide_grading(
         summary += f"; not usable: {_listed(counts.refused)}"
     suspect_keys = tuple(sorted(suspects or ()))
     if counts.problems < settings.min_rows:
-        outcome, reason = Outcome.WAIT, f"{counts.problems} problems are left"
+        outcome, reason = IntakeOutcome.WAIT, f"{counts.problems} problems are left"
     elif counts.fresh == 0:
         reason = (
             f"all {counts.problems} problems are duplicates of what the released model was "
             "trained or evaluated on"
         )
-        outcome = Outcome.SKIP
+        outcome = IntakeOutcome.SKIP
     elif counts.fresh < settings.min_rows:
-        outcome = Outcome.WAIT
+        outcome = IntakeOutcome.WAIT
         reason = f"{counts.fresh} problems are not known to the released model yet"
     else:
-        outcome, reason = Outcome.LEARN, f"{counts.fresh} fresh problems"
-    minimum = f"; min_rows asks for {settings.min_rows}" if outcome is Outcome.WAIT else ""
+        outcome, reason = IntakeOutcome.LEARN, f"{counts.fresh} fresh problems"
+    minimum = f"; min_rows asks for {settings.min_rows}" if outcome is IntakeOutcome.WAIT else ""
     reason += minimum
     if suspects:
         suspect_list = "; ".join(_grouped(suspects))
-        rest = "the night goes on without them" if outcome is Outcome.LEARN else "of the others"
+        rest = (
+            "the night goes on without them" if outcome is IntakeOutcome.LEARN else "of the others"
+        )
         reason = f"needs people: {suspect_list}. These files are set aside; {rest}: {reason}"
-        outcome = Outcome.PEOPLE if outcome is Outcome.WAIT else outcome
-    return Decision(
+        outcome = IntakeOutcome.PEOPLE if outcome is IntakeOutcome.WAIT else outcome
+    return IntakeDecision(
         outcome=outcome, reason=f"{summary}; {reason}. Drift: {drift.explain()}", held=suspect_keys
     )
 
 
 def decide_learning(
     settings: RetrainSettings,
-    rows: Decision,
+    rows: IntakeDecision,
     pass_rates: Sequence[float | None],
     replayed: int,
-    mixed: Mixed,
+    mixed: MixReport,
     teaching_mode: Teaching,
-) -> tuple[Decision, Teaching]:
+) -> tuple[IntakeDecision, Teaching]:
     """Decide from what the released model already solves, and from the demonstrations.
 
     Args:
@@ -279,8 +283,10 @@ def decide_learning(
     parts = [f"{rows.reason}. Graded: {graded}"]
     if mixed.refused:
         parts.append(f"Left out: {_listed(mixed.refused)}")
-    if outcome is not Outcome.LEARN:
-        return Decision(outcome=outcome, reason=". ".join(parts), held=rows.held), Teaching.OFF
+    if outcome is not IntakeOutcome.LEARN:
+        return IntakeDecision(
+            outcome=outcome, reason=". ".join(parts), held=rows.held
+        ), Teaching.OFF
     parts.append(why)
     parts.append(
         f"RL may draw from {len(pass_rates)} new and {replayed} old problems, of "
@@ -288,11 +294,11 @@ def decide_learning(
     )
     if mixed.added:
         parts.append(f"{mixed.added} new ones are held out as {mixed.slice}")
-    return Decision(outcome=outcome, reason=". ".join(parts), held=rows.held), teaching
+    return IntakeDecision(outcome=outcome, reason=". ".join(parts), held=rows.held), teaching
 
 
 def choose_teaching(
-    settings: RetrainSettings, mixed: Mixed, mode: Teaching
+    settings: RetrainSettings, mixed: MixReport, mode: Teaching
 ) -> tuple[Teaching, str]:
     """Decide whether the released model is fine-tuned before RL, and say why."""
     summary = f"{mixed.demonstrations} new demonstrations"
@@ -314,30 +320,30 @@ def choose_teaching(
 
 def _learning(
     settings: RetrainSettings, pass_rates: Sequence[float | None], *, is_taught: bool
-) -> tuple[Outcome, str]:
+) -> tuple[IntakeOutcome, str]:
     scored = [rate for rate in pass_rates if rate is not None]
     if not scored:
         return (
-            Outcome.WAIT,
+            IntakeOutcome.WAIT,
             f"no answer to any of {len(pass_rates)} new problems could be scored",
         )
     solved = sum(rate >= 1.0 for rate in scored)
     unsolved = len(scored) - solved
     if unsolved < settings.min_unsolved_share * len(scored) or not unsolved:
         return (
-            Outcome.SKIP,
+            IntakeOutcome.SKIP,
             f"the released model already solves {solved} of {len(scored)} new problems every "
             f"time; min_unsolved_share asks for {settings.min_unsolved_share:.0%} that it does not",
         )
     if not any(scored) and not is_taught:
         return (
-            Outcome.SKIP,
+            IntakeOutcome.SKIP,
             f"the released model never solves any of {len(scored)} new problems; without one "
             "right answer there is no reward variance to learn from",
         )
     mixed = sum(0.0 < rate < 1.0 for rate in scored)
     return (
-        Outcome.LEARN,
+        IntakeOutcome.LEARN,
         f"of {len(scored)} new problems the released model solves {solved} always, {mixed} "
         f"sometimes, {len(scored) - solved - mixed} never",
     )

@@ -22,11 +22,11 @@ from data_schemas.machine_settings import Reuse
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rollouts import (
     AgentTurn,
-    Finished,
+    FinishedResponse,
     GroupOutcome,
+    ResponseScore,
     Rollout,
     RolloutGroup,
-    Scored,
     ScoredRollout,
     account_of,
 )
@@ -117,19 +117,19 @@ class SkippedPrompt:
 
 
 @dataclass(frozen=True, slots=True)
-class InFlight:
+class InFlightPrompt:
     """A prompt with responses that continue in the next step."""
 
     group: OpenGroup
     new_tokens: int
     draft_tokens: int
 
-    def after(self, before: "InFlight | None") -> "InFlight":
+    def after(self, before: "InFlightPrompt | None") -> "InFlightPrompt":
         """Add what it took earlier in the same step."""
         if before is None:
             return self
         new, drafted = before.new_tokens, before.draft_tokens
-        return InFlight(self.group, self.new_tokens + new, self.draft_tokens + drafted)
+        return InFlightPrompt(self.group, self.new_tokens + new, self.draft_tokens + drafted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class RolloutResult:
     new: dict[str, list[Rollout]]
     drafted: dict[str, int]
     """Draft tokens."""
-    scored: dict[tuple[str, int], Scored]
+    scored: dict[tuple[str, int], ResponseScore]
     metrics: dict[str, float]
     rollout_seconds: float
     reward_seconds: float
@@ -167,7 +167,7 @@ class StepRollouts:
     """Newest policy version that sampled one of its tokens."""
     groups: list[CollectedGroup]
     skipped: list[SkippedPrompt] = field(default_factory=list)
-    in_flight: list[InFlight] = field(default_factory=list)
+    in_flight: list[InFlightPrompt] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
     metrics: dict[str, float] = field(default_factory=dict)
     """Deterministic metrics of the schedule."""
@@ -203,7 +203,7 @@ def costs_of(
     groups: Sequence[OpenGroup],
     new: Mapping[str, Sequence[Rollout]],
     drafted: Mapping[str, int],
-    scored: Mapping[tuple[str, int], Scored],
+    scored: Mapping[tuple[str, int], ResponseScore],
     seconds: float,
 ) -> list[Cost]:
     """Divide the rollout time by tokens; verifier time is measured per group."""
@@ -212,7 +212,7 @@ def costs_of(
         for key, rollouts in new.items()
     }
     rate = seconds / max(1, sum(tokens.values()))
-    mine: dict[str, list[Scored]] = {group.key: [] for group in groups}
+    mine: dict[str, list[ResponseScore]] = {group.key: [] for group in groups}
     for (key, _), item in scored.items():
         mine[key].append(item)
     return [
@@ -417,7 +417,7 @@ class Collector:
         settings, size = self._settings, self._settings.group_size
         whole = StepRollouts(step, self._engine.policy_version, [])
         missing, free = settings.prompts_per_step, settings.engines.free_running
-        flights = [InFlight(group, 0, 0) for group in self._open]
+        flights = [InFlightPrompt(group, 0, 0) for group in self._open]
         for number in range(1 + settings.zero_variance.refill_rounds):
             if number > 0:  # unless free-running, what is in flight waits for the next step
                 flights = whole.in_flight if free else []
@@ -504,7 +504,7 @@ class Collector:
         self,
         step: int,
         fresh: Sequence[OpenGroup],
-        flights: Sequence[InFlight] = (),
+        flights: Sequence[InFlightPrompt] = (),
         enough: int = 0,
     ) -> StepRollouts:
         """Roll out and score a draw and what is in flight, until `enough` groups (0 = all) end."""
@@ -514,7 +514,7 @@ class Collector:
         new, drafted, scored = rolled.new, rolled.drafted, rolled.scored
         outcomes = {
             key: self._settle(
-                InFlight(
+                InFlightPrompt(
                     group, sum(rollout.num_generated for rollout in new[key]), drafted[key]
                 ).after(before.get(key)),
                 scored,
@@ -528,7 +528,7 @@ class Collector:
             step=step,
             policy_version=self._engine.policy_version,
             groups=list(finished.values()),
-            in_flight=[item for item in outcomes.values() if isinstance(item, InFlight)],
+            in_flight=[item for item in outcomes.values() if isinstance(item, InFlightPrompt)],
             costs=costs_of(groups, new, drafted, scored, rolled.rollout_seconds),
             metrics=rolled.metrics,
             rollout_seconds=rolled.rollout_seconds,
@@ -639,7 +639,7 @@ class Collector:
 
     def _submit(self, group: OpenGroup, rollout: Rollout) -> None:
         self._scorer.submit(
-            Finished(
+            FinishedResponse(
                 problem=group.problem,
                 group=group.key,
                 sample=rollout.sample,
@@ -650,8 +650,8 @@ class Collector:
         )
 
     def _settle(
-        self, item: InFlight, scored: Mapping[tuple[str, int], Scored]
-    ) -> CollectedGroup | InFlight:
+        self, item: InFlightPrompt, scored: Mapping[tuple[str, int], ResponseScore]
+    ) -> CollectedGroup | InFlightPrompt:
         """Give a complete group its verdicts and its outcome; leave another one in flight."""
         group = item.group
         if not group.complete:

@@ -45,7 +45,7 @@ EVERY_S = 60.0
 logger = logging.getLogger(__name__)
 
 
-class KeepsEnded:
+class DurableRolloutEngine:
     """A RolloutEngine of which what has ended outlives the process.
 
     Calls that end early or cut responses (`enough`, `segment_tokens`) are passed on: what a group
@@ -188,7 +188,11 @@ class KeepsEnded:
 
 def keeping_ended(engine: RolloutEngine, settings: RLSettings, folder: Path) -> RolloutEngine:
     """Return an engine of a phase that keeps what has ended; the embedded one stays as it is."""
-    return engine if settings.engines.rollout is RolloutKind.HF else KeepsEnded(engine, folder)
+    return (
+        engine
+        if settings.engines.rollout is RolloutKind.HF
+        else DurableRolloutEngine(engine, folder)
+    )
 
 
 def name_of(request: Request, sample: int, sampling: Sampling) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_schemas.machine_settings import Precision
-from data_schemas.reports import Decision, GateRecord
+from data_schemas.reports import GateRecord, MismatchDecision
 from data_schemas.rl_settings import MismatchSettings, OldPolicy
 from tasks.engines.protocols import RolloutEngine, TokenBatch, Trainer
 from tasks.errors import EngineError
@@ -53,21 +53,21 @@ def decide(
     """
     k3, overflow = metrics["mismatch/k3"], int(metrics["mismatch/overflow_tokens"])
     if overflow:
-        decision = Decision.PAUSE
+        decision = MismatchDecision.PAUSE
         reason = f"{overflow} tokens have no finite log-probability: the logits overflow"
     elif not k3 <= settings.pause_above:  # NaN pauses as well
-        decision = Decision.PAUSE
+        decision = MismatchDecision.PAUSE
         reason = f"k3 {k3:.2e} is above mismatch.pause_above {settings.pause_above:.0e}"
     elif settings.old_policy is OldPolicy.ROLLOUT:
-        decision = Decision.PROCEED
+        decision = MismatchDecision.PROCEED
         reason = f"k3 {k3:.2e} of a sample; the policy ratio is to the rollout engine"
     elif k3 > settings.correct_above:
-        decision = Decision.CORRECT
+        decision = MismatchDecision.CORRECT
         reason = f"k3 {k3:.2e} is above mismatch.correct_above {settings.correct_above:.0e}"
     elif correcting:
-        decision, reason = Decision.CORRECT, f"terms has {', '.join(correcting)}"
+        decision, reason = MismatchDecision.CORRECT, f"terms has {', '.join(correcting)}"
     else:
-        decision, reason = Decision.PROCEED, f"k3 {k3:.2e}"
+        decision, reason = MismatchDecision.PROCEED, f"k3 {k3:.2e}"
     return GateRecord(
         step=step,
         decision=decision,
@@ -88,7 +88,7 @@ def enforce(record: GateRecord) -> None:
     Raises:
         EngineError: the decision is PAUSE.
     """
-    if record.decision is Decision.PAUSE:
+    if record.decision is MismatchDecision.PAUSE:
         raise EngineError(
             f"step {record.step}: {record.reason}; the step was not trained. Turn on router replay "
             "(r3), use the same precision in both engines (bf16 where fp16 overflows), or raise "

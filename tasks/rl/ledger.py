@@ -32,7 +32,7 @@ from tasks.engines.protocols import TokenScores
 from tasks.gym.judging.bias import judge_bias
 from tasks.gym.protocol import JUDGED
 from tasks.rl.batch import StepBatch
-from tasks.rl.collector import InFlight, SkippedPrompt, StepRollouts
+from tasks.rl.collector import InFlightPrompt, SkippedPrompt, StepRollouts
 from tasks.rl.groups import CollectedGroup, is_tie, scores_vary
 
 ABOVE_GRADED, ABOVE_GRADED_ERROR = "reward/above_graded", "reward/above_graded_error"
@@ -191,7 +191,7 @@ def _finished(
     return _of_turn(row, entry.turn)
 
 
-def _in_flight(step: int, entry: InFlight) -> LedgerRow:
+def _in_flight(step: int, entry: InFlightPrompt) -> LedgerRow:
     group = entry.group
     row = _without_verdicts(step, group.problem, group.round, GroupOutcome.IN_FLIGHT).model_copy(
         update={

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from data_schemas.reports import Decision, GateRecord
+from data_schemas.reports import GateRecord, MismatchDecision
 from data_schemas.rl_settings import LossSettings, RLSettings, TermSettings
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.protocol import StepTokens, StepTotals, TokenPlan
@@ -63,7 +63,7 @@ def acting_terms(settings: RLSettings, decision: GateRecord) -> tuple[TermSettin
     weighs by the ratio of trainer and rollout engine.
     """
     mismatch = settings.engines.mismatch
-    exceeds = decision.decision is Decision.CORRECT and decision.k3 > mismatch.correct_above
+    exceeds = decision.decision is MismatchDecision.CORRECT and decision.k3 > mismatch.correct_above
     listed = find_terms(settings.terms)
     if exceeds and all(one.engine_gap < EngineGap.WEIGHS for one in listed):
         return (mismatch.corrected_by, *settings.terms)

@@ -25,7 +25,7 @@ from data_schemas.reports import (
     PLOTS_FILE,
     STEPS_FILE,
     TIMING_FILE,
-    Decision,
+    MismatchDecision,
     StepReport,
 )
 from data_schemas.rl_settings import (
@@ -48,7 +48,7 @@ from tasks.engines.lora.factors import describe
 from tasks.engines.lora.files import write_adapter
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.select import open_rollout, open_trainer
-from tasks.errors import EngineError, Preempted, SettingsError
+from tasks.errors import EngineError, PreemptionError, SettingsError
 from tasks.formats.ledgers import write_ledger
 from tasks.gym.judging import comparisons
 from tasks.gym.judging.bias import complaints
@@ -164,8 +164,8 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
     Raises:
         SettingsError: routes are to be replayed, but the model is dense; loss and advantages do
             not go together.
-        Preempted: SIGTERM was received; the step in flight was finished and committed first or,
-            with too little time for that, abandoned.
+        PreemptionError: SIGTERM was received; the step in flight was finished and committed first,
+            or abandoned where the time was too short.
     """
     settings, folder = phase.settings, phase.state
     for line in (
@@ -199,7 +199,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             phase.recipe,
         )
         if stop.requested.is_set() and now.step < settings.steps:
-            raise Preempted(f"stopped by SIGTERM before step {now.step + 1}")
+            raise PreemptionError(f"stopped by SIGTERM before step {now.step + 1}")
         # Opened before the producer, so closed after it: its thread ends while SIGTERM can still
         # abandon what it waits for.
         opened.enter_context(stop.abandon_late_step())
@@ -254,7 +254,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
             is_committed = states.newest(folder) == step
             # SIGTERM after this step's commit: the next step commits regardless of commit_every.
             if stop.requested.is_set() and is_committed and step < settings.steps:
-                raise Preempted(f"stopped by SIGTERM after committed step {step}")
+                raise PreemptionError(f"stopped by SIGTERM after committed step {step}")
             if step % settings.rewards.canary_every == 0:
                 scorer.check_canaries(verifiers_in_use(phase))
             if 0 < phase.max_tokens <= so_far.generated and is_committed:
@@ -442,7 +442,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
         **use_metrics(rows),
         **domain_metrics(phase.settings.domains, rows),
         "saved_tokens": sum(row.saved_tokens for row in rows),
-        "corrected_steps": sum(record.decision is Decision.CORRECT for record in gates),
+        "corrected_steps": sum(record.decision is MismatchDecision.CORRECT for record in gates),
         "last_solved_share": _mean(
             [report.metrics["reward/solved_share"] for report in reports[-5:]]
         ),

@@ -46,7 +46,7 @@ from tasks.engines.protocols import Trainer
 from tasks.errors import DataError
 from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.rl import codec
-from tasks.rl.collector import CollectorState, Cost, InFlight, SkippedPrompt, StepRollouts
+from tasks.rl.collector import CollectorState, Cost, InFlightPrompt, SkippedPrompt, StepRollouts
 from tasks.rl.groups import CollectedGroup, OpenGroup
 from tasks.rl.prompts import CurriculumPosition, PromptRecord
 from tasks.rl.reuse import Responses
@@ -387,7 +387,7 @@ def _collected_in(
             for problem, draw, outcome, saved in item["skipped"]
         ],
         in_flight=[
-            InFlight(_open_in(group, problems, rollouts), new, draft)
+            InFlightPrompt(_open_in(group, problems, rollouts), new, draft)
             for group, new, draft in item["in_flight"]
         ],
         costs=[Cost(*cost) for cost in item["costs"]],

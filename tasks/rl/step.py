@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from data_schemas.reports import Decision, StepReport, StepTiming
+from data_schemas.reports import MismatchDecision, StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings, RouterReplay, TermSettings
 from data_schemas.rows import Domain, Message
 from tasks.algorithms.distillation import TeacherSignal
@@ -134,7 +134,7 @@ def one_step(
     decision = gate.decide(
         collected.step, mismatch, probe, settings.engines.mismatch, correcting_kinds(settings)
     )
-    if decision.decision is Decision.PAUSE:  # a paused step has no other record
+    if decision.decision is MismatchDecision.PAUSE:  # a paused step has no other record
         state.write_pause(engines.folder, decision)
     gate.enforce(decision)
     # Not of the gate: it decides by log-probabilities alone, and a replay has no other routes.

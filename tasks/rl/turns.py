@@ -17,7 +17,7 @@ from dataclasses import replace
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.rl_settings import RLSettings
-from data_schemas.rollouts import SOLVER, AgentTurn, Scored
+from data_schemas.rollouts import SOLVER, AgentTurn, ResponseScore
 from data_schemas.rows import Problem, abstain
 from tasks.engines.chat import render_prompt
 from tasks.errors import SettingsError
@@ -150,12 +150,12 @@ def agent_of(entry: CollectedGroup) -> str:
     return entry.turn.agent if entry.turn else SOLVER
 
 
-def excused(turn: AgentTurn | None, scored: Scored) -> Scored:
+def excused(turn: AgentTurn | None, scored: ResponseScore) -> ResponseScore:
     """Withdraw the verdict on a response whose turn was made from one without a verdict."""
     if turn is None or not turn.parent_abstained:
         return scored
     verdict = abstain(PARENT_ABSTAINED, turn.parent)
-    return Scored(scored.text, verdict, scored.seconds, scored.judge_calls)
+    return ResponseScore(scored.text, verdict, scored.seconds, scored.judge_calls)
 
 
 def _measure(groups: Sequence[CollectedGroup]) -> dict[str, float]:

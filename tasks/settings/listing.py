@@ -30,7 +30,7 @@ NARROWEST = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ListingRow:
     """A line of the listing."""
 
     name: str
@@ -40,7 +40,7 @@ class Row:
     """Unit and source."""
 
 
-def rows_of(settings: BaseModel, prefix: str = "") -> Iterator[Row]:
+def rows_of(settings: BaseModel, prefix: str = "") -> Iterator[ListingRow]:
     """Yield every setting of a group and of the groups in it, with dotted names."""
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
@@ -48,7 +48,7 @@ def rows_of(settings: BaseModel, prefix: str = "") -> Iterator[Row]:
             yield from rows_of(value, f"{prefix}{name}.")
             continue
         names = _names_at(settings, name)
-        yield Row(
+        yield ListingRow(
             f"{prefix}{name}",
             format_value(value),
             describe_limits(field, names),
@@ -128,7 +128,7 @@ def describe_limits(field: FieldInfo, names: Sequence[str] = ()) -> str:
     return ", ".join(limits)
 
 
-def select(rows: Sequence[Row], group: str, find: str) -> list[Row]:
+def select(rows: Sequence[ListingRow], group: str, find: str) -> list[ListingRow]:
     """Choose the settings of a group that contain a text; '' for all.
 
     Raises:
@@ -155,7 +155,7 @@ def _dots(name: str) -> list[int]:
     return [place for place, letter in enumerate(name) if letter == "."]
 
 
-def table_of(name: str, settings: BaseModel, rows: Sequence[Row]) -> Table:
+def table_of(name: str, settings: BaseModel, rows: Sequence[ListingRow]) -> Table:
     """Build the table of some settings, with one section per group."""
     table = Table(title=f"settings of {name}", title_justify="left", box=None)
     table.add_column("setting", no_wrap=True)

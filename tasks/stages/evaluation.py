@@ -117,7 +117,7 @@ def _evaluate_endpoint(
     rewards = RewardSettings(judge=read_judge(settings.judge, work.record))
     client = open_chat(address, served_as, respondents.chat_sampling(settings))
     with closing(client), open_scoring(None, rewards) as scorer:
-        candidate = runner.Candidate(name, client.name, respondents.Endpoint(client, settings))
+        candidate = runner.Candidate(name, client.name, respondents.ServedModel(client, settings))
         journal = open_journal(work.context.store.uri, client.name, settings, problems)
         scorer.check_canaries(verifiers_of(problems))
         echoes = held_out_echoes(inputs["curated"] / PROBLEMS, problems)

@@ -9,7 +9,12 @@ from tasks.platform.flyte_admin import fetch_record
 from tasks.platform.shell import Failure, shell
 from tasks.platform.tables import print_line
 from tasks.provenance.lineage.catalogue import Catalogue
-from tasks.provenance.lineage.closing import MAX_REASON, Ended, close_ended, mark_reported
+from tasks.provenance.lineage.closing import (
+    MAX_REASON,
+    UnreportedExecution,
+    close_ended,
+    mark_reported,
+)
 from tasks.provenance.lineage.descriptions import flyte_execution
 from tasks.store import location
 
@@ -47,7 +52,7 @@ def report_ended(store: StoreRef, own: str) -> None:
         store: that an execution opens.
         own: the id of that execution.
     """
-    reported: list[Ended] = []
+    reported: list[UnreportedExecution] = []
     for one in close_ended(store, own, fetch_record):
         word = "failed" if one.status == "FAILED" else "terminated"
         reason = one.reason or "Flyte gives no reason"

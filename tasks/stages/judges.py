@@ -23,14 +23,14 @@ from tasks.training.judge.measurement import measure
 from tasks.training.judge.pairs import changed_pairs
 
 
-class Collected(NamedTuple):
+class JudgeTrainingData(NamedTuple):
     """The training data of the judge, and its settings."""
 
     comparisons: DatasetRef
     settings: SFTSettings
 
 
-class Checked(NamedTuple):
+class JudgeTrainingInputs(NamedTuple):
     """The inputs of a training, which can be read."""
 
     settings: SFTSettings
@@ -38,7 +38,9 @@ class Checked(NamedTuple):
 
 
 @shell("check_comparisons")
-def check_comparisons(settings: SFTSettings, files: list[str], base_model: str) -> Checked:
+def check_comparisons(
+    settings: SFTSettings, files: list[str], base_model: str
+) -> JudgeTrainingInputs:
     """Refuse comparisons that cannot be read or split, before the base model is copied.
 
     Args:
@@ -48,7 +50,7 @@ def check_comparisons(settings: SFTSettings, files: list[str], base_model: str) 
     """
     with typed("--files"):
         collection.check(settings, _paths(files))
-    return Checked(collection.settings_for_judge(settings), base_model)
+    return JudgeTrainingInputs(collection.settings_for_judge(settings), base_model)
 
 
 def _collect(
@@ -66,7 +68,7 @@ COLLECT = Record("collect_comparisons", _collect, DatasetRef, "comparisons")
 @shell("collect_comparisons")
 def collect_comparisons(
     settings: SFTSettings, files: list[str], base: CheckpointRef, context: Context
-) -> Collected:
+) -> JudgeTrainingData:
     """Read comparisons, split them by task and write the training ones as demonstrations.
 
     Args:
@@ -76,7 +78,7 @@ def collect_comparisons(
         context: of the run.
     """
     fitted = collection.settings_for_judge(settings)
-    return Collected(run(COLLECT, fitted, {"base": base}, context, [_paths(files)]), fitted)
+    return JudgeTrainingData(run(COLLECT, fitted, {"base": base}, context, [_paths(files)]), fitted)
 
 
 def _measure(settings: SFTSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:

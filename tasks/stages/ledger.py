@@ -9,7 +9,7 @@ from tasks.platform.shell import shell
 from tasks.platform.tables import Screen
 from tasks.provenance.ledger.accounts import settle, to_csv
 from tasks.provenance.ledger.figure import ledger_png
-from tasks.provenance.ledger.phases import Phase, phases_behind
+from tasks.provenance.ledger.phases import PhaseAccount, phases_behind
 from tasks.provenance.ledger.text import ledger_text
 from tasks.provenance.lineage.stage import workplace
 from tasks.rl.foresight import Foresight, foresee, foresight_table
@@ -41,7 +41,7 @@ def ledger(model: str, store: str, show: int) -> list[str]:
     return files
 
 
-def _show(phase: Phase, foreseen: Sequence[Foresight], store: str, show: int) -> list[str]:
+def _show(phase: PhaseAccount, foreseen: Sequence[Foresight], store: str, show: int) -> list[str]:
     account = settle(phase.rows, phase.costs, phase.grading)
     csv = to_csv(account.prompts)
     stem = f"{store}/ledgers/{phase.name.replace('/', '.')}-{sha256_bytes(csv)[:12]}"

@@ -40,7 +40,7 @@ from tasks.store.lease import lease
 SettingsT = TypeVar("SettingsT", PipelineSettings, RetrainSettings)
 
 
-class Night(NamedTuple):
+class RetrainingStart(NamedTuple):
     """Start of a retraining."""
 
     settings: RetrainSettings
@@ -128,7 +128,9 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
 
 
 @shell("open_night")
-def open_night(settings: RetrainSettings, from_inbox: str, model: str, store: str) -> Night:
+def open_night(
+    settings: RetrainSettings, from_inbox: str, model: str, store: str
+) -> RetrainingStart:
     """Open the store, find the released model, and look whether the inbox has a new file.
 
     Without one the night ends here: this pod is small, and nothing else has started.
@@ -148,7 +150,7 @@ def open_night(settings: RetrainSettings, from_inbox: str, model: str, store: st
     is_news = bool(processed.select(history, listing.files))
     nothing = Intake(inbox=settings.inbox, files=(), left=dict(listing.reasons))
     decision = worth.decide_reading(nothing, processed.waiting(history, listing.files))
-    return Night(
+    return RetrainingStart(
         settings=settings,
         store=opened.store,
         execution=opened.execution,

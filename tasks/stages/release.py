@@ -50,7 +50,7 @@ def _release(
     )
     comparisons = read_comparisons(inputs["progression"])
     decision = gate.decide(settings, evaluations[-1], parents, comparisons, background)
-    contents = releasing.Candidate(
+    contents = releasing.ReleaseCandidate(
         candidate,
         inputs["candidate"],
         [progression.statement],

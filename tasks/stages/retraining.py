@@ -16,16 +16,24 @@ from data_schemas.artifacts import (
 )
 from data_schemas.intake import (
     Assessment,
-    Decision,
     Examination,
     FileStatus,
     InboxFile,
+    IntakeDecision,
+    IntakeOutcome,
     Lesson,
-    Outcome,
     Teaching,
 )
-from data_schemas.reports import GateDecision, Night
-from data_schemas.rows import GRADED, HELD_OUT, PROBLEMS, REPLAYED, GradedProblem, Mixed, Problem
+from data_schemas.reports import GateDecision, NightDetails
+from data_schemas.rows import (
+    GRADED,
+    HELD_OUT,
+    PROBLEMS,
+    REPLAYED,
+    GradedProblem,
+    MixReport,
+    Problem,
+)
 from data_schemas.rows import REPORT as MIX_REPORT
 from data_schemas.settings import RetrainSettings
 from tasks.formats import nights
@@ -51,18 +59,18 @@ class News(NamedTuple):
 
     raw: RawRef
     files: list[InboxFile]
-    decision: Decision
+    decision: IntakeDecision
     is_enough: bool
 
 
-class Examined(NamedTuple):
+class ExaminationOutputs(NamedTuple):
     """What the rows of the files are."""
 
     examination: Examination
     is_enough: bool
 
 
-class Assessed(NamedTuple):
+class AssessmentOutputs(NamedTuple):
     """Assessment of the learning value."""
 
     assessment: Assessment
@@ -73,7 +81,7 @@ class Assessed(NamedTuple):
     """Fine-tune two models and merge them before RL."""
 
 
-class Dropped(NamedTuple):
+class DemoNightFiles(NamedTuple):
     """Where the files of a night of the demonstration are."""
 
     inbox: str
@@ -81,7 +89,7 @@ class Dropped(NamedTuple):
 
 
 @shell("drop_files")
-def drop_files(night: str, after: str, store: StoreRef) -> Dropped:
+def drop_files(night: str, after: str, store: StoreRef) -> DemoNightFiles:
     """Put the files of one night of the demonstration into its inbox.
 
     Args:
@@ -91,7 +99,7 @@ def drop_files(night: str, after: str, store: StoreRef) -> Dropped:
     """
     inbox = f"{store.uri}/inbox"
     demo.drop(night, inbox)
-    return Dropped(inbox=inbox, store=store.uri)
+    return DemoNightFiles(inbox=inbox, store=store.uri)
 
 
 @shell("name_released")
@@ -127,7 +135,7 @@ def _take_in(settings: RetrainSettings, _: Inputs, outputs: Outputs, work: Work)
         values={
             "files": copies,
             "decision": decision,
-            "is_enough": decision.outcome is Outcome.LEARN,
+            "is_enough": decision.outcome is IntakeOutcome.LEARN,
         },
         then=partial(
             processed.settle,
@@ -150,20 +158,20 @@ def scan_inbox(settings: RetrainSettings, context: Context) -> News:
 
 
 @shell("skip_curation")
-def skip_curation(decision: Decision) -> Examined:
+def skip_curation(decision: IntakeDecision) -> ExaminationOutputs:
     """Continue without curation: there is no new file."""
-    return Examined(Examination(decision=decision, curated=NO_DATASET), is_enough=False)
+    return ExaminationOutputs(Examination(decision=decision, curated=NO_DATASET), is_enough=False)
 
 
 @shell("examine_rows")
 def examine_rows(
     settings: RetrainSettings,
-    files: Decision,
+    files: IntakeDecision,
     listed: list[InboxFile],
     curated: DatasetRef,
     known: list[DatasetRef],
     context: Context,
-) -> Examined:
+) -> ExaminationOutputs:
     """Count the curated rows that the released model does not know, and decide on grading.
 
     Args:
@@ -190,7 +198,7 @@ def examine_rows(
     digests = suspicion.digests(listed, suspects)
     counts = count(folder, suspicion.without(folder, digests), content_keys(earlier))
     decision = worth.decide_grading(settings, files.reason, counts, change, suspects)
-    page = Night(
+    page = NightDetails(
         drift=change,
         refused=nights.refusals(folder),
         conflicts=suspicion.conflicts(folder, earlier, listed, suspects),
@@ -198,28 +206,28 @@ def examine_rows(
     nights.save(context.store.uri, context.execution.id, page)
     facts = {**counts.refused, "drift": change.explain(), "decision": decision.reason}
     deck_of_facts("examine_rows", facts)
-    return Examined(
+    return ExaminationOutputs(
         Examination(decision=decision, curated=curated, held=sorted(digests)),
-        is_enough=decision.outcome is Outcome.LEARN,
+        is_enough=decision.outcome is IntakeOutcome.LEARN,
     )
 
 
 @shell("skip_grading")
-def skip_grading(settings: RetrainSettings, decision: Decision) -> Assessed:
+def skip_grading(settings: RetrainSettings, decision: IntakeDecision) -> AssessmentOutputs:
     """Continue without grading: there are too few new rows."""
     assessment = Assessment(decision=decision, lesson=Lesson(phase=settings.rl))
-    return Assessed(assessment, is_worth=False, by_sft=False, by_merge=False)
+    return AssessmentOutputs(assessment, is_worth=False, by_sft=False, by_merge=False)
 
 
 @shell("assess_learning_value")
 def assess_learning_value(
     settings: RetrainSettings,
-    rows: Decision,
+    rows: IntakeDecision,
     curated: DatasetRef,
     graded: GradedRef,
     demonstrations: Teaching,
     context: Context,
-) -> Assessed:
+) -> AssessmentOutputs:
     """Decide by what the released model already solves, and fit the phase to what is there.
 
     Args:
@@ -237,21 +245,21 @@ def assess_learning_value(
     rates = [problem.pass_rate for problem in problems if problem.id not in replayed]
     old = [problem.pass_rate for problem in problems if problem.id in replayed]
     nights.add_pass_rates(context.store.uri, context.execution.id, {"new": rates, "replayed": old})
-    mixed = Mixed.model_validate_json((mixture / MIX_REPORT).read_bytes())
+    mixed = MixReport.model_validate_json((mixture / MIX_REPORT).read_bytes())
     decision, teaching = worth.decide_learning(
         settings, rows, rates, len(old), mixed, demonstrations
     )
     lesson = Lesson(phase=settings.rl)
-    if decision.outcome is Outcome.LEARN:
+    if decision.outcome is IntakeOutcome.LEARN:
         phase = fit_phase(settings.rl, problems, "rl")
         held_out = read_table(mixture / HELD_OUT, Problem)
         require_judge(settings.evaluation.judge, "evaluation.judge", held_out)
         candidates = [one for one in problems if phase.steps and one.domain in phase.domains]
         require_judge(phase.rewards.judge, "rl.rewards.judge", candidates)
         lesson = Lesson(curated=curated, graded=graded, phase=phase, teaching=teaching)
-    return Assessed(
+    return AssessmentOutputs(
         Assessment(decision=decision, lesson=lesson),
-        is_worth=decision.outcome is Outcome.LEARN,
+        is_worth=decision.outcome is IntakeOutcome.LEARN,
         by_sft=teaching is Teaching.SFT,
         by_merge=teaching is Teaching.MERGE,
     )
@@ -265,7 +273,7 @@ def keep_start(start: CheckpointRef) -> CheckpointRef:
 
 @shell("record_skip")
 def record_skip(
-    settings: RetrainSettings, decision: Decision, files: list[InboxFile], context: Context
+    settings: RetrainSettings, decision: IntakeDecision, files: list[InboxFile], context: Context
 ) -> str:
     """Report why nothing is trained; files without learning value are not read again."""
     for status, settled in outcome.without_training(decision, files).items():
@@ -278,7 +286,7 @@ def record_skip(
 def conclude(
     settings: RetrainSettings,
     page: str,
-    decision: Decision,
+    decision: IntakeDecision,
     candidate: CheckpointRef,
     files: list[InboxFile],
     context: Context,

@@ -35,7 +35,7 @@ from tasks.training.foundation.named_models import replace_models
 NO_STEPS = "settings.steps is 0: the start model is passed on"
 
 
-class Trained(NamedTuple):
+class PhaseOutputs(NamedTuple):
     """Outputs of a phase."""
 
     model: CheckpointRef
@@ -74,7 +74,7 @@ def rl(
     max_tokens: int = 0,
     earlier: ReportRef | None = None,
     recipe: AnyRecipe | None = None,
-) -> Trained:
+) -> PhaseOutputs:
     """Train the start model on the graded problems of a phase.
 
     Args:
@@ -158,7 +158,7 @@ def _state(settings: RLSettings | RecipePhase, refs: Mapping[str, AnyRef], max_t
 RL = Record(
     "rl",
     _train,
-    Trained,
+    PhaseOutputs,
     skip=_skip,
     once=True,
     past_code=past_code,

@@ -75,7 +75,7 @@ class Outputs:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StageState:
     """The working state of a stage that resumes."""
 
     folder: Path
@@ -107,7 +107,7 @@ class Work:
     """What it reads, by role."""
     record: StageRecord
     """For rows, metrics, and inputs that settings name."""
-    resumed: State | None
+    resumed: StageState | None
 
     def ref(self, role: str, kind: type[RefT]) -> RefT:
         """Return the reference to what it reads."""
@@ -116,7 +116,7 @@ class Work:
         return ref
 
     @property
-    def state(self) -> State:
+    def state(self) -> StageState:
         """Return the working state of a stage that resumes."""
         assert self.resumed, f"{self.name} does not resume"
         return self.resumed
@@ -314,7 +314,7 @@ def _all_code(job: _Job[Any]) -> Sequence[str]:
 
 
 @contextmanager
-def _resumed(job: _Job[Any], check_lease: Callable[[], None]) -> Iterator[State | None]:
+def _resumed(job: _Job[Any], check_lease: Callable[[], None]) -> Iterator[StageState | None]:
     """Keep the working state of a stage durable, if it has one."""
     if job.record.past_code is None:
         yield None
@@ -323,7 +323,7 @@ def _resumed(job: _Job[Any], check_lease: Callable[[], None]) -> Iterator[State 
         listen_for_sigterm(resources.STAGES[job.record.task].grace_s) as stop,
         keep_durable(job.folder, job.uri, checkpoint(), stop.seconds_left) as uploads,
     ):
-        yield State(job.folder, stop, check_lease, uploads)
+        yield StageState(job.folder, stop, check_lease, uploads)
 
 
 def _pass_on(job: _Job[ResultT], unchanged: Unchanged) -> ResultT:

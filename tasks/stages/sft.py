@@ -24,14 +24,14 @@ from tasks.store.objects import localise
 from tasks.training.sft import train
 
 
-class Tuned(NamedTuple):
+class FineTuningOutputs(NamedTuple):
     """Outputs of fine-tuning."""
 
     model: CheckpointRef
     report: ReportRef
 
 
-class Finished(NamedTuple):
+class PipelineModel(NamedTuple):
     """The last model of a pipeline."""
 
     model: CheckpointRef
@@ -46,9 +46,9 @@ def has_epochs(settings: SFTSettings) -> bool:
 
 
 @shell("keep_model")
-def keep_model(model: CheckpointRef, training: ReportRef, evaluation: ReportRef) -> Finished:
+def keep_model(model: CheckpointRef, training: ReportRef, evaluation: ReportRef) -> PipelineModel:
     """Pass on the model of the last phase of RL, which nothing follows."""
-    return Finished(model, training, evaluation)
+    return PipelineModel(model, training, evaluation)
 
 
 @shell("sft")
@@ -58,7 +58,7 @@ def sft(
     curated: DatasetRef,
     base: CheckpointRef,
     context: Context,
-) -> Tuned:
+) -> FineTuningOutputs:
     """Fine-tune a model on one parent's demonstrations and choose the checkpoint by entropy.
 
     A parent that is an existing model is passed on; without epochs, or without a demonstration for
@@ -108,4 +108,4 @@ def _skip(
     return Unchanged("base", reason) if reason else None
 
 
-SFT = Record("sft", _tune, Tuned, skip=_skip, once=True, past_code=train.past_code)
+SFT = Record("sft", _tune, FineTuningOutputs, skip=_skip, once=True, past_code=train.past_code)

@@ -26,7 +26,7 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tasks.errors import DataError, EngineError, Preempted
+from tasks.errors import DataError, EngineError, PreemptionError
 from tasks.store.files import FILE_MODE, canonical_json
 from tasks.store.interface import store_at
 from tasks.store.s3 import S3Store
@@ -264,7 +264,7 @@ def _in_s3(place: S3Store, mine: Holder, queue: _Queue) -> Iterator[Lease]:
     with _unwinding():
         try:
             own_lease = _S3Lease(place, mine, _acquire(place, mine, queue))
-        except Preempted:
+        except PreemptionError:
             with _deferred():
                 _give_up(place, mine)
             raise
@@ -277,7 +277,7 @@ def _in_s3(place: S3Store, mine: Holder, queue: _Queue) -> Iterator[Lease]:
 
 @contextmanager
 def _unwinding() -> Iterator[None]:
-    """Raise Preempted at SIGTERM, so that what is held is released; a handler of others stays.
+    """Raise PreemptionError at SIGTERM, so that leases are released; a handler of others stays.
 
     By default a process ends where it stands, and whoever comes next waits for TERM_S.
     """
@@ -286,7 +286,7 @@ def _unwinding() -> Iterator[None]:
         return
 
     def stop(*_: object) -> None:
-        raise Preempted("stopped by SIGTERM; what was committed is safe")
+        raise PreemptionError("stopped by SIGTERM; what was committed is safe")
 
     signal.signal(signal.SIGTERM, stop)
     try:

@@ -150,7 +150,7 @@ class LocalStore:
 
 
 @dataclass(slots=True)
-class Committed:
+class NewObject:
     """Uri and digest of a new object; empty until it is committed."""
 
     uri: str = ""
@@ -158,14 +158,14 @@ class Committed:
 
 
 @contextmanager
-def new_object(folder: Path) -> Iterator[tuple[Path, Committed]]:
+def new_object(folder: Path) -> Iterator[tuple[Path, NewObject]]:
     """Yield an empty folder; when the block ends, it is committed under its content digest.
 
     Yields the folder and a record whose `uri` and `digest` are set when the block ends.
     Nothing is committed if the block raises or the process ends.
     """
     objects = folder / "objects"
-    committed = Committed()
+    committed = NewObject()
     with files.scratch_folder(objects, ".new.") as temporary:
         yield temporary, committed
         (temporary / MANIFEST).unlink(missing_ok=True)

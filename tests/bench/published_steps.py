@@ -34,7 +34,7 @@ from rich.console import Console
 from rich.table import Table
 
 from data_schemas.machine_settings import LayoutSettings, Precision
-from tasks.capacity.memory import Work
+from tasks.capacity.memory import Workload
 from tasks.capacity.model_shape import ModelShape
 from tasks.capacity.plan import Plan
 from tasks.lab.simulator.lengths import Draw, assumed
@@ -190,7 +190,7 @@ def _plan(one: Published) -> Plan:
         one.model,
         one.layout,
         Precision.BF16,
-        Work(PROMPT, one.longest - PROMPT, one.responses),
+        Workload(PROMPT, one.longest - PROMPT, one.responses),
         one.gpus,
         group_size=one.group,
         mini_batches=max(1, one.responses // one.trained),
@@ -221,7 +221,14 @@ def predict_sync(one: PublishedSync, efficiency: Efficiency) -> float:
     """Predict the seconds of a weight sync."""
     layout = LayoutSettings(dedicated_rollout_gpus=one.dedicated, precision=Precision.BF16)
     plan = Plan(
-        one.name, one.model, layout, Precision.BF16, Work(PROMPT, 1, 1), one.gpus, 1, mini_batches=1
+        one.name,
+        one.model,
+        layout,
+        Precision.BF16,
+        Workload(PROMPT, 1, 1),
+        one.gpus,
+        1,
+        mini_batches=1,
     )
     return sync_seconds(plan, efficiency)
 

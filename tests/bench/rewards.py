@@ -26,7 +26,7 @@ from rich.table import Table
 from tokenizers import Tokenizer
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rollouts import Finished
+from data_schemas.rollouts import FinishedResponse
 from data_schemas.rows import Problem, Verdict
 from tasks.engines.scoring import open_scoring
 from tasks.errors import SettingsError
@@ -102,7 +102,9 @@ def measure_added(work: Sequence[Case], ends: Sequence[float]) -> Added:
     serial_s, expected = _timed(lambda: table.score_batch(problems, responses))
     tokenizer = Tokenizer.from_file(str(SHIPPED / "tokenizer.json"))
     items = [
-        Finished(problem, str(place), 0, 1, np.asarray(tokenizer.encode(text).ids, np.int32))
+        FinishedResponse(
+            problem, str(place), 0, 1, np.asarray(tokenizer.encode(text).ids, np.int32)
+        )
         for place, (problem, text) in enumerate(chosen)
     ]
     with open_scoring(SHIPPED, RewardSettings()) as scorer:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from data_schemas.rollouts import Finished, Scored
+from data_schemas.rollouts import FinishedResponse, ResponseScore
 from data_schemas.rows import Domain, Message, Problem, Role, scored
 from tasks.engines.chat import load_tokenizer, response_text
 
@@ -28,13 +28,13 @@ class InlineScorer:
         """
         self._tokenizer = load_tokenizer(folder)
         self._seen = seen
-        self._waiting: list[Finished] = []
+        self._waiting: list[FinishedResponse] = []
 
-    def submit(self, item: Finished) -> None:
+    def submit(self, item: FinishedResponse) -> None:
         """Keep it."""
         self._waiting.append(item)
 
-    def gather(self) -> dict[tuple[str, int], Scored]:
+    def gather(self) -> dict[tuple[str, int], ResponseScore]:
         """Score all responses."""
         items, self._waiting = self._waiting, []
         texts = [
@@ -45,7 +45,7 @@ class InlineScorer:
         ]
         self._seen([item.problem.id for item in items], texts)
         return {
-            (item.group, item.sample): Scored(text, scored(reward(text), "rule"), 0.0, 0)
+            (item.group, item.sample): ResponseScore(text, scored(reward(text), "rule"), 0.0, 0)
             for item, text in zip(items, texts, strict=True)
         }
 

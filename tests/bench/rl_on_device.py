@@ -42,7 +42,7 @@ from data_schemas.machine_settings import (
     TrainingEngines,
 )
 from data_schemas.rollouts import Rollout
-from tasks.capacity.memory import FIXED_BYTES, H100_BYTES, Work, budget
+from tasks.capacity.memory import FIXED_BYTES, H100_BYTES, Workload, budget
 from tasks.capacity.plan import read_shape
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.protocols import Request, Sampling
@@ -205,7 +205,7 @@ def budget_bytes(engines: MachineSettings, model: Path, load: Load) -> dict[str,
 
     The weights of the rollout engine, which it holds all the time, are left out as well.
     """
-    work = Work(PROMPT_TOKENS, load.new_tokens, load.prompts * load.samples)
+    work = Workload(PROMPT_TOKENS, load.new_tokens, load.prompts * load.samples)
     gpu = H100_BYTES
     if torch.cuda.is_available():
         gpu = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory

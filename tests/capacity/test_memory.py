@@ -12,7 +12,7 @@ from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.algorithms.logprobs import CHUNK_LOGITS
 from tasks.capacity import memory
-from tasks.capacity.memory import EMBEDDED, GIB, TRANSFORMER_ENGINE, Work, budget
+from tasks.capacity.memory import EMBEDDED, GIB, TRANSFORMER_ENGINE, Workload, budget
 from tasks.capacity.model_shape import (
     COMPASSMAX,
     QWEN3_15B_A2B,
@@ -40,7 +40,7 @@ TINY = ModelShape(
 )
 QWEN3_30B_A3B = replace(QWEN3_15B_A2B, layers=48)
 BF16 = LayoutSettings(precision=Precision.BF16)
-FULL_WORK = Work(prompt_tokens=1024, response_tokens=32_768, sequences=512 * 8)
+FULL_WORK = Workload(prompt_tokens=1024, response_tokens=32_768, sequences=512 * 8)
 FULL = LayoutSettings(
     tensor=8,
     pipeline=8,
@@ -51,7 +51,7 @@ FULL = LayoutSettings(
     rollout_tensor=8,
     rollout_memory=0.55,
 )
-NODE_WORK = Work(prompt_tokens=1024, response_tokens=16_384, sequences=128 * 8)
+NODE_WORK = Workload(prompt_tokens=1024, response_tokens=16_384, sequences=128 * 8)
 NODE = LayoutSettings(
     tensor=4,
     expert=8,

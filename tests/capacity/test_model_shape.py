@@ -13,7 +13,7 @@ from tasks.capacity.model_shape import (
     LING_LITE,
     QWEN2_5_7B,
     QWEN3_15B_A2B,
-    Ranks,
+    DataGroupSizes,
     buffer_elements,
     owned_elements,
     rank_tensors,
@@ -123,7 +123,7 @@ def test_expert_data_parallel_ranks_are_what_experts_leave():
     layout = LayoutSettings(tensor=8, pipeline=8, expert=16)
 
     # 256 / (8 x 8) ranks have the same shard of attention, 256 / (16 x 8) the same experts.
-    assert Ranks(data=4, expert_data=2) == ranks_of(layout, 256)
+    assert DataGroupSizes(data=4, expert_data=2) == ranks_of(layout, 256)
 
 
 @pytest.mark.parametrize(

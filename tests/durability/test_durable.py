@@ -6,7 +6,7 @@ from flytekit.core.checkpointer import SyncCheckpoint
 from tasks.durability import states
 from tasks.durability.durable import keep_durable, read_pointer, write_pointer
 from tasks.durability.upload import Pointer
-from tasks.errors import Preempted
+from tasks.errors import PreemptionError
 from tasks.rl import state
 
 POINTER = Pointer(uri="s3://bucket/state/abc", step=7, digest="d" * 64)
@@ -76,7 +76,7 @@ def run(folder, uri, slot, small_phase, last):
         for step in range(states.newest(folder) + 1, last + 1):
             small_phase(folder, step, step)
             uploads.upload_newest()
-        raise Preempted("told to stop")
+        raise PreemptionError("told to stop")
 
 
 def test_a_third_machine_goes_on_although_the_second_did_nothing(
@@ -84,7 +84,7 @@ def test_a_third_machine_goes_on_although_the_second_did_nothing(
 ):
     uri = str(tmp_path / "durable")
     for place, last in enumerate((3, 3, 5)):
-        with pytest.raises(Preempted):
+        with pytest.raises(PreemptionError):
             run(tmp_path / f"disk{place}" / "work", uri, attempt(place), small_phase, last)
 
     assert 5 == read_pointer(attempt(3)).step
@@ -94,7 +94,7 @@ def test_a_third_machine_goes_on_although_the_second_did_nothing(
 
 
 def test_the_pointer_finds_a_store_that_has_moved(attempt, small_phase, tmp_path):
-    with pytest.raises(Preempted):
+    with pytest.raises(PreemptionError):
         run(tmp_path / "disk0" / "work", str(tmp_path / "old"), attempt(0), small_phase, 2)
 
     with keep_durable(tmp_path / "disk1" / "work", str(tmp_path / "new"), attempt(1), lambda: 20.0):
@@ -103,7 +103,7 @@ def test_the_pointer_finds_a_store_that_has_moved(attempt, small_phase, tmp_path
 
 def test_a_lost_upload_is_logged(attempt, small_phase, tmp_path, caplog):
     uri = tmp_path / "durable"
-    with pytest.raises(Preempted):
+    with pytest.raises(PreemptionError):
         run(tmp_path / "disk0" / "work", str(uri), attempt(0), small_phase, 2)
     for manifest in uri.rglob("MANIFEST.json"):
         manifest.unlink()

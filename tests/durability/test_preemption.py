@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tasks.durability.preemption import PATIENCE_S, STEP_SHARE, UPLOAD_SHARE, listen_for_sigterm
-from tasks.errors import Preempted
+from tasks.errors import PreemptionError
 from tasks.rl.phase import train
 
 HOUR_S = 3600.0
@@ -25,7 +25,7 @@ def test_a_step_that_takes_too_long_is_abandoned_and_done_again(phase_in, scorer
         steps = train(phase_in(tmp_path, steps=2), slow, stop)
         next(steps)
         slow.gather = hanging
-        with pytest.raises(Preempted, match="was abandoned"):
+        with pytest.raises(PreemptionError, match="was abandoned"):
             next(steps)
     assert ["000001"] == [path.name for path in (tmp_path / "committed").iterdir()]
 
@@ -38,7 +38,7 @@ def test_an_abandoned_step_is_signalled_again_while_a_library_swallows_the_error
         signal.raise_signal(signal.SIGTERM)
         left, again = signal.getitimer(signal.ITIMER_REAL)
         for _ in range(3):
-            with pytest.raises(Preempted, match="was abandoned"):
+            with pytest.raises(PreemptionError, match="was abandoned"):
                 expire()
 
     assert 0.5 * HOUR_S < left <= STEP_SHARE * HOUR_S
@@ -72,7 +72,7 @@ def test_the_upload_gets_what_the_step_left_of_the_grace_period():
 def test_a_phase_preempted_before_the_first_step_does_not_begin(phase_in, scorer, tmp_path):
     with listen_for_sigterm(30.0) as stop:
         os.kill(os.getpid(), signal.SIGTERM)
-        with pytest.raises(Preempted, match="before step 1"):
+        with pytest.raises(PreemptionError, match="before step 1"):
             next(train(phase_in(tmp_path), scorer(), stop))
 
 

@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from tasks.engines import activity
-from tasks.engines.activity import Activity, Computing, Watch
+from tasks.engines.activity import Activity, ProcessCpuTime, Watch
 
 Times = namedtuple("Times", "user system")
 
@@ -59,7 +59,7 @@ def test_a_transfer_to_a_disk_is_work(monkeypatch, tmp_path):
 
 
 def test_what_a_started_process_computes_is_work(processes):
-    computing = Computing(processes)
+    computing = ProcessCpuTime(processes)
     assert not computing.moved(processes)
 
     processes[1].used_s = 0.5
@@ -69,7 +69,7 @@ def test_what_a_started_process_computes_is_work(processes):
 
 def test_a_process_that_ends_takes_nothing_away_from_the_work_of_another(processes):
     processes[0].used_s = 100.0
-    computing = Computing(processes)
+    computing = ProcessCpuTime(processes)
 
     processes[0].state, processes[1].used_s = "gone", 0.5
     assert computing.moved(processes)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.algorithms.scheduling import passes_per_round
 from tasks.engines.protocols import Request, Sampling
-from tasks.engines.request_queue import Intake, Room, deal
+from tasks.engines.request_queue import CallRequests, Room, deal
 from tasks.engines.team.shared_queue import Dealer, SharedQueue
 
 SAMPLING = Sampling(max_new_tokens=128, temperature=1.0, seed=0)
@@ -138,7 +138,7 @@ def test_a_call_with_enough_prompts_ends_with_a_round_whoever_asks_first(order):
 
 def test_an_intake_of_a_list_is_over_with_enough_prompts():
     requests = [request("a", 2), request("b", 1), replace(request("c", 1), due=True)]
-    intake = Intake(requests, replace(SAMPLING, enough=2), slots=9)
+    intake = CallRequests(requests, replace(SAMPLING, enough=2), slots=9)
     over = []
     for name, sample in (("a", 0), ("b", 0), ("c", 0)):
         intake.end(name, sample)
@@ -149,7 +149,7 @@ def test_an_intake_of_a_list_is_over_with_enough_prompts():
 
 def test_an_intake_says_what_ended_if_the_call_ends_with_enough_prompts():
     asking = Asked()
-    intake = Intake(asking, replace(SAMPLING, enough=2, max_new_tokens=5), slots=2)
+    intake = CallRequests(asking, replace(SAMPLING, enough=2, max_new_tokens=5), slots=2)
     intake.take()
     intake.end("p1", 0)
     intake.take()
@@ -159,7 +159,7 @@ def test_an_intake_says_what_ended_if_the_call_ends_with_enough_prompts():
 
 
 def test_an_intake_of_a_list_gives_all_at_once():
-    intake = Intake([request("a", 2), request("b", 3)], SAMPLING, slots=1)
+    intake = CallRequests([request("a", 2), request("b", 3)], SAMPLING, slots=1)
 
     assert 5 == intake.samples
     assert intake.open
@@ -183,7 +183,7 @@ class Asked:
 
 def test_an_intake_asks_after_every_round_of_passes_or_when_nothing_is_left():
     asking = Asked()
-    intake = Intake(asking, SAMPLING, slots=2, cache=100.0)
+    intake = CallRequests(asking, SAMPLING, slots=2, cache=100.0)
     asked = []
     for _ in range(7):  # a round is 128 / 64 passes
         intake.take()
@@ -210,7 +210,7 @@ def test_threads_that_share_a_queue_take_everything_once():
 
     def decode(place: int) -> None:
         shared = SharedQueue(60, lambda one: dealer.ask(place, one), inboxes[place].get)
-        intake, live = Intake(shared, SAMPLING, slots=4), {}
+        intake, live = CallRequests(shared, SAMPLING, slots=4), {}
         for passes in itertools.count():
             for one in intake.take():
                 for sample in range(one.first_sample, one.first_sample + one.num_samples):
@@ -237,7 +237,7 @@ def test_threads_that_share_a_queue_take_everything_once():
 
 def test_a_response_that_is_short_asks_after_every_pass():
     asking = Asked()
-    intake = Intake(asking, Sampling(max_new_tokens=5, temperature=1.0, seed=0), slots=9)
+    intake = CallRequests(asking, Sampling(max_new_tokens=5, temperature=1.0, seed=0), slots=9)
     for _ in range(3):
         intake.take()
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from data_schemas.rows import abstain, scored
 from tasks.errors import DataError
 from tasks.evaluation.agreement import (
-    Compared,
-    Graded,
+    GradedResponse,
+    VerdictPair,
     compare_all,
     counts_table,
     facts,
@@ -28,8 +28,8 @@ from tasks.stages.evaluation import agreement
 RIGHT, WRONG, NOTHING = scored(1.0, "correct"), scored(0.0, "wrong"), abstain("timeout")
 
 
-def compared(final, rule, label: bool | None = None) -> Compared:
-    return Compared(Graded("one", "[1,2]", "[/b] \\boxed{[1,2]}", label), final, rule)
+def compared(final, rule, label: bool | None = None) -> VerdictPair:
+    return VerdictPair(GradedResponse("one", "[1,2]", "[/b] \\boxed{[1,2]}", label), final, rule)
 
 
 ROWS = [
@@ -50,14 +50,18 @@ ROWS = [
     ],
 )
 def test_the_columns_of_public_files_are_known(row: dict) -> None:
-    assert [Graded("7", "3", "so 3", True)] == read_graded("a.jsonl", json.dumps(row).encode())
+    assert [GradedResponse("7", "3", "so 3", True)] == read_graded(
+        "a.jsonl", json.dumps(row).encode()
+    )
 
 
 @pytest.mark.parametrize("label", [-1, -1.0, 0, False, "false", "Wrong "])
 def test_a_reward_that_is_not_positive_is_a_wrong_answer(label: object) -> None:
     row = {"gold": "3", "response": "4", "label": label}
 
-    assert [Graded("0", "3", "4", False)] == read_graded("a.jsonl", json.dumps(row).encode())
+    assert [GradedResponse("0", "3", "4", False)] == read_graded(
+        "a.jsonl", json.dumps(row).encode()
+    )
 
 
 @pytest.mark.parametrize("label", [{}, {"label": None}, {"label": float("nan")}])
@@ -65,7 +69,7 @@ def test_parquet_is_read_and_a_missing_label_is_none(label: dict) -> None:
     file = io.BytesIO()
     pq.write_table(pa.Table.from_pylist([{"gold": "3", "response": "4"} | label]), file)
 
-    assert [Graded("0", "3", "4", None)] == read_graded("a.parquet", file.getvalue())
+    assert [GradedResponse("0", "3", "4", None)] == read_graded("a.parquet", file.getvalue())
 
 
 @pytest.mark.parametrize(

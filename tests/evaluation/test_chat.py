@@ -18,7 +18,7 @@ from data_schemas.rows import Message, Role
 from tasks.engines.protocols import Sampling
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
-from tasks.evaluation.chat import Conversation, Model, serve, shown, split_thought
+from tasks.evaluation.chat import Conversation, DialogueModel, serve, shown, split_thought
 from tasks.evaluation.chat_command import main
 from tasks.gym.judging.chat_client import ChatClient, ChatSampling, Reply
 from tasks.gym.judging.endpoint import ApiKey
@@ -31,13 +31,13 @@ HELLO = [{"role": "user", "content": "hello"}]
 
 
 @pytest.fixture(scope="module")
-def model(tiny_moe: Path) -> Iterator[Model]:
+def model(tiny_moe: Path) -> Iterator[DialogueModel]:
     with closing(open_rollout(MachineSettings(), tiny_moe)) as engine:
-        yield Model(tiny_moe, engine)
+        yield DialogueModel(tiny_moe, engine)
 
 
 @pytest.fixture(scope="module")
-def address(model: Model) -> Iterator[str]:
+def address(model: DialogueModel) -> Iterator[str]:
     with serve(model, "shop", GREEDY, 0) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -57,7 +57,7 @@ def call(url: str, body: object = None) -> tuple[int, dict]:
         return error.code, json.load(error)
 
 
-def test_the_endpoint_says_what_the_terminal_says(model: Model, address: str):
+def test_the_endpoint_says_what_the_terminal_says(model: DialogueModel, address: str):
     said = Conversation(model, GREEDY).answer("hello")
 
     status, body = call(f"{address}/chat/completions", {"model": "shop", "messages": HELLO})
@@ -213,7 +213,7 @@ class Untouched:
 @pytest.mark.attack
 def test_a_text_that_no_tokens_could_hold_is_not_tokenised(tiny_moe: Path):
     with closing(open_rollout(MachineSettings(), tiny_moe)) as engine:
-        model = Model(tiny_moe, engine)
+        model = DialogueModel(tiny_moe, engine)
         longest = max(map(len, model.tokenizer.get_vocab()))
         room = 256 - GREEDY.max_new_tokens
         turns = [Message(role=Role.USER, content="x" * (room * longest + 1))]
@@ -236,7 +236,7 @@ def test_turns_that_the_template_refuses_are_the_fault_of_the_request(
     path.write_text(f"{refusal}{{% endif %}}{path.read_text()}")
     with (
         closing(open_rollout(MachineSettings(), folder)) as engine,
-        serve(Model(folder, engine), "shop", GREEDY, 0) as server,
+        serve(DialogueModel(folder, engine), "shop", GREEDY, 0) as server,
     ):
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.rollouts import Scored
+from data_schemas.rollouts import ResponseScore
 from data_schemas.rows import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.errors import EngineError
 from tasks.evaluation.journal import Journal, open_journal
-from tasks.evaluation.respondents import Answer
+from tasks.evaluation.respondents import EvaluationAnswer
 from tasks.evaluation.runner import Candidate, evaluate
 from tasks.gym.table import score_batch
 
@@ -32,7 +32,7 @@ class _Scorer:
             [item.problem for item in self._items], [item.tokens for item in self._items]
         )
         return {
-            (item.group, item.sample): Scored(item.tokens, verdict, 0.0, 0)
+            (item.group, item.sample): ResponseScore(item.tokens, verdict, 0.0, 0)
             for item, verdict in zip(self._items, verdicts, strict=True)
         }
 
@@ -50,7 +50,9 @@ class _Respondent:
         self.asked = list(asked)
         for name, sample in islice(asked, self._lives):
             failure = "no_reply" if (name, sample) in self._failing else ""
-            yield Answer(name, sample, "" if failure else "7", 1, failure=failure, detail="gone")
+            yield EvaluationAnswer(
+                name, sample, "" if failure else "7", 1, failure=failure, detail="gone"
+            )
         if self._lives < len(asked):
             raise EngineError("killed")
 
@@ -120,15 +122,17 @@ def test_more_samples_of_the_same_problems_ask_the_new_ones(run):
 def test_an_answer_to_another_prompt_with_the_same_id_is_not_used(make_problem, tmp_path):
     problem, other = make_problem("a"), make_problem("b").model_copy(update={"id": "a"})
     journal = Journal(str(tmp_path), {"a": problem}, every_s=0.0)
-    journal.add(Answer("a", 0, "7"))
+    journal.add(EvaluationAnswer("a", 0, "7"))
 
-    assert [Answer("a", 0, "7")] == Journal(str(tmp_path), {"a": problem}).load([("a", 0)])
+    assert [EvaluationAnswer("a", 0, "7")] == Journal(str(tmp_path), {"a": problem}).load(
+        [("a", 0)]
+    )
     assert [] == Journal(str(tmp_path), {"a": other}).load([("a", 0)])
 
 
 def test_tokens_of_a_checkpoint_come_back_as_they_were(make_problem, tmp_path):
     journal = Journal(str(tmp_path), {"a": make_problem("a")}, every_s=0.0)
-    answer = Answer("a", 1, np.array([3, 1], dtype=np.int32), 2, True, 0.5)
+    answer = EvaluationAnswer("a", 1, np.array([3, 1], dtype=np.int32), 2, True, 0.5)
     journal.add(answer)
 
     (back,) = journal.load([("a", 1), ("a", 0)])

@@ -8,7 +8,7 @@ import pytest
 from data_schemas.settings import EvaluationSettings
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.errors import EngineError
-from tasks.evaluation.respondents import Checkpoint, Endpoint, chat_sampling
+from tasks.evaluation.respondents import Checkpoint, ServedModel, chat_sampling
 from tasks.gym.judging.chat_client import ChatClient
 from tasks.gym.judging.endpoint import ApiKey
 from tests.chat_endpoint import NOBODY, endpoint, send
@@ -24,7 +24,7 @@ def endpoint_at(address, timeout_s=20.0):
         max_concurrent=2,
         first_pause_s=0.01,
     )
-    return closing(client), Endpoint(client, SETTINGS)
+    return closing(client), ServedModel(client, SETTINGS)
 
 
 def test_a_checkpoint_generates_the_samples_that_are_asked_and_no_others(tokenizer, make_problem):

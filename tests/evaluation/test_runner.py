@@ -7,7 +7,7 @@ import pytest
 
 from data_schemas.arrow import read_table
 from data_schemas.reports import EvaluationReport
-from data_schemas.rollouts import Scored
+from data_schemas.rollouts import ResponseScore
 from data_schemas.rows import SampleResult, abstain, scored
 from data_schemas.settings import EvaluationSettings
 from tasks.engines.chat import response_text
@@ -33,7 +33,7 @@ class _Serial:
         texts = [response_text(self._tokenizer, item.tokens.tolist()) for item in self._items]
         verdicts = self._judge([item.problem for item in self._items], texts)
         return {
-            (item.group, item.sample): Scored(text, verdict, 0.0, 0)
+            (item.group, item.sample): ResponseScore(text, verdict, 0.0, 0)
             for item, text, verdict in zip(self._items, texts, verdicts, strict=True)
         }
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from data_schemas.reports import Examination, MeasuredRate, VerifierRates
+from data_schemas.reports import MeasuredRate, VerifierExamination, VerifierRates
 from tasks.gym.error_rates import FILE
 from tasks.platform.command_line import run
 from tasks.store.files import sha256_bytes
@@ -21,7 +21,7 @@ EVIDENCE = Path(__file__).with_name("unseen.json")
 _RATE = {"accepted": "false_positive", "rejected": "false_negative"}
 
 
-def pool(evidence: Path = EVIDENCE) -> Examination:
+def pool(evidence: Path = EVIDENCE) -> VerifierExamination:
     """Add up the counts of each verifier over all kinds of cases."""
     payload = evidence.read_bytes()
     counts: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
@@ -30,7 +30,7 @@ def pool(evidence: Path = EVIDENCE) -> Examination:
             count = counts[row["verifier"]][_RATE[row["false"]]]
             count[0] += row["count"]
             count[1] += row["of"]
-    return Examination(
+    return VerifierExamination(
         evidence=f"tests/examiner/{evidence.name}",
         sha256=sha256_bytes(payload),
         rates=tuple(
@@ -47,7 +47,7 @@ def _rate(count: int, total: int) -> MeasuredRate:
     return MeasuredRate(count=count, of=total, low=round(low, 6), high=round(high, 6))
 
 
-def dumped(found: Examination) -> bytes:
+def dumped(found: VerifierExamination) -> bytes:
     """Write rates as JSON that people can read."""
     return f"{found.model_dump_json(indent=1)}\n".encode()
 

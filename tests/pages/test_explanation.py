@@ -5,7 +5,7 @@ import json
 import pytest
 
 from data_schemas.statements import ExecutionRecord, Input, Statement
-from tasks.pages.explanation import Made, explain
+from tasks.pages.explanation import StatementExecution, explain
 
 
 def _statement(**changes):
@@ -27,7 +27,7 @@ def _statement(**changes):
 
 
 def _made(statement, execution="x1", started=1_700_000_000.0):
-    return Made(
+    return StatementExecution(
         statement,
         ExecutionRecord(
             execution=execution,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.reports import Conflict, Drift, FieldDrift, Night, Share
+from data_schemas.reports import Conflict, Drift, FieldDrift, NightDetails, ValueShare
 from tasks.pages.night_page import execution_of, render, section
 from tasks.retraining.ruling import question
 
@@ -13,9 +13,9 @@ LANGUAGE = FieldDrift(
     unknown=0.5,
     new=("vi",),
     vanished=(),
-    shares=(Share(value="en", known=1.0, new=0.5), Share(value="vi", known=0.0, new=0.5)),
+    shares=(ValueShare(value="en", known=1.0, new=0.5), ValueShare(value="vi", known=0.0, new=0.5)),
 )
-NIGHT = Night(
+NIGHT = NightDetails(
     drift=Drift(
         known=100, new=40, fields=(LANGUAGE,), unknown_words=0.25, examples=("<b>Giày</b> $5 $",)
     ),
@@ -83,7 +83,7 @@ def test_nights_on_one_page_have_figures_of_their_own():
 
 
 def test_a_value_with_the_sign_of_mathematics_is_drawn_as_text():
-    odd = LANGUAGE.model_copy(update={"shares": (Share(value="$5 $a^", known=1.0, new=1.0),)})
+    odd = LANGUAGE.model_copy(update={"shares": (ValueShare(value="$5 $a^", known=1.0, new=1.0),)})
     drift = NIGHT.drift.model_copy(update={"fields": (odd,)})
 
     html = render("x", [section("n", "m", NIGHT.model_copy(update={"drift": drift}))]).decode()
@@ -92,7 +92,7 @@ def test_a_value_with_the_sign_of_mathematics_is_drawn_as_text():
 
 
 def test_a_value_in_any_script_is_drawn_as_text():
-    odd = LANGUAGE.model_copy(update={"shares": (Share(value="หนังสือ", known=1.0, new=1.0),)})
+    odd = LANGUAGE.model_copy(update={"shares": (ValueShare(value="หนังสือ", known=1.0, new=1.0),)})
     drift = NIGHT.drift.model_copy(update={"fields": (odd,)})
 
     html = render("x", [section("n", "m", NIGHT.model_copy(update={"drift": drift}))]).decode()

@@ -37,12 +37,19 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.intake import Assessment, Decision, Examination, Lesson, Outcome, Teaching
+from data_schemas.intake import (
+    Assessment,
+    Examination,
+    IntakeDecision,
+    IntakeOutcome,
+    Lesson,
+    Teaching,
+)
 from data_schemas.rl_settings import AnyRecipe
 from data_schemas.rows import Parent
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
 from data_schemas.sources import Part
-from data_schemas.study import Cell, InjectedNoise, JudgeStudySettings, TrainingPairs
+from data_schemas.study import InjectedNoise, JudgeStudySettings, StudyCell, TrainingPairs
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
 from tasks.stages.opening import open_store
@@ -55,7 +62,7 @@ CORE = {
     if not stage.module.startswith("lab.")  # whether another test imported them or not
 }
 ORDERS = range(8)
-DECISION = Decision(outcome=Outcome.LEARN, reason="new rows")
+DECISION = IntakeDecision(outcome=IntakeOutcome.LEARN, reason="new rows")
 DATASET = DatasetRef(uri="s3://shop/objects/d", digest="d", statement="s")
 GRADED = GradedRef(uri="s3://shop/objects/g", digest="g", statement="s")
 LESSON = Lesson(curated=DATASET, graded=GRADED, phase=presets.NIGHTLY.rl)
@@ -87,7 +94,9 @@ SAMPLES = GROUPS | {
     Teaching: Teaching.SFT,
     TrainingPairs: TrainingPairs(noise=0.1),
     JudgeStudySettings: JudgeStudySettings(),
-    Cell: Cell(variant="a", seed=0, run="r", settings="{}", checkpoints=("base",), max_tokens=0),
+    StudyCell: StudyCell(
+        variant="a", seed=0, run="r", settings="{}", checkpoints=("base",), max_tokens=0
+    ),
     list[str]: ["a"],
     str: "rl/one",
     int: 7,
@@ -236,7 +245,7 @@ def test_settings_of_flytes_console_and_of_older_registrations_are_read():
 
 
 def test_what_is_absent_stays_absent():
-    waiting = Decision(outcome=Outcome.WAIT, reason="three rows")
+    waiting = IntakeDecision(outcome=IntakeOutcome.WAIT, reason="three rows")
     without_rows = Lesson(curated=NO_DATASET, graded=NOT_GRADED, phase=presets.NIGHTLY.rl)
     nothing = Assessment(decision=waiting, lesson=without_rows)
 

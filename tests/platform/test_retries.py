@@ -5,7 +5,7 @@ import inspect
 import pytest
 from flytekit.exceptions.user import FlyteRecoverableException, FlyteUserRuntimeException
 
-from tasks.errors import DataError, EngineError, Preempted
+from tasks.errors import DataError, EngineError, PreemptionError
 from tasks.platform.retries import line_for_flyte, recoverable
 
 
@@ -15,7 +15,7 @@ def fail(error: Exception) -> str:
     raise error
 
 
-@pytest.mark.parametrize("error", [EngineError("node lost"), Preempted("step 7 is safe")])
+@pytest.mark.parametrize("error", [EngineError("node lost"), PreemptionError("step 7 is safe")])
 def test_an_error_of_the_machine_is_tried_again(error):
     with pytest.raises(FlyteRecoverableException, match=f"{type(error).__name__}: {error}"):
         fail(error)

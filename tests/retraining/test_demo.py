@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.intake import Counted, Outcome
+from data_schemas.intake import CurationCounts, IntakeOutcome
 from data_schemas.presets import NIGHTLY_DEMO
 from data_schemas.reports import Drift
 from tasks.curation import sample_world
@@ -53,14 +53,14 @@ def test_the_poisoned_night_contradicts_known_rows_and_needs_people(tmp_path):
             known[row["question"]] = row.get("answer")
     contradicted = sum(known.get(row["prompt"]) not in (None, row["answer"]) for row in found)
     fault = FileRows(len(found), 0, {}, len(found), contradicted).fault
-    counted = Counted(rows=len(found), problems=0, fresh=0, refused={})
+    counted = CurationCounts(rows=len(found), problems=0, fresh=0, refused={})
 
     decision = worth.decide_grading(
         NIGHTLY_DEMO, "1 file", counted, STABLE, {"wednesday.jsonl": fault}
     )
 
     assert contradicted > 0.9 * len(found)
-    assert (Outcome.PEOPLE, ("wednesday.jsonl",)) == (decision.outcome, decision.held)
+    assert (IntakeOutcome.PEOPLE, ("wednesday.jsonl",)) == (decision.outcome, decision.held)
 
 
 def test_no_row_of_the_bad_night_can_be_read(tmp_path):

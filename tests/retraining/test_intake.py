@@ -5,7 +5,7 @@ import json
 import pytest
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.intake import Counted, Intake
+from data_schemas.intake import CurationCounts, Intake
 from data_schemas.rows import Domain, ItemKind, Message, Outcome, Problem, Quarantined, Role
 from tasks.curation.ingest import check_raw_files
 from tasks.formats.content import content_key, content_keys
@@ -175,7 +175,7 @@ def test_problems_are_fresh_unless_the_released_model_knows_their_prompt(tmp_pat
         content_keys([problem("what is  3 + 4?")]),
     )
 
-    assert Counted(rows=5, problems=3, fresh=1, refused={"not_json": 2}) == counted
+    assert CurationCounts(rows=5, problems=3, fresh=1, refused={"not_json": 2}) == counted
 
 
 def test_width_case_and_blanks_make_no_new_prompt():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.intake import Decision, FileStatus, InboxFile, Outcome
+from data_schemas.intake import FileStatus, InboxFile, IntakeDecision, IntakeOutcome
 from data_schemas.reports import GateDecision
 from data_schemas.settings import RetrainSettings
 from tasks.retraining.outcome import conclude, with_inputs, without_training
@@ -65,17 +65,17 @@ def test_inputs_replace_the_settings_unless_they_are_empty(inbox, model, expecte
 @pytest.mark.parametrize(
     ("decided", "held", "expected"),
     [
-        (Outcome.WAIT, (), {}),
-        (Outcome.WAIT, ("b",), {FileStatus.HELD: ["b"]}),
-        (Outcome.SKIP, (), {FileStatus.SKIPPED: ["a", "b"]}),
-        (Outcome.SKIP, ("b",), {FileStatus.HELD: ["b"], FileStatus.SKIPPED: ["a"]}),
-        (Outcome.PEOPLE, ("b",), {FileStatus.HELD: ["b"]}),
-        (Outcome.PEOPLE, ("a", "b"), {FileStatus.HELD: ["a", "b"]}),
+        (IntakeOutcome.WAIT, (), {}),
+        (IntakeOutcome.WAIT, ("b",), {FileStatus.HELD: ["b"]}),
+        (IntakeOutcome.SKIP, (), {FileStatus.SKIPPED: ["a", "b"]}),
+        (IntakeOutcome.SKIP, ("b",), {FileStatus.HELD: ["b"], FileStatus.SKIPPED: ["a"]}),
+        (IntakeOutcome.PEOPLE, ("b",), {FileStatus.HELD: ["b"]}),
+        (IntakeOutcome.PEOPLE, ("a", "b"), {FileStatus.HELD: ["a", "b"]}),
     ],
 )
 def test_only_what_people_must_look_at_is_held(decided, held, expected):
     files = [InboxFile(key=key, uri=key, bytes=1, fingerprint=key) for key in ("a", "b")]
-    decision = Decision(outcome=decided, reason="because", held=held)
+    decision = IntakeDecision(outcome=decided, reason="because", held=held)
 
     settled = without_training(decision, files)
 

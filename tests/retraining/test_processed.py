@@ -9,7 +9,7 @@ from flytekit.core.type_engine import TypeEngine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.intake import FileStatus, InboxFile, Processed
+from data_schemas.intake import FileStatus, InboxFile, ProcessedFiles
 from data_schemas.rows import Domain
 from data_schemas.sources import ColumnMapping
 from tasks.errors import DataError, TamperError
@@ -44,7 +44,7 @@ def done(store):
 
 
 def test_nothing_of_an_unread_inbox_was_processed(store):
-    assert Processed() == load(store, "s3://b/in")
+    assert ProcessedFiles() == load(store, "s3://b/in")
 
 
 @pytest.mark.parametrize("status", [FileStatus.TRAINED, FileStatus.SKIPPED])
@@ -121,7 +121,7 @@ def test_runs_that_settle_at_the_same_time_lose_nothing(store, done):
 def test_two_inboxes_of_a_store_do_not_share_a_record(store, done):
     done(_file("a"), inbox="s3://b/one")
 
-    assert Processed() == load(store, "s3://b/two")
+    assert ProcessedFiles() == load(store, "s3://b/two")
     assert ["a"] == keys(load(store, "s3://b/one/").files)
 
 

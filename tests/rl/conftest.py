@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_schemas.reports import Decision, GateRecord, StepReport, StepTiming
+from data_schemas.reports import GateRecord, MismatchDecision, StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings
-from data_schemas.rollouts import Finished, Rollout, RouterTrace, Scored, StopReason
+from data_schemas.rollouts import FinishedResponse, ResponseScore, Rollout, RouterTrace, StopReason
 from data_schemas.rows import Domain, Message, Problem, Role, Verdict, scored
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.rl import state
@@ -31,17 +31,17 @@ class RuleScorer:
 
     tokenizer: object
     rule: Rule = even
-    waiting: list[Finished] = field(default_factory=list)
+    waiting: list[FinishedResponse] = field(default_factory=list)
     canaries: int = 0
 
-    def submit(self, item: Finished) -> None:
+    def submit(self, item: FinishedResponse) -> None:
         self.waiting.append(item)
 
-    def gather(self) -> dict[tuple[str, int], Scored]:
+    def gather(self) -> dict[tuple[str, int], ResponseScore]:
         items, self.waiting = self.waiting, []
         texts = [response_text(self.tokenizer, item.tokens.tolist()) for item in items]
         return {
-            (item.group, item.sample): Scored(text, self.rule(item.problem, text), 0.001, 0)
+            (item.group, item.sample): ResponseScore(text, self.rule(item.problem, text), 0.001, 0)
             for item, text in zip(items, texts, strict=True)
         }
 
@@ -182,7 +182,7 @@ def step_record(step: int) -> state.StepRecord:
         costs=(),
         gate=GateRecord(
             step=step,
-            decision=Decision.PROCEED,
+            decision=MismatchDecision.PROCEED,
             reason="",
             k3=0.0,
             mean_abs_logprob=0.0,

@@ -16,7 +16,7 @@ from data_schemas.rl_settings import RLSettings
 from tasks.durability import states
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.team.in_team import in_team
-from tasks.errors import Preempted
+from tasks.errors import PreemptionError
 from tasks.rl.phase import Phase, finish, train
 from tasks.store.files import sha256_file
 
@@ -60,7 +60,7 @@ def cut(phase: Phase) -> str:
     try:
         for _ in train(phase, conftest().RuleScorer(load_tokenizer(phase.start))):
             os.kill(os.getpid(), signal.SIGTERM)
-    except Preempted as error:
+    except PreemptionError as error:
         return str(error)
     return "not stopped"
 
@@ -69,7 +69,7 @@ def long(phase: Phase, folder: Path) -> None:
     """Train until stopped; write the error message."""
     try:
         list(train(phase, conftest().RuleScorer(load_tokenizer(phase.start))))
-    except Preempted as error:
+    except PreemptionError as error:
         (folder / "said").write_text(str(error))
         raise
 

@@ -9,7 +9,7 @@ import pytest
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.machine_settings import Precision, Reuse
-from data_schemas.reports import GATES_FILE, Decision, GateRecord
+from data_schemas.reports import GATES_FILE, GateRecord, MismatchDecision
 from data_schemas.rl_settings import (
     EngineSettings,
     JudgeKind,
@@ -26,7 +26,7 @@ from tasks.durability import states
 from tasks.durability.durable import keep_durable
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.select import open_rollout
-from tasks.errors import EngineError, Preempted, SettingsError, TamperError
+from tasks.errors import EngineError, PreemptionError, SettingsError, TamperError
 from tasks.rl import state
 from tasks.rl.phase import (
     PROBLEMS_FILE,
@@ -157,7 +157,7 @@ def test_sigterm_finishes_the_step_commits_it_and_asks_for_a_retry(
     next(steps)
     os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(Preempted, match="after committed step"):
+    with pytest.raises(PreemptionError, match="after committed step"):
         list(steps)
     whole = results(phase_in(tmp_path / "a"), tmp_path / "whole")
     assert whole == results(phase, tmp_path / "resumed")
@@ -226,7 +226,7 @@ def test_a_sigterm_between_commits_is_followed_by_one(phase_in, tmp_path, scorer
     next(steps)
     os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(Preempted, match="after committed step 2"):
+    with pytest.raises(PreemptionError, match="after committed step 2"):
         list(steps)
     whole = results(phase_in(tmp_path / "a", commit_every=100), tmp_path / "whole")
     assert whole == results(phase, tmp_path / "resumed")
@@ -301,7 +301,7 @@ def test_a_pause_is_kept_even_if_the_step_succeeds_later(phase_in, tmp_path, sco
 
     lines = (tmp_path / "report" / GATES_FILE).read_text().splitlines()
     decisions = [GateRecord.model_validate_json(line).decision for line in lines]
-    assert [Decision.PAUSE, Decision.PROCEED] == decisions
+    assert [MismatchDecision.PAUSE, MismatchDecision.PROCEED] == decisions
 
 
 def paused(phase_in, folder, scorer):
@@ -349,7 +349,7 @@ def test_a_pause_is_known_on_another_machine_that_goes_on(phase_in, tmp_path, sc
 
     lines = (tmp_path / "report" / GATES_FILE).read_text().splitlines()
     decisions = [GateRecord.model_validate_json(line).decision for line in lines]
-    assert [Decision.PAUSE, Decision.PROCEED] == decisions
+    assert [MismatchDecision.PAUSE, MismatchDecision.PROCEED] == decisions
 
 
 def test_a_large_mismatch_is_corrected_and_the_decision_is_kept(phase_in, tmp_path, results):
@@ -359,7 +359,7 @@ def test_a_large_mismatch_is_corrected_and_the_decision_is_kept(phase_in, tmp_pa
     lines = (tmp_path / "out/report" / GATES_FILE).read_text().splitlines()
 
     records = [GateRecord.model_validate_json(line) for line in lines]
-    assert [Decision.CORRECT] * 4 == [record.decision for record in records]
+    assert [MismatchDecision.CORRECT] * 4 == [record.decision for record in records]
     assert all(record.probe_logprob > 0.0 for record in records)
 
 

@@ -8,7 +8,7 @@ import torch
 
 from data_schemas.arrow import arrow_schema
 from data_schemas.machine_settings import Reuse
-from data_schemas.reports import Decision, GateRecord, StepReport, StepTiming
+from data_schemas.reports import GateRecord, MismatchDecision, StepReport, StepTiming
 from data_schemas.rl_settings import (
     EngineSettings,
     LossSettings,
@@ -83,7 +83,7 @@ def rule(problem, response):
 def gate_record(step: int) -> GateRecord:
     return GateRecord(
         step=step,
-        decision=Decision.PROCEED,
+        decision=MismatchDecision.PROCEED,
         reason="",
         k3=0.0,
         mean_abs_logprob=0.0,

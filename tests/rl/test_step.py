@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from data_schemas.reports import Decision
+from data_schemas.reports import MismatchDecision
 from data_schemas.rl_settings import (
     EngineSettings,
     LossSettings,
@@ -247,7 +247,7 @@ def test_recorded_log_probs_are_the_old_ones_and_the_gate_measures_a_sample(run,
     assert [8] == now.trainer.sizes  # of 64 responses
     # D = -0.3 on the sampled tokens: k3 = e^-0.3 - 1 + 0.3, above the bound of a correction.
     assert math.exp(-0.3) - 0.7 == pytest.approx(record.gate.k3, rel=1e-5)
-    assert Decision.PROCEED == record.gate.decision
+    assert MismatchDecision.PROCEED == record.gate.decision
     assert 1.0 == record.report.metrics["policy/entropy_nats"]
     assert {-2.0} == set(seen.inputs["old_logprobs_NT"][seen.outputs["response_NT"]].tolist())
     assert {1.0} == set(seen.outputs["correction_NT"][seen.outputs["response_NT"]].tolist())

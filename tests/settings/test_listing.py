@@ -9,7 +9,7 @@ from data_schemas import presets
 from tasks.algorithms.choices import complete
 from tasks.errors import SettingsError
 from tasks.settings import listing
-from tasks.settings.listing import Row, rows_of
+from tasks.settings.listing import ListingRow, rows_of
 
 DICTS = ("domains", "weights", "parents", "copied", "error_rates", "noise", "may_lose", "arguments")
 
@@ -48,7 +48,7 @@ def test_a_row_has_the_presets_value_and_its_limits():
 
     share = "share of a GPU for a rollout engine's weights and KV cache"
     memory = "rl_one.engines.layout.rollout_memory"
-    assert Row(memory, "0.55", "> 0.0, < 1.0", share) == rows[memory]
+    assert ListingRow(memory, "0.55", "> 0.0, < 1.0", share) == rows[memory]
     losses = " | ".join(("espo", "gspo", "grpo", "dr_grpo", "dapo", "cispo"))
     others = " | ".join(("sapo", "gmpo", "luspo", "dppo", "dppo_kl"))
     assert f"{losses} | {others} | FILE.py:NAME" == rows["rl_one.loss.kind"].allowed

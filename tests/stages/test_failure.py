@@ -14,7 +14,7 @@ from flytekit.types.error import FlyteError
 
 from data_schemas.artifacts import Context, Execution, StoreRef
 from data_schemas.settings import CurationSettings
-from tasks.errors import EngineError, Preempted
+from tasks.errors import EngineError, PreemptionError
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.shipping import begin
 from tasks.provenance.lineage.signatures.keys import find_signer
@@ -103,7 +103,8 @@ def test_what_failed_before_there_was_a_run_changes_no_other(store):
 
 
 @pytest.mark.parametrize(
-    ("error", "status"), [(Preempted("step 7 is safe"), "KILLED"), (EngineError("lost"), "FAILED")]
+    ("error", "status"),
+    [(PreemptionError("step 7 is safe"), "KILLED"), (EngineError("lost"), "FAILED")],
 )
 def test_an_execution_that_was_stopped_is_killed_and_not_failed(store, error, status):
     execution = Execution(id="night7-1", started=1.0, workflow="retrain")

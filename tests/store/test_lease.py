@@ -10,7 +10,7 @@ import time
 import boto3
 import pytest
 
-from tasks.errors import EngineError, Preempted
+from tasks.errors import EngineError, PreemptionError
 from tasks.store import lease as leases
 from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
@@ -199,7 +199,7 @@ def is_free(uri: str) -> bool:
 
 
 def test_in_s3_a_holder_that_is_told_to_stop_gives_its_lease_back(bucket):
-    with pytest.raises(Preempted), lease("s3://bucket/rl.lease", "rl/one"):
+    with pytest.raises(PreemptionError), lease("s3://bucket/rl.lease", "rl/one"):
         stop_this_process()
 
     assert is_free("s3://bucket/rl.lease")
@@ -221,7 +221,7 @@ def test_in_s3_nobody_waits_for_a_holder_that_was_told_to_stop_while_it_took_or_
 
     boto3.DEFAULT_SESSION.events.register(f"{moment}.s3.PutObject", stop)
     try:
-        with pytest.raises(Preempted), lease("s3://bucket/rl.lease", "rl/one"):
+        with pytest.raises(PreemptionError), lease("s3://bucket/rl.lease", "rl/one"):
             pass
     finally:
         boto3.setup_default_session()

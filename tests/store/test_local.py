@@ -10,14 +10,14 @@ import pytest
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.store import files, local
 from tasks.store.files import sha256_bytes
-from tasks.store.local import Committed, LocalStore, new_object
+from tasks.store.local import LocalStore, NewObject, new_object
 from tasks.store.manifest import MANIFEST
 
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 """FIPS 180-2, example B.1: sha256 of 'abc'."""
 
 
-def commit(store: Path, files: dict[str, bytes]) -> Committed:
+def commit(store: Path, files: dict[str, bytes]) -> NewObject:
     with new_object(store) as (folder, committed):
         for name, payload in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ import pytest
 
 from tasks.errors import DataError, TamperError
 from tasks.store.files import canonical_json
-from tasks.store.local import Committed, new_object
+from tasks.store.local import NewObject, new_object
 from tasks.store.manifest import (
     folder_manifest,
     folder_problems,
@@ -18,7 +18,7 @@ from tasks.store.manifest import (
 )
 
 
-def commit(store: Path, files: dict[str, bytes]) -> Committed:
+def commit(store: Path, files: dict[str, bytes]) -> NewObject:
     with new_object(store) as (folder, committed):
         for name, payload in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

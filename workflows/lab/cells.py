@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from data_schemas.rows import Domain, Parent
 from data_schemas.settings import PipelineSettings
 from data_schemas.study import (
-    Cell,
     InjectedNoise,
     JudgeStudySettings,
     NoiseStudySettings,
+    StudyCell,
     TaughtStudySettings,
 )
 from tasks.lab.stages.study import inject_noise
@@ -40,7 +40,7 @@ def _pipeline_stages(checkpoints: tuple[str, ...]) -> tuple[str, ...]:
     return ("curate", *trained, *(("grade", "rl") if last > 3 else ()), "evaluate")
 
 
-def wire_pipeline(cell: Cell, store: str) -> Wired:
+def wire_pipeline(cell: StudyCell, store: str) -> Wired:
     """Wire the pipeline up to the last checkpoint that the study evaluates.
 
     Every cell has an execution of its own; what several cells have in common is in Flyte's cache.
@@ -48,13 +48,13 @@ def wire_pipeline(cell: Cell, store: str) -> Wired:
     return _wire(PipelineSettings.model_validate_json(cell.settings), cell, store)
 
 
-def wire_noise(cell: Cell, store: str) -> Wired:
+def wire_noise(cell: StudyCell, store: str) -> Wired:
     """Wire the pipeline with verdicts that are wrong on purpose in RL, and in no evaluation."""
     settings = NoiseStudySettings.model_validate_json(cell.settings)
     return _wire(settings.pipeline, cell, store, settings.noise)
 
 
-def wire_taught(cell: Cell, store: str) -> Wired:
+def wire_taught(cell: StudyCell, store: str) -> Wired:
     """Wire the pipeline with phases that the parents of the merge teach, or without a merge."""
     settings = TaughtStudySettings.model_validate_json(cell.settings)
     return _wire(
@@ -68,7 +68,7 @@ def wire_taught(cell: Cell, store: str) -> Wired:
 
 def _wire(
     settings: PipelineSettings,
-    cell: Cell,
+    cell: StudyCell,
     store: str,
     noise: InjectedNoise | None = None,
     taught_by: Mapping[Domain, Parent] | None = None,
@@ -121,7 +121,7 @@ def _chain(
     )
 
 
-def wire_judge(cell: Cell, store: str) -> Wired:
+def wire_judge(cell: StudyCell, store: str) -> Wired:
     """Wire the training of a judge on changed comparisons, beside a Bradley-Terry head."""
     settings = JudgeStudySettings.model_validate_json(cell.settings)
     chain = (

@@ -63,7 +63,7 @@ class MergeMethod(Settings, ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedTensor:
     """A merged tensor and how much the parents disagreed about it."""
 
     tensor: Tensor
@@ -75,7 +75,7 @@ class Merged:
 
 def combine(
     method: MergeMethod, base: Tensor, vectors_M: Tensor, weights_M: Tensor, scale: float
-) -> Merged:
+) -> MergedTensor:
     """Move the base by `scale` times what the method makes of the task vectors.
 
     Args:
@@ -90,4 +90,4 @@ def combine(
     num_nonzero = int(np.count_nonzero(vectors_M.numpy() != 0.0))
     largest, smallest = vectors_M.amax(dim=0).numpy(), vectors_M.amin(dim=0).numpy()
     conflicts = int(np.count_nonzero((largest > 0.0) & (smallest < 0.0)))
-    return Merged(base + scale * moved, num_nonzero, conflicts)
+    return MergedTensor(base + scale * moved, num_nonzero, conflicts)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from data_schemas.rl_settings import Reference, is_reference
+from data_schemas.rl_settings import ObjectReference, is_reference
 from data_schemas.rows import OUTSIDE, Outcome, Problem, Quarantined
 from data_schemas.sources import ColumnMapping, Selection
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
@@ -37,7 +37,7 @@ from tasks.store.files import sha256_file
 EVERY_FILE = tuple(f"*{suffix}" for suffix in SUFFIXES)
 
 
-class Read(Protocol):
+class AdapterFunction(Protocol):
     """An adapter's function; one of a user's own is a source: `my_adapter.py:name=rows.jsonl`."""
 
     def __call__(self, row: RawRow) -> list[Item]:
@@ -54,7 +54,7 @@ class Adapter:
     """How one kind of raw row is read."""
 
     read: Callable[[RawRow], list[Item]]
-    """As `Read`."""
+    """As `AdapterFunction`."""
     columns: tuple[str, ...]
     """Without one of these a row is refused."""
     files: tuple[str, ...] = EVERY_FILE
@@ -73,7 +73,7 @@ _BOTH = ("problems.jsonl", "demonstrations.jsonl")
 def _own_adapter(reference: str) -> Adapter:
     """Make the entry of an adapter that a source names by reference; an Adapter stays as it is."""
     own = attribute(reference)
-    return own if isinstance(own, Adapter) else Adapter(load(reference, Read), ())
+    return own if isinstance(own, Adapter) else Adapter(load(reference, AdapterFunction), ())
 
 
 _ENTRIES = {
@@ -168,7 +168,7 @@ def adapt(
         read = partial(read_mapped, mapping, language=language_in(path))
     elif name in ADAPTERS:
         read = ADAPTERS[name].read
-        reference = Reference.parse(name)
+        reference = ObjectReference.parse(name)
         source_name = reference.name if reference else name
     else:
         detail = f"{name!r} is not one of {', '.join(sorted(ADAPTERS))}"

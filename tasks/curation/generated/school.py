@@ -12,7 +12,7 @@ from pathlib import Path
 
 from data_schemas.rows import Domain, Parent
 from tasks.curation.marketplace.drawing import draw_items
-from tasks.curation.marketplace.items import Item
+from tasks.curation.marketplace.items import MarketItem
 from tasks.curation.sample_world import teach
 from tasks.store.files import write_bytes
 
@@ -57,7 +57,7 @@ def generate(source: str, seed: int, folder: Path) -> None:
 GENERATORS = {source: partial(generate, source) for source in DOMAINS}
 
 
-def _row(item: Item) -> dict[str, object]:
+def _row(item: MarketItem) -> dict[str, object]:
     return {
         "domain": item.domain,
         "language": item.language,

@@ -4,11 +4,11 @@ import random
 from collections.abc import Sequence
 
 from data_schemas.rows import Domain
-from tasks.curation.marketplace.items import Item
-from tasks.curation.marketplace.words import BRANDS, CATEGORIES, LANGUAGES, Language, with_colour
+from tasks.curation.marketplace.items import MarketItem
+from tasks.curation.marketplace.words import BRANDS, CATEGORIES, LANGUAGES, Vocabulary, with_colour
 
 
-def draw_choice(rng: random.Random, level: int) -> Item:
+def draw_choice(rng: random.Random, level: int) -> MarketItem:
     """Draw a category or price question in any language; more options with the level."""
     language = rng.choice(LANGUAGES)
     if level in (2, 4):
@@ -16,7 +16,7 @@ def draw_choice(rng: random.Random, level: int) -> Item:
     return _category_of_title(rng, language, level)
 
 
-def _category_of_title(rng: random.Random, language: Language, level: int) -> Item:
+def _category_of_title(rng: random.Random, language: Vocabulary, level: int) -> MarketItem:
     num_options = {1: 2, 3: 3, 5: 4}[level]
     indices = rng.sample(range(len(CATEGORIES)), num_options)
     right, wrong = indices[0], indices[1]
@@ -34,7 +34,7 @@ def _category_of_title(rng: random.Random, language: Language, level: int) -> It
     )
 
 
-def _brand_by_price(rng: random.Random, language: Language, level: int) -> Item:
+def _brand_by_price(rng: random.Random, language: Vocabulary, level: int) -> MarketItem:
     num_options = 2 if level == 2 else 3
     brands = rng.sample(BRANDS, num_options)
     prices = rng.sample(range(10, 100), num_options)
@@ -53,15 +53,15 @@ def _brand_by_price(rng: random.Random, language: Language, level: int) -> Item:
 
 
 def _choice_item(
-    language: Language,
+    language: Vocabulary,
     level: int,
     prompt: str,
     options: Sequence[str],
     right: tuple[str, str],
     wrong: tuple[str, str],
-) -> Item:
+) -> MarketItem:
     (solution, steps), (blunder, blunder_steps) = right, wrong
-    return Item(
+    return MarketItem(
         domain=Domain.CHOICE,
         language=language.tag,
         level=level,

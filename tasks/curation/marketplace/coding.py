@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 
 from data_schemas.rows import Domain
-from tasks.curation.marketplace.items import Item
+from tasks.curation.marketplace.items import MarketItem
 
 _Values = list[int]
 _PAIRS: tuple[tuple[str, str, Callable[[int, int], int]], ...] = (
@@ -32,7 +32,7 @@ _PAIR_NAMES = (("a", "b"), ("p", "q"), ("m", "n"), ("u", "v"))
 _LIST_NAMES = ("x", "s", "r", "w", "z")
 
 
-def draw_code(rng: random.Random, level: int) -> Item:
+def draw_code(rng: random.Random, level: int) -> MarketItem:
     """Draw a one-line function: an operation, then a chain of two, then list functions."""
     name = rng.choice(_FUNCTIONS)
     if level <= 2:
@@ -40,7 +40,7 @@ def draw_code(rng: random.Random, level: int) -> Item:
     return _list_function(rng, name, level)
 
 
-def _pair_function(rng: random.Random, name: str, level: int) -> Item:
+def _pair_function(rng: random.Random, name: str, level: int) -> MarketItem:
     first, second = rng.choice(_PAIR_NAMES)
     (phrase, code, compute), wrong = _pick_two(rng, _PAIRS)
     names = {"a": first, "b": second}
@@ -60,7 +60,7 @@ def _pair_function(rng: random.Random, name: str, level: int) -> Item:
     return _code_item(f"{name}({first}, {second})", phrase, (code, wrong_code), tests, level)
 
 
-def _list_function(rng: random.Random, name: str, level: int) -> Item:
+def _list_function(rng: random.Random, name: str, level: int) -> MarketItem:
     variable = rng.choice(_LIST_NAMES)
     (phrase, code, compute), wrong = _pick_two(rng, _LISTS)
     phrase, code, wrong_code = (text.format(x=variable) for text in (phrase, code, wrong[1]))
@@ -93,9 +93,9 @@ def _list_function(rng: random.Random, name: str, level: int) -> Item:
 
 def _code_item(
     signature: str, phrase: str, right_wrong: tuple[str, str], tests: list[str], level: int
-) -> Item:
+) -> MarketItem:
     right, wrong = right_wrong
-    return Item(
+    return MarketItem(
         domain=Domain.CODE,
         language="en",
         level=level,

@@ -15,10 +15,10 @@ from tasks.curation.marketplace import (
     science,
     tool_use,
 )
-from tasks.curation.marketplace.items import Item, is_problem_prompt
+from tasks.curation.marketplace.items import MarketItem, is_problem_prompt
 
 LEVELS = (1, 2, 3, 4, 5)
-DRAWERS: dict[Domain, Callable[[random.Random, int], Item]] = {
+DRAWERS: dict[Domain, Callable[[random.Random, int], MarketItem]] = {
     Domain.MATHS: maths.draw_maths,
     Domain.CODE: coding.draw_code,
     Domain.INSTRUCTION: instruction.draw_instruction,
@@ -28,14 +28,14 @@ DRAWERS: dict[Domain, Callable[[random.Random, int], Item]] = {
     Domain.OPEN_TEXT: open_text.draw_open_text,
 }
 """Domains of the sample world, and of the corpus that the shipped base model has seen."""
-SCHOOL: dict[Domain, Callable[[random.Random, int], Item]] = {
+SCHOOL: dict[Domain, Callable[[random.Random, int], MarketItem]] = {
     Domain.SCIENCE: science.draw_science,
     Domain.GENERAL: general.draw_general,
 }
 """Further domains of the papers' recipes, which the base model has not seen."""
 
 
-def draw_items(rng: random.Random, domain: Domain, *, problems: bool) -> Iterator[Item]:
+def draw_items(rng: random.Random, domain: Domain, *, problems: bool) -> Iterator[MarketItem]:
     """Yield items of one domain without end: levels in turn, and no prompt twice.
 
     Args:

@@ -3,11 +3,11 @@
 import random
 
 from data_schemas.rows import Domain
-from tasks.curation.marketplace.items import Item, compact
+from tasks.curation.marketplace.items import MarketItem, compact
 from tasks.curation.marketplace.words import BRANDS, LANGUAGES, MATERIALS, with_colour
 
 
-def draw_extraction(rng: random.Random, level: int) -> Item:
+def draw_extraction(rng: random.Random, level: int) -> MarketItem:
     """Draw a product title and one to four attributes to extract; high levels add distractors."""
     language = rng.choice(LANGUAGES)
     brand, material = rng.choice(BRANDS), rng.choice(MATERIALS)
@@ -37,7 +37,7 @@ def draw_extraction(rng: random.Random, level: int) -> Item:
         "size": pack,
         "pack": size,
     }
-    return Item(
+    return MarketItem(
         domain=Domain.EXTRACTION,
         language=language.tag,
         level=level,

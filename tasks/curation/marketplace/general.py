@@ -3,11 +3,11 @@
 import random
 
 from data_schemas.rows import Domain
-from tasks.curation.marketplace.items import Item
+from tasks.curation.marketplace.items import MarketItem
 from tasks.curation.marketplace.words import CATEGORIES, ENGLISH
 
 
-def draw_general(rng: random.Random, level: int) -> Item:
+def draw_general(rng: random.Random, level: int) -> MarketItem:
     """Draw a question on goods: the odd one up to level 2, the same kind above; more options."""
     kind, other = rng.sample(range(len(CATEGORIES)), 2)
     goods = rng.sample(ENGLISH.goods[kind], 3)
@@ -24,7 +24,7 @@ def draw_general(rng: random.Random, level: int) -> Item:
         options = [right, wrong, *rng.sample(unlike, level - 3)]
         rng.shuffle(options)
         ask, facts = f"Same kind as {first}?", [_fact(first), _fact(right)]
-    return Item(
+    return MarketItem(
         domain=Domain.GENERAL,
         language=ENGLISH.tag,
         level=level,

@@ -4,14 +4,14 @@ import random
 from collections.abc import Sequence
 
 from data_schemas.rows import Domain
-from tasks.curation.marketplace.items import Item
+from tasks.curation.marketplace.items import MarketItem
 from tasks.curation.marketplace.words import ADJECTIVES, COLOURS, ENGLISH_GOODS
 
 _RULES_PER_LEVEL = (1, 2, 2, 3, 4)
 _ENDINGS = ("Buy now!", "Hurry up!", "Order today!", "Thank you.")
 
 
-def draw_instruction(rng: random.Random, level: int) -> Item:
+def draw_instruction(rng: random.Random, level: int) -> MarketItem:
     """Draw a request for an ad with one to four checkable rules (IFEval's ids)."""
     colour, good = rng.choice(COLOURS), rng.choice(ENGLISH_GOODS)
     num_rules = _RULES_PER_LEVEL[level - 1]
@@ -24,7 +24,7 @@ def draw_instruction(rng: random.Random, level: int) -> Item:
     ad = _Ad(colour, good, words, spare, rng.choice(_ENDINGS), rng.randint(8, 10))
     broken = rng.choice(rules)
     kwargs = [ad.kwargs(rule) for rule in rules]
-    return Item(
+    return MarketItem(
         domain=Domain.INSTRUCTION,
         language="en",
         level=level,

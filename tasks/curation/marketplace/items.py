@@ -18,7 +18,7 @@ _PROBLEM_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class MarketItem:
     """A prompt, how it is verified, and three ways to answer it."""
 
     domain: Domain

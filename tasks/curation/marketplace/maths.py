@@ -4,14 +4,14 @@ import random
 from collections.abc import Callable
 
 from data_schemas.rows import Domain
-from tasks.curation.marketplace.items import Item
+from tasks.curation.marketplace.items import MarketItem
 from tasks.curation.marketplace.words import ENGLISH_GOODS, plural
 
 
-def draw_maths(rng: random.Random, level: int) -> Item:
+def draw_maths(rng: random.Random, level: int) -> MarketItem:
     """Draw a basket question: multiply, add, chain, change, three-digit totals."""
     prompt, steps, shortcut, result, slip = _MATHS[level - 1](rng)
-    return Item(
+    return MarketItem(
         domain=Domain.MATHS,
         language="en",
         level=level,

@@ -4,15 +4,15 @@ import random
 from dataclasses import dataclass, replace
 
 from data_schemas.rows import Domain
-from tasks.curation.marketplace.items import Item
-from tasks.curation.marketplace.words import BRANDS, LANGUAGES, Language, with_colour
+from tasks.curation.marketplace.items import MarketItem
+from tasks.curation.marketplace.words import BRANDS, LANGUAGES, Vocabulary, with_colour
 
 
 @dataclass(frozen=True, slots=True)
 class Title:
     """The parts of a tidy title; a part that is missing is ''."""
 
-    language: Language
+    language: Vocabulary
     brand: str
     colour: str
     good: str
@@ -59,12 +59,12 @@ def draw_task(rng: random.Random, level: int) -> OpenTextTask:
     return OpenTextTask(Title(language, brand, colour, good, pack), messy, other_colour)
 
 
-def draw_open_text(rng: random.Random, level: int) -> Item:
+def draw_open_text(rng: random.Random, level: int) -> MarketItem:
     """Draw a task with its answer and a typical slip: a colour, the brand, or nothing tidied."""
     task = draw_task(rng, level)
     tidy = task.tidy
     slips = (replace(tidy, colour=task.other_colour).text, replace(tidy, brand="").text, task.messy)
-    return Item(
+    return MarketItem(
         domain=Domain.OPEN_TEXT,
         language=tidy.language.tag,
         level=level,

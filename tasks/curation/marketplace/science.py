@@ -4,18 +4,18 @@ import random
 from collections.abc import Callable
 
 from data_schemas.rows import Domain
-from tasks.curation.marketplace.items import Item
+from tasks.curation.marketplace.items import MarketItem
 from tasks.curation.marketplace.maths import addition, change_of_hundred
 
 
-def draw_science(rng: random.Random, level: int) -> Item:
+def draw_science(rng: random.Random, level: int) -> MarketItem:
     """Draw a question on a quantity: distance, mass, power, temperature, conversion of units.
 
     The hasty teacher calculates wrongly or, in one of three cases, names a wrong unit.
     """
     prompt, steps, result, unit, slip, wrong_unit = _SCIENCE[level - 1](rng)
     blunder = f"{result} {wrong_unit}" if rng.random() < 1 / 3 else f"{slip} {unit}"
-    return Item(
+    return MarketItem(
         domain=Domain.SCIENCE,
         language="en",
         level=level,

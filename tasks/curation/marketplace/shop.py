@@ -34,7 +34,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ShopRequest:
     """A customer's request with the records behind it."""
 
     level: int
@@ -78,7 +78,7 @@ class Case:
         return "done" if self.goal else "wait"
 
 
-def draw_cases(rng: random.Random, *, problems: bool) -> Iterator[Case]:
+def draw_cases(rng: random.Random, *, problems: bool) -> Iterator[ShopRequest]:
     """Yield cases, levels in turn, each of another customer, until there are no more customers.
 
     Args:
@@ -94,7 +94,7 @@ def draw_cases(rng: random.Random, *, problems: bool) -> Iterator[Case]:
         yield _draw(rng, level, customer)
 
 
-def _draw(rng: random.Random, level: int, customer: int) -> Case:
+def _draw(rng: random.Random, level: int, customer: int) -> ShopRequest:
     """Draw one order; any status; two orders; three that look alike; two wishes at once."""
     amount = {1: 1, 2: 1, 3: 2, 4: 3, 5: 3}[level]
     numbers = rng.sample(range(100, 1000), amount)
@@ -105,7 +105,7 @@ def _draw(rng: random.Random, level: int, customer: int) -> Case:
     )
     places = sorted(rng.sample(range(amount), 2 if level == 5 else 1))
     wish = " and ".join(f"the {orders[place].item}" for place in places)
-    return Case(
+    return ShopRequest(
         level=level,
         request=f"Customer {customer} does not want {wish}.",
         orders=orders,

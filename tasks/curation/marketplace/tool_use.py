@@ -3,7 +3,7 @@
 import random
 
 from data_schemas.rows import Domain
-from tasks.curation.marketplace.items import CALL_FORM, Item, call_block
+from tasks.curation.marketplace.items import CALL_FORM, MarketItem, call_block
 from tasks.curation.marketplace.words import COLOURS, ENGLISH_GOODS, NAMES, plural
 
 _AMOUNTS = (("a pair of", 2), ("half a dozen", 6), ("a dozen", 12))
@@ -18,7 +18,7 @@ _Call = tuple[str, dict[str, object], dict[str, object], str]
 """Tool, parameters, wrong parameters, and the request in words."""
 
 
-def draw_tool_use(rng: random.Random, level: int) -> Item:
+def draw_tool_use(rng: random.Random, level: int) -> MarketItem:
     """Draw a customer's request: one argument, two arguments, numbers in words, two calls."""
     if level == 1:
         calls = [_order_call(rng)]
@@ -31,7 +31,7 @@ def draw_tool_use(rng: random.Random, level: int) -> Item:
     rng.shuffle(offered)
     slip = rng.randrange(len(calls))
     wish = " and ".join(call[3] for call in calls)
-    return Item(
+    return MarketItem(
         domain=Domain.TOOL_USE,
         language="en",
         level=level,

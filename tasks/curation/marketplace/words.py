@@ -22,7 +22,7 @@ BRANDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Language:
+class Vocabulary:
     """Vocabulary and question templates of one language."""
 
     tag: str
@@ -43,7 +43,7 @@ class Language:
     """Sale slogan, which a tidy title does not contain."""
 
 
-ENGLISH = Language(
+ENGLISH = Vocabulary(
     tag="en",
     categories=CATEGORIES,
     goods=(
@@ -67,7 +67,7 @@ ENGLISH = Language(
 
 LANGUAGES = (
     ENGLISH,
-    Language(
+    Vocabulary(
         tag="zh-TW",
         categories=("箱包", "鞋類", "玩具", "書籍", "手機", "美妝", "廚房", "服飾"),
         goods=(
@@ -88,7 +88,7 @@ LANGUAGES = (
         tidy="整理:",
         sale="特價",
     ),
-    Language(
+    Vocabulary(
         tag="id",
         categories=("Tas", "Sepatu", "Mainan", "Buku", "Gawai", "Kosmetik", "Dapur", "Pakaian"),
         goods=(
@@ -109,7 +109,7 @@ LANGUAGES = (
         tidy="Rapikan:",
         sale="DISKON",
     ),
-    Language(
+    Vocabulary(
         tag="ms",
         categories=("Beg", "Kasut", "Mainan", "Buku", "Telefon", "Kosmetik", "Dapur", "Pakaian"),
         goods=(
@@ -130,7 +130,7 @@ LANGUAGES = (
         tidy="Kemaskan:",
         sale="JUALAN",
     ),
-    Language(
+    Vocabulary(
         tag="pt",
         categories=(
             "Bolsas",
@@ -160,7 +160,7 @@ LANGUAGES = (
         tidy="Arrume:",
         sale="OFERTA",
     ),
-    Language(
+    Vocabulary(
         tag="th",
         categories=("กระเป๋า", "รองเท้า", "ของเล่น", "หนังสือ", "มือถือ", "ความงาม", "ครัว", "เสื้อผ้า"),
         goods=(
@@ -181,7 +181,7 @@ LANGUAGES = (
         tidy="จัด:",
         sale="ลด",
     ),
-    Language(
+    Vocabulary(
         tag="vi",
         categories=("Túi", "Giày", "Đồ chơi", "Sách", "Điện tử", "Làm đẹp", "Bếp", "Quần áo"),
         goods=(
@@ -212,7 +212,7 @@ def plural(noun: str) -> str:
     return noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
 
 
-def with_colour(language: Language, good: str, colour: str) -> str:
+def with_colour(language: Vocabulary, good: str, colour: str) -> str:
     """Join a colour and a good in the word order of the language."""
     if language.tag == "zh-TW":
         return f"{colour}{good}"

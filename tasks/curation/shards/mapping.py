@@ -64,7 +64,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ShardJob:
     """The rows of a shard, not yet parsed."""
 
     file: RawFile
@@ -93,7 +93,7 @@ class ShardCounts:
     """Items that tell something of a person, by source and kind; `items` are all of them."""
 
 
-def plan(raw: Path, files: Iterable[RawFile], out: Path) -> Iterator[Job]:
+def plan(raw: Path, files: Iterable[RawFile], out: Path) -> Iterator[ShardJob]:
     """Cut the listed files into shards, up to the row limit of each source.
 
     The files of a generated source are different tables, so the limit is that of each.
@@ -116,11 +116,11 @@ def plan(raw: Path, files: Iterable[RawFile], out: Path) -> Iterator[Job]:
                 *(file.limit, file.adapter, path.name),
             )
         if file.mapping is None and file.adapter not in ADAPTERS:
-            yield Job(file, path, first, (), out / f"{number:06d}")  # refused as a whole
+            yield ShardJob(file, path, first, (), out / f"{number:06d}")  # refused as a whole
             number += 1
             continue
         for units in _cut(_limited(read_units(path), remaining)):
-            yield Job(file, path, first, units, out / f"{number:06d}")
+            yield ShardJob(file, path, first, units, out / f"{number:06d}")
             count = sum(map(num_rows, units))
             first, number = first + count, number + 1
             num_read[key] += count
@@ -134,14 +134,14 @@ def prepare(rules: Rules) -> None:
     _decisions(rules.decisions)
 
 
-def map_shard(job: Job, rules: Rules) -> None:
+def map_shard(job: ShardJob, rules: Rules) -> None:
     """Write what the rows of a shard become, unless it is written already."""
     if not is_complete(job):
         with collector_paused():
             _map_shard(job, rules)
 
 
-def is_complete(job: Job) -> bool:
+def is_complete(job: ShardJob) -> bool:
     """Return whether a shard is written."""
     return (job.out / DONE).exists()
 
@@ -158,7 +158,7 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _map_shard(job: Job, rules: Rules) -> None:
+def _map_shard(job: ShardJob, rules: Rules) -> None:
     job.out.mkdir(parents=True, exist_ok=True)
     file = job.file
     items: list[Item] = []

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from data_schemas.rows import ItemKind, Outcome, Quarantined
-from tasks.curation.contamination import Compared, is_spaceless
+from tasks.curation.contamination import EncodedItems, is_spaceless
 from tasks.curation.dedup import Rank
 from tasks.curation.items import DETAIL_CHARACTERS, Item
 from tasks.curation.overlap.fingerprints import Fingerprinter, Hashes, Key
@@ -142,12 +142,12 @@ class Shards:
                 results[place] = np.concatenate([content, *response_words])
         return results
 
-    def compared(self, shard: int, rows: NDArray[np.int64]) -> Compared:
+    def compared(self, shard: int, rows: NDArray[np.int64]) -> EncodedItems:
         """Return items of a shard as they are compared with the suites."""
         batch = self.batch(shard)
         languages = batch.column("language").take(pa.array(rows)).to_pylist()
         keys = self.keys[self.starts[shard] + rows]
-        return Compared(keys, _lists(batch, rows), is_spaceless(languages))
+        return EncodedItems(keys, _lists(batch, rows), is_spaceless(languages))
 
     def scratch(self, shape: tuple[int, ...]) -> Hashes:
         """Return zeros in a file that goes when they do."""

@@ -19,7 +19,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import cast
 
-from tasks.curation.shards.mapping import Job, Rules, is_complete, map_shard, prepare
+from tasks.curation.shards.mapping import Rules, ShardJob, is_complete, map_shard, prepare
 from tasks.gym.workers import MEMORY_BYTES, start_interpreter
 from tasks.models.architectures import needs_registration
 
@@ -46,7 +46,7 @@ def num_workers(raw_bytes: int) -> int:
     return 0 if cores == 1 else min(cores, raw_bytes // WORTH_BYTES)
 
 
-def map_shards(jobs: Iterable[Job], rules: Rules, workers: int) -> Iterator[Job]:
+def map_shards(jobs: Iterable[ShardJob], rules: Rules, workers: int) -> Iterator[ShardJob]:
     """Write all shards; yield them in order as they are complete.
 
     At most two shards per process are in memory. A shard whose process dies is mapped in this one,
@@ -67,8 +67,8 @@ def map_shards(jobs: Iterable[Job], rules: Rules, workers: int) -> Iterator[Job]
         yield job
 
 
-def _map_in_processes(jobs: Iterable[Job], rules: Rules, workers: int) -> Iterator[Job]:
-    rest, waiting = enumerate(jobs), deque[tuple[int, Job]]()
+def _map_in_processes(jobs: Iterable[ShardJob], rules: Rules, workers: int) -> Iterator[ShardJob]:
+    rest, waiting = enumerate(jobs), deque[tuple[int, ShardJob]]()
     server = _Server(rules, workers)
     try:
         while True:
@@ -99,7 +99,7 @@ class _Server:
         with suppress(OSError):  # `result` says so of every shard
             self._pipe.send((rules, workers))
 
-    def send(self, job: Job) -> None:
+    def send(self, job: ShardJob) -> None:
         """Let a shard be mapped."""
         with suppress(OSError):
             self._pipe.send(job)
@@ -198,7 +198,7 @@ def _serve(pipe: Connection, rules: Rules) -> None:
     try:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
         while True:
-            job: Job = pipe.recv()
+            job: ShardJob = pipe.recv()
             signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
             map_shard(job, rules)
             pipe.send(None)

@@ -21,14 +21,14 @@ from tasks.curation.meaning.repeats import (
 from tasks.curation.overlap.fingerprints import Hashes
 from tasks.curation.overlap.groups import Positions, equal
 from tasks.curation.shards.opened import Shards
-from tasks.curation.shards.steps import Refused
+from tasks.curation.shards.steps import RefusalTables
 from tasks.platform.progress import progress
 
 _ENCODED = 1024
 """Texts that are in memory at once."""
 
 
-def drop_repeats(shards: Shards, refused: Refused, encoder: Encoder) -> None:
+def drop_repeats(shards: Shards, refused: RefusalTables, encoder: Encoder) -> None:
     """Drop what means the same as another row to train on.
 
     Encoded are the rows that have the same numbers and answer as another one, and up to POOL rows

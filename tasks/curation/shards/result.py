@@ -31,7 +31,7 @@ from tasks.curation.items import Item
 from tasks.curation.shards.mapping import PLACES, collector_paused, counts_of
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.selection import answered_of, problem_facets
-from tasks.curation.shards.steps import Refused
+from tasks.curation.shards.steps import RefusalTables
 from tasks.curation.thinking import Thinking
 from tasks.formats.solve_rates import Rates
 
@@ -106,7 +106,7 @@ class Account:
 @collector_paused()
 def write_result(
     shards: Shards,
-    refused: Refused,
+    refused: RefusalTables,
     held_out: Sequence[Item],
     suites: Sequence[Item],
     rates: Rates,
@@ -179,7 +179,7 @@ def _living(shards: Shards, *, problems: bool) -> Iterator[pa.Table]:
         yield pa.Table.from_batches([shards.batch(shard)]).take(pa.array(rows))
 
 
-def _refused(refused: Refused, account: Account) -> Iterator[pa.Table]:
+def _refused(refused: RefusalTables, account: Account) -> Iterator[pa.Table]:
     for table in refused.tables():
         names = ("source", "outcome", "kind", "reason", "detail")
         columns = [table[name].to_pylist() for name in names]

@@ -13,13 +13,13 @@ from data_schemas.rows import Outcome, Problem
 from tasks.curation.cleaning.pass_rates import PASS_RATES, fault, with_rates
 from tasks.curation.items import Item
 from tasks.curation.shards.opened import Shards
-from tasks.curation.shards.steps import Refused
+from tasks.curation.shards.steps import RefusalTables
 from tasks.errors import DataError
 from tasks.formats.solve_rates import Answered, Bands, Rates
 
 
 def select(
-    shards: Shards, refused: Refused, suites: Sequence[Item], rates: Rates, bands: Bands
+    shards: Shards, refused: RefusalTables, suites: Sequence[Item], rates: Rates, bands: Bands
 ) -> dict[str, dict[str, int]]:
     """Drop the problems outside of the bands of their source; what is held out stays as it is.
 

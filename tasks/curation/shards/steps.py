@@ -46,7 +46,7 @@ WRONG, VERDICTS = "wrong.arrow", "verdicts"
 _UNVERIFIED, _WRONG, _RIGHT = range(3)
 
 
-class Refused:
+class RefusalTables:
     """Files of refusals, in the order of the filters."""
 
     def __init__(self, shards: Shards, work: Path) -> None:
@@ -77,7 +77,7 @@ class Refused:
                 yield pa.ipc.open_file(source).read_all()
 
 
-def verify(shards: Shards, refused: Refused, score: verification.Score) -> None:
+def verify(shards: Shards, refused: RefusalTables, score: verification.Score) -> None:
     """Quarantine the demonstrations whose response is wrong; note which could be verified.
 
     A shard that was scored by an earlier attempt is not scored again.
@@ -114,7 +114,7 @@ def _verify(
 
 
 @collector_paused()
-def deduplicate(shards: Shards, refused: Refused, threshold: float) -> None:
+def deduplicate(shards: Shards, refused: RefusalTables, threshold: float) -> None:
     """Drop contradictions, duplicates and near duplicates; quarantine reused ids."""
     result = _Refusals(shards.scratch((len(shards.alive), 4)))
     for one in dedup.find_duplicates(shards, shards.alive, threshold):
@@ -126,7 +126,7 @@ def deduplicate(shards: Shards, refused: Refused, threshold: float) -> None:
         refused.add(shards.refuse(dedup.STAGE, left_out))
 
 
-def screen_harm(shards: Shards, refused: Refused, guard: Guard) -> None:
+def screen_harm(shards: Shards, refused: RefusalTables, guard: Guard) -> None:
     """Drop what a guard calls harmful; quarantine what it cannot rate.
 
     A shard that was rated as a whole by an earlier attempt is not rated again.
@@ -134,7 +134,7 @@ def screen_harm(shards: Shards, refused: Refused, guard: Guard) -> None:
     _sieve(shards, refused, "harm", partial(screening.screen, guard=guard))
 
 
-def drop_same_meaning(shards: Shards, refused: Refused, neighbours: Neighbours) -> None:
+def drop_same_meaning(shards: Shards, refused: RefusalTables, neighbours: Neighbours) -> None:
     """Drop what means the same as a benchmark's question, as an encoder sees it.
 
     A shard that was compared by an earlier attempt is not encoded again.
@@ -143,7 +143,7 @@ def drop_same_meaning(shards: Shards, refused: Refused, neighbours: Neighbours) 
 
 
 def _sieve(
-    shards: Shards, refused: Refused, name: str, sieve: Callable[[list[Item]], Partition]
+    shards: Shards, refused: RefusalTables, name: str, sieve: Callable[[list[Item]], Partition]
 ) -> None:
     """Apply a model's filter shard by shard; what it did of whole shards is kept."""
     for shard in progress(range(len(shards)), f"{name}: shards"):
@@ -165,7 +165,7 @@ def _sieve(
 @collector_paused()
 def drop_overlap(
     shards: Shards,
-    refused: Refused,
+    refused: RefusalTables,
     held_out: Sequence[Item],
     work: Path,
     *,
@@ -190,7 +190,7 @@ def drop_overlap(
 
 
 @collector_paused()
-def drop_reworded(shards: Shards, refused: Refused, benchmarks: Sequence[Item]) -> None:
+def drop_reworded(shards: Shards, refused: RefusalTables, benchmarks: Sequence[Item]) -> None:
     """Drop what has nearly the words of a benchmark's question."""
     nearness = by_wording(benchmarks, Fingerprinter().of(benchmarks).words)
     for shard in range(len(shards)):
@@ -204,7 +204,7 @@ def drop_reworded(shards: Shards, refused: Refused, benchmarks: Sequence[Item]) 
         _drop(shards, refused, rows)
 
 
-def drop_same_rows(shards: Shards, refused: Refused, held_out: Sequence[Item]) -> None:
+def drop_same_rows(shards: Shards, refused: RefusalTables, held_out: Sequence[Item]) -> None:
     """Drop what was read from the raw row of a held-out problem, as by another adapter.
 
     A row that names an environment is no problem: its tasks are, and are compared by theirs.
@@ -225,14 +225,14 @@ def drop_same_rows(shards: Shards, refused: Refused, held_out: Sequence[Item]) -
         _drop(shards, refused, rows)
 
 
-def _drop(shards: Shards, refused: Refused, rows: Sequence[tuple[int, str]]) -> None:
+def _drop(shards: Shards, refused: RefusalTables, rows: Sequence[tuple[int, str]]) -> None:
     """Drop rows that overlap with what is held out, each with its detail."""
     left_out = [(row, Outcome.DROPPED, REASON, detail) for row, detail in rows]
     refused.add(shards.refuse(STAGE, left_out))
     shards.alive[[row for row, _ in rows]] = False
 
 
-def drop_reused_ids(shards: Shards, refused: Refused, held_out: Sequence[Item]) -> None:
+def drop_reused_ids(shards: Shards, refused: RefusalTables, held_out: Sequence[Item]) -> None:
     """Quarantine the problems that have the id of a held-out problem."""
     name_keys = Fingerprinter().of(held_out).keys[:, Key.NAME]
     is_taken = shards.is_problem & np.isin(shards.keys[:, Key.NAME, 0], name_keys[:, 0])
@@ -272,15 +272,15 @@ class _Refusals:
         self._twins = noted[:, 1:3].view(np.int64)
         self._similarities = noted[:, 3].view(np.float64)
 
-    def put(self, one: dedup.Refusal) -> None:
+    def put(self, one: dedup.DuplicateRow) -> None:
         """Note why a row is left out."""
         self._reasons[one.row] = dedup.REASONS.index(one.reason) + 1
         self._twins[one.row] = one.twin, one.rival
         self._similarities[one.row] = one.similarity
 
-    def rows(self, begin: int, end: int) -> Iterator[dedup.Refusal]:
+    def rows(self, begin: int, end: int) -> Iterator[dedup.DuplicateRow]:
         """Yield the refusals of some rows, in order."""
         for row in (np.flatnonzero(self._reasons[begin:end]) + begin).tolist():
             reason = dedup.REASONS[int(self._reasons[row]) - 1]
             twin, rival = self._twins[row].tolist()
-            yield dedup.Refusal(row, reason, twin, rival, float(self._similarities[row]))
+            yield dedup.DuplicateRow(row, reason, twin, rival, float(self._similarities[row]))

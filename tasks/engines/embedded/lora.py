@@ -44,7 +44,7 @@ class _Target:
                 yield factor_names(name)[side], factor
 
 
-class Adapter:
+class LoRAAdapter:
     """The factors of one model, which is frozen and uses them from now on.
 
     Args:

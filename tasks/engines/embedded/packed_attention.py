@@ -24,7 +24,7 @@ BUCKET_TOKENS = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PackedLayout:
     """Positions of the sequences in the packed rows."""
 
     rows: tuple[torch.Tensor, ...]
@@ -32,12 +32,12 @@ class Layout:
     place_M: torch.Tensor
     """Index of every packed row's result in the flattened results of all classes."""
 
-    def to(self, device: torch.device) -> "Layout":
+    def to(self, device: torch.device) -> "PackedLayout":
         """The same on another device."""
-        return Layout(tuple(rows.to(device) for rows in self.rows), self.place_M.to(device))
+        return PackedLayout(tuple(rows.to(device) for rows in self.rows), self.place_M.to(device))
 
 
-def layout(packing: Packing, lengths_N: torch.Tensor) -> Layout:
+def layout(packing: Packing, lengths_N: torch.Tensor) -> PackedLayout:
     """Sort the sequences of a packing into length classes."""
     rows, place_NT, placed = [], torch.zeros_like(packing.rows_NT), 0
     for bucket in length_buckets(lengths_N.tolist(), BUCKET_TOKENS):
@@ -46,7 +46,7 @@ def layout(packing: Packing, lengths_N: torch.Tensor) -> Layout:
         count = len(bucket) * longest
         place_NT[bucket, :longest] = torch.arange(placed, placed + count).view(-1, longest)
         placed += count
-    return Layout(tuple(rows), place_NT.flatten()[packing.cells_M])
+    return PackedLayout(tuple(rows), place_NT.flatten()[packing.cells_M])
 
 
 def packed_attention(
@@ -57,7 +57,7 @@ def packed_attention(
     attention_mask: torch.Tensor | None,
     *,
     scaling: float,
-    packed: Layout,
+    packed: PackedLayout,
     **settings: object,
 ) -> tuple[torch.Tensor, None]:
     """Attend within every sequence. Query, key, value are [1, A, M, D]; returns [1, M, A, D].

@@ -33,13 +33,13 @@ from tasks.algorithms.kept_sets import sets_of
 from tasks.algorithms.logprobs import scores_from_hidden
 from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device, widen_routers
-from tasks.engines.embedded.rollout_forward import DecoderForward, Prefilled
+from tasks.engines.embedded.rollout_forward import DecoderForward, Prefill
 from tasks.engines.embedded.sampling import draw
 from tasks.engines.embedded.slots import TOKEN_BYTES, Seat, Slots, make_seats
-from tasks.engines.embedded.verified import Verifier
+from tasks.engines.embedded.verified import DraftVerifier
 from tasks.engines.expert_names import held_tensors, in_memory
 from tasks.engines.protocols import EngineCounters, Request, Sampling
-from tasks.engines.request_queue import Intake, Requests
+from tasks.engines.request_queue import CallRequests, Requests
 from tasks.engines.stop_strings import StopStrings
 from tasks.errors import EngineError, SettingsError
 
@@ -166,7 +166,7 @@ class HFRolloutEngine:
 
     def _verified(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
         stop = StopStrings(self._tokenizer, sampling.stop)
-        verifier = Verifier(
+        verifier = DraftVerifier(
             self._forward, self._decoded, self._end_tokens, stop, sampling, self._room
         )
         yield from verifier.generate(self._seats(requests, sampling), self._version)
@@ -176,7 +176,7 @@ class HFRolloutEngine:
         )
 
     def _decoded(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
-        intake = Intake(requests, sampling, slots=self._slots, cache=self._room)
+        intake = CallRequests(requests, sampling, slots=self._slots, cache=self._room)
         waiting: deque[Seat] = deque()
         prefix_of: dict[int, _Prefix] = {}
         stop = StopStrings(self._tokenizer, sampling.stop)
@@ -328,7 +328,7 @@ class HFRolloutEngine:
 class _Prefix:
     """One row of a prefill: a prompt whose forward pass is done."""
 
-    prefilled: Prefilled
+    prefilled: Prefill
     logits_PV: torch.Tensor
     row: int
 

@@ -26,7 +26,7 @@ AGREEING_TOKENS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Prefilled:
+class Prefill:
     """Result of a forward pass over whole, right-padded sequences."""
 
     keys: list[torch.Tensor]
@@ -100,7 +100,7 @@ class DecoderForward:
         """Logits in float32."""
         return functional.linear(hidden_MH, self._model.lm_head.weight).float()
 
-    def prefill(self, tokens_PT: torch.Tensor) -> Prefilled:
+    def prefill(self, tokens_PT: torch.Tensor) -> Prefill:
         """Run whole right-padded sequences; causal attention ignores the padding."""
         count, width = tokens_PT.shape
         hidden_MH = self._model.model.embed_tokens(tokens_PT.flatten().to(self.device))
@@ -126,7 +126,7 @@ class DecoderForward:
             values.append(value.clone(memory_format=torch.contiguous_format))
             if experts_MK is not None:
                 routes.append(experts_MK.to(torch.uint8))
-        return Prefilled(
+        return Prefill(
             keys,
             values,
             self._model.model.norm(hidden_MH).unflatten(0, (count, width)),

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from tasks.algorithms.kept_sets import end_to_end
-from tasks.engines.embedded.rollout_forward import Prefilled
+from tasks.engines.embedded.rollout_forward import Prefill
 from tasks.engines.embedded.sampling import stream_key, uniforms
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.stop_strings import StopStrings
@@ -172,7 +172,7 @@ class Slots:
         return len(request.prompt_tokens) + earlier + allowed
 
     def admit(
-        self, seats: Sequence[Seat], prefilled: Prefilled, rows: torch.Tensor, longest: int = 0
+        self, seats: Sequence[Seat], prefilled: Prefill, rows: torch.Tensor, longest: int = 0
     ) -> None:
         """Assign sequences, which `fitting` has room for, to the slots after the live ones.
 

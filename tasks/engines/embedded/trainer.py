@@ -29,8 +29,8 @@ from tasks.algorithms.router_shift import OLD_SCORES, SHIFT, chosen_scores, log_
 from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.chat import ends_of, load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device
-from tasks.engines.embedded.lora import Adapter
-from tasks.engines.embedded.packed_attention import Layout, layout, use_packed_attention
+from tasks.engines.embedded.lora import LoRAAdapter
+from tasks.engines.embedded.packed_attention import PackedLayout, layout, use_packed_attention
 from tasks.engines.embedded.router_losses import RouterTerms
 from tasks.engines.embedded.router_replay import recording, replaying, routing_of, watching
 from tasks.engines.expert_names import named_tensors
@@ -74,7 +74,7 @@ class TorchTrainer:
         self._model: PreTrainedModel = load_on_device(folder)
         self._tokenizer = load_tokenizer(folder)
         self._micro_batch_tokens = micro_batch_tokens
-        self._adapter = Adapter(self._model, lora_rank) if lora_rank else None
+        self._adapter = LoRAAdapter(self._model, lora_rank) if lora_rank else None
         self._frozen = ""
         self._trained: list[torch.nn.Parameter] = list(
             self._adapter.factors.values() if self._adapter else self._model.parameters()
@@ -316,7 +316,7 @@ class _MicroBatch:
     """Indices of its sequences in the batch."""
     batch: TokenBatch
     packing: Packing
-    layout: Layout
+    layout: PackedLayout
 
     @property
     def before_R(self) -> torch.Tensor:

@@ -68,7 +68,7 @@ class _Response:
         return [*request.prompt_tokens.tolist(), *request.response_tokens.tolist(), *self.tokens]
 
 
-class Verifier:
+class DraftVerifier:
     """Generates exact rollouts with a model's forward pass and a decoder that guesses.
 
     Args:

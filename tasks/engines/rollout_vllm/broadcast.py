@@ -28,7 +28,7 @@ Entry = tuple[str, str, Sequence[int]]
 Send = Callable[[list[Entry], torch.Tensor], None]
 
 
-class Group(Protocol):
+class BroadcastGroup(Protocol):
     """One rank's end of the process group."""
 
     def broadcast(self, packet: torch.Tensor) -> Any:
@@ -89,7 +89,7 @@ class Rendezvous:
     limit_s: float
     """Timeout for all ranks to join, seconds."""
 
-    def join(self, rank: int, store: TCPStore) -> Group:
+    def join(self, rank: int, store: TCPStore) -> BroadcastGroup:
         """Join the group and return this rank's end.
 
         Raises:
@@ -103,13 +103,13 @@ class Rendezvous:
             return _Gloo(store, rank, self.size, limit)
         return _Nccl(store, rank, self.size)
 
-    def join_as_worker(self, rank: int) -> Group:
+    def join_as_worker(self, rank: int) -> BroadcastGroup:
         """Join as a worker: ranks from 1."""
         limit = timedelta(seconds=self.limit_s)
         return self.join(rank, TCPStore(HOST, self.port, is_master=False, timeout=limit))
 
 
-class Link:
+class BroadcastLink:
     """The owner's end.
 
     Args:
@@ -123,7 +123,7 @@ class Link:
             HOST, 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=limit_s)
         )
         self.meeting = Rendezvous(backend, self._store.port, workers + 1, limit_s)
-        self._group: Group | None = None
+        self._group: BroadcastGroup | None = None
 
     @property
     def device(self) -> torch.device:
@@ -185,7 +185,7 @@ class PacketSender:
 
 
 def receive_packet(
-    group: Group, entries: Sequence[Entry], device: torch.device
+    group: BroadcastGroup, entries: Sequence[Entry], device: torch.device
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Receive a packet and yield its tensors, which share its memory."""
     sizes = [

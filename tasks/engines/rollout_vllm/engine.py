@@ -14,7 +14,7 @@ from data_schemas.rollouts import Rollout
 from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.embedded.slots import Seat
 from tasks.engines.protocols import EngineCounters, Sampling
-from tasks.engines.request_queue import Intake, Requests
+from tasks.engines.request_queue import CallRequests, Requests
 from tasks.engines.rollout_vllm.environment import (
     group_with,
     last_devices,
@@ -34,7 +34,7 @@ from tasks.engines.rollout_vllm.completions import (  # noqa: E402
     rollout_of,
 )
 from tasks.engines.rollout_vllm.counters import WorkCounters  # noqa: E402
-from tasks.engines.rollout_vllm.in_process import InProcess  # noqa: E402
+from tasks.engines.rollout_vllm.in_process import InProcessBackend  # noqa: E402
 from tasks.engines.rollout_vllm.options import (  # noqa: E402
     SLOTS,
     engine_options,
@@ -146,7 +146,7 @@ class VllmRolloutEngine:
         """
         refuse_sets(sampling, records=self._records_kept)
         cache = self._backend.cache_tokens
-        intake = Intake(requests, sampling, slots=SLOTS, cache=cache)
+        intake = CallRequests(requests, sampling, slots=SLOTS, cache=cache)
         seats: list[Seat] = []
         calls: list[Call] = []
         num_taken = 0
@@ -166,7 +166,9 @@ class VllmRolloutEngine:
         if isinstance(requests, Sequence) and not sampling.enough:
             running = self._backend.run(more() or ())
         else:
-            assert isinstance(self._backend, InProcess), "a process of its own has other steps"
+            assert isinstance(self._backend, InProcessBackend), (
+                "a process of its own has other steps"
+            )
             over = (lambda: intake.over) if sampling.enough else None
             running = self._backend.run((), more, over)
         started_seats: set[int] = set()
@@ -216,7 +218,7 @@ def _open_backend(
     options: dict[str, Any], layout: LayoutSettings, staging: Staging, group: str | None
 ) -> Backend:
     if not layout.dedicated_rollout_gpus:
-        return InProcess(options, staging.expected)
+        return InProcessBackend(options, staging.expected)
     devices, size = last_devices(layout.dedicated_rollout_gpus), layout.rollout_tensor
     members = [
         OwnProcess(

@@ -34,7 +34,7 @@ WEIGHTS, CACHE = "weights", "kv_cache"
 """vLLM's tags of the memory that sleeps."""
 
 
-class InProcess:
+class InProcessBackend:
     """A Backend on vLLM's offline engine."""
 
     restarts = 0

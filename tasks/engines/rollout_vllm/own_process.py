@@ -23,9 +23,9 @@ from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 
 from tasks.engines.rollout_vllm.backend import Call
 from tasks.engines.rollout_vllm.completions import logprobs_call, logprobs_of
-from tasks.engines.rollout_vllm.process import Ended, Lost, Process
+from tasks.engines.rollout_vllm.process import Ended, LostProcess, Process
 from tasks.engines.rollout_vllm.staging import Staging
-from tasks.engines.rollout_vllm.update import Update, sync_weights
+from tasks.engines.rollout_vllm.update import WeightUpdate, sync_weights
 from tasks.errors import EngineError
 
 LOG = logging.getLogger(__name__)
@@ -109,27 +109,27 @@ class OwnProcess:
         """
         return sync_weights([self], self._staging, weights)
 
-    def begin(self) -> Update:
+    def begin(self) -> WeightUpdate:
         """Start a weight sync."""
         if self._running:
             raise EngineError(
                 "weights were sent while rollouts were being generated; finish those first"
             )
         self._before = (self._folder, self._digest, self._canary)
-        return Update(self._process)
+        return WeightUpdate(self._process)
 
-    def end(self, update: Update, folder: Path) -> str:
+    def end(self, update: WeightUpdate, folder: Path) -> str:
         """Finish a weight sync; if the process was lost, open a new one on the folder."""
         self._folder = folder
         try:
             self._digest = update.end(folder)
             self._canary = self._probe()
-        except Lost as error:
+        except LostProcess as error:
             LOG.warning("vLLM was lost in a weight update (%s) and is restarted", error)
             self._digest, self._canary = self._replace_process()
         return self._digest
 
-    def abort(self, update: Update) -> None:
+    def abort(self, update: WeightUpdate) -> None:
         """Open a new process on the previous weights, if they were changed."""
         folder, *_ = self._before
         if update.has_started or update.failure is not None or self._folder != folder:
@@ -191,7 +191,7 @@ class OwnProcess:
             LOG.warning("vLLM is restarted: %s", why)
             try:
                 digest, canary = self._replace_process()
-            except Lost as error:
+            except LostProcess as error:
                 why = str(error)
                 continue
             gap = float(np.abs(canary - self._canary).mean())
@@ -203,7 +203,7 @@ class OwnProcess:
         """Replace the process by one on the current folder; return the identity of its weights.
 
         Raises:
-            Lost: it did not start.
+            LostProcess: it did not start.
         """
         self._process.kill()
         self.restarts += 1

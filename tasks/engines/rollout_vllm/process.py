@@ -30,7 +30,7 @@ from vllm.v1.metrics.loggers import StatLoggerBase
 
 from tasks.engines.activity import STILL_LOOKS, Watch
 from tasks.engines.rollout_vllm.backend import Call
-from tasks.engines.rollout_vllm.broadcast import Link
+from tasks.engines.rollout_vllm.broadcast import BroadcastLink
 from tasks.engines.rollout_vllm.environment import opening, separate_environment
 from tasks.errors import EngineError
 
@@ -47,7 +47,7 @@ Value = TypeVar("Value")
 Ended = tuple[int, RequestOutput | BaseException]
 
 
-class Lost(EngineError):
+class LostProcess(EngineError):
     """The process is dead, hangs, or did not start."""
 
 
@@ -79,14 +79,14 @@ class Process:
         group: 'nccl' or 'gloo' to send weights over; '' to send them as files.
 
     Raises:
-        Lost: it did not start.
+        LostProcess: it did not start.
     """
 
     def __init__(
         self, options: dict[str, Any], devices: Sequence[str], *, hang_s: float, group: str
     ) -> None:
         self.pulse = Pulse()
-        self.link: Link | None = None
+        self.link: BroadcastLink | None = None
         self._hang_s = hang_s
         self._made = 0
         self._over = False
@@ -101,9 +101,11 @@ class Process:
         # vLLM's errors have no common base class.
         except Exception as error:
             self._end_loop()
-            raise Lost(f"vLLM did not start on {options['model']}: {error}") from error
+            raise LostProcess(f"vLLM did not start on {options['model']}: {error}") from error
         if group:
-            self._connect(Link(group, workers=options["tensor_parallel_size"], limit_s=hang_s))
+            self._connect(
+                BroadcastLink(group, workers=options["tensor_parallel_size"], limit_s=hang_s)
+            )
 
     def hangs(self) -> bool:
         """Look at the processes, which have calls to answer, every LOOK_S; True if they hang."""
@@ -184,7 +186,7 @@ class Process:
             more_s: that it may take beside hang_s.
 
         Raises:
-            Lost: no result in that time, or the process hangs or is dead.
+            LostProcess: no result in that time, or the process hangs or is dead.
             EngineError: vLLM refused.
         """
         limit_s = self._hang_s + more_s
@@ -193,18 +195,18 @@ class Process:
         while not wait([future], timeout=LOOK_S).done:
             if self._engine.errored or time.monotonic() > until or self.hangs():
                 future.cancel()
-                raise Lost(
+                raise LostProcess(
                     f"vLLM is dead, has computed nothing for {STILL_LOOKS * LOOK_S:.0f} s, or did "
                     f"not respond for {limit_s:.0f} s"
                 )
         try:
             return future.result()
         except (EngineDeadError, EngineGenerateError) as error:
-            raise Lost(f"vLLM's process is dead: {error!r}") from error
+            raise LostProcess(f"vLLM's process is dead: {error!r}") from error
         # Errors of a worker, and the death of one of several, arrive without their class.
         except Exception as error:
             if self._died():
-                raise Lost(f"vLLM's process is dead: {error}") from error
+                raise LostProcess(f"vLLM's process is dead: {error}") from error
             raise EngineError(f"vLLM failed: {error}") from error
 
     def _died(self) -> bool:
@@ -236,11 +238,11 @@ class Process:
         # Collect reference cycles now: at interpreter exit their finalisers would fail.
         gc.collect()
 
-    def _connect(self, link: Link) -> None:
+    def _connect(self, link: BroadcastLink) -> None:
         """Form the group with the workers.
 
         Raises:
-            Lost: they did not join; the process is killed.
+            LostProcess: they did not join; the process is killed.
         """
         self.link = link
         try:
@@ -249,7 +251,9 @@ class Process:
             self.answer(joining)
         except (EngineError, RuntimeError) as error:
             self.kill()
-            raise Lost(f"vLLM's workers did not join the group of its owner: {error}") from error
+            raise LostProcess(
+                f"vLLM's workers did not join the group of its owner: {error}"
+            ) from error
 
     async def _open_engine(self, options: dict[str, Any], devices: Sequence[str]) -> AsyncLLM:
         with opening(options, separate_environment(devices)):

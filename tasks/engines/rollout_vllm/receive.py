@@ -62,7 +62,7 @@ class RendezvousInfo(Rendezvous, WeightTransferInitInfo):
 
 
 @dataclass
-class Update(WeightTransferUpdateInfo):
+class UpdateContents(WeightTransferUpdateInfo):
     """One of: tensors of this process, contents of the next packet, a safetensors file."""
 
     path: str = ""
@@ -70,11 +70,11 @@ class Update(WeightTransferUpdateInfo):
     entries: Sequence[Entry] = ()
 
 
-class TensorTransfer(WeightTransferEngine[RendezvousInfo, Update]):
+class TensorTransfer(WeightTransferEngine[RendezvousInfo, UpdateContents]):
     """Installs tensors under Hugging Face names."""
 
     init_info_cls = RendezvousInfo
-    update_info_cls = Update
+    update_info_cls = UpdateContents
     _group: Any = None
 
     def init_transfer_engine(self, init_info: RendezvousInfo) -> None:
@@ -91,7 +91,7 @@ class TensorTransfer(WeightTransferEngine[RendezvousInfo, Update]):
         self._left = {name.replace(".routed_experts.", ".") for name in names}
         initialize_layerwise_reload(self.model)
 
-    def receive_weights(self, update_info: Update) -> None:
+    def receive_weights(self, update_info: UpdateContents) -> None:
         """Load tensors; a layer is processed as soon as it is complete."""
         weights = self._incoming(update_info)
         loader: Loader = self.model.load_weights  # pyright: ignore[reportAssignmentType]
@@ -120,7 +120,7 @@ class TensorTransfer(WeightTransferEngine[RendezvousInfo, Update]):
         """Leave the group."""
         self._group = None
 
-    def _incoming(self, update: Update) -> Iterator[tuple[str, torch.Tensor]]:
+    def _incoming(self, update: UpdateContents) -> Iterator[tuple[str, torch.Tensor]]:
         if update.tensors is not None:
             return _copy_tensors(update.tensors)
         if update.entries:

@@ -16,12 +16,12 @@ from typing import Any, Protocol
 import torch
 
 from tasks.engines.rollout_vllm.broadcast import Entry, PacketSender
-from tasks.engines.rollout_vllm.process import Lost, Process
+from tasks.engines.rollout_vllm.process import LostProcess, Process
 from tasks.engines.rollout_vllm.staging import Staging, files_of
 from tasks.errors import EngineError
 
 
-class Update:
+class WeightUpdate:
     """vLLM's update of one process: start, parts, finish.
 
     After a process is lost, nothing more is sent to it; `end` raises, since a new process needs
@@ -29,7 +29,7 @@ class Update:
     """
 
     def __init__(self, process: Process) -> None:
-        self.failure: Lost | None = None
+        self.failure: LostProcess | None = None
         self.has_started = False
         """Whether the process no longer has the previous weights."""
         self.link = process.link
@@ -45,19 +45,19 @@ class Update:
             self._settle()
             part = self._part(entries=entries)
             self._flying = (part, self.link.send(packet))
-        except Lost as error:
+        except LostProcess as error:
             # Without its traceback, which refers to the packet.
             self.failure = error.with_traceback(None)
         except EngineError:
             raise
         except RuntimeError as error:
-            self.failure = Lost(f"vLLM's workers are gone: {error}")
+            self.failure = LostProcess(f"vLLM's workers are gone: {error}")
 
     def end(self, folder: Path) -> str:
         """Finish; return the digest of what the workers received.
 
         Raises:
-            Lost: the process was lost during the update.
+            LostProcess: the process was lost during the update.
             EngineError: vLLM failed, or its workers received different tensors.
         """
         if self.failure is not None:
@@ -91,13 +91,13 @@ class Update:
 class Owner(Protocol):
     """An engine process that takes part in a weight sync."""
 
-    def begin(self) -> Update: ...
+    def begin(self) -> WeightUpdate: ...
 
-    def end(self, update: Update, folder: Path) -> str:
+    def end(self, update: WeightUpdate, folder: Path) -> str:
         """Finish on the weights of the folder; return the digest of what was received."""
         ...
 
-    def abort(self, update: Update) -> None:
+    def abort(self, update: WeightUpdate) -> None:
         """Return to the previous weights."""
         ...
 
@@ -128,7 +128,7 @@ def sync_weights(
     return digests.pop()
 
 
-def _outbox(updates: Sequence[Update], packet_bytes: int) -> PacketSender | None:
+def _outbox(updates: Sequence[WeightUpdate], packet_bytes: int) -> PacketSender | None:
     """Return a sender of packets to all engines; None if they read files."""
 
     link = updates[0].link

@@ -40,7 +40,7 @@ REPLICA_TOLERANCE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenRollout:
     """Open this rank's part of a replica."""
 
     number: int
@@ -145,7 +145,7 @@ class Sleep:
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class CloseRollout:
     """Free this rank's engine."""
 
     number: int
@@ -194,7 +194,7 @@ class TeamRollout:
         self._channel: Channel = controller.async_group if dedicated else controller.commands
         self._others: dict[int, EngineCounters] = {}
         self._kept_version = -1
-        with controller.commands.together(Open(self._number, replicas, make)):
+        with controller.commands.together(OpenRollout(self._number, replicas, make)):
             self._local = make()
 
     @property
@@ -306,7 +306,7 @@ class TeamRollout:
         """Free every replica; after a failure, the processes end instead."""
         if self._controller.is_lost:
             return
-        with self._controller.commands.together(Close(self._number)):
+        with self._controller.commands.together(CloseRollout(self._number)):
             self._local.close()
         self._controller.member.recorders.clear()
 

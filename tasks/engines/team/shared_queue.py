@@ -19,7 +19,7 @@ Replicas = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ReplicaShare:
     """What a replica gets in a round."""
 
     requests: Sequence[Request]
@@ -43,7 +43,7 @@ class Dealer:
         self,
         requests: Sequence[Request],
         replicas: int,
-        answer: Callable[[int, Share], None],
+        answer: Callable[[int, ReplicaShare], None],
         enough: int = 0,
     ) -> None:
         self._enough, self._ending = enough, Ending(requests, enough)
@@ -64,11 +64,11 @@ class Dealer:
                 dealt = deal(self._waiting, rooms)
                 for place, requests in enumerate(dealt):
                     if rooms[place].slots:
-                        self._answer(place, Share(requests, last=not self._waiting))
+                        self._answer(place, ReplicaShare(requests, last=not self._waiting))
             if not self._waiting:
                 for place, waiting_rooms in enumerate(self._rooms):
                     if any(room.slots for room in waiting_rooms):
-                        self._answer(place, Share((), last=True))
+                        self._answer(place, ReplicaShare((), last=True))
                     waiting_rooms.clear()
 
     def _answer_all(self) -> None:
@@ -77,7 +77,7 @@ class Dealer:
             over = self._ending.reached(name for room in rooms for name in room.ended)
             dealt = [[] for _ in rooms] if over else deal(self._waiting, rooms)
             for place, requests in enumerate(dealt):
-                self._answer(place, Share(requests, last=over, over=over))
+                self._answer(place, ReplicaShare(requests, last=over, over=over))
 
 
 class SharedQueue:
@@ -94,7 +94,7 @@ class SharedQueue:
         self,
         samples: int,
         ask: Callable[[Room], None],
-        share: Callable[[], Share],
+        share: Callable[[], ReplicaShare],
         *,
         always: bool = False,
     ) -> None:
@@ -134,8 +134,8 @@ def queue_of_worker(member: Member, representative: int, samples: int, enough: i
         if member.rank_info.rank == representative:
             payloads.send(room, 0, member.rollouts)
 
-    def share() -> Share:
-        return Share(*payloads.recv(0, member.rollouts))
+    def share() -> ReplicaShare:
+        return ReplicaShare(*payloads.recv(0, member.rollouts))
 
     return SharedQueue(samples, ask, share, always=enough > 0)
 
@@ -144,16 +144,16 @@ def queue_of_controller(
     member: Member, replicas: Replicas, requests: Sequence[Request], enough: int
 ) -> tuple[SharedQueue, Dealer]:
     """Return the queue of rank 0, and the dealer, which the rooms of other replicas go to."""
-    mine: queue.SimpleQueue[Share] = queue.SimpleQueue()
+    mine: queue.SimpleQueue[ReplicaShare] = queue.SimpleQueue()
 
-    def answer(replica: int, share: Share) -> None:
+    def answer(replica: int, share: ReplicaShare) -> None:
         for rank in replicas[replica]:
             if rank:
                 payloads.send((share.requests, share.last, share.over), rank, member.rollouts)
             else:
                 mine.put(share)
 
-    def wait() -> Share:
+    def wait() -> ReplicaShare:
         while True:
             try:
                 return mine.get(timeout=LOOK_EVERY_S)

@@ -26,7 +26,7 @@ from tasks.engines.team.member import Member
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenTrainer:
     """Open this rank's trainer."""
 
     number: int
@@ -52,7 +52,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class TrainerUpdate:
     """An optimizer step; the ranks that speak then send their loss calls."""
 
     number: int
@@ -196,7 +196,7 @@ def _receive_calls(loss: RecordingLoss, group: dist.ProcessGroup) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class GatherWeights:
     """Take part in gathering the weights."""
 
     number: int
@@ -241,7 +241,7 @@ class Export:
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class CloseTrainer:
     """Free this rank's trainer."""
 
     number: int
@@ -261,7 +261,7 @@ class TeamTrainer:
     def __init__(self, controller: Controller, make: Callable[[], Trainer]) -> None:
         self._controller = controller
         self.number = controller.number()
-        with controller.commands.together(Open(self.number, make)):
+        with controller.commands.together(OpenTrainer(self.number, make)):
             self.local = make()
 
     def score(self, batch: TokenBatch, *, temperature: float, record_routes: bool) -> TokenScores:
@@ -281,7 +281,7 @@ class TeamTrainer:
         auxiliary: Auxiliary = NO_AUXILIARY,
     ) -> dict[str, float]:
         """One optimizer step on the whole batch; a RecordingLoss gets the calls of all ranks."""
-        command = Update(
+        command = TrainerUpdate(
             self.number, self._outline_for_ranks(batch), loss, temperature, learning_rate, auxiliary
         )
         with self._controller.commands.together(command):
@@ -371,7 +371,7 @@ class TeamTrainer:
         """Free the trainers of all ranks; after a failure, the processes end instead."""
         if self._controller.is_lost:
             return
-        with self._controller.commands.together(Close(self.number)):
+        with self._controller.commands.together(CloseTrainer(self.number)):
             self.local.close()
 
 
@@ -393,7 +393,7 @@ class TeamWeights(Iterator[tuple[str, torch.Tensor]]):
         return next(self._stream)
 
     def _gathered(self) -> Iterator[tuple[str, torch.Tensor]]:
-        with self._controller.commands.together(Weights(self.trainer.number)):
+        with self._controller.commands.together(GatherWeights(self.trainer.number)):
             local = self.trainer.local.weights()
             try:
                 for item in local:  # noqa: UP028 - `yield from` closes the trainer's generator first

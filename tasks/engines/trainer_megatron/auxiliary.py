@@ -25,7 +25,7 @@ RouterOutput = tuple[torch.Tensor, torch.Tensor]
 """(probabilities_ME, routing map_ME)"""
 
 
-class RouterTerms:
+class RouterAuxiliaryLoss:
     """The router losses of one update on one rank.
 
     Args:

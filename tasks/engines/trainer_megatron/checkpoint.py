@@ -47,7 +47,7 @@ STATE = "trainer_state"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class TrainerState:
     """The objects that are saved or restored in place, and their description."""
 
     gpt: GPTModel
@@ -57,7 +57,7 @@ class State:
     ranks: Ranks
 
 
-def save(folder: Path, state: State) -> None:
+def save(folder: Path, state: TrainerState) -> None:
     """Write the state; a collective call with the same folder on all ranks.
 
     Raises:
@@ -77,7 +77,7 @@ def save(folder: Path, state: State) -> None:
     )
 
 
-def restore(folder: Path, state: State) -> None:
+def restore(folder: Path, state: TrainerState) -> None:
     """Restore a saved state; a collective call.
 
     Raises:
@@ -110,7 +110,7 @@ class _Writer(TorchDistSaveShardedStrategy):
         )
 
 
-def _sharded(state: State, *, loading: bool) -> dict[str, Any]:
+def _sharded(state: TrainerState, *, loading: bool) -> dict[str, Any]:
     """Name every tensor and this rank's share of it."""
     weights = state.gpt.sharded_state_dict()
     metadata = {
@@ -166,7 +166,7 @@ def _take_up(optimizer: DistributedOptimizer, loaded: dict[str, Any]) -> None:
         state["step"] = step
 
 
-def _description(state: State) -> dict[str, Any]:
+def _description(state: TrainerState) -> dict[str, Any]:
     """The properties two trainers must share for one to load the other's state."""
     geometry = asdict(state.geometry)
     del geometry["dtype"], geometry["positions"]  # of the files it was read from
@@ -176,7 +176,7 @@ def _description(state: State) -> dict[str, Any]:
     return json.loads(json.dumps(described, sort_keys=True))
 
 
-def _check_fits(folder: Path, state: State) -> None:
+def _check_fits(folder: Path, state: TrainerState) -> None:
     path, expected = folder / DESCRIPTION, _description(state)
     try:
         recorded = json.loads(path.read_text())

@@ -25,8 +25,8 @@ from tasks.engines.trainer_megatron.geometry import Geometry
 from tasks.engines.trainer_megatron.names import (
     ROUTER,
     ROUTER_BIAS,
-    Part,
-    Slot,
+    ParameterSlot,
+    TensorPart,
     all_parts,
     canonical,
     embedding_slot,
@@ -147,7 +147,7 @@ def _parameters(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     }
 
 
-def _held_slots(geometry: Geometry, ranks: Ranks) -> Iterator[tuple[Slot, bool]]:
+def _held_slots(geometry: Geometry, ranks: Ranks) -> Iterator[tuple[ParameterSlot, bool]]:
     """Parameters held by this rank, and whether each is an expert's."""
     per_stage = geometry.layers // ranks.pipeline
     per_rank = geometry.experts // ranks.expert
@@ -187,7 +187,7 @@ class _Files:
                 f"missing or unknown, the first is {wrong[0]}"
             )
 
-    def read(self, part: Part, axis: int | None, rank: int, size: int) -> torch.Tensor:
+    def read(self, part: TensorPart, axis: int | None, rank: int, size: int) -> torch.Tensor:
         """This rank's shard of a tensor, zeros where a vocabulary was padded."""
         view = self._at[part.name].get_slice(part.name)
         shape = (part.whole or part.shape[0], *part.shape[1:])
@@ -210,7 +210,7 @@ class _Files:
 
 
 def _export_slot(
-    own: dict[str, torch.Tensor], slot: Slot, geometry: Geometry, ranks: Ranks, stage: int
+    own: dict[str, torch.Tensor], slot: ParameterSlot, geometry: Geometry, ranks: Ranks, stage: int
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Gather one parameter over the tensor ranks and broadcast its parts to all stages."""
     shards: list[torch.Tensor | None] = [None] * len(slot.parts)

@@ -44,7 +44,7 @@ class Fusion(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TensorPart:
     """A Hugging Face tensor, or some rows of one."""
 
     name: str
@@ -56,11 +56,11 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class ParameterSlot:
     """A Megatron parameter of the whole model, before anything is divided."""
 
     parameter: str
-    parts: tuple[Part, ...]
+    parts: tuple[TensorPart, ...]
     fusion: Fusion = Fusion.WHOLE
     divided: int | None = None
     """Axis of the parts that tensor-parallel ranks divide; None = every rank has all."""
@@ -75,27 +75,27 @@ def canonical(name: str) -> str:
     return name
 
 
-def embedding_slot(geometry: Geometry) -> Slot:
+def embedding_slot(geometry: Geometry) -> ParameterSlot:
     """The token embedding of the first stage."""
     name = geometry.names.in_file("model.embed_tokens.weight")
-    part = Part(name, (geometry.vocab, geometry.hidden))
-    return Slot("embedding.word_embeddings.weight", (part,), divided=0)
+    part = TensorPart(name, (geometry.vocab, geometry.hidden))
+    return ParameterSlot("embedding.word_embeddings.weight", (part,), divided=0)
 
 
-def final_norm_slot(geometry: Geometry) -> Slot:
+def final_norm_slot(geometry: Geometry) -> ParameterSlot:
     """The norm behind the last layer."""
-    part = Part("model.norm.weight", (geometry.hidden,))
-    return Slot("decoder.final_layernorm.weight", (part,))
+    part = TensorPart("model.norm.weight", (geometry.hidden,))
+    return ParameterSlot("decoder.final_layernorm.weight", (part,))
 
 
-def head_slot(geometry: Geometry) -> Slot:
+def head_slot(geometry: Geometry) -> ParameterSlot:
     """The output head; if tied, it uses the embedding's tensor."""
     name = "model.embed_tokens.weight" if geometry.tied else "lm_head.weight"
-    part = Part(geometry.names.in_file(name), (geometry.vocab, geometry.hidden))
-    return Slot("output_layer.weight", (part,), divided=0)
+    part = TensorPart(geometry.names.in_file(name), (geometry.vocab, geometry.hidden))
+    return ParameterSlot("output_layer.weight", (part,), divided=0)
 
 
-def layer_slots(geometry: Geometry, layer: int, place: int) -> Iterator[Slot]:
+def layer_slots(geometry: Geometry, layer: int, place: int) -> Iterator[ParameterSlot]:
     """All of a layer but its experts, in transformers' order.
 
     Args:
@@ -107,28 +107,30 @@ def layer_slots(geometry: Geometry, layer: int, place: int) -> Iterator[Slot]:
     queries, keys = geometry.heads * geometry.head_size, geometry.groups * geometry.head_size
     rows = {"q": queries, "k": keys, "v": keys}
     in_file = geometry.names.in_file
-    parts = tuple(Part(f"{theirs}self_attn.{x}_proj.weight", (rows[x], hidden)) for x in "qkv")
+    parts = tuple(
+        TensorPart(f"{theirs}self_attn.{x}_proj.weight", (rows[x], hidden)) for x in "qkv"
+    )
     if geometry.names.fused_qkv:
         fused = in_file(f"{theirs}self_attn.query_key_value.weight")
         firsts = (0, queries, queries + keys)
         parts = tuple(
-            Part(fused, part.shape, first, queries + 2 * keys)
+            TensorPart(fused, part.shape, first, queries + 2 * keys)
             for part, first in zip(parts, firsts, strict=True)
         )
-    yield Slot(f"{ours}self_attention.linear_qkv.weight", parts, Fusion.QKV, divided=0)
+    yield ParameterSlot(f"{ours}self_attention.linear_qkv.weight", parts, Fusion.QKV, divided=0)
     if geometry.qkv_bias:
-        yield Slot(
+        yield ParameterSlot(
             f"{ours}self_attention.linear_qkv.bias",
-            tuple(Part(f"{theirs}self_attn.{x}_proj.bias", (rows[x],)) for x in "qkv"),
+            tuple(TensorPart(f"{theirs}self_attn.{x}_proj.bias", (rows[x],)) for x in "qkv"),
             Fusion.QKV,
             divided=0,
         )
-    output = Part(in_file(f"{theirs}self_attn.o_proj.weight"), (hidden, queries))
-    yield Slot(f"{ours}self_attention.linear_proj.weight", (output,), divided=1)
+    output = TensorPart(in_file(f"{theirs}self_attn.o_proj.weight"), (hidden, queries))
+    yield ParameterSlot(f"{ours}self_attention.linear_proj.weight", (output,), divided=1)
     if geometry.qk_norm:
         for x in "qk":
-            norm = Part(in_file(f"{theirs}self_attn.{x}_norm.weight"), (geometry.head_size,))
-            yield Slot(f"{ours}self_attention.{x}_layernorm.weight", (norm,))
+            norm = TensorPart(in_file(f"{theirs}self_attn.{x}_norm.weight"), (geometry.head_size,))
+            yield ParameterSlot(f"{ours}self_attention.{x}_layernorm.weight", (norm,))
     if layer in geometry.moe_layers:
         yield from _router_slots(geometry, theirs, ours)
     else:
@@ -137,42 +139,46 @@ def layer_slots(geometry: Geometry, layer: int, place: int) -> Iterator[Slot]:
         ("input_layernorm", "input_layernorm"),
         ("pre_mlp_layernorm", "post_attention_layernorm"),
     ):
-        yield Slot(f"{ours}{norm}.weight", (Part(f"{theirs}{name}.weight", (hidden,)),))
+        yield ParameterSlot(
+            f"{ours}{norm}.weight", (TensorPart(f"{theirs}{name}.weight", (hidden,)),)
+        )
 
 
-def _router_slots(geometry: Geometry, theirs: str, ours: str) -> Iterator[Slot]:
+def _router_slots(geometry: Geometry, theirs: str, ours: str) -> Iterator[ParameterSlot]:
     """The router of a layer, its bias, and the shared experts."""
     in_file, routing = geometry.names.in_file, geometry.routing
-    gate = Part(in_file(f"{theirs}mlp.gate.weight"), (geometry.experts, geometry.hidden))
-    yield Slot(f"{ours}{ROUTER}", (gate,))
+    gate = TensorPart(in_file(f"{theirs}mlp.gate.weight"), (geometry.experts, geometry.hidden))
+    yield ParameterSlot(f"{ours}{ROUTER}", (gate,))
     if routing is not None and routing.biased:
         bias = in_file(f"{theirs}mlp.gate.e_score_correction_bias")
-        yield Slot(f"{ours}{ROUTER_BIAS}", (Part(bias, (geometry.experts,)),))
+        yield ParameterSlot(f"{ours}{ROUTER_BIAS}", (TensorPart(bias, (geometry.experts,)),))
     if geometry.shared_size:
         shared = "shared_expert" if geometry.shared_gated else "shared_experts"
         yield from _dense_slots(
             geometry, f"{theirs}mlp.{shared}.", f"{ours}mlp.shared_experts.", geometry.shared_size
         )
     if geometry.shared_gated:
-        opening = Part(f"{theirs}mlp.shared_expert_gate.weight", (1, geometry.hidden))
-        yield Slot(f"{ours}mlp.shared_experts.gate_weight", (opening,))
+        opening = TensorPart(f"{theirs}mlp.shared_expert_gate.weight", (1, geometry.hidden))
+        yield ParameterSlot(f"{ours}mlp.shared_experts.gate_weight", (opening,))
 
 
-def _dense_slots(geometry: Geometry, theirs: str, ours: str, size: int) -> Iterator[Slot]:
+def _dense_slots(geometry: Geometry, theirs: str, ours: str, size: int) -> Iterator[ParameterSlot]:
     """A feed-forward that every token passes."""
     inner, outer = (size, geometry.hidden), (geometry.hidden, size)
-    yield Slot(
+    yield ParameterSlot(
         f"{ours}linear_fc1.weight",
-        tuple(Part(f"{theirs}{x}_proj.weight", inner) for x in ("gate", "up")),
+        tuple(TensorPart(f"{theirs}{x}_proj.weight", inner) for x in ("gate", "up")),
         Fusion.GATE_UP,
         divided=0,
     )
-    yield Slot(f"{ours}linear_fc2.weight", (Part(f"{theirs}down_proj.weight", outer),), divided=1)
+    yield ParameterSlot(
+        f"{ours}linear_fc2.weight", (TensorPart(f"{theirs}down_proj.weight", outer),), divided=1
+    )
 
 
 def expert_slots(
     geometry: Geometry, layer: int, place: int, expert: int, seat: int
-) -> tuple[Slot, Slot]:
+) -> tuple[ParameterSlot, ParameterSlot]:
     """Gate and up, then down, of one expert, which is never divided.
 
     Args:
@@ -183,16 +189,18 @@ def expert_slots(
     ours = f"decoder.layers.{place}.mlp.experts.local_experts.{seat}."
     inner, outer = (geometry.expert_size, geometry.hidden), (geometry.hidden, geometry.expert_size)
     return (
-        Slot(
+        ParameterSlot(
             f"{ours}linear_fc1.weight",
-            tuple(Part(in_file(f"{theirs}{x}_proj.weight"), inner) for x in ("gate", "up")),
+            tuple(TensorPart(in_file(f"{theirs}{x}_proj.weight"), inner) for x in ("gate", "up")),
             Fusion.GATE_UP,
         ),
-        Slot(f"{ours}linear_fc2.weight", (Part(in_file(f"{theirs}down_proj.weight"), outer),)),
+        ParameterSlot(
+            f"{ours}linear_fc2.weight", (TensorPart(in_file(f"{theirs}down_proj.weight"), outer),)
+        ),
     )
 
 
-def expert_parts(geometry: Geometry, layer: int) -> tuple[list[Part], list[Part]]:
+def expert_parts(geometry: Geometry, layer: int) -> tuple[list[TensorPart], list[TensorPart]]:
     """Hugging Face names of a layer's experts: those of all gates and ups, those of all downs."""
     pairs = [expert_slots(geometry, layer, 0, expert, 0) for expert in range(geometry.experts)]
     return (
@@ -201,10 +209,10 @@ def expert_parts(geometry: Geometry, layer: int) -> tuple[list[Part], list[Part]
     )
 
 
-def all_parts(geometry: Geometry) -> Iterator[tuple[Part, str]]:
+def all_parts(geometry: Geometry) -> Iterator[tuple[TensorPart, str]]:
     """Every tensor of the model, in the order of export, with the parameter that it is of."""
 
-    def of(slot: Slot) -> Iterator[tuple[Part, str]]:
+    def of(slot: ParameterSlot) -> Iterator[tuple[TensorPart, str]]:
         return ((part, slot.parameter) for part in slot.parts)
 
     yield from of(embedding_slot(geometry))

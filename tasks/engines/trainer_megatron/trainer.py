@@ -30,7 +30,7 @@ from tasks.engines.protocols import (
     TokenScores,
 )
 from tasks.engines.trainer_megatron import checkpoint, convert, model, optimizer, parallel
-from tasks.engines.trainer_megatron.auxiliary import RouterTerms
+from tasks.engines.trainer_megatron.auxiliary import RouterAuxiliaryLoss
 from tasks.engines.trainer_megatron.forward_backward import ForwardBackward, Scores
 from tasks.engines.trainer_megatron.gathering import ResponseValues, add, gather_routes, sum_metrics
 from tasks.engines.trainer_megatron.geometry import read_geometry
@@ -208,8 +208,8 @@ class MegatronTrainer:
         """Whether this rank contributes its scores; ranks with the same micro-batches do not."""
         return self._ranks.tensor_rank == 0 and self._ranks.context_rank == 0
 
-    def _state(self, training: _Training) -> checkpoint.State:
-        return checkpoint.State(
+    def _state(self, training: _Training) -> checkpoint.TrainerState:
+        return checkpoint.TrainerState(
             self._gpt, training.optimizer, self._geometry, self._layout, self._ranks
         )
 
@@ -260,9 +260,9 @@ class MegatronTrainer:
         batch: AnyBatch,
         micros: MicroBatches,
         auxiliary: Auxiliary,
-    ) -> RouterTerms:
+    ) -> RouterAuxiliaryLoss:
         """The router losses of an update, with loads counted in a separate pass if needed."""
-        terms = RouterTerms(
+        terms = RouterAuxiliaryLoss(
             self._replay,
             auxiliary,
             num_tokens=int(batch.lengths_N.sum()),

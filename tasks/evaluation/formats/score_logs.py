@@ -43,7 +43,7 @@ Series = tuple[str, str]
 
 
 @dataclass(slots=True)
-class Scores:
+class ScoreLog:
     """One side."""
 
     items: dict[Series, dict[str, float]] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class PairedScore:
     """Left minus right on the items that both have."""
 
     task: str
@@ -75,14 +75,14 @@ class Paired:
     """Of the sign test: how likely at least so uneven a split is if the sides are equally good."""
 
 
-def read_scores(uri: str) -> Scores:
+def read_scores(uri: str) -> ScoreLog:
     """Read one side.
 
     Raises:
         DataError: nothing of that kind is there, a task has two runs, or a line is malformed.
     """
     place = store_at(uri)
-    scores = Scores()
+    scores = ScoreLog()
     if uri.endswith(".jsonl"):
         folder, _, name = uri.rpartition("/")
         _read_log(scores, _task_of(name), place.read_bytes(), uri)
@@ -104,7 +104,7 @@ def read_scores(uri: str) -> Scores:
     return scores
 
 
-def compare_scores(left: Scores, right: Scores) -> list[Paired]:
+def compare_scores(left: ScoreLog, right: ScoreLog) -> list[PairedScore]:
     """Pair the items of every task and metric that both sides have.
 
     Raises:
@@ -121,7 +121,7 @@ def compare_scores(left: Scores, right: Scores) -> list[Paired]:
         higher = sum(a > b for a, b in zip(*values, strict=True))
         lower = sum(a < b for a, b in zip(*values, strict=True))
         paired.append(
-            Paired(
+            PairedScore(
                 *series,
                 items=len(shared),
                 unpaired=len(ours.keys() ^ theirs.keys()),
@@ -143,11 +143,11 @@ def compare_scores(left: Scores, right: Scores) -> list[Paired]:
     return paired
 
 
-def as_json(paired: list[Paired]) -> bytes:
+def as_json(paired: list[PairedScore]) -> bytes:
     return json.dumps([asdict(one) for one in paired], indent=2).encode() + b"\n"
 
 
-def as_table(paired: list[Paired]) -> Table:
+def as_table(paired: list[PairedScore]) -> Table:
     """Lay the comparisons out for a terminal.
 
     Shares are in percent and percentage points, other scores as they are; higher and lower count
@@ -178,7 +178,7 @@ def as_table(paired: list[Paired]) -> Table:
 _DIRECTIONS = {True: "higher", False: "lower", None: "not said"}
 
 
-def _direction(series: Series, left: Scores, right: Scores) -> bool | None:
+def _direction(series: Series, left: ScoreLog, right: ScoreLog) -> bool | None:
     """Say whether a higher score is better: as the harness wrote, or by the metric's name.
 
     Raises:
@@ -219,8 +219,8 @@ def _check_one_run(uri: str, logs: list[str]) -> None:
         )
 
 
-def _read_samples(samples: list[SampleResult]) -> Scores:
-    scores = Scores()
+def _read_samples(samples: list[SampleResult]) -> ScoreLog:
+    scores = ScoreLog()
     for source in {sample.source for sample in samples}:
         problems = per_problem(sample for sample in samples if sample.source == source)
         scores.items[source, "acc"] = {
@@ -229,7 +229,7 @@ def _read_samples(samples: list[SampleResult]) -> Scores:
     return scores
 
 
-def _read_log(scores: Scores, task: str, payload: bytes, where: str) -> None:
+def _read_log(scores: ScoreLog, task: str, payload: bytes, where: str) -> None:
     """Read a sample log: every numeric metric of every filter.
 
     Equal documents of one log are told apart by their order.
@@ -279,7 +279,7 @@ def _document(row: Mapping[str, object], at: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _read_directions(scores: Scores, payload: bytes, where: str) -> None:
+def _read_directions(scores: ScoreLog, payload: bytes, where: str) -> None:
     """Read from the results of a run which of its metrics are better when they are higher.
 
     Raises:
@@ -308,5 +308,5 @@ def _task_of(name: str) -> str:
     return match["task"] if match else name.rpartition("/")[2].removesuffix(".jsonl")
 
 
-def _tasks(scores: Scores) -> str:
+def _tasks(scores: ScoreLog) -> str:
     return ", ".join(f"{task} ({metric})" for task, metric in sorted(scores.items)) or "nothing"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from data_schemas.rollouts import Scored
+from data_schemas.rollouts import ResponseScore
 from data_schemas.rows import Problem, Verdict, abstain, response_fault
 from tasks.errors import EngineError, SettingsError
 from tasks.gym.environments.table import ENVIRONMENTS
@@ -145,7 +145,7 @@ def outcome(
     reply: Reply,
     *,
     by_response: bool = False,
-) -> Scored:
+) -> ResponseScore:
     """Turn a worker's reply into a verdict.
 
     Args:
@@ -157,9 +157,9 @@ def outcome(
     """
     if reply.failure is Failure.NONE:
         text, verdict = reply.value
-        return Scored(text, verdict, reply.seconds, 0)
+        return ResponseScore(text, verdict, reply.seconds, 0)
     verdict = no_verdict(name, reply, by_response=by_response)
-    return Scored(read(source, content, name), verdict, reply.seconds, 0)
+    return ResponseScore(read(source, content, name), verdict, reply.seconds, 0)
 
 
 def no_verdict(name: str, reply: Reply, *, by_response: bool = False) -> Verdict:
@@ -181,7 +181,7 @@ def no_verdict(name: str, reply: Reply, *, by_response: bool = False) -> Verdict
 
 def score_in_thread(
     entry: Entry, problem: Problem, source: TokenizerFile | None, contents: Sequence[Content]
-) -> list[Scored]:
+) -> list[ResponseScore]:
     """Decode and score one response, or all of a group, in a thread that may be abandoned.
 
     Raises:
@@ -193,7 +193,7 @@ def score_in_thread(
     seconds = (time.perf_counter() - start) / len(texts)
     return [
         # Calls are integers: the first responses of a group are charged the remainder.
-        Scored(text, verdict, seconds, calls // len(texts) + (place < calls % len(texts)))
+        ResponseScore(text, verdict, seconds, calls // len(texts) + (place < calls % len(texts)))
         for place, (text, verdict) in enumerate(zip(texts, verdicts, strict=True))
     ]
 

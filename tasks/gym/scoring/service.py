@@ -22,7 +22,7 @@ from itertools import groupby
 from typing import Self
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rollouts import Finished, Scored
+from data_schemas.rollouts import FinishedResponse, ResponseScore
 from data_schemas.rows import Problem, Verdict
 from tasks.errors import EngineError
 from tasks.gym import binding, table
@@ -105,7 +105,7 @@ class ScoringService:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def submit(self, item: Finished) -> None:
+    def submit(self, item: FinishedResponse) -> None:
         """Accept one finished response; block while too many are waiting to be scored.
 
         Raises:
@@ -139,7 +139,7 @@ class ScoringService:
                 job = _Job(self._batch, entry, item.problem, keys, contents)
         self._lane(entry).put(job)
 
-    def gather(self) -> dict[tuple[str, int], Scored]:
+    def gather(self) -> dict[tuple[str, int], ResponseScore]:
         """Wait for everything submitted since the last time; sorted by group and sample.
 
         Raises:
@@ -215,7 +215,7 @@ class ScoringService:
     def _forget(self) -> None:
         self._batch = Batch(self._tally)
         self._seen: set[tuple[str, int]] = set()
-        self._open: dict[str, list[Finished]] = {}
+        self._open: dict[str, list[FinishedResponse]] = {}
 
     def _lane(self, entry: Entry) -> WorkQueue[_Job]:
         if entry.calls:

@@ -4,7 +4,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from data_schemas.rollouts import Scored
+from data_schemas.rollouts import ResponseScore
 from data_schemas.rows import Verdict
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Batch:
         self._tally = counters
         self._changed = threading.Condition()
         self._expected = 0
-        self._scored: dict[tuple[str, int], Scored] = {}
+        self._scored: dict[tuple[str, int], ResponseScore] = {}
         self._error: Exception | None = None
 
     def expect(self, count: int) -> None:
@@ -50,7 +50,7 @@ class Batch:
         with self._changed:
             self._expected += count
 
-    def settle(self, key: tuple[str, int], scored: Scored) -> None:
+    def settle(self, key: tuple[str, int], scored: ResponseScore) -> None:
         """Add a verdict."""
         self._tally.add(scored.verdict)
         with self._changed:
@@ -68,7 +68,7 @@ class Batch:
         if self._error is not None:
             raise self._error
 
-    def wait(self) -> dict[tuple[str, int], Scored]:
+    def wait(self) -> dict[tuple[str, int], ResponseScore]:
         """Wait for all verdicts, or raise the error."""
         with self._changed:
             self._changed.wait_for(

@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 from data_schemas.reports import StepReport, StepTiming
 from data_schemas.rows import Verdict
 from tasks.engines.chat import token_texts
-from tasks.evaluation.agreement import Compared
+from tasks.evaluation.agreement import VerdictPair
 from tasks.lab.dumps.rollout_dumps import Dump, DumpedResponse
 from tasks.pages.live import MAX_TOKENS, by_mismatch, render, rounded
 from tasks.pages.live_views import GroupView, Responses, ResponseView, StepView
@@ -29,7 +29,7 @@ TOKEN_BYTES = 50
 
 def page_of_dumps(
     dumps: Sequence[tuple[str, Dump, Mapping[str, float | None]]],
-    verdicts: Sequence[Compared],
+    verdicts: Sequence[VerdictPair],
     tokenizer: PreTrainedTokenizerBase | None,
 ) -> str:
     """Build the page.
@@ -74,7 +74,7 @@ def _rewards(dump: Dump) -> dict[str, float]:
 def _responses(
     dump: Dump,
     step: int,
-    verdicts: Sequence[Compared],
+    verdicts: Sequence[VerdictPair],
     tokenizer: PreTrainedTokenizerBase | None,
 ) -> Responses:
     checked = {row.graded.id: row for row in verdicts}
@@ -118,7 +118,7 @@ def _size(one: DumpedResponse) -> int:
 
 
 def _response(
-    one: DumpedResponse, checked: Compared | None, tokenizer: PreTrainedTokenizerBase | None
+    one: DumpedResponse, checked: VerdictPair | None, tokenizer: PreTrainedTokenizerBase | None
 ) -> ResponseView:
     tokens = [] if one.tokens_R is None else one.tokens_R.tolist()
     texts = (one.text,) if one.tokens_R is None else tuple(f"{token} " for token in tokens)
@@ -141,7 +141,7 @@ def _response(
     )
 
 
-def _verdict_text(checked: Compared) -> str:
+def _verdict_text(checked: VerdictPair) -> str:
     words = {"final_answer": checked.final, "rule_answer": checked.rule}
     return ", ".join(f"{name}: {_word(verdict)}" for name, verdict in words.items())
 

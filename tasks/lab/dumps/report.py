@@ -20,7 +20,7 @@ from tasks.algorithms.advantages.table import ADVANTAGES
 from tasks.algorithms.mismatch import QUARTERS, mismatch_anatomy, mismatch_metrics
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import open_scoring
-from tasks.evaluation.agreement import Compared, Graded, compare_all, rows_table
+from tasks.evaluation.agreement import GradedResponse, VerdictPair, compare_all, rows_table
 from tasks.lab.dumps.page import page_of_dumps
 from tasks.lab.dumps.rollout_dumps import Dump, DumpedResponse, read_dump
 from tasks.store.files import canonical_json, write_bytes
@@ -156,10 +156,10 @@ def advantages(responses: Sequence[DumpedResponse]) -> Iterator[Line]:
     yield "advantages/largest difference", gaps[nearest], says
 
 
-def verdicts(responses: Sequence[DumpedResponse]) -> list[Compared]:
+def verdicts(responses: Sequence[DumpedResponse]) -> list[VerdictPair]:
     """Verify the responses that have a text, a gold answer and a reward with ours."""
     graded = [
-        Graded(str(place), one.gold, one.text, one.reward > 0)
+        GradedResponse(str(place), one.gold, one.text, one.reward > 0)
         for place, one in enumerate(responses)
         if one.gold and one.text and one.reward is not None
     ]
@@ -169,7 +169,7 @@ def verdicts(responses: Sequence[DumpedResponse]) -> list[Compared]:
         return compare_all(graded, scorer.score)
 
 
-def otherwise(compared: Sequence[Compared]) -> tuple[list[Compared], Iterator[Line]]:
+def otherwise(compared: Sequence[VerdictPair]) -> tuple[list[VerdictPair], Iterator[Line]]:
     """Return those of which both verifiers say what the reward does not, and their shares."""
     against = [
         row

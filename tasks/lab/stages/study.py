@@ -8,7 +8,7 @@ stopped goes on.
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import Context, GradedRef, ReportRef
 from data_schemas.rows import GradedProblem
-from data_schemas.study import Cell, Evidence, InjectedNoise, Measures, Plan
+from data_schemas.study import InjectedNoise, Measures, StudyCell, StudyEvidence, StudyPlan
 from tasks.lab.study import declaration, evidence_file, injected_noise, measures, report
 from tasks.lab.study.page import page
 from tasks.lab.study.runs import find_run
@@ -43,13 +43,13 @@ add_stages(
 
 
 @shell("read_study")
-def read_study(of: str, against: str, seeds: int) -> Plan:
+def read_study(of: str, against: str, seeds: int) -> StudyPlan:
     """Read a study, or make one of two settings files, and refuse what cannot run."""
     return declaration.read_study(of, against, seeds)
 
 
 @fan_out("study_cells")
-def study_cells(plan: Plan, store: str) -> list[list[ReportRef]]:
+def study_cells(plan: StudyPlan, store: str) -> list[list[ReportRef]]:
     """Run every variant in a dynamic task of its own."""
     # Two levels: Flyte takes at most 100 nodes of one workflow, a dynamic one included.
     variants = list(dict.fromkeys(cell.variant for cell in plan.cells))
@@ -60,13 +60,13 @@ def study_cells(plan: Plan, store: str) -> list[list[ReportRef]]:
 
 
 @fan_out("study_variant")
-def study_variant(cells: list[Cell], store: str) -> list[ReportRef]:
+def study_variant(cells: list[StudyCell], store: str) -> list[ReportRef]:
     """Run every seed of a variant in a dynamic task of its own."""
     return [study_cell(cell=cell, store=store) for cell in cells]
 
 
 @fan_out("study_cell")
-def study_cell(cell: Cell, store: str) -> ReportRef:
+def study_cell(cell: StudyCell, store: str) -> ReportRef:
     """Run what the study names, and measure it."""
     wired = find_run(cell.run).wire(cell, store)
     return measure_cell(
@@ -96,7 +96,7 @@ def inject_noise(noise: InjectedNoise, graded: GradedRef, context: Context) -> G
     return run(INJECT_NOISE, noise, {"graded": graded}, context)
 
 
-def _measure(cell: Cell, inputs: Inputs, outputs: Outputs, _: Work) -> Facts:
+def _measure(cell: StudyCell, inputs: Inputs, outputs: Outputs, _: Work) -> Facts:
     reports = {role: path for role, path in inputs.items() if not role.startswith(f"{PROBLEMS}/")}
     problems = [path for role, path in inputs.items() if role.startswith(f"{PROBLEMS}/")]
     cell_measures = measures.measure(cell, reports, problems)
@@ -109,7 +109,7 @@ MEASURE_CELL = Record("measure_cell", _measure, ReportRef, "report")
 
 @shell("measure_cell")
 def measure_cell(
-    cell: Cell,
+    cell: StudyCell,
     names: list[str],
     reports: list[ReportRef],
     graded: list[GradedRef],
@@ -122,11 +122,11 @@ def measure_cell(
 
 
 def _tabulate(
-    plan: Plan, inputs: Inputs, outputs: Outputs, work: Work, evidence: str
+    plan: StudyPlan, inputs: Inputs, outputs: Outputs, work: Work, evidence: str
 ) -> StageResult:
     texts = [(path / MEASURES_FILE).read_bytes() for path in inputs.values()]
     cells = [Measures.model_validate_json(text) for text in texts]
-    numbers: Evidence = evidence_file.evidence_of(plan, cells)
+    numbers: StudyEvidence = evidence_file.evidence_of(plan, cells)
     sheet, out = report.sheet(numbers), outputs["report"]
     write_bytes(out / EVIDENCE_FILE, evidence_file.dumped(numbers))
     write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
@@ -144,7 +144,7 @@ TABULATE = Record("tabulate_study", _tabulate, ReportRef, "report")
 
 @shell("tabulate_study")
 def tabulate_study(
-    plan: Plan, reports: list[list[ReportRef]], evidence: str, context: Context
+    plan: StudyPlan, reports: list[list[ReportRef]], evidence: str, context: Context
 ) -> ReportRef:
     """Compare all cells, print the table, and write page and evidence.
 

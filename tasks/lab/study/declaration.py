@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from data_schemas import presets
 from data_schemas.faults import did_you_mean, explain
 from data_schemas.machine_settings import merged_over
-from data_schemas.study import Cell, Plan, Study, Variant
+from data_schemas.study import Study, StudyCell, StudyPlan, Variant
 from tasks.errors import SettingsError
 from tasks.formats.yaml_file import check, parse_yaml
 from tasks.lab.study.runs import Run, find_run
@@ -28,7 +28,7 @@ DEFAULTS = "defaults"
 """In place of a preset: the defaults of the run's settings."""
 
 
-def read_study(of: str, against: str = "", num_seeds: int = 0) -> Plan:
+def read_study(of: str, against: str = "", num_seeds: int = 0) -> StudyPlan:
     """Read a declaration, or make one of two settings files.
 
     Args:
@@ -62,7 +62,7 @@ def read_study(of: str, against: str = "", num_seeds: int = 0) -> Plan:
         for name, arm in arms.items()
         for seed in study.seeds
     )
-    return Plan(
+    return StudyPlan(
         name=name,
         source=of,
         command=command,
@@ -73,12 +73,12 @@ def read_study(of: str, against: str = "", num_seeds: int = 0) -> Plan:
     )
 
 
-def study_of(plan: Plan) -> Study:
+def study_of(plan: StudyPlan) -> Study:
     """Return the declaration of a plan."""
     return Study.model_validate_json(plan.study)
 
 
-def settings_digest(cells: tuple[Cell, ...]) -> str:
+def settings_digest(cells: tuple[StudyCell, ...]) -> str:
     """Hash what the cells do, in any order of theirs."""
     rows = sorted(json.dumps([c.variant, c.seed, c.settings, c.max_tokens]) for c in cells)
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
@@ -164,7 +164,7 @@ def _arms(study: Study) -> list[tuple[str, _Arm]]:
     return arms
 
 
-def _cell(study: Study, run: Run, name: str, arm: _Arm, seed: int, folder: Path) -> Cell:
+def _cell(study: Study, run: Run, name: str, arm: _Arm, seed: int, folder: Path) -> StudyCell:
     where = f"variants.{name}"
     settings = load_settings(arm.variant.settings or study.settings, run.settings, folder)
     settings = apply(settings, study.changes, "changes")
@@ -174,7 +174,7 @@ def _cell(study: Study, run: Run, name: str, arm: _Arm, seed: int, folder: Path)
     seeds = {group: seed for group in study.seeded if group == "seed"}
     seeds |= {f"{group}.seed": seed for group in study.seeded if group != "seed"}
     settings = apply(settings, seeds, "seeded")
-    return Cell(
+    return StudyCell(
         variant=name,
         seed=seed,
         run=study.run,

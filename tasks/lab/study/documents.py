@@ -30,7 +30,7 @@ import jinja2
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from data_schemas.study import Evidence, EvidenceCell
+from data_schemas.study import EvidenceCell, StudyEvidence
 from tasks.errors import DataError
 from tasks.lab.study import evidence_file, report
 from tasks.platform.cache_version import ROOT
@@ -117,7 +117,7 @@ def render(text: str, folder: Path = evidence_file.FOLDER) -> str:
     return REGION.sub(lambda match: _rendered(match["template"], folder), text)
 
 
-def measured(evidence: Evidence, folder: Path) -> str:
+def measured(evidence: StudyEvidence, folder: Path) -> str:
     """Say where and when numbers were measured, and what has changed since then."""
     changed = evidence_file.changes_since(evidence.name, folder)
     since = f"; since then changed: {', '.join(changed)}" if changed else ""
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def claim_rows(
-    read: Callable[[str], Evidence], claims: Sequence[Claim]
+    read: Callable[[str], StudyEvidence], claims: Sequence[Claim]
 ) -> list[tuple[str, str, str, str]]:
     """Return (claim, paper, here, verdict) of every claim."""
     rows = []
@@ -208,7 +208,7 @@ class _Numbers:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._evidence: dict[str, Evidence] = {}
+        self._evidence: dict[str, StudyEvidence] = {}
         self._files: dict[str, str] = {}
 
     def value(self, study: str, name: str) -> str:
@@ -242,7 +242,7 @@ class _Numbers:
         studies = [measured(evidence, self._folder) for evidence in self._evidence.values()]
         return "; ".join([*studies, *self._files.values()])
 
-    def _read(self, name: str) -> Evidence:
+    def _read(self, name: str) -> StudyEvidence:
         self._evidence[name] = evidence_file.read(name, self._folder)
         return self._evidence[name]
 
@@ -272,7 +272,7 @@ def _turned(cell: EvidenceCell) -> EvidenceCell:
     )
 
 
-def _cell(evidence: Evidence, name: str) -> EvidenceCell:
+def _cell(evidence: StudyEvidence, name: str) -> EvidenceCell:
     if name not in evidence.cells:
         near = [one for one in evidence.cells if one.split("/")[-1] == name.split("/")[-1]][:5]
         raise DataError(f"the evidence of {evidence.name!r} has no {name!r}; near it: {near}")

@@ -19,7 +19,7 @@ from pathlib import Path
 import pydantic
 
 from data_schemas.machine_settings import RolloutKind, TrainerKind
-from data_schemas.study import Evidence, EvidenceCell, Measures, Plan
+from data_schemas.study import EvidenceCell, Measures, StudyEvidence, StudyPlan
 from tasks.errors import DataError, SettingsError
 from tasks.lab.study import cells, declaration
 from tasks.lab.study.runs import find_run
@@ -44,12 +44,12 @@ COPYING = (
 """What copies states, verified by sha256, changes no number of a study."""
 
 
-def evidence_of(plan: Plan, measures: Sequence[Measures]) -> Evidence:
+def evidence_of(plan: StudyPlan, measures: Sequence[Measures]) -> StudyEvidence:
     """Compare the cells of a plan, and say what they were measured with."""
     study = declaration.study_of(plan)
     without = _without(plan)
     arms = cells.arms_of(measures, study.seeds)
-    return Evidence(
+    return StudyEvidence(
         name=plan.name,
         title=study.title,
         source=plan.source,
@@ -103,7 +103,7 @@ def modules_changed(measured: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-def dumped(evidence: Evidence) -> bytes:
+def dumped(evidence: StudyEvidence) -> bytes:
     """Write evidence as JSON, a line per number, so that a change is readable."""
     fields = evidence.model_dump(mode="json", exclude={"cells"})
     lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items()]
@@ -115,12 +115,12 @@ def dumped(evidence: Evidence) -> bytes:
     return ("{\n" + body + "\n}\n").encode()
 
 
-def write(evidence: Evidence, folder: str) -> None:
+def write(evidence: StudyEvidence, folder: str) -> None:
     """Write the evidence file of a study."""
     write_bytes(Path(folder) / f"{evidence.name}.json", dumped(evidence))
 
 
-def read(name: str, folder: Path = FOLDER) -> Evidence:
+def read(name: str, folder: Path = FOLDER) -> StudyEvidence:
     """Read the evidence of a study.
 
     Raises:
@@ -130,7 +130,7 @@ def read(name: str, folder: Path = FOLDER) -> Evidence:
     if not path.exists():
         raise DataError(f"there is no evidence of {name!r}; make evidence NAME={name} measures it")
     try:
-        return Evidence.model_validate_json(path.read_bytes())
+        return StudyEvidence.model_validate_json(path.read_bytes())
     except pydantic.ValidationError as error:
         raise DataError(f"{path} is no evidence file; make evidence NAME={name}") from error
 
@@ -155,7 +155,7 @@ def changes_since(kept_name: str, folder: Path = FOLDER) -> tuple[str, ...]:
     return tuple(changed)
 
 
-def _without(plan: Plan) -> tuple[str, ...]:
+def _without(plan: StudyPlan) -> tuple[str, ...]:
     return COPYING + tuple(
         package
         for kind, package in ENGINES.items()

@@ -30,7 +30,7 @@ from data_schemas.reports import (
 )
 from data_schemas.rollouts import GroupOutcome, LedgerRow, TokenUse
 from data_schemas.rows import PROBLEMS_FILE, GradedProblem, SampleResult
-from data_schemas.study import Cell, Measures
+from data_schemas.study import Measures, StudyCell
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.token_uses import token_uses
 from tasks.errors import DataError
@@ -64,7 +64,7 @@ _OF_TERMS = {"left behind": "policy/stale_share", "router shift": "policy/router
 """Reported by the terms of a phase, where they are listed."""
 
 
-def measure(cell: Cell, reports: Mapping[str, Path], graded: Sequence[Path]) -> Measures:
+def measure(cell: StudyCell, reports: Mapping[str, Path], graded: Sequence[Path]) -> Measures:
     """Read the reports of a cell.
 
     Args:

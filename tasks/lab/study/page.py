@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from data_schemas.study import Evidence
+from data_schemas.study import StudyEvidence
 from tasks.lab.study.report import conditions, gains_of, number, rows_of
 from tasks.pages import figures
 from tasks.platform.page_style import STYLE, fill
@@ -63,7 +63,7 @@ _DIFFERENCES = ("equal tokens", "equal steps", "equal CPU seconds")
 """What a difference of accuracies may be at; the first that the arms have is drawn."""
 
 
-def page(evidence: Evidence) -> str:
+def page(evidence: StudyEvidence) -> str:
     """Fill in the page of a study."""
     every = [
         (name, number(cell, name), str(cell.runs), str(cell.problems or ""), cell.note)
@@ -91,7 +91,7 @@ def _halves(cell: str) -> tuple[str, str]:
     return (value, f"[{rest}") if bracket and rest.endswith("]") else (cell, "")
 
 
-def _tiles(evidence: Evidence) -> list[tuple[str, str, str]]:
+def _tiles(evidence: StudyEvidence) -> list[tuple[str, str, str]]:
     problems = max((cell.problems for cell in evidence.cells.values()), default=0)
     seeds = len(evidence.seeds)
     return [
@@ -102,7 +102,7 @@ def _tiles(evidence: Evidence) -> list[tuple[str, str, str]]:
     ]
 
 
-def _shown(evidence: Evidence) -> list[str]:
+def _shown(evidence: StudyEvidence) -> list[str]:
     """Say each difference of accuracies that is shown, those against an arm first."""
     lines = [
         (cell.value, f"{key.replace('/', ' at ', 1)}: {number(cell, key)} points")
@@ -117,7 +117,7 @@ def _is_accuracy(key: str) -> bool:
     return key.partition("/")[2].startswith((*_DIFFERENCES, "gain/"))
 
 
-def _charts(evidence: Evidence) -> list[tuple[str, str, str]]:
+def _charts(evidence: StudyEvidence) -> list[tuple[str, str, str]]:
     """Draw accuracy by arm, and differences to the arm that each is compared with."""
     charts: list[tuple[str, str, str]] = []
     last = _last_checkpoint(evidence)
@@ -145,7 +145,7 @@ def _charts(evidence: Evidence) -> list[tuple[str, str, str]]:
     return charts
 
 
-def _last_checkpoint(evidence: Evidence) -> str:
+def _last_checkpoint(evidence: StudyEvidence) -> str:
     names = [
         name
         for name in evidence.checkpoints
@@ -155,7 +155,7 @@ def _last_checkpoint(evidence: Evidence) -> str:
 
 
 def _rows(
-    keys: Sequence[tuple[str, str]], evidence: Evidence
+    keys: Sequence[tuple[str, str]], evidence: StudyEvidence
 ) -> list[tuple[str, tuple[float, float, float]]]:
     rows: list[tuple[str, tuple[float, float, float]]] = []
     for label, key in keys:

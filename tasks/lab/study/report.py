@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from data_schemas.study import Evidence, EvidenceCell
+from data_schemas.study import EvidenceCell, StudyEvidence
 from tasks.platform.tables import SCREEN_WIDTH, Sheet, screen_table
 
-Columns = Sequence[tuple[str, Callable[[Evidence, str], str]]]
+Columns = Sequence[tuple[str, Callable[[StudyEvidence, str], str]]]
 SHARES = (
     *("accuracy", "macro", "use/", "of all tokens/", "outcome/"),
     *("zero variance", "clipped", "left behind", "gain", "equal", "called a tie"),
@@ -50,7 +50,7 @@ def number(cell: EvidenceCell, name: str) -> str:
     return f"{text(cell.value)}{unit}{interval}"
 
 
-def rows_of(evidence: Evidence) -> tuple[list[str], list[tuple[str, ...]]]:
+def rows_of(evidence: StudyEvidence) -> tuple[list[str], list[tuple[str, ...]]]:
     """Header and one line per arm: accuracy by checkpoint, differences, and what RL did."""
     checkpoints = [
         name
@@ -87,14 +87,14 @@ def rows_of(evidence: Evidence) -> tuple[list[str], list[tuple[str, ...]]]:
     return header, rows
 
 
-def shown_differences(evidence: Evidence, names: Sequence[str]) -> str:
+def shown_differences(evidence: StudyEvidence, names: Sequence[str]) -> str:
     """Say which of several differences are shown."""
     cells = [(name, evidence.cells[name]) for name in names if name in evidence.cells]
     certain = [name.split("/")[1] for name, cell in cells if cell.shown]
     return ", ".join(certain) or ("no" if cells else "")
 
 
-def gains_of(evidence: Evidence) -> tuple[list[str], list[tuple[str, ...]]]:
+def gains_of(evidence: StudyEvidence) -> tuple[list[str], list[tuple[str, ...]]]:
     """Header and one line per gain of training: between two checkpoints, by domain."""
     rows = [
         (*key.split("/", 1), number(cell, key), "shown" if cell.shown else "not shown", cell.note)
@@ -104,7 +104,7 @@ def gains_of(evidence: Evidence) -> tuple[list[str], list[tuple[str, ...]]]:
     return ["variant", "", "points", "", ""], rows
 
 
-def conditions(evidence: Evidence) -> str:
+def conditions(evidence: StudyEvidence) -> str:
     """Say under which conditions the numbers were measured."""
     problems = max((cell.problems for cell in evidence.cells.values()), default=0)
     held_out = f", {problems} held-out problems" if problems else ""
@@ -118,13 +118,13 @@ def conditions(evidence: Evidence) -> str:
     )
 
 
-def sheet(evidence: Evidence) -> Sheet:
+def sheet(evidence: StudyEvidence) -> Sheet:
     """The table of a study."""
     header, rows = rows_of(evidence)
     return Sheet(evidence.title, header, rows, conditions(evidence))
 
 
-def show(evidence: Evidence) -> None:
+def show(evidence: StudyEvidence) -> None:
     """Print the table, with a line per number where there are few variants."""
     console = Console(width=max(Console().width, SCREEN_WIDTH))
     header, rows = rows_of(evidence)
@@ -137,5 +137,5 @@ def show(evidence: Evidence) -> None:
     console.print(conditions(evidence), markup=False)
 
 
-def _text(evidence: Evidence, name: str) -> str:
+def _text(evidence: StudyEvidence, name: str) -> str:
     return number(evidence.cells[name], name) if name in evidence.cells else ""

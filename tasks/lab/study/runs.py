@@ -10,7 +10,7 @@ from importlib import import_module
 from pydantic import BaseModel
 
 from data_schemas.artifacts import Context, GradedRef, ReportRef
-from data_schemas.study import Cell
+from data_schemas.study import StudyCell
 from tasks.errors import SettingsError
 
 
@@ -32,7 +32,7 @@ class Run:
 
     settings: type[BaseModel]
     """A variant changes fields of it."""
-    wire: Callable[[Cell, str], Wired]
+    wire: Callable[[StudyCell, str], Wired]
     """Calls the tasks of a cell, given the address of the store."""
     stages: Callable[[tuple[str, ...]], tuple[str, ...]]
     """Stages whose code decides the result, of the checkpoints that are evaluated."""

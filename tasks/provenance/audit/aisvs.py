@@ -43,7 +43,7 @@ Finding = tuple[Fulfilment, str]
 """With the reason, or the statements it is known from."""
 
 
-class Criterion(NamedTuple):
+class Requirement(NamedTuple):
     """One line of the standard, in short."""
 
     number: str
@@ -282,37 +282,37 @@ def _gate(chain: Chain) -> Finding:
 
 _OWNER = "The pipeline trains on what a mapping or adapter names; whether all of it is needed is "
 CRITERIA = (
-    Criterion("1.1.1", 1, "Only the fields that the purpose needs", _person(f"{_OWNER}yours.")),
-    Criterion("1.1.2", 2, "Inventory of sources", _sources),
-    Criterion(
+    Requirement("1.1.1", 1, "Only the fields that the purpose needs", _person(f"{_OWNER}yours.")),
+    Requirement("1.1.2", 2, "Inventory of sources", _sources),
+    Requirement(
         "1.1.3",
         2,
         "Integrity in storage and transfer",
         _if_proved("Every object from the raw files on was hashed again by this audit."),
     ),
-    Criterion(
+    Requirement(
         "1.1.4",
         2,
         "Integrity is monitored",
         _partly("Every read compares the digest; how often the audit runs is the operator's."),
     ),
-    Criterion("1.1.5", 3, "Data sets are watermarked", _not_met("Nothing is watermarked.")),
-    Criterion("1.2.1", 1, "Who may label", _annotators),
-    Criterion(
+    Requirement("1.1.5", 3, "Data sets are watermarked", _not_met("Nothing is watermarked.")),
+    Requirement("1.2.1", 1, "Who may label", _annotators),
+    Requirement(
         "1.2.2",
         2,
         "Labels are protected by cryptography",
         _if_proved("Labels are cells of raw files and of decisions, hashed and signed."),
     ),
-    Criterion("1.2.3", 2, "Personal data in labels", _personal),
-    Criterion("1.3.1", 2, "Poisoned data are looked for", _poisoning),
-    Criterion("1.3.2", 2, "Labels that a model wrote", _generated_labels),
-    Criterion("1.3.3", 2, "Patterns of bias", _slices),
-    Criterion("1.3.4", 2, "Disallowed content is removed", _harmful),
-    Criterion("1.3.5", 3, "Clean-label poisoning", _not_met("There is no defence against it.")),
-    Criterion("3.1.1", 1, "Registry of models with their origin", _registry),
-    Criterion("3.1.2", 2, "Signed model artifacts", _signed),
-    Criterion(
+    Requirement("1.2.3", 2, "Personal data in labels", _personal),
+    Requirement("1.3.1", 2, "Poisoned data are looked for", _poisoning),
+    Requirement("1.3.2", 2, "Labels that a model wrote", _generated_labels),
+    Requirement("1.3.3", 2, "Patterns of bias", _slices),
+    Requirement("1.3.4", 2, "Disallowed content is removed", _harmful),
+    Requirement("1.3.5", 3, "Clean-label poisoning", _not_met("There is no defence against it.")),
+    Requirement("3.1.1", 1, "Registry of models with their origin", _registry),
+    Requirement("3.1.2", 2, "Signed model artifacts", _signed),
+    Requirement(
         "3.1.3",
         2,
         "Signatures verified on admission and load",
@@ -321,24 +321,24 @@ CRITERIA = (
             "audit --folder` in front of it."
         ),
     ),
-    Criterion("3.2.1", 1, "Tests before deployment", _tests),
-    Criterion(
+    Requirement("3.2.1", 1, "Tests before deployment", _tests),
+    Requirement(
         "3.2.2",
         2,
         "Quantised models are tested again",
         lambda _: (Fulfilment.NOTHING_TO_DO, "No stage quantises; whoever does has to test."),
     ),
-    Criterion("3.2.3", 3, "Changes of a provider's model", _provider),
-    Criterion("3.5.1", 2, "Models of the reward are versioned and verified", _trainers),
-    Criterion("3.5.2", 3, "Reward hacking is looked for", _overoptimised),
-    Criterion(
+    Requirement("3.2.3", 3, "Changes of a provider's model", _provider),
+    Requirement("3.5.1", 2, "Models of the reward are versioned and verified", _trainers),
+    Requirement("3.5.2", 3, "Reward hacking is looked for", _overoptimised),
+    Requirement(
         "3.5.3",
         3,
         "Each stage verifies what it reads",
         _if_proved("A stage hashes what it reads, and its statement names the digests."),
     ),
-    Criterion("3.5.4", 3, "Checkpoints are artifacts of their own", _checkpoints),
-    Criterion(
+    Requirement("3.5.4", 3, "Checkpoints are artifacts of their own", _checkpoints),
+    Requirement(
         "6.1.1",
         1,
         "Models are scanned for code",
@@ -347,22 +347,24 @@ CRITERIA = (
             "Only safetensors are opened; pickled weights and a model's own code are refused.",
         ),
     ),
-    Criterion("6.1.2", 1, "Approved sources only", _person("Settings name sources; you approve.")),
-    Criterion("6.1.3", 2, "Integrity of models of others", _bases),
-    Criterion("6.1.4", 2, "Acceptance tests before promotion", _gate),
-    Criterion(
+    Requirement(
+        "6.1.2", 1, "Approved sources only", _person("Settings name sources; you approve.")
+    ),
+    Requirement("6.1.3", 2, "Integrity of models of others", _bases),
+    Requirement("6.1.4", 2, "Acceptance tests before promotion", _gate),
+    Requirement(
         "6.2.1",
         1,
         "Machine-readable bill of materials",
         _bill,
     ),
-    Criterion(
+    Requirement(
         "6.2.2",
         2,
         "The bill is signed",
         _if_proved("It lies in the released folder, whose digest the release's statement signs."),
     ),
-    Criterion(
+    Requirement(
         "6.2.3",
         2,
         "An incomplete bill fails the build",

@@ -12,7 +12,7 @@ from tasks.provenance.audit.reading import check_folder
 from tasks.provenance.lineage import origins, version_details
 from tasks.provenance.lineage.catalogue import MAX_VALUE, mlflow_name, model_name
 from tasks.provenance.lineage.descriptions import EXECUTION
-from tasks.provenance.lineage.lookup import Lookup, Model, StageRun, Version
+from tasks.provenance.lineage.lookup import LoggedModel, Lookup, StageRun, Version
 from tasks.provenance.lineage.registry import SHA256, read_description, shorten
 from tasks.provenance.lineage.statements import flat_values
 
@@ -201,7 +201,7 @@ def _models_out(
 
 
 def _model_columns(
-    digest: str, statement: Statement, model: Model, runs: Container[str], lookup: Lookup
+    digest: str, statement: Statement, model: LoggedModel, runs: Container[str], lookup: Lookup
 ) -> Iterator[Found]:
     """Check what a client of a logged model acts on beside its tags."""
     about = f"MLflow model {model.id}"
@@ -307,7 +307,7 @@ def _place(uri: str, digest: str) -> str:
     return origins.object_uri("", uri, digest)
 
 
-def _contents(models: Iterable[Model], truth: Mapping[str, str | None]) -> list[str | None]:
+def _contents(models: Iterable[LoggedModel], truth: Mapping[str, str | None]) -> list[str | None]:
     return [truth.get(model.id, model.tags.get("sha256")) for model in models]
 
 

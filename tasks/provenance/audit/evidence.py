@@ -17,7 +17,7 @@ from data_schemas.statements import Finding, Input, Statement
 from tasks.errors import DataError, TamperError
 from tasks.provenance.audit.reading import (
     Problem,
-    Unreadable,
+    UnreadableEvidence,
     check_folder,
     read_linked,
     read_record,
@@ -27,7 +27,7 @@ from tasks.provenance.lineage.promotions import led_to
 from tasks.provenance.lineage.publication import open_published
 from tasks.provenance.lineage.signatures.dsse import fingerprint
 from tasks.provenance.lineage.signatures.keys import TrustedKeys
-from tasks.provenance.lineage.statements import Attested, open_statement, statement_uri
+from tasks.provenance.lineage.statements import AttestedStatement, open_statement, statement_uri
 from tasks.provenance.lineage.tombstones import read_tombstone, tombstone_uri
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
@@ -142,7 +142,7 @@ class Evidence:
             waiting.append(current)
             waiting += [item.statement for item in statement.inputs if item.statement]
 
-    def peek(self, digest: str) -> Attested | None:
+    def peek(self, digest: str) -> AttestedStatement | None:
         """Read a statement without adding a finding; None if it is not sound."""
         try:
             content = self._read(statement_uri(self.store, digest))
@@ -176,7 +176,7 @@ class Evidence:
         where = tombstone_uri(self.store, digest)
         try:
             signers = read_tombstone(read_record(where), digest, where)[1]
-        except Unreadable:
+        except UnreadableEvidence:
             return False
         except TamperError as error:
             self.add(node, where, str(error).removeprefix(f"{where}: "))

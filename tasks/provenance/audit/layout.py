@@ -17,7 +17,7 @@ _SWEEPS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class GraphLayout:
     """Centres of the nodes, and the points every edge passes, in pixels."""
 
     width: float
@@ -27,7 +27,7 @@ class Layout:
     """(parent, child) -> points from the parent's lower edge to the child's upper edge."""
 
 
-def layered_layout(parents: Mapping[str, Sequence[str]]) -> Layout:
+def layered_layout(parents: Mapping[str, Sequence[str]]) -> GraphLayout:
     """Lay out a graph without cycles, given every node's parents."""
     depth = _depths(parents)
     above: dict[str, list[str]] = defaultdict(list)
@@ -61,7 +61,7 @@ def layered_layout(parents: Mapping[str, Sequence[str]]) -> Layout:
         )
         for (parent, node), route in routes.items()
     }
-    return Layout(
+    return GraphLayout(
         width=max(x.values(), default=0.0) + NODE_WIDTH / 2 + _GAP_X,
         height=len(layers) * (NODE_HEIGHT + _GAP_Y),
         centres={node: (x[node], y[node]) for node in parents},

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import ValidationError
 
-from data_schemas.reports import Night
+from data_schemas.reports import NightDetails
 from tasks.errors import DataError
 from tasks.formats.nights import FILE as NIGHT_FILE
 from tasks.provenance.audit.evidence import MODEL, Evidence
@@ -77,7 +77,7 @@ def _is_night(store: str, folder: str, name: str) -> bool:
     if folder != _REPORTS or not name.endswith(f".{NIGHT_FILE}"):
         return False
     try:
-        Night.model_validate_json(read_record(f"{store}/{folder}/{name}"))
+        NightDetails.model_validate_json(read_record(f"{store}/{folder}/{name}"))
     except (DataError, ValidationError):
         return False
     return True

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from data_schemas.statements import AuditNode, AuditReport, NodeKind
 from tasks.formats.script_data import escaped, script_json
-from tasks.provenance.audit.layout import NODE_HEIGHT, NODE_WIDTH, Layout, layered_layout
+from tasks.provenance.audit.layout import NODE_HEIGHT, NODE_WIDTH, GraphLayout, layered_layout
 from tasks.provenance.audit.text import verdict
 
 _TITLE_CHARACTERS = 26
@@ -133,7 +133,7 @@ Click a node to highlight its ancestors and show its digests here. Escape resets
 """
 
 
-def _svg(report: AuditReport, layout: Layout) -> str:
+def _svg(report: AuditReport, layout: GraphLayout) -> str:
     size = f"{layout.width:.0f} {layout.height:.0f}"
     edges = [
         f'<path class="edge" data-from="{escaped(parent)}" data-to="{escaped(child)}" '

@@ -18,7 +18,7 @@ from data_schemas.statements import AuditReport
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.provenance.audit.component_check import bom_problems
 from tasks.provenance.audit.evidence import MODEL, Evidence
-from tasks.provenance.audit.reading import Problem, Unreadable, hash_file, read_linked
+from tasks.provenance.audit.reading import Problem, UnreadableEvidence, hash_file, read_linked
 from tasks.provenance.audit.release_check import OWN_FILES
 from tasks.provenance.audit.target import Target
 from tasks.provenance.audit.walk import known_signers, model_node, stage_nodes
@@ -127,7 +127,7 @@ def _differences(
         try:
             # A cache of the hub holds links: the content is hashed, wherever it lies.
             result = hash_file((folder / name).resolve(), sizes.get(name))
-        except Unreadable as error:
+        except UnreadableEvidence as error:
             yield name, str(error)
             continue
         if result != sha256:
@@ -139,7 +139,7 @@ def _check_signature(root: str, digest: str, listed: Mapping[str, str], evidence
     try:
         content = read_linked(f"{evidence.store}/{SIGNATURE}")
         signers = payload_signers(content, published_payload(digest, listed))
-    except (Unreadable, TamperError) as error:
+    except (UnreadableEvidence, TamperError) as error:
         evidence.add(root, where, str(error))
     else:
         evidence.check_signers(root, where, signers)
@@ -149,7 +149,7 @@ def _released(folder: Path, name: str, listed: Mapping[str, str]) -> bytes | Non
     """Read a file of the release; None where it differs, which is reported with the files."""
     try:
         content = read_linked(str(folder / name))
-    except Unreadable:
+    except UnreadableEvidence:
         return None
     return content if sha256_bytes(content) == listed.get(name) else None
 

@@ -30,7 +30,7 @@ _EXCESS = 2**20
 _HASH_THREADS = 4
 
 
-class Unreadable(DataError):
+class UnreadableEvidence(DataError):
     """Evidence that cannot be what was recorded; the message says what it is."""
 
 
@@ -38,20 +38,20 @@ def read_record(uri: str) -> bytes:
     """Read a statement or a manifest.
 
     Raises:
-        Unreadable: it is gone, is no regular file, or is too large.
+        UnreadableEvidence: it is gone, is no regular file, or is too large.
     """
     place = store_at(uri)
     if place.local_path is None:
         folder, _, name = uri.rpartition("/")
         size = store_at(folder).list_files().get(name)
         if size is None:
-            raise Unreadable("gone")
+            raise UnreadableEvidence("gone")
         if size > MAX_RECORD_BYTES:
-            raise Unreadable(f"is {size} bytes, too large for a record")
+            raise UnreadableEvidence(f"is {size} bytes, too large for a record")
         return place.read_bytes()
     with _opened(place.local_path) as stream:
         if (size := os.fstat(stream.fileno()).st_size) > MAX_RECORD_BYTES:
-            raise Unreadable(f"is {size} bytes, too large for a record")
+            raise UnreadableEvidence(f"is {size} bytes, too large for a record")
         return stream.read()
 
 
@@ -59,7 +59,7 @@ def read_linked(uri: str) -> bytes:
     """Read a record of a published folder, also where a cache of the hub holds a link to it.
 
     Raises:
-        Unreadable: as `read_record`.
+        UnreadableEvidence: as `read_record`.
     """
     return read_record(str(Path(uri).resolve()))
 
@@ -73,18 +73,18 @@ def hash_file(path: Path, expected_bytes: int | None = None) -> str:
             read.
 
     Raises:
-        Unreadable: it is gone, no regular file, or far larger than recorded.
+        UnreadableEvidence: it is gone, no regular file, or far larger than recorded.
     """
     digest = hashlib.sha256()
     with _opened(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         if expected_bytes is not None and size > expected_bytes + _EXCESS:
-            raise Unreadable(f"is {size} bytes, recorded {expected_bytes}")
+            raise UnreadableEvidence(f"is {size} bytes, recorded {expected_bytes}")
         try:
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
         except OSError as error:
-            raise Unreadable(f"cannot be read: {error.strerror}") from error
+            raise UnreadableEvidence(f"cannot be read: {error.strerror}") from error
     return digest.hexdigest()
 
 
@@ -102,7 +102,7 @@ def check_folder(uri: str, digest: str) -> Iterator[Problem]:
         return
     try:
         manifest = read_record(str(folder / MANIFEST))
-    except Unreadable as error:
+    except UnreadableEvidence as error:
         is_gone = str(error) == "gone"
         yield (str(folder), "gone") if is_gone else (str(folder / MANIFEST), str(error))
         return
@@ -164,7 +164,7 @@ def _present(folder: Path) -> tuple[set[str], set[str], list[Problem]]:
 def _hash_or_fault(path: Path, expected_bytes: int | None) -> str:
     try:
         return hash_file(path, expected_bytes)
-    except Unreadable as error:
+    except UnreadableEvidence as error:
         return str(error)
 
 
@@ -172,17 +172,17 @@ def _opened(path: Path) -> BinaryIO:
     """Open a regular file; a link is not followed, and a pipe without a writer does not block.
 
     Raises:
-        Unreadable: it is anything else.
+        UnreadableEvidence: it is anything else.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError as error:
-        raise Unreadable("gone") from error
+        raise UnreadableEvidence("gone") from error
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise Unreadable("is a link; its content lies outside the store") from error
-        raise Unreadable(f"cannot be read: {error.strerror}") from error
+            raise UnreadableEvidence("is a link; its content lies outside the store") from error
+        raise UnreadableEvidence(f"cannot be read: {error.strerror}") from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise Unreadable("is no regular file")
+        raise UnreadableEvidence("is no regular file")
     return os.fdopen(handle, "rb")

@@ -9,7 +9,7 @@ from data_schemas.reports import ReleaseManifest
 from tasks.errors import DataError, TamperError
 from tasks.provenance.audit.component_check import bom_problems
 from tasks.provenance.audit.evidence import MODEL, Evidence
-from tasks.provenance.audit.reading import Unreadable, read_record
+from tasks.provenance.audit.reading import UnreadableEvidence, read_record
 from tasks.provenance.audit.target import Target
 from tasks.provenance.lineage.lookup import Version
 from tasks.provenance.lineage.origins import public_names
@@ -115,7 +115,7 @@ def _check_signature(root: str, digest: str, evidence: Evidence) -> None:
     listed = evidence.listed_files(f"{evidence.store}/objects/{digest[:16]}", digest)
     try:
         signers = signers_of(read_record(where), digest, listed)
-    except Unreadable as error:
+    except UnreadableEvidence as error:
         if evidence.keys is not None or evidence.signers.get(root):
             evidence.add(root, where, str(error))
     except TamperError as error:
@@ -160,7 +160,7 @@ def _check_bill(root: str, where: str, listed: Mapping[str, str], evidence: Evid
     """Every claim of the bill of materials is one that was re-hashed."""
     try:
         bill = read_record(where)
-    except Unreadable:
+    except UnreadableEvidence:
         return  # reported with the object
     statement = evidence.statements.get(root)
     if sha256_bytes(bill) != listed[BOM_FILE] or statement is None:

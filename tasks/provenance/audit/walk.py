@@ -18,7 +18,14 @@ from contextlib import suppress
 
 from cryptography.x509 import Certificate
 
-from data_schemas.statements import AuditNode, AuditReport, Finding, NodeKind, Signer, Statement
+from data_schemas.statements import (
+    AuditNode,
+    AuditReport,
+    Finding,
+    NodeKind,
+    SignerCount,
+    Statement,
+)
 from tasks.errors import DataError
 from tasks.provenance.audit.catalogue_check import check_catalogue, check_page, check_version
 from tasks.provenance.audit.evidence import MODEL, Evidence, origin_id
@@ -126,10 +133,12 @@ def _page(target: Target, evidence: Evidence) -> Iterator[tuple[str, Finding]]:
     yield from check_page(evidence.store, MODEL, target.version, statement, card)
 
 
-def known_signers(evidence: Evidence) -> tuple[Signer, ...]:
+def known_signers(evidence: Evidence) -> tuple[SignerCount, ...]:
     counts = Counter(key for signers in evidence.signers.values() for key in signers)
     return tuple(
-        Signer(fingerprint=fingerprint(key), statements=count, known=key in (evidence.keys or {}))
+        SignerCount(
+            fingerprint=fingerprint(key), statements=count, known=key in (evidence.keys or {})
+        )
         for key, count in counts.most_common()
     )
 

@@ -20,7 +20,7 @@ from tasks.provenance.ledger.accounts import check_conservation
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class PhaseAccount:
     """One phase of RL and what its prompts cost and earned."""
 
     name: str
@@ -32,7 +32,7 @@ class Phase:
     """Those that it draws from, as they were graded."""
 
 
-def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) -> list[Phase]:
+def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) -> list[PhaseAccount]:
     """Read the ledger of every RL phase that led to a registered model, first phase first.
 
     Args:
@@ -47,7 +47,7 @@ def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) ->
         TamperError: a statement was changed.
     """
     roots = [find_release(model_uri, store, tracking_uri).folder.statement]
-    phases: list[Phase] = []
+    phases: list[PhaseAccount] = []
     grading = 0
     for statement in chain(store, roots).values():
         if statement.stage == "grade":
@@ -70,9 +70,9 @@ def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) ->
     return [replace(phases[0], grading=grading), *phases[1:]]
 
 
-def read_folder(name: str, folder: Path) -> Phase:
+def read_folder(name: str, folder: Path) -> PhaseAccount:
     """Read the ledger and the costs from the report of an RL phase."""
-    return Phase(
+    return PhaseAccount(
         name=name,
         rows=read_ledger(folder / LEDGER_FILE),
         costs=read_table(find_beside(folder, COSTS_FILE), PromptCost),

@@ -50,7 +50,7 @@ from tasks.provenance.lineage.execution_runs import ExecutionRuns, attach
 from tasks.provenance.lineage.registry import (
     KEY,
     SHA256,
-    Promotion,
+    PromotionEntry,
     promote,
     register_release,
     versions_of,
@@ -398,7 +398,7 @@ class Catalogue:
         )
         released = event.released
         if released:
-            new = Promotion(
+            new = PromotionEntry(
                 version=version,
                 sha256=event.digest,
                 statement=event.statement,
@@ -419,7 +419,7 @@ class Catalogue:
         if not result:
             raise DataError(f"MLflow has no version of {event.name} with {event.statement}")
         version = max(result, key=lambda one: int(one.version))
-        new = Promotion(
+        new = PromotionEntry(
             version=str(version.version),
             sha256=version.tags.get(SHA256, ""),
             statement=event.statement,

@@ -51,7 +51,7 @@ _HOUR = 3600.0
 _ENDED_BADLY = ("FAILED", "KILLED")
 
 
-class Ended(NamedTuple):
+class UnreportedExecution(NamedTuple):
     """An execution that did not end well, and of which nobody was told."""
 
     run_id: str
@@ -68,7 +68,7 @@ def lease_of(store: StoreRef, execution: str) -> Path:
     return workplace(store) / "leases" / "executions" / f"{execution}.lease"
 
 
-def close_ended(store: StoreRef, own: str, ask: Ask) -> list[Ended]:
+def close_ended(store: StoreRef, own: str, ask: Ask) -> list[UnreportedExecution]:
     """Close the runs of other executions on a store that are over; an outage stops nothing.
 
     Args:
@@ -88,7 +88,7 @@ def close_ended(store: StoreRef, own: str, ask: Ask) -> list[Ended]:
         return []
 
 
-def mark_reported(store: StoreRef, ended: Sequence[Ended]) -> None:
+def mark_reported(store: StoreRef, ended: Sequence[UnreportedExecution]) -> None:
     """Record that people were told of these."""
     try:
         with boundary():
@@ -99,7 +99,7 @@ def mark_reported(store: StoreRef, ended: Sequence[Ended]) -> None:
         logger.warning("people will be told again: %s", error)
 
 
-def _close(store: StoreRef, own: str, ask: Ask) -> Iterator[Ended]:
+def _close(store: StoreRef, own: str, ask: Ask) -> Iterator[UnreportedExecution]:
     client = connect(store.tracking_uri)
     experiment = client.get_experiment_by_name(EXPERIMENT)
     if experiment is None:
@@ -130,7 +130,9 @@ def _close(store: StoreRef, own: str, ask: Ask) -> Iterator[Ended]:
                 runs.close(run_id, status, reason)
         # Runs without LAST are of a version that marked none as reported.
         if status in _ENDED_BADLY and flyte and LAST in tags and tags.get(REPORTED) != flyte:
-            yield Ended(run_id, execution, tags.get(WORKFLOW, ""), flyte, status, reason)
+            yield UnreportedExecution(
+                run_id, execution, tags.get(WORKFLOW, ""), flyte, status, reason
+            )
 
 
 def _by_signs(store: StoreRef, parent: "Run", stages: "Sequence[Run]") -> tuple[str, str]:

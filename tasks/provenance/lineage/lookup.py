@@ -39,7 +39,7 @@ _MODEL_URI = re.compile(r"models:/(?P<name>[^/@]+)(@(?P<alias>[^/@]+)|/(?P<versi
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class LoggedModel:
     """A logged model."""
 
     id: str
@@ -61,7 +61,7 @@ class Version:
     number: str
     aliases: tuple[str, ...]
     tags: Mapping[str, str]
-    model: Model | None
+    model: LoggedModel | None
     """None if the logged model it points at is gone."""
     description: str = ""
     """Text of its page."""
@@ -102,8 +102,8 @@ class StageRun:
     metrics: Mapping[str, float]
     """Last value of every curve."""
     datasets: tuple[Dataset, ...]
-    models_in: tuple[Model, ...] = field(default=())
-    models_out: tuple[Model, ...] = field(default=())
+    models_in: tuple[LoggedModel, ...] = field(default=())
+    models_out: tuple[LoggedModel, ...] = field(default=())
 
 
 def parse_model_uri(uri: str) -> tuple[str, str, str]:
@@ -157,7 +157,7 @@ class Lookup:
     def __init__(self, tracking_uri: str) -> None:
         require_sqlite(tracking_uri)
         self._tracking_uri = tracking_uri
-        self._models: dict[str, Model | None] = {}
+        self._models: dict[str, LoggedModel | None] = {}
         self._runs: dict[str, list[StageRun]] = {}
 
     @cached_property
@@ -278,16 +278,18 @@ class Lookup:
             models_out=self._all(out),
         )
 
-    def _all(self, model_ids: Iterable[str]) -> tuple[Model, ...]:
-        return tuple(self._model(model_id) or Model(model_id, "", {}) for model_id in model_ids)
+    def _all(self, model_ids: Iterable[str]) -> tuple[LoggedModel, ...]:
+        return tuple(
+            self._model(model_id) or LoggedModel(model_id, "", {}) for model_id in model_ids
+        )
 
-    def _model(self, model_id: str) -> Model | None:
+    def _model(self, model_id: str) -> LoggedModel | None:
         from mlflow.exceptions import MlflowException
 
         if model_id not in self._models:
             try:
                 result = self._client.get_logged_model(model_id)
-                self._models[model_id] = Model(
+                self._models[model_id] = LoggedModel(
                     id=model_id,
                     name=result.name,
                     tags=dict(result.tags),

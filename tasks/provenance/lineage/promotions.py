@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from data_schemas.statements import Statement
 from tasks.errors import DataError
 from tasks.provenance.lineage.signatures.keys import TrustedKeys
-from tasks.provenance.lineage.statements import Attested, open_statement, statement_uri
+from tasks.provenance.lineage.statements import AttestedStatement, open_statement, statement_uri
 from tasks.provenance.lineage.version_details import MODEL, ROLLBACK
 from tasks.store.interface import store_at
 from tasks.store.location import identity
@@ -60,7 +60,7 @@ def promotions(name: str, store: str, keys: TrustedKeys | None) -> list[Promotio
     in another store: a statement without the id of its store counts before the first with it only,
     and not at all where all that have one are of other stores.
     """
-    sound: dict[str, Attested] = {}
+    sound: dict[str, AttestedStatement] = {}
     for file in store_at(f"{store}/statements").list_files():
         digest = file.removesuffix(".json")
         try:

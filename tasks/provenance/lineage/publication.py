@@ -20,7 +20,7 @@ from tasks.provenance.lineage import attestation, origins
 from tasks.provenance.lineage.places import ORIGIN, without_places
 from tasks.provenance.lineage.signatures import dsse
 from tasks.provenance.lineage.signatures.working import seal, type_of
-from tasks.provenance.lineage.statements import Attested, open_statement, statement_uri
+from tasks.provenance.lineage.statements import AttestedStatement, open_statement, statement_uri
 from tasks.store.files import canonical_json
 
 KIND = "publication"
@@ -72,7 +72,7 @@ def is_own_form(content: bytes) -> bool:
     return envelope.payloadType != dsse.PAYLOAD_TYPE
 
 
-def open_published(content: bytes, digest: str, store: str) -> Attested:
+def open_published(content: bytes, digest: str, store: str) -> AttestedStatement:
     """Check a statement of a published release, in either form.
 
     Args:
@@ -98,4 +98,4 @@ def open_published(content: bytes, digest: str, store: str) -> Attested:
         if not dsse.is_valid(signature, payload, kind):
             raise TamperError(f"{uri}: the signature of key {signature.keyid} does not fit")
     statement = attestation.from_payload(payload, store, uri)
-    return Attested(statement, tuple(one.keyid for one in envelope.signatures))
+    return AttestedStatement(statement, tuple(one.keyid for one in envelope.signatures))

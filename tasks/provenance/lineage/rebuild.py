@@ -60,7 +60,7 @@ UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt:
+class RebuildSummary:
     """What a rebuild applied."""
 
     runs: int
@@ -70,7 +70,7 @@ class Rebuilt:
     """Where the broken sqlite file is now; '' if there was none."""
 
 
-def rebuild(store: StoreRef) -> Rebuilt:
+def rebuild(store: StoreRef) -> RebuildSummary:
     """Apply everything that a store knows to its MLflow.
 
     A sqlite file that is not usable is kept under another name, and a new one is made.
@@ -98,7 +98,7 @@ def rebuild(store: StoreRef) -> Rebuilt:
             if is_buried(store.uri, digest := name.removesuffix(".json")):
                 catalogue.mark_deleted(digest, tombstone_uri(store.uri, digest))
     stages = {run for run, events in spools.values() if _is_stage(events)}
-    return Rebuilt(len(stages), len(derived), broken_file)
+    return RebuildSummary(len(stages), len(derived), broken_file)
 
 
 def set_aside(tracking_uri: str) -> str:

@@ -57,7 +57,7 @@ _SHORTENED = f"\n\nThe whole card is {CARD_FILE}, among the artifacts of the sou
 _TRACKING_URI = "MLFLOW_TRACKING_URI"
 
 
-class Promotion(BaseModel):
+class PromotionEntry(BaseModel):
     """A version became the released one: an entry of the history of a registered model."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -142,7 +142,7 @@ def logged_model(version: "ModelVersion") -> str:
     return version.tags.get(MODEL_TAG) or source
 
 
-def promote(client: "MlflowClient", name: str, new: Promotion, replaces: str = "") -> bool:
+def promote(client: "MlflowClient", name: str, new: PromotionEntry, replaces: str = "") -> bool:
     """Make a version the released one; once per key, however often it is asked for.
 
     Args:
@@ -167,17 +167,17 @@ def promote(client: "MlflowClient", name: str, new: Promotion, replaces: str = "
     return True
 
 
-def history(client: "MlflowClient", name: str) -> list[Promotion]:
+def history(client: "MlflowClient", name: str) -> list[PromotionEntry]:
     """List all promotions of a registered model, the current one last."""
     tags = sorted(_tags(client, name).items())
     if tags:
-        return [Promotion.model_validate_json(text) for _, text in tags]
+        return [PromotionEntry.model_validate_json(text) for _, text in tags]
     # Released before promotions were kept: the aliases are all that is known.
     aliases = client.get_registered_model(name).aliases
     numbers = [aliases[alias] for alias in (PREVIOUS, RELEASED) if alias in aliases]
     versions = [client.get_model_version(name, number) for number in numbers]
     return [
-        Promotion(
+        PromotionEntry(
             version=str(version.version),
             sha256=version.tags.get(SHA256, ""),
             statement=version.tags.get("statement", ""),
@@ -194,7 +194,7 @@ def _tags(client: "MlflowClient", name: str) -> dict[str, str]:
     return {tag: value for tag, value in tags.items() if tag.startswith(_PROMOTION)}
 
 
-def _point(client: "MlflowClient", name: str, entries: Sequence[Promotion]) -> None:
+def _point(client: "MlflowClient", name: str, entries: Sequence[PromotionEntry]) -> None:
     """Set the aliases that follow from the history."""
     current = entries[-1]
     # The same content again is no other model to go back to.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from data_schemas.artifacts import Context, StoreRef
 from data_schemas.statements import ExecutionEnded, ExecutionStarted, FileAttached
-from tasks.errors import DataError, EngineError, Preempted, SettingsError
+from tasks.errors import DataError, EngineError, PreemptionError, SettingsError
 from tasks.provenance.lineage.catalogue import Catalogue
 from tasks.provenance.lineage.descriptions import execution_tags
 from tasks.provenance.lineage.spool import SHIPPED, Spool, new_spool, ship_left_over
@@ -21,7 +21,7 @@ from tasks.store.files import write_bytes
 from tasks.store.interface import store_at
 from tasks.store.lease import lease
 
-STOPPED = (Preempted, KeyboardInterrupt, SystemExit)
+STOPPED = (PreemptionError, KeyboardInterrupt, SystemExit)
 """Somebody or something ended the process; nothing is wrong with what it ran."""
 logger = logging.getLogger(__name__)
 

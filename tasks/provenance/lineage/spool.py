@@ -152,7 +152,7 @@ def new_spool(folder: Path, run: str) -> Spool:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOver:
+class SpoolRemainder:
     """What did not arrive."""
 
     spools: tuple[Path, ...]
@@ -160,7 +160,7 @@ class LeftOver:
     """The receiver answered."""
 
 
-def ship_left_over(folder: Path, receiver: Receiver) -> LeftOver:
+def ship_left_over(folder: Path, receiver: Receiver) -> SpoolRemainder:
     """Ship every unlocked spool; a refused event does not stop the other spools.
 
     A spool without end belongs to a process that was killed: its run is marked so.
@@ -184,7 +184,7 @@ def ship_left_over(folder: Path, receiver: Receiver) -> LeftOver:
             spool.close(shipped=shipped)
             if not shipped:
                 remaining.append(path)
-    return LeftOver(tuple(remaining), reachable)
+    return SpoolRemainder(tuple(remaining), reachable)
 
 
 def read_spools(paths: Iterable[Path]) -> dict[Path, tuple[str, list[Event]]]:

@@ -29,7 +29,7 @@ EXECUTION_KIND = "execution"
 
 
 @dataclass(frozen=True, slots=True)
-class Attested:
+class AttestedStatement:
     """A statement and who vouches for it."""
 
     statement: Statement
@@ -81,7 +81,7 @@ def load_statement(store: str, digest: str) -> Statement:
     return open_statement(payload, digest, store).statement
 
 
-def open_statement(content: bytes, digest: str, store: str) -> Attested:
+def open_statement(content: bytes, digest: str, store: str) -> AttestedStatement:
     """Check what lies under the name of a statement.
 
     Raises:
@@ -93,7 +93,7 @@ def open_statement(content: bytes, digest: str, store: str) -> Attested:
     if envelope is None:
         _check_digest(content, digest, uri)
         try:
-            return Attested(Statement.model_validate_json(content), ())
+            return AttestedStatement(Statement.model_validate_json(content), ())
         except ValidationError as error:
             raise DataError(f"{uri} is not a statement of this version: {error}") from error
     try:
@@ -107,7 +107,7 @@ def open_statement(content: bytes, digest: str, store: str) -> Attested:
         if not dsse.is_valid(signature, payload):
             raise TamperError(f"{uri}: the signature of key {signature.keyid} does not fit")
     statement = attestation.from_payload(payload, store, uri)
-    return Attested(statement, tuple(signature.keyid for signature in envelope.signatures))
+    return AttestedStatement(statement, tuple(signature.keyid for signature in envelope.signatures))
 
 
 def _envelope(content: bytes) -> dsse.Envelope | None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.provenance.lineage.connection import boundary, connect, require_sqlite
-from tasks.provenance.lineage.registry import AUDIT_TAG, Promotion, history
+from tasks.provenance.lineage.registry import AUDIT_TAG, PromotionEntry, history
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class RegisteredVersion:
     """A version of a registered model, released or refused."""
 
     number: str
@@ -23,7 +23,7 @@ class Candidate:
     """Unix time, seconds."""
 
 
-def read_history(name: str, tracking_uri: str) -> list[Promotion]:
+def read_history(name: str, tracking_uri: str) -> list[PromotionEntry]:
     """List all promotions of a model, the current one last.
 
     Raises:
@@ -43,7 +43,7 @@ def read_history(name: str, tracking_uri: str) -> list[Promotion]:
             raise SettingsError(f"MLflow has no model {name}: {error.message}") from error
 
 
-def read_candidates(name: str, tracking_uri: str) -> Sequence[Candidate]:
+def read_candidates(name: str, tracking_uri: str) -> Sequence[RegisteredVersion]:
     """List all versions of a model, oldest first.
 
     Raises:
@@ -56,7 +56,7 @@ def read_candidates(name: str, tracking_uri: str) -> Sequence[Candidate]:
     pairs = [(str(number), alias) for alias, number in aliases.items()]
     return sorted(
         (
-            Candidate(
+            RegisteredVersion(
                 number=str(version.version),
                 aliases=tuple(alias for number, alias in pairs if number == str(version.version)),
                 tags=dict(version.tags),

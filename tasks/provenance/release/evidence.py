@@ -17,7 +17,7 @@ from data_schemas.rows import (
     REPLAYED,
     TRAINED_TOKENS,
     Demonstration,
-    Mixed,
+    MixReport,
     Problem,
 )
 from data_schemas.rows import REPORT as MIX_REPORT
@@ -46,7 +46,7 @@ class Contamination:
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class ChainAudit:
     """What an audit of the candidate's chain found; the same numbers for the same chain."""
 
     statements: int
@@ -81,7 +81,7 @@ class Waste:
 
 
 @dataclass(frozen=True, slots=True)
-class Practised:
+class PractisedRows:
     """Rows of the last night of a chain that changed weights, by what the ledgers say."""
 
     new: int
@@ -106,7 +106,7 @@ class Practised:
         )
 
 
-def audited(store: str, roots: Iterable[str]) -> Audited:
+def audited(store: str, roots: Iterable[str]) -> ChainAudit:
     """Hash a chain again and check its signatures with this run's own keys, before it is released.
 
     Files outside the store, which may be out of reach here, are left to the audit of a release.
@@ -119,7 +119,7 @@ def audited(store: str, roots: Iterable[str]) -> Audited:
     for root in roots:
         evidence.visit(root)
     all_findings = [one for findings in evidence.findings.values() for one in findings]
-    return Audited(
+    return ChainAudit(
         statements=len(evidence.statements) + len(evidence.damaged),
         objects=len(evidence.objects),
         problems=tuple(f"{PurePosixPath(one.object).name}: {one.problem}" for one in all_findings),
@@ -249,7 +249,7 @@ def waste(statements: Mapping[str, Statement], cache: Path) -> Waste | None:
     )
 
 
-def practised(statements: Mapping[str, Statement], cache: Path) -> Practised | None:
+def practised(statements: Mapping[str, Statement], cache: Path) -> PractisedRows | None:
     """Count what the last night of a chain trained on; None if no night led to it.
 
     A night of fine-tuning alone has no graded problems, one of RL alone no demonstrations.
@@ -277,9 +277,9 @@ def practised(statements: Mapping[str, Statement], cache: Path) -> Practised | N
                 }
     for statement in _read_by(statements, "sft/", {mixture.digest}):
         is_taught |= bool(statement.facts.get(TRAINED_TOKENS, 0))
-    mixed = Mixed.model_validate_json((folder / MIX_REPORT).read_bytes())
+    mixed = MixReport.model_validate_json((folder / MIX_REPORT).read_bytes())
     new, old = offered - replayed, offered & replayed
-    return Practised(
+    return PractisedRows(
         new=len(trained & new),
         of_new=len(new),
         old=len(trained & old),

@@ -27,7 +27,7 @@ from tasks.algorithms.slices import (
     pool_comparisons,
 )
 from tasks.provenance.release import mismatch
-from tasks.provenance.release.evidence import Audited, Contamination, Practised, Waste
+from tasks.provenance.release.evidence import ChainAudit, Contamination, PractisedRows, Waste
 from tasks.provenance.release.promotion import Champion
 
 MERGED = "merged"
@@ -55,13 +55,13 @@ class Background:
     whichever is."""
     champion: Champion | None = None
     """The released model; None if there is none."""
-    audit: Audited | None = None
+    audit: ChainAudit | None = None
     """Its chain, hashed again."""
     contamination: Contamination | None = None
     unlicensed: tuple[str, ...] | None = None
     """Raw files and base models under no licence that is recorded."""
     waste: Waste | None = None
-    practised: Practised | None = None
+    practised: PractisedRows | None = None
     """By the night that made it; None if none did."""
 
 

@@ -13,8 +13,8 @@ from data_schemas.artifacts import StoreRef
 from data_schemas.texts import on_one_line
 from tasks.platform.tables import Screen
 from tasks.provenance.lineage.descriptions import EXECUTION
-from tasks.provenance.lineage.registry import AUDIT_TAG, Promotion
-from tasks.provenance.lineage.versions import Candidate, read_candidates, read_history
+from tasks.provenance.lineage.registry import AUDIT_TAG, PromotionEntry
+from tasks.provenance.lineage.versions import RegisteredVersion, read_candidates, read_history
 
 _COLUMNS = ("when (UTC)", "version", "by", "accuracy", "audit", "execution", "aliases")
 
@@ -22,7 +22,9 @@ _WIDTH = 120
 """Columns that the table needs; a narrower terminal wraps it."""
 
 
-def rows(candidates: Sequence[Candidate], promotions: Sequence[Promotion]) -> list[tuple[str, ...]]:
+def rows(
+    candidates: Sequence[RegisteredVersion], promotions: Sequence[PromotionEntry]
+) -> list[tuple[str, ...]]:
     """Return one row per promotion and per refused candidate, in the order of time."""
     by_number = {candidate.number: candidate for candidate in candidates}
     promoted = {promotion.version for promotion in promotions}
@@ -35,7 +37,9 @@ def rows(candidates: Sequence[Candidate], promotions: Sequence[Promotion]) -> li
     ]
 
 
-def _row(moment: float, candidate: Candidate | None, number: str, by: str) -> tuple[str, ...]:
+def _row(
+    moment: float, candidate: RegisteredVersion | None, number: str, by: str
+) -> tuple[str, ...]:
     tags = candidate.tags if candidate else {}
     return (
         time.strftime("%Y-%m-%d %H:%M", time.gmtime(moment)),

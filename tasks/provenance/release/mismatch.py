@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from data_schemas.reports import GATES_FILE, Decision, GateRecord, PhaseGates
+from data_schemas.reports import GATES_FILE, GateRecord, MismatchDecision, PhaseGates
 from data_schemas.statements import Statement
 from tasks.store.objects import localise
 
@@ -32,9 +32,9 @@ def summary(stage: str, records: list[GateRecord]) -> PhaseGates:
     return PhaseGates(
         stage=stage,
         steps=len(records),
-        proceeded=decisions[Decision.PROCEED],
-        corrected=decisions[Decision.CORRECT],
-        paused=decisions[Decision.PAUSE],
+        proceeded=decisions[MismatchDecision.PROCEED],
+        corrected=decisions[MismatchDecision.CORRECT],
+        paused=decisions[MismatchDecision.PAUSE],
         max_k3=max((record.k3 for record in records), default=0.0),
         max_probe=max((record.probe_logprob for record in records), default=0.0),
     )

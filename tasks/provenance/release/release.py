@@ -10,10 +10,10 @@ from pathlib import Path
 from data_schemas.artifacts import CheckpointRef
 from data_schemas.reports import (
     EvaluationReport,
-    Examination,
     GateDecision,
     PhaseGates,
     ReleaseManifest,
+    VerifierExamination,
 )
 from data_schemas.settings import ReleaseSettings
 from data_schemas.statements import Statement
@@ -38,7 +38,7 @@ def release_manifest(
     store: str,
     decision: GateDecision,
     gates: tuple[PhaseGates, ...] = (),
-    verifiers: Examination | None = None,
+    verifiers: VerifierExamination | None = None,
 ) -> ReleaseManifest:
     """Collect the manifest of a candidate from the statements that led to it.
 
@@ -74,7 +74,7 @@ def release_manifest(
         raw_files=origins.public_names(origins.all_raw_files(store, chain.values())),
         gate=decision,
         mismatch=gates,
-        verifiers=verifiers or Examination(),
+        verifiers=verifiers or VerifierExamination(),
     )
 
 
@@ -86,11 +86,11 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 """OWNER/NAME: a path of a disk begins with a slash or has more parts."""
 
 
-NO_PROBLEMS = Examination()
+NO_PROBLEMS = VerifierExamination()
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ReleaseCandidate:
     """The model to release, with its evaluations and lineage."""
 
     checkpoint: CheckpointRef
@@ -103,12 +103,12 @@ class Candidate:
     decision: GateDecision
     gates: tuple[PhaseGates, ...] = ()
     """Of the mismatch gate in every RL phase that led to it."""
-    verifiers: Examination = NO_PROBLEMS
+    verifiers: VerifierExamination = NO_PROBLEMS
     """Error rates of the verifiers of its problems."""
 
 
 def release(
-    settings: ReleaseSettings, candidate: Candidate, store: str, out: Path
+    settings: ReleaseSettings, candidate: ReleaseCandidate, store: str, out: Path
 ) -> dict[str, float | int | str]:
     """Write the release folder of a candidate, passed or not, and return its facts.
 
@@ -169,7 +169,7 @@ def release(
     }
 
 
-def _error_rates(examination: Examination) -> dict[str, str]:
+def _error_rates(examination: VerifierExamination) -> dict[str, str]:
     """Error rates of the verifiers as they are stated, and the digest of their evidence."""
     stated = {
         f"{kind}/{one.verifier}": stated_rate(rate)

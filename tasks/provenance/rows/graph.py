@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from data_schemas.statements import Made, Output, Statement
+from data_schemas.statements import Output, Statement, TracedCheckpoint
 from tasks.errors import SettingsError
 
 MODEL = "model"
@@ -88,11 +88,11 @@ class Graph:
             )
         return results
 
-    def describe(self, digest: str) -> Made:
+    def describe(self, digest: str) -> TracedCheckpoint:
         """Describe the checkpoint of a statement."""
         statement = self.statements[digest]
         is_release = {"manifest_sha256", "released"} <= statement.facts.keys()
-        return Made(
+        return TracedCheckpoint(
             stage=statement.stage,
             statement=digest,
             checkpoint=_digest(statement),
@@ -101,7 +101,7 @@ class Graph:
             passed=bool(statement.facts["released"]) if is_release else False,
         )
 
-    def describe_all(self, digests: Iterable[str]) -> tuple[Made, ...]:
+    def describe_all(self, digests: Iterable[str]) -> tuple[TracedCheckpoint, ...]:
         return tuple(self.describe(digest) for digest in digests)
 
     def _reach(self, roots: Iterable[str], edges: Mapping[str, list[str]]) -> list[str]:

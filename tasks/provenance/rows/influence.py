@@ -7,11 +7,11 @@ import pyarrow.compute as pc
 
 from data_schemas.statements import (
     ModelTrace,
-    Place,
+    RawRowPlace,
     RowOutcome,
     RowTrace,
+    StageUse,
     TrainedRow,
-    UsedIn,
 )
 from tasks.provenance.rows.find import RowSelection
 from tasks.provenance.rows.graph import Graph, checkpoint_of
@@ -95,7 +95,7 @@ def rows_of(uses: pa.Table) -> pa.Table:
     return sums.select([*TrainedRow.model_fields]).sort_by(order)
 
 
-def summarise(graph: Graph, uses: pa.Table) -> tuple[UsedIn, ...]:
+def summarise(graph: Graph, uses: pa.Table) -> tuple[StageUse, ...]:
     """Sum uses per stage and outcome, stages in order."""
     aggregates = [*_SUMS, ("source_row", "count_distinct"), ("step", "distinct")]
     results = [
@@ -112,10 +112,10 @@ def summarise(graph: Graph, uses: pa.Table) -> tuple[UsedIn, ...]:
     )
 
 
-def _used_in(graph: Graph, row: dict, *, trained: bool) -> UsedIn:
+def _used_in(graph: Graph, row: dict, *, trained: bool) -> StageUse:
     statement = graph.statements[row["statement"]]
     checkpoint = checkpoint_of(statement)
-    return UsedIn(
+    return StageUse(
         stage=statement.stage,
         statement=row["statement"],
         checkpoint=checkpoint.digest if checkpoint else "",
@@ -129,12 +129,12 @@ def _used_in(graph: Graph, row: dict, *, trained: bool) -> UsedIn:
     )
 
 
-def _places(index: Index, where: pc.Expression, show: int) -> tuple[Place, ...]:
+def _places(index: Index, where: pc.Expression, show: int) -> tuple[RawRowPlace, ...]:
     result = index.read("places", where=where).slice(0, show).to_pylist()
     files = index.read("files")
     uris = dict(zip(files["file"].to_pylist(), files["uri"].to_pylist(), strict=True))
     return tuple(
-        Place(uri=uris[place["file"]], file=place["file"], number=place["number"])
+        RawRowPlace(uri=uris[place["file"]], file=place["file"], number=place["number"])
         for place in result
     )
 

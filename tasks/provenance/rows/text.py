@@ -7,13 +7,13 @@ from rich.table import Table
 
 from data_schemas.statements import (
     Difference,
-    Forgotten,
-    Made,
     ModelTrace,
     ReleaseComparison,
     RowTrace,
+    StageUse,
+    TracedCheckpoint,
     TrainedRow,
-    UsedIn,
+    WithdrawalImpact,
 )
 from data_schemas.texts import on_one_line
 
@@ -57,7 +57,7 @@ def model_text(trace: ModelTrace) -> RenderableType:
     return Group(*parts)
 
 
-def forget_text(report: Forgotten, store: str) -> RenderableType:
+def forget_text(report: WithdrawalImpact, store: str) -> RenderableType:
     """Print what has to go, and the commands of the retraining."""
     parts: list[RenderableType] = [
         f"{report.named:,} rows named, {len(report.unknown):,} of them never read by this store; "
@@ -114,7 +114,7 @@ def _values(one: Difference) -> Sequence[str]:
     return one.stage, one.name, one.before or "-", one.after or "-"
 
 
-def uses_table(uses: Iterable[UsedIn]) -> Table:
+def uses_table(uses: Iterable[StageUse]) -> Table:
     """One line per stage and outcome; those that changed weights are marked."""
     heads = ("stage", "statement", "outcome", "rows", "steps", "times", "tokens", "|advantage|")
     rows = (
@@ -133,7 +133,7 @@ def uses_table(uses: Iterable[UsedIn]) -> Table:
     return _table("Used in (* = changed weights; times = rollouts or epochs)", heads, rows)
 
 
-def made_table(title: str, checkpoints: Iterable[Made]) -> Table:
+def made_table(title: str, checkpoints: Iterable[TracedCheckpoint]) -> Table:
     """One line per checkpoint."""
     rows = (
         (one.stage, one.checkpoint[:_SHORT], one.statement[:_SHORT], _release(one))
@@ -175,14 +175,14 @@ def _trained(row: TrainedRow) -> Sequence[str]:
     )
 
 
-def _release(checkpoint: Made) -> str:
+def _release(checkpoint: TracedCheckpoint) -> str:
     if not checkpoint.release:
         return ""
     refusal = "" if checkpoint.passed else ", refused by its gate"
     return on_one_line(f"{checkpoint.release} {checkpoint.version}{refusal}")
 
 
-def _name(checkpoint: Made) -> str:
+def _name(checkpoint: TracedCheckpoint) -> str:
     return _release(checkpoint) or f"{checkpoint.stage} {checkpoint.checkpoint[:_SHORT]}"
 
 

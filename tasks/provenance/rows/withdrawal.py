@@ -16,9 +16,9 @@ from pydantic import ValidationError
 
 from data_schemas.settings import PipelineSettings, Source
 from data_schemas.statements import (
-    Forgotten,
     Retraining,
     Statement,
+    WithdrawalImpact,
 )
 from tasks.errors import SettingsError
 from tasks.formats.exclusions import LIST_FILE, WITHDRAWN, list_bytes, parse_list
@@ -88,7 +88,9 @@ def read_rows(index: Index, store: str, file: Path) -> Withdrawal:
     return Withdrawal(frozenset(digests), frozenset(unknown), duplicates, similar)
 
 
-def forget(index: Index, store: str, place: Path, withdrawal: Withdrawal, show: int) -> Forgotten:
+def forget(
+    index: Index, store: str, place: Path, withdrawal: Withdrawal, show: int
+) -> WithdrawalImpact:
     """Name what has to go, and write the exclusion list and the settings without these rows.
 
     Args:
@@ -111,7 +113,7 @@ def forget(index: Index, store: str, place: Path, withdrawal: Withdrawal, show: 
         for checkpoint in trace.checkpoints
         if checkpoint.release
     }
-    return Forgotten(
+    return WithdrawalImpact(
         named=len(withdrawal.digests),
         unknown=tuple(sorted(withdrawal.unknown)),
         duplicates=tuple(sorted(withdrawal.duplicates)),

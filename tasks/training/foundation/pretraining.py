@@ -16,7 +16,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen3MoeConf
 from data_schemas.rows import Domain
 from data_schemas.settings import PretrainSettings
 from tasks.curation.marketplace.drawing import DRAWERS, LEVELS
-from tasks.curation.marketplace.items import Item, compact, is_problem_prompt
+from tasks.curation.marketplace.items import MarketItem, compact, is_problem_prompt
 from tasks.curation.marketplace.maths import addition, change_of_hundred
 from tasks.curation.marketplace.words import (
     BRANDS,
@@ -128,14 +128,14 @@ def documents(seed: int) -> Iterator[str]:
             yield _worked_question(rng, item)
 
 
-def _worked_question(rng: random.Random, item: Item) -> str:
+def _worked_question(rng: random.Random, item: MarketItem) -> str:
     """Write a question and its answer as plain text, in three of four cases with steps."""
     if rng.random() < 0.75:
         return f"Q: {item.prompt}\nWork: {item.steps}\nA: {_plain(item)}\n"
     return f"Q: {item.prompt}\nA: {_plain(item)}\n"
 
 
-def _plain(item: Item) -> str:
+def _plain(item: MarketItem) -> str:
     """Return the answer outside of a chat, where a call is the record of it and has no tags."""
     if item.domain is not Domain.TOOL_USE:
         return item.solution

@@ -22,7 +22,7 @@ from tasks.gym.judging.readings import NoReading, readings
 from tasks.store.files import canonical_json, write_bytes
 from tasks.training.judge import measures
 from tasks.training.judge.measures import (
-    Group,
+    AnswerGroup,
     Verdicts,
     judge_rewards,
     ranked_groups,
@@ -215,7 +215,7 @@ def _inversions(
     return len(judged_groups), len(groups) - len(judged_groups), rows
 
 
-def _faults(group: Group, rewards_G: NDArray[np.float64]) -> dict[str, float]:
+def _faults(group: AnswerGroup, rewards_G: NDArray[np.float64]) -> dict[str, float]:
     """Return the errors of a reward in one group, as shares."""
     inversion = advantage_inversion(group.quality_G, rewards_G)
     ties = share_of_ordered_ties(group.quality_G, rewards_G)
@@ -223,7 +223,7 @@ def _faults(group: Group, rewards_G: NDArray[np.float64]) -> dict[str, float]:
     return {name: share for name, share in zip(FAULTS, shares, strict=True) if share is not None}
 
 
-def _scores(scalar: ScalarReward, group: Group, batch_tokens: int) -> NDArray[np.float64]:
+def _scores(scalar: ScalarReward, group: AnswerGroup, batch_tokens: int) -> NDArray[np.float64]:
     answers = [(group.task, answer) for answer in group.answers]
     scores = scalar.scores(answers, batch_tokens)
     return np.array([scores[answer] for answer in answers])

@@ -139,7 +139,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class AnswerGroup:
     """Answers to one task and their true quality."""
 
     task: str
@@ -150,9 +150,9 @@ class Group:
     """For i < j: index of the pair that compares i with j, and whether i is its first answer."""
 
 
-def ranked_groups(pairs: Sequence[ComparisonPair]) -> list[Group]:
+def ranked_groups(pairs: Sequence[ComparisonPair]) -> list[AnswerGroup]:
     """Find at most one group per task, in the order of the tasks."""
-    groups: list[Group] = []
+    groups: list[AnswerGroup] = []
     for rows in by_task(pairs).values():
         group = next(_groups_of(pairs, rows), None)
         if group is not None:
@@ -160,7 +160,7 @@ def ranked_groups(pairs: Sequence[ComparisonPair]) -> list[Group]:
     return groups
 
 
-def judge_rewards(group: Group, verdicts: Sequence[Verdicts]) -> NDArray[np.float64]:
+def judge_rewards(group: AnswerGroup, verdicts: Sequence[Verdicts]) -> NDArray[np.float64]:
     """Return the round robin of the verdicts in both orders [G]; NaN without enough verdicts."""
     size = len(group.answers)
     wins_GG = np.full((size, size), np.nan)
@@ -195,7 +195,7 @@ def _first_answer_worth(verdicts: Verdicts) -> float:
     return (WORTH[verdicts.original] + WORTH[verdicts.swapped]) / 2
 
 
-def _groups_of(pairs: Sequence[ComparisonPair], rows: Sequence[int]) -> Iterator[Group]:
+def _groups_of(pairs: Sequence[ComparisonPair], rows: Sequence[int]) -> Iterator[AnswerGroup]:
     """Yield the groups of a task, larger ones first."""
     compared: dict[tuple[str, str], int] = {}
     for row in rows:
@@ -214,7 +214,7 @@ def _group(
     pairs: Sequence[ComparisonPair],
     answers: tuple[str, ...],
     compared: Mapping[tuple[str, str], int],
-) -> Group | None:
+) -> AnswerGroup | None:
     """Build a group of these answers; None if a pair is missing or the labels have no ranking."""
     rows: dict[tuple[int, int], tuple[int, bool]] = {}
     wins_GG = np.zeros((len(answers), len(answers)))
@@ -232,4 +232,4 @@ def _group(
     fits = np.sign(quality_G[:, None] - quality_G) == np.sign(wins_GG - wins_GG.T)
     if np.ptp(quality_G) == 0.0 or not fits.all():
         return None
-    return Group(pairs[next(iter(rows.values()))[0]].task, answers, quality_G, rows)
+    return AnswerGroup(pairs[next(iter(rows.values()))[0]].task, answers, quality_G, rows)

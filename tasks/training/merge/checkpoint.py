@@ -29,7 +29,7 @@ from torch import Tensor
 from data_schemas.settings import MergeSettings
 from tasks.algorithms.merging import table
 from tasks.algorithms.merging.drops import stream_key
-from tasks.algorithms.merging.protocol import Merged, MergeMethod, TrimScope, combine
+from tasks.algorithms.merging.protocol import MergedTensor, MergeMethod, TrimScope, combine
 from tasks.algorithms.merging.trims import Threshold, num_kept, trim
 from tasks.errors import DataError, SettingsError
 from tasks.models.weights import Weights, is_finite, write_shard
@@ -177,7 +177,7 @@ class _Merger:
         base: Tensor,
         parents: list[Tensor],
         left: list[Threshold],
-    ) -> Merged:
+    ) -> MergedTensor:
         """Merge entries of a tensor from number `start` on; parts come in order.
 
         `left` has what is left of each parent's trim, before and after; empty without a trim.

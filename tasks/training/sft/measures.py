@@ -17,7 +17,7 @@ NUM_SAMPLES = 8
 """Samples of an epoch that its report keeps."""
 
 
-class Sample(BaseModel):
+class EpochSample(BaseModel):
     """What the model of an epoch answers to one of the fixed prompts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,7 +46,9 @@ class EpochReport(BaseModel):
         default_factory=dict, description="of the domains with training rows, during the epoch"
     )
     val_losses: dict[Domain, float] = Field(description="of the domains with held-out rows")
-    samples: tuple[Sample, ...] = Field(description="first of those the entropy is measured on")
+    samples: tuple[EpochSample, ...] = Field(
+        description="first of those the entropy is measured on"
+    )
     chosen: bool = False
 
     def metrics(self) -> dict[str, float]:
@@ -133,10 +135,10 @@ def decoded_samples(
     tokenizer: PreTrainedTokenizerBase,
     demonstrations: Sequence[Demonstration],
     rollouts: Sequence[Rollout],
-) -> tuple[Sample, ...]:
+) -> tuple[EpochSample, ...]:
     """Decode the first rollouts, for people."""
     return tuple(
-        Sample(
+        EpochSample(
             demonstration=row.id,
             domain=row.domain,
             prompt=row.prompt_text,

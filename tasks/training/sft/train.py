@@ -41,7 +41,7 @@ from tasks.engines.protocols import (
     Trainer,
 )
 from tasks.engines.select import open_rollout, open_trainer
-from tasks.errors import EngineError, Preempted
+from tasks.errors import EngineError, PreemptionError
 from tasks.formats.readiness import demonstrations_of, fit_mixture
 from tasks.store.files import canonical_json, write_bytes
 from tasks.training.sft import progress
@@ -108,7 +108,7 @@ class FineTuning:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class OptimizerUpdate:
     """One optimizer update."""
 
     number: int
@@ -154,7 +154,7 @@ def past_code(state: Path) -> tuple[str, ...]:
     return progress.newest(state).code
 
 
-def updates(tuning: FineTuning, stop: Termination | None = None) -> Iterator[Update]:
+def updates(tuning: FineTuning, stop: Termination | None = None) -> Iterator[OptimizerUpdate]:
     """Train from the last committed update on; yield every update.
 
     Args:
@@ -162,8 +162,8 @@ def updates(tuning: FineTuning, stop: Termination | None = None) -> Iterator[Upd
         stop: from a caller that already handles SIGTERM.
 
     Raises:
-        Preempted: SIGTERM was received; the update in flight was finished and committed first or,
-            with too little time for that, abandoned.
+        PreemptionError: SIGTERM was received; the update in flight was finished and committed,
+            or abandoned where the time was too short.
     """
     if stop is None:
         with listen_for_sigterm(GRACE_S) as own:
@@ -187,7 +187,7 @@ def updates(tuning: FineTuning, stop: Termination | None = None) -> Iterator[Upd
 
 def _updates(
     tuning: FineTuning, now: Progress, trainer: Trainer, engine: RolloutEngine, stop: Termination
-) -> Iterator[Update]:
+) -> Iterator[OptimizerUpdate]:
     committer = Committer(tuning.state, tuning.commit_share)
     for epoch in range(len(now.epochs) + 1, len(tuning.batches) + 1):
         # The rollout engine is idle until the epoch is measured.
@@ -204,11 +204,11 @@ def _updates(
                 now = Progress(updates=now.updates, epochs=reports, code=now.code)
             if report or committer.is_due() or stop.requested.is_set():
                 committer.commit(now, trainer)
-            yield Update(now.updates, report)
+            yield OptimizerUpdate(now.updates, report)
             # SIGTERM after this update's commit: the next update commits in any case.
             committed = states.newest(tuning.state) == now.updates
             if stop.requested.is_set() and committed and now.updates < tuning.num_updates:
-                raise Preempted(f"stopped by SIGTERM after committed update {now.updates}")
+                raise PreemptionError(f"stopped by SIGTERM after committed update {now.updates}")
 
 
 def _learn(tuning: FineTuning, now: Progress, trainer: Trainer, rows: list[int]) -> Progress:

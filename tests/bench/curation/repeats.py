@@ -80,7 +80,7 @@ def found(rows: Sequence[Row], planted: Sequence[str], encoder: Encoder) -> Coun
         for job in jobs:
             map_shard(job, Rules(settings, SHIPPED, None))
         shards = Shards([job.out for job in jobs], work)
-        refused = steps.Refused(shards, work)
+        refused = steps.RefusalTables(shards, work)
         steps.deduplicate(shards, refused, settings.near_duplicate_jaccard)
         drop_repeats(shards, refused, encoder)
         return Counter(

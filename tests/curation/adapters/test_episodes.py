@@ -4,9 +4,9 @@ import pytest
 
 from data_schemas.rows import Quarantined
 from tasks.curation.adapters.table import read_file
-from tasks.curation.marketplace.shop import Case, Order
+from tasks.curation.marketplace.shop import Order, ShopRequest
 
-CASE = Case(1, "Customer 7 wants no mug.", (Order(412, 7, "red mug", "new"),), (412,))
+CASE = ShopRequest(1, "Customer 7 wants no mug.", (Order(412, 7, "red mug", "new"),), (412,))
 ROW = {
     "id": "1",
     "domain": "tool_use",

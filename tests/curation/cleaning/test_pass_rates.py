@@ -28,7 +28,7 @@ from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest, raw_files
 from tasks.errors import DataError
 from tasks.formats.decisions import write_annotations
-from tasks.formats.solve_rates import Measured, write_rates
+from tasks.formats.solve_rates import ProblemPassRates, write_rates
 from tests.curation.cleaning.test_annotation import decision, line
 
 SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=3)
@@ -179,7 +179,7 @@ def test_a_problem_passes_a_band_exactly_if_its_rate_is_inside(counts, limits):
     solved, scored = counts
     lowest, highest = limits
     one = PassRateBand(source="s", model="m", lowest=lowest, highest=highest)
-    rates = {("s/1", "row", "gold"): Measured("s", {"m": solved / scored, "silent": None})}
+    rates = {("s/1", "row", "gold"): ProblemPassRates("s", {"m": solved / scored, "silent": None})}
 
     facets = with_rates({"brand": "Lego"}, ("s/1", "row", "gold"), rates)
 

@@ -14,7 +14,7 @@ from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest, raw_files
 from tasks.curation.shards.mapping import Rules, map_shard, plan
 from tasks.curation.shards.opened import Shards
-from tasks.curation.shards.steps import Refused
+from tasks.curation.shards.steps import RefusalTables
 from tasks.errors import DataError
 from tasks.formats.decisions import write_annotations
 
@@ -140,7 +140,7 @@ def test_an_attempt_after_another_one_runs_no_test_again(
 
     def attempt():
         shards = Shards([job.out for job in jobs], tmp_path)
-        refused = Refused(shards, tmp_path)
+        refused = RefusalTables(shards, tmp_path)
         counts = check_code_tests(shards, refused)
         found = [one["key"] for table in refused.tables() for one in table.to_pylist()]
         return counts, found, shards.alive.tolist(), [one.record for one in shards.items([0, 2])]

@@ -13,7 +13,7 @@ from tasks.curation.shards import mapping, repeats
 from tasks.curation.shards.mapping import Rules, map_shard, plan
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.repeats import drop_repeats
-from tasks.curation.shards.steps import Refused
+from tasks.curation.shards.steps import RefusalTables
 
 
 class Topics:
@@ -43,7 +43,7 @@ def shards_of(base_model, folder, rows, per_shard, monkeypatch):
 
 def dropped(base_model, folder, rows, per_shard, monkeypatch, encoder=None):
     shards = shards_of(base_model, folder, rows, per_shard, monkeypatch)
-    refused = Refused(shards, folder)
+    refused = RefusalTables(shards, folder)
     drop_repeats(shards, refused, encoder or Topics())
     found = [one for table in refused.tables() for one in table.to_pylist()]
     assert len(found) == (~shards.alive).sum()

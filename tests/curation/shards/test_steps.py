@@ -12,7 +12,7 @@ from tasks.curation.shards import mapping
 from tasks.curation.shards.mapping import Rules, map_shard, plan
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.steps import (
-    Refused,
+    RefusalTables,
     drop_reworded,
     drop_same_meaning,
     screen_harm,
@@ -53,7 +53,7 @@ def mapped(base_model, tmp_path, monkeypatch):
 
 def screened(folders, work, guard):
     shards = Shards(folders, work)
-    refused = Refused(shards, work)
+    refused = RefusalTables(shards, work)
     screen_harm(shards, refused, guard)
     found = [one["reason"] for table in refused.tables() for one in table.to_pylist()]
     return shards.alive.tolist(), found
@@ -90,7 +90,7 @@ class Alike:
 def test_shards_that_were_compared_by_meaning_are_not_compared_again(mapped, tmp_path):
     def compared(neighbours):
         shards = Shards(mapped, tmp_path)
-        drop_same_meaning(shards, Refused(shards, tmp_path), neighbours)
+        drop_same_meaning(shards, RefusalTables(shards, tmp_path), neighbours)
         return shards.alive.tolist()
 
     with pytest.raises(RuntimeError, match="encoder failed"):
@@ -109,7 +109,7 @@ def test_what_has_nearly_the_words_of_a_benchmark_s_question_is_dropped(
     exams = [make_problem(f"{n}", f"Room {n} of {7 * n} is blue.") for n in range(100, 200)]
     exams.append(make_problem("bags", "Once, a shop has 13 bags. Do count?"))
     shards = Shards(mapped, tmp_path)
-    refused = Refused(shards, tmp_path)
+    refused = RefusalTables(shards, tmp_path)
 
     drop_reworded(shards, refused, exams)
 

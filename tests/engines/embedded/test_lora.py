@@ -10,7 +10,7 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from data_schemas.machine_settings import LoRASettings, MachineSettings, TrainingEngines
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.hf_model import load_model
-from tasks.engines.embedded.lora import Adapter
+from tasks.engines.embedded.lora import LoRAAdapter
 from tasks.engines.embedded.trainer import STATE_FILE, TorchTrainer
 from tasks.engines.expert_names import named_tensors, split_experts
 from tasks.engines.lora.factors import ALPHA, factor_names, is_adapted, merged
@@ -228,4 +228,4 @@ def test_experts_of_another_form_are_refused_by_name(tiny_moe):
     trainer._model.get_submodule("model.layers.0.mlp").experts = other
 
     with pytest.raises(SettingsError, match="experts of qwen3_moe have no adapters"):
-        Adapter(trainer._model, RANK)
+        LoRAAdapter(trainer._model, RANK)

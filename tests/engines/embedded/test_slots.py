@@ -16,7 +16,7 @@ from data_schemas.rollouts import Rollout
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded import rollout
 from tasks.engines.embedded.rollout import HFRolloutEngine
-from tasks.engines.embedded.rollout_forward import Prefilled
+from tasks.engines.embedded.rollout_forward import Prefill
 from tasks.engines.embedded.slots import Seat, Slots
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.stop_strings import StopStrings
@@ -156,7 +156,7 @@ def prefilled(seats):
     for row, (seat, length) in enumerate(zip(seats, lengths, strict=True)):
         keys_PTGD[row, :length, 0, 0] = marked(seat.number, length)
     routes_PTLK = torch.zeros(*keys_PTGD.shape[:2], 1, 1, dtype=torch.uint8)
-    return Prefilled([keys_PTGD], [-keys_PTGD], keys_PTGD[..., 0], routes_PTLK)
+    return Prefill([keys_PTGD], [-keys_PTGD], keys_PTGD[..., 0], routes_PTLK)
 
 
 @given(

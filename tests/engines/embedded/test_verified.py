@@ -15,7 +15,7 @@ from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.rollout_forward import DecoderForward
 from tasks.engines.embedded.slots import Seat
 from tasks.engines.embedded.trainer import TorchTrainer
-from tasks.engines.embedded.verified import BLOCK, Verifier
+from tasks.engines.embedded.verified import BLOCK, DraftVerifier
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.stop_strings import StopStrings
 from tasks.errors import SettingsError
@@ -229,7 +229,7 @@ def test_a_decoder_that_guesses_wrong_costs_more_and_changes_no_byte(tiny_moe, o
             yield dataclasses.replace(rollout, response_tokens=tokens)
 
     with torch.inference_mode():
-        verifier = Verifier(
+        verifier = DraftVerifier(
             DecoderForward(load_on_device(tiny_moe, dtype=torch.float32)),
             wrong,
             end,

@@ -65,7 +65,7 @@ from data_schemas.rollouts import Rollout  # noqa: E402
 from tasks.engines.embedded.trainer import TorchTrainer  # noqa: E402
 from tasks.engines.protocols import Request, Sampling  # noqa: E402
 from tasks.engines.rollout_vllm.engine import VllmRolloutEngine  # noqa: E402
-from tasks.engines.rollout_vllm.in_process import InProcess  # noqa: E402
+from tasks.engines.rollout_vllm.in_process import InProcessBackend  # noqa: E402
 
 SAMPLING = Sampling(9, 0.3, seed=1, top_p=0.9, top_k=60, record_kept=True)
 PART = 4
@@ -125,7 +125,7 @@ def rest_of(parts: list[Rollout]) -> list[Request]:
 
 def runner_of(engine: VllmRolloutEngine) -> str:
     """Name the module of the model runner of an engine in this process."""
-    assert isinstance(engine._backend, InProcess)
+    assert isinstance(engine._backend, InProcessBackend)
     executor: Any = engine._backend._core().model_executor
     return type(executor.driver_worker.worker.model_runner).__module__
 

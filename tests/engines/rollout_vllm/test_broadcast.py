@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tasks.algorithms.digests import weight_digest
-from tasks.engines.rollout_vllm.broadcast import Link, PacketSender, receive_packet
+from tasks.engines.rollout_vllm.broadcast import BroadcastLink, PacketSender, receive_packet
 
 WORKERS = 2
 CPU = torch.device("cpu")
@@ -55,7 +55,7 @@ class Workers:
 
 @pytest.fixture
 def link():
-    link = Link("gloo", workers=WORKERS, limit_s=20.0)
+    link = BroadcastLink("gloo", workers=WORKERS, limit_s=20.0)
     yield link
     link.close()
 
@@ -91,7 +91,7 @@ def test_an_outbox_that_got_nothing_sends_nothing():
 
 
 def test_a_worker_that_does_not_come_is_not_waited_for_longer_than_the_limit():
-    link = Link("gloo", workers=1, limit_s=0.2)
+    link = BroadcastLink("gloo", workers=1, limit_s=0.2)
 
     with pytest.raises(RuntimeError):
         link.open()

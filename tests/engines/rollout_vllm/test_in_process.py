@@ -57,7 +57,7 @@ def engine(monkeypatch):
 
 
 def test_the_cache_sleeps_until_new_weights_are_installed(engine):
-    backend = in_process.InProcess(OPTIONS, {})
+    backend = in_process.InProcessBackend(OPTIONS, {})
     backend.sleep()
     backend.sleep()
 
@@ -76,7 +76,7 @@ def test_the_cache_sleeps_until_new_weights_are_installed(engine):
 
 
 def test_an_engine_that_slept_waits_for_weights(engine):
-    backend = in_process.InProcess(OPTIONS, {})
+    backend = in_process.InProcessBackend(OPTIONS, {})
     backend.sleep()
 
     with pytest.raises(EngineError, match="the engine slept"):
@@ -85,7 +85,7 @@ def test_an_engine_that_slept_waits_for_weights(engine):
 
 
 def test_an_engine_without_sleep_mode_keeps_its_memory_and_waits_for_weights(engine):
-    backend = in_process.InProcess(OPTIONS | {"enable_sleep_mode": False}, {})
+    backend = in_process.InProcessBackend(OPTIONS | {"enable_sleep_mode": False}, {})
     backend.sleep()
 
     with pytest.raises(EngineError, match="the engine slept"):

@@ -105,7 +105,7 @@ def test_a_large_model_may_take_longer_to_read_than_a_call_may_take(engine, monk
     monkeypatch.setattr(process, "LOOK_S", 1e-3)
     monkeypatch.setattr(running, "_hang_s", 0.0)
     monkeypatch.setattr(process, "READ_BYTES_PER_S", 1e12)
-    with pytest.raises(process.Lost, match="did not respond for 0 s"):
+    with pytest.raises(process.LostProcess, match="did not respond for 0 s"):
         running.folder_digest(engine._backend._folder)
 
     monkeypatch.setattr(process, "READ_BYTES_PER_S", 1e3)

@@ -10,7 +10,7 @@ from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.curation.marketplace.items import call_block
-from tasks.curation.marketplace.shop import POLICY, TOOLS, Case, Order
+from tasks.curation.marketplace.shop import POLICY, TOOLS, Order, ShopRequest
 from tasks.engines.chat import load_tokenizer, render_response
 from tasks.engines.protocols import Request, Sampling
 from tasks.store.files import canonical_json
@@ -31,7 +31,7 @@ def call(name: str, argument: str, value: object) -> str:
 LOOK_UP = call("orders", "customer", 7)
 
 
-def problem_of(case: Case, name: str = "shop/1") -> Problem:
+def problem_of(case: ShopRequest, name: str = "shop/1") -> Problem:
     return Problem(
         id=name,
         domain=Domain.TOOL_USE,
@@ -48,9 +48,9 @@ def problem_of(case: Case, name: str = "shop/1") -> Problem:
 
 
 @pytest.fixture
-def case() -> Callable[..., Case]:
+def case() -> Callable[..., ShopRequest]:
     """Return a case of customer 7, who no longer wants some orders."""
-    return lambda *wishes: Case(1, "Customer 7 does not want it.", RECORDS, wishes)
+    return lambda *wishes: ShopRequest(1, "Customer 7 does not want it.", RECORDS, wishes)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rollouts import Finished
+from data_schemas.rollouts import FinishedResponse
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import find_tokenizer
 from tasks.errors import EngineError, SettingsError
@@ -80,7 +80,7 @@ def finished(problem, tokenizer):
 
     def build(verifier, text, *, group="g", sample=0, size=1):
         tokens = np.asarray([*tokenizer(text)["input_ids"], tokenizer.eos_token_id], np.int32)
-        return Finished(problem(verifier, "{}"), group, sample, size, tokens)
+        return FinishedResponse(problem(verifier, "{}"), group, sample, size, tokens)
 
     return build
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from data_schemas.study import Evidence, EvidenceCell
+from data_schemas.study import EvidenceCell, StudyEvidence
 from tasks.errors import DataError
 from tasks.lab.study import documents, evidence_file
 from tasks.lab.study.declaration import read_study
@@ -27,7 +27,7 @@ After.
 """
 
 
-def evidence(**changes) -> Evidence:
+def evidence(**changes) -> StudyEvidence:
     plan = read_study(str(evidence_file.ROOT / LADDER), "", 1)
     given = {
         "name": "ladder",
@@ -48,7 +48,7 @@ def evidence(**changes) -> Evidence:
             "default/gain/merged/rl/two": EvidenceCell(value=0.07, runs=1, shown=False),
         },
     }
-    return Evidence.model_validate(given | changes)
+    return StudyEvidence.model_validate(given | changes)
 
 
 @pytest.fixture(autouse=True)
@@ -156,7 +156,7 @@ def test_a_claim_is_shown_only_where_its_evidence_says_so():
         documents.Claim(claim="later", study="nothing", number="a/x"),
     ]
 
-    def read(name: str) -> Evidence:
+    def read(name: str) -> StudyEvidence:
         if name != "ladder":
             raise DataError("none")
         return kept

@@ -17,12 +17,12 @@ from data_schemas.rows import (
     Role,
     SampleResult,
 )
-from data_schemas.study import Cell
+from data_schemas.study import StudyCell
 from tasks.errors import DataError
 from tasks.formats.ledgers import write_ledger
 from tasks.lab.study.measures import measure
 
-CELL = Cell(
+CELL = StudyCell(
     variant="a",
     seed=1,
     run="x:Y",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.study import Evidence, EvidenceCell, Measures
+from data_schemas.study import EvidenceCell, Measures, StudyEvidence
 from tasks.lab.study.cells import arms_of, cells_of
 from tasks.lab.study.page import page
 
@@ -35,7 +35,7 @@ def test_an_interval_over_seeds_ends_where_its_quantity_does() -> None:
 
 
 def test_a_difference_that_is_shown_stands_first_and_has_a_colour() -> None:
-    evidence = Evidence.model_validate_json((EVIDENCE / "losses.json").read_bytes())
+    evidence = StudyEvidence.model_validate_json((EVIDENCE / "losses.json").read_bytes())
     key = next(key for key in evidence.cells if key.endswith("minus espo/equal tokens"))
     ahead = EvidenceCell(value=0.031, low=0.012, high=0.05, runs=3, problems=420, shown=True)
     html = page(evidence.model_copy(update={"cells": evidence.cells | {key: ahead}}))
@@ -48,7 +48,7 @@ def test_a_difference_that_is_shown_stands_first_and_has_a_colour() -> None:
 
 
 def test_without_a_shown_difference_the_page_says_so() -> None:
-    evidence = Evidence.model_validate_json((EVIDENCE / "losses.json").read_bytes())
+    evidence = StudyEvidence.model_validate_json((EVIDENCE / "losses.json").read_bytes())
     cells = {
         key: cell.model_copy(update={"shown": cell.shown and None})
         for key, cell in evidence.cells.items()

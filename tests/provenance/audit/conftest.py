@@ -25,7 +25,7 @@ from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG, read_desc
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.release.gate import decide
-from tasks.provenance.release.release import Candidate, release
+from tasks.provenance.release.release import ReleaseCandidate, release
 from tasks.store.files import sha256_file
 from tasks.store.interface import store_at
 from tests.tracking_servers import copy_database
@@ -170,7 +170,7 @@ class Maker:
         with stage("release", RELEASE, Context(self.store, self.execution), "c3") as record:
             folder = record.read("candidate", policy)
             record.read("evaluation", scores)
-            candidate = Candidate(policy, folder, [scores.statement], progression, decision)
+            candidate = ReleaseCandidate(policy, folder, [scores.statement], progression, decision)
             with record.output("release") as out:
                 facts = release(RELEASE, candidate, self.store.uri, out)
                 card = (out / CARD_FILE).read_text()

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from data_schemas.artifacts import CheckpointRef, Context, Execution, StoreRef
-from data_schemas.reports import Drift, Night
+from data_schemas.reports import Drift, NightDetails
 from data_schemas.settings import MergeSettings
 from data_schemas.statements import ExecutionRecord
 from tasks.formats.nights import save
@@ -306,7 +306,7 @@ def test_a_page_that_was_edited_moved_planted_or_deleted_is_named(chain, owner):
     for name in ("reports/a.html", "reports/b.html", "live/e1/rl-one.html", "index.html"):
         write_page(place, name, "solved")
     drift = Drift(known=0, new=0, fields=(), unknown_words=0.0)
-    save(place, "e1", Night(drift=drift, refused={}))  # no page, and nobody signs it
+    save(place, "e1", NightDetails(drift=drift, refused={}))  # no page, and nobody signs it
     assert "Pages: 4 of 4 as signed." in verdict(audit(RELEASED, chain.tracking_uri, place, owner))
 
     (chain.store / "reports" / "a.html").write_text("better")

@@ -3,7 +3,7 @@
 import json
 import re
 
-from data_schemas.statements import AuditNode, AuditReport, Finding, NodeKind, Signer
+from data_schemas.statements import AuditNode, AuditReport, Finding, NodeKind, SignerCount
 from tasks.provenance.audit.catalogue_check import COMPARED, NOT_COMPARED
 from tasks.provenance.audit.picture import picture_html
 from tasks.provenance.audit.text import chain_text, verdict
@@ -57,7 +57,7 @@ def report(*findings: Finding) -> AuditReport:
         objects=4,
         raw_files=1,
         rehashed_bytes=3 * 2**20,
-        signers=(Signer(fingerprint="8" * 64, statements=4, known=True),),
+        signers=(SignerCount(fingerprint="8" * 64, statements=4, known=True),),
         unsigned=0,
         has_catalogue=True,
         has_key=True,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasks.provenance.audit import reading
-from tasks.provenance.audit.reading import Unreadable, check_folder, hash_file, read_record
+from tasks.provenance.audit.reading import UnreadableEvidence, check_folder, hash_file, read_record
 from tasks.provenance.audit.walk import audit
 from tasks.store.files import sha256_file
 from tasks.store.local import new_object
@@ -132,9 +132,9 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(reading.os, "open", refuse)
-    with pytest.raises(Unreadable, match="cannot be read: Permission denied"):
+    with pytest.raises(UnreadableEvidence, match="cannot be read: Permission denied"):
         hash_file(path)
-    with pytest.raises(Unreadable, match="cannot be read: Permission denied"):
+    with pytest.raises(UnreadableEvidence, match="cannot be read: Permission denied"):
         read_record(str(path))
 
 

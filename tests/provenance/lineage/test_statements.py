@@ -14,7 +14,7 @@ from tasks.provenance.lineage.attestation import to_payload
 from tasks.provenance.lineage.signatures.dsse import seal, signer_of
 from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE, find_signer
 from tasks.provenance.lineage.statements import (
-    Attested,
+    AttestedStatement,
     chain,
     flat_settings,
     load_executions,
@@ -57,7 +57,7 @@ def test_a_statement_of_version_0_1_0_is_read_and_signed_by_nobody(tmp_path):
     )
     digest = hashlib.sha256(payload).hexdigest()
 
-    assert Attested(statement("curate", rows=3), ()) == open_statement(payload, digest, "")
+    assert AttestedStatement(statement("curate", rows=3), ()) == open_statement(payload, digest, "")
 
 
 def test_another_key_adds_its_signature_to_the_same_statement(tmp_path, monkeypatch):

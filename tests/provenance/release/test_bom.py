@@ -17,7 +17,7 @@ from tasks.provenance.release.bom import bill_of_materials
 from tasks.provenance.release.card import model_card
 from tasks.provenance.release.evidence import unlicensed
 from tasks.provenance.release.release import release_manifest
-from tasks.store.local import Committed, new_object
+from tasks.store.local import NewObject, new_object
 from tests.test_layout import ROOT
 
 NO_TERMS: Mapping[str, Mapping[str, str]] = {}
@@ -45,7 +45,7 @@ class Chain:
 
     def made(
         self, stage: str, role: str, inputs: list[Input], raw: str = ""
-    ) -> tuple[Committed, Input]:
+    ) -> tuple[NewObject, Input]:
         with new_object(self.store) as (folder, committed):
             (folder / "weights.safetensors").write_text(stage)
             config = {"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"]}

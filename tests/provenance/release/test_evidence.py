@@ -12,7 +12,7 @@ from data_schemas.rows import (
     Demonstration,
     Domain,
     Message,
-    Mixed,
+    MixReport,
     Parent,
     Problem,
     Role,
@@ -212,7 +212,7 @@ def reading(made: Statement, *sources: Statement) -> Statement:
 
 def test_what_rl_of_the_last_night_never_drew_it_did_not_train_on(tmp_path):
     offered = ["n1", "n2", "n3", "n4", "o1", "o2"]
-    counts = Mixed(
+    counts = MixReport(
         fresh=4, replayed=2, held_out=0, added=0, slice="", demonstrations=5, practised=0,
         parents={}, refused={},
     )  # fmt: skip

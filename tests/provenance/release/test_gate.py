@@ -16,7 +16,7 @@ from data_schemas.reports import (
 )
 from data_schemas.rollouts import TokenUse
 from data_schemas.settings import Licences, ReleaseSettings
-from tasks.provenance.release.evidence import Audited, Contamination, Practised, Waste
+from tasks.provenance.release.evidence import ChainAudit, Contamination, PractisedRows, Waste
 from tasks.provenance.release.gate import Background, decide
 from tasks.provenance.release.promotion import Champion
 
@@ -375,7 +375,7 @@ def test_the_share_of_trained_tokens_is_shown_and_none_at_all_refused(trained, s
 def test_a_night_that_trained_on_none_of_its_new_rows_is_not_promoted(
     new, demonstrations, released
 ):
-    learned = Practised(new, 40, old=9, of_old=20, demonstrations=demonstrations)
+    learned = PractisedRows(new, 40, old=9, of_old=20, demonstrations=demonstrations)
     decision = with_background(Background(practised=learned))
 
     assert released == decision.released
@@ -391,7 +391,7 @@ def test_a_night_that_trained_on_none_of_its_new_rows_is_not_promoted(
     [((), "must be as recorded"), (("x.json: signed by nobody",), "; 1 are not, first x.json")],
 )
 def test_a_candidate_whose_own_chain_is_not_as_recorded_is_refused(problems, text):
-    decision = with_background(Background(audit=Audited(9, 8, problems)))
+    decision = with_background(Background(audit=ChainAudit(9, 8, problems)))
 
     assert (not problems) == decision.released
     assert text in "".join(decision.reasons)

@@ -2,14 +2,16 @@
 
 import pytest
 
-from data_schemas.reports import GATES_FILE, Decision, GateRecord
+from data_schemas.reports import GATES_FILE, GateRecord, MismatchDecision
 from data_schemas.statements import Output, Statement
 from tasks.provenance.release.mismatch import gates_behind, rules, summary
 from tasks.store.files import canonical_json
 from tasks.store.local import new_object
 
 
-def record(step: int, decision: Decision = Decision.PROCEED, k3: float = 1e-6) -> GateRecord:
+def record(
+    step: int, decision: MismatchDecision = MismatchDecision.PROCEED, k3: float = 1e-6
+) -> GateRecord:
     return GateRecord(
         step=step,
         decision=decision,
@@ -39,7 +41,9 @@ def statement(store, name: str, files: dict[str, bytes]) -> Statement:
 
 
 def test_decisions_are_counted_and_the_largest_gaps_kept():
-    phase = summary("rl/one", [record(1, k3=2e-3), record(2, Decision.CORRECT, k3=0.05), record(3)])
+    phase = summary(
+        "rl/one", [record(1, k3=2e-3), record(2, MismatchDecision.CORRECT, k3=0.05), record(3)]
+    )
 
     assert (3, 2, 1, 0) == (phase.steps, phase.proceeded, phase.corrected, phase.paused)
     assert (0.05, pytest.approx(0.03)) == (phase.max_k3, phase.max_probe)
@@ -48,8 +52,12 @@ def test_decisions_are_counted_and_the_largest_gaps_kept():
 @pytest.mark.parametrize(
     ("records", "passed", "text"),
     [
-        ([record(1), record(2, Decision.CORRECT)], True, "1 steps proceeded, 1 were corrected"),
-        ([record(1), record(2, Decision.PAUSE)], False, "1 paused"),
+        (
+            [record(1), record(2, MismatchDecision.CORRECT)],
+            True,
+            "1 steps proceeded, 1 were corrected",
+        ),
+        ([record(1), record(2, MismatchDecision.PAUSE)], False, "1 paused"),
         ([], False, "no gate records"),
     ],
 )

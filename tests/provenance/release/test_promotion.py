@@ -10,7 +10,7 @@ import pytest
 from data_schemas.artifacts import Execution, StoreRef
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.rebuild import rebuild
-from tasks.provenance.lineage.registry import Promotion, promote
+from tasks.provenance.lineage.registry import PromotionEntry, promote
 from tasks.provenance.lineage.releases import is_current
 from tasks.provenance.lineage.versions import read_history
 from tests.provenance.lineage.small_chain import make_raw, release, run_all, train
@@ -75,7 +75,7 @@ def test_a_promotion_that_arrives_late_does_not_replace_a_newer_one(store):
     """Its gate decided when another version was the released one."""
     first = racing.promote(store, run("e1"))
     racing.promote(store, run("e2"))
-    entry = Promotion(
+    entry = PromotionEntry(
         version="1", sha256="s", statement="late", key="e3.release", time=0.0, by="release"
     )
 

@@ -25,9 +25,9 @@ from tasks.gym.error_rates import examination, rates_of
 from tasks.provenance.lineage.statements import save_statement
 from tasks.provenance.release.card import model_card, usage
 from tasks.provenance.release.publish import publish
-from tasks.provenance.release.release import Candidate, release
+from tasks.provenance.release.release import ReleaseCandidate, release
 from tasks.store.files import sha256_file
-from tasks.store.local import Committed, new_object
+from tasks.store.local import NewObject, new_object
 from tasks.store.manifest import MANIFEST, folder_manifest
 from tasks.training.foundation.base import shipped_base
 
@@ -86,17 +86,17 @@ class Made:
         self.raw = raw
         ref = CheckpointRef(uri=model.uri, digest=model.digest, statement=self.rl)
         progression = [evaluation("base", "b" * 64, 0.3), evaluation("rl/two", model.digest, 0.5)]
-        self.candidate = Candidate(
+        self.candidate = ReleaseCandidate(
             ref, Path(model.uri), [self.evaluate], progression, gate(released=True)
         )
 
-    def commit(self, files: dict[str, bytes]) -> Committed:
+    def commit(self, files: dict[str, bytes]) -> NewObject:
         with new_object(self.store) as (folder, committed):
             for name, payload in files.items():
                 (folder / name).write_bytes(payload)
         return committed
 
-    def state(self, stage: str, inputs: list[Input], made: Committed) -> str:
+    def state(self, stage: str, inputs: list[Input], made: NewObject) -> str:
         statement = Statement(
             stage=stage,
             settings="{}",

@@ -14,7 +14,7 @@ from tasks.durability.upload import Uploader, fetch_newest
 from tasks.engines.protocols import EngineCounters, Request, Sampling
 from tasks.engines.select import open_rollout
 from tasks.errors import TamperError
-from tasks.rl.ended import KeepsEnded, name_of, read_ended, write_ended
+from tasks.rl.ended import DurableRolloutEngine, name_of, read_ended, write_ended
 from tasks.rl.phase import train
 from tasks.store.interface import store_at
 from tests.rl.conftest import rollout
@@ -174,7 +174,7 @@ def test_only_the_samples_that_are_missing_are_asked_for(tmp_path):
     kept = {name_of(asked, sample, SAMPLING): rollout(sample) for sample in (1, 4)}
     write_ended(tmp_path, 0, kept)
     engine = Scripted()
-    with closing(KeepsEnded(engine, tmp_path)) as keeping:
+    with closing(DurableRolloutEngine(engine, tmp_path)) as keeping:
         found = list(keeping.generate([asked], SAMPLING))
         assert 5 == keeping.counters.sequences
 
@@ -198,14 +198,14 @@ def test_only_the_samples_that_are_missing_are_asked_for(tmp_path):
 def test_a_response_answers_only_what_it_was_asked_with(tmp_path, changed, sampling):
     write_ended(tmp_path, 0, {name_of(request("p", 1), 0, SAMPLING): rollout(0)})
     engine = Scripted()
-    with closing(KeepsEnded(engine, tmp_path)) as keeping:
+    with closing(DurableRolloutEngine(engine, tmp_path)) as keeping:
         list(keeping.generate([changed], sampling))
 
     assert engine.asked == [changed]
 
 
 def test_what_ends_is_written_while_others_decode(tmp_path):
-    keeping = KeepsEnded(Scripted(), tmp_path, every_s=0.0)
+    keeping = DurableRolloutEngine(Scripted(), tmp_path, every_s=0.0)
     running = keeping.generate([request("p", 3)], SAMPLING)
     for _ in range(3):
         next(running)
@@ -217,7 +217,7 @@ def test_what_ends_is_written_while_others_decode(tmp_path):
 
 
 def test_calls_that_cut_responses_keep_nothing(tmp_path):
-    with closing(KeepsEnded(Scripted(), tmp_path, every_s=0.0)) as keeping:
+    with closing(DurableRolloutEngine(Scripted(), tmp_path, every_s=0.0)) as keeping:
         for changes in ({"segment_tokens": 2}, {"enough": 1}):
             list(keeping.generate([request("p", 3)], dataclasses.replace(SAMPLING, **changes)))
 

@@ -5,7 +5,7 @@ import pytest
 from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout, StopReason
 from data_schemas.rows import abstain, scored
 from tasks.errors import DataError
-from tasks.rl.collector import CollectorState, Cost, InFlight, SkippedPrompt, StepRollouts
+from tasks.rl.collector import CollectorState, Cost, InFlightPrompt, SkippedPrompt, StepRollouts
 from tasks.rl.groups import CollectedGroup, OpenGroup
 from tasks.rl.prompts import CurriculumPosition, PromptRecord
 from tasks.rl.state import PendingState, decode, encode
@@ -28,7 +28,7 @@ def between(problems, make_rollout):
             )
         ],
         skipped=[SkippedPrompt(problems[2], 0, GroupOutcome.SKIPPED_ZERO_VARIANCE, 40)],
-        in_flight=[InFlight(half, 4, 0)],
+        in_flight=[InFlightPrompt(half, 4, 0)],
         costs=[Cost(1, problems[0].id, 0.5, 0.25, 3)],
         metrics={"schedule/makespan_tokens": 12.0},
         rollout_seconds=1.5,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.rl_settings import RLSettings
-from data_schemas.rollouts import Finished, Scored
+from data_schemas.rollouts import FinishedResponse, ResponseScore
 from data_schemas.rows import Domain, Message, Problem, Role, scored
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.rl.phase import Phase, train
@@ -18,18 +18,18 @@ class EvenScorer:
     """Full marks for an even number of characters."""
 
     tokenizer: object
-    waiting: list[Finished] = field(default_factory=list)
+    waiting: list[FinishedResponse] = field(default_factory=list)
 
-    def submit(self, item: Finished) -> None:
+    def submit(self, item: FinishedResponse) -> None:
         self.waiting.append(item)
 
-    def gather(self) -> dict[tuple[str, int], Scored]:
+    def gather(self) -> dict[tuple[str, int], ResponseScore]:
         items, self.waiting = self.waiting, []
         found = {}
         for item in items:
             text = response_text(self.tokenizer, item.tokens.tolist())
             verdict = scored(float(len(text) % 2 == 0), "rule")
-            found[item.group, item.sample] = Scored(text, verdict, 0.0, 0)
+            found[item.group, item.sample] = ResponseScore(text, verdict, 0.0, 0)
         return found
 
     def check_canaries(self, verifiers) -> None:

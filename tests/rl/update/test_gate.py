@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from data_schemas.machine_settings import Precision
-from data_schemas.reports import Decision
+from data_schemas.reports import MismatchDecision
 from data_schemas.rl_settings import MismatchSettings
 from data_schemas.rollouts import ScoredRollout
 from data_schemas.rows import scored
@@ -42,12 +42,12 @@ def metrics(k3, overflow=0):
 @pytest.mark.parametrize(
     ("k3", "decision"),
     [
-        (0.0, Decision.PROCEED),
-        (1e-2, Decision.PROCEED),
-        (2e-2, Decision.CORRECT),
-        (1e-1, Decision.CORRECT),
-        (0.2, Decision.PAUSE),
-        (math.nan, Decision.PAUSE),
+        (0.0, MismatchDecision.PROCEED),
+        (1e-2, MismatchDecision.PROCEED),
+        (2e-2, MismatchDecision.CORRECT),
+        (1e-1, MismatchDecision.CORRECT),
+        (0.2, MismatchDecision.PAUSE),
+        (math.nan, MismatchDecision.PAUSE),
     ],
 )
 def test_the_decision_follows_from_k3(k3, decision):
@@ -59,7 +59,7 @@ def test_the_decision_follows_from_k3(k3, decision):
 def test_a_step_with_tokens_that_overflow_is_not_trained_however_small_its_k3():
     record = decide(4, metrics(0.0, overflow=2), 0.0, SETTINGS)
 
-    assert (Decision.PAUSE, 2) == (record.decision, record.overflow_tokens)
+    assert (MismatchDecision.PAUSE, 2) == (record.decision, record.overflow_tokens)
     with pytest.raises(EngineError, match=r"step 4: 2 tokens have no finite log-probability"):
         enforce(record)
 
@@ -71,7 +71,7 @@ def test_updates_that_were_skipped_are_counted_in_the_record_of_the_step():
     counted = count_overflow(record, losses)
 
     expected = "k3 1.00e-03; 1 of 2 updates overflowed and were skipped"
-    assert (Decision.PROCEED, expected) == (counted.decision, counted.reason)
+    assert (MismatchDecision.PROCEED, expected) == (counted.decision, counted.reason)
     assert record == count_overflow(record, losses[1:])
     assert record == count_overflow(record, [{"loss": 1.0}])  # not in fp16
 
@@ -79,7 +79,7 @@ def test_updates_that_were_skipped_are_counted_in_the_record_of_the_step():
 def test_a_correction_that_is_always_on_is_reported():
     record = decide(1, metrics(0.0), 0.0, SETTINGS, ["tis"])
 
-    assert (Decision.CORRECT, "terms has tis") == (record.decision, record.reason)
+    assert (MismatchDecision.CORRECT, "terms has tis") == (record.decision, record.reason)
 
 
 def test_a_pause_says_what_to_do():

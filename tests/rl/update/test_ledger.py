@@ -10,7 +10,7 @@ from tasks.algorithms.terms.fold import fold_step, lost_tokens
 from tasks.algorithms.terms.kl import KL
 from tasks.algorithms.token_uses import token_uses
 from tasks.rl.batch import build
-from tasks.rl.collector import Cost, InFlight, SkippedPrompt, StepRollouts
+from tasks.rl.collector import Cost, InFlightPrompt, SkippedPrompt, StepRollouts
 from tasks.rl.groups import OpenGroup
 from tasks.rl.ledger import (
     domain_metrics,
@@ -38,7 +38,9 @@ def step(entry, problems, make_rollout):
             entry([1.0, 0.0, 0.0, 0.0], number=2, draw=1, new_tokens=16),
         ],
         skipped=[SkippedPrompt(problems[3], 0, GroupOutcome.SKIPPED_BAND, 40)],
-        in_flight=[InFlight(OpenGroup("7/1/4", problems[4], 1, 4, (make_rollout(0, 5),)), 5, 2)],
+        in_flight=[
+            InFlightPrompt(OpenGroup("7/1/4", problems[4], 1, 4, (make_rollout(0, 5),)), 5, 2)
+        ],
         costs=[Cost(1, problems[2].id, 0.5, 0.25, 3)],
     )
 

@@ -10,7 +10,7 @@ from data_schemas.rows import Band, GradedProblem, response_fault, scored
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.engines.protocols import TokenScores
 from tasks.rl.batch import build
-from tasks.rl.collector import InFlight, SkippedPrompt, StepRollouts
+from tasks.rl.collector import InFlightPrompt, SkippedPrompt, StepRollouts
 from tasks.rl.groups import OpenGroup
 from tasks.rl.ledger import (
     collect_metrics,
@@ -121,7 +121,7 @@ def test_lengths_are_of_finished_responses_and_tokens_of_all_that_was_generated(
     ]
     # Three of the second group's eight tokens were generated in an earlier step.
     waiting = OpenGroup("1/0/3", problems[3], 0, 2, (make_rollout(),))
-    found = StepRollouts(1, 0, groups, in_flight=[InFlight(waiting, 4, 1)])
+    found = StepRollouts(1, 0, groups, in_flight=[InFlightPrompt(waiting, 4, 1)])
 
     assert {
         "rollout/length_tokens": 16 / 4,

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from data_schemas import presets
 from data_schemas.machine_settings import LARGEST_SEED
-from data_schemas.reports import Decision, GateRecord
+from data_schemas.reports import GateRecord, MismatchDecision
 from data_schemas.rl_settings import LossSettings, RLSettings
 from data_schemas.rollouts import TokenUse
 from tasks.algorithms.losses.table import whole_step
@@ -202,7 +202,7 @@ def decided(decision):
         step=1,
         decision=decision,
         reason="",
-        k3=1.0 if decision is Decision.CORRECT else 0.0,
+        k3=1.0 if decision is MismatchDecision.CORRECT else 0.0,
         mean_abs_logprob=0.0,
         extreme_share=0.0,
         effective_share=1.0,
@@ -242,7 +242,7 @@ def folded(
     *,
     rows=None,
     step=1,
-    decision=Decision.PROCEED,
+    decision=MismatchDecision.PROCEED,
     advantages_NT=None,
     reference_NT=None,
 ):
@@ -267,11 +267,15 @@ def folded(
 @pytest.mark.parametrize(
     ("decision", "terms", "weight"),
     [
-        (Decision.PROCEED, [], 1.0),
-        (Decision.CORRECT, [], 2.0),  # TIS at least: exp(1) is cut to the cap
-        (Decision.CORRECT, [{"kind": "kl"}], 2.0),
-        (Decision.CORRECT, [{"kind": "tis", "cap": 1.5}], 1.5),
-        (Decision.CORRECT, [{"kind": "icepop", "cap": 2.0}], 0.0),  # exp(1) is beyond the cap
+        (MismatchDecision.PROCEED, [], 1.0),
+        (MismatchDecision.CORRECT, [], 2.0),  # TIS at least: exp(1) is cut to the cap
+        (MismatchDecision.CORRECT, [{"kind": "kl"}], 2.0),
+        (MismatchDecision.CORRECT, [{"kind": "tis", "cap": 1.5}], 1.5),
+        (
+            MismatchDecision.CORRECT,
+            [{"kind": "icepop", "cap": 2.0}],
+            0.0,
+        ),  # exp(1) is beyond the cap
     ],
 )
 def test_a_step_is_corrected_where_the_gate_decided_so(settings, batch, decision, terms, weight):
@@ -293,7 +297,10 @@ def test_a_band_masks_responses_though_the_gate_would_let_the_step_proceed(setti
 
     signal = folded(chosen, batch, old)
 
-    assert (Decision.CORRECT, f"terms has {band['kind']}") == (record.decision, record.reason)
+    assert (MismatchDecision.CORRECT, f"terms has {band['kind']}") == (
+        record.decision,
+        record.reason,
+    )
     masks = [
         set(row[mask].tolist())
         for row, mask in zip(signal.weights_NT, batch.tokens.response_NT, strict=True)

@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 
 from data_schemas.rows import Domain
 from tasks.curation.marketplace.drawing import draw_items
-from tasks.curation.marketplace.items import Item
+from tasks.curation.marketplace.items import MarketItem
 from tasks.curation.marketplace.shop import POLICY, TOOLS, draw_cases
 from tasks.gym.tools.forms import FORMS, served_part
 from tasks.models.chat_trial import call_form
@@ -46,7 +46,7 @@ def offer(listing: str) -> list[dict[str, Any]]:
     ]
 
 
-def items(amount: int) -> list[Item]:
+def items(amount: int) -> list[MarketItem]:
     return list(islice(draw_items(random.Random(0), Domain.TOOL_USE, problems=False), amount))
 
 

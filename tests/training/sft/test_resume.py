@@ -18,7 +18,7 @@ from data_schemas.settings import SFTSettings
 from tasks.durability import states
 from tasks.durability.durable import keep_durable
 from tasks.durability.preemption import listen_for_sigterm
-from tasks.errors import Preempted
+from tasks.errors import PreemptionError
 from tasks.training.sft.train import FineTuning, finish, past_code, prepare, updates
 from tests.killing import Recorder, different, names
 from tests.training.sft.test_train import demonstration
@@ -136,7 +136,10 @@ def test_sigterm_commits_the_update_in_flight(course_in, whole, tmp_path):
             if update.number == 2:
                 signal.raise_signal(signal.SIGTERM)
 
-    with listen_for_sigterm(3600.0) as stop, pytest.raises(Preempted, match="committed update 3"):
+    with (
+        listen_for_sigterm(3600.0) as stop,
+        pytest.raises(PreemptionError, match="committed update 3"),
+    ):
         stopped(stop)
 
     assert [1, 2, 3] == done

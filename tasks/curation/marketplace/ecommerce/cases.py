@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 from data_schemas.rows import Domain
 from tasks.curation.marketplace.ecommerce.phrases import PHRASES, Phrases
-from tasks.curation.marketplace.items import Item, compact
+from tasks.curation.marketplace.items import MarketItem, compact
 from tasks.curation.marketplace.open_text import Title
 from tasks.curation.marketplace.words import (
     BRANDS,
     CATEGORIES,
     LANGUAGES,
     NAMES,
-    Language,
+    Vocabulary,
     with_colour,
 )
 
-Ask = Callable[[Language, Phrases], Item]
+Ask = Callable[[Vocabulary, Phrases], MarketItem]
 """Asks for one case in one language."""
 _NUM_COLOURS, _GOODS_PER_CATEGORY = 5, 3
 _KEYS = ("brand", "color", "item", "pack")
@@ -29,7 +29,7 @@ _Good = tuple[int, int]
 """Category and place in it."""
 
 
-def draw_case(task: str, rng: random.Random) -> list[Item]:
+def draw_case(task: str, rng: random.Random) -> list[MarketItem]:
     """Draw one case of a task: an item per language, in the order of LANGUAGES."""
     ask = TASKS[task](rng)
     return [ask(language, PHRASES[language.tag]) for language in LANGUAGES]
@@ -51,7 +51,7 @@ def _guide(rng: random.Random) -> Ask:
     offers = list(zip(brands, kinds, strict=True))
     rng.shuffle(offers)
 
-    def ask(language: Language, phrases: Phrases) -> Item:
+    def ask(language: Vocabulary, phrases: Phrases) -> MarketItem:
         request = phrases.guide.format(item=_item(language, good, colour), limit=limit)
         lines = [f"{brand}: {_item(language, *kind[:2])}, {kind[2]}" for brand, kind in offers]
         return _choice(language, "\n".join([request, *lines]), brands)
@@ -65,7 +65,7 @@ def _after_sales(rng: random.Random) -> Ask:
     reason, days = rng.randrange(3), rng.choice((*range(2, 8), *range(8, 31, 3), *range(31, 60, 5)))
     outcome = reason if days <= (30, 7, 0)[reason] else 2
 
-    def ask(language: Language, phrases: Phrases) -> Item:
+    def ask(language: Vocabulary, phrases: Phrases) -> MarketItem:
         options = phrases.outcomes
         prompt = phrases.after_sales.format(
             faulty=phrases.reasons[0],
@@ -91,7 +91,7 @@ def _recommendation(rng: random.Random) -> Ask:
     options = [(category, third), *wrong]
     order = rng.sample(range(len(options)), len(options))
 
-    def ask(language: Language, phrases: Phrases) -> Item:
+    def ask(language: Vocabulary, phrases: Phrases) -> MarketItem:
         goods = [_name(language, one) for one in options]
         basket = ", ".join(_name(language, (category, place)) for place in (first, second))
         listing = ", ".join(goods[place] for place in order)
@@ -106,7 +106,7 @@ def _rewriting(rng: random.Random) -> Ask:
     """A wordy wish as a search query of brand, product and colour."""
     (good,), (colour, other), brand = _goods(rng, 1), _colours(rng), rng.choice(BRANDS)
 
-    def ask(language: Language, phrases: Phrases) -> Item:
+    def ask(language: Vocabulary, phrases: Phrases) -> MarketItem:
         request = phrases.request.format(brand=brand, item=_item(language, good, colour))
         query = f"{brand} {_item(language, good, colour)}"
         wrong = f"{brand} {_item(language, good, other)}"
@@ -121,7 +121,7 @@ def _attributes(rng: random.Random) -> Ask:
     pack = rng.randint(2, 9)
     order = rng.sample(range(3), 3)
 
-    def ask(language: Language, phrases: Phrases) -> Item:
+    def ask(language: Vocabulary, phrases: Phrases) -> MarketItem:
         parts = (brand, _item(language, good, colour), f"x{pack}")
         title = " ".join(parts[place] for place in order)
         colours = language.colours
@@ -137,7 +137,7 @@ def _brand(rng: random.Random) -> Ask:
     """The title names a second brand, with which the product can be used."""
     (good,), colour, brands = _goods(rng, 1), rng.randrange(_NUM_COLOURS), rng.sample(BRANDS, 2)
 
-    def ask(language: Language, phrases: Phrases) -> Item:
+    def ask(language: Vocabulary, phrases: Phrases) -> MarketItem:
         fits = phrases.fits.format(other=brands[1])
         title = f"{_item(language, good, colour)} {brands[0]}, {fits}"
         return _choice(language, phrases.brand.format(title=title), brands)
@@ -151,7 +151,7 @@ def _category(rng: random.Random) -> Ask:
     good, colour = (categories[0], rng.randrange(_GOODS_PER_CATEGORY)), rng.randrange(_NUM_COLOURS)
     brand, order = rng.choice(BRANDS), rng.sample(range(4), 4)
 
-    def ask(language: Language, phrases: Phrases) -> Item:
+    def ask(language: Vocabulary, phrases: Phrases) -> MarketItem:
         del phrases
         names = [language.categories[place] for place in categories]
         question = language.which_category.format(title=f"{_item(language, good, colour)} {brand}")
@@ -165,7 +165,7 @@ def _relevance(rng: random.Random) -> Ask:
     good, other = _goods(rng, 2)
     (colour, another), brand, grade = _colours(rng), rng.choice(BRANDS), rng.randrange(3)
 
-    def ask(language: Language, phrases: Phrases) -> Item:
+    def ask(language: Vocabulary, phrases: Phrases) -> MarketItem:
         offer = ((good, colour), (good, another), (other, colour))[grade]
         exact, substitute, irrelevant = phrases.grades
         prompt = phrases.relevance.format(
@@ -185,7 +185,7 @@ def _address(rng: random.Random) -> Ask:
     name, city, street = rng.choice(NAMES), rng.randrange(4), rng.randrange(4)
     number, postcode = str(rng.randint(1, 99)), str(rng.randint(10000, 99999))
 
-    def ask(language: Language, phrases: Phrases) -> Item:
+    def ask(language: Vocabulary, phrases: Phrases) -> MarketItem:
         fields = {
             "name": name,
             "street": phrases.streets[street],
@@ -205,7 +205,7 @@ def _title(rng: random.Random) -> Ask:
     (good,), (colour, other), brand = _goods(rng, 1), _colours(rng), rng.choice(BRANDS)
     pack, order = f"x{rng.randint(2, 9)}", rng.sample(range(5), 5)
 
-    def ask(language: Language, phrases: Phrases) -> Item:
+    def ask(language: Vocabulary, phrases: Phrases) -> MarketItem:
         del phrases
         colours, name = language.colours, _name(language, good)
         words = (brand, colours[colour], name, pack, f"{language.sale}!")
@@ -222,7 +222,7 @@ def _selling_points(rng: random.Random) -> Ask:
     (good,), colour = _goods(rng, 1), rng.randrange(_NUM_COLOURS)
     brand, price = rng.choice(BRANDS), rng.randint(100, 999)
 
-    def ask(language: Language, phrases: Phrases) -> Item:
+    def ask(language: Vocabulary, phrases: Phrases) -> MarketItem:
         facts = [brand, language.colours[colour], str(price)]
         instructions = {
             "instruction_id_list": ["keywords:existence", "detectable_format:number_bullet_lists"],
@@ -242,7 +242,7 @@ def _matching(rng: random.Random) -> Ask:
     (good,), (colour, another), brand = _goods(rng, 1), _colours(rng), rng.choice(BRANDS)
     packs, difference = rng.sample(range(2, 10), 2), rng.choice((0, 0, 1, 2))
 
-    def ask(language: Language, phrases: Phrases) -> Item:
+    def ask(language: Vocabulary, phrases: Phrases) -> MarketItem:
         left = f"{brand} {_item(language, good, colour)} x{packs[0]}"
         second_colour = another if difference == 1 else colour
         right = f"x{packs[difference == 2]} {_item(language, good, second_colour)} {brand}"
@@ -259,7 +259,7 @@ def _price(rng: random.Random) -> Ask:
     count, price = rng.randint(2, 9), rng.randint(11, 99)
     payment = count * price + rng.randint(1, 99)
 
-    def ask(language: Language, phrases: Phrases) -> Item:
+    def ask(language: Vocabulary, phrases: Phrases) -> MarketItem:
         item = _item(language, good, colour)
         prompt = phrases.price.format(name=name, count=count, price=price, paid=payment, item=item)
         change = str(payment - count * price)
@@ -298,11 +298,11 @@ def _colours(rng: random.Random) -> tuple[int, int]:
     return colour, other
 
 
-def _name(language: Language, good: _Good) -> str:
+def _name(language: Vocabulary, good: _Good) -> str:
     return language.goods[good[0]][good[1]]
 
 
-def _item(language: Language, good: _Good, colour: int) -> str:
+def _item(language: Vocabulary, good: _Good, colour: int) -> str:
     return with_colour(language, _name(language, good), language.colours[colour])
 
 
@@ -311,33 +311,35 @@ def _first(options: tuple[str, ...], right: int) -> list[str]:
     return [options[right], *(one for place, one in enumerate(options) if place != right)]
 
 
-def _choice(language: Language, prompt: str, options: Sequence[str]) -> Item:
+def _choice(language: Vocabulary, prompt: str, options: Sequence[str]) -> MarketItem:
     """Ask for the first of the options."""
     right, *others = options
     answer: dict[str, object] = {"correct": [right], "others": [[other] for other in others]}
     return _question(language, prompt, (Domain.CHOICE, "choice", answer), right, others[0])
 
 
-def _fields(language: Language, prompt: str, fields: dict[str, str], wrong: dict[str, str]) -> Item:
+def _fields(
+    language: Vocabulary, prompt: str, fields: dict[str, str], wrong: dict[str, str]
+) -> MarketItem:
     form = (Domain.EXTRACTION, "extraction", {"fields": fields})
     return _question(language, prompt, form, compact(fields), compact(fields | wrong))
 
 
-def _text(language: Language, prompt: str, reference: str, wrong: str) -> Item:
+def _text(language: Vocabulary, prompt: str, reference: str, wrong: str) -> MarketItem:
     form = (Domain.OPEN_TEXT, "reference_text", {"reference": reference})
     return _question(language, prompt, form, reference, wrong)
 
 
 def _question(
-    language: Language,
+    language: Vocabulary,
     prompt: str,
     form: tuple[Domain, str, Mapping[str, object]],
     solution: str,
     blunder: str,
-) -> Item:
+) -> MarketItem:
     """Return an item without worked steps: nobody imitates it."""
     domain, verifier, answer = form
-    return Item(
+    return MarketItem(
         domain=domain,
         language=language.tag,
         level=1,

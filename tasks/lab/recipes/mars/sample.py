@@ -19,7 +19,7 @@ from tasks.curation.adapters.table import Adapter
 from tasks.curation.adapters.verified import verified
 from tasks.curation.items import Item as CuratedItem
 from tasks.curation.marketplace.drawing import draw_items
-from tasks.curation.marketplace.items import Item, respond
+from tasks.curation.marketplace.items import MarketItem, respond
 from tasks.curation.marketplace.maths import column_addition
 from tasks.curation.rows import RawRow
 from tasks.gym.table import VERIFIERS
@@ -52,11 +52,11 @@ def generate(seed: int, folder: Path) -> None:
     _write(folder / DEMONSTRATIONS, "d", demonstrations)
 
 
-def _question(item: Item) -> tuple[Message, ...]:
+def _question(item: MarketItem) -> tuple[Message, ...]:
     return (Message(role=Role.USER, content=item.prompt),)
 
 
-def _row(item: Item, messages: tuple[Message, ...]) -> dict[str, object]:
+def _row(item: MarketItem, messages: tuple[Message, ...]) -> dict[str, object]:
     return {
         "domain": Domain.MATHS,
         "language": item.language,
@@ -67,7 +67,7 @@ def _row(item: Item, messages: tuple[Message, ...]) -> dict[str, object]:
     }
 
 
-def _demonstration(rng: random.Random, agent: Agent, item: Item) -> dict[str, object]:
+def _demonstration(rng: random.Random, agent: Agent, item: MarketItem) -> dict[str, object]:
     """Write one demonstration of an agent."""
     parent = {"parent": Parent.REASONING}
     if agent == Agent.SOLVER:
@@ -93,7 +93,7 @@ def _demonstration(rng: random.Random, agent: Agent, item: Item) -> dict[str, ob
     return _row(item, messages) | parent | {"response": respond(work, item.solution)}
 
 
-def _worked(item: Item) -> str:
+def _worked(item: MarketItem) -> str:
     """Return the careful steps, and a three-digit sum in columns."""
     *steps, last = item.steps.split("; ")
     left, plus, right = last.partition("=")[0].partition("+")

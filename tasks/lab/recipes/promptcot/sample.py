@@ -13,7 +13,7 @@ from tasks.curation.adapters.table import Adapter
 from tasks.curation.adapters.verified import verified
 from tasks.curation.items import Item as CuratedItem
 from tasks.curation.marketplace.drawing import draw_items
-from tasks.curation.marketplace.items import Item
+from tasks.curation.marketplace.items import MarketItem
 from tasks.curation.rows import RawRow
 from tasks.store.files import write_bytes
 
@@ -50,7 +50,7 @@ SAMPLE = Adapter(
 )
 
 
-def _row(item: Item) -> dict[str, object]:
+def _row(item: MarketItem) -> dict[str, object]:
     message = Message(role=Role.USER, content=item.prompt)
     return {
         "domain": Domain.MATHS,

@@ -17,8 +17,8 @@ from data_schemas.reports import (
     LEDGER_FILE,
     STEPS_FILE,
     Claim,
-    Decision,
     GateRecord,
+    MismatchDecision,
     StepReport,
 )
 from data_schemas.rows import SampleResult
@@ -91,7 +91,7 @@ def read_cell(variant: str, seed: int, training: Path, held_out_evaluation: Path
         mentions_before=sum(row.mentions for row in rows if row.step <= last),
         mentions_after=sum(row.mentions for row in after),
         responses_after=len(after),
-        pauses=sum(gate.decision is Decision.PAUSE for gate in gates),
+        pauses=sum(gate.decision is MismatchDecision.PAUSE for gate in gates),
         max_k3=max((gate.k3 for gate in gates), default=0.0),
         scores=read_scores(held_out_evaluation),
     )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rollouts import Finished, split_turns
+from data_schemas.rollouts import FinishedResponse, split_turns
 from tasks.engines import episodes
 from tasks.engines.chat import render_prompt
 from tasks.engines.protocols import Request, Sampling
@@ -96,7 +96,7 @@ def test_an_environment_hears_that_a_turn_was_cut(trouble, tokenizer, cut, score
     last = ends if cut else [*ends, tokenizer.eos_token_id]
     tokens = np.array([*hello, 5, *last], dtype=np.int32)
     sampled = np.array([True] * len(hello) + [False] + [True] * len(last))
-    item = Finished(trouble, "g", 0, 1, tokens, sampled)
+    item = FinishedResponse(trouble, "g", 0, 1, tokens, sampled)
 
     with open_scoring(shipped_base(), RewardSettings(), num_workers=1) as service:
         service.submit(item)

@@ -7,7 +7,7 @@ import pytest
 from data_schemas.rows import Domain, Message, Problem, Role, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError
-from tasks.evaluation.respondents import Answer, ScoredModel
+from tasks.evaluation.respondents import EvaluationAnswer, ScoredModel
 from tasks.lab.recipes.mars.measures import CALLS, AgentRow, Chain, claims, markdown, measure
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
@@ -41,7 +41,7 @@ class Scripted:
                 text = self.verdict(told.removeprefix("Solution: "))
             else:
                 text = "4" if sample % 2 == 0 or name.endswith("2") else "5"
-            yield Answer(name, sample, text)
+            yield EvaluationAnswer(name, sample, text)
 
 
 def score(problems, texts):

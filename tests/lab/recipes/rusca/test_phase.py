@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.reports import Decision
+from data_schemas.reports import MismatchDecision
 from data_schemas.rl_settings import EngineSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.lab.recipes.rusca import defence
@@ -56,7 +56,7 @@ def snapshots(folder):
 def test_no_step_is_stopped_or_corrected_although_the_prompts_are_far_apart(records):
     apart = [one.report.metrics["scaffold/k3_between_prompts"] for one in records]
 
-    assert [Decision.PROCEED] * STEPS == [one.gate.decision for one in records]
+    assert [MismatchDecision.PROCEED] * STEPS == [one.gate.decision for one in records]
     assert max(one.gate.k3 for one in records) < 1e-6
     assert apart[0] > 1e-6
     assert 0.0 == apart[-1]

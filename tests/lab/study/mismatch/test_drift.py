@@ -5,7 +5,7 @@ import json
 import pytest
 
 from data_schemas.machine_settings import Precision, RolloutKind, TrainerKind
-from data_schemas.reports import Decision, GateRecord
+from data_schemas.reports import GateRecord, MismatchDecision
 from data_schemas.rl_settings import RouterReplay
 from tasks.errors import SettingsError
 from tasks.lab.study.mismatch import drift
@@ -15,7 +15,7 @@ from tasks.lab.study.mismatch.numerics import real_engines
 def gate(step: int, k3: float) -> GateRecord:
     return GateRecord(
         step=step,
-        decision=Decision.PROCEED,
+        decision=MismatchDecision.PROCEED,
         reason="",
         k3=k3,
         mean_abs_logprob=10 * k3,
