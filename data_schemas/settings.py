@@ -52,6 +52,11 @@ class Source(Settings):
     responsible: str = Field(
         default="", description="who answers for its rows; '' = whom its mapping names"
     )
+    verifier: Named = Field(
+        default="",
+        description="scores its problems instead of the one that the adapter names, against the "
+        "same answers; one that `eachprompt data` lists, or one's own: my_reward.py:name",
+    )
 
 
 class PretrainSettings(Settings):

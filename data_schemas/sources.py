@@ -260,6 +260,9 @@ class RawFile(BaseModel):
     suite: Suite | None = Field(
         default=None, description="of a benchmark: how its problems are asked"
     )
+    verifier: str | None = Field(
+        default=None, description="scores the problems instead of the one that the adapter names"
+    )
     evaluation: Literal[True] | None = Field(
         default=None, description="true: its problems are held out, all of them"
     )

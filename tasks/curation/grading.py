@@ -41,6 +41,8 @@ from tasks.engines import episodes
 from tasks.engines.chat import render_prompts
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError
+from tasks.gym.degenerate import spread
+from tasks.gym.references import describe, is_lost, likely_cause, try_references
 from tasks.platform.progress import progress
 from tasks.store.files import write_bytes
 
@@ -89,8 +91,9 @@ def grade(
     refused = [*screened, *unfit]
     refused_ids = {refusal.key for refusal in refused}
     survivors = [problem for problem in graded if problem.id not in refused_ids]
+    lost = _lost_reward(graded, score)
     if not survivors:
-        raise DataError(_explain_nothing_left(settings, graded, refused))
+        raise DataError(_explain_nothing_left(settings, graded, refused) + lost)
     write_table(out / GRADED, GradedProblem, survivors)
     write_table(out / QUARANTINE, Quarantined, refused)
     if settings.engines.rollout is RolloutKind.HF:
@@ -103,10 +106,11 @@ def grade(
     if unsolved:
         _LOG.warning(
             "pass rate 0 in %d of %d domains (%s): RL has nothing to reward there. Fine-tune on "
-            "them first, add easier problems, or lower grading.temperature",
+            "them first, add easier problems, or lower grading.temperature.%s",
             len(unsolved),
             len({problem.domain for problem in graded}),
             ", ".join(unsolved),
+            lost,
         )
     stops = [one.stop_reason is StopReason.LENGTH for of in rollouts.values() for one in of]
     if 2 * sum(stops) > len(stops):
@@ -137,6 +141,18 @@ def unsolved_domains(graded: Sequence[GradedProblem]) -> list[str]:
         if problem.pass_rate is not None:
             best[problem.domain] = max(best.get(problem.domain, 0.0), problem.pass_rate)
     return sorted(domain for domain, rate in best.items() if rate == 0.0)
+
+
+def _lost_reward(graded: Sequence[GradedProblem], score: Score) -> str:
+    """Say of what is never solved that its own reference earns no full marks; '' if it does."""
+    never = spread([problem for problem in graded if problem.pass_rate == 0.0])
+    lost = [one for one in try_references(never, [()] * len(never), score) if is_lost(one)]
+    if not lost:
+        return ""
+    return (
+        f" Nor can anybody solve {len(lost)} of {len(never)} such problems: {describe(lost[0])}. "
+        f"Likely cause: {likely_cause(lost[0])}"
+    )
 
 
 def _measure(

@@ -22,7 +22,7 @@ from data_schemas.sources import RAW_FILES, ColumnMapping, RawFile, Suite
 from tasks.curation import sample_shop, sample_world
 from tasks.curation.adapters.media import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
-from tasks.curation.first_rows import check_first_rows
+from tasks.curation.first_rows import FirstRows, check_first_rows
 from tasks.curation.generated import chains, ecommerce, safety, school
 from tasks.curation.rows import SUFFIXES, check_readable, has_suffix
 from tasks.errors import DataError, SettingsError, TamperError
@@ -80,6 +80,7 @@ class _File:
     uri: str
     mapping: ColumnMapping | None = None
     suite: Suite | None = None
+    verifier: str = ""
 
 
 def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float | int | str]:
@@ -106,6 +107,9 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
         for position, files in enumerate(outside)
         for file in (_list_generated(position, sources[position], out) if files is None else files)
     ]
+    for position, (source, files) in enumerate(zip(sources, outside, strict=True)):
+        if files is None:
+            _check_generated(position, source, [one for one in results if one.source == position])
     results = [_keep(file, out) if file.adapter in LISTS else file for file in results]
     entries = [
         RawFile(
@@ -117,6 +121,7 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
             source=file.source,
             mapping=file.mapping,
             suite=file.suite,
+            verifier=file.verifier or None,
             evaluation=True if sources[file.source].evaluation else None,
             licence=sources[file.source].licence or None,
             responsible=sources[file.source].responsible or None,
@@ -217,6 +222,7 @@ def _find(position: int, source: Source, out: Path | None) -> list[_File] | None
     if source.adapter in LISTS:
         return _find_list(position, source, field, out)
     suite, source, mapping = _reading(source, field)
+    source = _with_verifier(source, field)
     if not source.path:
         if _generator(source.adapter):
             return None
@@ -241,12 +247,31 @@ def _find(position: int, source: Source, out: Path | None) -> list[_File] | None
             check_readable(file)
         except DataError as error:
             raise SettingsError(f"{field}.path: {error}") from error
-    if mapping and not suite:
-        check_first_rows(mapping, paths[0], f"{field}.adapter")
+    first = check_first_rows(source.adapter, mapping, paths[0], f"{field}.adapter", source.verifier)
+    if out is not None:  # the command line has called this before, without a folder
+        _report(first)
     name = mapping.name if mapping else source.adapter
     return [
-        _File(position, name, source.limit, file, _uri(file, out), mapping, suite) for file in paths
+        _File(
+            *(position, name, source.limit, file, _uri(file, out), mapping, suite, source.verifier)
+        )
+        for file in paths
     ]
+
+
+def _check_generated(position: int, source: Source, files: Sequence[_File]) -> None:
+    """Check the rewards of rows that code of a user's own generates or scores."""
+    if source.verifier or is_reference(source.adapter):
+        where = f"curation.sources[{position}].adapter"
+        for file in files:
+            _report(check_first_rows(file.adapter, None, file.path, where, file.verifier))
+
+
+def _report(first: FirstRows) -> None:
+    for line in first.lost:
+        _LOG.warning("%s", line)
+    for line in first.unchecked:
+        _LOG.info("%s", line)
 
 
 def _files_in(folder: Path, patterns: Sequence[str], field: str, adapter: str) -> list[Path]:
@@ -411,6 +436,19 @@ def _with_pin(mapping: ColumnMapping, where: str) -> ColumnMapping:
     return mapping.model_copy(update={"verifier": pin(mapping.verifier)})
 
 
+def _with_verifier(source: Source, field: str) -> Source:
+    """Pin the verifier that a source names beside its adapter.
+
+    Raises:
+        SettingsError: there is none of that name, or it cannot be loaded.
+    """
+    if not source.verifier:
+        return source
+    VERIFIERS.find(source.verifier, f"{field}.verifier")
+    pinned = pin(source.verifier) if is_reference(source.verifier) else source.verifier
+    return source.model_copy(update={"verifier": pinned})
+
+
 def _check_mapping(mapping: ColumnMapping, where: str) -> None:
     """Refuse a mapping that could be mistaken for an adapter, or whose problems nobody verifies.
 
@@ -446,6 +484,7 @@ def _list_generated(position: int, source: Source, out: Path) -> list[_File]:
             source.limit,
             out / source.adapter / name,
             f"{source.adapter}/{name}",
+            verifier=_with_verifier(source, f"curation.sources[{position}]").verifier,
         )
         for name in ADAPTERS[source.adapter].files
     ]

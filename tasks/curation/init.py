@@ -115,8 +115,8 @@ def draft(path: Path, label: str = "", language: str = "") -> Draft:
         guess = guess_mapping(_name(path), [row.cells for row in rows], label, language)
     except DataError as error:
         raise SettingsError(str(error)) from error
-    check_first_rows(guess.mapping, path, str(path))
-    remarks = guess.remarks
+    first = check_first_rows(guess.mapping.name, guess.mapping, path, str(path))
+    remarks = (*guess.remarks, *first.lost, *first.unchecked)
     if unread:
         remarks += (
             f"{len(unread):,} of {len(read):,} rows cannot be read: {unread[0].problem.reason}.",

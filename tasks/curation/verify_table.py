@@ -2,10 +2,13 @@
 
 import csv
 import io
+import json
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from rich.console import Console
@@ -13,6 +16,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from data_schemas.rows import Domain, Message, Problem, Role, Verdict, abstain
+from tasks.curation.first_rows import FIRST, check_rewards
+from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, UnreadableRow, read_rows
 from tasks.errors import SettingsError
 from tasks.gym.maths import final_answer
@@ -71,11 +76,19 @@ def verify_rows(
         language: of rows without a language.
 
     Raises:
-        SettingsError: the first row lacks a column that is needed.
+        SettingsError: the first row lacks a column that is needed, or half of the first golds or
+            more earn no full marks as their own answers.
     """
-    for place, row in enumerate(read_rows(path)):
-        if place == 0 and isinstance(row, RawRow):
-            _check_columns(row, columns)
+    first = [row for row in islice(read_rows(path), FIRST) if isinstance(row, RawRow)]
+    for row in first[:1]:
+        _check_columns(row, columns)
+    golds: list[Item] = []
+    for row in first:
+        with suppress(BadRow):  # it gets its reason below
+            problem = _problem(row, columns, verifier, language)
+            golds += [Item(problem, problem.prompt_text)] if _value(problem) else []
+    check_rewards(golds, f"{path}, column {columns['gold']!r}", score_batch)
+    for row in read_rows(path):
         try:
             if isinstance(row, UnreadableRow):
                 raise row.problem
@@ -94,10 +107,17 @@ def _check_columns(row: RawRow, columns: Mapping[str, str]) -> None:
 
 
 def _verified(row: RawRow, columns: Mapping[str, str], verifier: str, language: str) -> VerdictRow:
-    question, gold, answer, own = (str(row.optional(columns[role], "")).strip() for role in COLUMNS)
+    problem = _problem(row, columns, verifier, language)
+    gold, answer = _value(problem), _cell(row, columns["answer"])
     if not gold:
         raise BadRow("empty_field", f"{columns['gold']!r} is blank")
-    problem = Problem(
+    (verdict,) = score_batch([problem], [answer])
+    return VerdictRow(row.key, gold, answer, verdict, _math_verify(gold, answer))
+
+
+def _problem(row: RawRow, columns: Mapping[str, str], verifier: str, language: str) -> Problem:
+    question, gold, _, own = (_cell(row, columns[role]) for role in COLUMNS)
+    return Problem(
         id=row.key,
         domain=Domain.MATHS,
         language=own or language,
@@ -107,8 +127,14 @@ def _verified(row: RawRow, columns: Mapping[str, str], verifier: str, language: 
         source="table",
         source_row=row.source_row,
     )
-    (verdict,) = score_batch([problem], [answer])
-    return VerdictRow(row.key, gold, answer, verdict, _math_verify(gold, answer))
+
+
+def _value(problem: Problem) -> str:
+    return json.loads(problem.answer)["value"]
+
+
+def _cell(row: RawRow, column: str) -> str:
+    return str(row.optional(column, "")).strip()
 
 
 def _math_verify(gold: str, answer: str) -> bool | None:

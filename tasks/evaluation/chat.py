@@ -1,5 +1,8 @@
 """A model that answers a person in the terminal, or programs, with the embedded engine.
 
+A line that begins with a colon is a command: `:samples` lists prompts of the held-out set, `:2`
+asks one of them, `:thinking off` and `on` switch the mode of a hybrid model.
+
 `--serve PORT` answers POST /v1/chat/completions as OpenAI's interface does, for this machine only.
 What such a request asks for and is not here (streams, several answers, tools) is refused by name.
 Larger models and many users are vLLM's business: the model card has its command.
@@ -7,11 +10,13 @@ Larger models and many users are vLLM's business: the model card has its command
 
 import json
 import os
+import re
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from functools import cache
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -25,12 +30,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.rollouts import Rollout, StopReason
-from data_schemas.rows import Message, Role
+from data_schemas.rows import Message, Problem, Role
+from data_schemas.settings import ChatSettings
 from data_schemas.texts import on_one_line
 from tasks.engines.chat import load_tokenizer, render_prompt, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.engines.select import open_rollout
 from tasks.errors import DataError, EngineError, SettingsError
+from tasks.gym.degenerate import spread
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 from tasks.gym.serving.endpoint import (
     Limits,
@@ -42,8 +49,9 @@ from tasks.gym.serving.endpoint import (
     request_of,
 )
 from tasks.models.architectures import refuse_foreign_code
-from tasks.models.model_folder import check_model_folder, local_folder, read_config
-from tasks.provenance.lineage.base_model import find_base
+from tasks.models.model_folder import check_model_folder, local_folder, read_config, with_chat
+from tasks.provenance.lineage.base_model import Origin, find_base
+from tasks.provenance.lineage.held_out import held_out_of
 from tasks.store.location import existing_store
 
 HOST = "127.0.0.1"
@@ -51,6 +59,17 @@ BODY_BYTES = 8 * 2**20
 """Of a request: more text than any model here has positions for."""
 MAX_TOKENS = 2**20
 """Of an answer."""
+MOST_SAMPLES = 9
+"""Held-out prompts to choose from."""
+MOST_CHARACTERS = 68
+"""Of a prompt in the list, which then fits a line of 80."""
+THINKING = "enable_thinking"
+"""Argument by which chat templates of hybrid models switch the thought, as Qwen3's does."""
+HELP = """\
+  A blank line ends a message, Ctrl-D the conversation.
+  :samples          prompts of the held-out set
+  :2                ask the second of them
+  :thinking on|off  let a hybrid model think or not"""
 StopString = Annotated[str, Field(min_length=1, max_length=256)]
 
 
@@ -79,11 +98,21 @@ class DialogueModel:
 
     def __init__(self, folder: Path, engine: RolloutEngine) -> None:
         self.tokenizer = load_tokenizer(folder)
+        self._folder = folder
         self._engine = engine
         self._turn = threading.Lock()
         positions = read_config(folder).get("max_position_embeddings")
         self._positions = positions if isinstance(positions, int) else None
         self._longest = max(map(len, self.tokenizer.get_vocab()))
+
+    def switch_thinking(self, *, on: bool) -> None:
+        """Render all further prompts in one mode of a hybrid model.
+
+        Raises:
+            SettingsError: its chat template knows no modes.
+        """
+        with with_chat(self._folder, ChatSettings(arguments={THINKING: on})) as folder:
+            self.tokenizer = load_tokenizer(folder)
 
     def prompt_of(self, turns: Sequence[Message], sampling: Sampling) -> NDArray[np.int32] | None:
         """Tokenise a dialogue; None if it and its answer do not fit the positions.
@@ -122,6 +151,10 @@ class Conversation:
         self._model = model
         self._sampling = sampling
         self._turns: list[Message] = []
+
+    def begin(self, turns: Sequence[Message]) -> None:
+        """Forget the turns so far, and begin with others."""
+        self._turns = list(turns)
 
     def answer(self, text: str) -> str:
         """Answer a user's turn; what the model thinks is shown, and is no part of later prompts.
@@ -224,14 +257,20 @@ def split_thought(response: str) -> tuple[str | None, str | None]:
     return thought, answer or None
 
 
-def shown(response: str) -> str:
+def visible_text(response: str) -> str:
     """Return what a person reads of a response: without the tags of a thought that says nothing."""
     thought, answer = split_thought(response)
     return (answer or "").strip() if thought is not None and not thought.strip() else response
 
 
 def talk(
-    address: str, store: str, sampling: Sampling, port: int | None, prompt: str | None = None
+    address: str,
+    store: str,
+    sampling: Sampling,
+    port: int | None,
+    prompt: str | None = None,
+    *,
+    thinking: bool | None = None,
 ) -> None:
     """Open a model, and answer a person until the input ends, one prompt, or programs at a port.
 
@@ -241,13 +280,19 @@ def talk(
         sampling: of every answer.
         port: None = a person in the terminal.
         prompt: answered alone.
+        thinking: mode of a hybrid model; None = as its chat template has it.
+
+    Raises:
+        SettingsError: there is no such model, or it has no modes.
     """
-    folder = _folder(address, store)
-    with closing(open_rollout(MachineSettings(), folder)) as engine:
-        model = DialogueModel(folder, engine)
+    origin = _origin(address, store)
+    with closing(open_rollout(MachineSettings(), origin.folder)) as engine:
+        model = DialogueModel(origin.folder, engine)
+        if thinking is not None:
+            model.switch_thinking(on=thinking)
         if port is not None:
             with (
-                serve(model, address or folder.name, sampling, port) as server,
+                serve(model, address or origin.folder.name, sampling, port) as server,
                 suppress(KeyboardInterrupt),
             ):
                 base = f"http://{HOST}:{server.server_address[1]}/v1"
@@ -255,14 +300,79 @@ def talk(
                 server.serve_forever()
             return
         conversation = Conversation(model, sampling)
-        for message in _messages() if prompt is None else (prompt,):
-            # A model may say what moves the cursor or clears the screen.
-            lines = shown(conversation.answer(message)).split("\n")
-            click.echo("\n".join(map(on_one_line, lines)))
+        if prompt is not None:
+            _say(conversation.answer(prompt))
+            return
+        samples = cache(lambda: _samples(origin, store))
+        for message in _messages():
+            answer(message, conversation, model, samples)
 
 
-def _folder(model: str, store: str) -> Path:
-    """Return the local folder of a model that was checked.
+def _samples(origin: Origin, store: str) -> list[Problem]:
+    """Return some problems, evenly spread over the held-out set of a registered model.
+
+    Raises:
+        SettingsError: the model is no registered one, or was never evaluated.
+    """
+    if origin.ref is None:
+        raise SettingsError(
+            "a folder has no held-out set; name the model models:/NAME@released, with its store"
+        )
+    place = existing_store(store, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    problems = held_out_of(origin.ref.statement, place)
+    if not problems:
+        raise SettingsError("no evaluation of this model is in the store")
+    return spread(problems, MOST_SAMPLES)
+
+
+def answer(
+    message: str,
+    conversation: Conversation,
+    model: DialogueModel,
+    samples: Callable[[], Sequence[Problem]],
+) -> None:
+    """Print the answer to a message, or carry out a command; a fault of it ends no talk.
+
+    Args:
+        message: what was typed.
+        conversation: goes on, or begins anew with the prompt that a command chooses.
+        model: of the conversation; a command may switch its mode.
+        samples: prompts to choose from.
+    """
+    command = _COMMAND.fullmatch(message)
+    if command is None:
+        _say(conversation.answer(message))
+        return
+    try:
+        if command["mode"]:
+            model.switch_thinking(on=command["mode"] == "on")
+        elif command["number"]:
+            _ask(int(command["number"]), conversation, samples())
+        else:
+            for number, problem in enumerate(samples(), start=1):
+                text = " ".join(problem.messages[-1].content.split())
+                click.echo(f"  :{number}  {on_one_line(text[:MOST_CHARACTERS])}")
+    except SettingsError as error:
+        click.echo(str(error), err=True)
+
+
+def _ask(number: int, conversation: Conversation, problems: Sequence[Problem]) -> None:
+    if not 1 <= number <= len(problems):
+        raise SettingsError(f":{number} is none of the {len(problems)} prompts of :samples")
+    *turns, last = problems[number - 1].messages
+    _say(last.content)
+    click.echo()
+    conversation.begin(turns)
+    _say(conversation.answer(last.content))
+
+
+def _say(text: str) -> None:
+    """Print what a person reads; a model may say what moves the cursor or clears the screen."""
+    click.echo("\n".join(map(on_one_line, visible_text(text).split("\n"))))
+
+
+def _origin(model: str, store: str) -> Origin:
+    """Return the local folder of a model that was checked, and how the lineage names it.
 
     Raises:
         SettingsError: there is none.
@@ -272,27 +382,34 @@ def _folder(model: str, store: str) -> Path:
         place = existing_store(store, os.environ.get("MLFLOW_TRACKING_URI", ""))
         origin = find_base(model, place)
         if origin.ref is not None:
-            return origin.folder
+            return origin
         folder = origin.folder
     refuse_foreign_code(folder)
     check_model_folder(folder)
-    return folder
+    return Origin(folder)
+
+
+_COMMAND = re.compile(r":(?:samples|(?P<number>\d{1,3})|thinking (?P<mode>on|off))")
 
 
 def _messages() -> Iterator[str]:
     """Yield what is typed; a blank line ends a message, the end of the input the conversation.
 
+    A command is a message of one line.
+
     A mark asks on a terminal only.
     """
     is_typed = sys.stdin.isatty()
     if is_typed:
-        click.echo("A blank line ends a message, Ctrl-D the conversation.", err=True)
+        click.echo(HELP, err=True)
     lines: list[str] = []
     while True:
         if is_typed:
             click.echo("... " if lines else "> ", nl=False, err=True)
         line = sys.stdin.readline()
-        if line.strip():
+        if not lines and _COMMAND.fullmatch(line.strip()):
+            yield line.strip()
+        elif line.strip():
             lines.append(line.rstrip("\n"))
         elif lines:
             yield "\n".join(lines).strip()

@@ -13,7 +13,7 @@ from tasks.platform.command_line import positive, run
 
 EXAMPLES = """examples:
   eachprompt chat models:/eachprompt-tiny@released
-  eachprompt chat path/to/model --temperature 0
+  eachprompt chat path/to/model --temperature 0 --thinking off
   echo "What is 3 + 4?" | eachprompt chat ""     (the shipped base model)
   eachprompt chat path/to/model --prompt-file question.txt
   eachprompt chat models:/eachprompt-tiny@released --serve 8000
@@ -39,6 +39,9 @@ def main(arguments: Sequence[str]) -> None:
         "--serve", type=int, metavar="PORT", help="answer programs at 127.0.0.1:PORT, not a person"
     )
     parser.add_argument("--prompt-file", metavar="FILE", help="answer this text alone")
+    parser.add_argument(
+        "--thinking", choices=("on", "off"), help="mode of a hybrid model [as its template has it]"
+    )
     args = parser.parse_args(arguments)
     if args.serve is not None and args.prompt_file is not None:
         raise SettingsError("--serve answers programs; leave --prompt-file out")
@@ -52,7 +55,8 @@ def main(arguments: Sequence[str]) -> None:
         seed=args.seed,
         record_routes=False,
     )
-    chat.talk(args.model, args.store, sampling, args.serve, prompt)
+    thinking = None if args.thinking is None else args.thinking == "on"
+    chat.talk(args.model, args.store, sampling, args.serve, prompt, thinking=thinking)
 
 
 def _prompt(path: Path) -> str:

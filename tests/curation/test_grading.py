@@ -218,3 +218,15 @@ def test_domains_in_which_nothing_is_solved_are_named(problems: list[Problem]):
     solved = graded[0].model_copy(update={"pass_rate": 0.25})
     assert [] == unsolved_domains([*graded, solved])
     assert [] == unsolved_domains([graded[1]])
+
+
+def test_grade_names_a_reward_that_its_own_reference_does_not_earn(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerBase, problems: list[Problem]
+):
+    settings = SETTINGS.model_copy(update={"drop_at_or_below": 1.0})
+    gold = {"verifier": "reference_text", "answer": '{"reference": "maybe"}'}
+    never = [one.model_copy(update=gold) for one in problems if "solved 0" in one.prompt_text]
+    engine = ScriptedRolloutEngine(tokenizer, solve)
+
+    with pytest.raises(DataError, match=r"Nor can anybody solve 1 of 1 .* gives 0 .* 'maybe'"):
+        grade(settings, never, engine, tokenizer, judge, tmp_path)

@@ -60,3 +60,11 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path):
         verify([file, "--column", "label=ref"])
     with pytest.raises(SettingsError, match="is no file"):
         verify([str(tmp_path / "none.csv")])
+
+
+def test_golds_that_their_own_answers_do_not_earn_are_refused_before_the_verdicts(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text('gold,answer\n"the answer is 5, not 6",5\n"the answer is 7, not 8",7\n')
+
+    with pytest.raises(SettingsError, match=r"column 'gold': .* cannot be won"):
+        verify([str(file), "--out", str(tmp_path / "o.csv")])

@@ -14,11 +14,18 @@ import pytest
 from hypothesis import given, settings
 
 from data_schemas.machine_settings import MachineSettings
-from data_schemas.rows import Message, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.engines.protocols import Sampling
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
-from tasks.evaluation.chat import Conversation, DialogueModel, serve, shown, split_thought
+from tasks.evaluation.chat import (
+    Conversation,
+    DialogueModel,
+    answer,
+    serve,
+    split_thought,
+    visible_text,
+)
 from tasks.evaluation.chat_command import main
 from tasks.gym.judging.chat_client import ChatClient, ChatSampling, Reply
 from tasks.gym.judging.endpoint import ApiKey
@@ -146,10 +153,10 @@ def test_a_blank_line_ends_a_message_and_a_file_is_one(
 
 
 def test_a_thought_that_says_nothing_is_not_shown() -> None:
-    assert "B." == shown("<think>\n</think>\n\nB.")
-    assert "<think>hm</think>B." == shown("<think>hm</think>B.")
-    assert "<think>hm cut" == shown("<think>hm cut")
-    assert "plain" == shown("plain")
+    assert "B." == visible_text("<think>\n</think>\n\nB.")
+    assert "<think>hm</think>B." == visible_text("<think>hm</think>B.")
+    assert "<think>hm cut" == visible_text("<think>hm cut")
+    assert "plain" == visible_text("plain")
 
 
 def test_old_turns_are_forgotten_and_a_turn_that_is_too_long_is_refused(
@@ -284,3 +291,71 @@ def test_every_chat_that_the_document_allows_or_nearly_does_has_its_answer(addre
 @pytest.mark.slow
 def test_so_have_a_thousand_chats(address: str):
     fuzz(address, 1000)
+
+
+@pytest.fixture
+def hybrid(tiny_moe: Path, tmp_path: Path) -> Path:
+    folder = shutil.copytree(tiny_moe, tmp_path / "hybrid")
+    template = (folder / "chat_template.jinja").read_text()
+    empty = "{% if add_generation_prompt and enable_thinking is defined and not enable_thinking %}"
+    (folder / "chat_template.jinja").write_text(f"{template}{empty}<think></think>{{% endif %}}")
+    return folder
+
+
+def test_a_hybrid_model_is_asked_in_both_modes(
+    hybrid: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    options = [str(hybrid), "--max_new_tokens", "6", "--temperature", "0"]
+    answers = {}
+    for mode in ("on", "off"):
+        typed(monkeypatch, "hello\n")
+        main([*options, "--thinking", mode])
+        answers[mode] = capsys.readouterr().out
+    typed(monkeypatch, ":thinking off\nhello\n")
+    main(options)
+
+    assert answers["on"] != answers["off"] == capsys.readouterr().out
+
+
+def test_a_command_that_cannot_be_carried_out_says_why_and_the_talk_goes_on(
+    tiny_moe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    typed(monkeypatch, ":samples\n:thinking off\n:)\n")
+    main([str(tiny_moe), "--max_new_tokens", "4"])
+
+    printed = capsys.readouterr()
+    assert "a folder has no held-out set; name the model models:/NAME@released" in printed.err
+    assert "chat.arguments has 'enable_thinking', which the chat template" in printed.err
+    assert printed.out
+
+
+def test_a_held_out_prompt_is_chosen_by_its_number_and_begins_a_conversation(
+    model: DialogueModel, capsys: pytest.CaptureFixture[str]
+):
+    problems = [
+        Problem(
+            id=f"shop/{text}",
+            domain=Domain.CHOICE,
+            language="en",
+            messages=(
+                Message(role=Role.SYSTEM, content="Be brief."),
+                Message(role=Role.USER, content=text),
+            ),
+            verifier="choice",
+            answer="{}",
+            source="shop",
+            source_row="1",
+        )
+        for text in ("a\nb", "c" * 100)
+    ]
+    conversation = Conversation(model, GREEDY)
+
+    answer(":samples", conversation, model, lambda: problems)
+    assert f"  :1  a b\n  :2  {'c' * 68}\n" == capsys.readouterr().out
+    answer(":1", conversation, model, lambda: problems)
+    chosen = capsys.readouterr().out
+    fresh = Conversation(model, GREEDY)
+    fresh.begin(problems[0].messages[:1])
+    assert chosen == f"a\nb\n\n{fresh.answer('a' + chr(10) + 'b')}\n"
+    answer(":3", conversation, model, lambda: problems)
+    assert ":3 is none of the 2 prompts of :samples" in capsys.readouterr().err

@@ -135,7 +135,11 @@ ADAPTERS: Table[Adapter] = Table(_ENTRIES, _own_adapter)
 
 
 def read_file(
-    name: str, source: int, path: Path, mapping: ColumnMapping | None = None
+    name: str,
+    source: int,
+    path: Path,
+    mapping: ColumnMapping | None = None,
+    verifier: str = "",
 ) -> Iterator[list[Item] | Quarantined]:
     """Yield the items of every raw row in order, or the reason why there are none.
 
@@ -144,8 +148,9 @@ def read_file(
         source: position of the source in the settings.
         path: of the file.
         mapping: reads the rows instead of an adapter.
+        verifier: scores the problems instead of the one that their rows name.
     """
-    return adapt(name, source, path, read_rows(path), mapping)
+    return adapt(name, source, path, read_rows(path), mapping, verifier=verifier)
 
 
 def adapt(
@@ -155,6 +160,7 @@ def adapt(
     rows: Iterable[RawRow | UnreadableRow],
     mapping: ColumnMapping | None = None,
     select: Mapping[str, Selection] = MappingProxyType({}),
+    verifier: str = "",
 ) -> Iterator[list[Item] | Quarantined]:
     """Yield the items of every row in order, or the reason why there are none; see `read_file`.
 
@@ -191,7 +197,8 @@ def adapt(
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             yield _refuse(source_name, row, error)
         else:
-            yield [replace(item, source=source) for item in items] if source else items
+            of_source = [replace(item, source=source) for item in items] if source else items
+            yield [_with_verifier(item, verifier) for item in of_source] if verifier else of_source
 
 
 def _without_code(read: Callable[[RawRow], list[Item]], row: RawRow) -> list[Item]:
@@ -210,6 +217,16 @@ def _without_code(read: Callable[[RawRow], list[Item]], row: RawRow) -> list[Ite
         if isinstance(item.record, Problem) and is_reference(item.record.verifier):
             raise BadRow("code_in_row", f"verifier is {item.record.verifier!r}")
     return items
+
+
+def _with_verifier(item: Item, verifier: str) -> Item:
+    """Let a verifier that the settings name score an item; the answer stays as it is."""
+    if isinstance(item.record, Problem):
+        problem = item.record.model_copy(update={"verifier": verifier})
+        return replace(item, record=problem)
+    if item.answers is None:
+        return item
+    return replace(item, answers=item.answers.model_copy(update={"verifier": verifier}))
 
 
 def _pinned(read: Callable[[RawRow], list[Item]], row: RawRow, pins: dict[str, str]) -> list[Item]:

@@ -166,7 +166,8 @@ def _map_shard(job: ShardJob, rules: Rules) -> None:
     places: dict[str, list[object]] = {name: [] for name in RowPlace.model_fields}
     raw = decode(job.path.stem, job.first, job.units)
     select = file.suite.select if file.suite else {}
-    rows = adapt(file.adapter, file.source, job.path, raw, file.mapping, select)
+    verifier = file.verifier or ""
+    rows = adapt(file.adapter, file.source, job.path, raw, file.mapping, select, verifier)
     for number, row in enumerate(rows, start=job.first):
         first = row if isinstance(row, Quarantined) else row[0].record
         places["source_row"].append(first.source_row)
