@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Literal, Self, cast
+from typing import Annotated, ClassVar, Literal, Self, cast
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -170,6 +170,22 @@ class TermSettings(Choice):
     kind: Named = Field(min_length=1, description="term; one's own: my_term.py:Name")
 
 
+class SkipSettings(Choice):
+    """Which prompts are not rolled out, because they are predicted to teach nothing."""
+
+    CHOSEN_BY: ClassVar[str] = "mode"
+
+    mode: Named = Field(
+        default="threshold",
+        min_length=1,
+        description="threshold = all above a probability, without weights; draw = by a draw, "
+        "what is kept is weighted; one's own: my_skip.py:Name",
+    )
+
+
+NO_SKIPS = SkipSettings.model_validate({"mode": "threshold", "above": 1.0})
+
+
 class ZeroVarianceSettings(Settings):
     """How groups whose rewards are all equal are handled."""
 
@@ -189,17 +205,21 @@ class ZeroVarianceSettings(Settings):
     std_floor: float = Field(
         default=0.05, ge=0.0, description="of the divisor, against amplified penalties"
     )
-    skip_above: float = Field(
-        default=0.4,
-        gt=0.0,
-        le=1.0,
-        description="skip a prompt if its record and its family's predict a zero-variance group "
-        "with more than this probability; 1 = never",
-    )
+    skip: SkipSettings = SkipSettings()
     curriculum: tuple[tuple[float, float], ...] = Field(
         default=(),
         description="pass-rate bands [low, high) of the curriculum, in order; empty = none",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _skips_are_a_choice(cls, values: object) -> object:
+        if isinstance(values, dict) and "skip_above" in values:
+            raise ValueError(
+                f"skip_above {values['skip_above']} is a setting of one rule of skips: "
+                f"skip: {{mode: threshold, above: {values['skip_above']}}}"
+            )
+        return cast("object", values)
 
     @model_validator(mode="after")
     def _choices_make_sense(self) -> Self:
@@ -468,6 +488,11 @@ class RLSettings(Settings):
     steps: int = Field(default=40, ge=0, le=10**6, description="of this phase; 0 = no training")
     prompts_per_step: int = Field(default=24, ge=1, le=10**6, description="CompassMax profile: 512")
     group_size: int = Field(default=8, ge=2, le=1024, description="G; CompassMax profile: 8")
+    group_bounds: tuple[Annotated[int, Field(ge=2, le=1024)], ...] = Field(
+        default=(),
+        description="responses of a prompt at least and at most: 1 / its pass rate within these, "
+        "for as many expected tokens as group_size of each; () = group_size of each",
+    )
     max_new_tokens: int = Field(default=64, ge=1, le=2**24, description="CompassMax: 32768")
     temperature: float = Field(
         default=1.0, ge=LOWEST_TEMPERATURE, le=10.0, description="ESPO setup: 1.0"
@@ -581,11 +606,18 @@ class RLSettings(Settings):
     def _one_rule_moves_the_shares(self) -> Self:
         if self.group_dro and len(self.domains) == 1:
             raise ValueError("group_dro weighs domains against each other, and there is one; set 0")
-        if self.group_dro and self.zero_variance.skip_above < 1.0:
-            raise ValueError(
-                "group_dro and zero_variance.skip_above both move the shares of the domains; set "
-                "skip_above to 1, or group_dro to 0"
-            )
+        return self
+
+    @model_validator(mode="after")
+    def _bounds_hold_the_size(self) -> Self:
+        if self.group_bounds:
+            low, high = self.group_bounds if len(self.group_bounds) == 2 else (0, 0)
+            if not (2 <= low <= self.group_size <= high <= 1024 and low < high):
+                raise ValueError(
+                    f"group_bounds {list(self.group_bounds)} are two sizes around group_size "
+                    f"{self.group_size}, from 2 to 1024: [{max(2, self.group_size // 2)}, "
+                    f"{2 * self.group_size}]; [] = group_size for all"
+                )
         return self
 
     @model_validator(mode="after")

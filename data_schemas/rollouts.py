@@ -397,6 +397,15 @@ class LedgerRow(BaseModel):
     regularised_tokens: int = Field(
         default=0, description="without an advantage, in an auxiliary term of the loss"
     )
+    keep_probability: float = Field(
+        default=1.0, description="with which the prompt was rolled out, or would have been"
+    )
+    weight: float = Field(
+        default=1.0, description="of its group in the loss, against the skips of its draw"
+    )
+    clipped_weight: bool = Field(
+        default=False, description="the weight is less than the probability asks for"
+    )
     solved: int
     abstained: int
     mean_score: float = Field(description="over rollouts with a verdict; 0 if none")

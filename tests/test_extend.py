@@ -219,7 +219,7 @@ SMALL = {
         "prompts_per_step": 4,
         "group_size": 4,
         "max_new_tokens": 32,
-        "zero_variance": {"skip_above": 1.0},
+        "zero_variance": {"skip": {"above": 1.0}},
     },
     "rl_two": {"steps": 0},
     "evaluation": {"samples": 1, "max_new_tokens": 24},

@@ -255,7 +255,7 @@ def test_a_loss_alone_leaves_nothing_without_effect(kind):
         ),
         (
             {"group_dro": 2.0, "domains": {"maths": 1, "code": 1}},
-            r"skip_above both move the shares",
+            r"skip 'threshold' both move the shares",
         ),
         ({"group_dro": 2.0}, r"there is one; set 0"),
         (

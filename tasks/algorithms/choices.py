@@ -6,12 +6,13 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from data_schemas.machine_settings import Choice
-from data_schemas.rl_settings import AdvantageSettings, LossSettings, TermSettings
+from data_schemas.rl_settings import AdvantageSettings, LossSettings, SkipSettings, TermSettings
 from data_schemas.settings import MergeSettings
 from tasks import plugins
 from tasks.algorithms.advantages.table import ADVANTAGES
 from tasks.algorithms.losses.table import LOSSES
 from tasks.algorithms.merging.table import METHODS
+from tasks.algorithms.skips.table import SKIPS
 from tasks.algorithms.terms.table import TERMS
 from tasks.plugins import ChoiceTable
 
@@ -22,6 +23,7 @@ TABLES: Mapping[type[Choice], ChoiceTable[Any]] = {
     AdvantageSettings: ADVANTAGES,
     MergeSettings: METHODS,
     TermSettings: TERMS,
+    SkipSettings: SKIPS,
 }
 
 

@@ -1,4 +1,4 @@
-"""Choose the group size N from recorded pass rates.
+"""Choose the group size N from recorded pass rates, for all prompts or for each.
 
 CompassMax A.4, stage 1: a larger N gives fewer zero-variance groups and more signal per
 prompt, but less per token; N is a compromise under a ceiling on the share of zero-variance groups.
@@ -23,6 +23,10 @@ from tasks.errors import DataError
 MAX_ZERO_VARIANCE = 0.5
 """Ceiling on the expected share of zero-variance groups; the paper's figure starts at 0.8 and
 gives no ceiling."""
+
+
+HALVINGS = 60
+"""Of the range of the one free factor, until float64 hardly changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,44 @@ def choose_group_size(options: Sequence[GroupSize]) -> GroupSize:
     if not allowed:
         return min(options, key=lambda option: (option.zero_variance, option.size))
     return max(allowed, key=lambda option: (option.signal_per_kilotoken, -option.size))
+
+
+def sizes_by_rate(
+    rates_P: ArrayLike, tokens_P: ArrayLike, *, mean: int, bounds: tuple[int, int]
+) -> list[int]:
+    """Choose N of every prompt in proportion to 1 / pass rate, for the tokens of `mean` of each.
+
+    So every prompt that the bounds do not hold is expected to be solved equally often. Sizes are
+    rounded down or up so that the expected tokens are met to the nearest response; equal rates give
+    `mean` each, and no prompts an empty list. Where the bounds alone cost more or less than `mean`
+    of each, as they cannot where they hold `mean`, all sizes are at a bound.
+    Differs: optimal allocation (Neyman 1934) would give the most to a rate of 1/2; measured at
+    15d97121, it gained nothing (tasks/rl/TOKENS.md).
+
+    Args:
+        rates_P: expected pass rates, above 0.
+        tokens_P: expected length of a response; below 1 counts as 1.
+        mean: the constant size to compare with, within the bounds.
+        bounds: least and largest size.
+    """
+    rates = np.asarray(rates_P, dtype=np.float64)
+    tokens = np.maximum(np.asarray(tokens_P, dtype=np.float64), 1.0)
+    if not rates.size:
+        return []
+    low, high = bounds
+    # Tokens rise with the factor, from `low` for all to `high` for all.
+    least, most = low * float(rates.min()), high * float(rates.max())
+    for _ in range(HALVINGS):
+        factor = (least + most) / 2.0
+        excess = float((np.clip(factor / rates, low, high) - mean) @ tokens)
+        least, most = (least, factor) if excess > 0.0 else (factor, most)
+    exact = np.clip(least / rates, low, high)
+    sizes = np.floor(exact + 1e-9)
+    # The largest rests first, as seats are given to parties.
+    for place in np.argsort(sizes - exact, kind="stable").tolist():
+        if exact[place] > sizes[place] and (sizes - mean) @ tokens + tokens[place] / 2.0 <= 0.0:
+            sizes[place] += 1.0
+    return [int(size) for size in sizes]
 
 
 def _chances(

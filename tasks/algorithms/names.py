@@ -43,3 +43,7 @@ TERMS = {
     "balance": "tasks.algorithms.terms.auxiliary:Balance",
     "router_z": "tasks.algorithms.terms.auxiliary:RouterZ",
 }
+SKIPS = {
+    "threshold": "tasks.algorithms.skips.threshold:SkipThreshold",
+    "draw": "tasks.algorithms.skips.draw:SkipDraw",
+}

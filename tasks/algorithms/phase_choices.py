@@ -12,6 +12,7 @@ from data_schemas.rl_settings import MathsReward, RLSettings, RouterReplay
 from data_schemas.rows import Domain
 from tasks.algorithms.advantages import table as advantages
 from tasks.algorithms.losses import table
+from tasks.algorithms.skips import table as skips
 from tasks.algorithms.terms.protocol import EngineGap
 from tasks.algorithms.terms.table import TERMS, find_terms
 from tasks.errors import SettingsError
@@ -27,6 +28,7 @@ def require_fit(settings: RLSettings) -> None:
         SettingsError: names the settings; also where a choice cannot be found.
     """
     loss, estimator = table.find(settings.loss), advantages.find(settings)
+    skip = skips.find(settings)
     kind, own, rewards = settings.loss.kind, settings.advantage.kind, settings.rewards
     if not loss.token_advantages and settings.zero_variance.rl_zvp_alpha:
         raise SettingsError(
@@ -55,6 +57,23 @@ def require_fit(settings: RLSettings) -> None:
             f"rewards.error_rates changes nothing with advantage {own!r}: division by the standard "
             "deviation of the group cancels it. Set advantage to 'centred' or 'rloo', or "
             "rewards.tie_above below 1"
+        )
+    if settings.group_dro and not (skip.weighs or skip.is_idle):
+        raise SettingsError(
+            f"group_dro and zero_variance.skip {settings.zero_variance.skip.mode!r} both move the "
+            "shares of the domains; set skip to {mode: threshold, above: 1} or {mode: draw}, or "
+            "group_dro to 0"
+        )
+    if settings.group_bounds and not estimator.ignores_size:
+        raise SettingsError(
+            f"group_bounds compares groups of different sizes, and what advantage {own!r} expects "
+            "depends on the size; use 'rloo', or leave group_bounds out"
+        )
+    if settings.group_bounds and settings.zero_variance.rl_zvp_alpha:
+        raise SettingsError(
+            "group_bounds compares groups of different sizes, and zero_variance.rl_zvp_alpha "
+            f"{settings.zero_variance.rl_zvp_alpha:g} acts on more of them the smaller they are; "
+            "set it to 0, or leave group_bounds out"
         )
     _require_terms_fit(settings)
 

@@ -56,6 +56,9 @@ class StepBatch:
     """Sequences that the loss divides by, those that are left out included."""
     num_tokens: int
     """Response tokens of all of them."""
+    weights_N: torch.Tensor
+    """Of a sequence in the loss: that of its prompt, which counts once whatever its group's size; 1
+    where no prompt is weighed."""
 
 
 def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) -> torch.Tensor:
@@ -113,7 +116,7 @@ def build(
         groups: of the step.
         taught: (group, sample) of the responses to which a teacher gives an advantage.
     """
-    advantages_PG = scalar_advantages(settings, groups)
+    advantages_PG, weights_P = scalar_advantages(settings, groups), prompt_weights(groups)
     acts_on_all = counts_all_responses(settings)
     places: list[tuple[int, int]] = []
     by_zvp: list[bool] = []
@@ -137,6 +140,24 @@ def build(
         num_tokens=sum(
             item.rollout.num_sampled for entry in groups for item in entry.group.rollouts
         ),
+        weights_N=weights_P[[place for place, _ in places]],
+    )
+
+
+def prompt_weights(groups: Sequence[CollectedGroup]) -> torch.Tensor:
+    """Weigh the responses of every group [P], by skips of prompts and by sizes of groups.
+
+    Among prompts of the stream every one counts once, so that a response weighs less the more there
+    are of its prompt: mean size / size. Turns of other agents weigh 1 each.
+    """
+    sizes = [len(entry.group.rollouts) for entry in groups if entry.turn is None]
+    return torch.tensor(
+        [
+            entry.kept.weight * sum(sizes) / len(sizes) / len(entry.group.rollouts)
+            if entry.turn is None
+            else 1.0
+            for entry in groups
+        ]
     )
 
 

@@ -31,12 +31,15 @@ from data_schemas.rollouts import (
     account_of,
 )
 from data_schemas.rows import Domain, Problem
+from tasks.algorithms.group_size import sizes_by_rate
 from tasks.algorithms.kept_sets import check_kept
 from tasks.algorithms.mixture import robust_shares
 from tasks.algorithms.noisy_verdicts import corrected_pass_rate
 from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
 from tasks.algorithms.routing import check_trace
 from tasks.algorithms.scheduling import IN_FLIGHT
+from tasks.algorithms.skips.protocol import Prospect, Skip, inverse_sampling
+from tasks.algorithms.skips.table import find as find_skip
 from tasks.engines import episodes
 from tasks.engines.chat import render_prompt
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
@@ -44,6 +47,7 @@ from tasks.errors import DataError, EngineError
 from tasks.gym.protocol import Scorer
 from tasks.rl.groups import (
     CollectedGroup,
+    KeptPrompt,
     OpenGroup,
     check_abstentions,
     decide_outcome,
@@ -59,9 +63,11 @@ from tasks.rl.learned import PromptMemory, first_position, first_records
 from tasks.rl.prompts import (
     MAX_SKIPS,
     CurriculumPosition,
+    PromptDraw,
     PromptHistory,
     PromptNeighbours,
     PromptRecord,
+    PromptRuling,
     PromptStream,
     after_step,
     in_band,
@@ -70,6 +76,11 @@ from tasks.rl.recipe import PLAIN, Memory, PromptShaper, Recipe
 from tasks.rl.reuse import NOISE_SEED, EarlierResponses, Responses
 from tasks.rl.schedule import draw_metrics, forecast, oldest_first, order_requests
 from tasks.rl.turns import TurnQueue, check_turns, excused
+
+SKIP_STREAM = 1
+"""Third number of the seed of skips: group DRO draws by seed and place alone."""
+UNKNOWN_RATE = (0.5, 0.5)
+"""Parameters of the pass rate of a prompt in a domain without a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +125,8 @@ class SkippedPrompt:
     round: int
     outcome: GroupOutcome
     saved_tokens: int
+    keep_probability: float = 0.0
+    """With which it would have been rolled out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +355,37 @@ def check_sets(settings: RLSettings, rollout: Rollout) -> None:
         raise EngineError(f"the rollout engine recorded impossible sets: {error}") from error
 
 
+def skip_by_rule(skip: Skip, prospect: Prospect, seed: int, position: int) -> PromptRuling:
+    """Draw whether a prompt is skipped, by seed and place in the stream, as a resumed phase does.
+
+    Args:
+        skip: rule of the phase.
+        prospect: of the prompt.
+        seed: of the phase.
+        position: prompts drawn so far, this one among them.
+    """
+    probability = skip.keep_probability(prospect)
+    place = np.random.default_rng([seed, position, SKIP_STREAM])
+    is_kept = place.random() < probability
+    return PromptRuling("" if is_kept else GroupOutcome.SKIPPED_ZERO_VARIANCE, probability)
+
+
+def weigh_kept(skip: Skip, draw: PromptDraw) -> list[KeptPrompt]:
+    """Weigh the kept prompts of a draw against those that its rule skipped.
+
+    Bands of the curriculum and group DRO change what is asked for: nothing makes up for them.
+    """
+    if not skip.weighs or not draw.problems:
+        return [KeptPrompt(probability) for probability in draw.probabilities]
+    by_rule = [one.reason == GroupOutcome.SKIPPED_ZERO_VARIANCE for _, one in draw.passed_over]
+    factor = inverse_sampling(len(draw.problems), sum(by_rule))
+    weights = [skip.weight(probability) for probability in draw.probabilities]
+    return [
+        KeptPrompt(probability, factor * weight, weight < 1.0 / probability)
+        for probability, weight in zip(draw.probabilities, weights, strict=True)
+    ]
+
+
 class Collector:
     """Turns the prompt stream into one Collected per step."""
 
@@ -357,6 +401,7 @@ class Collector:
     ) -> None:
         if recipe.shaper is not None:
             recipe.shaper.check([one for one in problems if one.domain in settings.domains])
+        self._skip = find_skip(settings)
         if recipe.turns is not None:
             check_turns(settings)
         now = start or first_state(settings, problems, {})
@@ -457,38 +502,58 @@ class Collector:
     ) -> tuple[list[OpenGroup], list[SkippedPrompt]]:
         # Anew: the history has grown since the draw before.
         self._neighbours = PromptNeighbours(self._problems, self._history)
-        draw = self._stream.take(count, self._reason_to_pass)
+        draw = self._stream.take(count, self._rule)
         lengths = self._history.predicted_tokens([problem for problem, _ in draw.passed_over])
         skipped = []
-        for (problem, reason), tokens in zip(draw.passed_over, lengths, strict=True):
+        for (problem, ruling), tokens in zip(draw.passed_over, lengths, strict=True):
             saved = round(self._settings.group_size * (tokens or 0.0))
-            skipped.append(SkippedPrompt(problem, number, GroupOutcome(reason), saved))
-            if reason == GroupOutcome.SKIPPED_ZERO_VARIANCE:
+            outcome = GroupOutcome(ruling.reason)
+            skipped.append(SkippedPrompt(problem, number, outcome, saved, ruling.probability))
+            if outcome is GroupOutcome.SKIPPED_ZERO_VARIANCE:
                 self._history.skipped(problem.id)
+        sizes, kept = self._sizes(draw.problems), weigh_kept(self._skip, draw)
         fresh = [
             OpenGroup(
                 f"{step}.{number}.{place}",
                 problem,
                 number,
-                self._settings.group_size,
+                sizes[place],
                 stream=self._earlier.stream(step, problem),
+                kept=kept[place],
             )
             for place, problem in enumerate(draw.problems)
         ]
         return fresh, skipped
 
-    def _reason_to_pass(self, problem: Problem) -> str:
+    def _sizes(self, problems: Sequence[Problem]) -> list[int]:
+        """Choose how many responses every prompt of a draw has."""
+        settings = self._settings
+        if not settings.group_bounds:
+            return [settings.group_size] * len(problems)
+        rates = [self._neighbours.pass_rate(problem) or UNKNOWN_RATE for problem in problems]
+        lengths = self._history.predicted_tokens(problems)
+        known = [length for length in lengths if length] or [1.0]
+        typical = sum(known) / len(known)
+        low, high = settings.group_bounds
+        return sizes_by_rate(
+            [solved / (solved + failed) for solved, failed in rates],
+            [length or typical for length in lengths],
+            mean=settings.group_size,
+            bounds=(low, high),
+        )
+
+    def _rule(self, problem: Problem) -> PromptRuling:
         """Elimination stage 1: skip a prompt before anything is generated."""
-        rules = self._settings.zero_variance
-        if not in_band(problem, rules.curriculum, self._stage):
-            return GroupOutcome.SKIPPED_BAND
-        if self._settings.group_dro and self._thinned(problem.domain):
-            return GroupOutcome.SKIPPED_DOMAIN
-        if rules.skip_above == 1.0 or self._history.of(problem.id).skips >= MAX_SKIPS:
-            return ""
-        size = self._settings.group_size
-        flat = self._neighbours.zero_variance_probability(problem, size)
-        return GroupOutcome.SKIPPED_ZERO_VARIANCE if flat > rules.skip_above else ""
+        settings, record = self._settings, self._history.of(problem.id)
+        if not in_band(problem, settings.zero_variance.curriculum, self._stage):
+            return PromptRuling(GroupOutcome.SKIPPED_BAND, 0.0)
+        if settings.group_dro and self._thinned(problem.domain):
+            return PromptRuling(GroupOutcome.SKIPPED_DOMAIN, 0.0)
+        if self._skip.is_idle or record.skips >= MAX_SKIPS:
+            return PromptRuling()
+        flat = self._neighbours.zero_variance_probability(problem, settings.group_size)
+        prospect = Prospect(flat, record.flat_groups)
+        return skip_by_rule(self._skip, prospect, settings.seed, self._stream.position)
 
     def _thinned(self, domain: Domain) -> bool:
         """Decide by the place in the stream whether group DRO passes over a prompt of a domain."""
@@ -674,6 +739,7 @@ class Collector:
             reused_tokens=sum(rollout.reused for rollout in group.rollouts),
             pass_rate_change=0.0 if group.turn else self._remember(group, items),
             turn=group.turn,
+            kept=group.kept,
         )
 
     def _remember(self, group: OpenGroup, items: Sequence[ScoredRollout]) -> float:

@@ -1,7 +1,7 @@
 """How well the zero-variance groups of recorded phases could be foreseen, by rule.
 
 A ledger is played again: before each draw, rules that know the draws before it predict which groups
-will have zero variance. Only what was rolled out is judged: where `skip_above` left out what the
+will have zero variance. Only what was rolled out is judged: where the threshold left out what the
 rule of today foresaw, no rule can show that it foresees it too.
 """
 

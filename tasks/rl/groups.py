@@ -40,6 +40,22 @@ from tasks.gym.protocol import JUDGED
 
 
 @dataclass(frozen=True, slots=True)
+class KeptPrompt:
+    """How a prompt came to be rolled out, and what its group weighs for it."""
+
+    probability: float = 1.0
+    """With which it was kept when it was offered."""
+    weight: float = 1.0
+    """Of its group in the loss, against the skips of its draw."""
+    is_clipped: bool = False
+    """The weight is less than the probability asks for."""
+
+
+KEPT = KeptPrompt()
+"""A prompt that nothing could have skipped."""
+
+
+@dataclass(frozen=True, slots=True)
 class OpenGroup:
     """A prompt with unfinished responses, and their tokens so far."""
 
@@ -54,6 +70,7 @@ class OpenGroup:
     """Of its random numbers, with `engines.reuse`; such a group is never open between two steps."""
     turn: AgentTurn | None = None
     """None: a prompt of the stream."""
+    kept: KeptPrompt = KEPT
 
     @property
     def step(self) -> int:
@@ -159,6 +176,7 @@ class CollectedGroup:
     """None: a prompt of the stream."""
     advantages: tuple[float, ...] | None = None
     """Of its responses, from a recipe that compares them beyond the group; None: group-relative."""
+    kept: KeptPrompt = KEPT
 
 
 def error_rates(settings: RLSettings, problem: Problem) -> ErrorRates | None:

@@ -88,10 +88,14 @@ def use_metrics(rows: Sequence[LedgerRow]) -> dict[str, float]:
 def domain_metrics(shares: Mapping[Domain, float], rows: Sequence[LedgerRow]) -> dict[str, float]:
     """Share of every domain among the prompts that are trained, beside the share asked for.
 
-    Skips and groups without contrast move these shares: `domains/moved_share` of the prompts are in
-    other domains than the weights ask for. Without a trained prompt nothing has moved.
+    A prompt counts by the weight of its group. Skips without weights and groups without contrast
+    move these shares: `domains/moved_share` of the prompts are in other domains than the weights
+    ask for. Without a trained prompt nothing has moved.
     """
-    whole, trained = sum(shares.values()), Counter(r.domain for r in rows if r.trained_tokens)
+    whole, trained = sum(shares.values()), dict.fromkeys(shares, 0.0)
+    for row in rows:
+        if row.trained_tokens:
+            trained[row.domain] = trained.get(row.domain, 0.0) + row.weight
     num_trained = sum(trained.values())
     metrics, moved = {}, 0.0
     for domain, weight in sorted(shares.items()):
@@ -100,6 +104,22 @@ def domain_metrics(shares: Mapping[Domain, float], rows: Sequence[LedgerRow]) ->
         metrics[f"domains/trained_{domain}"] = share
         moved += max(0.0, share - weight / whole)
     return metrics | {"domains/moved_share": moved}
+
+
+def skip_metrics(rows: Sequence[LedgerRow]) -> dict[str, float]:
+    """How even the weights are that make up for skips; nothing where no group has one.
+
+    `skips/effective_share` is the effective sample size of the weights: 1 where all are equal.
+    """
+    weights = np.array([row.weight for row in rows if row.rollouts])
+    if not len(weights) or (weights == 1.0).all():
+        return {}
+    return {
+        "skips/weight_mean": float(weights.mean()),
+        "skips/weight_max": float(weights.max()),
+        "skips/effective_share": float(weights.sum() ** 2 / (len(weights) * (weights**2).sum())),
+        "skips/clipped_groups": float(sum(row.clipped_weight for row in rows if row.rollouts)),
+    }
 
 
 def length_metrics(
@@ -182,6 +202,9 @@ def _finished(
         tokens_by_version=_by_version([item.rollout for item in items]),
         saved_tokens=0,
         **({"trained_tokens": 0} | dict(tokens)),
+        keep_probability=entry.kept.probability,
+        weight=entry.kept.weight,
+        clipped_weight=entry.kept.is_clipped,
         solved=sum(item.verdict.solved for item in items),
         abstained=sum(item.verdict.abstained for item in items),
         mean_score=sum(scores) / len(scores) if scores else 0.0,
@@ -198,6 +221,9 @@ def _in_flight(step: int, entry: InFlightPrompt) -> LedgerRow:
             "prompt_tokens": len(group.rollouts[0].prompt_tokens) if group.rollouts else 0,
             "generated_tokens": entry.new_tokens + entry.draft_tokens,
             "draft_tokens": entry.draft_tokens,
+            "keep_probability": group.kept.probability,
+            "weight": group.kept.weight,
+            "clipped_weight": group.kept.is_clipped,
         }
     )
     return _of_turn(row, group.turn)
@@ -218,7 +244,13 @@ def _of_turn(row: LedgerRow, turn: AgentTurn | None) -> LedgerRow:
 
 def _skipped(step: int, entry: SkippedPrompt) -> LedgerRow:
     row = _without_verdicts(step, entry.problem, entry.round, entry.outcome)
-    return row.model_copy(update={"saved_tokens": entry.saved_tokens})
+    return row.model_copy(
+        update={
+            "saved_tokens": entry.saved_tokens,
+            "keep_probability": entry.keep_probability,
+            "weight": 0.0,
+        }
+    )
 
 
 def _without_verdicts(step: int, problem: Problem, draw: int, outcome: GroupOutcome) -> LedgerRow:

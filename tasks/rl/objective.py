@@ -3,6 +3,7 @@
 Advantages are made in batch.py. Letters: N sequences, T tokens.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -140,6 +141,18 @@ def loss_columns(old: TokenScores, signal: StepSignal) -> dict[str, torch.Tensor
     return {**signal.held, **own}
 
 
+PROMPT_WEIGHT = "prompt_weight"
+"""Column: weight of the sequence's prompt, on each of its tokens; absent where all are 1."""
+
+
+def weigh_prompts(columns: Mapping[str, torch.Tensor], batch: StepBatch) -> dict[str, torch.Tensor]:
+    """Add the weights of the prompts to the columns of a batch that has any but 1."""
+    if bool((batch.weights_N == 1.0).all()):
+        return dict(columns)
+    weights_NT = batch.weights_N[:, None] * batch.tokens.response_NT
+    return {**columns, PROMPT_WEIGHT: weights_NT}
+
+
 def without_cut(training: TokenBatch, kept_NT: torch.Tensor) -> TokenBatch:
     """End every sequence at its last token that is in the step.
 
@@ -206,6 +219,9 @@ class UpdateLoss:
                 counts[name] = float((clipped_NT & marks_NT).sum())
             if effect.penalty_N is not None:
                 objective_N = objective_N - effect.penalty_N
+        if PROMPT_WEIGHT in column:
+            # The whole sequence, its penalties with it: what a skipped prompt would have added.
+            objective_N = objective_N * column[PROMPT_WEIGHT].amax(dim=1)
         return -objective_N.sum() / self.num_sequences, counts
 
     def _check(

@@ -88,6 +88,8 @@ class PromptRecord(BaseModel):
     mean_tokens: float = 0.0
     skips: int = 0
     """Times in a row it was drawn and skipped."""
+    flat_groups: int = 0
+    """Its newest groups in a row that were all right or all wrong."""
     last_pass_rate: float | None = None
     """Of the newest group; None before the first one."""
     expected_pass_rate: float | None = None
@@ -110,6 +112,7 @@ class PromptHistory:
                     solved=GRADED_WEIGHT * problem.pass_rate,
                     scored=GRADED_WEIGHT,
                     mean_tokens=problem.mean_tokens,
+                    flat_groups=int(problem.pass_rate in (0.0, 1.0)),
                 )
                 for problem in problems
                 if isinstance(problem, GradedProblem) and problem.pass_rate is not None
@@ -140,11 +143,13 @@ class PromptHistory:
         old = self.of(problem_id)
         mean = sum(lengths) / len(lengths) if lengths else old.mean_tokens
         measured = old.mean_tokens > 0.0
+        is_flat = not 0.0 < solved < scored
         # Without `skips`: the prompt was rolled out, so they count from 0 again.
         self._records[problem_id] = PromptRecord(
             solved=FADING * old.solved + solved,
             scored=FADING * old.scored + scored,
             mean_tokens=FADING * old.mean_tokens + (1.0 - FADING) * mean if measured else mean,
+            flat_groups=(old.flat_groups + 1) * is_flat if scored else old.flat_groups,
             last_pass_rate=solved / scored if scored else old.last_pass_rate,
             expected_pass_rate=expected if scored else old.expected_pass_rate,
         )
@@ -176,11 +181,25 @@ class PromptHistory:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptRuling:
+    """What becomes of an offered prompt."""
+
+    reason: str = ""
+    """'' for a prompt to roll out, else why it is skipped."""
+    probability: float = 1.0
+    """With which it was to be rolled out."""
+
+
+@dataclass(frozen=True, slots=True)
 class PromptDraw:
-    """Result of one draw: prompts to roll out, and skipped prompts with the reason."""
+    """Result of one draw."""
 
     problems: list[Problem]
-    passed_over: list[tuple[Problem, str]]
+    """Prompts to roll out."""
+    probabilities: list[float]
+    """With which each of them was kept."""
+    passed_over: list[tuple[Problem, PromptRuling]]
+    """Skipped prompts, with the reason."""
 
 
 class PromptStream:
@@ -216,25 +235,25 @@ class PromptStream:
         """Problems in the stream."""
         return sum(len(rows) for rows in self._problems.values())
 
-    def take(
-        self, count: int, reason_to_pass: Callable[[Problem], str] | None = None
-    ) -> PromptDraw:
+    def take(self, count: int, rule: Callable[[Problem], PromptRuling] | None = None) -> PromptDraw:
         """Draw `count` prompts and advance the position.
 
         Args:
             count: prompts wanted.
-            reason_to_pass: '' for a prompt to roll out, else why it is skipped. Once every prompt
-                was offered, the following ones are not skipped, so that a draw always ends.
+            rule: rules on every prompt that is offered. Once every prompt was offered, the
+                following ones are kept for certain, so that a draw always ends.
         """
-        draw = PromptDraw([], [])
+        draw = PromptDraw([], [], [])
         offered = 0
         while len(draw.problems) < count:
             problem = self._next()
-            reason = reason_to_pass(problem) if reason_to_pass else ""
-            if reason and offered < self.num_problems:
-                draw.passed_over.append((problem, reason))
+            rules = rule is not None and offered < self.num_problems
+            ruling = rule(problem) if rule and rules else PromptRuling()
+            if ruling.reason:
+                draw.passed_over.append((problem, ruling))
             else:
                 draw.problems.append(problem)
+                draw.probabilities.append(ruling.probability)
             offered += 1
         return draw
 

@@ -20,7 +20,7 @@ one file of a committed state. Problems are stored by id.
 import logging
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ from tasks.errors import DataError
 from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.rl import codec
 from tasks.rl.collector import CollectorState, Cost, InFlightPrompt, SkippedPrompt, StepRollouts
-from tasks.rl.groups import CollectedGroup, OpenGroup
+from tasks.rl.groups import KEPT, CollectedGroup, KeptPrompt, OpenGroup
 from tasks.rl.prompts import CurriculumPosition, PromptRecord
 from tasks.rl.reuse import Responses
 from tasks.store.files import (
@@ -316,13 +316,17 @@ def _responses_in(
 
 def _open_out(group: OpenGroup, rollouts: list[Rollout]) -> dict[str, Any]:
     rollouts.extend(group.rollouts)
-    return _turn_out(group.turn) | {
-        "key": group.key,
-        "problem": group.problem.id,
-        "round": group.round,
-        "size": group.size,
-        "rollouts": len(group.rollouts),
-    }
+    return (
+        _turn_out(group.turn)
+        | _kept_out(group.kept)
+        | {
+            "key": group.key,
+            "problem": group.problem.id,
+            "round": group.round,
+            "size": group.size,
+            "rollouts": len(group.rollouts),
+        }
+    )
 
 
 def _open_in(
@@ -336,6 +340,7 @@ def _open_in(
         size=item["size"],
         rollouts=tuple(next(rollouts) for _ in range(item["rollouts"])),
         turn=turn,
+        kept=_kept_in(item),
     )
 
 
@@ -347,13 +352,28 @@ def _turn_in(item: Mapping[str, Any]) -> AgentTurn | None:
     return AgentTurn.model_validate(item["turn"]) if "turn" in item else None
 
 
+def _kept_out(kept: KeptPrompt) -> dict[str, Any]:
+    """Say how a prompt was kept; nothing where none could be skipped, whose bytes stay."""
+    return {} if kept == KEPT else {"kept": list(astuple(kept))}
+
+
+def _kept_in(item: Mapping[str, Any]) -> KeptPrompt:
+    return KeptPrompt(*item["kept"]) if "kept" in item else KEPT
+
+
 def _collected_out(collected: StepRollouts, rollouts: list[Rollout]) -> dict[str, Any]:
     return {
         "step": collected.step,
         "policy_version": collected.policy_version,
         "groups": [group_out(entry, rollouts) for entry in collected.groups],
         "skipped": [
-            [entry.problem.id, entry.round, entry.outcome.value, entry.saved_tokens]
+            [
+                entry.problem.id,
+                entry.round,
+                entry.outcome.value,
+                entry.saved_tokens,
+                entry.keep_probability,
+            ]
             for entry in collected.skipped
         ],
         "in_flight": [
@@ -383,8 +403,8 @@ def _collected_in(
         policy_version=item["policy_version"],
         groups=[group_in(entry, problems, rollouts) for entry in item["groups"]],
         skipped=[
-            SkippedPrompt(problems[problem], draw, GroupOutcome(outcome), saved)
-            for problem, draw, outcome, saved in item["skipped"]
+            SkippedPrompt(problems[problem], draw, GroupOutcome(outcome), saved, probability)
+            for problem, draw, outcome, saved, probability in item["skipped"]
         ],
         in_flight=[
             InFlightPrompt(_open_in(group, problems, rollouts), new, draft)
@@ -404,6 +424,7 @@ def group_out(entry: CollectedGroup, rollouts: list[Rollout]) -> dict[str, Any]:
     return (
         advantages
         | _turn_out(entry.turn)
+        | _kept_out(entry.kept)
         | {
             "problem": entry.group.problem.id,
             "round": entry.round,
@@ -439,4 +460,5 @@ def group_in(
         pass_rate_change=item["pass_rate_change"],
         turn=turn,
         advantages=tuple(item["advantages"]) if "advantages" in item else None,
+        kept=_kept_in(item),
     )

@@ -55,6 +55,7 @@ from tasks.rl.ledger import (
     mismatch_of,
     policy_metrics,
     prompt_costs,
+    skip_metrics,
     use_metrics,
 )
 from tasks.rl.objective import (
@@ -67,6 +68,7 @@ from tasks.rl.objective import (
     policy_loss,
     sampled_rows,
     split,
+    weigh_prompts,
     without_cut,
 )
 from tasks.rl.recipe import Recipe, TrainedStep
@@ -188,6 +190,7 @@ def one_step(
         | dict(signal.metrics)
         | term_metrics(terms, losses)
         | use_metrics(ledger)
+        | skip_metrics(ledger)
         | domain_metrics(settings.domains, ledger)
         | length_metrics(collected, batch, uses)
         | measured
@@ -342,7 +345,7 @@ def replaying_batch(
         RouterReplay.R2: old.experts_NTLK,
         RouterReplay.R3: batch.tokens.experts_NTLK,
     }[engines.settings.router_replay]
-    columns = loss_columns(old, signal)
+    columns = weigh_prompts(loss_columns(old, signal), batch)
     training = replace(batch.tokens, experts_NTLK=experts_NTLK, columns=columns)
     if not any(term.needs_router_scores for term in terms):
         return training

@@ -19,6 +19,7 @@ from transformers import PreTrainedTokenizerBase
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import SOLVER, AgentTurn, ResponseScore
 from data_schemas.rows import Problem, abstain
+from tasks.algorithms.skips.table import find as find_skip
 from tasks.engines.chat import render_prompt
 from tasks.errors import SettingsError
 from tasks.rl.groups import PARENT_ABSTAINED, CollectedGroup, OpenGroup, scores_vary
@@ -34,6 +35,16 @@ def check_turns(settings: RLSettings) -> None:
     if settings.engines.free_running:
         raise SettingsError(
             "turns of several agents are not free-running; set engines.segment_tokens to 0"
+        )
+    if find_skip(settings).weighs:
+        raise SettingsError(
+            f"zero_variance.skip {settings.zero_variance.skip.mode!r} weighs the groups of "
+            "prompts, and turns of other agents have no such weight; set skip to {mode: threshold}"
+        )
+    if settings.group_bounds:
+        raise SettingsError(
+            "group_bounds gives prompts groups of their own size, and turns of other agents have "
+            "that of group_size; leave group_bounds out"
         )
 
 

@@ -17,6 +17,7 @@ from data_schemas.rl_settings import (
     AdvantageSettings,
     JudgeKind,
     LossSettings,
+    SkipSettings,
     TermSettings,
     is_reference,
 )
@@ -54,6 +55,7 @@ BUILT_IN: Mapping[type[Choice], Mapping[str, str]] = {
     AdvantageSettings: names.ADVANTAGES,
     MergeSettings: names.MERGE_METHODS,
     TermSettings: names.TERMS,
+    SkipSettings: names.SKIPS,
 }
 """Names of the built-in choices; their tables cannot be asked without torch."""
 STAGES = {

@@ -10,6 +10,7 @@ from tasks.algorithms.group_size import (
     GroupSize,
     choose_group_size,
     predict_group_size,
+    sizes_by_rate,
 )
 from tasks.algorithms.zero_variance import zero_variance_probability
 from tasks.errors import DataError
@@ -71,3 +72,27 @@ def test_without_prompts_or_options_there_is_nothing_to_choose():
         predict_group_size([], [], [], 8)
     with pytest.raises(DataError, match="no group sizes to choose from"):
         choose_group_size([])
+
+
+def test_a_prompt_that_is_solved_half_as_often_has_twice_the_responses():
+    assert [4, 8] == sizes_by_rate([0.5, 0.25], [10, 10], mean=6, bounds=(2, 16))
+    assert [6] * 3 == sizes_by_rate([0.3] * 3, [10, 20, 30], mean=6, bounds=(2, 16))
+    assert [] == sizes_by_rate([], [], mean=6, bounds=(2, 16))
+
+
+@given(
+    rates=st.lists(st.floats(0.01, 0.99), min_size=1, max_size=30),
+    data=st.data(),
+)
+def test_sizes_by_rate_stay_in_their_bounds_and_cost_the_tokens_of_one_size(rates, data):
+    lengths = data.draw(
+        st.lists(st.floats(1, 500), min_size=len(rates), max_size=len(rates)), label="lengths"
+    )
+
+    sizes = sizes_by_rate(rates, lengths, mean=8, bounds=(4, 16))
+
+    assert all(4 <= size <= 16 for size in sizes)
+    cost = sum(size * length for size, length in zip(sizes, lengths, strict=True))
+    assert cost == pytest.approx(8 * sum(lengths), abs=max(lengths))
+    order = sorted(zip(rates, sizes, strict=True))
+    assert all(after <= before + 1 for (_, before), (_, after) in itertools.pairwise(order))

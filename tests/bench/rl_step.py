@@ -32,7 +32,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from data_schemas.rl_settings import RLSettings, ZeroVarianceSettings
+from data_schemas.rl_settings import NO_SKIPS, RLSettings, ZeroVarianceSettings
 from data_schemas.rows import Domain
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_model
@@ -66,7 +66,7 @@ def settings_of(steps: int) -> RLSettings:
         domains={Domain.MATHS: 1.0},
         steps=steps,
         max_new_tokens=NEW_TOKENS,
-        zero_variance=ZeroVarianceSettings(skip_above=1.0),
+        zero_variance=ZeroVarianceSettings(skip=NO_SKIPS),
         commit_every=steps,
     )
 

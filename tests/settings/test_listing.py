@@ -59,7 +59,7 @@ def test_the_table_shows_values_in_brackets(capsys):
 
     printed = capsys.readouterr().out
     assert "[0.3, 0.5]" in printed
-    assert "rl_two.zero_variance.skip_above" in printed
+    assert "rl_two.zero_variance.skip.above" in printed
 
 
 def test_a_group_and_a_word_choose_the_rows(capsys):

@@ -27,6 +27,9 @@ class Advantage(Settings, ABC):
     rates of verifiers changes nothing."""
     divides_by_mean: ClassVar[bool] = False
     """Rewards below 0, or corrected to about 0, would turn or blow up the advantages."""
+    ignores_size: ClassVar[bool] = False
+    """What a response is expected to get does not depend on the size of its group, so that groups
+    of different sizes can be in one step."""
     follows_loss: ClassVar[bool] = False
     """It stands for the estimator that the policy loss was published with."""
 

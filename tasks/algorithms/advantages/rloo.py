@@ -16,6 +16,7 @@ class RLOO(Advantage):
     """
 
     reads_floor: ClassVar[bool] = False
+    ignores_size: ClassVar[bool] = True
 
     def estimate(
         self,

@@ -92,6 +92,7 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> StepRepetition:
     if not rows:
         return StepRepetition(outputs, [], torch.zeros(signal.advantages_NT.shape))
     columns = objective.loss_columns(snapshots.ratio_scores(snapshot), signal)
+    columns = objective.weigh_prompts(columns, batch)
     if (shift := snapshot.inputs.get("router_shift_NT")) is not None:
         columns[SHIFT] = torch.from_numpy(shift)
     training = objective.without_cut(

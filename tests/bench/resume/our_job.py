@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from data_schemas.rl_settings import RLSettings, ZeroVarianceSettings
+from data_schemas.rl_settings import NO_SKIPS, RLSettings, ZeroVarianceSettings
 from data_schemas.rows import Domain
 from tasks.durability import states
 from tasks.models.model_folder import SHIPPED
@@ -20,7 +20,7 @@ def train_phase(folder: Path, seen: progress.Progress) -> None:
         group_size=progress.SAMPLES,
         num_mini_batches=1,
         max_new_tokens=progress.TOKENS,
-        zero_variance=ZeroVarianceSettings(skip_above=1.0),
+        zero_variance=ZeroVarianceSettings(skip=NO_SKIPS),
         seed=progress.SEED,
     )
     state = folder / progress.STATE

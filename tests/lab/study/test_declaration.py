@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from data_schemas.settings import PipelineSettings
+from tasks.algorithms.phase_choices import require_fit
+from tasks.algorithms.skips.table import find as find_skip
 from tasks.errors import SettingsError
 from tasks.lab.study.declaration import apply, read_study
 
@@ -30,6 +32,21 @@ def test_every_study_of_the_repository_has_a_cell_per_variant_and_seed(path):
     assert plan.digest == read_study(str(path)).digest
 
 
+@pytest.mark.parametrize("study", ["skips", "real_skips"])
+def test_the_arms_of_skips_differ_in_what_they_name_and_can_run(study):
+    (path,) = [one for one in STUDIES if one.stem == study]
+    plan = read_study(str(path))
+    phases = {name: settings_of(plan, name).rl_one for name in plan.against}
+
+    for phase in phases.values():
+        require_fit(phase)
+    rules = {name: find_skip(phase) for name, phase in phases.items()}
+    assert {"draw", "draw_rloo", "draw_sizes"} == {n for n, one in rules.items() if one.weighs}
+    assert {"grpo", "dynamic"} == {name for name, one in rules.items() if one.is_idle}
+    assert ["draw_sizes"] == [name for name, phase in phases.items() if phase.group_bounds]
+    assert len({cell.seed for cell in plan.cells}) >= 3
+
+
 def test_no_two_variants_of_a_study_are_the_same():
     for path in STUDIES:
         cells = [cell for cell in read_study(str(path)).cells if not cell.seed]
@@ -47,7 +64,7 @@ seeds: [5]
 variants:
   one: {}
   other:
-    changes: {rl_*.loss.kind: grpo, rl_two: {zero_variance: {skip_above: 1.0}}, rl_two.steps: 4}
+    changes: {rl_*.loss.kind: grpo, rl_two: {zero_variance: {skip: {above: 1.0}}}, rl_two.steps: 4}
 """,
         )
     )
@@ -56,9 +73,7 @@ variants:
     assert (3, 3, 2) == (one.rl_one.steps, one.rl_two.steps, one.evaluation.samples)
     assert (3, 4) == (other.rl_one.steps, other.rl_two.steps)
     assert ["grpo"] * 2 == [phase.loss.kind for phase in (other.rl_one, other.rl_two)]
-    assert (0.4, 1.0) == tuple(
-        phase.zero_variance.skip_above for phase in (other.rl_one, other.rl_two)
-    )
+    assert (0.4, 1.0) == tuple(find_skip(phase).above for phase in (other.rl_one, other.rl_two))
     assert {"one": "one", "other": "one"} == plan.against
 
 

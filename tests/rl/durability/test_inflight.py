@@ -6,7 +6,7 @@ from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout, Sto
 from data_schemas.rows import abstain, scored
 from tasks.errors import DataError
 from tasks.rl.collector import CollectorState, Cost, InFlightPrompt, SkippedPrompt, StepRollouts
-from tasks.rl.groups import CollectedGroup, OpenGroup
+from tasks.rl.groups import CollectedGroup, KeptPrompt, OpenGroup
 from tasks.rl.prompts import CurriculumPosition, PromptRecord
 from tasks.rl.state import PendingState, decode, encode
 
@@ -14,7 +14,8 @@ from tasks.rl.state import PendingState, decode, encode
 @pytest.fixture
 def between(problems, make_rollout):
     cut = make_rollout(0, stop_reason=StopReason.SEGMENT)
-    half = OpenGroup("4.0.1", problems[1], 0, 2, (cut, make_rollout(1)))
+    kept = KeptPrompt(0.25, 3.5, is_clipped=True)
+    half = OpenGroup("4.0.1", problems[1], 0, 2, (cut, make_rollout(1)), kept=kept)
     items = (
         ScoredRollout(make_rollout(0), "yes", scored(1.0, "correct", "3 = 3"), 0.0),
         ScoredRollout(make_rollout(1), "no", abstain("timeout"), -0.25),
@@ -27,7 +28,7 @@ def between(problems, make_rollout):
                 RolloutGroup(problems[0], items), 1, GroupOutcome.NON_ZERO_VARIANCE, 9, 2, -0.5
             )
         ],
-        skipped=[SkippedPrompt(problems[2], 0, GroupOutcome.SKIPPED_ZERO_VARIANCE, 40)],
+        skipped=[SkippedPrompt(problems[2], 0, GroupOutcome.SKIPPED_ZERO_VARIANCE, 40, 0.25)],
         in_flight=[InFlightPrompt(half, 4, 0)],
         costs=[Cost(1, problems[0].id, 0.5, 0.25, 3)],
         metrics={"schedule/makespan_tokens": 12.0},
@@ -60,6 +61,8 @@ def test_what_lies_between_two_steps_comes_back(between, problems):
         item.verdict for item in after.groups[0].group.rollouts
     ]
     assert not back.collector.open_groups[0].complete
+    assert before.in_flight[0].group.kept == back.collector.open_groups[0].kept
+    assert 3.5 == back.collector.open_groups[0].kept.weight
 
 
 def test_a_problem_the_phase_does_not_have_is_named(between, problems):

@@ -7,11 +7,13 @@ import pytest
 
 from data_schemas.machine_settings import Precision
 from data_schemas.rl_settings import (
+    AdvantageSettings,
     EngineSettings,
     LossSettings,
     MismatchSettings,
     OldPolicy,
     RouterReplay,
+    SkipSettings,
     ZeroVarianceSettings,
 )
 from data_schemas.rollouts import GroupOutcome
@@ -48,6 +50,15 @@ STEPS = {
             {"kind": "tasks/lab/terms/clip_cov.py:ClipCov", "share": 0.2},
             {"kind": "tasks/lab/terms/kl_cov.py:KLCov", "share": 0.1},
         ),
+    },
+    "prompts that are weighed against skips, with a reference": {
+        "zero_variance": ZeroVarianceSettings(skip=SkipSettings(mode="draw")),
+        "terms": terms_of({"kind": "kl", "weight": 0.01}),
+    },
+    "groups of several sizes": {
+        "group_bounds": (2, 8),
+        "advantage": AdvantageSettings(kind="rloo"),
+        "zero_variance": ZeroVarianceSettings(rl_zvp_alpha=0.0),
     },
     "dapo with a token budget and a reference": {
         "loss": LossSettings(kind="dapo"),

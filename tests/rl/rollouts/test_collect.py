@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 
 from data_schemas.rl_settings import (
+    NO_SKIPS,
     EngineSettings,
     ErrorRates,
     RewardSettings,
+    SkipSettings,
     ZeroVarianceSettings,
 )
 from data_schemas.rollouts import GroupOutcome, KeptSets, RouterTrace, StopReason
@@ -150,7 +152,7 @@ def test_a_collector_goes_on_from_its_state(collector):
 
 def test_a_prompt_of_certain_zero_variance_is_not_rolled_out(collector, problems):
     rates = [1.0] * 6 + [0.5] * 6
-    picky = ZeroVarianceSettings(skip_above=0.6, refill_rounds=0)
+    picky = ZeroVarianceSettings(skip=SkipSettings.model_validate({"above": 0.6}), refill_rounds=0)
     hard = [problem.model_copy(update={"level": 1}) for problem in problems[6:]]
     rows = graded([*problems[:6], *hard], rates)
 
@@ -166,7 +168,7 @@ def test_a_prompt_of_certain_zero_variance_is_not_rolled_out(collector, problems
 
 def test_a_skipped_prompt_gets_another_chance(collector, problems):
     """All are predicted to have zero variance: none is dropped for good, and a draw always ends."""
-    picky = ZeroVarianceSettings(skip_above=0.6, refill_rounds=0)
+    picky = ZeroVarianceSettings(skip=SkipSettings.model_validate({"above": 0.6}), refill_rounds=0)
     rows = graded(problems, [1.0] * 12)
     found = collector(rows=rows, zero_variance=picky).collect(1)
 
@@ -175,7 +177,7 @@ def test_a_skipped_prompt_gets_another_chance(collector, problems):
 
 
 def test_a_prompt_is_rolled_out_after_its_last_skip(collector, problems):
-    picky = ZeroVarianceSettings(skip_above=0.6, refill_rounds=0)
+    picky = ZeroVarianceSettings(skip=SkipSettings.model_validate({"above": 0.6}), refill_rounds=0)
     hard = [problem.model_copy(update={"level": 1}) for problem in problems[6:]]
     rows = graded([*problems[:6], *hard], [1.0] * 6 + [0.5] * 6)
     mine = collector(rows=rows, zero_variance=picky)
@@ -217,7 +219,7 @@ def test_group_dro_draws_the_harder_domain_more_often_and_goes_on_from_its_state
         "group_dro": 2.0,
         "prompts_per_step": 12,
         "group_size": 2,
-        "zero_variance": ZeroVarianceSettings(skip_above=1.0),
+        "zero_variance": ZeroVarianceSettings(skip=NO_SKIPS),
     }
     whole = collector(rows=rows, **robust)
     first, second = whole.collect(1), whole.collect(2)

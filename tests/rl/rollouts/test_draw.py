@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.errors import DataError
-from tasks.rl.prompts import PromptStream
+from tasks.rl.prompts import PromptRuling, PromptStream
 
 
 def problems(domain, count):
@@ -64,15 +64,16 @@ def test_what_is_passed_over_is_named_with_its_reason():
     odd = {row.id for row in ROWS if row.id.endswith(("1", "3"))}
     stream = PromptStream(ROWS, {Domain.MATHS: 1.0}, seed=0)
 
-    drawn = stream.take(3, lambda row: "odd" if row.id in odd else "")
+    drawn = stream.take(3, lambda row: PromptRuling("odd" if row.id in odd else ""))
 
     assert not {row.id for row in drawn.problems} & odd
-    assert {"odd"} >= {reason for _, reason in drawn.passed_over}
+    assert {"odd"} >= {ruling.reason for _, ruling in drawn.passed_over}
     assert stream.position == len(drawn.problems) + len(drawn.passed_over)
 
 
 def test_a_draw_ends_even_if_every_prompt_is_passed_over():
-    drawn = PromptStream(ROWS, WEIGHTS, seed=0).take(2, lambda _: "never")
+    drawn = PromptStream(ROWS, WEIGHTS, seed=0).take(2, lambda _: PromptRuling("never", 0.25))
 
     assert len(ROWS) == len(drawn.passed_over)
     assert 2 == len(drawn.problems)
+    assert [1.0, 1.0] == drawn.probabilities

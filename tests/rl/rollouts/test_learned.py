@@ -1,6 +1,6 @@
 import dataclasses
 
-from data_schemas.rl_settings import ZeroVarianceSettings
+from data_schemas.rl_settings import NO_SKIPS, ZeroVarianceSettings
 from data_schemas.rollouts import GroupOutcome
 from data_schemas.rows import Band, Domain, GradedProblem
 from tasks.durability import states
@@ -18,7 +18,7 @@ def graded(problem, rate):
 
 
 def with_bands(settings, *bands):
-    zero_variance = ZeroVarianceSettings(curriculum=bands, skip_above=1.0)
+    zero_variance = ZeroVarianceSettings(curriculum=bands, skip=NO_SKIPS)
     return settings.model_copy(update={"zero_variance": zero_variance})
 
 

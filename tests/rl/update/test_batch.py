@@ -17,7 +17,7 @@ from data_schemas.rows import response_fault, scored
 from tasks.algorithms.losses.table import LOSSES
 from tasks.engines.protocols import TokenScores
 from tasks.rl.batch import build, scalar_advantages, token_advantages
-from tasks.rl.groups import CollectedGroup
+from tasks.rl.groups import CollectedGroup, KeptPrompt
 from tests.algorithms.signals import terms_of
 
 
@@ -228,3 +228,22 @@ def test_rewards_of_a_noisy_verifier_get_the_weight_of_those_of_an_exact_one(
 
     assert [2 / 3, -1 / 3, 0.0, -1 / 3] == pytest.approx(plain)
     assert [one / 0.7 for one in plain] == pytest.approx(corrected)
+
+
+def test_every_prompt_counts_once_whatever_the_size_of_its_group(settings, entry):
+    groups = [
+        entry([1.0, 0.0, 0.0, 1.0], GroupOutcome.NON_ZERO_VARIANCE),
+        entry([1.0, 0.0], GroupOutcome.NON_ZERO_VARIANCE, number=1),
+    ]
+
+    weights = build(settings, groups).weights_N
+
+    assert [0.75] * 4 + [1.5] * 2 == weights.tolist()
+    assert 6 == float(weights.sum())
+
+
+def test_a_group_weighs_what_its_prompt_was_kept_for(settings, entry):
+    groups = [entry([1.0, 0.0], kept=KeptPrompt(0.5, 2.0)), entry([1.0, 0.0], number=1)]
+
+    assert [2.0, 2.0, 1.0, 1.0] == build(settings, groups).weights_N.tolist()
+    assert [1.0] * 4 == build(settings, [entry([1.0, 0.0]), entry([1.0, 0.0])]).weights_N.tolist()

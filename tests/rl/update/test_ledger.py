@@ -11,12 +11,13 @@ from tasks.algorithms.terms.kl import KL
 from tasks.algorithms.token_uses import token_uses
 from tasks.rl.batch import build
 from tasks.rl.collector import Cost, InFlightPrompt, SkippedPrompt, StepRollouts
-from tasks.rl.groups import OpenGroup
+from tasks.rl.groups import KeptPrompt, OpenGroup
 from tasks.rl.ledger import (
     domain_metrics,
     ledger_rows,
     length_metrics,
     prompt_costs,
+    skip_metrics,
     use_metrics,
 )
 from tests.algorithms.signals import signal_of, terms_of
@@ -275,3 +276,38 @@ def test_groups_that_train_may_be_shorter_than_what_was_generated(settings, entr
     assert found["length_bias/groups"] < -0.5
     assert found["length_bias/groups_chance"] < 0.01
     assert 0.0 == found["length_bias/responses"]
+
+
+def test_the_ledger_says_with_which_probability_a_prompt_was_kept_or_skipped(
+    settings, entry, problems
+):
+    kept = KeptPrompt(0.1, 2.5, is_clipped=True)
+    step = StepRollouts(
+        step=1,
+        policy_version=0,
+        groups=[entry([1.0, 0.0], kept=kept), entry([1.0, 0.0], number=1)],
+        skipped=[SkippedPrompt(problems[2], 0, GroupOutcome.SKIPPED_ZERO_VARIANCE, 8, 0.3)],
+    )
+    batch = build(settings, step.trained)
+    rows = ledger_rows(step, batch, torch.ones(batch.tokens.tokens_NT.shape), {})
+
+    assert [(0.1, 2.5, True), (1.0, 1.0, False), (0.3, 0.0, False)] == [
+        values(row, "keep_probability", "weight", "clipped_weight") for row in rows
+    ]
+    found = skip_metrics(rows)
+    assert 1.0 == found["skips/clipped_groups"]
+    assert found["skips/effective_share"] == pytest.approx(3.5**2 / (2 * 7.25))
+    assert {} == skip_metrics(rows[1:])
+
+
+def test_a_prompt_counts_in_the_shares_of_domains_by_its_weight(settings, entry):
+    groups = [entry([1.0, 0.0], kept=KeptPrompt(0.5, 3.0)), entry([1.0, 0.0], number=1)]
+    step = StepRollouts(step=1, policy_version=0, groups=groups)
+    batch = build(settings, step.trained)
+    rows = ledger_rows(step, batch, torch.ones(batch.tokens.tokens_NT.shape), {})
+    rows[1] = rows[1].model_copy(update={"domain": Domain.CODE})
+
+    found = domain_metrics({Domain.MATHS: 3.0, Domain.CODE: 1.0}, rows)
+
+    assert 0.0 == found["domains/moved_share"]
+    assert 0.75 == found["domains/trained_maths"]

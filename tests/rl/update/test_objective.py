@@ -24,6 +24,7 @@ from tasks.errors import SettingsError
 from tasks.rl import gate, objective
 from tasks.rl.batch import build
 from tasks.rl.collector import StepRollouts
+from tasks.rl.groups import KeptPrompt
 from tasks.rl.ledger import ledger_rows, mismatch_of
 from tests.algorithms.signals import terms_of
 from tests.engines.trainer_megatron.gloo_world import run_world
@@ -464,3 +465,45 @@ def test_what_needs_the_pass_that_recorded_log_probs_replace_is_refused(change, 
     assert not RLSettings.model_validate(
         given | {"engines": {"mismatch": {"old_policy": "rollout"}}}
     ).recomputes
+
+
+@pytest.mark.parametrize("kind", ["espo", "grpo", "gspo", "cispo", "sapo", "gmpo", "dapo"])
+def test_a_weight_of_two_is_the_prompt_twice_penalty_and_all(settings, entry, kind):
+    """With one response's length, so that no plan depends on how often a group is there."""
+    changed = settings.model_copy(
+        update={
+            # Relative widths of ESPO depend on the mean entropy of the step; those of eq. 8 do not.
+            "loss": LossSettings.model_validate(
+                {"kind": kind} | ({"clip_scale": 0.02} if kind == "espo" else {})
+            ),
+            "terms": terms_of({"kind": "kl", "weight": 0.5}),
+        }
+    )
+    weighed = [entry([1.0, 0.0], kept=KeptPrompt(0.5, 2.0)), entry([0.0, 1.0], number=1)]
+    twice = [entry([1.0, 0.0]), entry([1.0, 0.0]), entry([0.0, 1.0], number=1)]
+    means = []
+    for groups, copies in ((weighed, (1, 1)), (twice, (2, 1))):
+        batch = build(changed, groups)
+        numbers = [number for number, count in enumerate(copies) for _ in range(2 * count)]
+        place_NT = torch.arange(batch.tokens.tokens_NT.shape[1])[None] * 0.05
+        old_NT = (-1.0 - torch.tensor(numbers)[:, None] - place_NT) * batch.tokens.response_NT
+        old = TokenScores(old_NT, old_NT.abs(), None)
+        rows = objective.split(changed, len(batch.owners), 1)
+        signal = objective.first_signal(
+            changed,
+            batch,
+            (old, old),
+            batch.advantages_N[:, None] * batch.tokens.response_NT,
+            rows,
+            vocabulary=9,
+            step=1,
+            reference_NT=old_NT - 0.3,
+        )
+        signal = fold_step(find_terms(changed.terms), signal)
+        columns = objective.weigh_prompts(objective.loss_columns(old, signal), batch)
+        loss = objective.policy_loss(changed, 1.0, changed.terms)
+        value, _ = loss((old_NT + 0.1).requires_grad_(), replace(batch.tokens, columns=columns))
+        means.append(float(value.detach()))
+
+    assert means[1] == pytest.approx(means[0], rel=1e-5)
+    assert means[0] != 0.0

@@ -2,6 +2,7 @@
 
 from data_schemas.presets import SMALL_WORLD
 from data_schemas.rl_settings import (
+    NO_SKIPS,
     LossSettings,
     RLSettings,
     ZeroVarianceSettings,
@@ -31,7 +32,7 @@ MARS = SMALL_WORLD.model_copy(
             prompts_per_step=12,
             max_new_tokens=96,
             loss=LossSettings.model_validate({"kind": "grpo", "clip_high": 0.28}),
-            zero_variance=ZeroVarianceSettings(skip_above=1.0),
+            zero_variance=ZeroVarianceSettings(skip=NO_SKIPS),
         ),
         "rl_two": SMALL_WORLD.rl_two.model_copy(update={"steps": 0}),
         "evaluation": SMALL_WORLD.evaluation.model_copy(

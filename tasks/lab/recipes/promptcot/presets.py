@@ -1,7 +1,7 @@
 """Presets of workflows/lab/recipes/promptcot.py: problems written by a model."""
 
 from data_schemas.presets import SMALL_WORLD
-from data_schemas.rl_settings import LossSettings, RLSettings, ZeroVarianceSettings
+from data_schemas.rl_settings import NO_SKIPS, LossSettings, RLSettings, ZeroVarianceSettings
 from data_schemas.rows import Domain
 from data_schemas.settings import CurationSettings, ReleaseSettings, SFTSettings, Source
 from tasks.lab.recipes.promptcot.sample import SOURCE
@@ -36,7 +36,7 @@ SYNTHESIS = SMALL_WORLD.model_copy(
             steps=12,
             prompts_per_step=12,
             loss=LossSettings.model_validate({"kind": "grpo", "clip_high": 0.28}),
-            zero_variance=ZeroVarianceSettings(skip_above=1.0),  # the pools are small
+            zero_variance=ZeroVarianceSettings(skip=NO_SKIPS),  # the pools are small
         ),
         "evaluation": SMALL_WORLD.evaluation.model_copy(update={"samples": 4}),
         "release": ReleaseSettings(name="eachprompt-synthesis"),

@@ -1,7 +1,7 @@
 """Presets of workflows/lab/recipes/rusca.py: ads with a hidden house style."""
 
 from data_schemas.presets import EQ8, SMALL_WORLD
-from data_schemas.rl_settings import ZeroVarianceSettings
+from data_schemas.rl_settings import NO_SKIPS, ZeroVarianceSettings
 from data_schemas.rows import Domain
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
 from tasks.lab.recipes.rusca import sample
@@ -22,7 +22,7 @@ HOUSE_STYLE = SMALL_WORLD.model_copy(
                 "learning_rate": 3e-4,
                 "loss": EQ8,
                 # Records are of responses without criteria: they do not predict those with them.
-                "zero_variance": ZeroVarianceSettings(refill_rounds=1, skip_above=1.0),
+                "zero_variance": ZeroVarianceSettings(refill_rounds=1, skip=NO_SKIPS),
             }
         ),
         "rl_two": SMALL_WORLD.rl_two.model_copy(

@@ -1,7 +1,7 @@
 """Presets of workflows/lab/recipes/spell.py: self-play on offer lists."""
 
 from data_schemas.presets import SMALL_WORLD
-from data_schemas.rl_settings import LossSettings, RLSettings, ZeroVarianceSettings
+from data_schemas.rl_settings import NO_SKIPS, LossSettings, RLSettings, ZeroVarianceSettings
 from data_schemas.rows import Domain
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
 from tasks.lab.recipes.spell import sample
@@ -28,7 +28,7 @@ SPELL = SMALL_WORLD.model_copy(
             prompts_per_step=24,
             max_new_tokens=96,
             loss=LossSettings.model_validate({"kind": "grpo", "clip_high": 0.28}),
-            zero_variance=ZeroVarianceSettings(skip_above=1.0),  # a question is new every time
+            zero_variance=ZeroVarianceSettings(skip=NO_SKIPS),  # a question is new every time
         ),
         "rl_two": RLSettings(
             domains={Domain.CHOICE: 2.0, Domain.MATHS: 1.0},
@@ -37,7 +37,7 @@ SPELL = SMALL_WORLD.model_copy(
             prompts_per_step=24,
             max_new_tokens=96,
             loss=LossSettings.model_validate({"kind": "grpo", "clip_high": 0.28}),
-            zero_variance=ZeroVarianceSettings(refill_rounds=1, skip_above=1.0),
+            zero_variance=ZeroVarianceSettings(refill_rounds=1, skip=NO_SKIPS),
         ),
         "evaluation": SMALL_WORLD.evaluation.model_copy(update={"max_new_tokens": 96}),
         "release": ReleaseSettings(name="eachprompt-spell"),

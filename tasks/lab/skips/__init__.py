@@ -1,0 +1,1 @@
+"""Rules of skips that no preset uses, named by reference in settings."""
