@@ -36,6 +36,7 @@ UNUSED_HERE = {
     "preferring": "what ScriptedJudge says",
     "same_answer": "for benchmarks that compare two written answers without a response",
     "NOISE": "a run that workflows/lab/studies/reward_noise.yaml names",
+    "Greso": "a rule of skips that workflows/lab/studies/skips.yaml names",
     "unclipped": "for losses of a user's own, as docs/extend.md shows",
     "synchronize": "called by Megatron-core on what stands for a stream of CUDA",
 }
