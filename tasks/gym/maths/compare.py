@@ -26,7 +26,8 @@ from tasks.gym.maths.latex_terms import (
     symbols,
     value_of,
 )
-from tasks.gym.maths.parse import Answer
+from tasks.gym.maths.parse import INTERVALS, Answer
+from tasks.gym.maths.regions import same_region
 
 UNORDERED = {"list", "set", "union", "value"}
 SAME_DIGITS = 40
@@ -92,6 +93,10 @@ def same(gold: Answer, other: Answer, tolerance: Fraction | None = None) -> bool
             return compare(gold, other)
     if kinds == {"value"}:
         return _values_agree(gold, other, tolerance)
+    if not kinds <= INTERVALS or len(kinds) > 1:
+        verdict = same_region(gold, other, lambda part: _evaluated(part.term))
+        if verdict is not None:
+            return verdict
     return _parts(gold, other, tolerance)
 
 

@@ -61,8 +61,8 @@ _REWRITES = tuple(
         (r"\$|\\[()\[\]]", " "),
         (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
         (
-            r"\\(?:left|right|displaystyle|textstyle|limits|[bB]igg?[lr]?|bf|rm|it|tt|sf|small|"
-            r"large|Large|LARGE|huge|Huge|normalsize|bfseries)(?![A-Za-z])",
+            r"\\(?:left|right|middle|displaystyle|textstyle|limits|[bB]igg?[lr]?|bf|rm|it|tt|sf|"
+            r"small|large|Large|LARGE|huge|Huge|normalsize|bfseries)(?![A-Za-z])",
             "",
         ),
         # "\color{blue}{5}", "\textcolor{red}{5}", "\color[rgb]{0,0,1} 5", "\bbox[yellow]{5}"
@@ -81,6 +81,9 @@ _REWRITES = tuple(
         (r"\^\s*(?:\{\s*\\circ\s*\}|\\circ)|\\degree(?![A-Za-z])", "°"),
         (r"\{([^{}]*)\\over(?![A-Za-z])([^{}]*)\}", r"\\frac{\1}{\2}"),
         (r"^([^=]*)\\over(?![A-Za-z])(.*)$", r"\\frac{\1}{\2}"),
+        (r"\\colon(?![A-Za-z])", ":"),
+        (r"\\(?:lor|vee)(?![A-Za-z])", r"\\lor "),
+        (r"\\(?:land|wedge)(?![A-Za-z])", r"\\land "),
         (r"\\lt(?![A-Za-z])", "<"),
         (r"\\gt(?![A-Za-z])", ">"),
         (r"\\[dt]binom(?![A-Za-z])", r"\\binom"),
@@ -155,6 +158,9 @@ _CURRENCY = re.compile(
     rf"([-+]?)\s*({units.CURRENCY})\s*([-+]?(?:[\d.(]|\\frac).*)",
     re.DOTALL,
 )
+# "\pm"; not the sign of \pmod.
+_PLUS_MINUS = re.compile(r"\\pm(?![A-Za-z])")
+_MINUS_PLUS = re.compile(r"\\mp(?![A-Za-z])")
 # "sqrt", "log".
 _FUNCTION = re.compile(r"(?:sqrt|pi|sin|cos|tan|sec|log|ln|exp|mod|choose)(?![A-Za-z])")
 # "sin" of "sin 30°".
@@ -170,14 +176,36 @@ _NAME = re.compile(
 _MATRIX = re.compile(
     r"\\begin\{[pbvV]?matrix\}((?:(?!\\begin).)*)\\end\{[pbvV]?matrix\}", re.DOTALL
 )
+_CONDITION = re.compile(r"[<>]|\\ne |[|:]|\\mid")
+"""Occurs in conditions on an unknown, between which "or" is a union and "and" an intersection."""
 # "<=", ">", "\ne ".
 _RELATION = re.compile(r"(<=|>=|<|>|\\ne )")
-# "\{x | 2 < x < 3\}", "\{x \in \mathbb{R} : x > 1\}"; over the integers it is no interval.
+_DOMAIN = r"(?:\\math(?:bb|bf|rm)\s*)?\{?\s*\\?([RZ])\s*\}?"
+# "\{x | 2 < x < 3\}", "\{x \in \mathbb{R} : x > 1\}", "\{x \in \mathbb{Z} : 0 < x < 4\}".
 _SET_BUILDER = re.compile(
-    r"\\\{\s*(\\?[A-Za-z]+)\s*(?:\\in\s*(?:\\mathbb\s*\{?\s*R\s*\}?|\\R|R)\s*)?"
-    r"(?:\||\\mid|\\vert|:)\s*((?:(?!\\\}).)*)\\\}"
+    rf"\\\{{\s*(?P<name>\\?[A-Za-z]+)\s*(?:\\in\s*(?P<domain>{_DOMAIN})\s*)?"
+    r"(?:\||\\mid|\\vert|:)\s*(?P<condition>(?:(?!\\\}).|\\\}(?=.*\\\}))*)\\\}"
 )
-_INTERVALS = frozenset({"()", "[)", "(]", "[]"})
+# "\mathbb{R}", "\text{all real numbers}".
+_REALS = re.compile(
+    r"\\mathbb\s*\{?\s*R\s*\}?|\\R|(?:\\text\s*\{\s*)?(?:(?:the set of )?(?:all )?real "
+    r"(?:numbers?|values)|all reals)(?:\s*\})?",
+    re.IGNORECASE,
+)
+INTERVALS = frozenset({"()", "[)", "(]", "[]"})
+# What conditions on an unknown can be, and what they can be joined to.
+_SETS = INTERVALS | {"set", "union", "intersection", "difference", "complement", "integers"}
+_BETWEEN = (
+    ("difference", "\\setminus"),
+    ("difference", "\\backslash"),
+    ("ratio", ":"),
+    ("union", "\\cup"),
+    ("intersection", "\\cap"),
+)
+"""Signs between the parts of an answer, in the order in which they are read."""
+_JUNCTION = re.compile(r"\s*\\l(?:or|and)(?![A-Za-z])")
+# "\lor" between two conditions; "\land" and, in a set's braces, "," between two that both hold.
+_JUNCTIONS = (("union", "\\lor"), ("intersection", "\\land"), ("intersection", ","))
 # "Minimum" of "Minimum: 1"; "A" of "A:B" is a part of a ratio.
 _LABEL = re.compile(r"[A-Za-z]{3,}(?:\s[A-Za-z]+){0,3}")
 # "123_7", "1A_{16}".
@@ -241,7 +269,11 @@ def normalised(text: str, language: str = "en") -> str:
         text = _DOLLAR.sub(" USD ", text)
     for pattern, by in _REWRITES:
         text = pattern.sub(by, text)
-    text = _commas(language.partition("-")[0]).sub(", ", text)
+    primary = language.partition("-")[0]
+    if _CONDITION.search(text):
+        for word, sign in zip(("and", "or"), ("\\land ", "\\lor "), strict=True):
+            text = _commas(primary, word).sub(lambda _, sign=sign: f" {sign}", text)
+    text = _commas(primary).sub(", ", text)
     text = machine_numbers(re.sub(r"\s+", " ", text).strip(), language)
     return MINUS.sub("-", text).strip(" ;,").rstrip(" .;,:\\").strip()
 
@@ -264,9 +296,12 @@ def _fraction_of(match: re.Match[str]) -> str:
 
 
 @functools.cache
-def _commas(language: str) -> re.Pattern[str]:
-    """Match the words that separate the items of a list."""
-    words = "|".join({_AND_OR["en"], _AND_OR.get(language, "and")})
+def _commas(language: str, word: str = "") -> re.Pattern[str]:
+    """Match the words that separate the items of a list, or only those for "and", or for "or"."""
+    lists = {_AND_OR["en"], _AND_OR.get(language, _AND_OR["en"])}
+    if word:
+        lists = {words.split("|")[word == "or"] for words in lists}
+    words = "|".join(sorted(lists))
     return re.compile(
         rf"\\text\s*\{{\s*,?\s*(?:{words})\s*\}}|"
         rf"(?<=[\d)}}°]),?\s*\b(?:{words})\b(?=\s*[\d(\\a-z-])|(?<=,)\s*(?:{words})(?=\s)"
@@ -294,22 +329,62 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def _answer(text: str, depth: int) -> Answer:
-    matrix = _MATRIX.fullmatch(text)
     if depth == 0 or not text:
         return Answer("unread", text)
     stated, condition = _unconditional(text)
     if condition:
         return replace(_answer(stated, depth), condition=condition)
-    if matrix:
-        rows = [row for row in matrix[1].split("\\cr") if row.strip()]
-        cells = [cell.strip() for row in rows for cell in row.split("&")]
-        return _whole(f"matrix {len(rows)}", text, cells, depth)
-    for kind, separator in (("list", ";"), ("list", ",")):
-        pieces = [sign for piece in split(text, separator) for sign in _both_signs(piece)]
-        pieces = [piece for piece in pieces if piece]
+    return (
+        _constant(text, depth)
+        or _joined(text, depth)
+        or _listed(text, depth)
+        or _words(text)
+        or _statement(_TEXT.sub(_inner, _marked_unit(text)), text, depth)
+    )
+
+
+def _constant(text: str, depth: int) -> Answer | None:
+    """Read a matrix, or the set of all real numbers."""
+    if _REALS.fullmatch(text):
+        return _whole("()", "(-\\infty,\\infty)", ["-\\infty", "\\infty"], depth)
+    matrix = _MATRIX.fullmatch(text)
+    if not matrix:
+        return None
+    rows = [row for row in matrix[1].split("\\cr") if row.strip()]
+    cells = [cell.strip() for row in rows for cell in row.split("&")]
+    return _whole(f"matrix {len(rows)}", text, cells, depth)
+
+
+def _joined(text: str, depth: int) -> Answer | None:
+    """Read conditions with "or" or "and" between them; the parts of a list if they are none."""
+    if "\\l" not in text or all(len(split(text, sign)) == 1 for sign in ("\\lor", "\\land")):
+        return None
+    return _condition(text, depth) or _answer(_JUNCTION.sub(", ", text), depth)
+
+
+def _listed(text: str, depth: int) -> Answer | None:
+    for separator in ";,":
+        pieces = [piece for piece in split(text, separator) if piece]
         if len(pieces) > 1:
-            return _whole(kind, text, pieces, depth)
-    return _words(text) or _statement(_TEXT.sub(_inner, _marked_unit(text)), text, depth)
+            signed = [sign for piece in pieces for sign in _both_signs(piece)]
+            return _whole("list", text, signed, depth)
+    signs = _both_signs(text)
+    return _whole("list", text, signs, depth) if len(signs) > 1 else None
+
+
+def _condition(text: str, depth: int, *, in_braces: bool = False) -> Answer | None:
+    r"""Read `x < 1 \lor x > 2` as a set; None if its parts are no sets of one unknown."""
+    for kind, separator in _JUNCTIONS if in_braces else _JUNCTIONS[:2]:
+        pieces = [piece.strip(" ,") for piece in split(text, separator)]
+        if len(pieces) == 1 or not all(pieces):
+            continue
+        parts = [_condition(piece, depth - 1, in_braces=in_braces) for piece in pieces]
+        members = tuple(part for part in parts if part is not None)
+        if len(members) < len(parts) or len({part.name for part in members}) > 1:
+            return None
+        return Answer(kind, text, members, name=members[0].name)
+    inner = _answer(text, depth - 1)
+    return inner if inner.name and inner.kind in (*_SETS, "value") else None
 
 
 def _unconditional(text: str) -> tuple[str, str]:
@@ -349,9 +424,9 @@ def _whole(kind: str, text: str, parts: list[str], depth: int) -> Answer:
 
 
 def _both_signs(text: str) -> list[str]:
-    if "\\pm" not in text or text.startswith("\\{"):  # each member of a set by itself
+    if not _PLUS_MINUS.search(text) or text.startswith("\\{"):  # each member of a set by itself
         return [text]
-    return [text.replace("\\pm", sign).replace("\\mp", other) for sign, other in ("+-", "-+")]
+    return [_MINUS_PLUS.sub(other, _PLUS_MINUS.sub(sign, text)) for sign, other in ("+-", "-+")]
 
 
 def _words(text: str) -> Answer | None:
@@ -381,7 +456,7 @@ def _statement(text: str, whole: str, depth: int) -> Answer:
     sides = split(text, "=")
     if len(sides) > 1 and sides[-1]:
         return _equation(sides, text, depth)
-    for kind, separator in (("ratio", ":"), ("union", "\\cup")):
+    for kind, separator in _BETWEEN:
         parts = split(text, separator)
         if len(parts) > 1 and all(parts):
             return _whole(kind, text, parts, depth)
@@ -392,8 +467,10 @@ def _named(text: str, depth: int) -> Answer | None:
     r"""Read what has a name: \{x | 2 < x < 3\}, x \in [0, 1], Minimum: 5."""
     builder = _SET_BUILDER.fullmatch(text)
     if builder:
-        inner = _answer(builder[2], depth - 1)
-        return inner if inner.kind in _INTERVALS and inner.name == builder[1].strip() else None
+        return _built(builder, depth)
+    if re.fullmatch(r"\\\{[^{}]*[<>][^{}]*\\\}", text):  # \{1 < x < 2\}
+        inner = _condition(text[2:-2], depth)
+        return replace(inner, name="") if inner else None
     member = split(text, "\\in")
     if len(member) == 2 and _is_name(member[0]):
         return replace(_answer(member[1], depth - 1), name=member[0].replace(" ", ""))
@@ -401,6 +478,18 @@ def _named(text: str, depth: int) -> Answer | None:
     if labelled and _LABEL.fullmatch(label):
         return replace(_answer(labelled, depth - 1), name=label.casefold())
     return None
+
+
+def _built(builder: re.Match[str], depth: int) -> Answer | None:
+    """Read a set by the conditions on its members; its unknown is bound and has no name."""
+    inner = _condition(builder["condition"], depth, in_braces=True)
+    if inner is None or inner.name != builder["name"].strip():
+        return None
+    if inner.kind == "value":
+        inner = Answer("set", builder[0], (inner,))
+    if "Z" in (builder["domain"] or ""):
+        return Answer("integers", builder[0], (inner,))
+    return replace(inner, name="")
 
 
 def _is_name(text: str) -> bool:
@@ -445,6 +534,10 @@ def _inequality(parts: list[str], text: str, depth: int) -> Answer:
         second, right = (sign, bound) if below else ("<", "\\infty")
     else:
         signs = " ".join(parts[1::2])
+        name = next((part for part in (parts[0], parts[2]) if _is_name(part)), "")
+        if len(parts) == 3 and parts[1][0] == "\\" and name:  # x \ne 2
+            value = parts[2] if name == parts[0] else parts[0]
+            return replace(_whole("complement", text, [value], depth), name=name.replace(" ", ""))
         return Answer(f"relation {signs}", text, tuple(_answer(p, depth - 1) for p in parts[::2]))
     opening, closing = ("[" if "=" in first else "("), ("]" if "=" in second else ")")
     parts = [left, right]

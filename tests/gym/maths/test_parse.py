@@ -21,7 +21,7 @@ from tasks.gym.maths.parse import parse, split
         ("4 \\geq x > 1", "(]", ["1", "4"]),
         ("x \\ge 5", "[)", ["5", "\\infty"]),
         ("> 8", "relation >", ["", "8"]),
-        ("x \\neq 8", "relation \\ne", ["x", "8"]),
+        ("x \\neq 8", "complement", ["8"]),
         ("x + y = 2", "equation", ["x + y", "2"]),
         ("\\frac23 \\approx 0.67", "approximation", ["\\frac23", "0.67"]),
         ("\\begin{pmatrix} 1 & 2 \\\\ 3 & 4 \\end{pmatrix}", "matrix 2", ["1", "2", "3", "4"]),
