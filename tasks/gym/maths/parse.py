@@ -7,6 +7,7 @@ kind; its parts are parsed in the same way. A text that cannot be parsed is `unr
 # ruff: noqa: RUF001 - signs that people type
 import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -82,6 +83,8 @@ _REWRITES = tuple(
         (r"\{([^{}]*)\\over(?![A-Za-z])([^{}]*)\}", r"\\frac{\1}{\2}"),
         (r"^([^=]*)\\over(?![A-Za-z])(.*)$", r"\\frac{\1}{\2}"),
         (r"\\colon(?![A-Za-z])", ":"),
+        # "\mathbb{R} - \{2\}"
+        (r"(?<=[)\]}R])\s*-\s*(?=\\\{)", r"\\setminus "),
         (r"\\(?:lor|vee)(?![A-Za-z])", r"\\lor "),
         (r"\\(?:land|wedge)(?![A-Za-z])", r"\\land "),
         (r"\\lt(?![A-Za-z])", "<"),
@@ -178,13 +181,15 @@ _MATRIX = re.compile(
 )
 _CONDITION = re.compile(r"[<>]|\\ne |[|:]|\\mid")
 """Occurs in conditions on an unknown, between which "or" is a union and "and" an intersection."""
+# "="; not that of "<=".
+_EQUALS = re.compile(r"(?<![<>])=")
 # "<=", ">", "\ne ".
 _RELATION = re.compile(r"(<=|>=|<|>|\\ne )")
 _DOMAIN = r"(?:\\math(?:bb|bf|rm)\s*)?\{?\s*\\?([RZ])\s*\}?"
 # "\{x | 2 < x < 3\}", "\{x \in \mathbb{R} : x > 1\}", "\{x \in \mathbb{Z} : 0 < x < 4\}".
 _SET_BUILDER = re.compile(
     rf"\\\{{\s*(?P<name>\\?[A-Za-z]+)\s*(?:\\in\s*(?P<domain>{_DOMAIN})\s*)?"
-    r"(?:\||\\mid|\\vert|:)\s*(?P<condition>(?:(?!\\\}).|\\\}(?=.*\\\}))*)\\\}"
+    r"(?:\||\\mid|\\vert|:)\s*(?P<condition>(?:\\\{[^{}]*\\\}|(?!\\\}).)*)\\\}"
 )
 # "\mathbb{R}", "\text{all real numbers}".
 _REALS = re.compile(
@@ -192,17 +197,17 @@ _REALS = re.compile(
     r"(?:numbers?|values)|all reals)(?:\s*\})?",
     re.IGNORECASE,
 )
+_EVERY_NUMBER = "(-\\infty,\\infty)"
 INTERVALS = frozenset({"()", "[)", "(]", "[]"})
 # What conditions on an unknown can be, and what they can be joined to.
 _SETS = INTERVALS | {"set", "union", "intersection", "difference", "complement", "integers"}
-_BETWEEN = (
+_BETWEEN_SETS = (
     ("difference", "\\setminus"),
     ("difference", "\\backslash"),
-    ("ratio", ":"),
     ("union", "\\cup"),
     ("intersection", "\\cap"),
 )
-"""Signs between the parts of an answer, in the order in which they are read."""
+"""Signs between sets, in the order in which they are read."""
 _JUNCTION = re.compile(r"\s*\\l(?:or|and)(?![A-Za-z])")
 # "\lor" between two conditions; "\land" and, in a set's braces, "," between two that both hold.
 _JUNCTIONS = (("union", "\\lor"), ("intersection", "\\land"), ("intersection", ","))
@@ -346,7 +351,7 @@ def _answer(text: str, depth: int) -> Answer:
 def _constant(text: str, depth: int) -> Answer | None:
     """Read a matrix, or the set of all real numbers."""
     if _REALS.fullmatch(text):
-        return _whole("()", "(-\\infty,\\infty)", ["-\\infty", "\\infty"], depth)
+        return _whole("()", _EVERY_NUMBER, ["-\\infty", "\\infty"], depth)
     matrix = _MATRIX.fullmatch(text)
     if not matrix:
         return None
@@ -367,7 +372,18 @@ def _listed(text: str, depth: int) -> Answer | None:
         pieces = [piece for piece in split(text, separator) if piece]
         if len(pieces) > 1:
             signed = [sign for piece in pieces for sign in _both_signs(piece)]
-            return _whole("list", text, signed, depth)
+            parts = _whole("list", text, signed, depth).parts
+            # x \in \mathbb{R} beside x = 1 is another unknown's, or says nothing of the value.
+            return Answer(
+                "list",
+                text,
+                tuple(
+                    Answer("unread", part.text)
+                    if part.text == _EVERY_NUMBER and part.name
+                    else part
+                    for part in parts
+                ),
+            )
     signs = _both_signs(text)
     return _whole("list", text, signs, depth) if len(signs) > 1 else None
 
@@ -447,6 +463,9 @@ def _statement(text: str, whole: str, depth: int) -> Answer:
     named = _named(text, depth)
     if named:
         return named
+    sets = _parted(text, _BETWEEN_SETS, depth) if not _EQUALS.search(text) else None
+    if sets:
+        return sets
     relations = [part.strip() for part in _RELATION.split(text)]
     if len(relations) > 1:
         return _inequality(relations, text, depth)
@@ -456,11 +475,19 @@ def _statement(text: str, whole: str, depth: int) -> Answer:
     sides = split(text, "=")
     if len(sides) > 1 and sides[-1]:
         return _equation(sides, text, depth)
-    for kind, separator in _BETWEEN:
+    return (
+        _parted(text, (("ratio", ":"), *_BETWEEN_SETS), depth)
+        or _bracketed(text, depth)
+        or _value(text, whole)
+    )
+
+
+def _parted(text: str, signs: Sequence[tuple[str, str]], depth: int) -> Answer | None:
+    for kind, separator in signs:
         parts = split(text, separator)
         if len(parts) > 1 and all(parts):
             return _whole(kind, text, parts, depth)
-    return _bracketed(text, depth) or _value(text, whole)
+    return None
 
 
 def _named(text: str, depth: int) -> Answer | None:

@@ -18,6 +18,7 @@ EQUAL = [
     (r"\{x \mid -1 \le x \le 1, x \ne 0\}", r"[-1, 0) \cup (0, 1]"),
     (r"x \ne 2", r"(-\infty, 2) \cup (2, \infty)"),
     (r"\mathbb{R} \setminus \{2\}", r"x \neq 2"),
+    (r"\{x \mid x < 3\} - \{-6\}", r"(-\infty, -6) \cup (-6, 3)"),
     (r"(0, 5] \setminus \{1, 2\}", r"(0, 1) \cup (1, 2) \cup (2, 5]"),
     (r"\text{all real numbers}", r"(-\infty, \infty)"),
     (r"\{x \mid x \in \mathbb{R}\}", r"\mathbb{R}"),
