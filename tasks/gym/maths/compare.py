@@ -20,9 +20,11 @@ from tasks.gym.maths.latex_terms import (
     TooLarge,
     Value,
     inexact,
+    integer,
     minus,
     parse_term,
     renamed,
+    substituted,
     symbols,
     value_of,
 )
@@ -35,7 +37,6 @@ ROUNDED_PLACES = 6
 """A decimal fraction with at least as many places may stand for a value that rounds to it."""
 ROUNDED_DIGITS = 4
 """Least digits behind leading zeros of such a fraction below 1: what is left is its precision."""
-_DEGREE = frozenset({"degree"})
 POINTS = tuple(
     tuple(Fraction(value, 1000) for value in point)
     for point in (
@@ -58,6 +59,8 @@ _ROUNDED = re.compile(rf"-?\d*\.\d{{{ROUNDED_PLACES},}}")
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d\d")
 # "f(x)"
 _CALL = re.compile(r"([A-Za-z]\w*)\(([A-Za-z])\)")
+# "x", "(a)", "(iv)"
+_COORDINATE = re.compile(r"[A-Za-z]|\([a-jvx\d]{1,4}\)")
 _MARKED = re.compile(r"[-+*/^!'|<>=]")
 """Signs that make another value of a letter."""
 # Digits that name no number: those of "(x+1)", "^2", "_{12}".
@@ -86,11 +89,14 @@ def same(gold: Answer, other: Answer, tolerance: Fraction | None = None) -> bool
         ("approximation", _approximate),
         ("equation", _equations),
         ("words", _words),
+        ("congruence", _congruent),
         ("based", _based),
         ("ratio", _ratios),
     ):
         if kind in kinds:
             return compare(gold, other)
+    gold, other = _along(gold, other), _along(other, gold)
+    kinds = {gold.kind, other.kind}
     if kinds == {"value"}:
         return _values_agree(gold, other, tolerance)
     if not kinds <= INTERVALS or len(kinds) > 1:
@@ -107,8 +113,10 @@ def _tight(text: str) -> str:
 
 def _names_differ(gold: str, other: str) -> bool:
     """Say whether two names denote different things; `y` and `f(x)` may denote the same."""
-    a, b = (re.sub(r"[\\{}\s]", "", name) for name in (gold, other))
+    a, b = (re.sub(r"\\text|[\\{}\s]", "", name) for name in (gold, other))
     labels = len(a) > 2 and len(b) > 2 and a.isalpha() and b.isalpha()  # Minimum, Maximum
+    if labels:
+        a, b = a.casefold(), b.casefold()
     return bool(a and b) and a != b and (len(a) == len(b) or labels)
 
 
@@ -239,22 +247,46 @@ def _parts(gold: Answer, other: Answer, tolerance: Fraction | None) -> bool | No
     relations = any(kind.startswith("relation") for kind in kinds)
     if relations and len(kinds) > 1 and "value" not in kinds:
         return None  # 1 <= |z| <= 2 may be written as a union
+    first, second = _coordinates(gold), _coordinates(other)
+    if (first is None) is not (second is None) and kinds <= {"list", "()"}:
+        return _in_order(first or gold.parts, second or other.parts, tolerance)
     if kinds <= UNORDERED:
         members = (gold.parts, other.parts)
         if "set" in kinds:  # which counts no member twice
             members = (_distinct(gold.parts), _distinct(other.parts))
         return _unordered(*members, tolerance)
     # (1, 2) may be written 1, 2, and p = 1, q = 2 as (1, 2): the gold says whether order counts.
-    has_names = gold.kind == "list" and all(part.name for part in gold.parts)
-    ordered = (
-        (gold.kind == "()" and other.kind == "list")
-        or (has_names and other.kind == "()")
-        or ("()" in kinds and (_is_vector(gold) or _is_vector(other)))
+    ordered = (gold.kind == "()" and other.kind == "list") or (
+        "()" in kinds
+        and (_is_vector(gold) or _is_vector(other) or _has_names(gold) or _has_names(other))
     )
-    if (len(kinds) > 1 and not ordered) or len(gold.parts) != len(other.parts):
+    if len(kinds) > 1 and not ordered:
         return False
-    pairs = zip(gold.parts, other.parts, strict=True)
-    return _all([same(a, b, tolerance) for a, b in pairs])
+    return _in_order(gold.parts, other.parts, tolerance)
+
+
+def _in_order(
+    gold: Sequence[Answer], other: Sequence[Answer], tolerance: Fraction | None
+) -> bool | None:
+    if len(gold) != len(other):
+        return False
+    return _all([same(a, b, tolerance) for a, b in zip(gold, other, strict=True)])
+
+
+def _has_names(answer: Answer) -> bool:
+    return answer.kind == "list" and all(part.name for part in answer.parts)
+
+
+def _coordinates(answer: Answer) -> list[Answer] | None:
+    """Return the parts of `y = 2, x = 1` or `(a) 1, (b) 2` by their names; None without such."""
+    names = [part.name for part in answer.parts]
+    if answer.kind != "list" or len({*names}) < len(names):
+        return None
+    if not all(_COORDINATE.fullmatch(name) for name in names):
+        return None
+    if not {*names} <= {*"xyz"}:
+        return list(answer.parts)
+    return sorted(answer.parts, key=lambda part: part.name)
 
 
 def _distinct(parts: Sequence[Answer]) -> list[Answer]:
@@ -270,9 +302,54 @@ def _distinct(parts: Sequence[Answer]) -> list[Answer]:
     return results
 
 
+def _along(answer: Answer, other: Answer) -> Answer:
+    """Return a sum of unit vectors as a point, in space if the other one is."""
+    if answer.kind != "vector":
+        return answer
+    parts = answer.parts
+    if len(parts) < len(other.parts) == 3:
+        parts = (*parts, Answer("value", "0", term=LatexTerm("num")))
+    return replace(answer, kind="()", parts=parts)
+
+
 def _is_vector(answer: Answer) -> bool:
     """Say whether a matrix has one row or one column."""
     return answer.kind in ("matrix 1", f"matrix {len(answer.parts)}")
+
+
+def _congruent(gold: Answer, other: Answer) -> bool:
+    """Compare residue classes; a number is the class that is written with it, 7k + 3 is one."""
+    first, second = (_class(one) for one in (gold, other))
+    if first is None or second is None:
+        return False
+    (residue, modulus), (number, by) = first, second
+    if modulus is not None and by is not None:
+        return modulus == by and (residue - number) % modulus == 0
+    return residue == number
+
+
+def _class(answer: Answer) -> tuple[int, int | None] | None:
+    """Return a residue and its modulus, None for a number without one."""
+    if answer.kind == "congruence":
+        residue, modulus = integer(answer.term), integer(answer.parts[0].term)
+        return None if residue is None or modulus is None else (residue, modulus)
+    names = symbols(answer.term) if answer.kind == "value" and answer.term else frozenset[str]()
+    if answer.term is None or len(names) > 1 or answer.kind != "value":
+        return None
+    if not names:
+        residue = integer(answer.term)
+        return None if residue is None else (residue, None)
+    (name,) = names
+    values = [
+        integer(substituted(answer.term, name, LatexTerm("num", value=Fraction(place))))
+        for place in range(4)
+    ]
+    first, second, third, fourth = values
+    if first is None or second is None or third is None or fourth is None:
+        return None
+    step = second - first
+    linear = step and third - second == fourth - third == step
+    return (first, abs(step)) if linear else None
 
 
 def _ratios(gold: Answer, other: Answer) -> bool | None:
@@ -337,7 +414,12 @@ def _values_agree(gold: Answer, other: Answer, tolerance: Fraction | None) -> bo
 
 def _in_radians(answer: Answer, other: Answer) -> LatexTerm | None:
     """Return 30° as pi/6 beside an angle that is written with pi and without a unit."""
-    if not answer.unit >= _DEGREE or other.unit or other.term is None or not _has_pi(other.term):
+    if (
+        not answer.unit >= units.DEGREE
+        or other.unit
+        or other.term is None
+        or not has_pi(other.term)
+    ):
         return answer.term
     half_turn = LatexTerm(
         "/", (LatexTerm("sym", name="\\pi"), LatexTerm("num", value=Fraction(180)))
@@ -345,8 +427,9 @@ def _in_radians(answer: Answer, other: Answer) -> LatexTerm | None:
     return LatexTerm("*", (answer.term, half_turn)) if answer.term else None
 
 
-def _has_pi(term: LatexTerm) -> bool:
-    return term.name == "\\pi" or any(map(_has_pi, term.parts))
+def has_pi(term: LatexTerm) -> bool:
+    """Say whether pi occurs in a term."""
+    return term.name == "\\pi" or any(map(has_pi, term.parts))
 
 
 def _rounded(decimal: Answer, exact: Answer) -> bool:

@@ -126,9 +126,14 @@ def symbols(term: LatexTerm) -> frozenset[str]:
 
 def renamed(term: LatexTerm, old: str, new: str) -> LatexTerm:
     """Return a term with another name of one unknown."""
-    parts = tuple(renamed(part, old, new) for part in term.parts)
-    name = new if term.kind == "sym" and term.name == old else term.name
-    return replace(term, parts=parts, name=name)
+    return substituted(term, old, LatexTerm("sym", name=new))
+
+
+def substituted(term: LatexTerm, name: str, by: LatexTerm) -> LatexTerm:
+    """Return a term with another one in place of an unknown."""
+    if term.kind == "sym" and term.name == name:
+        return by
+    return replace(term, parts=tuple(substituted(part, name, by) for part in term.parts))
 
 
 def value_of(term: LatexTerm, point: Mapping[str, Fraction]) -> Value:
@@ -150,6 +155,15 @@ def value_of(term: LatexTerm, point: Mapping[str, Fraction]) -> Value:
     if not all(isinstance(value, Fraction) for value in values):
         values = [inexact(value) for value in values]
     return _OPERATORS[term.kind](*values)
+
+
+def integer(term: LatexTerm | None) -> int | None:
+    """Return the value of a constant, if it is an integer."""
+    try:
+        value = None if term is None or symbols(term) else value_of(term, {})
+    except (ArithmeticError, ValueError):
+        return None
+    return int(value) if isinstance(value, Fraction) and value.denominator == 1 else None
 
 
 def inexact(value: Value) -> Value:

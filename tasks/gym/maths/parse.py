@@ -13,8 +13,9 @@ from fractions import Fraction
 
 from tasks.gym.maths import units
 from tasks.gym.maths.amounts import plain_amounts
-from tasks.gym.maths.latex_terms import LatexTerm, parse_term
+from tasks.gym.maths.latex_terms import LatexTerm, integer, parse_term
 from tasks.gym.maths.numerals import machine_numbers, plain_signs, typed_minus
+from tasks.gym.maths.vectors import components, plain_vectors
 from tasks.gym.maths.words import ALTERED_AFTER, HEDGES, MINUS
 
 MAX_CHARACTERS = 1000
@@ -111,15 +112,19 @@ _REWRITES = tuple(
         (r"\*\*", ""),
         (r"\\(?:cdot|times)(?![A-Za-z])", "*"),
         (
-            r"\\(?:mathbf|mathit|mathcal|mathsf|mathtt|boldsymbol|bm|vec|underline|boxed|"
-            r"fbox)\s*\{([^{}]*)\}",
+            r"\\(?:mathbf|mathit|mathcal|mathsf|mathtt|boldsymbol|bm|vec|overrightarrow|underline|"
+            r"boxed|fbox)\s*\{([^{}]*)\}",
             r"\1",
         ),
+        # "(1, 2)^T" is written for a column
+        (r"(?<=\))\s*\^\s*\{?\s*(?:\\top|\\intercal|\\mathsf\s*\{?T\}?|T)\s*\}?\s*$", ""),
         # The bar of a segment's name; that of a conjugate or a complement is kept.
         (r"\\(?:overline|bar)\s*\{\s*([A-Z]{2,}'*)\s*\}", r"\1"),
         (r"^\{([^{},]*)\}$", r"\1"),
     )
 )
+# "\sum_{i=1}"
+_INDEX = re.compile(r"\\(?:sum|prod)\s*(?:\\limits\s*)?_\s*\{\s*([A-Za-z])\s*=")
 _DECIMAL = r"(?<![\w.,])(?P<whole>\d{0,40})"
 # "0.1\overline{6}", "0.\dot{1}4285\dot{7}", "0.(3)"; "0.333...", "0.1818...": three of a digit or
 # two of a group say what goes on.
@@ -162,8 +167,7 @@ _CURRENCY = re.compile(
     re.DOTALL,
 )
 # "\pm"; not the sign of \pmod.
-_PLUS_MINUS = re.compile(r"\\pm(?![A-Za-z])")
-_MINUS_PLUS = re.compile(r"\\mp(?![A-Za-z])")
+_PLUS_MINUS = re.compile(r"\\(?:pm|mp)(?![A-Za-z])")
 # "sqrt", "log".
 _FUNCTION = re.compile(r"(?:sqrt|pi|sin|cos|tan|sec|log|ln|exp|mod|choose)(?![A-Za-z])")
 # "sin" of "sin 30°".
@@ -211,8 +215,22 @@ _BETWEEN_SETS = (
 _JUNCTION = re.compile(r"\s*\\l(?:or|and)(?![A-Za-z])")
 # "\lor" between two conditions; "\land" and, in a set's braces, "," between two that both hold.
 _JUNCTIONS = (("union", "\\lor"), ("intersection", "\\land"), ("intersection", ","))
+# "(a) 1", "ii) 5"
+_ENUMERATED = re.compile(r"\(?(?P<label>[a-j]|[ivx]{1,4}|\d)\)\s*(?P<value>[^\s,)].*)")
+_LABELS = ("abcdefghij", "123456789", ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"))
+# "A: 1", "\text{Alice: } 3", "\text{Alice}: 3"; a part of a ratio has no digit behind it.
+_BY_COLON = re.compile(
+    r"(?:\\text\s*\{\s*)?(?P<label>[^\W\d][^\W\d ]{0,15})(?:\s*:\s*\}|\s*\}?\s*:)\s*"
+    r"(?P<value>.*\d.*)"
+)
 # "Minimum" of "Minimum: 1"; "A" of "A:B" is a part of a ratio.
 _LABEL = re.compile(r"[A-Za-z]{3,}(?:\s[A-Za-z]+){0,3}")
+# "x \equiv 3 \pmod 7", "1, 3 (mod 8)", "10 \bmod 7".
+_CONGRUENCE = re.compile(
+    r"(?:(?P<name>[^=]*?)\s*(?P<relation>\\equiv(?![A-Za-z])|≡|=)\s*)?(?P<residues>[^=]*?)\s*,?\s*"
+    r"(?P<open>\(\s*)?(?:\\(?:text|mathrm|operatorname)\s*\{\s*mod\s*\}|\\?(?P<sign>[pb]?mod)(?![A-Za-z]))"
+    r"\s*\{?\s*(?P<modulus>\d{1,9})\s*\}?\s*\)?"
+)
 # "123_7", "1A_{16}".
 _BASED = re.compile(r"\(?(-?\d[0-9A-F]*)\)?_\{?(\d+)\}?")
 # " \text{ for all } n >= 1", ", where n \in \mathbb{N}"; ", k\in\mathbb{Z}"; " (n >= 2)".
@@ -272,6 +290,7 @@ def normalised(text: str, language: str = "en") -> str:
     text = _MONEY.sub(lambda match: " BRL " if match[0][0] == "R" else " USD ", text)
     if text.count("$") == 1:  # no formula
         text = _DOLLAR.sub(" USD ", text)
+    text = bound_names(plain_vectors(text))
     for pattern, by in _REWRITES:
         text = pattern.sub(by, text)
     primary = language.partition("-")[0]
@@ -281,6 +300,14 @@ def normalised(text: str, language: str = "en") -> str:
     text = _commas(primary).sub(", ", text)
     text = machine_numbers(re.sub(r"\s+", " ", text).strip(), language)
     return MINUS.sub("-", text).strip(" ;,").rstrip(" .;,:\\").strip()
+
+
+def bound_names(text: str) -> str:
+    r"""Name the index of a sum or product k: \sum_{i=1}^n i is \sum_{k=1}^n k."""
+    found = _INDEX.findall(text) if "\\" in text else []
+    if len(found) != 1 or found[0] == "k" or re.search(r"(?<![A-Za-z\\])k(?![A-Za-z])", text):
+        return text
+    return re.sub(rf"(?<![A-Za-z\\]){found[0]}(?![A-Za-z])", "k", text)
 
 
 def repeating(text: str) -> str:
@@ -341,6 +368,7 @@ def _answer(text: str, depth: int) -> Answer:
         return replace(_answer(stated, depth), condition=condition)
     return (
         _constant(text, depth)
+        or _congruence(text, depth)
         or _joined(text, depth)
         or _listed(text, depth)
         or _words(text)
@@ -352,12 +380,45 @@ def _constant(text: str, depth: int) -> Answer | None:
     """Read a matrix, or the set of all real numbers."""
     if _REALS.fullmatch(text):
         return _whole("()", _EVERY_NUMBER, ["-\\infty", "\\infty"], depth)
+    along = components(text)
+    if along is not None:
+        return Answer("vector", text, tuple(Answer("value", text, term=term) for term in along))
     matrix = _MATRIX.fullmatch(text)
     if not matrix:
         return None
     rows = [row for row in matrix[1].split("\\cr") if row.strip()]
     cells = [cell.strip() for row in rows for cell in row.split("&")]
     return _whole(f"matrix {len(rows)}", text, cells, depth)
+
+
+def _congruence(text: str, depth: int) -> Answer | None:
+    r"""Read residues by a modulus: 3 \pmod 7 is a class, 10 \bmod 7 the number 3."""
+    match = _CONGRUENCE.fullmatch(text) if "mod" in text else None
+    if match is None or not match["residues"]:
+        return None
+    residues = [_answer(part, depth - 1) for part in split(match["residues"], ",")]
+    numbers = [integer(one.term) for one in residues if one.term and one.kind == "value"]
+    modulus, name = int(match["modulus"]), (match["name"] or "").replace(" ", "")
+    if not modulus or None in numbers or len(numbers) < len(residues):
+        return None
+    is_class = match["open"] or match["sign"] == "pmod" or match["relation"] in ("\\equiv", "≡")
+    parts = tuple(
+        replace(
+            one,
+            kind="congruence",
+            text=f"{one.text} (mod {modulus})",
+            name=name,
+            parts=(_integer(modulus),),
+        )
+        if is_class
+        else replace(_integer((number or 0) % modulus), name=name)
+        for one, number in zip(residues, numbers, strict=True)
+    )
+    return parts[0] if len(parts) == 1 else Answer("list", text, parts)
+
+
+def _integer(number: int) -> Answer:
+    return Answer("value", str(number), term=LatexTerm("num", value=Fraction(number)))
 
 
 def _joined(text: str, depth: int) -> Answer | None:
@@ -368,9 +429,14 @@ def _joined(text: str, depth: int) -> Answer | None:
 
 
 def _listed(text: str, depth: int) -> Answer | None:
+    if any(_is_ambiguous(piece) for piece in split(text, ",")):
+        return Answer("unread", text)
     for separator in ";,":
         pieces = [piece for piece in split(text, separator) if piece]
         if len(pieces) > 1:
+            labelled = _labelled(pieces, depth)
+            if labelled:
+                return Answer("list", text, labelled)
             signed = [sign for piece in pieces for sign in _both_signs(piece)]
             parts = _whole("list", text, signed, depth).parts
             # x \in \mathbb{R} beside x = 1 is another unknown's, or says nothing of the value.
@@ -401,6 +467,27 @@ def _condition(text: str, depth: int, *, in_braces: bool = False) -> Answer | No
         return Answer(kind, text, members, name=members[0].name)
     inner = _answer(text, depth - 1)
     return inner if inner.name and inner.kind in (*_SETS, "value") else None
+
+
+def _labelled(pieces: Sequence[str], depth: int) -> tuple[Answer, ...]:
+    """Read `(a) 1, (b) 2` and `A: 1, B: 2`, each part by its label; () if not all have one."""
+    for pattern in (_ENUMERATED, _BY_COLON):
+        matches = [match for piece in pieces if (match := pattern.fullmatch(piece))]
+        names = [match["label"] for match in matches]
+        if len(matches) < len(pieces) or (pattern is _ENUMERATED and not _counts(names)):
+            continue
+        if pattern is _ENUMERATED:
+            names = [f"({name})" for name in names]
+        return tuple(
+            replace(_answer(match["value"].strip(), depth - 1), name=name)
+            for name, match in zip(names, matches, strict=True)
+        )
+    return ()
+
+
+def _counts(labels: Sequence[str]) -> bool:
+    """Say whether labels are the first ones of a, b, c, of i, ii, iii or of 1, 2, 3."""
+    return any(list(labels) == list(first[: len(labels)]) for first in _LABELS)
 
 
 def _unconditional(text: str) -> tuple[str, str]:
@@ -440,9 +527,42 @@ def _whole(kind: str, text: str, parts: list[str], depth: int) -> Answer:
 
 
 def _both_signs(text: str) -> list[str]:
-    if not _PLUS_MINUS.search(text) or text.startswith("\\{"):  # each member of a set by itself
+    r"""Return the values of a text with \pm and \mp: one for each sign.
+
+    Signs of one level go together, a sign within the root of another one has its own. Each member
+    of a set has its signs to itself.
+    """
+    levels = {depth for depth, _ in _signs(text)}
+    if not levels or text.startswith("\\{"):
         return [text]
-    return [_MINUS_PLUS.sub(other, _PLUS_MINUS.sub(sign, text)) for sign, other in ("+-", "-+")]
+    texts = [text]
+    for level in sorted(levels):
+        texts = [_signed(one, level, sign) for one in texts for sign in "+-"]
+    return texts
+
+
+def _signs(text: str) -> list[tuple[int, re.Match[str]]]:
+    r"""Return the depth in braces of every \pm and \mp."""
+    return [
+        (text.count("{", 0, match.start()) - text.count("}", 0, match.start()), match)
+        for match in _PLUS_MINUS.finditer(text)
+    ]
+
+
+def _signed(text: str, level: int, sign: str) -> str:
+    other = "-" if sign == "+" else "+"
+    for depth, match in reversed(_signs(text)):
+        if depth == level:
+            by = sign if match[0] == "\\pm" else other
+            text = f"{text[: match.start()]}{by}{text[match.end() :]}"
+    return text
+
+
+def _is_ambiguous(text: str) -> bool:
+    """Say whether two coordinates have signs, which may go together or not."""
+    if text[:1] not in ("(", "[") or "\\mp" in text:
+        return False
+    return sum(bool(_PLUS_MINUS.search(part)) for part in split(text[1:-1], ",")) > 1
 
 
 def _words(text: str) -> Answer | None:
@@ -540,6 +660,14 @@ def _bracketed(text: str, depth: int) -> Answer | None:
         kind = "set" if text[0] == "\\" else "list"
         parts = [sign for part in split(braces[1], ",") if part for sign in _both_signs(part)]
         return _whole(kind, text, parts, depth)
+    sign = re.match(r"[-+]\s*(?=[(\[])", text)
+    if sign:
+        inner = _bracketed(text[sign.end() :], depth)
+        if inner is None or inner.kind not in INTERVALS:
+            return None
+        minus = "-" if sign[0][0] == "-" else ""
+        parts = [f"{minus}({part.text})" if minus else part.text for part in inner.parts]
+        return _whole(inner.kind, text, parts, depth)
     if len(text) > 1 and text[0] in "([" and text[-1] in ")]":
         inner = split(text[1:-1], ",") if "," in text else split(text[1:-1], ";")
         if len(inner) > 1:

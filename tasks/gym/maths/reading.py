@@ -7,8 +7,10 @@ gold decides. So `50\%` is never both 50 and 0.5, and `21_7` is 15 unless base 7
 import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 from tasks.gym.maths import units
+from tasks.gym.maths.compare import has_pi, rational
 from tasks.gym.maths.latex_terms import LatexTerm, renamed, symbols
 from tasks.gym.maths.parse import Answer
 
@@ -18,6 +20,38 @@ _PERCENT = re.compile(
     r"เปอร์เซ็นต์|ร้อยละ|百分[之比率数數]\w*|porcent\w*|por ciento|pourcent\w*|prozent\w*)",
     re.IGNORECASE,
 )
+_FRACTION_OF_ONE = re.compile(
+    r"(?<![A-Za-z])(?:probabilit\w+|chances?|likelihood|fractions?|proportions?|peluang|pecahan|"
+    r"kebarangkalian|probabilidades?|probabilité|wahrscheinlichkeit|fraç\w+|fracción)(?![A-Za-z])|"
+    r"xác suất|phân số|ความน่าจะเป็น|เศษส่วน|[概機机]率|分[数數]",
+    re.IGNORECASE,
+)
+"""Asks for a number between 0 and 1: there 25 % is 0.25."""
+_ANGLE = re.compile(
+    # "What is the measure of angle ABC", "find the smallest angle", "how large is $\\angle A$"
+    r"(?:what(?:'s|\s+is)|find|determine|compute|calculate|evaluate|how\s+(?:large|big|wide)\s+is|"
+    r"give|measures?\s+of|size\s+of|value\s+of)\s+(?:(?:the|an?|of|in|all|possible|measures?|size|"
+    r"value|magnitude|smallest|largest|smaller|larger|acute|obtuse|interior|exterior|central|"
+    r"unknown|degrees?|number|radians?)\s+){0,7}\$?\\?(?:angles?(?![A-Za-z])|∠)|"
+    r"besar(?:nya)?\s+sudut|số đo (?:của )?(?:các )?góc|ขนาด(?:ของ)?มุม|มุม.{0,20}กี่องศา|"
+    r"求(?:∠|\$?\\angle)|角.{0,12}(?:大小|[度][数數]|多少度)|(?:medida|valor) d[oe]l? [âá]ngulo|"
+    r"mesure de l'angle|größe des winkels",
+    re.IGNORECASE,
+)
+_DEGREES = re.compile(
+    r"(?<![A-Za-z])(?:degrees?|derajat|darjah|graus|grados|degrés|grad)(?![A-Za-z])|"
+    r"độ|องศา|度",
+    re.IGNORECASE,
+)
+_RADIANS = re.compile(r"radian|เรเดียน|弧度", re.IGNORECASE)
+_VECTOR = re.compile(r"(?<![A-Za-z])ve[ck]?tor|vecteur|véc-?tơ|vectơ|เวกเตอร์|向量", re.IGNORECASE)
+# "2e+3" is a numeral, unless e is a number or an unknown; a machine writes 2e+03.
+_SHORT_EXPONENT = re.compile(r"(?<=\d)e(?=[-+]\d(?!\d))")
+# "e^x", "$e$", "3e -", "(e"
+_LETTER_E = re.compile(
+    r"(?<![A-Za-z\\])e\s?[\^*/=_)]|\$\s*e\s*\$|[-+*/=({]\s?\d*e(?![A-Za-z])|(?<![A-Za-z\\])e\s[-+]\s"
+)
+_OF_E = re.compile(r"\\(?:ln|log|exp|int)(?![A-Za-z])|integral|derivative", re.IGNORECASE)
 _NUMBER_NAMES = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _BASE_WORDS = [str(name) for name in _NUMBER_NAMES.split("|")]
 # "in base 7", "base $b$" is none, "7 进制", "123_{7}", "binary".
@@ -59,6 +93,8 @@ _LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
 _SHARE = re.compile(r"\d+/\d+|\\frac\{?\d+\}?\{?\d+\}?")
 _COUNTERS = frozenset("jklmnt")
 """Letters of parameters; x and y name what is asked for."""
+_CONSTANTS = frozenset({"C", "c", "K", "k", "C_1", "c_1"})
+"""Names of the constant of integration."""
 _ORDINAL = re.compile(r"\\?(?:st|nd|rd|th)(?![A-Za-z])")
 # "-1/2"
 _FRACTION = re.compile(r"-?\d+/\d+")
@@ -71,15 +107,23 @@ class AnswerForm:
     percent: bool = False
     dozens: bool = False
     bases: frozenset[int] = frozenset()
+    fraction: bool = False
+    """A number between 0 and 1 is asked for."""
+    angle: str = ""
+    """"radians", "degrees", or "any" where an angle is asked for."""
+    vector: bool = False
     ratio: bool = False
     letters: frozenset[str] = frozenset()
     """Single letters of its text: its unknowns, and words."""
     calls: frozenset[str] = frozenset()
     """Calls with a number inside, without spaces: P(X=6)."""
+    words: str = ""
+    """The text of the problem."""
     text: str = ""
-    """Of the problem, without layout."""
+    """The same without layout."""
 
     @classmethod
+    @lru_cache(maxsize=256)  # a group has one problem and many responses
     def of(cls, text: str) -> "AnswerForm":
         """Read the text of a problem."""
         bases = {_base(match["number"] or match["script"]) for match in _BASE.finditer(text)}
@@ -88,9 +132,13 @@ class AnswerForm:
             percent=_PERCENT.search(text) is not None,
             dozens="dozen" in text.casefold(),
             bases=frozenset(bases),
+            fraction=_FRACTION_OF_ONE.search(text) is not None,
+            angle=_angle(text),
+            vector=_VECTOR.search(text) is not None,
             ratio=_RATIO.search(text) is not None,
             letters=frozenset(_LETTER.findall(text)),
             calls=frozenset(_calls(text)),
+            words=text,
             text=_without_layout(text),
         )
 
@@ -116,8 +164,60 @@ class AnswerForm:
     def read(self, answer: Answer, gold: Answer) -> Answer:
         """Return an answer as the problem and the gold want it read."""
         answer = _in_ones(answer, keep=self.dozens or has_unit(gold, units.DOZEN))
-        answer = self._clock(_in_hundredths(self._free(answer, gold), gold))
-        return self._percent(self._base(answer, gold), self.in_percent(gold))
+        answer = self._clock(self._in_hundredths(self._free(answer, gold), gold))
+        answer = self._percent(self._base(answer, gold), self.in_percent(gold))
+        answer = self._angle(answer, gold)
+        if self.vector and answer.kind == "[]" and gold.kind in ("()", "[]"):
+            return replace(answer, kind="()")
+        return answer
+
+    def plain(self, text: str, gold: str) -> str:
+        """Return a text in which 2e-3 is 2e - 3 if e is a letter of the problem or the gold."""
+        if not _SHORT_EXPONENT.search(text):
+            return text
+        rest = _SHORT_EXPONENT.sub("", gold)
+        is_letter = (
+            _LETTER_E.search(self.words)
+            or re.search(r"(?<![A-Za-z\\])e(?![A-Za-z])", rest)
+            or (rest != gold and _OF_E.search(self.words))
+        )
+        return _SHORT_EXPONENT.sub("e ", text) if is_letter else text
+
+    def _angle(self, answer: Answer, gold: Answer) -> Answer:
+        """Return an angle in the measure of the gold: pi/3 as 60, 60 as 60 degrees."""
+        term = answer.term
+        if not self.angle or term is None or gold.term is None:
+            return answer
+        ours, theirs = has_pi(gold.term), has_pi(term)
+        says_radians = answer.unit == units.RADIAN
+        if says_radians and gold.unit != units.RADIAN:
+            answer = replace(answer, unit=frozenset[str]())
+        if ours is theirs or gold.unit or answer.unit:
+            return answer
+        if ours and self.angle != "radians":
+            return replace(answer, unit=units.DEGREE, text=f"{answer.text} degrees")
+        if theirs and (self.angle == "any" or says_radians):
+            pi, half_turn = LatexTerm("sym", name="\\pi"), LatexTerm("num", value=Fraction(180))
+            degrees = LatexTerm("/", (LatexTerm("*", (term, half_turn)), pi))
+            return replace(answer, term=degrees, text=f"{answer.text} in degrees")
+        return answer
+
+    def _in_hundredths(self, answer: Answer, gold: Answer) -> Answer:
+        """Return the fraction 5/8 as 62.5 where per cent are asked for and the gold is no fraction.
+
+        A gold of 0.5 that is a half and not half a per cent keeps its own fraction.
+        """
+        if not self.in_percent(gold) or has_unit(answer, units.PERCENT) or not answer.term:
+            return answer
+        if not _SHARE.fullmatch(answer.text) or re.search(r"/|\\frac", gold.text):
+            return answer
+        is_bare = not has_unit(gold, units.PERCENT)
+        if is_bare and rational(answer.term) == rational(gold.term):
+            return answer
+        hundred = LatexTerm("num", value=Fraction(100))
+        return replace(
+            answer, text=f"{answer.text} of 100", term=LatexTerm("*", (answer.term, hundred))
+        )
 
     def _forms(self, gold: str) -> frozenset[str]:
         whole = _without_layout(gold)
@@ -138,13 +238,13 @@ class AnswerForm:
         both = only_gold | only_answer
         if len(only_gold) != 1 or len(only_answer) != 1 or not self.text or both & self.letters:
             return answer
-        if not both <= _COUNTERS:
+        if not both <= _COUNTERS and not both <= _CONSTANTS:
             return answer
         return _renamed(answer, *only_answer, *only_gold)
 
     def in_percent(self, gold: Answer) -> bool:
         """Say whether a bare number is a number of hundredths."""
-        return self.percent or has_unit(gold, units.PERCENT)
+        return self.percent or (has_unit(gold, units.PERCENT) and not self.fraction)
 
     def _base(self, answer: Answer, gold: Answer) -> Answer:
         if answer.kind != "based" or gold.kind == "based":
@@ -189,16 +289,10 @@ def _renamed(answer: Answer, old: str, new: str) -> Answer:
     )
 
 
-def _in_hundredths(answer: Answer, gold: Answer) -> Answer:
-    """Return the fraction 5/8 as 62.5 where the gold is 62.5 % and no fraction itself."""
-    if not has_unit(gold, units.PERCENT) or has_unit(answer, units.PERCENT) or not answer.term:
-        return answer
-    if not _SHARE.fullmatch(answer.text) or re.search(r"/|\\frac", gold.text):
-        return answer
-    hundred = LatexTerm("num", value=Fraction(100))
-    return replace(
-        answer, text=f"{answer.text} of 100", term=LatexTerm("*", (answer.term, hundred))
-    )
+def _angle(text: str) -> str:
+    if not _ANGLE.search(text):
+        return ""
+    return "radians" if _RADIANS.search(text) else "degrees" if _DEGREES.search(text) else "any"
 
 
 def has_unit(answer: Answer, unit: frozenset[str]) -> bool:

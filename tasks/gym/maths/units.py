@@ -5,6 +5,8 @@ import re
 
 PERCENT = frozenset({"%"})
 DOZEN = frozenset({"dozen"})
+DEGREE = frozenset({"degree"})
+RADIAN = frozenset({"radian"})
 _SCALE_WORDS = {
     10**3: "thousand ribu nghìn ngàn mil mille tausend พัน 千",
     10**4: "หมื่น 万 萬",
@@ -116,6 +118,7 @@ _MEASURES = {
     "am": "am",
     "pm": "pm",
     "degree": "° degree deg",
+    "radian": "rad radian",
     "%": "% pct percent",
     **{name: forms.casefold() for name, forms in _CURRENCIES.items()},
 }

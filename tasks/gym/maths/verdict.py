@@ -104,7 +104,8 @@ class _Comparison:
 def _check(
     language: str, locate: Locate, form: AnswerForm, response: str, gold: FinalAnswer, answer: str
 ) -> Verdict:
-    answer = without_container(answer)
+    answer = form.plain(without_container(answer), gold.value)
+    gold = gold.model_copy(update={"value": form.plain(gold.value, gold.value)})
     whole, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
     is_number = _is_number(whole)
     ours = form.read(whole, whole)

@@ -165,3 +165,121 @@ def test_a_comparison_has_no_direction() -> None:
     """But for a list and a tuple, of which the gold says whether order counts."""
     for a, b in itertools.combinations(map(parse, VALUES), 2):
         assert bool(same(a, b)) is bool(same(b, a)), (a.text, b.text)
+
+
+ANGLE = "What is the measure of angle $ABC$?"
+DEGREES = "Find the measure of the angle in degrees."
+RADIANS = "Find the angle between the lines in radians."
+CHANCE = "What is the probability that it rains?"
+PERCENT = "What percentage of the students passed?"
+EDGE = "Let $e$ be the length of an edge. Find the sum."
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "written", "right"),
+    [
+        (ANGLE, r"60^\circ", r"\frac{\pi}{3}", True),
+        (ANGLE, "60", r"\frac{\pi}{3}", True),
+        (ANGLE, r"\frac{\pi}{3}", "60", True),
+        (ANGLE, "60", r"\frac{\pi}{6}", False),
+        (DEGREES, "60", r"\frac{\pi}{3} \text{ radians}", True),
+        (DEGREES, "60", r"\frac{\pi}{3}", False),
+        (RADIANS, r"\frac{\pi}{3}", r"60^\circ", True),
+        (RADIANS, r"\frac{\pi}{3}", "60", False),
+        ("What is the area of the sector with an angle of 60 degrees?", r"\pi", "180", False),
+        ("Berapa besar sudut ABC?", r"\frac{\pi}{2}", "90", True),
+        (CHANCE, r"25\%", "0.25", True),
+        (CHANCE, "0.25", r"25\%", True),
+        (CHANCE, r"25\%", "25", False),
+        (CHANCE, "0.25", "25", False),
+        (PERCENT, "25", r"\frac14", True),
+        (PERCENT, r"25\%", "25", True),
+        (PERCENT, "25", "0.25", False),
+        (PERCENT, "0.5", r"\frac12", True),
+        (EDGE, "3e+2", "2+3e", True),
+        (EDGE, "3e+2", "300", False),
+        ("Evaluate the integral.", "2e+3", "3+2e", True),
+        ("Evaluate the integral.", "3+2e", "2e+3", True),
+        ("Simplify.", "2e - 3", "2e-3", True),
+        ("What is the speed?", "3e+2", "300", True),
+        ("Solve for $e$.", "1e-05", "0.00001", True),
+        ("Find the vector.", "(1,2)", "[1,2]", True),
+        ("Find the interval.", "(1,2)", "[1,2]", False),
+    ],
+)
+def test_the_question_decides_between_two_readings_of_a_notation(
+    question: str, gold: str, written: str, right: bool
+) -> None:
+    assert [float(right)] * 2 == scores(gold, f"It is \\boxed{{{written}}}.", question)
+
+
+TWINS = [
+    ("A = 1, B = 2", "A: 1, B: 2"),
+    ("A: 1, B: 2", "B: 2, A: 1"),
+    ("(a) 1; (b) 2", "1, 2"),
+    ("(i) 3, (ii) 4", "3, 4"),
+    (r"\text{Alice: } 3, \text{Bob: } 5", r"\text{Bob} = 5, \text{Alice} = 3"),
+    ("(1,2)", "y=2, x=1"),
+    (r"\sum_{k=1}^{n} k^2", r"\sum_{i=1}^{n} i^2"),
+    ("0, \\pm 1", "-1, 0, 1"),
+    (r"\pm 1, \pm 2", "1, -1, 2, -2"),
+    (r"\{0, \pm 1\}", r"\{-1, 0, 1\}"),
+    (r"(\pm 1, 2)", "(1,2), (-1,2)"),
+    (r"\pm(1,2)", "(1,2), (-1,-2)"),
+    (
+        r"\pm\sqrt{3 \pm \sqrt{2}}",
+        r"\sqrt{3+\sqrt2}, -\sqrt{3+\sqrt2}, \sqrt{3-\sqrt2}, -\sqrt{3-\sqrt2}",
+    ),
+    (r"x \equiv 3 \pmod 7", r"10 \pmod{7}"),
+    (r"x \equiv 3 \pmod 7", r"x \equiv 3 \bmod 7"),
+    (r"x \equiv 1, 3 \pmod 8", r"x \equiv 3, 9 \pmod 8"),
+    (r"3 \pmod 7", "7k+3"),
+    (r"10 \bmod 7", "3"),
+    ("3", r"3 \pmod 7"),
+    (r"\begin{pmatrix}1\\2\\3\end{pmatrix}", r"\hat{i}+2\hat{j}+3\hat{k}"),
+    ("(2,-1)", r"2\mathbf{i} - \mathbf{j}"),
+    ("(2,-1,0)", r"2\vec{i} - \vec{j}"),
+    ("(1,2)", r"i + 2j"),
+    (r"(t, t^2)", r"t\mathbf{i} + t^2\mathbf{j}"),
+    (r"\begin{pmatrix}1\\2\end{pmatrix}", "(1,2)^T"),
+    ("(1,2)", r"\overrightarrow{AB} = (1,2)"),
+]
+LIKE = [
+    ("A: 1, B: 2", "A: 2, B: 1"),
+    ("(a) 1; (b) 2", "2, 1"),
+    ("(1,2)", "y=1, x=2"),
+    (r"(\pm 1, \pm 2)", "(1,2), (-1,-2)"),
+    (r"\pm 2", "2"),
+    (r"x \equiv 3 \pmod 7", r"x \equiv 3 \pmod 8"),
+    (r"x \equiv 3 \pmod 7", r"x \equiv 4 \pmod 7"),
+    ("3", r"10 \pmod 7"),
+    (r"10 \bmod 7", "4"),
+    ("(1,2,3)", r"\vec{i}+3\vec{j}+2\vec{k}"),
+    ("(2,-1,1)", r"2\vec{i} - \vec{j}"),
+    ("1 + 2i", "i + 2j"),
+]
+
+
+@pytest.mark.parametrize(("left", "right"), TWINS)
+def test_labels_signs_classes_and_vectors_are_compared_by_value(left: str, right: str) -> None:
+    assert (True, True) == (same(parse(left), parse(right)), same(parse(right), parse(left)))
+
+
+@pytest.mark.parametrize(("left", "right"), LIKE)
+def test_what_only_looks_alike_differs_from_both_sides(left: str, right: str) -> None:
+    assert True not in (same(parse(left), parse(right)), same(parse(right), parse(left)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_residues_and_vectors_are_equal_exactly_if_their_numbers_are(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(10):
+        modulus, residue, other = draw.randint(2, 40), draw.randint(-99, 99), draw.randint(-99, 99)
+        left = parse(rf"x \equiv {residue} \pmod{{{modulus}}}")
+        for right in (rf"{other} (mod {modulus})", f"{modulus}n + {other}"):
+            expected = (residue - other) % modulus == 0
+            assert same(left, parse(right)) is expected is same(parse(right), left)
+        x, y = draw.randint(-2, 2), draw.randint(-2, 2)
+        point, vector = parse(f"({x}, {y})"), parse(rf"{residue % 3}\mathbf{{i}} + 1\mathbf{{j}}")
+        expected = (x, y) == (residue % 3, 1)
+        assert same(point, vector) is expected is same(vector, point)
