@@ -52,7 +52,7 @@ def local_folder(path: str) -> Path | None:
         return None
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", path):
         raise SettingsError(
-            f"base model {redacted(path)} is of an unknown kind. Give a folder, "
+            f"{redacted(path)} is of an unknown kind. Give a folder, "
             "s3://bucket/prefix or models:/NAME@alias; download others first (hf download)."
         )
     return Path(path).expanduser().resolve() if path else SHIPPED
@@ -228,9 +228,7 @@ def read_config(path: Path) -> dict[str, Any]:
     """
     if not path.is_dir():
         raise SettingsError(
-            f"base model {path} is not a folder. "
-            "Give a Hugging Face model directory, or leave base_model empty for the shipped one."
-            + _download(path)
+            f"{path} is not a folder. Give a Hugging Face model directory.{_download(path)}"
         )
     return read_object(
         path / CONFIG,

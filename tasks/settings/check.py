@@ -107,16 +107,16 @@ def require_base(path: str) -> None:
     Raises:
         SettingsError: it is no folder or prefix with a configuration.
     """
-    folder = local_folder(path)
     try:
-        if folder is None and path.startswith(S3):
+        folder = local_folder(path)
+        if folder is not None:
+            read_config(folder)
+            if not in_pod():
+                check_tokenizer_files(folder)
+        elif path.startswith(S3):
             require_remote_model(path)
     except (DataError, SettingsError) as error:
         raise SettingsError(f"base_model: {error}") from error
-    if folder is not None:
-        read_config(folder)  # names the base model itself
-        if not in_pod():
-            check_tokenizer_files(folder)
 
 
 def _check_engines(group: str, engines: MachineSettings) -> None:
@@ -205,10 +205,8 @@ def require_places(settings: PipelineSettings | RetrainSettings) -> None:
         SettingsError: names the setting.
     """
     for name, path, _ in model_folders(settings):
-        folder = None if is_address(path) else local_folder(path)
-        if folder is not None and not folder.is_dir():
-            raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
         try:
+            folder = None if is_address(path) else local_folder(path)
             if folder is not None:
                 read_config(folder)
             elif path.startswith(S3):

@@ -85,13 +85,13 @@ def _check_places(command: str, typed: Mapping[str, str]) -> None:
     if (option := FILES.get(command)) and option in typed:
         existing_file(typed[option], f"--{option}")
     if (option := FOLDERS.get(command)) and option in typed:
-        _check_folder(typed[option])
+        _check_folder(typed[option], f"--{option}")
     if command == "study":
         for option in ("of", "against"):
             _check_compared(option, typed.get(option, ""), is_study="against" not in typed)
     if command == "evaluate":
         for one in parse_candidates(typed.get("model", "")):
-            _check_folder("" if "://" in one.address else one.address)
+            _check_folder("" if one.served_as else one.address, "--model")
     if command in READERS and not (command == "replay" and typed.get("file")):
         _check_store(command, typed)
     _check_registered(command, typed)
@@ -176,7 +176,7 @@ def check_model(arguments: Sequence[str]) -> None:
         words = [word for pair in pairs for word in pair]
         model, options = words[0], dict(zip(words, [*words[1:], ""], strict=True))
         typed = {"model": model, "store": options.get("--store", "runs")}
-        _check_folder(model)
+        _check_folder(model, "MODEL")
         if model.startswith(REGISTERED):
             _check_store("chat", typed)
             _check_registered("chat", typed)
@@ -196,8 +196,11 @@ def _check_registered(command: str, typed: Mapping[str, str]) -> None:
                 raise SettingsError(problem)
 
 
-def _check_folder(model: str) -> None:
+def _check_folder(model: str, option: str) -> None:
     """Refuse a folder that holds no model; what lies elsewhere is looked at when it is fetched."""
-    folder = None if is_address(model) else local_folder(model)
-    if folder is not None:
-        read_config(folder)
+    try:
+        folder = None if is_address(model) else local_folder(model)
+        if folder is not None:
+            read_config(folder)
+    except SettingsError as error:
+        raise SettingsError(f"{option}: {error}") from error

@@ -121,12 +121,15 @@ def _base(settings: PipelineSettings) -> Architecture | None:
     folder = local_folder(settings.base_model)
     if folder is None or not folder.is_dir():
         return None
-    config = read_config(folder)
+    try:
+        config = read_config(folder)
+    except SettingsError as error:
+        raise SettingsError(f"base_model: {error}") from error
     try:
         code = adopted_code(config, settings.architecture)
         return architecture_of({**config, CODE: code} if code else config)
     except SettingsError as error:
-        raise SettingsError(f"{folder}: {error}") from error
+        raise SettingsError(f"base_model: {folder}: {error}") from error
 
 
 def fit_to_base(settings: PipelineSettings) -> PipelineSettings:

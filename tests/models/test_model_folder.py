@@ -122,7 +122,7 @@ def test_a_model_elsewhere_has_no_folder_before_it_is_ingested(path):
 
 @pytest.mark.parametrize("path", ["gs://b/x", "https://host/x", "hf://a/b"])
 def test_an_address_that_nobody_reads_is_no_folder_of_that_name(path):
-    with pytest.raises(SettingsError, match=rf"base model {path} is of an unknown kind"):
+    with pytest.raises(SettingsError, match=rf"^{path} is of an unknown kind"):
         local_folder(path)
 
 

@@ -18,7 +18,7 @@ from tasks.platform import resources
 from tasks.platform.local_execution import local_execution
 from tasks.provenance.lineage.closing import close_ended, lease_of
 from tasks.provenance.lineage.connection import connect
-from tasks.stages.opening import check_settings, open_night, open_store
+from tasks.stages.opening import check_settings, end_execution, open_night, open_store
 from workflows import launch_plans
 
 
@@ -79,7 +79,7 @@ def test_the_pod_that_checks_a_plan_of_a_cluster_needs_no_engine_but_a_laptop_do
         elif name == "cpu_smoke":
             assert complete(given["settings"]) == check_settings.task_function(**given)
         else:  # its volumes are not mounted here
-            place = r"curation\.sources\[0\]\.path: /mnt/data/\w+ is no|base model /mnt/models/"
+            place = r"curation\.sources\[0\]\.path: /mnt/data/\w+ is no|base_model: /mnt/models/"
             with pytest.raises(SettingsError, match=place):
                 check_settings.task_function(**given)
 
@@ -92,7 +92,7 @@ def test_the_pod_that_checks_a_plan_of_a_cluster_needs_no_engine_but_a_laptop_do
         ({"sources": "gsm8k=s3://elsewhere/rows"}, r"sources\[0\]\.path: .*NoSuchBucket"),
         ({"sources": "gsm8k=/mnt/none"}, r"sources\[0\]\.path: /mnt/none is no folder or file"),
         ({"base_model": "s3://bucket/rows"}, r"base_model: s3://bucket/rows has no config\.json"),
-        ({"base_model": "/mnt/none"}, r"base model /mnt/none is not a folder"),
+        ({"base_model": "/mnt/none"}, r"base_model: /mnt/none is not a folder"),
     ],
 )
 def test_the_first_pod_of_a_cluster_looks_for_sources_and_models(
@@ -153,6 +153,17 @@ def test_a_workflow_that_names_no_last_task_is_finished_with_its_process(folder)
     with local_execution():
         context = opened(folder, "judge", "")
         assert "RUNNING" == run_of(context).info.status
+
+    assert "FINISHED" == run_of(context).info.status
+
+
+def test_an_execution_whose_last_stages_may_be_cached_is_over_with_a_task_of_its_own(folder):
+    context = opened(folder, "judge", "end_execution")
+    assert "RUNNING" == run_of(context).info.status
+
+    end_execution.task_function(
+        store=context.store, execution=context.execution, results=["runs/objects/report"]
+    )
 
     assert "FINISHED" == run_of(context).info.status
 
