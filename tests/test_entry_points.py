@@ -3,7 +3,7 @@
 import ast
 import inspect
 import json
-import re
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -23,19 +23,21 @@ from workflows.post_training import RunOutputs
 FOLDER = Path(workflows.__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
 RECIPES = sorted(
-    f"recipes/{path.stem}" for path in FOLDER.glob("recipes/*.py") if path.stem != "__init__"
+    f"lab/recipes/{path.stem}"
+    for path in FOLDER.glob("lab/recipes/*.py")
+    if path.stem != "__init__"
 )
 SEVERAL = {
     "lineage": ["trace", "compare", "forget"],
-    "recipes/grove_moe": ["upcycle", "grove"],
+    "lab/recipes/grove_moe": ["upcycle", "grove"],
 }
 """Files with commands of other names."""
 # launch_plans has one command per preset.
 COMMANDS = [
-    (name, command)
+    pytest.param(name, command, marks=[pytest.mark.slow] if name in RECIPES else [])
     for name in (*FILES, *RECIPES)
     if name != "launch_plans"
-    for command in SEVERAL.get(name, [name.removeprefix("recipes/")])
+    for command in SEVERAL.get(name, [name.rpartition("/")[2]])
 ]
 SCREEN = (100, 40)
 """Columns and lines."""
@@ -57,36 +59,101 @@ def test_the_list_of_entry_points_is_the_files():
     assert FILES == sorted(listed)
 
 
-def endings(nodes) -> set[str]:
-    """Names of the tasks that no other task of a workflow follows, those of its branches too."""
-    followed = {one.id for node in nodes for one in node.upstream_nodes}
+def cases(node) -> list:
+    """The nodes of a branch; of any other node itself."""
+    if not isinstance(node.flyte_entity, BranchNode):
+        return [node]
+    block = node.flyte_entity._ifelse_block
+    found = [block.case.then_node, *(one.then_node for one in block.other or [])]
+    return [*found, *([block.else_node] if block.else_node else [])]
+
+
+def before(node) -> list:
+    """The nodes that a node waits for, those that its cases read too."""
+    return [one for each in (node, *cases(node)) for one in each.upstream_nodes]
+
+
+def task_of(node) -> str:
+    return getattr(node.flyte_entity, "name", "").rpartition(".")[2]
+
+
+def opened(entry):
+    """Yield each node of a workflow and its parts that opens an execution, with its siblings."""
+    for node in entry.nodes:
+        for part in cases(node):
+            if isinstance(part.flyte_entity, PythonFunctionWorkflow):
+                yield from opened(part.flyte_entity)
+        if task_of(node) in ("open_store", "open_night"):
+            yield node, entry.nodes
+
+
+def tasks_that_end(nodes) -> set[str]:
+    """Names of the tasks that nodes end with, those of branches and of parts too."""
     names = set()
-    for node in nodes:
-        if node.id in followed:
-            continue
-        entity = node.flyte_entity
-        if isinstance(entity, BranchNode):
-            block = entity._ifelse_block
-            cases = [block.case.then_node, *(one.then_node for one in block.other or [])]
-            names |= endings([*cases, *([block.else_node] if block.else_node else [])])
-        elif isinstance(entity, PythonFunctionWorkflow):
-            names |= endings(entity.nodes)
+    for node in [case for one in nodes for case in cases(one)]:
+        if isinstance(node.flyte_entity, PythonFunctionWorkflow):
+            inner = node.flyte_entity.nodes
+            followed = {one.id for each in inner for one in before(each)}
+            names |= tasks_that_end([one for one in inner if one.id not in followed])
         else:
-            names.add(entity.name.rpartition(".")[2])
+            names.add(task_of(node))
     return names
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["post_training", "curate", "evaluate", "verify_answers", "distil", "retrain", "retrain_demo"],
-)
-def test_what_ends_an_execution_in_mlflow_are_the_tasks_that_nothing_follows(command):
-    source = (FOLDER / f"{command}.py").read_text()
-    (last,) = re.findall(r'(?:opening|open_store)\([^)]*last="([\w,]+)"', source) or ["night_page"]
+def last_of(opening, nodes) -> set[str]:
+    """Names of the tasks of an execution that none of its other tasks waits for."""
+    own = {node.id: node for node in nodes if any(map(partial(is_of, opening), cases(node)))}
+    waited_for = set[str]()
+    for node in own.values():
+        left = before(node)
+        while left:
+            one = left.pop()
+            waited_for.add(one.id)
+            left += before(one)
+    return tasks_that_end([node for name, node in own.items() if name not in waited_for])
 
-    entry = getattr(import_module(f"workflows.{command}"), command)
-    assert set(last.split(",")) == endings(entry.nodes)
-    assert not any(STAGES[name].cached for name in last.split(","))  # a hit would say nothing
+
+def is_of(opening, node) -> bool:
+    """Whether a node reads the execution that another one opened."""
+    promises = [one.binding.promise for one in node.bindings if one.var == "execution"]
+    return any(one is not None and one.node_id == opening.id for one in promises)
+
+
+def named_last(opening) -> set[str]:
+    """Names of the last tasks that an execution is opened with."""
+    if task_of(opening) == "open_night":
+        return {"night_page"}
+    (named,) = (one.binding.scalar for one in opening.bindings if one.var == "last")
+    return set(named.primitive.string_value.split(","))
+
+
+OPENING = ["post_training", "curate", "evaluate", "verify_answers", "distil", "retrain", "judge"]
+OPENING += ["retrain_demo", "pretrain", "recipe", "lab/study"]
+# Each imports a recipe.
+OPENING += [
+    pytest.param(name, marks=pytest.mark.slow) for name in RECIPES if "av_speaker" not in name
+]
+
+
+@pytest.mark.parametrize("name", OPENING)
+def test_what_ends_an_execution_in_mlflow_are_the_tasks_that_nothing_follows(name):
+    module = import_module(f"workflows.{name}".replace("/", "."))
+    commands = SEVERAL.get(name, [name.rpartition("/")[2]])
+    found = [one for command in commands for one in opened(getattr(module, command))]
+
+    assert found
+    for opening, nodes in found:
+        assert named_last(opening) == last_of(opening, nodes)
+        assert not any(STAGES[task].cached for task in named_last(opening))  # a hit says nothing
+
+
+def test_a_cell_of_a_study_is_ended_by_what_measures_it():
+    """It is wired in a dynamic task, which calls that one last."""
+    from workflows.lab import cells
+
+    (own,) = (one for one in cells._chain(None, None, False) if one.result == "context")
+    assert {"workflow": "study", "last": "measure_cell"} == own.constants
+    assert not STAGES["measure_cell"].cached
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS)

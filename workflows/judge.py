@@ -11,6 +11,7 @@ from data_schemas.settings import SFTSettings
 from tasks.platform.entry_point import entry_point
 from tasks.stages.chain import link, wire
 from tasks.stages.opening import open_store
+from workflows.parts.chain import END, ending
 from workflows.parts.judging import COLLECTION, judging
 
 
@@ -22,9 +23,10 @@ class JudgeTraining(NamedTuple):
 
 
 CHAIN = (
-    link("context", open_store, "store", constants={"workflow": "judge"}),
+    link("context", open_store, "store", constants={"workflow": "judge", "last": END}),
     *COLLECTION,
     *judging(),
+    ending("report.uri"),
 )
 
 

@@ -7,8 +7,16 @@ from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef
 from data_schemas.settings import PretrainSettings
 from tasks.platform.entry_point import entry_point
+from tasks.stages.chain import link, wire
 from tasks.stages.foundation import pretrain as train_base
 from tasks.stages.opening import open_store
+from workflows.parts.chain import END, ending
+
+CHAIN = (
+    link("context", open_store, "store", constants={"workflow": "pretrain", "last": END}),
+    link("base", train_base, "settings", "context"),
+    ending("base.uri"),
+)
 
 
 @entry_point
@@ -27,5 +35,4 @@ def pretrain(
     Returns:
         The model, a Hugging Face directory.
     """
-    context = open_store(store=store, workflow="pretrain")
-    return train_base(settings=settings, context=context)
+    return wire(CHAIN, settings=settings, store=store)["base"]

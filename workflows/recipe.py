@@ -9,16 +9,19 @@ from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import either, subworkflow
 from tasks.stages.chain import leading_to, link, wire
 from tasks.stages.opening import needs_judge, open_store, scaled_recipe
+from workflows.parts.chain import END, ending
 from workflows.parts.judging import COLLECTION, judging
 from workflows.post_training import CHAIN, RunOutputs
 
 JUDGE = leading_to(
     (
-        link("context", open_store, "store", constants={"workflow": "recipe"}),
+        link("context", open_store, "store", constants={"workflow": "recipe", "last": END}),
         *COLLECTION,
         *judging(),
+        ending("judge.report.uri"),
     ),
     "judge",
+    "ended/context",
 )
 
 

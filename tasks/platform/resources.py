@@ -223,6 +223,7 @@ STAGES = {
     "needs_judge": Stage("stages.opening", SMALL, "cpu", hours=WAIT, cached=False),
     "scaled_recipe": Stage("stages.opening", SMALL, "cpu", hours=WAIT, cached=False),
     "open_store": Stage("stages.opening", SMALL, "cpu", hours=WAIT, retries=3, cached=False),
+    "end_execution": Stage("stages.opening", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
     "open_night": Stage("stages.opening", SMALL, "cpu", hours=WAIT, retries=3, cached=False),
     "ingest": Stage("stages.curation", ROWS, "cpu", hours=12, retries=2, cached=False),
     "ingest_base": Stage("stages.foundation", WEIGHTS, "cpu", hours=12, retries=2, cached=False),

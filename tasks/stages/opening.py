@@ -26,7 +26,7 @@ from tasks.platform.shell import shell
 from tasks.provenance.lineage.closing import lease_of
 from tasks.provenance.lineage.connection import check_tracking_uri, require_access
 from tasks.provenance.lineage.mark import require_mark
-from tasks.provenance.lineage.shipping import begin, close, finish
+from tasks.provenance.lineage.shipping import begin, close, end, finish
 from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.retraining import inbox, outcome, processed, worth
 from tasks.retraining.outcome import find_released
@@ -202,9 +202,21 @@ def open_store(store: str, workflow: str, last: str = "") -> Context:
         store: folder or s3:// prefix.
         workflow: its name: 'post_training', 'retrain' ...
         last: tasks after which it is over, joined by commas: those that no other task follows, if
-            none of them is cached; '' = it is over when none of its stages runs.
+            none of them is cached, and `end_execution` otherwise; '' = it is over when none of
+            its stages runs.
     """
     return _open(store, workflow, tuple(last.split(",")) if last else ())
+
+
+@shell("end_execution")
+def end_execution(context: Context, results: list[str]) -> None:
+    """Say in MLflow that an execution is over whose last stages may come from the cache.
+
+    Args:
+        context: of the execution, which names this task as its last one.
+        results: locations of what no other stage of it reads, so that all of it is done before.
+    """
+    end(context, "end_execution")
 
 
 def _open(store: str, workflow: str, last: tuple[str, ...], model: str = "") -> Context:

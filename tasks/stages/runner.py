@@ -209,7 +209,9 @@ def run(
     uri = _place(record, name, settings, refs, context, others)
     job = _Job(record, name, code, settings, refs, context, uri)
     if unchanged := record.skip(settings, refs, context.store, *others):
-        return _pass_on(job, unchanged)
+        passed = _pass_on(job, unchanged)
+        shipping.end(context, record.task)
+        return passed
     with _exclusive(job) as check_lease:
         outcome: Mapping[str, Any] = _find_earlier(job)
         if record.shares:

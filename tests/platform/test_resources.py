@@ -61,6 +61,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "forget",
         "capacity",
         "fit_settings",
+        "end_execution",
         "open_night",
         "scan_inbox",
         "skip_curation",

@@ -33,6 +33,9 @@ from workflows.parts.chain import (
 )
 from workflows.parts.judging import COLLECTION, judging
 
+LAST = "measure_cell"
+"""Follows every stage of a cell."""
+
 
 def _pipeline_stages(checkpoints: tuple[str, ...]) -> tuple[str, ...]:
     last = max(list(CHECKPOINTS).index(name) for name in checkpoints)
@@ -97,7 +100,7 @@ def _chain(
     phases = "taught/{}" if taught_by else "fitted.{}"
     evaluations = [evaluation(*one) for one in CHECKPOINTS.items()]
     return (
-        *opening("study"),
+        *opening("study", last=LAST),
         *PREPARATION,
         *FITTING,
         *FINE_TUNING,
@@ -125,7 +128,7 @@ def wire_judge(cell: StudyCell, store: str) -> Wired:
     """Wire the training of a judge on changed comparisons, beside a Bradley-Terry head."""
     settings = JudgeStudySettings.model_validate_json(cell.settings)
     chain = (
-        link("context", open_store, "store", constants={"workflow": "study"}),
+        link("context", open_store, "store", constants={"workflow": "study", "last": LAST}),
         *COLLECTION,
         link(
             "varied",

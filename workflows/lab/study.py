@@ -43,5 +43,5 @@ def study(
     """
     plan = read_study(of=of, against=against, seeds=seeds)
     reports = study_cells(plan=plan, store=store)
-    context = open_store(store=store, workflow="study")
+    context = open_store(store=store, workflow="study", last="tabulate_study")
     return tabulate_study(plan=plan, reports=reports, evidence=evidence, context=context)

@@ -21,14 +21,17 @@ from tasks.stages.foundation import (
     ingest_parents,
 )
 from tasks.stages.merge import merge
-from tasks.stages.opening import check_settings, open_store
+from tasks.stages.opening import check_settings, end_execution, open_store
 from tasks.stages.pages import answers_page, summary
 from tasks.stages.release import release
 from tasks.stages.rl import rl
 from tasks.stages.sft import sft
 
+END = "end_execution"
+"""The last task of an execution whose last stages may come from the cache."""
 
-def opening(workflow: str, *inputs: str, last: str = "") -> Chain:
+
+def opening(workflow: str, *inputs: str, last: str = END) -> Chain:
     """Check the settings, open the store, and copy the models that the settings name into it.
 
     Args:
@@ -43,6 +46,16 @@ def opening(workflow: str, *inputs: str, last: str = "") -> Chain:
         # Before a cached stage: its key has the address of a judge or guard, not its content.
         link("models", ingest_models, "context", settings="checked"),
     )
+
+
+def ending(*results: str, context: str = "context") -> Link:
+    """End an execution in MLflow.
+
+    Args:
+        results: values that are texts, locations mostly: of what nothing reads in its chain.
+        context: value that is its context.
+    """
+    return link(f"ended/{context}", end_execution, context=context, results=[*results])
 
 
 PARTS = [Part(number=number, of=CURATION_TASKS) for number in range(CURATION_TASKS)]

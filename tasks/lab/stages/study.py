@@ -35,7 +35,8 @@ add_stages(
         "study_variant": Stage(_MODULE, SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
         "study_cell": Stage(_MODULE, SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
         "inject_noise": Stage(_MODULE, SMALL, "cpu", hours=WAIT),
-        "measure_cell": Stage(_MODULE, SMALL, "cpu", hours=WAIT, retries=2),
+        # Ends the execution of its cell, which a hit in the cache would not.
+        "measure_cell": Stage(_MODULE, SMALL, "cpu", hours=WAIT, retries=2, cached=False),
         # Prints its table, and writes a file outside.
         "tabulate_study": Stage(_MODULE, SMALL, "cpu", hours=WAIT, retries=2, cached=False),
     }

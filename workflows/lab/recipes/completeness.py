@@ -24,5 +24,5 @@ def completeness(judge: JudgeSettings, file: str, store: str = "runs") -> Report
     Returns:
         rates.json: complete, full, marker and aware by style, with bounds for rows without verdict.
     """
-    context = open_store(store=store, workflow="completeness")
+    context = open_store(store=store, workflow="completeness", last="measure_completeness")
     return measure_completeness(judge=judge, file=file, context=context)

@@ -25,10 +25,12 @@ from tasks.stages.evaluation import pool
 from tasks.stages.foundation import ingest_base
 from tasks.stages.opening import open_store, with_seed
 from workflows.parts.chain import (
+    END,
     FINE_TUNING,
     FITTING,
     PREPARATION,
     comparing,
+    ending,
     evaluation,
     opening,
     report,
@@ -63,15 +65,19 @@ def _side(name: str, base: str) -> Chain:
         evaluation(f"base/{name}", "base"),
         evaluation(f"merged/{name}", "merged"),
     )
-    opened = link(own["context"], open_store, "store", constants={"workflow": "grove"})
-    return (opened, *renamed(stages, **own))
+    constants = {"workflow": "grove", "last": END}
+    opened = link(own["context"], open_store, "store", constants=constants)
+    scores = (f"evaluation/{stage}/{name}.uri" for stage in ("base", "merged"))
+    return (opened, *renamed(stages, **own), ending(*scores, context=own["context"]))
 
 
+UPCYCLED = link("upcycled", add_adjugates, "context", settings="upcycling", model="base")
 CHAIN = (
     *opening("grove", "sources"),
     *PREPARATION,
     *FITTING,
-    link("upcycled", add_adjugates, "context", settings="upcycling", model="base"),
+    UPCYCLED,
+    ending("curated.uri", "upcycled.uri"),
     *_side("plain", "base"),
     *_side("grove", "upcycled"),
 )
@@ -87,6 +93,12 @@ def train_twins(
     return Scores(trained["curated"], *(trained[name] for name in names))
 
 
+UPCYCLING_ALONE = (
+    link("context", open_store, "store", constants={"workflow": "upcycle", "last": END}),
+    link("base", ingest_base, "path", "context", constants={"name": "base"}),
+    UPCYCLED,
+    ending("upcycled.uri"),
+)
 POOLING = (
     *(
         link(
@@ -125,9 +137,7 @@ def upcycle(
     Returns:
         The model, a Hugging Face directory.
     """
-    context = open_store(store=store, workflow="upcycle")
-    base = ingest_base(path=model, name="base", context=context)
-    return add_adjugates(settings=settings, model=base, context=context)
+    return wire(UPCYCLING_ALONE, upcycling=settings, path=model, store=store)["upcycled"]
 
 
 @entry_point
@@ -144,7 +154,7 @@ def grove(
     Returns:
         The HTML report: every model's accuracy, and the gain of Grove MoE with its interval.
     """
-    context = open_store(store=store, workflow="grove")
+    context = open_store(store=store, workflow="grove", last="summary")
     values: dict[str, Any] = {"settings": settings, "context": context}
     for seed in SEEDS:
         values[f"seed/{seed}"] = train_twins(

@@ -22,6 +22,7 @@ from tasks.stages.rl import pin_recipe
 from workflows.parts.chain import (
     PREPARATION,
     comparing,
+    ending,
     evaluation,
     grading,
     opening,
@@ -53,6 +54,7 @@ CHAIN = (
     ),
     comparing("evaluation/rl/mars", ["evaluation/sft/reasoning"], "models"),
     report("models", ["sft/reasoning.report", "rl/mars.report", "progression"]),
+    ending("measured.uri", "page"),
 )
 
 
@@ -95,5 +97,5 @@ def mars(
         ).measured
         for seed in SEEDS
     ]
-    context = open_store(store=store, workflow="mars")
+    context = open_store(store=store, workflow="mars", last="tabulate_agents")
     return tabulate_agents(settings=settings.evaluation, parts=measured, context=context)

@@ -42,8 +42,10 @@ from tasks.platform.shell import subworkflow
 from tasks.stages.chain import Link, link, renamed, wire
 from tasks.stages.opening import open_store, with_seed
 from workflows.parts.chain import (
+    END,
     PREPARATION,
     curation,
+    ending,
     evaluation,
     grading,
     opening,
@@ -83,7 +85,7 @@ WRITERS = (
     tuning("writer", Parent.WRITER, "recipe.cold_start", "base", "seeds"),
     tuning("planner", Parent.PLANNER, "recipe.cold_start", "base", "seeds"),
     _measuring("cold_start", "writer.model", "planner.model"),
-    link("own", open_store, constants={"workflow": "promptcot"}, store="address"),
+    link("own", open_store, constants={"workflow": "promptcot", "last": END}, store="address"),
     # The round of EM is an execution of its own: an execution has a stage of a name once.
     *renamed(
         (
@@ -112,6 +114,7 @@ WRITERS = (
         ),
         context="own",
     ),
+    ending("after_e_step.uri", "after_m_step.uri", context="own"),
 )
 
 
@@ -183,7 +186,7 @@ CHAIN = (
     tuning("solver", Parent.REASONING, "models.sft", "base"),
     link("writers", train_writer, "recipe", "base", "context", address="store"),
     grading("solver.model", "models", result="drawn"),
-    link("own", open_store, "store", constants={"workflow": "promptcot"}),
+    link("own", open_store, "store", constants={"workflow": "promptcot", "last": END}),
     *renamed(
         (
             link(
@@ -227,6 +230,8 @@ CHAIN = (
         ),
         context="own",
     ),
+    ending("drawn.uri", "writers.before.uri"),
+    ending("measured.uri", context="own"),
 )
 
 
@@ -262,5 +267,5 @@ def promptcot(
         )
         for seed in SEEDS
     ]
-    context = open_store(store=store, workflow="promptcot")
+    context = open_store(store=store, workflow="promptcot", last="tabulate_synthesis")
     return tabulate_synthesis(settings=recipe.synthesis, cells=cells, context=context)

@@ -61,7 +61,7 @@ def _variant(variant: Variant, seed: int) -> Chain:
 
 CELLS = [f"{variant.name}/{seed}" for seed in SEEDS for variant in VARIANTS]
 CHAIN = (
-    *opening("rusca", "sources"),
+    *opening("rusca", "sources", last="tabulate_scaffold"),
     *PREPARATION,
     *FITTING,
     *FINE_TUNING,
@@ -126,9 +126,6 @@ def rusca(
         high: highest quantile of scores kept.
         store: folder or s3:// prefix of results.
         sources: real files: adapter=path,adapter=path.
-
-    Returns:
-        scaffold.md, .html and .json.
     """
     return rusca_study(
         settings=settings,

@@ -26,8 +26,10 @@ from tasks.stages.chain import Chain, link, renamed, wire
 from tasks.stages.opening import open_store, with_seed
 from tasks.stages.rl import pin_recipe
 from workflows.parts.chain import (
+    END,
     PREPARATION,
     comparing,
+    ending,
     evaluation,
     grading,
     opening,
@@ -88,11 +90,11 @@ def self_play_study(
     settings: PipelineSettings, recipe: SpellRecipe, max_tokens: int, store: str
 ) -> ReportRef:
     """Fine-tune, train every variant with every seed, evaluate and tabulate."""
-    context = open_store(store=store, workflow="spell")
+    context = open_store(store=store, workflow="spell", last=END)
     values = {"settings": settings, "recipe": recipe, "max_tokens": max_tokens, "context": context}
     by_seed = [wire(_chain(seed), **values) for seed in SEEDS]
     trained = [(one, variant) for one in by_seed for variant in VARIANTS]
-    return tabulate_self_play(
+    table = tabulate_self_play(
         settings=settings.evaluation,
         names=[f"{variant}/{seed}" for seed in SEEDS for variant in VARIANTS],
         starts=[one["evaluation/start"] for one in by_seed],
@@ -100,6 +102,10 @@ def self_play_study(
         held_out_evaluations=[one[f"evaluation/{variant}"] for one, variant in trained],
         context=context,
     )
+    pages = [f"page/{seed}" for seed in SEEDS]
+    made = dict(zip(pages, (one["page"] for one in by_seed), strict=True)) | {"table": table}
+    wire([ending("table.uri", *pages)], context=context, **made)
+    return table
 
 
 @entry_point
@@ -109,7 +115,7 @@ def spell(
     max_tokens: Positive = 110_000,
     store: str = "runs",
 ) -> ReportRef:
-    """Train questioner, responder and verifier in one policy, and compare with a plain phase.
+    """Train three roles in one policy, beside a plain phase.
 
     Args:
         settings: of curation, sft, grading, rl_one (self-play), rl_two (plain) and evaluation;

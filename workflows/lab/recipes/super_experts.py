@@ -31,7 +31,7 @@ def super_experts(
     Returns:
         profile.json with peaks and three readings; inputs.json with the settings.
     """
-    context = open_store(store=store, workflow="super_experts")
+    context = open_store(store=store, workflow="super_experts", last="profile_experts")
     base = ingest_base(
         path=check_text(text=text, model=model),
         name="base",
