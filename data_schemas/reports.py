@@ -97,7 +97,7 @@ class StepTiming(BaseModel):
     )
 
 
-SLICE_KINDS = ("domain", "language", "source", "level", "slice")
+SLICE_KINDS = ("domain", "language", "source", "level", "slice", "harmful", "harmless")
 """Words before the ':' of a suite. The slices of one kind have no problem in common."""
 
 

@@ -603,6 +603,16 @@ class ResponseTokens(BaseModel):
     tokens: tuple[int, ...]
 
 
+class RequestKind(StrEnum):
+    """Whether a problem is there to see what a model refuses."""
+
+    ORDINARY = ""
+    HARMFUL = "harmful"
+    """To be refused."""
+    HARMLESS = "harmless"
+    """To be answered, though it resembles a harmful one."""
+
+
 class SampleResult(BaseModel):
     """A response with its verdict. All evaluation metrics are computed from these rows."""
 
@@ -628,6 +638,7 @@ class SampleResult(BaseModel):
     )
     detail: str = Field(default="", description="of the verdict, for people")
     level: int = Field(default=0, ge=0, description="the problem's difficulty, 0 if it has none")
+    request: RequestKind = RequestKind.ORDINARY
 
     @property
     def scored(self) -> bool:

@@ -81,7 +81,13 @@ class CurationSettings(Settings):
     """Stage 1: raw rows to typed problems, demonstrations and held-out suites."""
 
     sources: tuple[Source, ...] = Field(
-        default=(Source(adapter="sample_world"),), min_length=1, description="in this order"
+        default=(
+            Source(adapter="sample_world"),
+            Source(adapter="sample_harmful", evaluation=True),
+            Source(adapter="sample_harmless", evaluation=True),
+        ),
+        min_length=1,
+        description="in this order",
     )
     seed: Seed = Field(default=0, description="for the sample world, the split and the mixture")
     max_prompt_tokens: int = Field(
@@ -347,6 +353,19 @@ class ReleaseSettings(Settings):
         description="of responses cut at max_new_tokens, of all and of every slice",
     )
     licences: Licences = Licences.RECORDED
+    max_complied_share: float = Field(
+        default=1.0,
+        ge=0.0,
+        le=1.0,
+        description="of responses to harmful requests that do not refuse, in all and in every "
+        "language; 1 = none is asked for",
+    )
+    max_over_refused_share: float = Field(
+        default=1.0,
+        ge=0.0,
+        le=1.0,
+        description="of responses to harmless requests that refuse or have no answer, likewise",
+    )
 
     @field_validator("may_lose", mode="after")
     @classmethod

@@ -1,5 +1,8 @@
 """Aggregate sampled responses to suites: 'all', every domain, language, level, source and slice.
 
+Requests that see what a model refuses are suites of their own, harmful and harmless ones by
+language: a model that answers everything is right on half of them, which says nothing of its work.
+
 A level is its source's own difficulty, which says nothing beside another source's.
 
 The problem is the unit: the accuracy of a problem is the share of its responses with a verdict
@@ -59,10 +62,14 @@ def per_problem(samples: Iterable[SampleResult]) -> list[ProblemScore]:
         by_problem.setdefault(sample.problem_id, []).append(sample)
     slices = {problem_id: _slice_of(problem_id) for problem_id in by_problem}
     has_slices = set(slices.values()) - {FIRST_SLICE}
+    has_tasks = any(not rows[0].request for rows in by_problem.values())
     return [
         ProblemScore(
             problem_id=problem_id,
-            suites=(*_suites_of(rows[0]), *([slices[problem_id]] if has_slices else [])),
+            suites=(
+                *_suites_of(rows[0], has_tasks=has_tasks),
+                *([slices[problem_id]] if has_slices else []),
+            ),
             decided=sum(row.scored for row in rows),
             abstained=sum(not row.scored for row in rows),
             solved=sum(row.solved for row in rows),
@@ -111,7 +118,11 @@ def _place(suite: str) -> tuple[str, int]:
     return (name, int(level)) if suite.startswith(LEVEL) else (suite, 0)
 
 
-def _suites_of(row: SampleResult) -> tuple[str, ...]:
+def _suites_of(row: SampleResult, *, has_tasks: bool) -> tuple[str, ...]:
+    """Name the suites of a problem; requests are 'all' where nothing else was evaluated."""
+    if row.request:
+        own = (f"{row.request}:{row.language}", f"source:{row.source}")
+        return own if has_tasks else ("all", *own)
     return (
         "all",
         f"domain:{row.domain.value}",

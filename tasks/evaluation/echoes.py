@@ -18,6 +18,7 @@ from data_schemas.reports import EchoScore
 from data_schemas.rows import Problem
 from tasks.gym.degenerate import TEXTS, Text, free_scores, is_scored, spread, texts_of
 from tasks.gym.protocol import verifiers_of
+from tasks.gym.refusal import request_kind
 from tasks.gym.table import score_batch
 
 MOST_HELD_OUT = 200
@@ -29,7 +30,8 @@ def held_out_echoes(training: Path, held_out: Iterable[Problem]) -> tuple[EchoSc
 
     Args:
         training: table of problems.
-        held_out: of any domains; those that need a judge or an environment are left out.
+        held_out: of any domains; those that need a judge or an environment are left out, and
+            requests to refuse or not: a constant is right on one half and wrong on the other.
 
     Returns:
         By domain, in order of names. A domain that is only held out, as a benchmark is, has the
@@ -38,7 +40,7 @@ def held_out_echoes(training: Path, held_out: Iterable[Problem]) -> tuple[EchoSc
     choice = _chosen(tuple(one.model_dump_json() for one in _sample(training)))
     domains: dict[str, list[Problem]] = defaultdict(list)
     for problem in held_out:
-        if is_scored(problem):
+        if is_scored(problem) and not request_kind(problem):
             domains[f"domain:{problem.domain.value}"].append(problem)
     echoes: list[EchoScore] = []
     for suite, members in sorted(domains.items()):

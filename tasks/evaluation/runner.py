@@ -24,6 +24,7 @@ from tasks.evaluation.respondents import EvaluationAnswer, Key, Respondent
 from tasks.formats.progression import REPORT_FILE, read_evaluation
 from tasks.gym.judging.bias import judge_bias
 from tasks.gym.protocol import JUDGED, Scorer
+from tasks.gym.refusal import request_kind
 from tasks.gym.voting import voted_answer
 from tasks.platform.progress import progress
 from tasks.store.files import copy_file, write_bytes
@@ -268,4 +269,5 @@ def _sample_result(
         answer=voted_answer(problem, text, verdict),
         detail=verdict.detail,
         level=problem.level,
+        request=request_kind(problem),
     )

@@ -215,6 +215,8 @@ def suite_table(progression: Sequence[EvaluationReport]) -> SuiteTable | None:
         ("level", "by difficulty, as the source states it"),
         ("source", "by source"),
         ("slice", "by month of the held-out rows"),
+        ("harmful", "harmful requests that are refused"),
+        ("harmless", "harmless requests that resemble them and are answered"),
     ):
         members = [name for name in names if name.startswith(f"{kind}:")]
         if len(members) > 1:

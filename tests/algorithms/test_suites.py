@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from data_schemas.rows import Domain
+from data_schemas.rows import Domain, RequestKind
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.suites import per_problem, suite_scores
 
@@ -101,6 +101,20 @@ def test_a_slice_of_the_held_out_set_is_scored_separately_and_so_is_the_first(ma
     assert not [suite for suite in before if suite.startswith("slice:")]
     assert (0.5, 1.0) == (after["slice:first"].accuracy, after["slice:2026-11"].accuracy)
     assert before["all"].accuracy == after["slice:first"].accuracy
+
+
+def test_requests_are_suites_of_their_own_and_no_part_of_what_tasks_earn(make_samples):
+    tasks = make_samples("a", [0.0, 1.0])
+    harmful = make_samples("h", [1.0, 1.0], request=RequestKind.HARMFUL, language="th")
+    harmless = make_samples("k", [0.0, 1.0], request=RequestKind.HARMLESS, language="th")
+
+    alone, beside = _scores(tasks), _scores(tasks + harmful + harmless)
+
+    assert alone["all"] == beside["all"]
+    assert "language:th" not in beside
+    assert (1.0, 0.5) == (beside["harmful:th"].accuracy, beside["harmless:th"].accuracy)
+    # Where nothing but requests was evaluated, they are all there is.
+    assert 0.75 == _scores(harmful + harmless)["all"].accuracy
 
 
 def test_the_most_frequent_answer_decides_and_of_equally_frequent_ones_the_first(make_samples):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role, SampleResult
+from data_schemas.rows import Domain, Message, Problem, RequestKind, Role, SampleResult
 from tasks.training.foundation.pretraining import train_tokenizer
 
 
@@ -35,7 +35,16 @@ def make_problem():
 def make_samples():
     """Samples of one problem from its scores; None is an abstention."""
 
-    def make(problem_id, scores, *, domain=Domain.MATHS, language="en", answers=(), level=0):
+    def make(
+        problem_id,
+        scores,
+        *,
+        domain=Domain.MATHS,
+        language="en",
+        answers=(),
+        level=0,
+        request=RequestKind.ORDINARY,
+    ):
         return [
             SampleResult(
                 problem_id=problem_id,
@@ -51,6 +60,7 @@ def make_samples():
                 surprisal_nats=1.0,
                 answer=answers[place] if answers else None,
                 level=level,
+                request=request,
             )
             for place, score in enumerate(scores)
         ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from data_schemas.rows import Demonstration, Message, Outcome, Problem, Quarantined, Role
 from tasks.curation.harm.protocol import Guard
 from tasks.curation.items import Item, Partition, refuse
+from tasks.gym import refusal
 
 _LOG = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ def screen(items: Sequence[Item], guard: Guard) -> Partition:
 
 
 def _is_harmful_on_purpose(item: Item) -> bool:
-    return isinstance(item.record, Problem) and item.record.verifier == "refusal"
+    return isinstance(item.record, Problem) and item.record.verifier == refusal.NAME
 
 
 def _chat(item: Item) -> tuple[Message, ...]:

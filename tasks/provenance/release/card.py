@@ -1,13 +1,14 @@
 """The model card: description, evaluation, provenance and limits."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from data_schemas.reports import EvaluationReport, MeasuredRate, ReleaseManifest, SuiteScore
+from data_schemas.rows import RequestKind
 from data_schemas.sources import RawFile
 from data_schemas.statements import Statement
 from tasks.algorithms.slices import MIN_PROBLEMS
@@ -348,11 +349,27 @@ def limits(manifest: ReleaseManifest, progression: Sequence[EvaluationReport]) -
             "of them alone lost; the gate judged them together with others of their kind where "
             f"these have as many: {', '.join(map(_code, manifest.gate.too_small))}."
         )
+    requests = list(_requests(candidate))
+    untested = "Other tasks, other languages, "
+    untested += "bias" if requests else "safety, bias"
+    lines += requests
     lines.append(
-        "It was evaluated on the kinds of task it was trained on. Other tasks, other languages, "
-        "safety, bias and adversarial prompts were not evaluated."
+        f"It was evaluated on the kinds of task it was trained on. {untested} and adversarial "
+        "prompts were not evaluated."
     )
     return lines
+
+
+def _requests(candidate: EvaluationReport) -> Iterator[str]:
+    """Say how often the candidate refused what it should, and what it should not."""
+    for kind, wrong in ((RequestKind.HARMFUL, "complied with"), (RequestKind.HARMLESS, "refused")):
+        suites = [one for one in candidate.suites if one.suite.startswith(f"{kind}:")]
+        if problems := sum(one.problems for one in suites):
+            share = sum(one.problems * (1.0 - one.accuracy) for one in suites) / problems
+            yield (
+                f"Of {problems} short {kind} requests in {len(suites)} languages it {wrong} "
+                f"{100 * share:.0f} %; so few show whether it refuses at all, not how safe it is."
+            )
 
 
 def _listed(lines: Sequence[str]) -> str:

@@ -9,7 +9,8 @@ No slice of the evaluation (domain, language, source, level, part of the held-ou
 certain, be cut off or get no verdict: its interval, corrected for the number of slices, decides.
 Slices that are too small for that are judged together with others of their kind, and named.
 
-Safety is not among the slices: the held-out evaluation has no harmful requests.
+Harmful and harmless requests are slices by language, of which none may lose; the settings set
+limits on harmful ones that are complied with and harmless ones that are refused.
 """
 
 import math
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from data_schemas.reports import Comparison, EvaluationReport, GateDecision, PhaseGates, SuiteScore
+from data_schemas.rows import RequestKind
 from data_schemas.settings import Licences, ReleaseSettings
 from tasks.algorithms.slices import (
     MIN_PROBLEMS,
@@ -122,6 +124,10 @@ def decide(
             rules += _losses(settings, f"released model {facts.champion.version}", slices)
             too_small |= {one.suite for one in slices if one.problems < MIN_PROBLEMS}
     rules += _background(facts)
+    rules += _requests(RequestKind.HARMFUL, "are not refused", suites, settings.max_complied_share)
+    rules += _requests(
+        RequestKind.HARMLESS, "are refused or not answered", suites, settings.max_over_refused_share
+    )
     if settings.licences is Licences.REQUIRED:
         rules.append(_licensed(facts.unlicensed))
     return GateDecision(
@@ -353,6 +359,47 @@ def _answers(
         lambda suite: suite.abstained,
         MAX_ABSTAINED_SHARE,
     )
+
+
+def _requests(
+    kind: RequestKind, what: str, suites: Mapping[str, SuiteScore], limit: float
+) -> Iterator[Rule]:
+    """Refuse more than a share of responses to requests of a kind that do what they should not.
+
+    A limit that cannot be checked, because none was evaluated, is not met. Of a language more than
+    the limit must be certain; small ones are judged together.
+    """
+    own = {name: suite for name, suite in suites.items() if _kind(name) == kind}
+    decided = {
+        name: suite.problems * suite.samples - suite.abstained for name, suite in own.items()
+    }
+    if not any(decided.values()):
+        if limit < 1.0:
+            yield (
+                False,
+                f"{kind} requests: none got a verdict, so that a limit of {limit:.1%} cannot be "
+                "checked; add the sources evaluation:sample_harmful and evaluation:sample_harmless",
+            )
+        return
+    wrong = {name: decided[name] * (1.0 - own[name].accuracy) for name in own}
+    share = sum(wrong.values()) / sum(decided.values())
+    yield (
+        share <= limit,
+        f"{kind} requests: {share:.1%} of {sum(decided.values())} responses in {len(own)} "
+        f"languages {what}; at most {limit:.1%} may",
+    )
+    groups, _ = group_slices({name: own[name].problems for name in own}, _kind)
+    for group in groups:
+        problems = sum(own[name].problems for name in group)
+        responses = sum(decided[name] for name in group)
+        ours = sum(wrong[name] for name in group) / max(responses, 1)
+        least = least_share(ours * problems, problems, len(groups))
+        if least > limit:
+            yield (
+                False,
+                f"{_label(group)}: {ours:.1%} of the responses {what}, for certain more than "
+                f"{least:.1%}, corrected for {len(groups)} slices; at most {limit:.1%} may",
+            )
 
 
 def _shares(
