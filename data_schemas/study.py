@@ -39,7 +39,7 @@ class Study(Settings):
     title: str = Field(min_length=1)
     run: str = Field(
         default="workflows.lab.cells:PIPELINE",
-        description="what a cell does: module:name of a tasks.lab.study.runs.Run",
+        description="what a cell does: module:name of a tasks.lab.study.runs.CellKind",
     )
     settings: str = Field(default="laptop", description="name of a preset, or a settings file")
     changes: dict[str, Any] = Field(default={}, description="of all variants, before their own")

@@ -10,7 +10,7 @@ from tasks.curation.code_inputs import new_tests, program
 from tasks.errors import EngineError, JudgeError
 from tasks.gym.code_tests import CodeTests, passed_tests
 from tasks.gym.sandbox.runner import shared_sandbox
-from tasks.gym.sandbox.session import Run
+from tasks.gym.sandbox.session import ProgramRun
 from tasks.gym.sandbox.toolchains import build
 from tasks.store.files import canonical_json
 
@@ -24,7 +24,7 @@ def outputs(gold: CodeTests, source: str, inputs: Sequence[str]) -> list[str | N
     """Return what a program prints for each input; None where it fails."""
     results: list[str | None] = [None] * len(inputs)
 
-    def keep(place: int, run: Run) -> str:
+    def keep(place: int, run: ProgramRun) -> str:
         if run.end == "done" and run.code == 0:
             results[place] = run.output
         return ""

@@ -9,7 +9,7 @@ from data_schemas.rows import Message
 from tasks.engines.chat import load_tokenizer, render_prompts, response_text
 from tasks.engines.protocols import Request, Sampling
 from tasks.errors import SettingsError
-from tasks.gym.judging.calls import Calls
+from tasks.gym.judging.calls import CallCounter
 from tasks.gym.judging.http_judge import MAX_REPLY_TOKENS
 from tasks.gym.judging.protocol import JudgeCalls
 from tasks.models.model_folder import check_model_folder, read_config
@@ -36,7 +36,7 @@ class ModelJudge:
         self._engine = HFRolloutEngine(folder)
         self._name = f"{folder.name} in this process"
         self._lock = threading.Lock()
-        self._calls = Calls()
+        self._calls = CallCounter()
 
     @property
     def name(self) -> str:

@@ -40,8 +40,8 @@ from tasks.errors import DataError, EngineError, SettingsError
 from tasks.gym.degenerate import spread
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 from tasks.gym.serving.endpoint import (
-    Limits,
-    Refusal,
+    RequestLimits,
+    RequestRefusal,
     Route,
     Routes,
     bad_request,
@@ -197,14 +197,16 @@ def serve(model: DialogueModel, name: str, sampling: Sampling, port: int) -> Thr
         except (SettingsError, DataError, TemplateError) as error:  # a template may refuse turns
             raise bad_request(str(error)) from error
         except EngineError as error:
-            raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "engine_error", str(error)) from error
+            raise RequestRefusal(
+                HTTPStatus.SERVICE_UNAVAILABLE, "engine_error", str(error)
+            ) from error
         return json.dumps(_completion(model, name, rollout)).encode()
 
     routes: Routes = {
         ("POST", "/v1/chat/completions"): Route(complete, ChatRequest),
         ("GET", "/v1/models"): Route(lambda _: json.dumps(listed).encode()),
     }
-    return listen(routes, HOST, port, Limits(body_bytes=BODY_BYTES))
+    return listen(routes, HOST, port, RequestLimits(body_bytes=BODY_BYTES))
 
 
 def _sampling_of(request: ChatRequest, default: Sampling) -> Sampling:

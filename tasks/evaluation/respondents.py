@@ -18,7 +18,7 @@ from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import EngineError
 from tasks.gym.environments.table import ENVIRONMENTS
 from tasks.gym.judging.chat_client import ChatClient, ChatSampling
-from tasks.gym.judging.endpoint import Failed, Loss
+from tasks.gym.judging.endpoint import FailedPrompt, ReplyFailure
 from tasks.store.files import sha256_bytes
 
 _ONE_TURN = "an endpoint is asked for one turn; problems with an environment need a checkpoint"
@@ -138,9 +138,9 @@ class ServedModel:
         unasked = ""
         for place, reply in self.client.stream(turns, seeds):
             name, sample = keys[place]
-            if not isinstance(reply, Failed):
+            if not isinstance(reply, FailedPrompt):
                 yield EvaluationAnswer(name, sample, reply.text, reply.tokens, reply.truncated)
-            elif reply.loss is Loss.UNASKED:
+            elif reply.loss is ReplyFailure.UNASKED:
                 unasked = reply.cause
             else:
                 yield EvaluationAnswer(

@@ -25,7 +25,7 @@ from data_schemas.rl_settings import RewardSettings
 from tasks.errors import PipelineError, SettingsError
 from tasks.gym import binding
 from tasks.gym.scoring.service import ScoringService
-from tasks.gym.serving.endpoint import Limits, open_endpoint
+from tasks.gym.serving.endpoint import RequestLimits, open_endpoint
 from tasks.gym.serving.offline import score_file
 from tasks.gym.table import listed_entries
 
@@ -73,7 +73,7 @@ def run(arguments: Sequence[str], console: Console) -> None:
             for reason, count in score_file(options.file, options.out, scorer).items():
                 console.print(f"{count:>8}  {reason}", markup=False, highlight=False)
             return
-        limits = Limits(token=os.environ.get(TOKEN, ""))
+        limits = RequestLimits(token=os.environ.get(TOKEN, ""))
         with open_endpoint(scorer, sorted(entries), options.host, options.port, limits) as server:
             host, port = server.server_address[:2]
             console.print(f"serving on http://{host}:{port}", markup=False, highlight=False)

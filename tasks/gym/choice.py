@@ -312,7 +312,7 @@ def _visible(text: str) -> str:
 Alias = Annotated[str, AfterValidator(_visible)]
 
 
-class Choice(Gold):
+class MultipleChoice(Gold):
     """Names of the right option and of every competing option."""
 
     correct: tuple[Alias, ...] = Field(min_length=1, strict=False)
@@ -321,14 +321,14 @@ class Choice(Gold):
 
 def verify(problem: Problem, response: str) -> Verdict:
     """Score 1 if the right option is asserted and no competing one is, else 0."""
-    verdict = verify_answer(problem, response, Choice, _check)
+    verdict = verify_answer(problem, response, MultipleChoice, _check)
     unread = verdict.score == 0.0 and verdict.reason in ("wrong", "hedged", "several_answers")
     if unread and problem.language.partition("-")[0] in _UNREAD:
         return abstain("language_unread", f"{problem.language}: {verdict.detail}")
     return verdict
 
 
-def _check(gold: Choice, answer: str) -> Verdict:
+def _check(gold: MultipleChoice, answer: str) -> Verdict:
     *earlier, last = (_BORDER.sub(" ", region) for region in _regions(gold, answer))
     verdict = _decide(gold, last)
     for region in earlier if verdict.solved else ():
@@ -340,7 +340,7 @@ def _check(gold: Choice, answer: str) -> Verdict:
     return verdict
 
 
-def _decide(gold: Choice, asserted: str) -> Verdict:
+def _decide(gold: MultipleChoice, asserted: str) -> Verdict:
     """Decide on the clauses of one announcement."""
     mentions = _mentions(gold.correct, asserted, right=True)
     others = [(option[0], _mentions(option, asserted, right=False)) for option in gold.others]
@@ -372,7 +372,7 @@ def _decide(gold: Choice, asserted: str) -> Verdict:
     return scored(1.0, "correct", asserted[:80])
 
 
-def _regions(gold: Choice, answer: str) -> list[str]:
+def _regions(gold: MultipleChoice, answer: str) -> list[str]:
     """Return the clauses of each announcement, the last one up to the end of the text.
 
     Without a marker that announces an option it is the whole text.

@@ -46,7 +46,7 @@ from tasks.gym.sandbox.call_drivers import call_harness, check_printed
 from tasks.gym.sandbox.comparison import same_text
 from tasks.gym.sandbox.limits import Limits
 from tasks.gym.sandbox.runner import Sandbox, shared_sandbox
-from tasks.gym.sandbox.session import Run
+from tasks.gym.sandbox.session import ProgramRun
 from tasks.gym.sandbox.toolchains import Language, build
 
 REFERENCE_FACTOR = 5
@@ -278,7 +278,7 @@ def _run_inputs(
         calls = [case.args for case in gold.cases]
         harness, inputs = call_harness(gold.language, source, gold.function, calls)
 
-    def why_failed(index: int, run: Run) -> str:
+    def why_failed(index: int, run: ProgramRun) -> str:
         if run.end != "done" or run.code:
             return f"test {index}: {run.end}, exit code {run.code}"
         expected = gold.cases[index].expected

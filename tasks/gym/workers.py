@@ -60,7 +60,7 @@ class WorkerFailed(EngineError):
     """A worker died or a call raised; the message names the error."""
 
 
-class Failure(StrEnum):
+class CallFailure(StrEnum):
     """Why a call has no value."""
 
     NONE = ""
@@ -71,11 +71,11 @@ class Failure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class WorkerReply:
     """Result of one call."""
 
     value: Any = None
-    failure: Failure = Failure.NONE
+    failure: CallFailure = CallFailure.NONE
     error: str = ""
     """Name of the exception's type."""
     message: str = ""
@@ -85,20 +85,23 @@ class Reply:
     @property
     def may_be_repeated(self) -> bool:
         """True if earlier calls of the same worker may have caused the failure."""
-        return self.failure is Failure.DIED or self.error == "MemoryError"
+        return self.failure is CallFailure.DIED or self.error == "MemoryError"
 
     @property
     def keeps_worker(self) -> bool:
         """True if the worker can be used again."""
-        return self.failure in (Failure.NONE, Failure.RAISED) and not self.may_be_repeated
+        return self.failure in (CallFailure.NONE, CallFailure.RAISED) and not self.may_be_repeated
 
 
 _END = {
-    Failure.TIMEOUT: "the CPU time is used up",
-    Failure.STARVED: "the wall-clock time is used up, the CPU time is not",
-    Failure.DIED: "worker ended with {}",
+    CallFailure.TIMEOUT: "the CPU time is used up",
+    CallFailure.STARVED: "the wall-clock time is used up, the CPU time is not",
+    CallFailure.DIED: "worker ended with {}",
 }
-_BY_SIGNAL: dict[int, Failure] = {signal.SIGPROF: Failure.TIMEOUT, signal.SIGALRM: Failure.STARVED}
+_BY_SIGNAL: dict[int, CallFailure] = {
+    signal.SIGPROF: CallFailure.TIMEOUT,
+    signal.SIGALRM: CallFailure.STARVED,
+}
 
 
 class WorkerPool:
@@ -130,13 +133,13 @@ class WorkerPool:
         if INSIDE in os.environ:
             return _call_in_place(function, args, timeout_s)
         (reply,) = self.each(function, [args], [timeout_s])
-        if reply.failure is Failure.TIMEOUT:
+        if reply.failure is CallFailure.TIMEOUT:
             raise WorkerTimeout(f"{function.__name__}: {reply.message}")
-        if reply.failure is Failure.STARVED:
+        if reply.failure is CallFailure.STARVED:
             raise WorkerStarved(f"{function.__name__}: {reply.message}")
-        if reply.failure is Failure.DIED:
+        if reply.failure is CallFailure.DIED:
             raise WorkerFailed(f"worker died in {function.__name__}")
-        if reply.failure is Failure.RAISED:
+        if reply.failure is CallFailure.RAISED:
             raise WorkerFailed(f"{reply.error}: {reply.message}")
         return reply.value
 
@@ -145,7 +148,7 @@ class WorkerPool:
         function: Callable[..., Any],
         calls: Sequence[tuple[Any, ...]],
         timeouts_s: Sequence[float],
-    ) -> Generator[Reply, None, None]:
+    ) -> Generator[WorkerReply, None, None]:
         """Call a function once per tuple of arguments, in order, each with its own CPU limit.
 
         A call whose worker dies or runs out of memory is repeated once on a fresh worker, in case
@@ -236,16 +239,16 @@ class _Worker:
         function: Callable[..., Any],
         calls: Sequence[tuple[Any, ...]],
         timeouts_s: Sequence[float],
-    ) -> Iterator[Reply]:
+    ) -> Iterator[WorkerReply]:
         """Send calls and yield a reply to each, up to the first one that ends the worker."""
         self.alive = False
         try:
             self._pipe.send((function, calls, timeouts_s))
         except OSError:
-            yield Reply(failure=Failure.DIED)
+            yield WorkerReply(failure=CallFailure.DIED)
             return
         started = self._receive(START_TIMEOUT_S)
-        if started.failure is Failure.STARVED:
+        if started.failure is CallFailure.STARVED:
             raise WorkerFailed(f"worker did not start within {START_TIMEOUT_S} s")
         if started.failure:
             yield started
@@ -268,7 +271,7 @@ class _Worker:
         self._process.kill()
         self._process.wait()
 
-    def _receive(self, patience_s: float) -> Reply:
+    def _receive(self, patience_s: float) -> WorkerReply:
         """Wait for a reply; a dead worker is noticed even if its child keeps the pipe open."""
         end = time.monotonic() + patience_s
         try:
@@ -276,14 +279,16 @@ class _Worker:
                 if self._ended() is not None and not self._pipe.poll(0):
                     raise EOFError
                 if time.monotonic() >= end:
-                    return Reply(failure=Failure.STARVED, message=_END[Failure.STARVED])
+                    return WorkerReply(
+                        failure=CallFailure.STARVED, message=_END[CallFailure.STARVED]
+                    )
             return self._pipe.recv()
         except (EOFError, OSError):
             while self._ended() is None and time.monotonic() < end:
                 time.sleep(0.001)  # between the closed pipe and the end of the process
             status = self._ended()
-            failure = _BY_SIGNAL.get(status or 0, Failure.DIED)
-            return Reply(failure=failure, message=_END[failure].format(status))
+            failure = _BY_SIGNAL.get(status or 0, CallFailure.DIED)
+            return WorkerReply(failure=failure, message=_END[failure].format(status))
 
     def _ended(self) -> int | None:
         """Return exit status or signal, None while it runs; not reaped, to keep its group id."""
@@ -299,7 +304,7 @@ def main() -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
             function, calls, timeouts_s = pipe.recv()
-            pipe.send(Reply())
+            pipe.send(WorkerReply())
             for args, timeout_s in zip(calls, timeouts_s, strict=True):
                 with limited(timeout_s):
                     reply = _call(function, args)
@@ -309,18 +314,18 @@ def main() -> None:
     os.killpg(me, signal.SIGKILL)
 
 
-def _call(function: Callable[..., Any], args: tuple[Any, ...]) -> Reply:
+def _call(function: Callable[..., Any], args: tuple[Any, ...]) -> WorkerReply:
     start = time.perf_counter()
     try:
         value = function(*args)
     except BaseException as error:  # noqa: BLE001 - the boundary: the parent gets the error's name
-        return Reply(
-            failure=Failure.RAISED,
+        return WorkerReply(
+            failure=CallFailure.RAISED,
             error=type(error).__name__,
             message=str(error)[:500],
             seconds=time.perf_counter() - start,
         )
-    return Reply(value, seconds=time.perf_counter() - start)
+    return WorkerReply(value, seconds=time.perf_counter() - start)
 
 
 @contextlib.contextmanager

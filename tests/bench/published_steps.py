@@ -44,7 +44,7 @@ from tasks.lab.simulator.rates import (
     sync_seconds,
     trainer_rates,
 )
-from tasks.lab.simulator.steps import Batch, Outcome, Policy, Simulation
+from tasks.lab.simulator.steps import Policy, SimulatedBatch, Simulation, SimulationResult
 from tasks.platform.command_line import run
 
 PROMPT = 128
@@ -170,11 +170,11 @@ SYNCS = (
 )
 
 
-def predict(one: Published, steps: int = 2) -> Outcome:
+def predict(one: Published, steps: int = 2) -> SimulationResult:
     """Simulate a step: responses are dealt at once, as they were drawn."""
     limit = one.longest - PROMPT
     plan = _plan(one)
-    batch = Batch(one.responses // one.group, one.group, PROMPT, limit)
+    batch = SimulatedBatch(one.responses // one.group, one.group, PROMPT, limit)
     simulation = Simulation(
         rates_of(plan, one.efficiency, one.mean),
         batch,

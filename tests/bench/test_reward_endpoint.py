@@ -8,7 +8,7 @@ from data_schemas.rl_settings import RewardSettings
 from data_schemas.rollouts import ScoreRow
 from tasks.engines.scoring import open_scoring
 from tasks.gym import table
-from tasks.gym.serving.endpoint import Limits, open_endpoint
+from tasks.gym.serving.endpoint import RequestLimits, open_endpoint
 from tests.bench.reward_endpoint import disturbed, make_rows, send
 
 
@@ -16,7 +16,7 @@ from tests.bench.reward_endpoint import disturbed, make_rows, send
 def port():
     with (
         open_scoring(None, RewardSettings(), num_workers=1) as scorer,
-        open_endpoint(scorer, [], "127.0.0.1", 0, Limits(body_s=0.5)) as server,
+        open_endpoint(scorer, [], "127.0.0.1", 0, RequestLimits(body_s=0.5)) as server,
     ):
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -27,7 +27,7 @@ from tasks.evaluation.chat import (
     visible_text,
 )
 from tasks.evaluation.chat_command import main
-from tasks.gym.judging.chat_client import ChatClient, ChatSampling, Reply
+from tasks.gym.judging.chat_client import ChatClient, ChatReply, ChatSampling
 from tasks.gym.judging.endpoint import ApiKey
 from tasks.models.architectures import CODE
 from tests.schema_values import NO_NULL, SLOW_DRAWS, near, values
@@ -85,7 +85,7 @@ def test_the_client_that_evaluates_endpoints_gets_its_answers(address: str):
 
     found = client.ask([[Message(role=Role.USER, content=f"hello {n}")] for n in range(4)])
 
-    assert all(isinstance(one, Reply) and 0 < one.tokens <= 3 for one in found)
+    assert all(isinstance(one, ChatReply) and 0 < one.tokens <= 3 for one in found)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym.maths import final_answer, rule_answer
-from tasks.gym.workers import Reply, WorkerPool
+from tasks.gym.workers import WorkerPool, WorkerReply
 from tasks.lab.study import evidence_file
 from tasks.platform.command_line import run
 from tests.examiner.timing import warm_verdict
@@ -130,7 +130,7 @@ def _summary(
     }
 
 
-def _seconds(reply: Reply) -> float:
+def _seconds(reply: WorkerReply) -> float:
     return KILLED_S if reply.failure else reply.value[1]
 
 

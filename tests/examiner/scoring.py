@@ -21,7 +21,7 @@ from data_schemas.rows import Verdict, abstain, scored
 from tasks.gym import binding, table
 from tasks.gym.protocol import answer_part
 from tasks.gym.scoring.responses import no_verdict
-from tasks.gym.workers import Reply, WorkerPool
+from tasks.gym.workers import WorkerPool, WorkerReply
 from tests.examiner.case import Case
 from tests.examiner.timing import math_verify, timed_verdict
 
@@ -187,5 +187,5 @@ class Scorer:
         return name == MATH_VERIFY or self._entries[name].in_worker
 
 
-def _read(name: str, reply: Reply) -> tuple[Verdict, float]:
+def _read(name: str, reply: WorkerReply) -> tuple[Verdict, float]:
     return (no_verdict(name, reply), reply.seconds) if reply.failure else reply.value

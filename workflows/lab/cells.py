@@ -15,7 +15,7 @@ from data_schemas.study import (
     TaughtStudySettings,
 )
 from tasks.lab.stages.study import inject_noise
-from tasks.lab.study.runs import Run, Wired
+from tasks.lab.study.runs import CellKind, CellReports
 from tasks.stages.chain import Chain, leading_to, link, renamed, wire
 from tasks.stages.judges import vary_comparisons
 from tasks.stages.opening import open_store
@@ -43,7 +43,7 @@ def _pipeline_stages(checkpoints: tuple[str, ...]) -> tuple[str, ...]:
     return ("curate", *trained, *(("grade", "rl") if last > 3 else ()), "evaluate")
 
 
-def wire_pipeline(cell: StudyCell, store: str) -> Wired:
+def wire_pipeline(cell: StudyCell, store: str) -> CellReports:
     """Wire the pipeline up to the last checkpoint that the study evaluates.
 
     Every cell has an execution of its own; what several cells have in common is in Flyte's cache.
@@ -51,13 +51,13 @@ def wire_pipeline(cell: StudyCell, store: str) -> Wired:
     return _wire(PipelineSettings.model_validate_json(cell.settings), cell, store)
 
 
-def wire_noise(cell: StudyCell, store: str) -> Wired:
+def wire_noise(cell: StudyCell, store: str) -> CellReports:
     """Wire the pipeline with verdicts that are wrong on purpose in RL, and in no evaluation."""
     settings = NoiseStudySettings.model_validate_json(cell.settings)
     return _wire(settings.pipeline, cell, store, settings.noise)
 
 
-def wire_taught(cell: StudyCell, store: str) -> Wired:
+def wire_taught(cell: StudyCell, store: str) -> CellReports:
     """Wire the pipeline with phases that the parents of the merge teach, or without a merge."""
     settings = TaughtStudySettings.model_validate_json(cell.settings)
     return _wire(
@@ -76,7 +76,7 @@ def _wire(
     noise: InjectedNoise | None = None,
     taught_by: Mapping[Domain, Parent] | None = None,
     one_parent: bool = False,
-) -> Wired:
+) -> CellReports:
     chain = leading_to(
         _chain(noise, taught_by, one_parent),
         *(f"evaluation/{name}" for name in cell.checkpoints),
@@ -86,7 +86,7 @@ def _wire(
     reports = {f"training/{name}": values[name].report for name in phases}
     reports |= {name: values[f"evaluation/{name}"] for name in cell.checkpoints}
     graded = [values["graded"]] if "graded" in values else []
-    return Wired([*reports], [*reports.values()], graded, values["context"])
+    return CellReports([*reports], [*reports.values()], graded, values["context"])
 
 
 def _chain(
@@ -124,7 +124,7 @@ def _chain(
     )
 
 
-def wire_judge(cell: StudyCell, store: str) -> Wired:
+def wire_judge(cell: StudyCell, store: str) -> CellReports:
     """Wire the training of a judge on changed comparisons, beside a Bradley-Terry head."""
     settings = JudgeStudySettings.model_validate_json(cell.settings)
     chain = (
@@ -147,14 +147,16 @@ def wire_judge(cell: StudyCell, store: str) -> Wired:
         base_model=settings.base_model,
         store=store,
     )
-    return Wired(["judge"], [values["report"]], [], values["context"])
+    return CellReports(["judge"], [values["report"]], [], values["context"])
 
 
-PIPELINE = Run(PipelineSettings, wire_pipeline, _pipeline_stages)
-NOISE = Run(
+PIPELINE = CellKind(PipelineSettings, wire_pipeline, _pipeline_stages)
+NOISE = CellKind(
     NoiseStudySettings,
     wire_noise,
     lambda checkpoints: (*_pipeline_stages(checkpoints), "inject_noise"),
 )
-TAUGHT = Run(TaughtStudySettings, wire_taught, _pipeline_stages)
-JUDGE = Run(JudgeStudySettings, wire_judge, lambda _: ("vary_comparisons", "sft", "measure_judge"))
+TAUGHT = CellKind(TaughtStudySettings, wire_taught, _pipeline_stages)
+JUDGE = CellKind(
+    JudgeStudySettings, wire_judge, lambda _: ("vary_comparisons", "sft", "measure_judge")
+)

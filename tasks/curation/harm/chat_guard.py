@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 from data_schemas.rows import Message, Role
 from tasks.curation.harm.protocol import Rating
-from tasks.gym.judging.chat_client import Reply
-from tasks.gym.judging.endpoint import Failed
+from tasks.gym.judging.chat_client import ChatReply
+from tasks.gym.judging.endpoint import FailedPrompt
 from tasks.gym.protocol import answer_part
 
-Ask = Callable[[Sequence[Sequence[Message]]], Sequence[Reply | Failed | str | None]]
+Ask = Callable[[Sequence[Sequence[Message]]], Sequence[ChatReply | FailedPrompt | str | None]]
 """Reply to every chat; None if there is no reply and no cause of it."""
 _FIRST_LINE = re.compile(r"(?:safety:\s*)?(safe|unsafe|controversial)", re.IGNORECASE)
 _SHOWN = 120
@@ -49,10 +49,10 @@ def in_turns(chat: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(turns)
 
 
-def _rating(reply: Reply | Failed | str | None) -> Rating:
+def _rating(reply: ChatReply | FailedPrompt | str | None) -> Rating:
     if reply is None:
         return Rating(None, "the guard model gave no reply")
-    if isinstance(reply, Failed):
+    if isinstance(reply, FailedPrompt):
         return Rating(None, f"{reply.loss}: {reply.cause}")
     text = reply if isinstance(reply, str) else reply.text
     answer = answer_part(text) or ""  # a rating thought of in passing is none

@@ -7,7 +7,13 @@ import numpy as np
 
 from tasks.curation.meaning.protocol import Vectors, unit
 from tasks.errors import DataError
-from tasks.gym.judging.endpoint import ApiKey, EndpointClient, Failed, Operation, Refused
+from tasks.gym.judging.endpoint import (
+    ApiKey,
+    EndpointClient,
+    FailedPrompt,
+    Operation,
+    RejectedRequest,
+)
 
 PATH = "/embeddings"
 BATCH = 32
@@ -52,7 +58,7 @@ class EndpointEncoder:
         rows: list[list[float]] = []
         for place, part in enumerate(parts):
             reply = replies[place]
-            if isinstance(reply, Failed):
+            if isinstance(reply, FailedPrompt):
                 raise DataError(f"{self._client.name} encoded no text: {reply.cause}")
             if len(reply) != len(part):
                 raise DataError(
@@ -71,7 +77,7 @@ def _vectors_of(content: bytes) -> list[list[float]]:
         rows = [one["embedding"] for one in sorted(entries, key=lambda one: int(one["index"]))]
         numbers = all(len(np.array(row, np.float32)) for row in rows)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise Refused(f"not a list of embeddings: {content[:200]!r}") from error
+        raise RejectedRequest(f"not a list of embeddings: {content[:200]!r}") from error
     if not numbers:
-        raise Refused("a vector is empty")
+        raise RejectedRequest("a vector is empty")
     return rows

@@ -11,7 +11,7 @@ CACHED_REPLIES = 4096
 """Replies have at most some tens of kilobytes, so the cache stays well under a gigabyte."""
 
 
-class Calls:
+class CallCounter:
     """A thread-safe counter of a judge's calls."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class CachedJudge:
         self._max_replies = max_replies
         self._replies: OrderedDict[tuple[Message, ...], str] = OrderedDict()
         self._lock = threading.Lock()
-        self._hits = Calls()
+        self._hits = CallCounter()
 
     @property
     def name(self) -> str:

@@ -14,9 +14,9 @@ from tasks.gym.judging.endpoint import (
     ApiKey,
     Body,
     EndpointClient,
-    Failed,
+    FailedPrompt,
     Operation,
-    Refused,
+    RejectedRequest,
 )
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 
@@ -51,7 +51,7 @@ class ChatSampling:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ChatReply:
     """A completed response."""
 
     content: str
@@ -72,7 +72,7 @@ class Reply:
         return f"{THINK_OPEN}{self.thoughts}{end}{self.content}"
 
 
-class ChatClient(EndpointClient[Reply]):
+class ChatClient(EndpointClient[ChatReply]):
     """Sends at most `max_concurrent` prompts at a time, over all threads.
 
     Args:
@@ -112,7 +112,7 @@ class ChatClient(EndpointClient[Reply]):
 
     def stream(
         self, prompts: Sequence[Sequence[Message]], seeds: Sequence[int] = ()
-    ) -> Iterator[tuple[int, Reply | Failed]]:
+    ) -> Iterator[tuple[int, ChatReply | FailedPrompt]]:
         """Send all prompts concurrently and yield (place, reply) as they finish.
 
         Args:
@@ -127,7 +127,7 @@ class ChatClient(EndpointClient[Reply]):
             bodies = [{**body, "seed": seed} for body, seed in zip(bodies, seeds, strict=True)]
         return self.send(bodies)
 
-    def ask(self, prompts: Sequence[Sequence[Message]]) -> list[Reply | Failed]:
+    def ask(self, prompts: Sequence[Sequence[Message]]) -> list[ChatReply | FailedPrompt]:
         """Send all prompts concurrently and return the replies in order; see `stream`."""
         replies = dict(self.stream(prompts))
         return [replies[place] for place in range(len(prompts))]
@@ -141,7 +141,7 @@ def _calls_of(message: Mapping[str, Any]) -> str:
     """Write the calls that a server has taken out of the text back into it, in hermes' form.
 
     Raises:
-        Refused: they are not those of OpenAI's interface.
+        RejectedRequest: they are not those of OpenAI's interface.
     """
     lines: list[str] = []
     try:
@@ -150,11 +150,11 @@ def _calls_of(message: Mapping[str, Any]) -> str:
             call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
             lines += ["<tool_call>", call, "</tool_call>"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise Refused(f"its tool_calls cannot be read: {error!r}") from error
+        raise RejectedRequest(f"its tool_calls cannot be read: {error!r}") from error
     return "\n".join(lines)
 
 
-def _reply_of(content: bytes) -> Reply:
+def _reply_of(content: bytes) -> ChatReply:
     """Read a response body."""
     try:
         body = json.loads(content)
@@ -162,7 +162,7 @@ def _reply_of(content: bytes) -> Reply:
         message = choice["message"]
         text = message.get("content")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise Refused(f"not a chat completion: {content[:200]!r}") from error
+        raise RejectedRequest(f"not a chat completion: {content[:200]!r}") from error
     # vLLM and SGLang with a reasoning parser; newer versions of vLLM use the second name.
     thoughts = message.get("reasoning_content") or message.get("reasoning")
     thoughts = thoughts if isinstance(thoughts, str) else ""
@@ -170,10 +170,10 @@ def _reply_of(content: bytes) -> Reply:
     if calls:
         text = f"{text.strip()}\n{calls}" if isinstance(text, str) and text.strip() else calls
     if not isinstance(text, str) and not thoughts:
-        raise Refused("the completion has no text")
+        raise RejectedRequest("the completion has no text")
     usage = body.get("usage")
     tokens = usage.get("completion_tokens") if isinstance(usage, dict) else 0
-    return Reply(
+    return ChatReply(
         content=text if isinstance(text, str) else "",
         thoughts=thoughts,
         tokens=tokens if isinstance(tokens, int) else 0,

@@ -45,7 +45,7 @@ class Mode(StrEnum):
     ANCHOR = "anchor"
 
 
-class Comparison(Gold):
+class AnswerComparison(Gold):
     """How answers are compared."""
 
     mode: Mode = Field(default=Mode.REFERENCE, strict=False)
@@ -114,7 +114,7 @@ class _Field:
     """The answers of a group, without the responses that have none."""
 
     problem: Problem
-    gold: Comparison
+    gold: AnswerComparison
     answers: Sequence[str]
     group_size: int
 
@@ -123,15 +123,15 @@ class _Field:
         return Pair(task_text(self.problem.messages), first, second, self.gold.reference)
 
 
-def _read(problem: Problem, response: str) -> Verdict | tuple[Comparison, str]:
+def _read(problem: Problem, response: str) -> Verdict | tuple[AnswerComparison, str]:
     """Return gold and answer, or a verdict if no judge is needed."""
-    entries: list[tuple[Comparison, str]] = []
+    entries: list[tuple[AnswerComparison, str]] = []
 
-    def keep(gold: Comparison, answer: str) -> Verdict:
+    def keep(gold: AnswerComparison, answer: str) -> Verdict:
         entries.append((gold, answer))
         return abstain("unjudged")
 
-    early = verify_answer(problem, response, Comparison, keep)
+    early = verify_answer(problem, response, AnswerComparison, keep)
     return entries[0] if entries else early
 
 

@@ -2,7 +2,7 @@
 
 Every request is one POST. Transient failures (connection errors, 429, 5xx) are retried with
 exponential backoff and jitter until the request's deadline. A request that still fails gives a
-`Failed`, not a reply. Only errors that the user has to repair are raised.
+`FailedPrompt`, not a reply. Only errors that the user has to repair are raised.
 
 An endpoint counts as down if it gave no reply to as many requests in a row as run concurrently,
 or no sign of life (`life`). Then every call sends one request to see whether it is up again,
@@ -28,7 +28,7 @@ from typing import Generic, TypeVar
 from data_schemas.addresses import split_base_url
 from tasks.errors import SettingsError
 from tasks.gym.judging import life
-from tasks.gym.judging.calls import Calls
+from tasks.gym.judging.calls import CallCounter
 from tasks.gym.judging.protocol import JudgeCalls
 
 _LOG = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class ApiKey:
     value: str = ""
 
 
-class Loss(StrEnum):
+class ReplyFailure(StrEnum):
     """Why a prompt has no reply."""
 
     LOST = "no_reply"
@@ -65,10 +65,10 @@ class Loss(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedPrompt:
     """A prompt without a reply."""
 
-    loss: Loss
+    loss: ReplyFailure
     cause: str
 
 
@@ -76,7 +76,7 @@ class _Again(Exception):
     """This attempt failed and may be retried."""
 
 
-class Refused(Exception):
+class RejectedRequest(Exception):
     """The endpoint rejected this request, or its reply cannot be read; a retry is useless."""
 
 
@@ -113,7 +113,7 @@ class Operation(Generic[ReplyT]):
     path: str
     """Below the base URL."""
     read: Callable[[bytes], ReplyT]
-    """Makes a reply of the body of a response; raises Refused."""
+    """Makes a reply of the body of a response; raises RejectedRequest."""
     most_bytes: int
     """Of a response; a longer one is refused."""
 
@@ -154,7 +154,7 @@ class EndpointClient(Generic[ReplyT]):
         self._timeout_s = timeout_s
         self._first_pause_s = first_pause_s
         self._pool = ThreadPoolExecutor(max_concurrent, thread_name_prefix="endpoint")
-        self._calls = Calls()
+        self._calls = CallCounter()
         self._health = _Health(max_concurrent, timeout_s)
         self._life = life.Life(self._look)
 
@@ -168,7 +168,7 @@ class EndpointClient(Generic[ReplyT]):
         """Return the calls so far."""
         return self._calls.snapshot
 
-    def send(self, bodies: Sequence[Body]) -> Iterator[tuple[int, ReplyT | Failed]]:
+    def send(self, bodies: Sequence[Body]) -> Iterator[tuple[int, ReplyT | FailedPrompt]]:
         """Send all requests concurrently and yield (place, reply) as they finish.
 
         Args:
@@ -186,8 +186,8 @@ class EndpointClient(Generic[ReplyT]):
         try:
             for future in as_completed(places):
                 reply = future.result()
-                missing += isinstance(reply, Failed)
-                self._calls.add(asked=1, failed=int(isinstance(reply, Failed)))
+                missing += isinstance(reply, FailedPrompt)
+                self._calls.add(asked=1, failed=int(isinstance(reply, FailedPrompt)))
                 yield places[future], reply
         finally:
             for future in places:
@@ -202,22 +202,22 @@ class EndpointClient(Generic[ReplyT]):
         """Stop the threads after the requests in progress have ended."""
         self._pool.shutdown()
 
-    def _answer(self, body: Body, losses: "_Losses") -> ReplyT | Failed:
+    def _answer(self, body: Body, losses: "_Losses") -> ReplyT | FailedPrompt:
         if not self._health.admits(losses):
             losses.cause = losses.cause or self._health.cause
-            return Failed(Loss.UNASKED, losses.cause)
+            return FailedPrompt(ReplyFailure.UNASKED, losses.cause)
         if not self._life.back():
-            return self._lose(losses, self._life.cause(), Loss.UNASKED, down=True)
+            return self._lose(losses, self._life.cause(), ReplyFailure.UNASKED, down=True)
         start = time.monotonic()
         end = start + self._timeout_s
         pause_s = self._first_pause_s
         while True:
             try:
                 reply = self._post(body, end - time.monotonic(), start, losses)
-            except Refused as error:
+            except RejectedRequest as error:
                 losses.cause = str(error)
                 self._health.note_reply()
-                return Failed(Loss.REFUSED, str(error))
+                return FailedPrompt(ReplyFailure.REFUSED, str(error))
             except _Again as error:
                 wait_s = pause_s * random.uniform(0.5, 1.5)
                 if self._life.has_gone(start):
@@ -232,11 +232,16 @@ class EndpointClient(Generic[ReplyT]):
                 return reply
 
     def _lose(
-        self, losses: "_Losses", cause: str, loss: Loss = Loss.LOST, *, down: bool = False
-    ) -> Failed:
+        self,
+        losses: "_Losses",
+        cause: str,
+        loss: ReplyFailure = ReplyFailure.LOST,
+        *,
+        down: bool = False,
+    ) -> FailedPrompt:
         losses.cause = cause
         self._health.note_loss(cause, down=down)
-        return Failed(loss, cause)
+        return FailedPrompt(loss, cause)
 
     def _look(self) -> bool:
         """True if there is any response; a POST would be computed."""
@@ -275,9 +280,9 @@ class EndpointClient(Generic[ReplyT]):
         if response.status in _PASSING:
             raise _Again(f"status {response.status}")
         if response.status != 200:
-            raise Refused(f"status {response.status}: {content[:200]!r}")
+            raise RejectedRequest(f"status {response.status}: {content[:200]!r}")
         if len(content) > most:
-            raise Refused(f"more than {most} bytes")
+            raise RejectedRequest(f"more than {most} bytes")
         return self._operation.read(content)
 
 

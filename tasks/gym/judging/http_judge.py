@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from data_schemas.rows import Message
 from tasks.gym.judging.chat_client import ChatClient, ChatSampling
-from tasks.gym.judging.endpoint import FIRST_PAUSE_S, ApiKey, Failed
+from tasks.gym.judging.endpoint import FIRST_PAUSE_S, ApiKey, FailedPrompt
 from tasks.gym.judging.protocol import JudgeCalls
 
 API_KEY = "EACHPROMPT_JUDGE_API_KEY"
@@ -56,7 +56,7 @@ class HttpJudge:
             SettingsError: the endpoint refuses the key, the address or the model.
         """
         replies = self._client.ask(prompts)
-        return [None if isinstance(reply, Failed) else reply.text for reply in replies]
+        return [None if isinstance(reply, FailedPrompt) else reply.text for reply in replies]
 
     def close(self) -> None:
         """Stop the threads after the requests in progress have ended."""

@@ -6,7 +6,7 @@ It serves tests of code that needs a judge, and trials of a recipe without a mod
 from collections.abc import Callable, Sequence
 
 from data_schemas.rows import Message
-from tasks.gym.judging.calls import Calls
+from tasks.gym.judging.calls import CallCounter
 from tasks.gym.judging.comparison_prompt import Label, completion, sections
 from tasks.gym.judging.protocol import JudgeCalls
 
@@ -20,7 +20,7 @@ class ScriptedJudge:
     def __init__(self, script: Script, name: str = "scripted") -> None:
         self._script = script
         self._name = name
-        self._calls = Calls()
+        self._calls = CallCounter()
 
     @property
     def name(self) -> str:

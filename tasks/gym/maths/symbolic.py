@@ -33,7 +33,7 @@ _BARE_FRACTION = re.compile(
 _REFUSED = re.compile(r"\\[lc]?dots|\^\{?[^{}]*\^|\^\{?-?\d{4}|\d{4,}\}?\s*!|!\s*!|\d{40}")
 
 
-class Outcome(StrEnum):
+class SymbolicResult(StrEnum):
     """The result of a comparison."""
 
     SAME = "same"
@@ -46,7 +46,7 @@ class _OutOfTime(BaseException):
     """The limit of CPU time; no `except Exception` on the way may stop it."""
 
 
-def compare(gold: str, candidate: str, cpu_s: float = CPU_S) -> tuple[Outcome, float]:
+def compare(gold: str, candidate: str, cpu_s: float = CPU_S) -> tuple[SymbolicResult, float]:
     """Compare two LaTeX expressions; must run in a worker's main thread.
 
     Args:
@@ -64,10 +64,10 @@ def compare(gold: str, candidate: str, cpu_s: float = CPU_S) -> tuple[Outcome, f
         with limited(cpu_s + SLACK_S), _cpu_limit(cpu_s):
             theirs = _parsed(gold)
             ours = _parsed(candidate) if theirs else []
-            outcome = _verified(theirs, ours) if ours else Outcome.UNREAD
+            outcome = _verified(theirs, ours) if ours else SymbolicResult.UNREAD
     except _OutOfTime:
-        outcome = Outcome.UNREAD
-    return outcome if theirs else Outcome.GOLD_UNREAD, time.process_time() - start
+        outcome = SymbolicResult.UNREAD
+    return outcome if theirs else SymbolicResult.GOLD_UNREAD, time.process_time() - start
 
 
 def _parsed(text: str) -> list[Any]:
@@ -81,7 +81,7 @@ def _parsed(text: str) -> list[Any]:
     return parse(boxed, [latex], fallback_mode="no_fallback", parsing_timeout=0)
 
 
-def _verified(gold: list[Any], candidate: list[Any]) -> Outcome:
+def _verified(gold: list[Any], candidate: list[Any]) -> SymbolicResult:
     from math_verify import verify
 
     equal = verify(
@@ -92,7 +92,7 @@ def _verified(gold: list[Any], candidate: list[Any]) -> Outcome:
         allow_set_relation_comp=True,  # x in [0, 1] is 0 <= x <= 1
         timeout_seconds=0,
     )
-    return Outcome.SAME if equal else Outcome.DIFFERENT
+    return SymbolicResult.SAME if equal else SymbolicResult.DIFFERENT
 
 
 def _repaired(text: str) -> str:

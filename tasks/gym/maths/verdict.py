@@ -22,7 +22,7 @@ from tasks.gym.maths.locate import Place, boxes, joint, lenient
 from tasks.gym.maths.parse import Answer, parse
 from tasks.gym.maths.quantities import is_another, is_unit, without_unit
 from tasks.gym.maths.reading import AnswerForm
-from tasks.gym.maths.symbolic import Outcome
+from tasks.gym.maths.symbolic import SymbolicResult
 from tasks.gym.maths.words import HEDGES
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.workers import WorkerFailed, WorkerTimeout
@@ -249,9 +249,9 @@ def _ask_sympy(ours: Answer, theirs: Answer, budget: _Budget) -> _Comparison:
         if not ours.readable and not _gold_is_fit(gold):
             return _Comparison(None, f"{error}")
         return _Comparison(False, f"the answer cannot be compared: {error}")
-    if outcome is Outcome.GOLD_UNREAD and not ours.readable:
+    if outcome is SymbolicResult.GOLD_UNREAD and not ours.readable:
         return _Comparison(None, outcome)
-    return _Comparison(outcome is Outcome.SAME, f"{outcome} (math-verify)")
+    return _Comparison(outcome is SymbolicResult.SAME, f"{outcome} (math-verify)")
 
 
 def _is_number(gold: Answer) -> bool:
@@ -263,6 +263,6 @@ def _gold_is_fit(gold: str) -> bool:
     """Say whether the gold can be compared with itself, so that the response is at fault."""
     try:
         outcome, _ = symbolic.in_worker(symbolic.compare, (gold, gold, BUDGET_S), TIMEOUT_S)
-        return outcome is Outcome.SAME
+        return outcome is SymbolicResult.SAME
     except (WorkerTimeout, WorkerFailed):
         return False

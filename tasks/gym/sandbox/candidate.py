@@ -15,7 +15,7 @@ from typing import Any
 from tasks.gym.sandbox.wire import WireError, decode, encode, receive, send
 
 
-class Candidate:
+class CandidateProgram:
     """The program's namespace and the objects that the checker holds handles of."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Candidate:
 def serve(link: socket.socket) -> None:
     """Answer the checker until it closes the socket."""
     random.seed(0)
-    candidate = Candidate()
+    candidate = CandidateProgram()
     while True:
         try:
             request = receive(link)

@@ -20,7 +20,7 @@ from tasks.gym.sandbox.asserts import are_literal
 from tasks.gym.sandbox.budget import Budget
 from tasks.gym.sandbox.levels import VARIABLE, Level, available, choose
 from tasks.gym.sandbox.limits import Limits
-from tasks.gym.sandbox.session import Outcome, Run, Runs, Session
+from tasks.gym.sandbox.session import ProgramOutcome, ProgramRun, Runs, Session
 from tasks.gym.sandbox.toolchains import Build
 
 _LOG = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Sandbox:
         *,
         budget: Budget | None = None,
         fail_fast: bool = False,
-    ) -> Outcome:
+    ) -> ProgramOutcome:
         """Load a Python program and run tests against it.
 
         Args:
@@ -70,7 +70,7 @@ class Sandbox:
         *,
         budget: Budget | None = None,
         fail_fast: bool = False,
-    ) -> Outcome:
+    ) -> ProgramOutcome:
         """Load a Python program and compare what its function returns, case by case.
 
         Args:
@@ -88,7 +88,7 @@ class Sandbox:
         self,
         build: Build,
         inputs: Sequence[str],
-        find_fault: Callable[[int, Run], str],
+        find_fault: Callable[[int, ProgramRun], str],
         *,
         budget: Budget | None = None,
         fail_fast: bool = False,
@@ -118,7 +118,7 @@ class Sandbox:
             self._all.pop().close()
         self._idle = queue.LifoQueue()
 
-    def _check(self, task: dict[str, object], budget: Budget | None) -> Outcome:
+    def _check(self, task: dict[str, object], budget: Budget | None) -> ProgramOutcome:
         allowance = budget or Budget(self.limits)
         return self._with_retry(lambda session: session.check(task, allowance))
 

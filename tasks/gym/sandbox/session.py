@@ -37,7 +37,7 @@ _STOPPED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProgramOutcome:
     """How the unit tests or calls of one program went."""
 
     passed: tuple[bool, ...]
@@ -53,7 +53,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ProgramRun:
     """The result of one run of a program on one input."""
 
     end: str
@@ -127,7 +127,7 @@ class Session:
         """True while the process runs."""
         return self.process.poll() is None
 
-    def check(self, task: Mapping[str, object], budget: Budget) -> Outcome:
+    def check(self, task: Mapping[str, object], budget: Budget) -> ProgramOutcome:
         """Load one program and run its tests or calls.
 
         Args:
@@ -157,7 +157,7 @@ class Session:
             raise wire.WireError(f"the checker ended: {status['checker']}")
         passed = [report for report in reports if "passed" in report]
         first = next((report for report in passed if not report["passed"]), None)
-        return Outcome(
+        return ProgramOutcome(
             passed=tuple(bool(report["passed"]) for report in passed),
             end=end,
             why=str(first["why"]) if first and not why else why,
@@ -169,7 +169,7 @@ class Session:
         self,
         build: Build,
         inputs: Sequence[str],
-        find_fault: Callable[[int, Run], str],
+        find_fault: Callable[[int, ProgramRun], str],
         budget: Budget,
         *,
         fail_fast: bool,
@@ -210,7 +210,7 @@ class Session:
         link: socket.socket,
         build: Build,
         inputs: Sequence[str],
-        find_fault: Callable[[int, Run], str],
+        find_fault: Callable[[int, ProgramRun], str],
         budget: Budget,
         *,
         fail_fast: bool,
@@ -244,7 +244,7 @@ class Session:
             first = ("timeout", f"{budget.limits.total_s:.0f} s for all runs used up")
         return Runs(tuple(passed), first[0] or "done", first[1])
 
-    def _one(self, link: socket.socket, text: str, budget: Budget) -> Run:
+    def _one(self, link: socket.socket, text: str, budget: Budget) -> ProgramRun:
         wire.send(link, {"run": True})
         wire.send_bytes(link, text.encode(errors="replace"), wire.MAX_STREAM_BYTES)
         monitor = UsageMonitor(self.process.pid, budget)
@@ -257,7 +257,7 @@ class Session:
         if not budget.covers(used_s):
             stopped = "spent"
         monitor.charge(used_s)
-        return Run(
+        return ProgramRun(
             end=_STOPPED[stopped]["end"] if stopped else str(report["end"]),
             code=int(report["code"]),
             cpu_s=used_s,

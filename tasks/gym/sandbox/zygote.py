@@ -132,7 +132,7 @@ def preload() -> None:
         if name[0].isupper():
             setattr(builtins, name, getattr(typing, name))
     call = {"call": 0, "args": {"list": [1, {"tuple": [2.5, True]}]}, "kwargs": {"dict": []}}
-    one = candidate.Candidate()
+    one = candidate.CandidateProgram()
     for request in ({"load": _SOURCE}, {"lookup": "f"}, *[call] * _WARM_UP_CALLS):
         one.answer(request)
     tests = [_TEST] * _WARM_UP_CALLS

@@ -19,7 +19,7 @@ from data_schemas.rows import Problem, Verdict, abstain, response_fault
 from tasks.errors import EngineError, SettingsError
 from tasks.gym.environments.table import ENVIRONMENTS
 from tasks.gym.protocol import Entry, Verifier, failure_verdict, join_turns
-from tasks.gym.workers import Failure, Reply
+from tasks.gym.workers import CallFailure, WorkerReply
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -126,11 +126,11 @@ def timeout_verdict(name: str, message: str, *, by_response: bool = False) -> Ve
     return give(f"verifier_timeout:{name}", message)
 
 
-def may_be_caused_by_response(reply: Reply) -> bool:
+def may_be_caused_by_response(reply: WorkerReply) -> bool:
     """True if the response may have caused the failure; scoring CONTROL decides."""
-    if reply.failure is Failure.RAISED:
+    if reply.failure is CallFailure.RAISED:
         return reply.error not in _OURS
-    return reply.failure in (Failure.TIMEOUT, Failure.DIED)
+    return reply.failure in (CallFailure.TIMEOUT, CallFailure.DIED)
 
 
 def starved_verdict(name: str, message: str) -> Verdict:
@@ -142,7 +142,7 @@ def outcome(
     name: str,
     source: TokenizerFile | None,
     content: Content,
-    reply: Reply,
+    reply: WorkerReply,
     *,
     by_response: bool = False,
 ) -> ResponseScore:
@@ -155,14 +155,14 @@ def outcome(
     Raises:
         SettingsError: the user has to act; the message states what to do.
     """
-    if reply.failure is Failure.NONE:
+    if reply.failure is CallFailure.NONE:
         text, verdict = reply.value
         return ResponseScore(text, verdict, reply.seconds, 0)
     verdict = no_verdict(name, reply, by_response=by_response)
     return ResponseScore(read(source, content, name), verdict, reply.seconds, 0)
 
 
-def no_verdict(name: str, reply: Reply, *, by_response: bool = False) -> Verdict:
+def no_verdict(name: str, reply: WorkerReply, *, by_response: bool = False) -> Verdict:
     """Return the verdict for a worker that failed.
 
     Raises:
@@ -170,9 +170,9 @@ def no_verdict(name: str, reply: Reply, *, by_response: bool = False) -> Verdict
     """
     if reply.error == SettingsError.__name__:
         raise SettingsError(reply.message)
-    if reply.failure is Failure.TIMEOUT:
+    if reply.failure is CallFailure.TIMEOUT:
         return timeout_verdict(name, reply.message, by_response=by_response)
-    if reply.failure is Failure.STARVED:
+    if reply.failure is CallFailure.STARVED:
         return starved_verdict(name, reply.message)
     return failure_verdict(
         name, reply.error or "WorkerDied", reply.message, by_response=by_response

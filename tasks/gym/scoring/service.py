@@ -38,7 +38,7 @@ from tasks.gym.scoring.responses import (
 )
 from tasks.gym.scoring.tally import Batch, Counters
 from tasks.gym.scoring.work_queue import WorkQueue
-from tasks.gym.workers import Failure, Reply, WorkerPool
+from tasks.gym.workers import CallFailure, WorkerPool, WorkerReply
 
 MAX_WAITING = 1024
 """Responses that may wait before `submit` blocks the rollouts: at 32k tokens, 128 MiB."""
@@ -224,7 +224,7 @@ class ScoringService:
 
     def _work(self, jobs: Sequence[_Job]) -> None:
         """Score a batch in one worker; jobs of a lost worker are repeated by the next one."""
-        suspects: list[tuple[_Job, Reply]] = []
+        suspects: list[tuple[_Job, WorkerReply]] = []
         try:
             for job, reply in self._replies(jobs, [job.contents[0] for job in jobs]):
                 if may_be_caused_by_response(reply):
@@ -234,14 +234,14 @@ class ScoringService:
             broken = [job for job, _ in suspects]
             controls = self._replies(broken, [CONTROL] * len(broken)) if broken else iter(())
             for (job, reply), (_, control) in zip(suspects, controls, strict=True):
-                self._settle(job, reply, by_response=control.failure is Failure.NONE)
+                self._settle(job, reply, by_response=control.failure is CallFailure.NONE)
         except Exception as error:  # noqa: BLE001 - raised again in `gather` or `score`
             for job in jobs:
                 job.batch.fail(error)
 
     def _replies(
         self, jobs: Sequence[_Job], contents: Sequence[Content]
-    ) -> Iterator[tuple[_Job, Reply]]:
+    ) -> Iterator[tuple[_Job, WorkerReply]]:
         calls = [
             (job.entry.verify, job.problem, self._tokenizer, content)
             for job, content in zip(jobs, contents, strict=True)
@@ -250,7 +250,7 @@ class ScoringService:
         with contextlib.closing(series) as replies:
             yield from zip(jobs, replies, strict=True)
 
-    def _settle(self, job: _Job, reply: Reply, *, by_response: bool = False) -> None:
+    def _settle(self, job: _Job, reply: WorkerReply, *, by_response: bool = False) -> None:
         name, content = job.problem.verifier, job.contents[0]
         result = outcome(name, self._tokenizer, content, reply, by_response=by_response)
         job.batch.settle(job.keys[0], result)

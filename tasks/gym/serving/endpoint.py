@@ -77,7 +77,7 @@ class FailureReply(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """Limits on requests."""
 
     body_bytes: int = 64 * 2**20
@@ -106,7 +106,7 @@ Routes = Mapping[tuple[str, str], Route]
 """By method and path."""
 
 
-class Refusal(Exception):
+class RequestRefusal(Exception):
     """What a request is answered with instead of a result."""
 
     def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
@@ -115,7 +115,7 @@ class Refusal(Exception):
 
 
 def open_endpoint(
-    scorer: ScoringService, verifiers: list[str], host: str, port: int, limits: Limits
+    scorer: ScoringService, verifiers: list[str], host: str, port: int, limits: RequestLimits
 ) -> ThreadingHTTPServer:
     """Bind the address of the verifiers' endpoint, as `listen` does."""
     health = _json({"status": "ok", "verifiers": verifiers})
@@ -126,7 +126,7 @@ def open_endpoint(
     return listen(routes, host, port, limits)
 
 
-def listen(routes: Routes, host: str, port: int, limits: Limits) -> ThreadingHTTPServer:
+def listen(routes: Routes, host: str, port: int, limits: RequestLimits) -> ThreadingHTTPServer:
     """Bind the address; the caller serves requests and closes the server.
 
     Raises:
@@ -158,7 +158,7 @@ def listen(routes: Routes, host: str, port: int, limits: Limits) -> ThreadingHTT
         def answer(self, method: str) -> bytes:
             self.refuse_other_sites(is_local=is_local)
             if (method, self.path) not in routes:
-                raise Refusal(HTTPStatus.NOT_FOUND, "not_found", paths)
+                raise RequestRefusal(HTTPStatus.NOT_FOUND, "not_found", paths)
             reply = routes[method, self.path].reply
             if method == "GET":
                 # A body that nobody reads would be the next request of the connection.
@@ -233,24 +233,26 @@ class _Handler(BaseHTTPRequestHandler):
         """Refuse a request without the token."""
         entry = self.headers.get("Authorization", "")
         if token and not hmac.compare_digest(entry.encode(), f"Bearer {token}".encode()):
-            raise Refusal(HTTPStatus.UNAUTHORIZED, "unauthorized", "bearer token missing or wrong")
+            raise RequestRefusal(
+                HTTPStatus.UNAUTHORIZED, "unauthorized", "bearer token missing or wrong"
+            )
 
     def refuse_other_sites(self, *, is_local: bool) -> None:
         """Refuse what a page of another site sends, also by a name of its own for this machine."""
         hosts: list[str] = self.headers.get_all("Host", [])
         if is_local and not all(_is_loopback(_host_of(f"//{one}")) for one in hosts):
-            raise Refusal(
+            raise RequestRefusal(
                 HTTPStatus.FORBIDDEN, "foreign_host", f"{hosts[0]!r:.100} is not this host"
             )
         for origin in self.headers.get_all("Origin", []):
             if origin.partition("://")[2] not in hosts:
-                raise Refusal(HTTPStatus.FORBIDDEN, "foreign_origin", f"{origin!r:.100}")
+                raise RequestRefusal(HTTPStatus.FORBIDDEN, "foreign_origin", f"{origin!r:.100}")
 
     def require_json(self) -> None:
         """Refuse a body of another type: a page may send text anywhere."""
         if self.headers.get_content_type() != "application/json":
             message = "send Content-Type: application/json"
-            raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_json", message)
+            raise RequestRefusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_json", message)
 
     def body(self, limit: int, limit_s: float) -> bytes:
         """Read the body if its length is given and within the limit, and it arrives in time.
@@ -262,10 +264,10 @@ class _Handler(BaseHTTPRequestHandler):
         length = lengths[0] if len(lengths) == 1 else ""
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
             message = "send one Content-Length, and no Transfer-Encoding"
-            raise Refusal(HTTPStatus.LENGTH_REQUIRED, "length_required", message)
+            raise RequestRefusal(HTTPStatus.LENGTH_REQUIRED, "length_required", message)
         if len(length) > MAX_DIGITS or int(length) > limit:
             message = f"{length[:MAX_DIGITS]} bytes, at most {limit}"
-            raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", message)
+            raise RequestRefusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", message)
         deadline = time.monotonic() + limit_s
         body = bytearray()
         while len(body) < int(length):
@@ -275,7 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
                 received = self.rfile.read1(min(CHUNK, int(length) - len(body)))
             except TimeoutError as error:
                 message = f"{len(body)} of {length} bytes in {limit_s} s"
-                raise Refusal(HTTPStatus.REQUEST_TIMEOUT, "too_slow", message) from error
+                raise RequestRefusal(HTTPStatus.REQUEST_TIMEOUT, "too_slow", message) from error
             if not received:
                 raise ConnectionError(f"closed after {len(body)} of {length} bytes")
             body += received
@@ -313,7 +315,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _reply(self, method: str) -> None:
         try:
             status, payload = HTTPStatus.OK, self.answer(method)
-        except Refusal as refusal:
+        except RequestRefusal as refusal:
             status, payload = refusal.status, _error(refusal.code, refusal.message)
             self.close_connection = True  # the connection may still have an unread body
             self._send(status, payload)
@@ -383,9 +385,9 @@ def request_of(body: bytes, kind: type[Body]) -> Body:
         raise bad_request(f"{where}: {first['msg']}") from error
 
 
-def bad_request(message: str) -> Refusal:
+def bad_request(message: str) -> RequestRefusal:
     """Refuse what was asked."""
-    return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_request", message)
+    return RequestRefusal(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_request", message)
 
 
 def _scored(scorer: ScoringService, body: bytes) -> bytes:
@@ -397,7 +399,7 @@ def _scored(scorer: ScoringService, body: bytes) -> bytes:
         raise bad_request(str(error)) from error
     except EngineError as error:
         _LOG.warning("no verdicts: %s", error)
-        raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "engine_error", str(error)) from error
+        raise RequestRefusal(HTTPStatus.SERVICE_UNAVAILABLE, "engine_error", str(error)) from error
     return ScoreReply(verdicts=tuple(verdicts)).model_dump_json().encode()
 
 

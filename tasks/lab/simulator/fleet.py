@@ -21,7 +21,7 @@ from tasks.lab.simulator.rates import EngineRates
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class GenerationJob:
     """A response that an engine generates, or the rest of one."""
 
     group: int
@@ -41,16 +41,16 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CompletedJob:
     """A response, and when it ended."""
 
     second: float
-    job: Job
+    job: GenerationJob
 
 
 @dataclass(slots=True)
 class _Live:
-    job: Job
+    job: GenerationJob
     context: int
     """Tokens in the cache before its first pass here."""
     first_pass: int
@@ -63,7 +63,7 @@ class Engine:
     """A simulated rollout engine: its queue, its cache and its clock."""
 
     rates: EngineRates
-    waiting: deque[Job] = field(default_factory=deque)
+    waiting: deque[GenerationJob] = field(default_factory=deque)
     """Its own queue: what it was dealt."""
     clock: float = 0.0
     busy: float = 0.0
@@ -80,7 +80,7 @@ class Engine:
     """In this order; some have ended."""
     _numbers: Iterator[int] = field(default_factory=count)
 
-    def admit(self, shared: deque[Job]) -> bool:
+    def admit(self, shared: deque[GenerationJob]) -> bool:
         """Let one response enter, of its own queue or else of a shared one; False if none can.
 
         Of the shared queue only what is expected to stay: on average, half of what is left to
@@ -103,7 +103,7 @@ class Engine:
         """Return when a sequence ends or the cache is full; infinity if nothing is live."""
         return self.clock + self._seconds(self._event_passes()) if self.live else math.inf
 
-    def advance(self, most: int | None = None) -> list[Ended]:
+    def advance(self, most: int | None = None) -> list[CompletedJob]:
         """Decode until the next event, at most so many passes; return the responses that ended."""
         passes = self._event_passes()
         cut = most is not None and most < passes
@@ -118,12 +118,12 @@ class Engine:
             if not one.preempted:
                 one.ended = True
                 self._leave(one)
-                ended.append(Ended(self.clock, one.job))
+                ended.append(CompletedJob(self.clock, one.job))
         if not (ended or cut):
             self._preempt()
         return ended
 
-    def advance_to(self, goal: int) -> list[Ended]:
+    def advance_to(self, goal: int) -> list[CompletedJob]:
         """Decode until this pass, or until nothing is live; return the responses that ended."""
         ended = []
         while self.live and self._passes < goal:
@@ -133,11 +133,11 @@ class Engine:
         self._passes = max(self._passes, goal)
         return ended
 
-    def can_take(self, shared: deque[Job]) -> bool:
+    def can_take(self, shared: deque[GenerationJob]) -> bool:
         """Return whether one response of a shared queue could enter."""
         return bool(shared) and not self.waiting and self._can_enter(shared[0], lasting=True)
 
-    def cut(self, now: float) -> list[Job]:
+    def cut(self, now: float) -> list[GenerationJob]:
         """Decode until this second and stop; return what is left of every response."""
         passes, most = 0, self._event_passes() if self.live else 0
         while passes < most:  # the largest number of passes that ends in time
@@ -156,12 +156,12 @@ class Engine:
         ]
         return [job for job in rest if job.tokens > 0] + list(self.waiting)
 
-    def _can_enter(self, job: Job, *, lasting: bool) -> bool:
+    def _can_enter(self, job: GenerationJob, *, lasting: bool) -> bool:
         if self.live >= self.rates.slots or not self._has_room(job):
             return False
         return not (lasting and self.live) or self._has_lasting_room(job)
 
-    def _has_room(self, job: Job) -> bool:
+    def _has_room(self, job: GenerationJob) -> bool:
         longest = job.fed + job.tokens
         if longest > self.rates.cache_tokens:
             raise SettingsError(
@@ -170,7 +170,7 @@ class Engine:
             )
         return self._context + job.fed + self.live < self.rates.cache_tokens
 
-    def _has_lasting_room(self, job: Job) -> bool:
+    def _has_lasting_room(self, job: GenerationJob) -> bool:
         return self.cache_demand + job.fed + job.expected / 2 <= self.rates.cache_tokens
 
     def _event_passes(self) -> int:
@@ -203,16 +203,16 @@ class Engine:
         self.busy += seconds
 
 
-def _rest(job: Job, generated: int) -> Job:
+def _rest(job: GenerationJob, generated: int) -> GenerationJob:
     return replace(job, tokens=job.tokens - generated, earlier=job.earlier + generated)
 
 
 class Fleet:
     """Engines with a queue each, and one queue from which an engine takes when its own is empty."""
 
-    def __init__(self, rates: EngineRates, queues: Sequence[Iterable[Job]]) -> None:
+    def __init__(self, rates: EngineRates, queues: Sequence[Iterable[GenerationJob]]) -> None:
         self.engines = [Engine(rates, deque(queue)) for queue in queues]
-        self.shared: deque[Job] = deque()
+        self.shared: deque[GenerationJob] = deque()
         self._events: list[tuple[float, int]] = []
         self.wake(0.0)
 
@@ -243,7 +243,7 @@ class Fleet:
         """Return when something happens next; infinity if nothing is live."""
         return self._events[0][0] if self._events else math.inf
 
-    def advance(self) -> list[Ended]:
+    def advance(self) -> list[CompletedJob]:
         """Let the next event happen; return the responses that ended."""
         _, place = heapq.heappop(self._events)
         engine = self.engines[place]
@@ -253,20 +253,20 @@ class Fleet:
         self._expect(place)
         return ended
 
-    def drain(self) -> list[Ended]:
+    def drain(self) -> list[CompletedJob]:
         """Run until nothing is left; return all responses in the order in which they end."""
-        ended: list[Ended] = []
+        ended: list[CompletedJob] = []
         while self._events:
             ended.extend(self.advance())
         return ended
 
-    def drain_in_rounds(self, passes: int) -> list[Ended]:
+    def drain_in_rounds(self, passes: int) -> list[CompletedJob]:
         """Run until nothing is left; engines take from the shared queue after so many passes each.
 
         Who takes depends on passes only, so an engine that has room waits until all have computed
         the passes of its round.
         """
-        ended, goal = list[Ended](), 0
+        ended, goal = list[CompletedJob](), 0
         while self.shared:
             taking = [engine for engine in self.engines if engine.can_take(self.shared)]
             if taking:
@@ -294,7 +294,7 @@ class Fleet:
                 if not whole:
                     break
 
-    def cut(self, now: float) -> list[Job]:
+    def cut(self, now: float) -> list[GenerationJob]:
         """Stop all engines at this second; return what is left of every response."""
         return [job for engine in self.engines for job in engine.cut(now)] + list(self.shared)
 

@@ -10,12 +10,12 @@ from rich.table import Table
 
 from tasks.capacity.plan import Plan
 from tasks.lab.simulator.lengths import Draw
-from tasks.lab.simulator.rates import NODE_GPUS, Efficiency, EngineRates, Rates, rates_of
-from tasks.lab.simulator.steps import Outcome, Policy, Simulation
+from tasks.lab.simulator.rates import NODE_GPUS, Efficiency, EngineRates, TaskRates, rates_of
+from tasks.lab.simulator.steps import Policy, Simulation, SimulationResult
 from tasks.lab.simulator.variants import (
     SIMULATED_STEPS,
-    Row,
-    Variant,
+    PolicyVariant,
+    VariantResult,
     batch_of,
     compare,
     reason_against,
@@ -52,7 +52,7 @@ def fitting_layouts(plan: Plan) -> Iterator[Plan]:
 
 def fastest_layouts(
     plan: Plan, draw: Draw, efficiency: Efficiency, mean_tokens: float, count: int
-) -> list[Row]:
+) -> list[VariantResult]:
     """Simulate the layouts that fit; return the fastest, with the plan's own among them.
 
     Rollouts of the same engines are simulated once: what a trainer takes is added to them.
@@ -61,14 +61,16 @@ def fastest_layouts(
         mean_tokens: of a response.
         count: of the fastest layouts; the plan's own is one more, last if it does not fit.
     """
-    rollouts: dict[tuple[EngineRates, int], Outcome] = {}
+    rollouts: dict[tuple[EngineRates, int], SimulationResult] = {}
     estimates: list[tuple[float, Plan]] = []
     for candidate in fitting_layouts(plan):
         rates = rates_of(candidate, efficiency, plan.work.prompt_tokens + mean_tokens)
         batch = batch_of(candidate)
         engines = rates.engine, rates.engines
         if engines not in rollouts:
-            alone = Rates(*engines, score_s=0.0, update_s=0.0, sync_s=0.0, reward_s=rates.reward_s)
+            alone = TaskRates(
+                *engines, score_s=0.0, update_s=0.0, sync_s=0.0, reward_s=rates.reward_s
+            )
             simulation = Simulation(alone, batch, draw, dedicated=False)
             rollouts[engines] = simulation.run(POLICY, SIMULATED_STEPS)
         found, responses = rollouts[engines], batch.prompts * batch.group_size
@@ -77,13 +79,13 @@ def fastest_layouts(
         step = found.seconds + training + rates.sync_s + rates.commit_s
         estimates.append((step, candidate))
     fastest = sorted(estimates, key=itemgetter(0))[:count]
-    others = [Variant("", one, POLICY) for _, one in fastest if one != plan]
-    own = Variant(OWN, plan, Policy() if plan.layout.dedicated_rollout_gpus else POLICY)
+    others = [PolicyVariant("", one, POLICY) for _, one in fastest if one != plan]
+    own = PolicyVariant(OWN, plan, Policy() if plan.layout.dedicated_rollout_gpus else POLICY)
     rows = compare((own, *others), draw, efficiency, mean_tokens)
     return sorted(rows, key=attrgetter("seconds"))
 
 
-def layout_table(rows: Sequence[Row]) -> Table:
+def layout_table(rows: Sequence[VariantResult]) -> Table:
     """List layouts in the given order."""
     table = Table(title="fastest layouts", title_justify="left", title_style="", box=None)
     heads = ("TP", "PP", "EP", "recompute", "rollout TP", "claim")

@@ -28,7 +28,7 @@ WITHIN_PROMPT = 0.46
 2,040 maths problems: of a prompt's mean, and of answers around it."""
 
 
-class Group(NamedTuple):
+class LengthGroup(NamedTuple):
     """Responses of one prompt in a step."""
 
     lengths: NDArray[np.float64]
@@ -36,7 +36,7 @@ class Group(NamedTuple):
     """Mean length of an earlier group; None without one."""
 
 
-Draw = Callable[[int, int, np.random.Generator], list[Group]]
+Draw = Callable[[int, int, np.random.Generator], list[LengthGroup]]
 """(prompts, group size, generator) -> the groups of a step."""
 
 
@@ -75,7 +75,7 @@ def draw_step(
     num_prompts: int,
     group_size: int,
     draws: np.random.Generator,
-) -> list[Group]:
+) -> list[LengthGroup]:
     """Draw the groups of a step, and for each as many earlier responses, its record.
 
     A prompt with fewer lengths than both is not drawn. Of a table without prompts every length is
@@ -86,7 +86,7 @@ def draw_step(
     """
     if len(by_prompt) == 1:
         single_lengths = draws.choice(by_prompt[0], num_prompts * group_size)
-        return [Group(np.array([length]), None) for length in single_lengths]
+        return [LengthGroup(np.array([length]), None) for length in single_lengths]
     needed = 2 * group_size
     enough = [lengths for lengths in by_prompt if len(lengths) >= needed]
     if not enough:
@@ -95,7 +95,7 @@ def draw_step(
     for place in draws.integers(0, len(enough), num_prompts):
         lengths = enough[place]
         both = lengths[draws.permutation(len(lengths))[:needed]]
-        groups.append(Group(both[:group_size], float(both[group_size:].mean())))
+        groups.append(LengthGroup(both[:group_size], float(both[group_size:].mean())))
     return groups
 
 
@@ -109,11 +109,13 @@ def assumed(limit: int, mean: float = 0.0) -> Draw:
     variance = BETWEEN_PROMPTS**2 + WITHIN_PROMPT**2
     centre = float(np.log(mean or MEAN_SHARE * limit) - variance / 2)
 
-    def draw(num_prompts: int, group_size: int, draws: np.random.Generator) -> list[Group]:
+    def draw(num_prompts: int, group_size: int, draws: np.random.Generator) -> list[LengthGroup]:
         own_P = draws.normal(centre, BETWEEN_PROMPTS, num_prompts)
         logs_PG = draws.normal(own_P[:, None], WITHIN_PROMPT, (num_prompts, 2 * group_size))
         lengths_PG = np.ceil(np.minimum(np.exp(logs_PG), limit))
-        return [Group(both[:group_size], float(both[group_size:].mean())) for both in lengths_PG]
+        return [
+            LengthGroup(both[:group_size], float(both[group_size:].mean())) for both in lengths_PG
+        ]
 
     return draw
 
@@ -125,14 +127,14 @@ def recorded(by_prompt: Sequence[NDArray[np.float64]], limit: int) -> Draw:
     if len(scaled) > 1:
         return lambda prompts, size, draws: draw_step(scaled, prompts, size, draws)
 
-    def draw(num_prompts: int, group_size: int, draws: np.random.Generator) -> list[Group]:
+    def draw(num_prompts: int, group_size: int, draws: np.random.Generator) -> list[LengthGroup]:
         lengths_PG = draws.choice(scaled[0], (num_prompts, group_size))
-        return [Group(lengths_G, None) for lengths_G in lengths_PG]
+        return [LengthGroup(lengths_G, None) for lengths_G in lengths_PG]
 
     return draw
 
 
-class Source(NamedTuple):
+class LengthSource(NamedTuple):
     """Where the lengths of a simulation come from."""
 
     draw: Draw
@@ -140,7 +142,7 @@ class Source(NamedTuple):
     description: str
 
 
-def read_source(path: str, column: str, prompt: str, limit: int) -> Source:
+def read_source(path: str, column: str, prompt: str, limit: int) -> LengthSource:
     """Read a table of lengths, or assume a distribution if no path is given.
 
     Raises:
@@ -152,9 +154,9 @@ def read_source(path: str, column: str, prompt: str, limit: int) -> Source:
     if not path:
         mean = MEAN_SHARE * limit
         text = f"lengths are assumed: log-normal, {mean:,.0f} tokens on average, at most {limit:,}"
-        return Source(assumed(limit), mean, text)
+        return LengthSource(assumed(limit), mean, text)
     by_prompt = read_lengths(Path(path), column, prompt)
     scale = limit / max(float(lengths.max()) for lengths in by_prompt)
     mean = scale * float(np.concatenate(by_prompt).mean())
     text = f"lengths from {Path(path).name}, scaled to at most {limit:,}: {mean:,.0f} on average"
-    return Source(recorded(by_prompt, limit), mean, text)
+    return LengthSource(recorded(by_prompt, limit), mean, text)

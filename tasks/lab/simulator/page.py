@@ -11,7 +11,7 @@ from tasks.capacity.memory import FIXED_BYTES
 from tasks.capacity.plan import Plan
 from tasks.lab.simulator.rates import Efficiency
 from tasks.lab.simulator.steps import PARTS
-from tasks.lab.simulator.variants import GPU_HOUR_USD, RUNS, Row
+from tasks.lab.simulator.variants import GPU_HOUR_USD, RUNS, VariantResult
 from tasks.platform.page_style import STYLE, fill
 
 COLOURS = {
@@ -126,7 +126,7 @@ HEADS = (
 )
 
 
-def step_table(rows: Sequence[Row]) -> Table:
+def step_table(rows: Sequence[VariantResult]) -> Table:
     """List all policies for the screen; all parts of a step are on the page."""
     table = Table(title="one step of RL, simulated", title_justify="left", title_style="", box=None)
     table.add_column("policy")
@@ -143,7 +143,9 @@ def step_table(rows: Sequence[Row]) -> Table:
     return table
 
 
-def render(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str) -> bytes:
+def render(
+    plan: Plan, rows: Sequence[VariantResult], efficiency: Efficiency, lengths: str
+) -> bytes:
     """Write the page.
 
     Args:
@@ -154,7 +156,7 @@ def render(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str
     return fill(TEMPLATE, page=page, style=STYLE).encode()
 
 
-def _page(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str) -> _Page:
+def _page(plan: Plan, rows: Sequence[VariantResult], efficiency: Efficiency, lengths: str) -> _Page:
     simulations = [row for row in rows if row.outcome]
     longest = max(row.seconds for row in simulations)
     name = "longest first" if plan.layout.dedicated_rollout_gpus else RUNS
@@ -189,7 +191,7 @@ def _page(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str)
     )
 
 
-def _bar(row: Row, longest: float) -> _Bar:
+def _bar(row: VariantResult, longest: float) -> _Bar:
     outcome = row.outcome
     assert outcome is not None
     return _Bar(
@@ -202,7 +204,7 @@ def _bar(row: Row, longest: float) -> _Bar:
     )
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: VariantResult) -> tuple[str, ...]:
     outcome = row.outcome
     if outcome is None:
         return ("",) * len(HEADS)

@@ -83,7 +83,7 @@ class EngineRates:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class TaskRates:
     """A whole task: its engines, and its trainer with its parts of a step."""
 
     engine: EngineRates
@@ -101,7 +101,7 @@ class Rates:
     """Per step: a commit's seconds, divided by the steps between two."""
 
 
-def rates_of(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> Rates:
+def rates_of(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> TaskRates:
     """Derive all rates of a plan.
 
     Args:
@@ -109,7 +109,7 @@ def rates_of(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> Rates:
     """
     nodes, world = _nodes_and_world(plan)
     score, update = trainer_rates(plan, efficiency, mean_tokens)
-    return Rates(
+    return TaskRates(
         engine=engine_rates(plan, efficiency),
         engines=max(1, ((plan.gpus - world) or plan.gpus) // plan.layout.rollout_tensor),
         score_s=score,

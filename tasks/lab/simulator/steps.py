@@ -12,9 +12,9 @@ from operator import attrgetter
 import numpy as np
 
 from tasks.algorithms.scheduling import IN_FLIGHT, assign, longest_first, passes_per_round
-from tasks.lab.simulator.fleet import Ended, Fleet, Job
-from tasks.lab.simulator.lengths import Draw, Group
-from tasks.lab.simulator.rates import Rates
+from tasks.lab.simulator.fleet import CompletedJob, Fleet, GenerationJob
+from tasks.lab.simulator.lengths import Draw, LengthGroup
+from tasks.lab.simulator.rates import TaskRates
 
 WARM_UP = 3
 """Steps that are not counted."""
@@ -49,7 +49,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SimulatedBatch:
     """What a step rolls out."""
 
     prompts: int
@@ -60,7 +60,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationResult:
     """Means over the counted steps."""
 
     parts: dict[str, float]
@@ -94,7 +94,9 @@ class _Open:
 class Simulation:
     """Simulates steps of one task, from one seed."""
 
-    def __init__(self, rates: Rates, batch: Batch, draw: Draw, *, dedicated: bool) -> None:
+    def __init__(
+        self, rates: TaskRates, batch: SimulatedBatch, draw: Draw, *, dedicated: bool
+    ) -> None:
         self._rates = rates
         self._batch = batch
         self._draw = draw
@@ -103,16 +105,16 @@ class Simulation:
         self._groups: dict[int, _Open] = {}
         self._num_draws = 0
 
-    def run(self, policy: Policy, steps: int) -> Outcome:
+    def run(self, policy: Policy, steps: int) -> SimulationResult:
         """Return the means over `steps` counted steps."""
         if policy.free_running:
             run = self._run_free if self._dedicated else self._run_cut
             return run(policy, steps)
         return self._run_steps(policy, steps)
 
-    def _new_jobs(self, step: int, policy: Policy, prompts: int = 0) -> list[Job]:
+    def _new_jobs(self, step: int, policy: Policy, prompts: int = 0) -> list[GenerationJob]:
         count = prompts or self._batch.prompts
-        groups: list[Group] = self._draw(count, self._batch.group_size, self._random)
+        groups: list[LengthGroup] = self._draw(count, self._batch.group_size, self._random)
         jobs = []
         for group in groups:
             number, self._num_draws = self._num_draws, self._num_draws + 1
@@ -120,23 +122,23 @@ class Simulation:
             expected = group.record if group.record is not None else float(np.mean(lengths))
             self._groups[number] = _Open(step, lengths, expected, len(lengths))
             jobs += [
-                Job(number, sample, self._batch.prompt_tokens, tokens, expected=expected)
+                GenerationJob(number, sample, self._batch.prompt_tokens, tokens, expected=expected)
                 for sample, tokens in enumerate(lengths)
             ]
         return self._ordered(jobs, policy)
 
-    def _expected_tokens(self, job: Job, policy: Policy) -> float:
+    def _expected_tokens(self, job: GenerationJob, policy: Policy) -> float:
         """Return the tokens that a response is expected to take in this step."""
         tokens = max(1.0, self._groups[job.group].expected - job.earlier)
         return min(tokens, policy.segment_tokens or tokens)
 
-    def _ordered(self, jobs: Sequence[Job], policy: Policy) -> list[Job]:
+    def _ordered(self, jobs: Sequence[GenerationJob], policy: Policy) -> list[GenerationJob]:
         if not policy.longest_first:
             return list(jobs)
         order = longest_first([self._expected_tokens(job, policy) for job in jobs])
         return [jobs[place] for place in order]
 
-    def _deal(self, jobs: Sequence[Job], policy: Policy) -> Fleet:
+    def _deal(self, jobs: Sequence[GenerationJob], policy: Policy) -> Fleet:
         """Deal requests to engines as they are dealt in a run, or leave all in the shared queue.
 
         A request is a new group, or what is left of one response.
@@ -146,7 +148,7 @@ class Simulation:
             fleet = Fleet(self._rates.engine, [()] * engines)
             fleet.shared.extend(jobs)
             return fleet
-        requests: dict[tuple[int, int], list[Job]] = {}
+        requests: dict[tuple[int, int], list[GenerationJob]] = {}
         for job in jobs:
             name = job.group, job.sample if job.earlier else -1
             requests.setdefault(name, []).append(job)
@@ -163,9 +165,9 @@ class Simulation:
             [[job for place in sorted(part) for job in dealt[place]] for part in parts],
         )
 
-    def _run_steps(self, policy: Policy, steps: int) -> Outcome:
+    def _run_steps(self, policy: Policy, steps: int) -> SimulationResult:
         """Steps one after another; with dedicated engines, rollouts run beside the update."""
-        rates, rest = self._rates, list[Job]()
+        rates, rest = self._rates, list[GenerationJob]()
         totals: Totals = defaultdict(float)
         warm_up = 0
         if policy.segment_tokens:  # until the longest response of the first step has ended
@@ -203,8 +205,8 @@ class Simulation:
         return self._outcome(totals, steps)
 
     def _settle(
-        self, ended: Sequence[Ended], whole: dict[tuple[int, int], Job]
-    ) -> tuple[list[_Open], list[Job], list[Ended]]:
+        self, ended: Sequence[CompletedJob], whole: dict[tuple[int, int], GenerationJob]
+    ) -> tuple[list[_Open], list[GenerationJob], list[CompletedJob]]:
         """Return the groups that are complete, the rest of cut responses, and whole responses."""
         complete, rest, last = [], [], []
         for one in ended:
@@ -222,7 +224,9 @@ class Simulation:
                 complete.append(self._groups.pop(job.group))
         return complete, rest, last
 
-    def _reward_seconds(self, ended: Sequence[Ended], rollout: float, policy: Policy) -> float:
+    def _reward_seconds(
+        self, ended: Sequence[CompletedJob], rollout: float, policy: Policy
+    ) -> float:
         """Return how long the rewards of whole responses take after the rollouts."""
         if not policy.overlapped_rewards:
             return self._rates.reward_s * len(ended)
@@ -249,7 +253,7 @@ class Simulation:
             "rank_zero": self._rates.rank_zero_s * responses,
         }
 
-    def _run_free(self, policy: Policy, steps: int) -> Outcome:
+    def _run_free(self, policy: Policy, steps: int) -> SimulationResult:
         """Dedicated engines go on through updates; the trainer takes the groups that are ready.
 
         New prompts are drawn after every update, so that at most `staleness` steps of groups wait
@@ -285,9 +289,9 @@ class Simulation:
         totals["busy"] = (fleet.busy - busy_before) / self._rates.engines
         return self._outcome(totals, steps)
 
-    def _run_cut(self, policy: Policy, steps: int) -> Outcome:
+    def _run_cut(self, policy: Policy, steps: int) -> SimulationResult:
         """Engines stop for the update when as many groups are complete as a step trains."""
-        rates, rest = self._rates, list[Job]()
+        rates, rest = self._rates, list[GenerationJob]()
         totals: Totals = defaultdict(float)
         for step in range(CUT_WARM_UP + steps):
             if step == CUT_WARM_UP:
@@ -298,7 +302,7 @@ class Simulation:
             jobs = [replace(job, expected=self._expected_tokens(job, policy)) for job in rest]
             fleet = self._deal_in_order(jobs, policy)
             due = {job.group for job in jobs if self._drawn_by(job, step - policy.staleness)}
-            ended, complete = list[Ended](), list[_Open]()
+            ended, complete = list[CompletedJob](), list[_Open]()
             while len(complete) < self._batch.prompts or due & self._groups.keys():
                 new = fleet.advance()
                 ended += new
@@ -312,22 +316,22 @@ class Simulation:
             _add(totals, {"weight_sync": rates.sync_s, "commit": rates.commit_s})
         return self._outcome(totals, steps)
 
-    def _drawn_by(self, job: Job, step: int) -> bool:
+    def _drawn_by(self, job: GenerationJob, step: int) -> bool:
         return self._groups[job.group].draw_step <= step
 
-    def _deal_in_order(self, jobs: Sequence[Job], policy: Policy) -> Fleet:
+    def _deal_in_order(self, jobs: Sequence[GenerationJob], policy: Policy) -> Fleet:
         """Deal responses by what is left of them; every engine keeps the given order."""
         tokens = [self._expected_tokens(job, policy) for job in jobs]
         parts = assign(tokens, range(len(jobs)), self._rates.engines)
         return Fleet(self._rates.engine, [[jobs[place] for place in sorted(p)] for p in parts])
 
-    def _completed(self, ended: Sequence[Ended]) -> list[_Open]:
+    def _completed(self, ended: Sequence[CompletedJob]) -> list[_Open]:
         complete, _, _ = self._settle(
             ended, {(one.job.group, one.job.sample): one.job for one in ended}
         )
         return complete
 
-    def _outcome(self, totals: Totals, steps: int) -> Outcome:
+    def _outcome(self, totals: Totals, steps: int) -> SimulationResult:
         parts = {name: totals[name] / steps for name in PARTS}
         seconds = sum(parts.values())
         sync, busy = parts["weight_sync"], totals["busy"] / steps
@@ -336,7 +340,7 @@ class Simulation:
             idle = 1.0 - min(1.0, (busy + sync) / seconds), 1.0 - (training + sync) / seconds
         else:
             idle = (1.0 - (busy + training + sync) / seconds,) * 2
-        return Outcome(
+        return SimulationResult(
             parts=parts,
             rollout_idle=idle[0],
             trainer_idle=idle[1],

@@ -10,7 +10,7 @@ from tasks.capacity.plan import Plan
 from tasks.errors import SettingsError
 from tasks.lab.simulator.lengths import Draw
 from tasks.lab.simulator.rates import NODE_GPUS, Efficiency, rates_of
-from tasks.lab.simulator.steps import Batch, Outcome, Policy, Simulation
+from tasks.lab.simulator.steps import Policy, SimulatedBatch, Simulation, SimulationResult
 
 GPU_HOUR_USD = 2.5
 """Assumed: price of an H100 for an hour."""
@@ -26,7 +26,7 @@ BOUND = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class PolicyVariant:
     """A policy and the plan it runs on."""
 
     name: str
@@ -35,11 +35,11 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VariantResult:
     """What became of a variant."""
 
-    variant: Variant
-    outcome: Outcome | None
+    variant: PolicyVariant
+    outcome: SimulationResult | None
     reason: str
     """Why it cannot run; '' if it can."""
 
@@ -60,32 +60,36 @@ class Row:
         return self.outcome.tokens / self.outcome.seconds if self.outcome else 0.0
 
 
-def variants(plan: Plan) -> list[Variant]:
+def variants(plan: Plan) -> list[PolicyVariant]:
     """List the policies that are compared; RUNS is what the pipeline does."""
     other = Precision.BF16 if plan.precision is Precision.FP8 else Precision.FP8
     dedicated = dedicated_plan(plan)
     segment = max(1, plan.work.response_tokens // 4)
     half = max(1, segment // 2)
     return [
-        Variant("as drawn", plan, Policy(longest_first=False)),
-        Variant("longest first", plan, Policy()),
-        Variant(RUNS, plan, Policy(on_demand=True)),
-        Variant("rewards after rollouts", plan, Policy(on_demand=True, overlapped_rewards=False)),
-        Variant(
+        PolicyVariant("as drawn", plan, Policy(longest_first=False)),
+        PolicyVariant("longest first", plan, Policy()),
+        PolicyVariant(RUNS, plan, Policy(on_demand=True)),
+        PolicyVariant(
+            "rewards after rollouts", plan, Policy(on_demand=True, overlapped_rewards=False)
+        ),
+        PolicyVariant(
             f"segments of {segment:,} tokens",
             plan,
             Policy(on_demand=True, segment_tokens=segment),
         ),
-        Variant(f"segments of {half:,} tokens", plan, Policy(on_demand=True, segment_tokens=half)),
-        Variant("free-running", plan, Policy(staleness=BOUND, free_running=True)),
-        Variant(
+        PolicyVariant(
+            f"segments of {half:,} tokens", plan, Policy(on_demand=True, segment_tokens=half)
+        ),
+        PolicyVariant("free-running", plan, Policy(staleness=BOUND, free_running=True)),
+        PolicyVariant(
             f"{other.value} rollouts",
             with_largest_claim(replace(plan, precision=other)),
             Policy(on_demand=True),
         ),
-        Variant("dedicated GPUs, in turn", dedicated, Policy()),
-        Variant("dedicated, one step ahead", dedicated, Policy(staleness=1)),
-        Variant("dedicated, free-running", dedicated, Policy(staleness=1, free_running=True)),
+        PolicyVariant("dedicated GPUs, in turn", dedicated, Policy()),
+        PolicyVariant("dedicated, one step ahead", dedicated, Policy(staleness=1)),
+        PolicyVariant("dedicated, free-running", dedicated, Policy(staleness=1, free_running=True)),
     ]
 
 
@@ -126,8 +130,8 @@ def reason_against(plan: Plan) -> str:
 
 
 def compare(
-    candidates: Sequence[Variant], draw: Draw, efficiency: Efficiency, mean_tokens: float
-) -> Iterator[Row]:
+    candidates: Sequence[PolicyVariant], draw: Draw, efficiency: Efficiency, mean_tokens: float
+) -> Iterator[VariantResult]:
     """Simulate variants on the same lengths.
 
     Args:
@@ -136,15 +140,15 @@ def compare(
     for variant in candidates:
         plan = variant.plan
         if reason := reason_against(plan):
-            yield Row(variant, None, reason)
+            yield VariantResult(variant, None, reason)
             continue
         outcome = simulate(plan, variant.policy, draw, efficiency, mean_tokens)
-        yield Row(variant, outcome, "")
+        yield VariantResult(variant, outcome, "")
 
 
 def simulate(
     plan: Plan, policy: Policy, draw: Draw, efficiency: Efficiency, mean_tokens: float
-) -> Outcome:
+) -> SimulationResult:
     """Simulate steps of a plan, whether it fits or not."""
     rates = rates_of(plan, efficiency, plan.work.prompt_tokens + mean_tokens)
     dedicated = plan.layout.dedicated_rollout_gpus > 0
@@ -152,10 +156,10 @@ def simulate(
     return Simulation(rates, batch_of(plan), draw, dedicated=dedicated).run(policy, steps)
 
 
-def batch_of(plan: Plan) -> Batch:
+def batch_of(plan: Plan) -> SimulatedBatch:
     """Return what a step of a plan rolls out."""
     work = plan.work
-    return Batch(
+    return SimulatedBatch(
         prompts=max(1, work.sequences // plan.group_size),
         group_size=plan.group_size,
         prompt_tokens=work.prompt_tokens,

@@ -15,7 +15,7 @@ from data_schemas.machine_settings import merged_over
 from data_schemas.study import Study, StudyCell, StudyPlan, Variant
 from tasks.errors import SettingsError
 from tasks.formats.yaml_file import check, parse_yaml
-from tasks.lab.study.runs import Run, find_run
+from tasks.lab.study.runs import CellKind, find_run
 from tasks.store.files import canonical_json
 
 PRESETS: dict[str, BaseModel] = {
@@ -164,7 +164,7 @@ def _arms(study: Study) -> list[tuple[str, _Arm]]:
     return arms
 
 
-def _cell(study: Study, run: Run, name: str, arm: _Arm, seed: int, folder: Path) -> StudyCell:
+def _cell(study: Study, run: CellKind, name: str, arm: _Arm, seed: int, folder: Path) -> StudyCell:
     where = f"variants.{name}"
     settings = load_settings(arm.variant.settings or study.settings, run.settings, folder)
     settings = apply(settings, study.changes, "changes")

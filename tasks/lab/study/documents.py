@@ -47,7 +47,7 @@ _FOLDERS = ("", "tasks", "workflows", "containers", "data_schemas")
 NOT_MEASURED = "not measured"
 
 
-class Claim(BaseModel):
+class ClaimLine(BaseModel):
     """One line of the page of claims; its number is in an evidence file or there is none."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def claim_rows(
-    read: Callable[[str], StudyEvidence], claims: Sequence[Claim]
+    read: Callable[[str], StudyEvidence], claims: Sequence[ClaimLine]
 ) -> list[tuple[str, str, str, str]]:
     """Return (claim, paper, here, verdict) of every claim."""
     rows = []
@@ -174,9 +174,9 @@ def claim_rows(
     return rows
 
 
-def read_claims() -> list[Claim]:
+def read_claims() -> list[ClaimLine]:
     """Read the claims of the papers."""
-    return [Claim.model_validate(one) for one in yaml.safe_load(CLAIMS.read_text())]
+    return [ClaimLine.model_validate(one) for one in yaml.safe_load(CLAIMS.read_text())]
 
 
 def _rendered(template: str, folder: Path) -> str:

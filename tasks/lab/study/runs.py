@@ -15,7 +15,7 @@ from tasks.errors import SettingsError
 
 
 @dataclass(frozen=True, slots=True)
-class Wired:
+class CellReports:
     """The reports of a cell, as promises of Flyte."""
 
     names: list[str]
@@ -27,18 +27,18 @@ class Wired:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CellKind:
     """One kind of cell."""
 
     settings: type[BaseModel]
     """A variant changes fields of it."""
-    wire: Callable[[StudyCell, str], Wired]
+    wire: Callable[[StudyCell, str], CellReports]
     """Calls the tasks of a cell, given the address of the store."""
     stages: Callable[[tuple[str, ...]], tuple[str, ...]]
     """Stages whose code decides the result, of the checkpoints that are evaluated."""
 
 
-def find_run(name: str) -> Run:
+def find_run(name: str) -> CellKind:
     """Import what a study names.
 
     Raises:
@@ -49,9 +49,9 @@ def find_run(name: str) -> Run:
         run = getattr(import_module(module), attribute) if colon else None
     except (ImportError, AttributeError) as error:
         raise SettingsError(f"run {name!r} cannot be imported: {error}") from error
-    if not isinstance(run, Run):
+    if not isinstance(run, CellKind):
         raise SettingsError(
-            f"run is {name!r}; name a tasks.lab.study.runs.Run as module:name, such as "
+            f"run is {name!r}; name a tasks.lab.study.runs.CellKind as module:name, such as "
             "workflows.lab.cells:PIPELINE"
         )
     return run

@@ -4,8 +4,8 @@ import pytest
 
 from data_schemas.rows import Message, Role
 from tasks.curation.harm.chat_guard import ChatGuard, in_turns
-from tasks.gym.judging.chat_client import Reply
-from tasks.gym.judging.endpoint import Failed, Loss
+from tasks.gym.judging.chat_client import ChatReply
+from tasks.gym.judging.endpoint import FailedPrompt, ReplyFailure
 
 CHAT = (Message(role=Role.USER, content="How do I bake a cake?"),)
 
@@ -20,14 +20,14 @@ CHAT = (Message(role=Role.USER, content="How do I bake a cake?"),)
         ("Safety: Unsafe\nCategories: Violent", True),
         ("Safety: Controversial\nCategories: Politically Sensitive Topics", True),
         ("<think>It asks for a cake: unsafe?</think>safe", False),
-        (Reply("unsafe\nS2", "", 3, truncated=False), True),
-        (Reply("safe", "harmless", 3, truncated=False), False),
+        (ChatReply("unsafe\nS2", "", 3, truncated=False), True),
+        (ChatReply("safe", "harmless", 3, truncated=False), False),
         ("safe to say that this is unsafe", None),
         ("I can't help with that.", None),
         ("<think>It is safe", None),
         ("", None),
         (None, None),
-        (Failed(Loss.LOST, "connection refused"), None),
+        (FailedPrompt(ReplyFailure.LOST, "connection refused"), None),
     ],
 )
 def test_only_a_reply_that_begins_with_the_verdict_is_a_rating(reply, harmful):
@@ -38,7 +38,7 @@ def test_only_a_reply_that_begins_with_the_verdict_is_a_rating(reply, harmful):
 
 
 def test_the_detail_says_what_the_guard_said():
-    replies = ["unsafe\nS1,S9", Failed(Loss.LOST, "connection refused")]
+    replies = ["unsafe\nS1,S9", FailedPrompt(ReplyFailure.LOST, "connection refused")]
 
     ratings = ChatGuard(lambda _: replies).rate([CHAT, CHAT])
 

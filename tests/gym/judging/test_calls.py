@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from data_schemas.rows import Message, Role
-from tasks.gym.judging.calls import CachedJudge, Calls
+from tasks.gym.judging.calls import CachedJudge, CallCounter
 from tasks.gym.judging.protocol import JudgeCalls
 from tasks.gym.judging.scripted import ScriptedJudge
 
@@ -13,7 +13,7 @@ def prompt(text):
 
 
 def test_counts_from_many_threads_are_all_counted():
-    calls = Calls()
+    calls = CallCounter()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: calls.add(asked=2, retried=1), range(500)))
 

@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from tasks.errors import SettingsError
-from tasks.gym.judging.chat_client import ChatClient, ChatSampling, Reply
-from tasks.gym.judging.endpoint import ApiKey, Failed, Loss, _Health, _Losses
+from tasks.gym.judging.chat_client import ChatClient, ChatReply, ChatSampling
+from tasks.gym.judging.endpoint import ApiKey, FailedPrompt, ReplyFailure, _Health, _Losses
 from tasks.gym.judging.opening import open_chat
 from tests.chat_endpoint import endpoint, prompt, send
 
@@ -64,13 +64,13 @@ def test_a_usage_that_is_no_count_costs_no_reply(usage):
     body = {"choices": [{"message": {"content": "7"}}], "usage": usage}
     answer = json.dumps(body).encode()
     with endpoint(lambda handler, *_: send(handler, answer)) as address, client_at(address) as one:
-        assert [Reply("7", "", 0, truncated=False)] == one.ask([prompt("a")])
+        assert [ChatReply("7", "", 0, truncated=False)] == one.ask([prompt("a")])
 
 
 def test_length_and_truncation_are_those_that_the_server_reports():
     behave = reply_with({"content": "and so"}, finish_reason="length")
     with endpoint(behave) as address, client_at(address) as client:
-        assert [Reply("and so", "", 12, truncated=True)] == client.ask([prompt("a")])
+        assert [ChatReply("and so", "", 12, truncated=True)] == client.ask([prompt("a")])
 
 
 def test_the_sampling_parameters_are_sent_and_every_prompt_has_its_seed():
@@ -100,8 +100,8 @@ def test_a_prompt_that_the_endpoint_refuses_is_no_reply_and_the_others_are_answe
     with endpoint(behave) as address, client_at(address) as client:
         first, second = client.ask([prompt("too long"), prompt("a")])
 
-    assert isinstance(first, Failed)
-    assert Loss.REFUSED is first.loss
+    assert isinstance(first, FailedPrompt)
+    assert ReplyFailure.REFUSED is first.loss
     assert "context length" in first.cause
     assert "7" == second.text  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -2,24 +2,24 @@
 
 import pytest
 
-from tasks.gym.maths.symbolic import Outcome, compare
+from tasks.gym.maths.symbolic import SymbolicResult, compare
 from tests.timing import timed
 
 
 @pytest.mark.parametrize(
     ("gold", "candidate", "outcome"),
     [
-        ("\\sum_{k=0}^{3} k", "\\sum_{k=1}^{3} k", Outcome.SAME),
-        ("\\sum_{k=0}^{3} k", "\\sum_{k=1}^{2} k", Outcome.DIFFERENT),
+        ("\\sum_{k=0}^{3} k", "\\sum_{k=1}^{3} k", SymbolicResult.SAME),
+        ("\\sum_{k=0}^{3} k", "\\sum_{k=1}^{2} k", SymbolicResult.DIFFERENT),
         (
             "1\\leq|z|\\leq \\frac{3}{2}",
             "[-\\frac{3}{2}, -1] \\cup [1, \\frac{3}{2}]",
-            Outcome.SAME,
+            SymbolicResult.SAME,
         ),
-        ("8", "\\neq 8", Outcome.UNREAD),
-        ("8", "8 \\ldots", Outcome.UNREAD),
-        ("8", "\\foo{8}", Outcome.UNREAD),
-        ("\\foo{8}", "8", Outcome.GOLD_UNREAD),
+        ("8", "\\neq 8", SymbolicResult.UNREAD),
+        ("8", "8 \\ldots", SymbolicResult.UNREAD),
+        ("8", "\\foo{8}", SymbolicResult.UNREAD),
+        ("\\foo{8}", "8", SymbolicResult.GOLD_UNREAD),
     ],
 )
 def test_latex_is_read_as_a_whole_or_not_at_all(gold, candidate, outcome) -> None:
@@ -33,5 +33,5 @@ def test_what_would_fill_a_memory_is_not_read(tower: str) -> None:
     compare("x", "x")  # imports sympy
     seconds, (outcome, took_s) = timed(lambda: compare("x^{2}", tower), 1.0)
 
-    assert Outcome.UNREAD is outcome
+    assert SymbolicResult.UNREAD is outcome
     assert took_s <= seconds < 1.0

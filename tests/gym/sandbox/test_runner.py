@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tasks.gym.sandbox.levels import Level, available
-from tasks.gym.sandbox.runner import Limits, Outcome, Run, Sandbox, shared_sandbox
+from tasks.gym.sandbox.runner import Limits, ProgramOutcome, ProgramRun, Sandbox, shared_sandbox
 from tasks.gym.sandbox.toolchains import Language, build
 
 ROOT = Path(__file__).parents[3]
@@ -136,7 +136,7 @@ def test_a_lost_zygote_is_replaced(sandbox: Sandbox) -> None:
 
 
 def test_verdicts_from_threads_are_those_of_one_thread(sandbox: Sandbox) -> None:
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, ProgramOutcome] = {}
 
     def run(number: int) -> None:
         source = f"def f(x): return x + {number}"
@@ -320,8 +320,8 @@ def test_a_process_started_by_a_thread_outlives_it(sandbox: Sandbox) -> None:
     one.close()
 
 
-def printed(sandbox: Sandbox, source: str) -> Run:
-    runs: list[Run] = []
+def printed(sandbox: Sandbox, source: str) -> ProgramRun:
+    runs: list[ProgramRun] = []
     prepared = build(Language.PYTHON, source, limits=sandbox.limits)
     sandbox.execute(prepared, ["3\n"], lambda _, run: runs.append(run) or "")
     return runs[0]

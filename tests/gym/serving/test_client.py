@@ -12,7 +12,7 @@ import pytest
 from data_schemas.rl_settings import RewardSettings
 from tasks.engines.scoring import open_scoring
 from tasks.gym.serving import client
-from tasks.gym.serving.endpoint import Limits, open_endpoint
+from tasks.gym.serving.endpoint import RequestLimits, open_endpoint
 
 GOLD = '{"correct": ["a bag"]}'
 BROKEN = '{"correct": []}'
@@ -23,7 +23,7 @@ EXPECTED = {("a bag", GOLD): 1.0, ("a shoe", GOLD): 0.0, ("a bag", BROKEN): None
 def address():
     with (
         open_scoring(None, RewardSettings(), num_workers=1) as scorer,
-        open_endpoint(scorer, [], "127.0.0.1", 0, Limits(token="secret")) as server,
+        open_endpoint(scorer, [], "127.0.0.1", 0, RequestLimits(token="secret")) as server,
     ):
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -23,7 +23,7 @@ from tasks.gym import binding, table
 from tasks.gym.protocol import JUDGED, Entry
 from tasks.gym.scoring.canaries import CANARIES
 from tasks.gym.scoring.service import ScoringService
-from tasks.gym.serving.endpoint import MAX_ROWS, Limits, Route, listen, open_endpoint
+from tasks.gym.serving.endpoint import MAX_ROWS, RequestLimits, Route, listen, open_endpoint
 from tests.schema_values import NO_NULL, SLOW_DRAWS, near, values
 
 JSON_POST = b"POST /v1/score HTTP/1.1\r\nContent-Type: application/json\r\n"
@@ -90,7 +90,7 @@ def scorer():
 
 @pytest.fixture(scope="module")
 def address(scorer):
-    with served(scorer, Limits()) as found:
+    with served(scorer, RequestLimits()) as found:
         yield found
 
 
@@ -126,7 +126,7 @@ ROW = {"verifier": "choice", "answer": {"correct": ["a bag"]}, "response": "a ba
     ],
 )
 def test_a_bad_request_is_reported_in_json(scorer, body, status, code, message):
-    with served(scorer, Limits(body_bytes=1_000_000)) as found:
+    with served(scorer, RequestLimits(body_bytes=1_000_000)) as found:
         got, reply = call(found, "/v1/score", body)
 
     assert (status, code) == (got, reply["error"]["code"])
@@ -137,11 +137,11 @@ def test_a_bad_request_is_reported_in_json(scorer, body, status, code, message):
 def test_a_head_that_drips_is_cut_off_as_a_whole(scorer, monkeypatch):
     """Each byte comes in time; the head does not."""
     monkeypatch.setattr("tasks.gym.serving.endpoint.IDLE_S", 0.2)
-    with served(scorer, Limits()) as found, opened(found) as client:
+    with served(scorer, RequestLimits()) as found, opened(found) as client:
         client.sendall(b"GET /health HTTP/1.1\r\nX-Drip: ")
 
         assert b"" == client.recv(1)
-    with served(scorer, Limits()) as found:
+    with served(scorer, RequestLimits()) as found:
         assert 200 == call(found, "/health")[0]
 
 
@@ -174,7 +174,7 @@ def test_a_page_of_this_host_and_a_charset_are_welcome(address):
 
 
 def test_health_needs_no_token_and_scoring_does(scorer):
-    with served(scorer, Limits(token="secret")) as found:
+    with served(scorer, RequestLimits(token="secret")) as found:
         assert (200, {"status": "ok", "verifiers": ["choice"]}) == call(found, "/health")
         for token in ("", "Bearer wrong", "secret"):
             assert 401 == call(found, "/v1/score", rows(ROW), Authorization=token)[0]
@@ -193,7 +193,7 @@ def test_another_path_is_not_found(address):
 def test_requests_beyond_the_limit_wait_and_all_are_answered(scorer):
     slow = rows({"verifier": "slow", "answer": {}, "response": "200"})
     found = []
-    with served(scorer, Limits(requests=1)) as place:
+    with served(scorer, RequestLimits(requests=1)) as place:
         threads = [
             threading.Thread(target=lambda: found.append(call(place, "/v1/score", slow)[0]))
             for _ in range(3)
@@ -207,7 +207,7 @@ def test_requests_beyond_the_limit_wait_and_all_are_answered(scorer):
 
 
 def test_connections_beyond_the_limit_are_refused_and_a_closed_one_makes_room(scorer):
-    with served(scorer, Limits(connections=1)) as place:
+    with served(scorer, RequestLimits(connections=1)) as place:
         with opened(place):
             assert (503, "service_unavailable") == refusal(call(place, "/health"))
         assert 200 == until(lambda: call(place, "/health")[0], 200)
@@ -215,7 +215,7 @@ def test_connections_beyond_the_limit_are_refused_and_a_closed_one_makes_room(sc
 
 def test_a_client_that_sends_slowly_is_refused_while_others_are_answered(scorer):
     with (
-        served(scorer, Limits(requests=1, body_s=0.5)) as place,
+        served(scorer, RequestLimits(requests=1, body_s=0.5)) as place,
         opened(place) as slow,
         opened(place) as silent,
     ):
@@ -226,7 +226,7 @@ def test_a_client_that_sends_slowly_is_refused_while_others_are_answered(scorer)
 
 
 def test_the_time_for_a_body_is_that_of_all_its_parts(scorer):
-    with served(scorer, Limits(body_s=0.5)) as place, opened(place) as slow:
+    with served(scorer, RequestLimits(body_s=0.5)) as place, opened(place) as slow:
         slow.sendall(HEAD % 100_000)
         for _ in range(600):
             if select.select([slow], [], [], 0.05)[0]:
@@ -260,7 +260,7 @@ def test_an_error_of_our_own_is_an_answer_and_goes_to_the_log(caplog):
         raise RuntimeError("secret of the server")
 
     routes = {("POST", "/v1/fail"): Route(fail)}
-    with listen(routes, "127.0.0.1", 0, Limits()) as server:
+    with listen(routes, "127.0.0.1", 0, RequestLimits()) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         place = f"http://127.0.0.1:{server.server_address[1]}"
@@ -359,7 +359,7 @@ def test_a_malformed_request_is_answered_in_json(address, request_, status, code
 @pytest.mark.parametrize("sent", [b"", b'{"rows": [', None])
 def test_a_client_that_leaves_disturbs_nobody(scorer, caplog, sent):
     body = rows({"verifier": "slow", "answer": {}, "response": "100"})
-    with served(scorer, Limits()) as place:
+    with served(scorer, RequestLimits()) as place:
         for _ in range(5):
             with opened(place) as client:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -384,10 +384,10 @@ def test_one_connection_serves_several_requests(address):
 
 def test_an_address_that_others_can_reach_needs_a_token(scorer):
     with pytest.raises(SettingsError, match="can be reached from other machines and no token"):
-        open_endpoint(scorer, [], "0.0.0.0", 0, Limits())
+        open_endpoint(scorer, [], "0.0.0.0", 0, RequestLimits())
 
 
 def test_a_taken_port_is_named(scorer, address):
     port = int(address.rpartition(":")[2])
     with pytest.raises(SettingsError, match=rf"cannot listen on 127\.0\.0\.1:{port}"):
-        open_endpoint(scorer, [], "127.0.0.1", port, Limits())
+        open_endpoint(scorer, [], "127.0.0.1", port, RequestLimits())

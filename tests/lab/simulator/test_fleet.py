@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.errors import SettingsError
-from tasks.lab.simulator.fleet import Ended, Fleet, Job
+from tasks.lab.simulator.fleet import CompletedJob, Fleet, GenerationJob
 from tasks.lab.simulator.rates import EngineRates
 
 
@@ -21,8 +21,8 @@ def rates(**changes) -> EngineRates:
     return EngineRates(**(given | changes))
 
 
-def job(group: int, tokens: int, prompt: int = 1, **more) -> Job:
-    return Job(group, 0, prompt, tokens, **more)
+def job(group: int, tokens: int, prompt: int = 1, **more) -> GenerationJob:
+    return GenerationJob(group, 0, prompt, tokens, **more)
 
 
 def ends(fleet: Fleet) -> dict[int, float]:
@@ -117,4 +117,4 @@ def test_a_pause_delays_what_is_live():
     fleet = Fleet(rates(), [[job(0, 3)]])
     fleet.pause(10.0)
 
-    assert [Ended(13.0, job(0, 3))] == fleet.drain()
+    assert [CompletedJob(13.0, job(0, 3))] == fleet.drain()

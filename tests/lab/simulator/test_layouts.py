@@ -15,7 +15,7 @@ from tasks.lab.simulator.layouts import (
 )
 from tasks.lab.simulator.lengths import assumed
 from tasks.lab.simulator.rates import Efficiency
-from tasks.lab.simulator.variants import Row, reason_against, simulate
+from tasks.lab.simulator.variants import VariantResult, reason_against, simulate
 
 MEAN = 64.0
 
@@ -29,7 +29,7 @@ def plan() -> Plan:
 
 
 @pytest.fixture(scope="module")
-def rows(plan) -> list[Row]:
+def rows(plan) -> list[VariantResult]:
     return fastest_layouts(plan, assumed(256), Efficiency(), MEAN, 3)
 
 

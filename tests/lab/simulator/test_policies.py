@@ -9,7 +9,7 @@ from tasks.lab.simulator.lengths import assumed
 from tasks.lab.simulator.page import render, step_table
 from tasks.lab.simulator.rates import Efficiency
 from tasks.lab.simulator.variants import (
-    Row,
+    VariantResult,
     compare,
     dedicated_plan,
     reason_against,
@@ -23,7 +23,7 @@ def small() -> Plan:
     return override_work(plan_of_preset("single_node"), 128, 256, 64)
 
 
-def rows(plan: Plan) -> dict[str, Row]:
+def rows(plan: Plan) -> dict[str, VariantResult]:
     draw, limit = assumed(256), 64.0
     return {row.variant.name: row for row in compare(variants(plan), draw, Efficiency(), limit)}
 

@@ -6,26 +6,26 @@ from itertools import cycle, islice
 import numpy as np
 import pytest
 
-from tasks.lab.simulator.lengths import Group
-from tasks.lab.simulator.rates import EngineRates, Rates
-from tasks.lab.simulator.steps import Batch, Outcome, Policy, Simulation
+from tasks.lab.simulator.lengths import LengthGroup
+from tasks.lab.simulator.rates import EngineRates, TaskRates
+from tasks.lab.simulator.steps import Policy, SimulatedBatch, Simulation, SimulationResult
 
 ENGINE = EngineRates(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, slots=1, cache_tokens=1000)
 
 
-RATES = Rates(ENGINE, engines=2, score_s=0.25, update_s=0.75, sync_s=0.5, reward_s=1.0)
+RATES = TaskRates(ENGINE, engines=2, score_s=0.25, update_s=0.75, sync_s=0.5, reward_s=1.0)
 """Two engines of one slot; a step trains 1 s a token, and a weight sync takes 0.5 s."""
 
 
 def simulate(
-    lengths: list[list[int]], policy: Policy, *, dedicated: bool = False, rates: Rates = RATES
-) -> Outcome:
-    batch = Batch(len(lengths), len(lengths[0]), prompt_tokens=0, max_tokens=8)
+    lengths: list[list[int]], policy: Policy, *, dedicated: bool = False, rates: TaskRates = RATES
+) -> SimulationResult:
+    batch = SimulatedBatch(len(lengths), len(lengths[0]), prompt_tokens=0, max_tokens=8)
 
-    def draw(prompts: int, size: int, random: np.random.Generator) -> list[Group]:
+    def draw(prompts: int, size: int, random: np.random.Generator) -> list[LengthGroup]:
         del size, random
         drawn = islice(cycle(lengths), prompts)
-        return [Group(np.array(own, dtype=float), float(np.mean(own))) for own in drawn]
+        return [LengthGroup(np.array(own, dtype=float), float(np.mean(own))) for own in drawn]
 
     return Simulation(rates, batch, draw, dedicated=dedicated).run(policy, 2)
 

@@ -126,7 +126,7 @@ def test_two_settings_files_are_compared_over_three_seeds(tmp_path):
         ("title: t\nsettings: nightly", "the preset 'nightly' has no PipelineSettings"),
         ("title: t\nsettings: nowhere.yaml", "nowhere.yaml cannot be read"),
         ("title: t\nrun: nowhere:RUN", "run 'nowhere:RUN' cannot be imported"),
-        ("title: t\nrun: data_schemas.presets:CPU_SMOKE", "name a tasks.lab.study.runs.Run"),
+        ("title: t\nrun: data_schemas.presets:CPU_SMOKE", "name a tasks.lab.study.runs.CellKind"),
         ("title: t\nseeded: [sftt]", "seeded: sftt"),
         ("title: t\nseeds: []", "seeds is"),
     ],

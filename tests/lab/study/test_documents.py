@@ -147,13 +147,13 @@ def test_a_claim_is_shown_only_where_its_evidence_says_so():
     }
     kept = evidence(cells=cells)
     claims = [
-        documents.Claim(claim="up", study="ladder", number="a/x"),
-        documents.Claim(claim="down", study="ladder", number="a/x", less=True),
-        documents.Claim(claim="perhaps", study="ladder", number="a/y"),
-        documents.Claim(claim="the other arm", study="ladder", number="a/x", turned=True),
-        documents.Claim(claim="once", study="ladder", number="a/z"),
-        documents.Claim(claim="never", because="no FP8 here"),
-        documents.Claim(claim="later", study="nothing", number="a/x"),
+        documents.ClaimLine(claim="up", study="ladder", number="a/x"),
+        documents.ClaimLine(claim="down", study="ladder", number="a/x", less=True),
+        documents.ClaimLine(claim="perhaps", study="ladder", number="a/y"),
+        documents.ClaimLine(claim="the other arm", study="ladder", number="a/x", turned=True),
+        documents.ClaimLine(claim="once", study="ladder", number="a/z"),
+        documents.ClaimLine(claim="never", because="no FP8 here"),
+        documents.ClaimLine(claim="later", study="nothing", number="a/x"),
     ]
 
     def read(name: str) -> StudyEvidence:

@@ -40,7 +40,7 @@ SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
 UPCYCLING = UpcyclingSettings()
 
 
-class Scores(NamedTuple):
+class GroveScores(NamedTuple):
     """Evaluations of both bases and of what is fine-tuned and merged from each, for one seed."""
 
     curated: DatasetRef
@@ -50,7 +50,7 @@ class Scores(NamedTuple):
     merged_grove: ReportRef
 
 
-NAMES = Scores._fields[1:]
+NAMES = GroveScores._fields[1:]
 
 
 def _side(name: str, base: str) -> Chain:
@@ -86,11 +86,11 @@ CHAIN = (
 @subworkflow
 def train_twins(
     settings: PipelineSettings, upcycling: UpcyclingSettings, sources: str, store: str
-) -> Scores:
+) -> GroveScores:
     """Fine-tune a base and its upcycled twin on the same rows, and evaluate both."""
     trained = wire(CHAIN, settings=settings, upcycling=upcycling, sources=sources, store=store)
     names = [f"evaluation/{name.replace('_', '/')}" for name in NAMES]
-    return Scores(trained["curated"], *(trained[name] for name in names))
+    return GroveScores(trained["curated"], *(trained[name] for name in names))
 
 
 UPCYCLING_ALONE = (

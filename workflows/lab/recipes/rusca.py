@@ -19,7 +19,7 @@ from data_schemas.settings import PipelineSettings
 from tasks.lab.recipes.rusca import presets
 from tasks.lab.recipes.rusca.settings import ScaffoldSettings
 from tasks.lab.recipes.rusca.task import prove_lift, tabulate_scaffold, vary_scaffold
-from tasks.lab.recipes.rusca.variants import Variant, select_variants
+from tasks.lab.recipes.rusca.variants import ScaffoldVariant, select_variants
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
@@ -39,7 +39,7 @@ SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
 VARIANTS = environment.read("EACHPROMPT_VARIANTS", "", select_variants)
 
 
-def _variant(variant: Variant, seed: int) -> Chain:
+def _variant(variant: ScaffoldVariant, seed: int) -> Chain:
     """Train a variant with a seed, and evaluate it."""
     name = f"scaffold/{variant.name}/{seed}"
     varied, pinned = f"varied/{variant.name}/{seed}", f"pinned/{variant.name}/{seed}"

@@ -66,7 +66,7 @@ class OutsideTask(Gold):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EnvironmentReply:
     """What an environment has said to a turn."""
 
     messages: tuple[Message, ...]
@@ -78,14 +78,16 @@ _MESSAGES = TypeAdapter(tuple[Message, ...])
 
 
 @dataclass
-class Host:
+class CachedHost:
     """A process and what it has answered so far."""
 
     process: HostProcess
     lock: threading.Lock = field(default_factory=threading.Lock)
-    cache: "OrderedDict[str, Answer | EnvironmentFailed]" = field(default_factory=OrderedDict)
+    cache: "OrderedDict[str, EnvironmentReply | EnvironmentFailed]" = field(
+        default_factory=OrderedDict
+    )
 
-    def play(self, gold: OutsideTask, turns: Sequence[str], *, cut: bool) -> Answer:
+    def play(self, gold: OutsideTask, turns: Sequence[str], *, cut: bool) -> EnvironmentReply:
         """Return what is said to the last turn, which the limit of tokens may have cut.
 
         Raises:
@@ -98,7 +100,9 @@ class Host:
         with self.lock:
             if keys[-1] not in self.cache:
                 try:
-                    answers: Sequence[Answer | EnvironmentFailed] = self._ask(gold, replies)
+                    answers: Sequence[EnvironmentReply | EnvironmentFailed] = self._ask(
+                        gold, replies
+                    )
                 except EnvironmentFailed as failure:
                     answers = [failure]
                     keys = keys[-1:]
@@ -114,7 +118,9 @@ class Host:
             raise result
         return result
 
-    def _ask(self, gold: OutsideTask, replies: Sequence[Mapping[str, Any]]) -> list[Answer]:
+    def _ask(
+        self, gold: OutsideTask, replies: Sequence[Mapping[str, Any]]
+    ) -> list[EnvironmentReply]:
         request = {"version": gold.version, "task": gold.task, "turns": replies}
         return [_answer(step) for step in self.process.ask(request, len(replies))["steps"]]
 
@@ -124,9 +130,9 @@ class Hosts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._hosts: dict[tuple[str, str, str], Host] = {}
+        self._hosts: dict[tuple[str, str, str], CachedHost] = {}
 
-    def find(self, library: str, environment: str, arguments: Mapping[str, Any]) -> Host:
+    def find(self, library: str, environment: str, arguments: Mapping[str, Any]) -> CachedHost:
         """Return the host of an environment; its process starts when first needed.
 
         Raises:
@@ -140,7 +146,7 @@ class Hosts:
         with self._lock:
             key = (library, environment, arguments_json)
             if key not in self._hosts:
-                self._hosts[key] = Host(HostProcess(command))
+                self._hosts[key] = CachedHost(HostProcess(command))
             return self._hosts[key]
 
     def close(self) -> None:
@@ -218,7 +224,7 @@ def _check(gold: OutsideTask, response: str) -> Verdict:
     return scored(share, reason, f"{len(turns)} turns, reward {reward:.4g}")
 
 
-def _play(gold: OutsideTask, turns: Sequence[str], *, cut: bool) -> Answer:
+def _play(gold: OutsideTask, turns: Sequence[str], *, cut: bool) -> EnvironmentReply:
     host = shared_hosts().find(gold.library, gold.environment, gold.arguments)
     return host.play(gold, turns, cut=cut)
 
@@ -232,14 +238,14 @@ def _parse_turn(turn: str) -> dict[str, Any]:
     return {"text": text, "calls": calls or None, "truncated": False}
 
 
-def _answer(step: Mapping[str, Any]) -> Answer:
+def _answer(step: Mapping[str, Any]) -> EnvironmentReply:
     try:
         messages = _MESSAGES.validate_python(step["messages"])
     except ValidationError as error:
         raise EnvironmentFailed("environment_raised", f"malformed answer: {error}") from error
     if sum(len(message.content) for message in messages) > MAX_CHARACTERS:
         raise EnvironmentFailed("environment_flooded", f"over {MAX_CHARACTERS} characters")
-    return Answer(messages, bool(step["done"]), step["reward"])
+    return EnvironmentReply(messages, bool(step["done"]), step["reward"])
 
 
 def _interpreter(library: str) -> str:

@@ -15,7 +15,7 @@ Ask = Callable[[Sequence[Any], Sequence[Mapping[str, Any]]], Awaitable[Turn]]
 """Hands a prompt and the tools out; returns the policy's turn."""
 
 
-class Episode:
+class VerifiersEpisode:
     """Begins at its first prompt.
 
     Args:

@@ -20,7 +20,7 @@ from typing import Any
 from tasks.gym.environments.outside.hosting import Host, serve
 from tasks.gym.environments.outside.verifiers_episode import (
     Ask,
-    Episode,
+    VerifiersEpisode,
     code_version,
     finish_reason,
     tool_calls,
@@ -59,9 +59,9 @@ class VerifiersHost:
             episode.close()
         return results
 
-    def begin(self, task: Mapping[str, Any]) -> Episode:
+    def begin(self, task: Mapping[str, Any]) -> VerifiersEpisode:
         """Open an episode of a row."""
-        return Episode(self._loop, lambda ask: self._play(task, ask))
+        return VerifiersEpisode(self._loop, lambda ask: self._play(task, ask))
 
     async def _play(self, row: Mapping[str, Any], ask: Ask) -> float | None:
         """Play an episode; return its reward.

@@ -22,7 +22,7 @@ from typing import Any
 
 from tasks.gym.environments.outside.verifiers_episode import (
     Ask,
-    Episode,
+    VerifiersEpisode,
     code_version,
     finish_reason,
     tool_calls,
@@ -77,7 +77,7 @@ class TasksetHost:
             episode.close()
         return results
 
-    def begin(self, task: Mapping[str, Any]) -> Episode:
+    def begin(self, task: Mapping[str, Any]) -> VerifiersEpisode:
         """Open an episode of a task.
 
         Raises:
@@ -97,8 +97,8 @@ class TasksetHost:
             self._read.append(task)
         return self._read[place]
 
-    def _open(self, task: Any) -> Episode:
-        return Episode(self._loop, lambda ask: self._play(task, ask))
+    def _open(self, task: Any) -> VerifiersEpisode:
+        return VerifiersEpisode(self._loop, lambda ask: self._play(task, ask))
 
     async def _play(self, task: Any, ask: Ask) -> float:
         """Play an episode; return its reward.

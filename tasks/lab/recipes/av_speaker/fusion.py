@@ -24,7 +24,7 @@ _ALONE = re.compile(r"[(*\[]*([A-D])[)*\].:]*")
 _ANNOUNCED = re.compile(r".*\b(?i:answer(?: is)?) ?:? ?[(*\[]*([A-D])[)*\].]*")
 
 
-class Answer(BaseModel):
+class SpeakerAnswer(BaseModel):
     """One row of a run."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -56,7 +56,7 @@ class Gain:
 
 
 @dataclass(frozen=True, slots=True)
-class Fusion:
+class FusionReport:
     """All runs, and the gain over each of the others."""
 
     runs: dict[str, Accuracy]
@@ -70,18 +70,18 @@ def strict_letter(response: str | None) -> str | None:
     return result[1] if result else None
 
 
-def read_answers(text: str, where: str) -> dict[str, Answer]:
+def read_answers(text: str, where: str) -> dict[str, SpeakerAnswer]:
     """Read JSON lines of one run, by question.
 
     Raises:
         DataError: names the line.
     """
-    results: dict[str, Answer] = {}
+    results: dict[str, SpeakerAnswer] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            row = Answer.model_validate_json(line)
+            row = SpeakerAnswer.model_validate_json(line)
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"]))
@@ -94,7 +94,9 @@ def read_answers(text: str, where: str) -> dict[str, Answer]:
     return results
 
 
-def fusion(both: Mapping[str, Answer], others: Mapping[str, Mapping[str, Answer]]) -> Fusion:
+def fusion(
+    both: Mapping[str, SpeakerAnswer], others: Mapping[str, Mapping[str, SpeakerAnswer]]
+) -> FusionReport:
     """Compare the run with sound and sight with runs with one of them.
 
     Raises:
@@ -110,18 +112,18 @@ def fusion(both: Mapping[str, Answer], others: Mapping[str, Mapping[str, Answer]
                 f"answers, among them {odd[0]!r}; give runs of the same questions"
             )
     runs = {"both": both, **others}
-    return Fusion(
+    return FusionReport(
         {name: _accuracy(run) for name, run in runs.items()},
         tuple(_gain(both, name, run) for name, run in others.items()),
     )
 
 
-def as_json(fusion: Fusion) -> bytes:
+def as_json(fusion: FusionReport) -> bytes:
     """Write the result as JSON."""
     return canonical_json(asdict(fusion))
 
 
-def as_table(fusion: Fusion) -> Table:
+def as_table(fusion: FusionReport) -> Table:
     """List runs, then gains in points with their intervals."""
     table = Table(box=None)
     for name in ("", "questions", "answered", "missing = wrong", "of answered"):
@@ -140,7 +142,7 @@ def _percent(interval: Interval) -> str:
     return f"{interval.mean:.1%} [{interval.low:.1%}, {interval.high:.1%}]"
 
 
-def _accuracy(run: Mapping[str, Answer]) -> Accuracy:
+def _accuracy(run: Mapping[str, SpeakerAnswer]) -> Accuracy:
     right = [_is_right(row) for row in run.values()]
     answered = sum(strict_letter(row.response) is not None for row in run.values())
     return Accuracy(
@@ -151,7 +153,7 @@ def _accuracy(run: Mapping[str, Answer]) -> Accuracy:
     )
 
 
-def _gain(both: Mapping[str, Answer], name: str, run: Mapping[str, Answer]) -> Gain:
+def _gain(both: Mapping[str, SpeakerAnswer], name: str, run: Mapping[str, SpeakerAnswer]) -> Gain:
     shared = [
         key
         for key in both
@@ -165,5 +167,5 @@ def _gain(both: Mapping[str, Answer], name: str, run: Mapping[str, Answer]) -> G
     return Gain(name, difference(list(both)), difference(shared) if shared else None, len(shared))
 
 
-def _is_right(row: Answer) -> float:
+def _is_right(row: SpeakerAnswer) -> float:
     return float(strict_letter(row.response) == row.answer)

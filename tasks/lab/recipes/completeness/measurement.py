@@ -26,7 +26,13 @@ from tasks.formats.yaml_file import parse_yaml
 from tasks.gym.judging.comparison_prompt import QUOTE, quotation
 from tasks.gym.judging.protocol import Judge
 from tasks.gym.judging.readings import NoReading, readings
-from tasks.lab.recipes.completeness.rates import Category, Rates, Row, matched, rates
+from tasks.lab.recipes.completeness.rates import (
+    Category,
+    CompletenessRates,
+    JudgedExplanation,
+    matched,
+    rates,
+)
 
 WORDS = Path(__file__).with_name("words.yaml")
 """Ambiguous words of shops and their senses."""
@@ -107,14 +113,14 @@ def read_explanations(text: str, where: str) -> list[Explanation]:
 
 def judge_rows(
     judge: Judge, explanations: Sequence[Explanation], similarity: Similarity = word_overlap
-) -> list[Row | None]:
+) -> list[JudgedExplanation | None]:
     """Return what the judge found in every explanation; None if a reply could not be read."""
     markers = readings(judge, _prompts(_MARKER, explanations), _reader(_Marker))
     definitions = readings(judge, _prompts(_DEFINITIONS, explanations), _reader(_Definitions))
     return [
         None
         if isinstance(marker, NoReading) or isinstance(reply, NoReading)
-        else Row(
+        else JudgedExplanation(
             remark=marker.remark,
             request=marker.request,
             category=reply.category,
@@ -134,16 +140,16 @@ def judge_rows(
 
 
 def rates_by_style(
-    explanations: Sequence[Explanation], rows: Sequence[Row | None]
-) -> dict[str, Rates]:
+    explanations: Sequence[Explanation], rows: Sequence[JudgedExplanation | None]
+) -> dict[str, CompletenessRates]:
     """Aggregate every style on its own, in order of first appearance."""
-    by_style: dict[str, list[Row | None]] = {}
+    by_style: dict[str, list[JudgedExplanation | None]] = {}
     for one, row in zip(explanations, rows, strict=True):
         by_style.setdefault(one.style, []).append(row)
     return {style: rates(members) for style, members in by_style.items()}
 
 
-def table(by_style: dict[str, Rates]) -> Table:
+def table(by_style: dict[str, CompletenessRates]) -> Table:
     """List the rates in per cent; `complete` with its bounds."""
     result = Table(box=None)
     names = ("judged", "no verdict", "complete", "bounds", "full", "marker", "aware", "covered")
@@ -158,7 +164,7 @@ def table(by_style: dict[str, Rates]) -> Table:
     return result
 
 
-def facts(by_style: dict[str, Rates]) -> dict[str, float | int | str]:
+def facts(by_style: dict[str, CompletenessRates]) -> dict[str, float | int | str]:
     """Return the facts for the statement of the stage."""
     return {
         f"{style}/{name}": value

@@ -30,7 +30,7 @@ class Category(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class JudgedExplanation:
     """What a judge found in one explanation."""
 
     remark: bool
@@ -70,7 +70,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class CompletenessRates:
     """Shares of the judged explanations; 0 if none was judged."""
 
     judged: int
@@ -97,7 +97,7 @@ def matched(similarity_DS: Sequence[Sequence[float]]) -> set[int]:
     return {sense for similarity, sense in best if similarity > MATCHES_ABOVE}
 
 
-def rates(rows: Sequence[Row | None]) -> Rates:
+def rates(rows: Sequence[JudgedExplanation | None]) -> CompletenessRates:
     """Aggregate explanations; None and inconsistent rows have no verdict."""
     judged = [row for row in rows if row is not None and row.consistent]
     dropped, most = len(rows) - len(judged), max(len(rows), 1)
@@ -106,7 +106,7 @@ def rates(rows: Sequence[Row | None]) -> Rates:
         return sum(flags) / max(len(flags), 1)
 
     complete = sum(row.complete for row in judged)
-    return Rates(
+    return CompletenessRates(
         judged=len(judged),
         dropped=dropped,
         marker=share([row.marker for row in judged]),

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, zip_longest
 
-from tasks.lab.recipes.mars.settings import Choice
+from tasks.lab.recipes.mars.settings import ResponseChoice
 
 ACCEPTS = 4
 """Acceptances in a row after which a solution is returned."""
 
 
 def choose(
-    right: Sequence[bool | None], *, count: int, choice: Choice, first: bool, key: str
+    right: Sequence[bool | None], *, count: int, choice: ResponseChoice, first: bool, key: str
 ) -> list[int]:
     """Choose responses by whether they were right, in order of preference.
 
@@ -29,11 +29,11 @@ def choose(
         first: the kind that adaptive choice prefers, True for right ones.
         key: of the group, for what is left to chance.
     """
-    if choice is Choice.RANDOM:
+    if choice is ResponseChoice.RANDOM:
         return sorted(range(len(right)), key=lambda index: _draw(key, index))[:count]
     preferred = [index for index, kind in enumerate(right) if kind is first]
     others = [index for index, kind in enumerate(right) if kind is (not first)]
-    if choice is Choice.ADAPTIVE:
+    if choice is ResponseChoice.ADAPTIVE:
         return [*preferred, *others][:count]
     # A single place goes to either kind in turn, by chance.
     sides = (preferred, others) if _draw(key, -1)[0] % 2 else (others, preferred)
@@ -42,14 +42,14 @@ def choose(
 
 
 def choose_solutions(
-    right: Sequence[bool | None], count: int, choice: Choice, key: str
+    right: Sequence[bool | None], count: int, choice: ResponseChoice, key: str
 ) -> list[int]:
     """Choose solutions for the verifier, wrong ones first.
 
     Balanced choice takes none where all are alike: once the solver is mostly right, a verifier
     would be paid for accepting everything.
     """
-    if choice is Choice.BALANCED and not {True, False} <= set(right):
+    if choice is ResponseChoice.BALANCED and not {True, False} <= set(right):
         return []
     return choose(right, count=count, choice=choice, first=False, key=key)
 
@@ -58,7 +58,7 @@ def choose_reports(
     says_error: Sequence[bool],
     right: Sequence[bool | None],
     count: int,
-    choice: Choice,
+    choice: ResponseChoice,
     key: str,
 ) -> list[int]:
     """Choose reports of an error for the corrector, correct ones first; none if there is none."""

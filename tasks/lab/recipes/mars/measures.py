@@ -51,7 +51,7 @@ class AgentRow(BaseModel):
     misattributed: float
 
 
-class Claim(BaseModel):
+class MarsClaim(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     claim: str
@@ -64,7 +64,7 @@ class Claim(BaseModel):
 
 
 @dataclass(slots=True)
-class Chain:
+class SolutionChain:
     """One solution of the solver, and what verifier and corrector made of it."""
 
     problem: str
@@ -114,7 +114,7 @@ def measure(
     ]
 
 
-def claims(parts: Sequence[Sequence[AgentRow]], seed: int) -> list[Claim]:
+def claims(parts: Sequence[Sequence[AgentRow]], seed: int) -> list[MarsClaim]:
     """Put the rows of all seeds into the table; the problem is what is resampled.
 
     Args:
@@ -128,7 +128,7 @@ def claims(parts: Sequence[Sequence[AgentRow]], seed: int) -> list[Claim]:
     ]
 
 
-def markdown(claims: Sequence[Claim]) -> str:
+def markdown(claims: Sequence[MarsClaim]) -> str:
     """Write the table, in points."""
     words = {None: "reported", True: "shown", False: "not shown"}
     lines = [
@@ -160,7 +160,7 @@ def _pairs(rows: Sequence[AgentRow], measure: str) -> _Pairs:
     return [(old, new) for old, new in both if None not in (old, new)]
 
 
-def _lines(name: str, parts: Sequence[_Pairs], seed: int, *, rises: bool | None) -> list[Claim]:
+def _lines(name: str, parts: Sequence[_Pairs], seed: int, *, rises: bool | None) -> list[MarsClaim]:
     """Both models and their difference; nothing without a problem on which it is defined."""
     parts = [pairs for pairs in parts if pairs]
     pairs = [pair for part in parts for pair in part]
@@ -177,7 +177,7 @@ def _lines(name: str, parts: Sequence[_Pairs], seed: int, *, rises: bool | None)
         (f"{name}, change", change, changes, is_shown),
     )
     return [
-        Claim(
+        MarsClaim(
             claim=claim,
             mean=interval.mean,
             low=interval.low,
@@ -235,7 +235,7 @@ def _rows(
     trained: bool,
 ) -> list[AgentRow]:
     """Measure what the system makes of a model's own solutions, by problem."""
-    by_problem: dict[str, list[Chain]] = {name: [] for name in problems}
+    by_problem: dict[str, list[SolutionChain]] = {name: [] for name in problems}
     for chain in _play(model, problems, solutions):
         by_problem[chain.problem].append(chain)
     results: list[AgentRow] = []
@@ -261,10 +261,10 @@ def _rows(
 
 def _play(
     model: ScoredModel, problems: Mapping[str, Problem], solutions: Mapping[str, Sequence[str]]
-) -> list[Chain]:
+) -> list[SolutionChain]:
     """Verify every solution and correct what is reported, until it is accepted."""
     chains = {
-        f"{name}#{place}": Chain(name, [text])
+        f"{name}#{place}": SolutionChain(name, [text])
         for name, texts in solutions.items()
         for place, text in enumerate(texts[:PLAYED])
     }

@@ -17,7 +17,7 @@ class Agent(StrEnum):
     CORRECTOR = "corrector"
 
 
-class Choice(StrEnum):
+class ResponseChoice(StrEnum):
     """Which responses the next agent takes."""
 
     ADAPTIVE = "adaptive"
@@ -41,7 +41,7 @@ class MarsRecipe(RecipeSettings):
 
     implementation: str = "tasks.lab.recipes.mars.turns:open_mars"
 
-    choice: Choice = Choice.BALANCED
+    choice: ResponseChoice = ResponseChoice.BALANCED
     spread: Spread = Spread.PER_PROBLEM
     pipelined: bool = Field(
         default=True, description="a turn waits for the next step; false: same step"

@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerBase
 from tasks.engines.protocols import RolloutEngine
 from tasks.errors import DataError
 from tasks.lab.recipes.promptcot.formulas import bound, tighter_bound
-from tasks.lab.recipes.promptcot.rationales import Draw, draw
+from tasks.lab.recipes.promptcot.rationales import RationaleSample, draw
 from tasks.lab.recipes.promptcot.records import WordedProblem
 from tasks.lab.recipes.promptcot.settings import SynthesisSettings
 from tasks.lab.recipes.promptcot.writing import write
@@ -73,7 +73,7 @@ def measure(
     )
 
 
-def _bounds(draws: Sequence[Draw], samples: int) -> tuple[float, float]:
+def _bounds(draws: Sequence[RationaleSample], samples: int) -> tuple[float, float]:
     """Both lower bounds of log p(x|c)."""
     logs = (
         np.array([one.planner.sum() for one in draws]),

@@ -62,7 +62,7 @@ def demonstrate(row: WordedProblem, rationale: str, parent: Parent) -> Demonstra
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JointSequence:
     """A writer's response to concepts, in tokens, with the rationale that a planner sampled."""
 
     tokens: NDArray[np.int32]
@@ -82,7 +82,7 @@ class Joined:
 
 def join(
     tokenizer: PreTrainedTokenizerBase, row: WordedProblem, rationale: NDArray[np.int32]
-) -> Joined:
+) -> JointSequence:
     """Put a sampled rationale between concepts and problem, with the very tokens it was sampled in.
 
     Args:
@@ -102,7 +102,7 @@ def join(
     prompt = render_prompt(tokenizer, writer_prompt(row.concepts))
     problem = render_response(tokenizer, row.problem)
     tokens = np.concatenate([prompt, [start], rationale, [close], problem]).astype(np.int32)
-    return Joined(tokens, len(tokens) - len(problem), len(prompt))
+    return JointSequence(tokens, len(tokens) - len(problem), len(prompt))
 
 
 def _mark(tokenizer: PreTrainedTokenizerBase, text: str) -> int:

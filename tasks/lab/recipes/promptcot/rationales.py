@@ -25,7 +25,7 @@ Choices = tuple[list[Demonstration], list[ChosenRationale]]
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class RationaleSample:
     """A rationale that the planner sampled, with its log-probabilities under both models."""
 
     text: str
@@ -107,7 +107,7 @@ def draw(
     planner: RolloutEngine,
     writer: RolloutEngine,
     tokenizer: PreTrainedTokenizerBase,
-) -> list[list[Draw]]:
+) -> list[list[RationaleSample]]:
     """Draw rationales of every problem at temperature 1; those that did not end are left out."""
     samples = settings.rationales
     answers = _sample(settings, rows, planner, tokenizer, samples=samples, temperature=1.0)
@@ -121,12 +121,12 @@ def draw(
         join(tokenizer, rows[place], rollout.response_tokens[:-1]) for place, rollout in completions
     ]
     scores = writer.score_logprobs([one.tokens for one in sequences])
-    results: list[list[Draw]] = [[] for _ in rows]
+    results: list[list[RationaleSample]] = [[] for _ in rows]
     for (place, rollout), one, logprobs in zip(completions, sequences, scores, strict=True):
         rationale, problem = one.parts(logprobs)
         text = response_text(tokenizer, rollout.response_tokens.tolist())
         planned = rollout.logprobs.astype(np.float64)
-        results[place].append(Draw(text, planned, rationale, problem))
+        results[place].append(RationaleSample(text, planned, rationale, problem))
     return results
 
 

@@ -39,7 +39,7 @@ from tasks.lab.recipes.promptcot.records import (
 from tasks.lab.recipes.promptcot.wording import parse
 
 
-class Cell(BaseModel):
+class SynthesisCell(BaseModel):
     """One seed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,7 +69,7 @@ class SynthesisReport(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     claims: tuple[Claim, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[SynthesisCell, ...]
 
 
 def read_cell(
@@ -80,7 +80,7 @@ def read_cell(
     graded: tuple[Path, Path],
     preference: Path,
     evaluations: Sequence[Path],
-) -> Cell:
+) -> SynthesisCell:
     """Read what one seed measured.
 
     Args:
@@ -97,7 +97,7 @@ def read_cell(
     num_labels, wrong = audit(read_table(labelled / LABELLED, LabelledProblem))
     num_trained, num_trained_wrong = _read_trained(graded[0])
     before, after, synthesised, drawn = (_read_scores(folder) for folder in evaluations)
-    return Cell(
+    return SynthesisCell(
         **{
             name: Likelihood.model_validate_json((folder / LIKELIHOOD).read_bytes())
             for name, folder in likelihoods.items()
@@ -155,7 +155,7 @@ def _read_scores(held_out_evaluation: Path) -> dict[str, float]:
     return {one.problem_id: one.score / one.decided for one in per_problem(samples) if one.decided}
 
 
-def report_of(cells: Sequence[Cell], seed: int) -> SynthesisReport:
+def report_of(cells: Sequence[SynthesisCell], seed: int) -> SynthesisReport:
     """Make the table.
 
     Args:
@@ -194,7 +194,10 @@ def report_of(cells: Sequence[Cell], seed: int) -> SynthesisReport:
 
 
 def _lower(
-    cells: Sequence[Cell], when: str, later: Callable[[Cell], Likelihood], seed: int
+    cells: Sequence[SynthesisCell],
+    when: str,
+    later: Callable[[SynthesisCell], Likelihood],
+    seed: int,
 ) -> Claim:
     """Compare the bound of the negative log-likelihood with that of the cold start, by problem."""
     parts = [
@@ -217,7 +220,9 @@ def _lower(
     )
 
 
-def _valid(cells: Sequence[Cell], when: str, which: Callable[[Cell], Likelihood]) -> Claim:
+def _valid(
+    cells: Sequence[SynthesisCell], when: str, which: Callable[[SynthesisCell], Likelihood]
+) -> Claim:
     shares = [which(cell).valid_share for cell in cells]
     return Claim(
         claim=f"valid share of decoded problems, {when}; at least {MIN_VALID_SHARE:.0%}",
@@ -228,7 +233,7 @@ def _valid(cells: Sequence[Cell], when: str, which: Callable[[Cell], Likelihood]
     )
 
 
-def _labels(cells: Sequence[Cell]) -> Claim:
+def _labels(cells: Sequence[SynthesisCell]) -> Claim:
     labels, wrong = sum(cell.labels for cell in cells), sum(cell.label_errors for cell in cells)
     trained = sum(cell.trained for cell in cells)
     bad = sum(cell.trained_label_errors for cell in cells)
@@ -241,7 +246,7 @@ def _labels(cells: Sequence[Cell]) -> Claim:
     )
 
 
-def _harder(cells: Sequence[Cell], seed: int) -> Claim:
+def _harder(cells: Sequence[SynthesisCell], seed: int) -> Claim:
     ours = bootstrap_mean([value for cell in cells for value in cell.hard], seed=seed)
     theirs = bootstrap_mean([value for cell in cells for value in cell.drawn_hard], seed=seed)
     by_seed = [float(np.mean(cell.hard) - np.mean(cell.drawn_hard)) for cell in cells]
@@ -258,7 +263,7 @@ def _range(interval: Interval) -> str:
     return f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 
-def _reproduced(cells: Sequence[Cell]) -> Claim:
+def _reproduced(cells: Sequence[SynthesisCell]) -> Claim:
     curated = sum(cell.reproduced for cell in cells)
     return Claim(
         claim="curated problems with the text of a held-out one",
@@ -269,15 +274,15 @@ def _reproduced(cells: Sequence[Cell]) -> Claim:
     )
 
 
-def _dpo(cells: Sequence[Cell]) -> str:
+def _dpo(cells: Sequence[SynthesisCell]) -> str:
     pairs = [cell.pairs for cell in cells]
     return f"DPO on {min(pairs)} to {max(pairs)} pairs, minus before"
 
 
 def _gained(
-    cells: Sequence[Cell],
+    cells: Sequence[SynthesisCell],
     what: str,
-    sides: Callable[[Cell], tuple[Mapping[str, float], Mapping[str, float]]],
+    sides: Callable[[SynthesisCell], tuple[Mapping[str, float], Mapping[str, float]]],
     seed: int,
 ) -> Claim:
     """Compare two models on the held-out problems, paired."""

@@ -97,7 +97,7 @@ class Equal(NamedTuple):
     drawn: GradedRef
 
 
-class Preferred(NamedTuple):
+class PreferenceOutputs(NamedTuple):
     """Outputs of the preference step."""
 
     model: CheckpointRef
@@ -308,13 +308,13 @@ def _prefer(settings: PreferenceSettings, inputs: Inputs, outputs: Outputs, work
     }
 
 
-PREFER = Record("prefer", _prefer, Preferred)
+PREFER = Record("prefer", _prefer, PreferenceOutputs)
 
 
 @shell("prefer")
 def prefer(
     settings: PreferenceSettings, start: CheckpointRef, graded: GradedRef, context: Context
-) -> Preferred:
+) -> PreferenceOutputs:
     """Train a model by DPO on the right and wrong answers that graded its problems."""
     return run(PREFER, settings, {"start": start, "graded": graded}, context, name="preference")
 
@@ -401,7 +401,7 @@ def _tabulate(
     settings: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: Work
 ) -> StageResult:
     texts = [(path / CELL_FILE).read_bytes() for path in inputs.values()]
-    cells = [report.Cell.model_validate_json(text) for text in texts]
+    cells = [report.SynthesisCell.model_validate_json(text) for text in texts]
     table = report.report_of(cells, settings.seed)
     sheet, out = claim_table.sheet(table), outputs["report"]
     write_bytes(out / REPORT_FILE, canonical_json(table))

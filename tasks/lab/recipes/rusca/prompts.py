@@ -13,7 +13,7 @@ from tasks.errors import SettingsError
 from tasks.lab.recipes.rusca.criteria import criteria_of, with_criteria
 from tasks.lab.recipes.rusca.settings import Ratio, ScaffoldSettings
 from tasks.lab.recipes.rusca.shares import scaffold_ratios, scaffold_subset
-from tasks.lab.recipes.rusca.shown import ScaffoldReport
+from tasks.lab.recipes.rusca.shown import ScaffoldPhaseReport
 from tasks.rl.recipe import Recipe, ShapedPrompt
 
 
@@ -81,4 +81,4 @@ def open_scaffold(settings: AnyRecipe, phase: RLSettings) -> Recipe:
             f"engines.reuse is '{phase.engines.reuse.value}': an earlier response may have "
             "answered another prompt than a scaffold shows; set it to 'off'"
         )
-    return Recipe(shaper=Scaffold(scaffold, phase), report=ScaffoldReport(scaffold, phase))
+    return Recipe(shaper=Scaffold(scaffold, phase), report=ScaffoldPhaseReport(scaffold, phase))

@@ -36,7 +36,7 @@ HALF = 0.5
 """Share of the criteria from which a step counts as one with a scaffold."""
 
 
-class Cell(BaseModel):
+class ScaffoldCell(BaseModel):
     """One variant with one seed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -64,10 +64,10 @@ class ScaffoldReport(BaseModel):
     start: Interval
     claims: tuple[Claim, ...]
     scores: dict[str, Interval] = Field(description="variant -> held-out score over all seeds")
-    cells: tuple[Cell, ...]
+    cells: tuple[ScaffoldCell, ...]
 
 
-def read_cell(variant: str, seed: int, training: Path, held_out_evaluation: Path) -> Cell:
+def read_cell(variant: str, seed: int, training: Path, held_out_evaluation: Path) -> ScaffoldCell:
     """Read the reports of a phase and of the held-out evaluation of its model."""
     steps = [
         StepReport.model_validate_json(line)
@@ -82,7 +82,7 @@ def read_cell(variant: str, seed: int, training: Path, held_out_evaluation: Path
     last = max((row.step for row in rows if row.shown), default=0)
     after = [row for row in rows if row.step > last]
     ledger = read_ledger(training / LEDGER_FILE)
-    return Cell(
+    return ScaffoldCell(
         variant=variant,
         seed=seed,
         tokens=sum(row.generated_tokens for row in ledger),
@@ -105,7 +105,7 @@ def read_scores(held_out_evaluation: Path) -> dict[str, float]:
 
 def report_of(
     settings: EvaluationSettings,
-    cells: Sequence[Cell],
+    cells: Sequence[ScaffoldCell],
     start: dict[str, float],
     lift: Lift,
     max_tokens: int,
@@ -122,7 +122,7 @@ def report_of(
     Raises:
         DataError: a cell is missing.
     """
-    by_name: dict[str, list[Cell]] = {}
+    by_name: dict[str, list[ScaffoldCell]] = {}
     for cell in cells:
         by_name.setdefault(cell.variant, []).append(cell)
     ours = by_name[PUBLISHED]
@@ -150,7 +150,9 @@ def report_of(
     )
 
 
-def _contrast(settings: EvaluationSettings, ours: Sequence[Cell], theirs: Sequence[Cell]) -> Claim:
+def _contrast(
+    settings: EvaluationSettings, ours: Sequence[ScaffoldCell], theirs: Sequence[ScaffoldCell]
+) -> Claim:
     """Compare the share of first draws with reward variance, in the steps with a scaffold."""
     pairs = [_scaffolded_steps(one, two) for one, two in zip(ours, theirs, strict=True)]
     claim = "share of first draws with contrast, minus without scaffold, while criteria are shown"
@@ -161,7 +163,7 @@ def _contrast(settings: EvaluationSettings, ours: Sequence[Cell], theirs: Sequen
     return _difference(claim, bootstrap_mean(differences, seed=settings.seed), by_seed)
 
 
-def _scaffolded_steps(ours: Cell, theirs: Cell) -> list[tuple[float, float]]:
+def _scaffolded_steps(ours: ScaffoldCell, theirs: ScaffoldCell) -> list[tuple[float, float]]:
     return [
         (one, two)
         for one, two, share in zip(ours.contrast, theirs.contrast, ours.shares, strict=False)
@@ -170,7 +172,10 @@ def _scaffolded_steps(ours: Cell, theirs: Cell) -> list[tuple[float, float]]:
 
 
 def _better(
-    settings: EvaluationSettings, ours: Sequence[Cell], theirs: Sequence[Cell], name: str
+    settings: EvaluationSettings,
+    ours: Sequence[ScaffoldCell],
+    theirs: Sequence[ScaffoldCell],
+    name: str,
 ) -> Claim:
     """Compare held-out scores under bare prompts, paired by problem."""
     by_seed = []
@@ -197,7 +202,7 @@ def _difference(claim: str, interval: Interval, by_seed: Sequence[float]) -> Cla
     )
 
 
-def _mentions(ours: Sequence[Cell]) -> Claim:
+def _mentions(ours: Sequence[ScaffoldCell]) -> Claim:
     after, before = (sum(c.mentions_after for c in ours), sum(c.mentions_before for c in ours))
     responses = sum(cell.responses_after for cell in ours)
     return Claim(
@@ -209,7 +214,7 @@ def _mentions(ours: Sequence[Cell]) -> Claim:
     )
 
 
-def _pauses(cells: Sequence[Cell]) -> Claim:
+def _pauses(cells: Sequence[ScaffoldCell]) -> Claim:
     pauses = sum(cell.pauses for cell in cells)
     return Claim(
         claim="steps that the mismatch gate stopped, all variants",
@@ -220,7 +225,7 @@ def _pauses(cells: Sequence[Cell]) -> Claim:
     )
 
 
-def _over_seeds(cells: Sequence[Cell]) -> dict[str, float]:
+def _over_seeds(cells: Sequence[ScaffoldCell]) -> dict[str, float]:
     """Mean score of every problem over the seeds that have one for it."""
     results: dict[str, list[float]] = {}
     for cell in cells:

@@ -35,7 +35,7 @@ class ShownRow(BaseModel):
     score: float | None
 
 
-class ScaffoldReport:
+class ScaffoldPhaseReport:
     """A `PhaseReport`.
 
     Args:

@@ -38,14 +38,14 @@ add_stages(
 )
 
 
-class Varied(NamedTuple):
+class VariantSettings(NamedTuple):
     """Settings of a variant's phase."""
 
     settings: RLSettings
     scaffold: ScaffoldSettings
 
 
-class Proved(NamedTuple):
+class ScaffoldProblems(NamedTuple):
     """The problems that a scaffold is used on, and what the gate measured."""
 
     graded: GradedRef
@@ -55,9 +55,11 @@ class Proved(NamedTuple):
 @shell("vary_scaffold")
 def vary_scaffold(
     settings: PipelineSettings, scaffold: ScaffoldSettings, variant: str, seed: int
-) -> Varied:
+) -> VariantSettings:
     """Return the settings of a variant's phase, and its scaffold."""
-    return Varied(variants.phase_of(settings, seed), variants.scaffold_for(scaffold, variant))
+    return VariantSettings(
+        variants.phase_of(settings, seed), variants.scaffold_for(scaffold, variant)
+    )
 
 
 def _prove(
@@ -90,7 +92,7 @@ def _prove(
     return facts | {"low": low, "high": high, "scaffold": canonical_json(scaffold).decode()}
 
 
-PROVE = Record("prove_lift", _prove, Proved)
+PROVE = Record("prove_lift", _prove, ScaffoldProblems)
 
 
 @shell("prove_lift")
@@ -102,7 +104,7 @@ def prove_lift(
     start: CheckpointRef,
     graded: GradedRef,
     context: Context,
-) -> Proved:
+) -> ScaffoldProblems:
     """Refuse a scaffold that the start model does not follow; keep a quantile band of problems.
 
     Args:

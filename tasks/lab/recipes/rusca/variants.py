@@ -15,7 +15,7 @@ PUBLISHED, NONE = "ruscarl", "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class ScaffoldVariant:
     """One line of the table."""
 
     name: str
@@ -26,21 +26,25 @@ class Variant:
 
 
 VARIANTS = (
-    Variant(PUBLISHED, "the scaffold as published"),
-    Variant(NONE, "no scaffold", scaffolded=False),
-    Variant("importance", "the ratio is bare over scaffolded", {"ratio": Ratio.IMPORTANCE}),
-    Variant("constant", "the scaffold never decays", {"curve": Curve.CONSTANT}),
+    ScaffoldVariant(PUBLISHED, "the scaffold as published"),
+    ScaffoldVariant(NONE, "no scaffold", scaffolded=False),
+    ScaffoldVariant("importance", "the ratio is bare over scaffolded", {"ratio": Ratio.IMPORTANCE}),
+    ScaffoldVariant("constant", "the scaffold never decays", {"curve": Curve.CONSTANT}),
 )
 MORE = (
-    Variant("scaffolded", "both sides of the ratio scaffolded", {"ratio": Ratio.SCAFFOLDED}),
-    Variant("linear", "linear decay", {"curve": Curve.POWER, "steepness": 1.0}),
-    Variant("half", "half of a group sees everything", {"within_group": WithinGroup.FIRST_HALF}),
-    Variant("every", "every sample sees everything", {"within_group": WithinGroup.EVERY}),
+    ScaffoldVariant(
+        "scaffolded", "both sides of the ratio scaffolded", {"ratio": Ratio.SCAFFOLDED}
+    ),
+    ScaffoldVariant("linear", "linear decay", {"curve": Curve.POWER, "steepness": 1.0}),
+    ScaffoldVariant(
+        "half", "half of a group sees everything", {"within_group": WithinGroup.FIRST_HALF}
+    ),
+    ScaffoldVariant("every", "every sample sees everything", {"within_group": WithinGroup.EVERY}),
 )
 """Comparisons of the paper that no claim here rests on."""
 
 
-def select_variants(names: str) -> tuple[Variant, ...]:
+def select_variants(names: str) -> tuple[ScaffoldVariant, ...]:
     """Select variants by name; VARIANTS for ''. The published scaffold is always the first.
 
     Raises:

@@ -14,12 +14,12 @@ from tasks.lab.recipes.spell.roles import (
     read_vote,
     task_of,
 )
-from tasks.lab.recipes.spell.settings import Agent
+from tasks.lab.recipes.spell.settings import SpellRole
 from tasks.rl.groups import CollectedGroup
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class QuestionChain:
     """A question with everything that followed it."""
 
     key: str
@@ -72,22 +72,22 @@ class Chain:
         return formulas.responder_reward(rule=self.rule(item), accepted=self.accepted(item))
 
 
-def chains_of(groups: Sequence[CollectedGroup]) -> list[Chain]:
+def chains_of(groups: Sequence[CollectedGroup]) -> list[QuestionChain]:
     """Put the groups of a step together, in the order of the questions."""
     turns = [(entry.turn, entry) for entry in groups if entry.turn]
     by_parent = {(turn.parent, turn.agent): (turn.key, entry) for turn, entry in turns}
     votes: dict[str, dict[int, CollectedGroup]] = {}
     for turn, entry in turns:
-        if turn.agent == Agent.VERIFIER:
+        if turn.agent == SpellRole.VERIFIER:
             votes.setdefault(turn.parent, {})[turn.parent_sample] = entry
-    chains: list[Chain] = []
+    chains: list[QuestionChain] = []
     for turn, entry in turns:
-        if turn.agent == Agent.QUESTIONER:
-            _, guess = by_parent.get((turn.key, Agent.CLOSED_BOOK), ("", None))
-            answer_key, answers = by_parent.get((turn.key, Agent.RESPONDER), ("", None))
+        if turn.agent == SpellRole.QUESTIONER:
+            _, guess = by_parent.get((turn.key, SpellRole.CLOSED_BOOK), ("", None))
+            answer_key, answers = by_parent.get((turn.key, SpellRole.RESPONDER), ("", None))
             task, pair = task_of(turn.problem.messages), pair_in(entry)
             ballots = votes.get(answer_key, {})
-            chains.append(Chain(turn.key, entry, task, pair, guess, answers, ballots))
+            chains.append(QuestionChain(turn.key, entry, task, pair, guess, answers, ballots))
     return chains
 
 

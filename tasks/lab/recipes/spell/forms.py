@@ -10,9 +10,9 @@ from data_schemas.rows import Demonstration, Problem
 from tasks.errors import DataError, SettingsError
 from tasks.evaluation.respondents import ScoredModel
 from tasks.lab.recipes.spell.roles import NAME, agent_of, task_of
-from tasks.lab.recipes.spell.settings import Agent
+from tasks.lab.recipes.spell.settings import SpellRole
 
-ROLES = (Agent.QUESTIONER, Agent.RESPONDER, Agent.VERIFIER)
+ROLES = (SpellRole.QUESTIONER, SpellRole.RESPONDER, SpellRole.VERIFIER)
 PER_FORM = 48
 """Prompts of a role, and of each task of the questioner."""
 LEAST = 0.5
@@ -30,7 +30,7 @@ def taught_prompts(demonstrations: Sequence[Demonstration]) -> dict[str, list[Pr
         agent = agent_of(demonstration.messages)
         if agent is None:
             continue
-        task = f"/{task_of(demonstration.messages)}" if agent == Agent.QUESTIONER else ""
+        task = f"/{task_of(demonstration.messages)}" if agent == SpellRole.QUESTIONER else ""
         of_form = results.setdefault(f"{agent}{task}", [])
         if len(of_form) < PER_FORM:
             of_form.append(_problem(demonstration))
@@ -75,7 +75,7 @@ def require_forms(shares: Mapping[str, float]) -> None:
         )
 
 
-def _is_of(form: str, role: Agent) -> bool:
+def _is_of(form: str, role: SpellRole) -> bool:
     return form.split("/")[0] == role
 
 

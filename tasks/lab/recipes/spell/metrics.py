@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from data_schemas.rollouts import GroupOutcome
-from tasks.lab.recipes.spell.chains import Chain
+from tasks.lab.recipes.spell.chains import QuestionChain
 from tasks.lab.recipes.spell.offers import OfferList, Question, answer
 from tasks.lab.recipes.spell.rewards import question_verdict, remembered
 from tasks.lab.recipes.spell.roles import (
@@ -12,13 +12,13 @@ from tasks.lab.recipes.spell.roles import (
     read_answer,
     read_vote,
 )
-from tasks.lab.recipes.spell.settings import Agent
+from tasks.lab.recipes.spell.settings import SpellRole
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.recipe import Memory
 
 
 def audit(
-    chains: Sequence[Chain], rewarded: Mapping[str, CollectedGroup], memory: Memory
+    chains: Sequence[QuestionChain], rewarded: Mapping[str, CollectedGroup], memory: Memory
 ) -> dict[str, float]:
     """Measure questions, answers and votes.
 
@@ -56,7 +56,7 @@ def audit(
     }
 
 
-def truth_of(chain: Chain) -> Question | None:
+def truth_of(chain: QuestionChain) -> Question | None:
     """Work a question out from the documents; None if the generator has no such question."""
     turn = chain.answers.turn if chain.answers else None
     if chain.pair is None or turn is None:
@@ -65,7 +65,7 @@ def truth_of(chain: Chain) -> Question | None:
     return answer(chain.pair.question, lists)
 
 
-def _accepts(answered: Sequence[Chain], truths: Mapping[str, Question]) -> dict[str, float]:
+def _accepts(answered: Sequence[QuestionChain], truths: Mapping[str, Question]) -> dict[str, float]:
     """Count answers that only the verifier accepts though they are wrong, and all wrong ones paid.
 
     A wrong one may also be paid because the reference itself is wrong.
@@ -86,7 +86,7 @@ def _accepts(answered: Sequence[Chain], truths: Mapping[str, Question]) -> dict[
     }
 
 
-def _distinct(chains: Sequence[Chain], memory: Memory) -> list[bool]:
+def _distinct(chains: Sequence[QuestionChain], memory: Memory) -> list[bool]:
     """Say of every question whether its cluster neither remembers it nor had it in this step."""
     questions = {root: {one.question for one in remembered(memory, root)} for root in memory}
     results = []
@@ -104,7 +104,7 @@ def _trained(rewarded: Mapping[str, CollectedGroup]) -> dict[str, float]:
         for entry in rewarded.values()
         if entry.turn and entry.outcome is not GroupOutcome.SURPLUS
     ]
-    agents = (Agent.QUESTIONER, Agent.RESPONDER, Agent.VERIFIER)
+    agents = (SpellRole.QUESTIONER, SpellRole.RESPONDER, SpellRole.VERIFIER)
     return {f"spell/{agent}_trained_groups": float(trained.count(agent)) for agent in agents}
 
 

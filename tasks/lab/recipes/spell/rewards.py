@@ -11,22 +11,22 @@ from pydantic import TypeAdapter
 from data_schemas.rollouts import GroupOutcome, RolloutGroup
 from data_schemas.rows import Verdict, abstain, scored
 from tasks.lab.recipes.spell import formulas
-from tasks.lab.recipes.spell.chains import Chain, votes_of
+from tasks.lab.recipes.spell.chains import QuestionChain, votes_of
 from tasks.lab.recipes.spell.roles import (
     new_documents,
 )
-from tasks.lab.recipes.spell.settings import Remembered
+from tasks.lab.recipes.spell.settings import PastQuestion
 from tasks.rl.groups import CollectedGroup, scores_vary
 from tasks.rl.recipe import Memory
 
-_QUESTIONS = TypeAdapter(list[Remembered])
+_QUESTIONS = TypeAdapter(list[PastQuestion])
 REMEMBERED = 3
 """Questions of a cluster, as published."""
 Groups = dict[str, CollectedGroup]
 """By the key of their turn."""
 
 
-def reward(chains: Sequence[Chain], *, train_questioner: bool) -> Groups:
+def reward(chains: Sequence[QuestionChain], *, train_questioner: bool) -> Groups:
     """Return every group of the chains with its rewards and its outcome."""
     answers = _answers(chains)
     quota = formulas.verifier_quota(sum(map(_is_trained, answers.values())))
@@ -35,7 +35,7 @@ def reward(chains: Sequence[Chain], *, train_questioner: bool) -> Groups:
     return idle | answers | _votes(chains, quota) | _questions(chains, answers, train_questioner)
 
 
-def question_verdict(chain: Chain) -> tuple[Verdict, float]:
+def question_verdict(chain: QuestionChain) -> tuple[Verdict, float]:
     """Return the verdict on a question and its penalty; their sum is its reward."""
     (item,) = chain.question.group.rollouts
     if item.verdict.abstained:
@@ -52,14 +52,14 @@ def question_verdict(chain: Chain) -> tuple[Verdict, float]:
     return scored(formulas.question_reward(chain.mean), reason, chain.pair.question), 0.0
 
 
-def remember(chains: Sequence[Chain], memory: Memory) -> Memory:
+def remember(chains: Sequence[QuestionChain], memory: Memory) -> Memory:
     """Add the solvable questions to their clusters, and forget the oldest ones."""
     results = {root: remembered(memory, root) for root in memory}
     for chain in chains:
         turn, mean = chain.question.turn, chain.mean
         solvable = mean is not None and formulas.is_remembered(mean) and not chain.ungrounded
         if solvable and chain.pair and turn:
-            one = Remembered(
+            one = PastQuestion(
                 documents=new_documents(turn.problem.messages),
                 question=chain.pair.question,
                 answer=chain.pair.answer,
@@ -68,12 +68,12 @@ def remember(chains: Sequence[Chain], memory: Memory) -> Memory:
     return {root: [one.model_dump(mode="json") for one in past] for root, past in results.items()}
 
 
-def remembered(memory: Memory, root: str) -> tuple[Remembered, ...]:
+def remembered(memory: Memory, root: str) -> tuple[PastQuestion, ...]:
     """Read the questions about a cluster, oldest first."""
     return tuple(_QUESTIONS.validate_python(memory.get(root, [])))
 
 
-def _answers(chains: Sequence[Chain]) -> Groups:
+def _answers(chains: Sequence[QuestionChain]) -> Groups:
     """Groups with contrast train if their question is grounded."""
     results: Groups = {}
     for chain in chains:
@@ -96,7 +96,7 @@ def _reason(rule: bool, reward: float) -> str:
     return "correct" if rule else "accepted" if reward else "wrong"
 
 
-def _votes(chains: Sequence[Chain], quota: int) -> Groups:
+def _votes(chains: Sequence[QuestionChain], quota: int) -> Groups:
     """Groups whose majority is the rule's score train, up to the quota, balanced over tasks."""
     results: Groups = {}
     eligible: list[tuple[str, str]] = []
@@ -123,7 +123,7 @@ def _votes(chains: Sequence[Chain], quota: int) -> Groups:
     return results
 
 
-def _questions(chains: Sequence[Chain], answers: Groups, train: bool) -> Groups:
+def _questions(chains: Sequence[QuestionChain], answers: Groups, train: bool) -> Groups:
     """Questions whose answers train, and as many without reward; advantages by task."""
     verdicts = [question_verdict(chain) for chain in chains]
     scores = [verdict.score for verdict, _ in verdicts]

@@ -18,7 +18,7 @@ from data_schemas.rows import Message, Problem, Role, Verdict, abstain, scored
 from tasks.gym.protocol import answer_part
 from tasks.gym.scoring.canaries import Canary
 from tasks.lab.recipes.spell.offers import Task
-from tasks.lab.recipes.spell.settings import Agent, Remembered
+from tasks.lab.recipes.spell.settings import PastQuestion, SpellRole
 
 ASK = {task: f"Ask: {task}" for task in Task}
 """First message of the questioner."""
@@ -62,7 +62,7 @@ class QuestionAnswer:
 
 
 def questioner_input(
-    task: Task, memory: Sequence[Remembered], documents: Sequence[str]
+    task: Task, memory: Sequence[PastQuestion], documents: Sequence[str]
 ) -> tuple[Message, ...]:
     """Ask for a question that is harder than those remembered, and different."""
     old = [line for one in memory for line in (*one.documents, f"Q: {one.question} = {one.answer}")]
@@ -89,11 +89,11 @@ def verifier_input(question: str, reference: str, answer: str) -> tuple[Message,
     return _messages(COMPARE, [question, reference, answer])
 
 
-def agent_of(messages: Sequence[Message]) -> Agent | None:
+def agent_of(messages: Sequence[Message]) -> SpellRole | None:
     """Name the agent that is asked; None if it is none of these."""
     first = messages[0].content
-    agents = dict.fromkeys(ASK.values(), Agent.QUESTIONER)
-    return (agents | {ANSWER: Agent.RESPONDER, COMPARE: Agent.VERIFIER}).get(first)
+    agents = dict.fromkeys(ASK.values(), SpellRole.QUESTIONER)
+    return (agents | {ANSWER: SpellRole.RESPONDER, COMPARE: SpellRole.VERIFIER}).get(first)
 
 
 def task_of(messages: Sequence[Message]) -> Task:
@@ -141,12 +141,12 @@ def covers(reference: str, answer: str) -> bool:
 def verify(problem: Problem, response: str) -> Verdict:
     """Score 1 if the response has the form of its role, else 0; the gold is not read."""
     match agent_of(problem.messages):
-        case Agent.QUESTIONER:
+        case SpellRole.QUESTIONER:
             question = read_question(response)
             fits = question is not None and question.fits(task_of(problem.messages))
-        case Agent.RESPONDER:
+        case SpellRole.RESPONDER:
             fits = read_answer(response) is not None
-        case Agent.VERIFIER:
+        case SpellRole.VERIFIER:
             fits = read_vote(response) is not None
         case _:
             return abstain("no_role", "the first message is of no role")

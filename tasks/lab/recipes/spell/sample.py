@@ -37,7 +37,7 @@ from tasks.lab.recipes.spell.roles import (
     responder_input,
     verifier_input,
 )
-from tasks.lab.recipes.spell.settings import Agent, Remembered
+from tasks.lab.recipes.spell.settings import PastQuestion, SpellRole
 from tasks.store.files import write_bytes
 
 SOURCE = f"{__name__}:SAMPLE"
@@ -48,7 +48,7 @@ NUM_CLUSTERS = 120
 """For the questioner, each with every task."""
 NUM_QUESTIONS = 900
 """With references."""
-SHOWN = {Agent.QUESTIONER: 1200, Agent.RESPONDER: 1500, Agent.VERIFIER: 2400}
+SHOWN = {SpellRole.QUESTIONER: 1200, SpellRole.RESPONDER: 1500, SpellRole.VERIFIER: 2400}
 """Demonstrations per role."""
 MEMORY = 3
 NEW_LISTS = 2
@@ -63,9 +63,9 @@ def generate(seed: int, folder: Path) -> None:
     question_rows = [_pose(rng, n, one) for n, one in enumerate(islice(clusters, NUM_QUESTIONS))]
     clusters_to_teach = _clusters(rng, problems=False)
     writers = {
-        Agent.QUESTIONER: _teach_question,
-        Agent.RESPONDER: _teach_answer,
-        Agent.VERIFIER: _teach_vote,
+        SpellRole.QUESTIONER: _teach_question,
+        SpellRole.RESPONDER: _teach_answer,
+        SpellRole.VERIFIER: _teach_vote,
     }
     demonstrations = [
         writers[agent](rng, number, cluster)
@@ -127,7 +127,7 @@ def _pose(rng: random.Random, number: int, cluster: Cluster) -> dict[str, object
 def _teach_question(rng: random.Random, number: int, cluster: Cluster) -> dict[str, object]:
     """Write a question about two new lists and those of a memory of none to three questions."""
     task, lists = _task(number), list(cluster)
-    memory: list[Remembered] = []
+    memory: list[PastQuestion] = []
     all_lists: list[OfferList] = []
     operations = 0
     for _ in range(rng.randint(0, MEMORY)):
@@ -137,7 +137,7 @@ def _teach_question(rng: random.Random, number: int, cluster: Cluster) -> dict[s
         old = draw_question(rng, rng.choice(tuple(Task)), all_lists, operations)
         operations = max(operations, old.operations)
         lines = tuple(one.text for one in mine)
-        memory.append(Remembered(documents=lines, question=old.text, answer=old.answer))
+        memory.append(PastQuestion(documents=lines, question=old.text, answer=old.answer))
     new = rng.sample(lists, NEW_LISTS)
     all_lists += [one for one in new if one not in all_lists]
     questions = {one.question for one in memory}

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.rl_settings import RecipeSettings
 
 
-class Agent(StrEnum):
+class SpellRole(StrEnum):
     """The role in which the policy answers."""
 
     QUESTIONER = "questioner"
@@ -17,7 +17,7 @@ class Agent(StrEnum):
     VERIFIER = "verifier"
 
 
-class Remembered(BaseModel):
+class PastQuestion(BaseModel):
     """A question that was asked about some documents, shown to the questioner who asks the next."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -50,7 +50,7 @@ ANSWERED = (Domain.CHOICE, Domain.MATHS)
 """Domains of the questions with references."""
 
 
-class Cell(BaseModel):
+class SpellCell(BaseModel):
     """One variant with one seed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,7 +65,7 @@ class Cell(BaseModel):
     scores: dict[str, float] = Field(description="held-out question -> mean score")
 
 
-class Line(BaseModel):
+class SpellLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     variant: str
@@ -79,12 +79,12 @@ class Line(BaseModel):
     """None: reported only."""
 
 
-def read_cell(variant: str, seed: int, training: Path, evaluation: Path) -> Cell:
+def read_cell(variant: str, seed: int, training: Path, evaluation: Path) -> SpellCell:
     """Read the reports of a phase and of the evaluation of its model."""
     lines = (training / STEPS_FILE).read_bytes().splitlines()
     steps = [StepReport.model_validate_json(line).metrics for line in lines]
     count = max(1, min(WINDOW, len(steps) // 2))
-    return Cell(
+    return SpellCell(
         variant=variant,
         seed=seed,
         tokens=sum(row.generated_tokens for row in read_ledger(training / LEDGER_FILE)),
@@ -103,8 +103,8 @@ def read_scores(evaluation: Path) -> dict[str, float]:
 
 
 def lines_of(
-    cells: Sequence[Cell], starts: Mapping[int, Mapping[str, float]], seed: int
-) -> list[Line]:
+    cells: Sequence[SpellCell], starts: Mapping[int, Mapping[str, float]], seed: int
+) -> list[SpellLine]:
     """Build the table: the measures of every variant, then its held-out score.
 
     Args:
@@ -115,10 +115,10 @@ def lines_of(
     Raises:
         DataError: a cell has other held-out questions than its start model.
     """
-    by_variant: dict[str, list[Cell]] = {}
+    by_variant: dict[str, list[SpellCell]] = {}
     for cell in cells:
         by_variant.setdefault(cell.variant, []).append(cell)
-    results: list[Line] = []
+    results: list[SpellLine] = []
     for variant, mine in by_variant.items():
         for name in [name for name in MEASURES if all(name in cell.early for cell in mine)]:
             ends = ([cell.early[name] for cell in mine], [cell.late[name] for cell in mine])
@@ -129,7 +129,7 @@ def lines_of(
     return [*results, *_against(by_variant, seed)]
 
 
-def markdown(lines: Sequence[Line]) -> str:
+def markdown(lines: Sequence[SpellLine]) -> str:
     words = {None: "reported", True: "shown", False: "not shown"}
     rows = ["| variant | measure | early / before | late / after | change | by seed | |"]
     rows.append("|---|---|---:|---:|---:|---:|---|")
@@ -151,7 +151,7 @@ Ends = tuple[Values, Values]
 """Early and late, or before and after."""
 
 
-def _line(variant: str, name: str, ends: Ends, seed: int, *, claimed: bool) -> Line:
+def _line(variant: str, name: str, ends: Ends, seed: int, *, claimed: bool) -> SpellLine:
     unit = POINTS if name.endswith(("_share", "reward_mean")) else 1.0
     before, after = ([[unit * value for value in part] for part in end] for end in ends)
     old, new = ([value for part in end for value in part] for end in (before, after))
@@ -163,7 +163,7 @@ def _line(variant: str, name: str, ends: Ends, seed: int, *, claimed: bool) -> L
         is_shown = all(low < value < high for value in (late.low, late.high, *seeds))
     else:
         is_shown = all(value > 0.0 for value in (change.low, *by_seed))
-    return Line(
+    return SpellLine(
         variant=variant,
         measure=MEASURES[name],
         early=_mean(old),
@@ -174,10 +174,10 @@ def _line(variant: str, name: str, ends: Ends, seed: int, *, claimed: bool) -> L
     )
 
 
-def _against(by_variant: Mapping[str, Sequence[Cell]], seed: int) -> list[Line]:
+def _against(by_variant: Mapping[str, Sequence[SpellCell]], seed: int) -> list[SpellLine]:
     """Compare the ends of the published variant with those of every other one."""
     ours = by_variant.get(PUBLISHED, ())
-    results: list[Line] = []
+    results: list[SpellLine] = []
     for other, cells in by_variant.items():
         if other == PUBLISHED or len(cells) != len(ours):
             continue
@@ -200,7 +200,7 @@ def _held_out(
     before: Sequence[Mapping[str, float]],
     after: Sequence[Mapping[str, float]],
     seed: int,
-) -> Line:
+) -> SpellLine:
     if any(not old or old.keys() != new.keys() for old, new in zip(before, after, strict=True)):
         raise DataError(f"{variant}: the two evaluations have other held-out questions, or none")
     names = [sorted(old) for old in before]

@@ -40,7 +40,7 @@ add_stages(
 )
 
 
-class Formed(NamedTuple):
+class StartOutputs(NamedTuple):
     """A start model that has passed the gate, and what was measured."""
 
     model: CheckpointRef
@@ -64,13 +64,13 @@ def _check(
     return StageResult(shares, values={"model": work.refs["start"]})
 
 
-CHECK = Record("check_forms", _check, Formed)
+CHECK = Record("check_forms", _check, StartOutputs)
 
 
 @shell("check_forms")
 def check_forms(
     settings: EvaluationSettings, start: CheckpointRef, curated: DatasetRef, context: Context
-) -> Formed:
+) -> StartOutputs:
     """Refuse a start model that does not write the forms of the three roles.
 
     Args:

@@ -34,7 +34,7 @@ from tasks.lab.recipes.spell.roles import (
     responder_input,
     verifier_input,
 )
-from tasks.lab.recipes.spell.settings import Agent, SpellRecipe
+from tasks.lab.recipes.spell.settings import SpellRecipe, SpellRole
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.recipe import Memory, Recipe, TurnLimits, TurnRewards
 
@@ -45,7 +45,7 @@ VERIFIER = roles.NAME
 PLOTS = (
     *(
         (f"agent/{agent}_reward_mean", f"Reward of the {agent}", "mean score of its responses", 1.0)
-        for agent in Agent
+        for agent in SpellRole
     ),
     ("spell/bad_format_share", "Bad questions", "% without the form of their task", 100.0),
     ("spell/operations_mean", "Operations", "of a question", 1.0),
@@ -57,7 +57,9 @@ class Spell:
 
     def __init__(self, settings: SpellRecipe) -> None:
         self._settings = settings
-        self.limits = TurnLimits(agents=tuple(Agent), max_input_tokens=settings.max_input_tokens)
+        self.limits = TurnLimits(
+            agents=tuple(SpellRole), max_input_tokens=settings.max_input_tokens
+        )
 
     def first_turn(self, key: str, root: Problem, memory: Memory) -> AgentTurn:
         """Ask about documents that the memory does not have, as long as there are any."""
@@ -70,15 +72,15 @@ class Spell:
         step, _, place = (int(part) for part in key.split("."))
         task = tuple(Task)[(step + place) % len(Task)]
         messages = questioner_input(task, questions if self._settings.memory else (), documents)
-        return _turn(Agent.QUESTIONER, root, messages, key, size=1)
+        return _turn(SpellRole.QUESTIONER, root, messages, key, size=1)
 
     def next_turns(self, key: str, root: Problem, entry: CollectedGroup) -> list[AgentTurn]:
         """Answer a question with and without documents; compare answers with its reference."""
         turn, items = entry.turn, entry.group.rollouts
         assert turn is not None
-        if turn.agent == Agent.QUESTIONER and (pair := pair_in(entry)) and pair.usable:
+        if turn.agent == SpellRole.QUESTIONER and (pair := pair_in(entry)) and pair.usable:
             return _answers(key, root, items[0], pair)
-        if turn.agent == Agent.RESPONDER:
+        if turn.agent == SpellRole.RESPONDER:
             return _votes(key, root, items, turn)
         return []
 
@@ -121,8 +123,8 @@ def _answers(key: str, root: Problem, item: ScoredRollout, pair: QuestionAnswer)
     with_documents = responder_input(documents, pair.question)
     without = responder_input((), pair.question)
     return [
-        _turn(Agent.CLOSED_BOOK, root, without, key, number=2, after=item, size=1),
-        _turn(Agent.RESPONDER, root, with_documents, key, number=2, after=item),
+        _turn(SpellRole.CLOSED_BOOK, root, without, key, number=2, after=item, size=1),
+        _turn(SpellRole.RESPONDER, root, with_documents, key, number=2, after=item),
     ]
 
 
@@ -139,7 +141,7 @@ def _votes(
             first.setdefault(answer, item)
     return [
         _turn(
-            Agent.VERIFIER,
+            SpellRole.VERIFIER,
             root,
             verifier_input(question.question, question.answer, answer),
             key,

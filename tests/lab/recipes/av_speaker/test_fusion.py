@@ -7,7 +7,7 @@ import pytest
 
 from tasks.errors import DataError
 from tasks.lab.recipes.av_speaker.fusion import (
-    Answer,
+    SpeakerAnswer,
     as_json,
     fusion,
     read_answers,
@@ -19,7 +19,7 @@ VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 
 def run(*responses):
     return {
-        str(place): Answer(id=str(place), answer="A", response=response)
+        str(place): SpeakerAnswer(id=str(place), answer="A", response=response)
         for place, response in enumerate(responses)
     }
 

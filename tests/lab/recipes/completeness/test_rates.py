@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tasks.lab.recipes.completeness.rates import Category, Row, matched, rates
+from tasks.lab.recipes.completeness.rates import Category, JudgedExplanation, matched, rates
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 GIVEN = ("remark", "request", "category", "definitions", "covered", "senses")
 
 
 def row_of(given):
-    return Row(**{name: given[name] for name in GIVEN} | {"category": Category(given["category"])})
+    return JudgedExplanation(
+        **{name: given[name] for name in GIVEN} | {"category": Category(given["category"])}
+    )
 
 
 ROWS = [row_of(given) for given in VECTORS["rows"]]

@@ -11,7 +11,7 @@ from tasks.lab.recipes.mars.choices import (
     choose_solutions,
     most_accepted,
 )
-from tasks.lab.recipes.mars.settings import Choice
+from tasks.lab.recipes.mars.settings import ResponseChoice
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 
@@ -24,7 +24,7 @@ def right(rewards):
 def test_the_verifier_takes_the_solutions_of_the_worked_example(choice):
     given = VECTORS["verifier_inputs"]
 
-    chosen = choose_solutions(right(given["solver_rewards"]), 2, Choice(choice), "key")
+    chosen = choose_solutions(right(given["solver_rewards"]), 2, ResponseChoice(choice), "key")
 
     assert given[choice] == chosen
 
@@ -32,7 +32,7 @@ def test_the_verifier_takes_the_solutions_of_the_worked_example(choice):
 def test_a_right_solution_fills_the_place_of_a_wrong_one_that_is_missing():
     given = VECTORS["verifier_inputs"]
 
-    chosen = choose_solutions(right(given["one_wrong_only"]), 2, Choice.ADAPTIVE, "key")
+    chosen = choose_solutions(right(given["one_wrong_only"]), 2, ResponseChoice.ADAPTIVE, "key")
 
     assert given["adaptive_then"] == chosen
 
@@ -40,18 +40,18 @@ def test_a_right_solution_fills_the_place_of_a_wrong_one_that_is_missing():
 @pytest.mark.parametrize("kind", [True, False])
 def test_balanced_choice_takes_no_solution_where_all_are_alike(kind):
     """Otherwise a verifier of a good solver would be paid for accepting everything."""
-    assert [] == choose_solutions([kind] * 8, 2, Choice.BALANCED, "key")
-    assert 2 == len(choose_solutions([kind] * 8, 2, Choice.ADAPTIVE, "key"))
+    assert [] == choose_solutions([kind] * 8, 2, ResponseChoice.BALANCED, "key")
+    assert 2 == len(choose_solutions([kind] * 8, 2, ResponseChoice.ADAPTIVE, "key"))
 
 
 def test_the_corrector_takes_correct_reports_of_an_error_first():
     given = VECTORS["corrector_inputs"]
     errors, kinds = right(given["says_error"]), right(given["verifier_rewards"])
 
-    assert given["adaptive"] == choose_reports(errors, kinds, 2, Choice.ADAPTIVE, "key")
+    assert given["adaptive"] == choose_reports(errors, kinds, 2, ResponseChoice.ADAPTIVE, "key")
 
 
-@pytest.mark.parametrize("choice", Choice)
+@pytest.mark.parametrize("choice", ResponseChoice)
 def test_without_a_report_of_an_error_the_chain_ends(choice):
     assert [] == choose_reports([False] * 8, [True] * 8, 2, choice, "key")
 
@@ -59,21 +59,23 @@ def test_without_a_report_of_an_error_the_chain_ends(choice):
 def test_a_single_place_goes_to_either_kind():
     kinds = [True, True, False, False]
 
-    taken = {choose_solutions(kinds, 1, Choice.BALANCED, f"key {n}")[0] for n in range(20)}
+    taken = {choose_solutions(kinds, 1, ResponseChoice.BALANCED, f"key {n}")[0] for n in range(20)}
 
     assert {0, 2} == taken
 
 
-@pytest.mark.parametrize("choice", [Choice.ADAPTIVE, Choice.BALANCED])
+@pytest.mark.parametrize("choice", [ResponseChoice.ADAPTIVE, ResponseChoice.BALANCED])
 def test_a_response_without_a_verdict_is_taken_at_random_only(choice):
     assert [1, 2] == sorted(choose_solutions([None, True, False], 2, choice, "key"))
-    assert 2 == len(choose_solutions([None, True, None], 2, Choice.RANDOM, "key"))
+    assert 2 == len(choose_solutions([None, True, None], 2, ResponseChoice.RANDOM, "key"))
 
 
 def test_random_choice_follows_from_the_key_and_takes_every_response():
-    taken = [choose_solutions([True] * 8, 2, Choice.RANDOM, f"key {n}") for n in range(40)]
+    taken = [choose_solutions([True] * 8, 2, ResponseChoice.RANDOM, f"key {n}") for n in range(40)]
 
-    assert taken == [choose_solutions([True] * 8, 2, Choice.RANDOM, f"key {n}") for n in range(40)]
+    assert taken == [
+        choose_solutions([True] * 8, 2, ResponseChoice.RANDOM, f"key {n}") for n in range(40)
+    ]
     assert set(range(8)) == {index for pair in taken for index in pair}
 
 

@@ -8,7 +8,14 @@ from data_schemas.rows import Domain, Message, Problem, Role, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError
 from tasks.evaluation.respondents import EvaluationAnswer, ScoredModel
-from tasks.lab.recipes.mars.measures import CALLS, AgentRow, Chain, claims, markdown, measure
+from tasks.lab.recipes.mars.measures import (
+    CALLS,
+    AgentRow,
+    SolutionChain,
+    claims,
+    markdown,
+    measure,
+)
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 PROBLEMS = [
@@ -122,19 +129,21 @@ def test_one_reward_for_the_trajectory_pays_against_a_responses_own_correctness(
         *(float(said is right[text]) for text, said in verdicts),
     ]
 
-    found = Chain("p", solutions, verdicts)
+    found = SolutionChain("p", solutions, verdicts)
 
     assert sorted(own) == sorted(float(paid) for _, paid in given["per_agent"])
     assert given["misattributed"] / len(own) == pytest.approx(found.misattributed(right))
 
 
 def test_a_solution_is_accepted_after_four_acceptances_in_a_row_or_returned_by_their_number():
-    undecided = Chain("p", ["a", "b"], [("a", True), ("a", False), ("b", True), ("b", True)])
-    accepted = Chain("p", ["a", "b"], [("a", True), ("a", False), *[("b", True)] * 4])
+    undecided = SolutionChain(
+        "p", ["a", "b"], [("a", True), ("a", False), ("b", True), ("b", True)]
+    )
+    accepted = SolutionChain("p", ["a", "b"], [("a", True), ("a", False), *[("b", True)] * 4])
 
     assert (False, "b") == (undecided.accepted, undecided.answer)
     assert (True, "b") == (accepted.accepted, accepted.answer)
-    assert "a" == Chain("p", ["a", "b"], [("a", True), ("a", False), ("b", True)]).answer
+    assert "a" == SolutionChain("p", ["a", "b"], [("a", True), ("a", False), ("b", True)]).answer
 
 
 def test_a_solution_is_verified_at_most_ten_times(model):

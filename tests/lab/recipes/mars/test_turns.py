@@ -16,7 +16,7 @@ from data_schemas.rows import Domain, Message, Problem, Role, abstain, scored
 from tasks.formats.ledgers import read_ledger
 from tasks.gym.table import VERIFIERS
 from tasks.lab.recipes.mars import correctness
-from tasks.lab.recipes.mars.settings import Agent, Choice, MarsRecipe, Spread
+from tasks.lab.recipes.mars.settings import Agent, MarsRecipe, ResponseChoice, Spread
 from tasks.lab.recipes.mars.turns import Mars
 from tasks.platform import literals
 from tasks.rl import state, step_snapshot
@@ -138,7 +138,7 @@ def test_without_a_report_of_an_error_a_chain_ends(group):
 
 
 def test_a_turn_knows_that_its_parent_abstained(group):
-    recipe = Mars(MarsRecipe(choice=Choice.RANDOM))
+    recipe = Mars(MarsRecipe(choice=ResponseChoice.RANDOM))
 
     turns = recipe.next_turns("1.0.0", ROOT, group(SOLUTIONS, lost=range(4)))
 
@@ -269,7 +269,7 @@ def test_the_canaries_of_the_recipe_are_checked_too(phase_in, tmp_path):
 
 
 def test_its_settings_reach_the_loop_as_those_of_any_recipe():
-    asked = MarsRecipe(choice=Choice.RANDOM, quotas={Agent.VERIFIER: 2})
+    asked = MarsRecipe(choice=ResponseChoice.RANDOM, quotas={Agent.VERIFIER: 2})
     literals.register()
     context = FlyteContextManager.current_context()
     literal = TypeEngine.to_literal(

@@ -2,7 +2,7 @@ import pytest
 
 from tasks.lab.recipes.promptcot.claim_table import sheet
 from tasks.lab.recipes.promptcot.likelihood import Likelihood
-from tasks.lab.recipes.promptcot.report import Cell, report_of
+from tasks.lab.recipes.promptcot.report import SynthesisCell, report_of
 
 
 def likelihood(*nats, valid=0.75):
@@ -31,7 +31,7 @@ def cell(**changes):
         "scores_rl": {name: value + 0.25 for name, value in same.items()},
         "scores_rl_drawn": {name: value + 0.5 for name, value in same.items()},
     }
-    return Cell.model_validate(values | changes)
+    return SynthesisCell.model_validate(values | changes)
 
 
 def lines(*cells):
@@ -85,4 +85,4 @@ def test_a_cell_without_a_number_is_refused(field):
     values.pop(field)
 
     with pytest.raises(ValueError, match=field):
-        Cell.model_validate(values)
+        SynthesisCell.model_validate(values)

@@ -6,7 +6,7 @@ from data_schemas.settings import EvaluationSettings
 from tasks.errors import DataError
 from tasks.lab.recipes.rusca import claim_table
 from tasks.lab.recipes.rusca.lift import Lift
-from tasks.lab.recipes.rusca.report import Cell, report_of
+from tasks.lab.recipes.rusca.report import ScaffoldCell, report_of
 
 LIFT = Lift(bare=0.1, shown=0.6, lift={"mean": 0.5, "low": 0.4, "high": 0.6}, scores={"a": 0.1})
 
@@ -25,7 +25,7 @@ def cell(variant, seed, score, **changes):
         "max_k3": 1e-12,
         "scores": {f"p{number}": score for number in range(4)},
     }
-    return Cell(**(values | changes))
+    return ScaffoldCell(**(values | changes))
 
 
 def claims(*cells):

@@ -4,7 +4,7 @@ from data_schemas.rows import Domain, Problem
 from tasks.lab.recipes.spell import roles
 from tasks.lab.recipes.spell.offers import Task
 from tasks.lab.recipes.spell.roles import QuestionAnswer
-from tasks.lab.recipes.spell.settings import Remembered
+from tasks.lab.recipes.spell.settings import PastQuestion
 
 LINES = ("A: Nara7, Kibo4", "B: Zeta9, Tovi2")
 
@@ -104,7 +104,7 @@ def test_an_answer_of_zero_is_passed_over_as_in_the_published_code():
 
 
 def test_the_questioner_is_shown_its_memory_and_then_the_new_documents():
-    old = Remembered(documents=LINES[:1], question="Nara", answer="12")
+    old = PastQuestion(documents=LINES[:1], question="Nara", answer="12")
 
     messages = roles.questioner_input(Task.FREE, [old], LINES[1:])
 

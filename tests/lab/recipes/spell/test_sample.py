@@ -16,7 +16,7 @@ from tasks.lab.recipes.spell.roles import (
     read_question,
     read_vote,
 )
-from tasks.lab.recipes.spell.settings import Agent
+from tasks.lab.recipes.spell.settings import SpellRole
 
 SOURCE = "tasks.lab.recipes.spell.sample:SAMPLE"
 
@@ -83,7 +83,7 @@ def test_a_reference_is_the_answer_of_the_lists(problems):
 
 
 def test_taught_questions_are_right_different_and_not_easier_than_the_memory(shown):
-    asked = [one for one in shown if agent_of(one.messages) is Agent.QUESTIONER]
+    asked = [one for one in shown if agent_of(one.messages) is SpellRole.QUESTIONER]
 
     for one in asked:
         lists = [OfferList.read(line) for line in lines_of(one)]
@@ -102,14 +102,14 @@ def test_taught_questions_are_right_different_and_not_easier_than_the_memory(sho
 
 def test_taught_answers_are_those_of_the_lists(shown):
     for one in shown:
-        if agent_of(one.messages) is Agent.RESPONDER:
+        if agent_of(one.messages) is SpellRole.RESPONDER:
             lists = [OfferList.read(line) for line in documents_of(one.messages)]
             truth = answer(one.messages[-1].content.splitlines()[-1], lists)
             assert covers(truth.answer, read_answer(one.response))
 
 
 def test_half_of_the_taught_votes_accept_and_each_agrees_with_the_rule(shown):
-    votes = [one for one in shown if agent_of(one.messages) is Agent.VERIFIER]
+    votes = [one for one in shown if agent_of(one.messages) is SpellRole.VERIFIER]
 
     said = [read_vote(one.response) for one in votes]
     rule = [covers(*one.messages[-1].content.splitlines()[1:]) for one in votes]

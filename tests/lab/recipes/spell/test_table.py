@@ -8,7 +8,7 @@ from tasks.errors import DataError
 from tasks.formats.ledgers import write_ledger
 from tasks.lab.recipes.spell import table
 from tasks.lab.recipes.spell.presets import SPELL_VARIANTS, select_variants
-from tasks.lab.recipes.spell.table import Cell
+from tasks.lab.recipes.spell.table import SpellCell
 
 EARLY = {"bad_format_share": (0.2, 0.2), "operations_mean": (1.5, 1.5)}
 LATE = {"bad_format_share": (0.04, 0.02), "operations_mean": (2.0, 3.0)}
@@ -17,7 +17,7 @@ FORM, OPERATIONS = table.MEASURES["bad_format_share"], "operations per question"
 
 
 def cell(variant, seed, scores, early=EARLY, late=LATE):
-    return Cell(variant=variant, seed=seed, tokens=100, early=early, late=late, scores=scores)
+    return SpellCell(variant=variant, seed=seed, tokens=100, early=early, late=late, scores=scores)
 
 
 def told(cells, starts=(0, 1)):

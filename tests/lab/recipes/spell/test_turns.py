@@ -16,7 +16,7 @@ from tasks.formats.ledgers import read_ledger
 from tasks.lab.recipes.spell import roles
 from tasks.lab.recipes.spell.offers import Task
 from tasks.lab.recipes.spell.roles import questioner_input, task_of, verify
-from tasks.lab.recipes.spell.settings import Agent, Remembered, SpellRecipe
+from tasks.lab.recipes.spell.settings import PastQuestion, SpellRecipe, SpellRole
 from tasks.lab.recipes.spell.turns import Spell
 from tasks.rl import state, step_snapshot
 from tasks.rl.batch import build
@@ -92,13 +92,13 @@ def talk(question=QUESTIONS, answers=("16", "It is 16", "20", "3"), votes=None, 
     def says(turn, size):
         lines = turn.problem.messages[-1].content.splitlines()
         match turn.agent:
-            case Agent.QUESTIONER:
+            case SpellRole.QUESTIONER:
                 return [question[task_of(turn.problem.messages)]]
-            case Agent.CLOSED_BOOK:
+            case SpellRole.CLOSED_BOOK:
                 return [guess]
-            case Agent.RESPONDER:
+            case SpellRole.RESPONDER:
                 return (answers * size)[:size]
-            case Agent.VERIFIER:
+            case SpellRole.VERIFIER:
                 same = f"[[{'YES' if lines[-1].endswith(lines[-2]) else 'NO'}]]"
                 return (votes or {}).get(lines[-1], [same] * size)
 
@@ -121,8 +121,8 @@ def test_a_chain_is_question_guess_answers_and_votes_on_each_answer_once(play):
     found = play(talk(answers=("16", "20", "16", "20")))
 
     agents = [entry.turn.agent for entry in found.groups]
-    assert [Agent.QUESTIONER, Agent.CLOSED_BOOK, Agent.RESPONDER] == agents[:3]
-    assert [Agent.VERIFIER] * 2 == agents[3:]
+    assert [SpellRole.QUESTIONER, SpellRole.CLOSED_BOOK, SpellRole.RESPONDER] == agents[:3]
+    assert [SpellRole.VERIFIER] * 2 == agents[3:]
     assert [1, 1, 4, 4, 4] == [len(entry.group.rollouts) for entry in found.groups]
     inputs = [entry.turn.problem.messages[-1].content for entry in found.groups]
     assert "Nara + Zeta" == inputs[1]
@@ -139,8 +139,8 @@ def test_no_reward_reads_the_gold_which_cannot_be_read_here(play):
     with pytest.raises(AssertionError, match=r"reads Problem\.answer"):
         _ = root().answer
     assert {Sealed} == {type(entry.group.problem) for entry in found.groups}
-    (answers,) = of(found, Agent.RESPONDER)
-    (question,) = of(found, Agent.QUESTIONER)
+    (answers,) = of(found, SpellRole.RESPONDER)
+    (question,) = of(found, SpellRole.QUESTIONER)
     assert [1.0, 1.0, 0.0, 0.0] == scores(answers)
     assert [1.0] == scores(question)
 
@@ -150,7 +150,7 @@ def test_an_answer_is_paid_if_rule_or_majority_accepts_it_and_a_false_accept_is_
 
     found = play(talk(votes=lenient))
 
-    (answers,) = of(found, Agent.RESPONDER)
+    (answers,) = of(found, SpellRole.RESPONDER)
     assert [1.0, 1.0, 1.0, 0.0] == scores(answers)
     reasons = [item.verdict.reason for item in answers.group.rollouts]
     assert ["correct", "correct", "accepted", "wrong"] == reasons
@@ -163,8 +163,10 @@ def test_half_of_the_votes_is_no_majority_and_an_unreadable_vote_is_paid_nothing
 
     found = play(talk(votes=torn))
 
-    (answers,) = of(found, Agent.RESPONDER)
-    votes = {e.turn.problem.messages[-1].content[-2:]: scores(e) for e in of(found, Agent.VERIFIER)}
+    (answers,) = of(found, SpellRole.RESPONDER)
+    votes = {
+        e.turn.problem.messages[-1].content[-2:]: scores(e) for e in of(found, SpellRole.VERIFIER)
+    }
     assert [1.0, 1.0, 0.0, 0.0] == scores(answers)
     assert [0.0, 0.0, 0.0, 1.0] == votes["20"]
 
@@ -177,7 +179,7 @@ def test_only_votes_that_differ_and_agree_with_the_rule_train(play):
 
     found = play(talk(votes=votes))
 
-    trained = [entry for entry in of(found, Agent.VERIFIER) if trains(entry)]
+    trained = [entry for entry in of(found, SpellRole.VERIFIER) if trains(entry)]
     assert ["16"] == [e.turn.problem.messages[-1].content.splitlines()[-1] for e in trained]
 
 
@@ -200,7 +202,7 @@ def test_only_votes_that_differ_and_agree_with_the_rule_train(play):
     ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_a_question_is_paid_by_the_answers_to_it(play, changes, score, penalty, reason):
-    (question,) = of(play(talk(**changes)), Agent.QUESTIONER)
+    (question,) = of(play(talk(**changes)), SpellRole.QUESTIONER)
 
     (item,) = question.group.rollouts
     assert reason == item.verdict.reason
@@ -224,7 +226,7 @@ def test_questions_train_with_advantages_of_their_task(play):
         wanted = json.loads(QUESTIONS[tuple(Task)[(1 + place) % 3]])["a"]
         return talk(answers=(wanted, "x", "y", "z") if place < 3 else (wanted, "x"))(turn, size)
 
-    questions = of(play(says, keys), Agent.QUESTIONER)
+    questions = of(play(says, keys), SpellRole.QUESTIONER)
 
     assert all(map(trains, questions))
     # Every task has a question that a quarter of the answers solve, one of a half, and a bad one.
@@ -236,8 +238,8 @@ def test_questions_train_with_advantages_of_their_task(play):
 def test_a_frozen_questioner_trains_nothing(play):
     found = play(talk(), settings=SpellRecipe(train_questioner=False))
 
-    assert [False] == list(map(trains, of(found, Agent.QUESTIONER)))
-    assert [True] == list(map(trains, of(found, Agent.RESPONDER)))
+    assert [False] == list(map(trains, of(found, SpellRole.QUESTIONER)))
+    assert [True] == list(map(trains, of(found, SpellRole.RESPONDER)))
 
 
 def test_the_memory_keeps_the_last_three_solvable_questions_of_a_cluster(play):
@@ -258,7 +260,7 @@ def test_the_memory_keeps_the_last_three_solvable_questions_of_a_cluster(play):
 
 @pytest.mark.parametrize(("memory", "shown"), [(True, 1), (False, 0)])
 def test_the_next_question_sees_new_documents_and_the_memory(play, memory, shown):
-    known = {"lists/1": (Remembered(documents=LINES[:2], question="Nara", answer="7"),)}
+    known = {"lists/1": (PastQuestion(documents=LINES[:2], question="Nara", answer="7"),)}
 
     turn = Spell(SpellRecipe(memory=memory)).first_turn("1.0.2", root(), known)
 
@@ -323,12 +325,12 @@ def phase(phase_in, scorer, roomy):
 def spoken(entry):
     """Let a group say what the tokens of its noise choose."""
     messages = entry.group.problem.messages
-    asks = entry.turn.agent == Agent.QUESTIONER
+    asks = entry.turn.agent == SpellRole.QUESTIONER
     says = {
-        Agent.QUESTIONER: ["no question", QUESTIONS[task_of(messages)] if asks else ""],
-        Agent.CLOSED_BOOK: ["?"],
-        Agent.RESPONDER: ["16", "Tovi", "Zeta", "3"],
-        Agent.VERIFIER: ["[[YES]]", "[[NO]]", "?"],
+        SpellRole.QUESTIONER: ["no question", QUESTIONS[task_of(messages)] if asks else ""],
+        SpellRole.CLOSED_BOOK: ["?"],
+        SpellRole.RESPONDER: ["16", "Tovi", "Zeta", "3"],
+        SpellRole.VERIFIER: ["[[YES]]", "[[NO]]", "?"],
     }[entry.turn.agent]
     items = tuple(
         dataclasses.replace(item, text=says[int(item.rollout.response_tokens.sum()) % len(says)])
@@ -367,7 +369,7 @@ def test_a_phase_stopped_with_a_memory_ends_in_the_same_bytes(phase, tmp_path, c
     assert whole == resumed
     assert whole[2]["engine_tokens"] == whole[2]["generated_tokens"]
     trained = [report.metrics for report in whole[1]]
-    for agent in (Agent.QUESTIONER, Agent.RESPONDER, Agent.VERIFIER):
+    for agent in (SpellRole.QUESTIONER, SpellRole.RESPONDER, SpellRole.VERIFIER):
         assert sum(metrics[f"spell/{agent}_trained_groups"] for metrics in trained) > 0
     rows = read_ledger(tmp_path / "one" / "r" / LEDGER_FILE)
     assert {*Spell(SpellRecipe()).limits.agents} == {
