@@ -156,6 +156,22 @@ def _administer(server: str, password: str, path: str, values: Mapping[str, str]
             raise StackError(f"MLflow refuses {path}: {answer[:300]}") from error
 
 
+def environment_of(pid: int, patience_s: float = 2.0) -> bytes:
+    """Read the variables of a process, NAME=value with zeros between.
+
+    Empty for a moment after `Popen` returns: exec closes the pipe that it waits for first, and
+    lays out the environment of the new program then. A thread of the kernel has none at all.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    until = time.monotonic() + patience_s
+    place = Path(f"/proc/{pid}/environ")
+    while not (variables := place.read_bytes()) and time.monotonic() < until:
+        time.sleep(0.01)
+    return variables
+
+
 class Stack:
     """The services of one folder."""
 
@@ -281,11 +297,11 @@ class Stack:
             with suppress(ChildProcessError):  # started by another process
                 os.waitpid(pid, os.WNOHANG)  # PostgreSQL takes a zombie for a running server
             status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-            command = Path(f"/proc/{pid}/environ").read_bytes()
+            variables = environment_of(pid)
         except (OSError, ValueError):
             return None
         # A number may have been given to another process since.
-        ours = f"EACHPROMPT_STACK={self.folder}".encode() in command
+        ours = f"EACHPROMPT_STACK={self.folder}".encode() in variables
         return pid if ours and status != "Z" else None
 
     def _start(

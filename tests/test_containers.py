@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from containers.stack import AUTH_CACHE_S, BUCKETS, GRANTS, Stack
+from containers.stack import AUTH_CACHE_S, BUCKETS, GRANTS, Stack, environment_of
 from tasks.platform import resources
 from tasks.platform.source import lock_files
 
@@ -197,6 +197,15 @@ def test_compose_gives_mlflow_the_settings_of_the_stack():
     assert f"/{services['postgres']['environment']['POSTGRES_DB']}" == address.path
 
 
+def test_a_process_that_has_just_been_started_is_known_by_its_variables():
+    """A third of them have none yet where nobody waits: a service was taken for one that ended."""
+    for _ in range(20):
+        with subprocess.Popen(["sleep", "60"], env={"EACHPROMPT_STACK": "here"}) as process:
+            found = environment_of(process.pid)
+            process.kill()
+        assert b"EACHPROMPT_STACK=here\0" == found
+
+
 def test_no_service_of_the_stack_inherits_the_identity_of_whoever_starts_it(tmp_path, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "MLFLOW_TRACKING_PASSWORD"):
         monkeypatch.setenv(name, "pods")
@@ -205,7 +214,9 @@ def test_no_service_of_the_stack_inherits_the_identity_of_whoever_starts_it(tmp_
 
     stack._start("s3", command, {"AWS_DEFAULT_REGION": "us-east-1"}, lambda: True)
     try:
-        variables = Path(f"/proc/{stack.pid('s3')}/environ").read_bytes().split(b"\0")
+        pid = stack.pid("s3")
+        assert pid
+        variables = environment_of(pid).split(b"\0")
     finally:
         stack.stop("s3")
     assert [b"AWS_DEFAULT_REGION=us-east-1"] == [
