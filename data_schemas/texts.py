@@ -1,5 +1,6 @@
 """Texts of others in what people and programs read: names of files, tags, messages."""
 
+import unicodedata
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -12,13 +13,19 @@ def on_one_line(text: str) -> str:
 
     A newline in a name would begin a line of its own, which could say anything; a byte that is no
     UTF-8 comes as a lone surrogate, which no output can encode; other characters clear a terminal
-    or turn the text around them. Printable text comes back as it is.
+    or turn the text around them. Printable text comes back as it is, and so do spaces of every
+    width, as between a number and its unit: they move nothing.
     """
     if text.isprintable():
         return text
     return "".join(
-        one if one.isprintable() else one.encode(_ESCAPE, "surrogatepass").decode() for one in text
+        one if _is_shown(one) else one.encode(_ESCAPE, "surrogatepass").decode() for one in text
     )
+
+
+def _is_shown(character: str) -> bool:
+    # str.isprintable() denies every space but U+0020.
+    return character.isprintable() or unicodedata.category(character) == "Zs"
 
 
 def _if_text(value: object) -> object:

@@ -112,13 +112,13 @@ class ChoiceTable(UserDict[str, type[ModelT]]):
 
         Args:
             settings: of the choice.
-            where: dotted name of the settings, 'rl_one.loss', for messages.
+            where: dotted name of the settings, 'rl_one.loss', for messages; '' if they are all.
 
         Raises:
             SettingsError: there is none of that name, a reference is to code that is missing,
                 changed or of another form, or a setting is none of its own.
         """
-        kind, place = settings.chosen, f"{where}.{settings.CHOSEN_BY}"
+        kind, place = settings.chosen, f"{_within(where)}{settings.CHOSEN_BY}"
         if kind in self.data:
             default = self.data[kind]()
         elif is_reference(kind):
@@ -146,15 +146,20 @@ class ChoiceTable(UserDict[str, type[ModelT]]):
         self, settings: Choice, error: ValidationError, model: type[BaseModel], where: str
     ) -> SettingsError:
         """Explain a setting that a choice refuses; name the choices that have it."""
-        text = f"{where}.{explain(error, model)}"
+        text = f"{_within(where)}{explain(error, model)}"
         fault = error.errors()[0]
         if fault["type"] != "extra_forbidden":
             return SettingsError(text)
         name = str(fault["loc"][0])
         kinds = [kind for kind, one in self.data.items() if name in one.model_fields]
         owners = f", but of {', '.join(kinds)}" if kinds else ""
-        place = f"{where.rpartition(' ')[2]}.{settings.CHOSEN_BY}"  # without '--settings: '
+        place = _within(where.rpartition(" ")[2]) + settings.CHOSEN_BY  # without '--settings: '
         return SettingsError(f"{text}; {place} is {settings.chosen!r}{owners}")
+
+
+def _within(where: str) -> str:
+    """Return what stands in front of a field of a group: of 'rl_one.loss', with the point."""
+    return where if where.endswith((".", " ")) or not where else f"{where}."
 
 
 def complete(
@@ -163,13 +168,22 @@ def complete(
     """Complete every choice in settings; see `ChoiceTable.complete`.
 
     Args:
-        settings: a group, with groups in it. Without a choice it comes back as it is.
+        settings: a group, with groups in it, or a choice. Without a choice in it, it comes back as
+            it is.
         tables: of every kind of choice.
-        where: dotted name of the group in front of its fields, for messages.
+        where: what stands in front of its fields in messages, with what divides them.
 
     Raises:
         SettingsError: as `ChoiceTable.choose`; names the setting.
     """
+    if isinstance(settings, Choice):
+        settings = cast("ModelT", tables[type(settings)].complete(settings, where))
+    return _with_parts(settings, tables, where)
+
+
+def _with_parts(
+    settings: ModelT, tables: Mapping[type[Choice], ChoiceTable[Any]], where: str
+) -> ModelT:
     changes: dict[str, object] = {}
     for name in type(settings).model_fields:
         value: object = getattr(settings, name)
@@ -184,9 +198,9 @@ def _completed(
 ) -> object:
     match value:
         case Choice():
-            return complete(tables[type(value)].complete(value, where), tables, f"{where}.")
+            return _with_parts(tables[type(value)].complete(value, where), tables, f"{where}.")
         case BaseModel():
-            return complete(value, tables, f"{where}.")
+            return _with_parts(value, tables, f"{where}.")
         case tuple():
             parts = cast("tuple[object, ...]", value)
             return tuple(

@@ -13,7 +13,14 @@ _UNCOUNTED = "damaged_file"
 """The one reason whose number says nothing: behind that place nobody can count rows."""
 
 
-def require_whole(curated: Path, uri: str) -> None:
+TRAIN_ON_IT = (
+    "To train on it, start `eachprompt run` with the same settings; to have all rows, replace or "
+    "repair the files and curate again."
+)
+IS_USED = "It was used; to have all rows, replace or repair the files and start again."
+
+
+def require_whole(curated: Path, uri: str, remedy: str = TRAIN_ON_IT) -> None:
     """Refuse a curated set whose files had rows that could not be read.
 
     What the project generates is damaged on purpose, and is no file of anybody.
@@ -21,6 +28,7 @@ def require_whole(curated: Path, uri: str) -> None:
     Args:
         curated: folder of the set, which is complete but for these rows.
         uri: where the set is kept.
+        remedy: what to do, or what became of the set.
 
     Raises:
         DataError: says how many rows are lost, an example of each source, and how to go on.
@@ -38,6 +46,5 @@ def require_whole(curated: Path, uri: str) -> None:
     cases = "; ".join(examples.values())
     raise DataError(
         f"{reasons.total():,} rows could not be read{more}: {counts}. For example {cases}. "
-        f"The set without them is complete: {uri}. To train on it, start `eachprompt run` with the "
-        "same settings; to have all rows, replace or repair the files and curate again."
+        f"The set without them is complete: {uri}. {remedy}"
     )

@@ -60,15 +60,19 @@ class ControlTokens:
 
     These are the special tokens, whether or not the tokenizer has a name for them, and every added
     token that the chat template writes around turns, which DeepSeek, for one, does not mark as
-    special, or around what a tool answers, as Qwen's <tool_response>. The tags of a thought and of
-    a call are none: a response has them. The tokenizer's own list of special tokens is not enough
+    special, or around what a tool answers, as Qwen's <tool_response>; and those of the form of a
+    control token that no template writes, as Qwen's <|fim_prefix|> and <|repo_name|>. The tags of
+    a thought and of a call are none, whatever their form: a response has them. The
+    tokenizer's own list of special tokens is not enough
     (findings/transformers_special_tokens_that_act_are_not_listed.sh).
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         added = tokenizer.added_tokens_decoder.values()
-        written = _written_around_turns(tokenizer, {one.content for one in added})
-        special = {one.content for one in added if one.special} | written
+        names = {one.content for one in added}
+        written, calls = _written_around_turns(tokenizer, names)
+        formal = {name for name in names if _FORM.fullmatch(name)} - calls
+        special = {one.content for one in added if one.special} | written | formal
         tokens = {*special, *map(str, tokenizer.all_special_tokens)} - {THINK_OPEN, THINK_CLOSE}
         self._tokens = _any_of(tokens)
         # A token that is looked for in normal form takes effect in other spellings, too.
@@ -111,8 +115,10 @@ def _broken(match: re.Match[str]) -> str:
     return f"{match[0][:1]} {match[0][1:]}"
 
 
-def _written_around_turns(tokenizer: PreTrainedTokenizerBase, tokens: set[str]) -> set[str]:
-    """Return the tokens that the template writes into a dialogue, but those of a call."""
+def _written_around_turns(
+    tokenizer: PreTrainedTokenizerBase, tokens: set[str]
+) -> tuple[set[str], set[str]]:
+    """Return the tokens that the template writes into a dialogue, and those of calls alone."""
 
     def written(*turns: Mapping[str, Any]) -> set[str]:
         # A template may refuse a system turn or a tool, and a tokenizer may have no template.
@@ -130,8 +136,9 @@ def _written_around_turns(tokenizer: PreTrainedTokenizerBase, tokens: set[str]) 
     call = {"id": _CALL, "type": "function", "function": {"name": "find", "arguments": {}}}
     calling = {"role": "assistant", "content": "", "tool_calls": [call]}
     answer = {"role": "tool", "name": "find", "tool_call_id": _CALL, "content": "."}
-    answered = written(user, calling, answer) - written(user, calling)
-    return written(*dialogue) | written(system, *dialogue) | answered
+    called = written(user, calling)
+    around = written(*dialogue) | written(system, *dialogue)
+    return around | (written(user, calling, answer) - called), called - around
 
 
 _CALL = "call00000"
@@ -139,6 +146,8 @@ _CALL = "call00000"
 _CONTROL = "control_tokens"
 """Attribute of a tokenizer that `load_tokenizer` opened."""
 _NOTHING = r"(?!)"
+_FORM = re.compile(r"[<\uff1c](?:[|\uff5c].+[|\uff5c]|fim_\w+)[>\uff1e]")
+"""<|file_sep|>, <fim_middle>; DeepSeek has fullwidth signs. Not <table>, which is text."""
 
 
 INCOMPLETE = "\N{REPLACEMENT CHARACTER}"

@@ -158,6 +158,20 @@ def with_chat(folder: Path, chat: ChatSettings) -> Iterator[Path]:
         yield linked
 
 
+def read_by(folder: Path, chat: ChatSettings) -> ChatSettings:
+    """Return the arguments that the chat template of a folder reads; the others have no effect.
+
+    A template that is none reads nothing: the folder's check says so.
+    """
+    template = chat_trial.template_of(folder) if chat.arguments else ""
+    try:
+        names = chat_trial.arguments_of(template)
+    except jinja2.TemplateError:
+        names = set()
+    read = {name: value for name, value in chat.arguments.items() if name in names}
+    return ChatSettings(arguments=read)
+
+
 @contextmanager
 def _with_file(folder: Path, file: str, text: str) -> Iterator[Path]:
     """Yield links to the files of a folder, and another text in place of one of them."""

@@ -1,7 +1,8 @@
 """Flyte tasks of stage 0: copy a base model into the store, or pretrain one."""
 
+import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +30,7 @@ from tasks.models.model_folder import (
     check_guard_folder,
     check_model_folder,
     check_weights_folder,
+    read_by,
     with_chat,
     with_code,
 )
@@ -40,6 +42,7 @@ from tasks.training.foundation import base, pretraining
 from tasks.training.foundation.candidates import parse_candidates
 from tasks.training.foundation.named_models import ENCODER, GUARD, SCREEN, replace_models
 
+logger = logging.getLogger(__name__)
 _CHECKS = {SCREEN: check_tensors, GUARD: check_guard_folder, ENCODER: check_weights_folder}
 """Of models that are not the policy's kind, by role."""
 
@@ -112,15 +115,24 @@ def _ingest_parent(parent: Parent, path: str, context: Context) -> CheckpointRef
 
 
 @shell("ingest_candidates")
-def ingest_candidates(models: str, context: Context, architecture: str = "") -> list[CandidateRef]:
+def ingest_candidates(
+    models: str, context: Context, architecture: str = "", chat: ChatSettings = _PLAIN
+) -> list[CandidateRef]:
     """Check and copy the models of an evaluation into the store; endpoints are only named.
 
     Args:
         models: 'address,name=address'; an endpoint is http://host/v1#served-name.
         context: of the run.
         architecture: code that opens those whose family is not built in.
+        chat: arguments of chat templates, for those that read them.
     """
-    ingest = partial(_ingest, context=context, architecture=architecture)
+    ingest = partial(
+        _ingest, context=context, architecture=architecture, chat=chat, is_candidate=True
+    )
+    candidates = parse_candidates(models)
+    for one in candidates:
+        if one.served_as and chat.arguments:
+            _say_without_effect(one.address, chat.arguments, "its server renders the chat")
     return [
         one
         if one.served_as
@@ -128,8 +140,13 @@ def ingest_candidates(models: str, context: Context, architecture: str = "") -> 
             # One called base is not the base model that the run has beside it.
             update={"model": ingest(one.address, f"model/{one.name}")}
         )
-        for one in parse_candidates(models)
+        for one in candidates
     ]
+
+
+def _say_without_effect(address: str, arguments: Iterable[str], reason: str) -> None:
+    if names := ", ".join(arguments):
+        logger.warning("chat.arguments: %s has no effect on %s: %s", names, address, reason)
 
 
 @shell("ingest_models")
@@ -169,9 +186,17 @@ def _ingest(
     check: Callable[[Path], None] = check_model_folder,
     architecture: str = "",
     chat: ChatSettings = _PLAIN,
+    is_candidate: bool = False,
 ) -> CheckpointRef:
     origin = find_base(path, context.store)
     own = _code_of(origin, architecture)
+    if is_candidate:  # of others, whose templates need not be of the base's kind
+        read = read_by(origin.folder, chat)
+        unread = [name for name in chat.arguments if name not in read.arguments]
+        _say_without_effect(
+            path or str(origin.folder), unread, "its chat template does not read it"
+        )
+        chat = read
     with with_code(origin.folder, own) as coded, with_chat(coded, chat) as folder:
         check(folder)
         base.check_finite(folder)

@@ -18,7 +18,7 @@ from data_schemas.rows import HELD_OUT, ROWS, Problem, SampleResult
 from data_schemas.settings import EvaluationSettings, PipelineSettings, RetrainSettings
 from data_schemas.sources import RowPlace
 from tasks.algorithms.comparison import SAMPLES_FILE
-from tasks.curation.damage import require_whole
+from tasks.curation.damage import IS_USED, require_whole
 from tasks.formats.nights import load_night
 from tasks.formats.progression import read_evaluation
 from tasks.pages import answers, webhook
@@ -59,9 +59,15 @@ def summary(
         reports: of fine-tunings and phases, in order, and the checkpoint progression.
         releases: none or one.
         context: of the run.
+
+    Raises:
+        DataError: rows of files could not be read; everything is done and shown all the same.
     """
-    page = _tell(collect(settings, curated, reports, releases, context), context.store)
+    inputs = collect(settings, curated, reports, releases, context)
+    page = _tell(inputs, context.store)
     shipping.end(context, "summary")
+    if inputs.curated is not None:
+        require_whole(inputs.curated, curated.uri, IS_USED)
     return page
 
 

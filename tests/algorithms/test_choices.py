@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from pydantic import BaseModel
 
 import tasks
 from data_schemas.rl_settings import LossSettings, RLSettings
-from data_schemas.settings import PipelineSettings
+from data_schemas.settings import MergeSettings, PipelineSettings
 from tasks.algorithms.advantages import table as advantages
 from tasks.algorithms.choices import TABLES, complete
 from tasks.algorithms.losses import table
@@ -189,6 +190,27 @@ def test_no_file_but_its_own_compares_with_the_name_of_a_choice():
     ]
 
     assert not found
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_choice_alone_is_completed_as_within_its_group(kind):
+    class Group(BaseModel):
+        choice: kind
+
+    chosen = kind.model_validate({kind.CHOSEN_BY: next(iter(TABLES[kind]))})
+
+    alone = complete(chosen)
+
+    assert complete(Group(choice=chosen)).choice == alone
+    assert type(alone).CHOSEN_BY in alone.model_dump()
+    with pytest.raises(SettingsError, match=rf"^--settings: nonsense .*; {kind.CHOSEN_BY} is "):
+        complete(chosen.model_copy(update={"nonsense": 1}), "--settings: ")
+    with pytest.raises(SettingsError, match=rf"^{kind.CHOSEN_BY} is 'nonsens"):
+        complete(kind.model_validate({kind.CHOSEN_BY: "nonsens"}))
+
+
+def test_the_outermost_choice_gets_the_settings_that_its_method_has_besides():
+    assert 0.8 == complete(MergeSettings()).model_dump()["density"]
 
 
 def test_no_file_but_those_of_choices_imports_one():

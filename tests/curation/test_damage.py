@@ -25,6 +25,7 @@ from tasks.curation.adapters.table import read_file
 from tasks.curation.damage import require_whole
 from tasks.curation.rows import RawRow, check_readable, num_rows, read_rows, read_units
 from tasks.errors import DataError
+from tests import tiny_chain
 
 NUM_ROWS, PLACES = 120, 50
 UNKNOWN = "damaged_file"
@@ -286,6 +287,32 @@ def test_a_curation_of_damaged_files_ends_with_1_and_a_set_of_what_is_left(tmp_p
     assert re.match(r"DataError: \d+ rows could not be read", last), last
     (place,) = re.findall(r"is complete: (\S+)\. ", last)
     assert Path(place, "problems.parquet").is_file()
+
+
+@pytest.mark.slow
+def test_a_run_on_damaged_files_ends_with_1_behind_a_release_of_what_is_left(tmp_path: Path):
+    tiny_chain.prepare(tmp_path)
+    with (tmp_path / "rows.jsonl").open("a") as stream:
+        stream.write('{"id": "cut", "prompt": "What is 1 pl\n')
+    (tmp_path / "settings.json").write_text(tiny_chain.settings(tmp_path).model_dump_json())
+    done = subprocess.run(
+        [
+            *(Path(sys.executable).with_name("eachprompt"), "run"),
+            *("--settings", "settings.json", "--store", "st"),
+        ],
+        cwd=tmp_path,
+        env=os.environ | {"HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 1 == done.returncode, done.stderr[-2000:]
+    last = done.stderr.strip().splitlines()[-1]
+    assert re.match(r"DataError: 1 rows could not be read: not_json 1\. .* It was used;", last), (
+        last
+    )
+    assert "registered" in done.stdout
 
 
 def test_a_parquet_file_that_is_cut_is_refused_by_name(tmp_path: Path):

@@ -251,6 +251,26 @@ def test_what_opens_a_turn_in_the_tokenizer_is_a_control_token_whatever_it_is_ca
         assert "" == control.find(text)
 
 
+UNWRITTEN = ("<|fim_prefix|>", "<|repo_name|>", "<\uff5cfim\u2581hole\uff5c>", "<fim_middle>")
+CALLS = ("<|tool_call_begin|>", "<|tool_call_end|>")
+TEXTS = ("<table>", "\n\n", "    ", "<think>", "<tool_call>", "sku")
+
+
+def test_a_token_of_the_form_of_a_control_token_is_one_though_no_template_writes_it(folder: Path):
+    tokenizer = load_tokenizer(folder)
+    tokenizer.add_tokens([*UNWRITTEN, *CALLS, *TEXTS], special_tokens=False)
+    tokenizer.chat_template = ANSWERED.replace("<call>", CALLS[0]).replace("</call>", CALLS[1])
+    control = ControlTokens(tokenizer)
+
+    for token in UNWRITTEN:
+        found = tokenizer.convert_tokens_to_ids(token)
+        assert token == control.find(f"a{token}b")
+        assert found in tokenizer(f"a{token}b")["input_ids"]
+        assert found not in tokenizer(control.broken(f"a{token}b"))["input_ids"]
+    for text in (*CALLS, *TEXTS):
+        assert "" == control.find(text)
+
+
 ANSWERED = """{% for m in messages %}{% if m.role == 'tool' %}<|im_start|>user
 <answer>{{ m.content }}</answer><|im_end|>{% else %}<|im_start|>{{ m.role }}
 {{ m.content }}{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}</call>{% endfor %}

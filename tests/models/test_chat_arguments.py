@@ -1,5 +1,6 @@
 """Arguments of a chat template are part of the folder: every program renders the same prompt."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -7,11 +8,15 @@ import pytest
 from pydantic import ValidationError
 from transformers import AutoTokenizer
 
+from data_schemas.artifacts import CandidateRef, Execution, StoreRef
 from data_schemas.rows import Message, Role
 from data_schemas.settings import ChatSettings
 from tasks.engines.chat import closes_thought, load_tokenizer, opening_of, render_prompt
 from tasks.errors import SettingsError
 from tasks.models.model_folder import SHIPPED, with_chat
+from tasks.provenance.lineage.statements import load_statement
+from tasks.stages.foundation import ingest_candidates
+from tasks.store.interface import store_at
 
 HYBRID = """
 {%- for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}
@@ -81,3 +86,34 @@ def test_an_argument_that_the_template_does_not_read_is_refused_with_those_it_re
 def test_what_whoever_renders_gives_is_no_argument(name: str):
     with pytest.raises(ValidationError, match="no argument of one's own"):
         ChatSettings(arguments={name: True})
+
+
+def test_a_candidate_gets_the_arguments_that_its_template_reads_and_the_others_are_said(
+    hybrid: Path, tmp_path: Path, migrated: Path, caplog: pytest.LogCaptureFixture
+):
+    place = tmp_path / "store"
+    identity = store_at(str(place)).open()
+    shutil.copy(migrated, place / "mlflow.db")
+    store = StoreRef(uri=str(place), id=identity, tracking_uri=f"sqlite:///{place / 'mlflow.db'}")
+
+    def asked(models: str) -> list[CandidateRef]:
+        return ingest_candidates(
+            models=models,
+            store=store,
+            execution=Execution(id="e", started=0.0),
+            chat=ChatSettings(arguments={"enable_thinking": False}),
+        )
+
+    own, plain, served = asked(f"{hybrid},plain={SHIPPED},http://127.0.0.1:1/v1#m")
+
+    assert own.model is not None
+    assert plain.model is not None
+    assert closes_thought(load_tokenizer(Path(own.model.uri)))
+    assert not closes_thought(load_tokenizer(Path(plain.model.uri)))
+    recorded = json.loads(load_statement(store.uri, own.model.statement).settings)
+    assert {"enable_thinking": False} == recorded["chat"]["arguments"]
+    assert "m" == served.served_as
+    warnings = [record.getMessage() for record in caplog.records if "chat.arg" in record.msg]
+    assert 2 == len(warnings)
+    assert f"enable_thinking has no effect on {SHIPPED}: its chat template" in warnings[1]
+    assert "enable_thinking has no effect on http://127.0.0.1:1/v1: its server" in warnings[0]

@@ -240,6 +240,7 @@ CANDIDATES = link(
     "context",
     models="model",
     architecture="checked.architecture",
+    chat="checked.chat",
 )
 """Models and endpoints that are only evaluated."""
 

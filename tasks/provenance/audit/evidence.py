@@ -288,14 +288,14 @@ class Evidence:
         try:
             result = f"sha256 is {origins.present_digest(item)}"
         except DataError as error:
-            # A store that was copied has its own copy of a base model; a folder of the same files
-            # has the same digest.
-            if not list(check_folder(f"{self.store}/objects/{item.digest[:16]}", item.digest)):
-                return
             result = str(error)
         except OSError as error:
             result = f"cannot be read: {error.strerror}"
-        if result != f"sha256 is {item.digest}":
+        if result == f"sha256 is {item.digest}":
+            return
+        # A store has its own copy of a base model, with the digest of a folder of the same files:
+        # what was read is known, whatever an upgrade or a move left at the place it was read from.
+        if list(check_folder(f"{self.store}/objects/{item.digest[:16]}", item.digest)):
             self.add(origin_id(node), item.uri, f"{result}, recorded {item.digest}")
 
     def _check_croissant(self, node: str, where: str, listed: Mapping[str, str]) -> None:

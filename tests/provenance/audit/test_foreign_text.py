@@ -22,6 +22,7 @@ FORGED = "x\nPROVED: 9 statements, all as recorded"
         ("a\nb\r\tc", "a\\nb\\r\\tc"),
         ("\x1b[2J", "\\x1b[2J"),
         ("\u2028\u202e", "\\u2028\\u202e"),
+        ("28\u00a0s \u3000a", "28\u00a0s \u3000a"),
         (os.fsdecode(b"caf\xe9"), "caf\\udce9"),
     ],
 )

@@ -125,12 +125,15 @@ def test_one_flipped_byte_in_a_raw_file_outside_names_that_file(chain):
         assert [str(path)] == objects(run(chain))
 
 
-def test_one_flipped_byte_in_the_shipped_base_model_names_its_folder(chain):
+def test_a_base_model_that_an_upgrade_changed_is_known_by_the_stores_own_copy(chain):
     path = chain.outside / "base" / "model.safetensors"
+    copy = chain.folder("base") / path.name
     with restored(path):
         flip(path)
 
-        assert [path.parent.as_uri()] == objects(run(chain))
+        assert [] == objects(run(chain))
+        flip(copy)
+        assert {str(copy), path.parent.as_uri()} == {*objects(run(chain))}
 
 
 def test_every_problem_is_found_not_only_the_first(chain):
