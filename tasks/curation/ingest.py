@@ -19,7 +19,7 @@ from data_schemas.rl_settings import is_reference
 from data_schemas.rows import PASS_RATE
 from data_schemas.settings import Source
 from data_schemas.sources import RAW_FILES, ColumnMapping, RawFile, Suite
-from tasks.curation import sample_shop, sample_world
+from tasks.curation import sample_purchases, sample_shop, sample_world
 from tasks.curation.adapters.media import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
 from tasks.curation.first_rows import FirstRows, check_first_rows
@@ -48,6 +48,7 @@ _LOG = logging.getLogger(__name__)
 GENERATED = {
     "sample_world": sample_world.generate,
     "sample_shop": sample_shop.generate,
+    "sample_purchases": sample_purchases.generate,
     **safety.GENERATORS,
     **ecommerce.GENERATORS,
     **school.GENERATORS,

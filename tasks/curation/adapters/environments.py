@@ -58,7 +58,7 @@ def environments(row: RawRow) -> list[Item]:
             id=f"environments/{name}/{number}",
             domain=Domain(row.text("domain")),
             language=row.text("language"),
-            messages=_prompt(task, instruction, library),
+            messages=opening_of(task, instruction, library),
             verifier=OUTSIDE,
             answer=canonical_json({**gold, "task": task["task"]}).decode(),
             source="environments",
@@ -88,7 +88,7 @@ def bfcl_multi_turn(row: RawRow) -> list[Item]:
     version, (task,) = _offer("bfcl", "multi_turn", {}, {"row": dict(row.fields)})
     if task["refused"]:
         raise BadRow(task["refused"], "see tasks/gym/environments/outside/bfcl_host.py")
-    messages = _prompt(task, "", "bfcl")
+    messages = opening_of(task, "", "bfcl")
     gold = {"library": "bfcl", "environment": "multi_turn", "version": version}
     problem = Problem(
         id=f"bfcl_multi_turn/{key}",
@@ -115,8 +115,8 @@ def _offer(
     return version, tasks
 
 
-def _prompt(task: Mapping[str, Any], instruction: str, library: str) -> tuple[Message, ...]:
-    """Say what the tools are before what the environment says first."""
+def opening_of(task: Mapping[str, Any], instruction: str, library: str) -> tuple[Message, ...]:
+    """Return the prompt of an offered task: its tools before what the environment says first."""
     messages = [Message(role=one["role"], content=one["content"]) for one in task["messages"]]
     system_texts = [message.content for message in messages if message.role is Role.SYSTEM]
     tools = [json.dumps(tool, ensure_ascii=False) for tool in task.get("tools") or ()]

@@ -1,6 +1,8 @@
 """Adapter for problems with an environment, and for demonstrations of several turns."""
 
-from data_schemas.rows import Demonstration, Message, Parent, Problem, Role
+from dataclasses import replace
+
+from data_schemas.rows import OUTSIDE, Demonstration, Message, Parent, Problem, Role
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow
 from tasks.gym.environments.table import ENVIRONMENTS
@@ -47,6 +49,18 @@ def episodes(row: RawRow, source: str = "episodes") -> list[Item]:
 def sample_shop(row: RawRow) -> list[Item]:
     """Read a row of the generated shop, as `episodes`."""
     return episodes(row, "sample_shop")
+
+
+def sample_purchases(row: RawRow) -> list[Item]:
+    """Read a row of the generated purchases, as `episodes`, with the environment that plays them.
+
+    Raises:
+        BadRow: it asks for another library's environment, which would be code that a row names.
+    """
+    gold = row.fields.get("answer")
+    if not isinstance(gold, dict) or gold.get("library") != "shopping":
+        raise BadRow("bad_gold", "'answer' is no purchase")
+    return episodes(replace(row, fields={**row.fields, "verifier": OUTSIDE}), "sample_purchases")
 
 
 def _demonstrate(problem: Problem, turns: list[str], parent: Parent) -> list[Item]:

@@ -285,6 +285,12 @@ EXAMPLES = {
         "actions": [{"name": "cancel_pending_order", "arguments": {}}],
     },
     **dict.fromkeys(("episodes", "sample_shop"), EPISODE),
+    "sample_purchases": {
+        "domain": "tool_use",
+        "language": "en",
+        "messages": [{"role": "user", "content": "A mug."}],
+        "answer": {"library": "shopping", "environment": "generated", "version": "1", "task": {}},
+    },
     **{key: {"id": "en-1", "language": "en", "prompt": "How?"} for key in safety.REQUESTS},
     "gsm8k": GSM8K,
     "ae110k": AE110K,

@@ -4,7 +4,7 @@ Gold: {"library": "verifiers", "environment": "wordle", "arguments": {}, "task":
 "...", "highest": 1.0}. The score is the environment's own reward of the episode, divided by
 `highest`. Which interpreter has a library is said where the pipeline runs, not in the data:
 
-    EACHPROMPT_ENVIRONMENTS=verifiers=PYTHON,bfcl=PYTHON,openenv=PYTHON,openenv:NAME=http://host:8000
+    EACHPROMPT_ENVIRONMENTS=verifiers=PYTHON,bfcl=PYTHON,openenv=PYTHON,openenv:NAME=http://host:8000,shopping:NAME=/rows.jsonl
 
 An environment that raises, hangs, floods, changes its mind about the same turns, or gives a reward
 outside of [0, highest] is an abstention with that reason.
@@ -38,8 +38,10 @@ from tasks.gym.tools.tool_calls import parse_calls
 
 VARIABLE = "EACHPROMPT_ENVIRONMENTS"
 LIBRARIES = ("bfcl", "openenv", "verifiers")
-EXAMPLE = "example"
-"""Runs in our own interpreter."""
+OWN = ("example", "shopping")
+"""Run in our own interpreter."""
+GENERATED = "generated"
+"""The shop that needs no file."""
 _NOT_PLAYED = {
     "harbor": "a task of Harbor starts in a container image, which is not in its folder, and its "
     "tests/test.sh runs in there; play it from a server with OpenEnv's interface, which has the "
@@ -143,6 +145,8 @@ class Hosts:
         command += [environment, arguments_json]
         if library == "openenv":
             command.append(_place(f"openenv:{environment}", "the address of its server"))
+        if library == "shopping" and environment != GENERATED:
+            command.append(_place(f"shopping:{environment}", "the absolute path of its rows"))
         with self._lock:
             key = (library, environment, arguments_json)
             if key not in self._hosts:
@@ -249,12 +253,12 @@ def _answer(step: Mapping[str, Any]) -> EnvironmentReply:
 
 
 def _interpreter(library: str) -> str:
-    if library == EXAMPLE:
+    if library in OWN:
         return sys.executable
     if library in _NOT_PLAYED:
         raise SettingsError(f"{library!r} is not played: {_NOT_PLAYED[library]}")
     if library not in LIBRARIES:
-        raise SettingsError(f"{library!r} is not one of {', '.join((EXAMPLE, *LIBRARIES))}")
+        raise SettingsError(f"{library!r} is not one of {', '.join((*OWN, *LIBRARIES))}")
     place = _place(library, "the interpreter that has it")
     program = shutil.which(place)
     if program is None:

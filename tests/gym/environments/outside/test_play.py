@@ -192,7 +192,7 @@ def test_an_interpreter_that_is_not_named_is_asked_for(monkeypatch):
         SettingsError, match=r"EACHPROMPT_ENVIRONMENTS does not say verifiers=PLACE"
     ):
         play.observe(problem_of(library="verifiers"), ["3"])
-    with pytest.raises(SettingsError, match=r"'gym' is not one of example, bfcl, openenv"):
+    with pytest.raises(SettingsError, match=r"'gym' is not one of example, shopping, bfcl"):
         play.verify(problem_of(library="gym"), "3")
 
 
