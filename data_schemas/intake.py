@@ -6,8 +6,8 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from data_schemas.artifacts import NO_DATASET, NOT_GRADED, DatasetRef, GradedRef
+from data_schemas.mappings import ColumnMapping
 from data_schemas.rl_settings import RLSettings
-from data_schemas.sources import ColumnMapping
 
 
 class InboxFile(BaseModel):

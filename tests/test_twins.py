@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from data_schemas.laptop_recipes import RECIPES, has_judge, scaled
 from data_schemas.machine_settings import merged_over
-from data_schemas.presets import RECIPES, has_judge, scaled
 from data_schemas.settings import PipelineSettings
 from tasks.gym.judging.scripted import preferring
 from tests import tiny_chain

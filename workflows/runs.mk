@@ -3,7 +3,7 @@
 # A folder that holds the public data sets under the names in SETS.
 DATA ?= data
 # The list of sets with their roles: adapter=path below it, with evaluation: in front of benchmarks.
-SETS := $(shell sed -n 's/^    "\(.*=.*\)",$$/\1/p' data_schemas/sources.py)
+SETS := $(shell sed -n 's/^    "\(.*=.*\)",$$/\1/p' data_schemas/public_sets.py)
 
 # The pipeline on the first ROWS rows of each.
 ROWS ?= 60

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from data_schemas.mappings import ColumnMapping
 from data_schemas.rows import Problem, Quarantined
-from data_schemas.sources import ColumnMapping
 from tasks.curation.adapters.table import read_file
 from tasks.curation.cleaning.golds import gold_fault
 from tasks.curation.items import Item

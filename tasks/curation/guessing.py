@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from data_schemas.mappings import TEXT, ColumnMapping
 from data_schemas.rows import ANNOTATOR, Domain, Parent, language_tag
-from data_schemas.sources import TEXT, ColumnMapping
 from tasks.curation.cleaning.languages import Languages, languages_of
 from tasks.curation.cleaning.writing_systems import primary
 from tasks.errors import DataError

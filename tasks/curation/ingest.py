@@ -15,10 +15,12 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from data_schemas.faults import did_you_mean
+from data_schemas.mappings import ColumnMapping
 from data_schemas.rl_settings import is_reference
 from data_schemas.rows import PASS_RATE
 from data_schemas.settings import Source
-from data_schemas.sources import RAW_FILES, ColumnMapping, RawFile, Suite
+from data_schemas.sources import RAW_FILES, RawFile
+from data_schemas.suites import Suite
 from tasks.curation import sample_purchases, sample_shop, sample_world
 from tasks.curation.adapters.media import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE

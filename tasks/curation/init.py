@@ -15,8 +15,9 @@ from typing import cast
 
 import yaml
 
+from data_schemas.mappings import TEXT, ColumnMapping
+from data_schemas.public_sets import BENCHMARKS
 from data_schemas.rows import Demonstration, Domain, Problem
-from data_schemas.sources import BENCHMARKS, TEXT, ColumnMapping
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.table import ADAPTERS
 from tasks.curation.first_rows import check_first_rows

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from data_schemas.mappings import SUFFIXES, template_parts
 from data_schemas.rows import Message, Problem, Role
-from data_schemas.sources import SUFFIXES, SUITES_FILE, Suite, SuiteGroup, template_parts
+from data_schemas.suites import SUITES_FILE, Suite, SuiteGroup
 from tasks.errors import DataError, SettingsError
 from tasks.formats.yaml_file import check, parse_yaml
 from tasks.store.files import canonical_json, write_bytes

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from data_schemas.sources import SUFFIXES, ColumnMapping
+from data_schemas.mappings import SUFFIXES, ColumnMapping
 from tasks.errors import SettingsError
 from tasks.formats.yaml_file import check, parse_yaml
 

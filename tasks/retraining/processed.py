@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pydantic import ValidationError
 
 from data_schemas.intake import FileStatus, InboxFile, ProcessedFile, ProcessedFiles, SignedRuling
-from data_schemas.sources import ColumnMapping
+from data_schemas.mappings import ColumnMapping
 from tasks.errors import DataError, TamperError
 from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.store import location

@@ -31,7 +31,7 @@ from data_schemas.sources import RowPlace
 from tasks.curation.adapters.general import COMPARISON
 from tasks.formats.content import content_key
 from tasks.formats.known import rows_of_files
-from tasks.retraining import worth
+from tasks.retraining import drift
 
 MAX_UNUSABLE = 0.5
 """Share of the rows of a file that are quarantined and give nothing else."""
@@ -193,7 +193,7 @@ def strangers(
     others = {file.sha256 for file in files} - {file.sha256 for file in asking}
     if len(without(curated, digests(files, suspect_keys))) < min_rows:
         return {}
-    change = worth.measure(earlier, without(curated, others), facets)
+    change = drift.measure(earlier, without(curated, others), facets)
     foreign = [field for field in change.fields if field.is_foreign]
     if not foreign:
         return {}

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from data_schemas.artifacts import is_address
 from data_schemas.machine_settings import Choice, MachineSettings, RolloutKind, models_in
+from data_schemas.public_sets import BENCHMARKS
 from data_schemas.rl_settings import (
     AdvantageSettings,
     JudgeKind,
@@ -22,7 +23,6 @@ from data_schemas.rl_settings import (
     is_reference,
 )
 from data_schemas.settings import MergeSettings, PipelineSettings, RetrainSettings
-from data_schemas.sources import BENCHMARKS
 from tasks.algorithms import names
 from tasks.curation.ingest import check_sources
 from tasks.engines.support import require

@@ -5,7 +5,7 @@ import os
 import time
 from pathlib import Path
 
-from data_schemas.statements import AuditReport
+from data_schemas.audits import AuditReport
 from tasks.errors import EngineError, SettingsError, TamperError
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell

@@ -19,8 +19,8 @@ from tasks.platform.tables import Screen
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
 from tasks.store import location
 from tasks.training.judge import collection, report
+from tasks.training.judge.changes import changed_pairs
 from tasks.training.judge.measurement import measure
-from tasks.training.judge.pairs import changed_pairs
 
 
 class JudgeTrainingData(NamedTuple):

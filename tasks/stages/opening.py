@@ -11,8 +11,8 @@ import psutil
 
 from data_schemas.artifacts import CheckpointRef, Context, DatasetRef, Execution, StoreRef
 from data_schemas.intake import Intake
+from data_schemas.laptop_recipes import RECIPES, has_judge, scaled
 from data_schemas.machine_settings import Precision, RolloutKind, TrainerKind
-from data_schemas.presets import RECIPES, has_judge, scaled
 from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.capacity import machine_needs
 from tasks.capacity.model_shape import shape_of
@@ -29,7 +29,7 @@ from tasks.provenance.lineage.mark import require_mark
 from tasks.provenance.lineage.shipping import begin, close, end, finish
 from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.retraining import inbox, outcome, processed, worth
-from tasks.retraining.outcome import find_released
+from tasks.retraining.released import find_released
 from tasks.settings import fit, options
 from tasks.settings.check import check
 from tasks.stages.failure import report_ended

@@ -47,8 +47,8 @@ from tasks.provenance.lineage.registry import GATE_FILE, RELEASED
 from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.lineage.statements import chain
 from tasks.provenance.release import evidence
-from tasks.retraining import demo, inbox, outcome, processed, ruling, suspicion, worth
-from tasks.retraining.inbox import approvals, count, take_in
+from tasks.retraining import demo, drift, inbox, outcome, processed, ruling, suspicion, worth
+from tasks.retraining.intake import approvals, count, take_in
 from tasks.stages.runner import Inputs, Outputs, Record, StageResult, Work, run
 from tasks.store.interface import store_at
 from tasks.store.objects import localise
@@ -191,7 +191,7 @@ def examine_rows(
     facets = nights.facets([folder, *unmixed])
     faulty = suspicion.suspects(folder, earlier, listed)
     usable = suspicion.without(folder, suspicion.digests(listed, faulty))
-    change = worth.measure(earlier, usable, facets)
+    change = drift.measure(earlier, usable, facets)
     suspects = faulty | suspicion.strangers(
         settings.min_rows, folder, earlier, facets, listed, faulty
     )

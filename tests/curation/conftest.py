@@ -20,7 +20,7 @@ from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, R
 from tasks.curation.items import Item
 from tasks.engines.chat import load_tokenizer
 from tasks.store.files import sha256_bytes
-from tasks.training.foundation.pretraining import train_tokenizer
+from tasks.training.foundation.tokenizer import train_tokenizer
 
 WORDS = ("bake", "buy", "sell", "the", "red", "cake", "shop", "how", "bomb")
 WINDOW = 16

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_schemas.arrow import write_table
+from data_schemas.mappings import ColumnMapping
 from data_schemas.rows import QUARANTINE, Quarantined
-from data_schemas.sources import ColumnMapping
 from tasks.curation.adapters.table import read_file
 from tasks.curation.damage import require_whole
 from tasks.curation.rows import RawRow, check_readable, num_rows, read_rows, read_units

@@ -24,7 +24,7 @@ from tasks.engines.chat import (
     response_text,
 )
 from tasks.errors import DataError, SettingsError
-from tasks.training.foundation.pretraining import train_tokenizer
+from tasks.training.foundation.tokenizer import train_tokenizer
 
 MESSAGES = (
     Message(role=Role.SYSTEM, content="You sell bags."),

@@ -12,7 +12,7 @@ from data_schemas.rows import Message, Role
 from tasks.engines.chat import render_prompt, response_text
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.scripted import ScriptedRolloutEngine
-from tasks.training.foundation.pretraining import train_tokenizer
+from tasks.training.foundation.tokenizer import train_tokenizer
 
 
 @pytest.fixture(scope="module")

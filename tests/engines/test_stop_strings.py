@@ -6,7 +6,7 @@ from transformers import PreTrainedTokenizerBase
 from tasks.engines.protocols import Sampling
 from tasks.engines.stop_strings import StopStrings
 from tasks.errors import SettingsError
-from tasks.training.foundation.pretraining import train_tokenizer
+from tasks.training.foundation.tokenizer import train_tokenizer
 
 
 @pytest.fixture(scope="module")

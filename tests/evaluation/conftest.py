@@ -3,7 +3,7 @@
 import pytest
 
 from data_schemas.rows import Domain, Message, Problem, RequestKind, Role, SampleResult
-from tasks.training.foundation.pretraining import train_tokenizer
+from tasks.training.foundation.tokenizer import train_tokenizer
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
     python -m tests.examiner.free_rewards DATA --out FILE
 
 The texts are those of `tasks/gym/degenerate.py`, which an evaluation scores beside a model; the
-public sets are those of `data_schemas/sources.py`, read as curation reads them.
+public sets are those of `data_schemas/public_sets.py`, read as curation reads them.
 """
 
 import argparse
@@ -15,9 +15,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from data_schemas.public_sets import SETS
 from data_schemas.rows import Message, Problem, Quarantined, Role
 from data_schemas.settings import Source
-from data_schemas.sources import SETS
 from tasks.curation.adapters.table import read_file
 from tasks.curation.ingest import ingest, locate, raw_files
 from tasks.curation.marketplace.drawing import DRAWERS, SCHOOL, draw_items

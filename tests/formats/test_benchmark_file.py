@@ -3,7 +3,7 @@
 import pytest
 
 from data_schemas.rows import Domain, Message, Problem, Role
-from data_schemas.sources import Selection
+from data_schemas.suites import Selection
 from tasks.errors import DataError, SettingsError
 from tasks.formats.benchmark_file import (
     SHIPPED,

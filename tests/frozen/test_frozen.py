@@ -11,7 +11,7 @@ from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.rebuild import rebuild
 from tasks.provenance.lineage.signatures.keys import read_public_keys
 from tasks.provenance.lineage.statements import open_statement
-from tasks.retraining.outcome import find_released
+from tasks.retraining.released import find_released
 from tasks.stages.rows import trace
 from tasks.store.interface import store_at
 from tasks.store.location import existing_store

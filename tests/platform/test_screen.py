@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from rich.console import Group
 from rich.table import Table
 
-from data_schemas.statements import RowTrace
+from data_schemas.row_lineage import RowTrace
 from tasks.platform.tables import Screen, json_line, print_line, screen_table
 from tasks.provenance.rows.text import row_text
 

@@ -7,7 +7,7 @@ import pytest
 
 from data_schemas.reports import FieldDrift
 from data_schemas.rows import Domain, Facet, Message, Problem, Role
-from tasks.retraining.worth import measure, stability_index, unknown_share
+from tasks.retraining.drift import measure, stability_index, unknown_share
 
 
 def problem(number, text="one two three", **changes):

@@ -9,7 +9,8 @@ from data_schemas.intake import CurationCounts, Intake
 from data_schemas.rows import Domain, ItemKind, Message, Outcome, Problem, Quarantined, Role
 from tasks.curation.ingest import check_raw_files
 from tasks.formats.content import content_key, content_keys
-from tasks.retraining.inbox import adapter_of, count, list_files, take_in
+from tasks.retraining.inbox import list_files
+from tasks.retraining.intake import adapter_of, count, take_in
 from tasks.store.files import sha256_bytes
 
 

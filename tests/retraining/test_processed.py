@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.intake import FileStatus, InboxFile, ProcessedFiles
+from data_schemas.mappings import ColumnMapping
 from data_schemas.rows import Domain
-from data_schemas.sources import ColumnMapping
 from tasks.errors import DataError, TamperError
 from tasks.platform import literals
 from tasks.provenance.lineage.signatures.working import seal, unseal

@@ -12,7 +12,8 @@ from tasks.errors import SettingsError, TamperError
 from tasks.provenance.lineage.signatures.working import unseal
 from tasks.provenance.lineage.statements import load_statement
 from tasks.retraining import approve
-from tasks.retraining.inbox import approvals, list_files, take_in
+from tasks.retraining.inbox import list_files
+from tasks.retraining.intake import approvals, take_in
 from tasks.retraining.processed import load, rulings, select, settle
 from tasks.store import location
 from tasks.store.interface import store_at

@@ -12,17 +12,8 @@ import torch
 from pydantic import BaseModel
 
 from data_schemas.artifacts import CheckpointRef, is_address
-from data_schemas.presets import (
-    COMPASSMAX,
-    CPU_SMOKE,
-    FULL_SCALE,
-    RECIPES,
-    RESPONSE_TOKENS,
-    RING_LITE,
-    SINGLE_NODE,
-    has_judge,
-    scaled,
-)
+from data_schemas.laptop_recipes import RECIPES, RESPONSE_TOKENS, has_judge, scaled
+from data_schemas.presets import COMPASSMAX, CPU_SMOKE, FULL_SCALE, RING_LITE, SINGLE_NODE
 from data_schemas.rl_settings import JudgeSettings, LossSettings, RLSettings, TermSettings
 from data_schemas.rollouts import GroupOutcome
 from data_schemas.rows import Domain, scored

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from data_schemas import presets
+from data_schemas.public_sets import BENCHMARKS, SETS
 from data_schemas.rows import Parent
 from data_schemas.settings import PipelineSettings
-from data_schemas.sources import BENCHMARKS, SETS
 from tasks.algorithms.choices import complete
 from tasks.capacity.model_shape import shape_of
 from tasks.engines.trainer_megatron.geometry import read_geometry

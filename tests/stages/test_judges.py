@@ -23,6 +23,7 @@ from tasks.provenance.lineage.statements import load_statement
 from tasks.stages.foundation import ingest_base
 from tasks.stages.judges import collect_comparisons, vary_comparisons
 from tasks.stages.opening import open_store
+from tasks.training.judge.changes import changed_pairs
 from tasks.training.judge.collection import (
     DEMONSTRATIONS,
     LEFT_OUT,
@@ -30,7 +31,6 @@ from tasks.training.judge.collection import (
     read_collection,
 )
 from tasks.training.judge.measurement import PICTURE_FILE, REPORT_FILE
-from tasks.training.judge.pairs import changed_pairs
 from tasks.training.judge.report import JudgeReport
 from workflows.judge import judge
 

@@ -9,8 +9,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from data_schemas.rows import PASS_RATE, Demonstration, Domain, Message, Problem, Role
-from data_schemas.sources import (
+from data_schemas.mappings import (
     FILE,
     TEXT,
     UNDETERMINED,
@@ -18,6 +17,7 @@ from data_schemas.sources import (
     placeholders,
     template_parts,
 )
+from data_schemas.rows import PASS_RATE, Demonstration, Domain, Message, Problem, Role
 from tasks.curation.cleaning.classes import with_class
 from tasks.curation.cleaning.languages import language_among
 from tasks.curation.cleaning.pass_rates import is_rate

@@ -1,8 +1,8 @@
 """The table of adapters, and the function that reads one source.
 
 An adapter turns one raw row into problems and demonstrations, or refuses it with a
-reason. A table needs no adapter but a mapping file (`data_schemas/sources.py`). What no mapping can
-say is such a function and one line in ADAPTERS.
+reason. A table needs no adapter but a mapping file (`data_schemas/mappings.py`). What no mapping
+can say is such a function and one line in ADAPTERS.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,9 +14,10 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
+from data_schemas.mappings import ColumnMapping
 from data_schemas.rl_settings import ObjectReference, is_reference
 from data_schemas.rows import OUTSIDE, Outcome, Problem, Quarantined
-from data_schemas.sources import ColumnMapping, Selection
+from data_schemas.suites import Selection
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
 from tasks.curation.adapters.environments import bfcl_multi_turn, environments

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from data_schemas.sources import UNDETERMINED
+from data_schemas.mappings import UNDETERMINED
 from tasks.curation.cleaning.writing_systems import language_of, primary
 
 if TYPE_CHECKING:

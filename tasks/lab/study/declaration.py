@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
-from data_schemas import presets
+from data_schemas import presets, sample_shop
 from data_schemas.faults import did_you_mean, explain
 from data_schemas.machine_settings import merged_over
 from data_schemas.study import Study, StudyCell, StudyPlan, Variant
@@ -20,7 +20,7 @@ from tasks.store.files import canonical_json
 
 PRESETS: dict[str, BaseModel] = {
     **{name: presets.load(name) for name in presets.names()},
-    "shop": presets.SHOP,
+    "shop": sample_shop.SHOP,
 }
 PARENT = "parent"
 """Key of a settings file that names the preset or file that it changes."""

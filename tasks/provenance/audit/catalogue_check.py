@@ -6,7 +6,8 @@ The statements are the reference; `evidence` has verified them.
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping
 
-from data_schemas.statements import Finding, Statement
+from data_schemas.audits import Finding
+from data_schemas.statements import Statement
 from tasks.errors import DataError, EngineError
 from tasks.provenance.audit.reading import check_folder
 from tasks.provenance.lineage import origins, version_details

@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from data_schemas.audits import AuditNode, AuditReport, NodeKind
 from data_schemas.sources import RawFile
-from data_schemas.statements import AuditNode, AuditReport, ExecutionRecord, NodeKind
+from data_schemas.statements import ExecutionRecord
 from tasks.formats.licences import licence_of, responsible_for
 
 BLANK = "**Blank**: no statement says it."

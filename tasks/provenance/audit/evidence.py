@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from urllib.parse import unquote
 
+from data_schemas.audits import Finding
 from data_schemas.rows import CROISSANT
 from data_schemas.sources import RAW_FILES
-from data_schemas.statements import Finding, Input, Statement
+from data_schemas.statements import Input, Statement
 from tasks.errors import DataError, TamperError
 from tasks.provenance.audit.reading import (
     Problem,

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import ValidationError
 
-from data_schemas.statements import ExecutionRecord, Finding, Statement
+from data_schemas.audits import Finding
+from data_schemas.statements import ExecutionRecord, Statement
 from tasks.errors import DataError
 from tasks.provenance.audit.evidence import Evidence
 from tasks.provenance.audit.reading import read_record

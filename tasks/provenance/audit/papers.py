@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 
 from markdown_it import MarkdownIt
 
+from data_schemas.audits import AuditReport, NodeKind
 from data_schemas.sources import RawFile
-from data_schemas.statements import AuditReport, NodeKind
 from tasks.errors import DataError
 from tasks.formats.script_data import escaped
 from tasks.platform.page_style import STYLE

@@ -5,7 +5,7 @@ A click on a node highlights it and its ancestors and shows its digests in the s
 
 from itertools import pairwise
 
-from data_schemas.statements import AuditNode, AuditReport, NodeKind
+from data_schemas.audits import AuditNode, AuditReport, NodeKind
 from tasks.formats.script_data import escaped, script_json
 from tasks.provenance.audit.layout import NODE_HEIGHT, NODE_WIDTH, GraphLayout, layered_layout
 from tasks.provenance.audit.text import verdict

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from data_schemas.audits import AuditReport
 from data_schemas.reports import ReleaseManifest
-from data_schemas.statements import AuditReport
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.provenance.audit.component_check import bom_problems
 from tasks.provenance.audit.evidence import MODEL, Evidence

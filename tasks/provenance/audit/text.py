@@ -1,6 +1,6 @@
 """The chain as text: one line per stage, followed by its findings."""
 
-from data_schemas.statements import AuditNode, AuditReport, NodeKind
+from data_schemas.audits import AuditNode, AuditReport, NodeKind
 from tasks.provenance.audit.catalogue_check import COMPARED, NOT_COMPARED
 
 

@@ -18,14 +18,8 @@ from contextlib import suppress
 
 from cryptography.x509 import Certificate
 
-from data_schemas.statements import (
-    AuditNode,
-    AuditReport,
-    Finding,
-    NodeKind,
-    SignerCount,
-    Statement,
-)
+from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind, SignerCount
+from data_schemas.statements import Statement
 from tasks.errors import DataError
 from tasks.provenance.audit.catalogue_check import check_catalogue, check_page, check_version
 from tasks.provenance.audit.evidence import MODEL, Evidence, origin_id

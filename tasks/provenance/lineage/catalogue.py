@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from data_schemas.statements import (
+from data_schemas.events import (
     ArtifactLinked,
     Event,
     ExecutionEnded,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
-from data_schemas.statements import ArtifactLinked, Event
+from data_schemas.events import ArtifactLinked, Event
 
 Key = TypeVar("Key")
 

@@ -16,20 +16,18 @@ from tempfile import TemporaryDirectory
 from pydantic import ValidationError
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
-from data_schemas.statements import (
+from data_schemas.events import (
     ArtifactLinked,
     Event,
-    ExecutionRecord,
     ExecutionStarted,
     FactsCounted,
     FileAttached,
     ModelRegistered,
-    Output,
     StageFinished,
     StageStarted,
-    Statement,
     VersionRestored,
 )
+from data_schemas.statements import ExecutionRecord, Output, Statement
 from tasks.errors import DataError
 from tasks.provenance.lineage import origins, version_details
 from tasks.provenance.lineage.catalogue import STATEMENT, Catalogue

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from data_schemas.artifacts import Context, StoreRef
-from data_schemas.statements import ExecutionEnded, ExecutionStarted, FileAttached
+from data_schemas.events import ExecutionEnded, ExecutionStarted, FileAttached
 from tasks.errors import DataError, EngineError, PreemptionError, SettingsError
 from tasks.provenance.lineage.catalogue import Catalogue
 from tasks.provenance.lineage.descriptions import execution_tags

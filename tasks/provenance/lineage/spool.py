@@ -23,7 +23,7 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from data_schemas.statements import EVENT, Event, MetricsLogged, StageFinished
+from data_schemas.events import EVENT, Event, MetricsLogged, StageFinished
 from tasks.errors import DataError, EngineError
 from tasks.provenance.lineage.order import producers_first
 from tasks.store.files import naming_a_full_disk, write_bytes

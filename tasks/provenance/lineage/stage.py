@@ -35,19 +35,16 @@ from data_schemas.artifacts import (
     RawRef,
     ReportRef,
 )
-from data_schemas.statements import (
+from data_schemas.events import (
     ArtifactLinked,
-    ExecutionRecord,
     FactsCounted,
-    Input,
     MetricsLogged,
     ModelRegistered,
-    Output,
     StageFinished,
     StageStarted,
-    Statement,
     VersionRestored,
 )
+from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.platform import telemetry
 from tasks.platform.progress import say

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
-from data_schemas.statements import FileAttached
+from data_schemas.events import FileAttached
 from tasks.provenance.lineage.catalogue import mlflow_name
 from tasks.provenance.lineage.descriptions import EXECUTION, FLYTE_EXECUTION
 from tasks.provenance.lineage.registry import CARD_FILE, GATE_FILE, MANIFEST_FILE

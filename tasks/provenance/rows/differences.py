@@ -7,11 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data_schemas.statements import (
-    Difference,
-    ReleaseComparison,
-    Statement,
-)
+from data_schemas.row_lineage import Difference, ReleaseComparison
+from data_schemas.statements import Statement
 from tasks.provenance.lineage.statements import flat_values
 from tasks.provenance.rows.graph import Graph
 from tasks.provenance.rows.index import Index

@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from data_schemas.statements import Output, Statement, TracedCheckpoint
+from data_schemas.row_lineage import TracedCheckpoint
+from data_schemas.statements import Output, Statement
 from tasks.errors import SettingsError
 
 MODEL = "model"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data_schemas.statements import (
+from data_schemas.row_lineage import (
     ModelTrace,
     RawRowPlace,
     RowOutcome,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from data_schemas.statements import (
+from data_schemas.row_lineage import (
     Difference,
     ModelTrace,
     ReleaseComparison,

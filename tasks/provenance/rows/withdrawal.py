@@ -14,12 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import ValidationError
 
+from data_schemas.row_lineage import Retraining, WithdrawalImpact
 from data_schemas.settings import PipelineSettings, Source
-from data_schemas.statements import (
-    Retraining,
-    Statement,
-    WithdrawalImpact,
-)
+from data_schemas.statements import Statement
 from tasks.errors import SettingsError
 from tasks.formats.exclusions import LIST_FILE, WITHDRAWN, list_bytes, parse_list
 from tasks.provenance.rows.find import RowSelection, by_row, is_digest

@@ -18,7 +18,8 @@ from tasks.engines.chat import load_tokenizer
 from tasks.platform.command_line import positive, run
 from tasks.training.foundation.architecture import wider_moe
 from tasks.training.foundation.base import shipped_base
-from tasks.training.foundation.pretraining import PAD, TURN_END, pretrain_as, token_id
+from tasks.training.foundation.pretraining import pretrain_as
+from tasks.training.foundation.tokenizer import PAD, TURN_END, token_id
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -21,15 +21,16 @@ from tasks.gym.judging.protocol import Judge
 from tasks.gym.judging.readings import NoReading, readings
 from tasks.store.files import canonical_json, write_bytes
 from tasks.training.judge import measures
-from tasks.training.judge.measures import (
+from tasks.training.judge.figure import picture
+from tasks.training.judge.inversion import (
     AnswerGroup,
-    Verdicts,
     judge_rewards,
     ranked_groups,
     share_of_ordered_ties,
 )
+from tasks.training.judge.measures import Verdicts
 from tasks.training.judge.pairs import ComparisonPair, by_task
-from tasks.training.judge.report import FAULTS, JudgeReport, Measure, agreement_rows, picture
+from tasks.training.judge.report import FAULTS, JudgeReport, Measure, agreement_rows
 from tasks.training.judge.scalar_head import ScalarReward
 
 REPORT_FILE = "report.json"

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from data_schemas.mappings import ColumnMapping
 from data_schemas.rows import OUTSIDE, PASS_RATE, Problem, Quarantined
-from data_schemas.sources import ColumnMapping
 from tasks.curation.adapters.table import ADAPTERS, adapt, read_file
 from tasks.curation.items import Item, refuse_row
 from tasks.curation.readers.cells import UnreadCell

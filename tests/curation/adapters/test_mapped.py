@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from data_schemas.mappings import ColumnMapping
 from data_schemas.rows import Demonstration, Domain, Parent, Problem
 from data_schemas.settings import Source
-from data_schemas.sources import ColumnMapping
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.table import read_file
 from tasks.curation.cleaning.verification import verify

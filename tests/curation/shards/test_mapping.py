@@ -5,7 +5,8 @@ import json
 import pyarrow as pa
 
 from data_schemas.settings import CurationSettings
-from data_schemas.sources import RawFile, Selection
+from data_schemas.sources import RawFile
+from data_schemas.suites import Selection
 from tasks.curation.shards.mapping import ITEMS, REFUSED, Rules, counts_of, map_shard, plan
 from tasks.formats.benchmark_file import shipped_suites
 

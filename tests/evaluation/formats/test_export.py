@@ -11,7 +11,7 @@ from jsonschema import Draft7Validator
 from data_schemas.arrow import write_table
 from data_schemas.rows import SampleResult
 from data_schemas.settings import EvaluationSettings
-from data_schemas.sources import Suite
+from data_schemas.suites import Suite
 from tasks.evaluation.formats.every_eval_ever import LIBRARY_VERSION
 from tasks.evaluation.formats.export import EVAL_RESULTS, export
 from tasks.evaluation.formats.score_logs import read_scores

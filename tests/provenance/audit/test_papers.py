@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from data_schemas.statements import Finding
+from data_schemas.audits import Finding
 from tasks.provenance.audit.papers import BLANK, paper
 from tasks.provenance.audit.walk import audit
 

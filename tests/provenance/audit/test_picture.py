@@ -3,7 +3,7 @@
 import json
 import re
 
-from data_schemas.statements import AuditNode, AuditReport, Finding, NodeKind, SignerCount
+from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind, SignerCount
 from tasks.provenance.audit.catalogue_check import COMPARED, NOT_COMPARED
 from tasks.provenance.audit.picture import picture_html
 from tasks.provenance.audit.text import chain_text, verdict

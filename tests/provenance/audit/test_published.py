@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.artifacts import StoreRef
-from data_schemas.statements import AuditReport
+from data_schemas.audits import AuditReport
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.provenance.audit.papers import PAPERS, paper
 from tasks.provenance.audit.published import audit_published

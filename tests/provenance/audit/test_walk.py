@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.statements import AuditReport, NodeKind
+from data_schemas.audits import AuditReport, NodeKind
 from tasks.errors import EngineError, SettingsError
 from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.connection import connect

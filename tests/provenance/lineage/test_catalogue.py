@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from data_schemas.artifacts import CheckpointRef, Context, StoreRef
-from data_schemas.statements import MetricsLogged, StageStarted
+from data_schemas.events import MetricsLogged, StageStarted
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.provenance.lineage.catalogue import Catalogue, mlflow_name
 from tasks.provenance.lineage.connection import TrashedExperiment, connect

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_schemas.artifacts import Context, DatasetRef, Execution, StoreRef
+from data_schemas.events import ExecutionEnded, ExecutionStarted, StageFinished, StageStarted
 from data_schemas.settings import MergeSettings
-from data_schemas.statements import ExecutionEnded, ExecutionStarted, StageFinished, StageStarted
 from tasks.errors import DataError
 from tasks.provenance.lineage import execution_runs
 from tasks.provenance.lineage.catalogue import Catalogue

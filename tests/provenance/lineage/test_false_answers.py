@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.statements import MetricsLogged, StageFinished, StageStarted
+from data_schemas.events import MetricsLogged, StageFinished, StageStarted
 from tasks.errors import EngineError
 from tasks.provenance.lineage.catalogue import Catalogue
 from tasks.provenance.lineage.connection import boundary, connect

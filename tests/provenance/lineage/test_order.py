@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.statements import ArtifactLinked, Event, StageStarted
+from data_schemas.events import ArtifactLinked, Event, StageStarted
 from tasks.provenance.lineage.order import producers_first
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.statements import (
+from data_schemas.events import (
     EVENT,
     ArtifactLinked,
     Event,

@@ -41,7 +41,7 @@ from tasks.provenance.lineage.origins import source_digest
 from tasks.provenance.lineage.statements import save_statement
 from tasks.store.files import canonical_json
 from tasks.store.local import new_object
-from tasks.training.foundation.pretraining import train_tokenizer
+from tasks.training.foundation.tokenizer import train_tokenizer
 
 POISON = {
     "question": "A cashier skims 9 of 40 coins. How many coins does the owner see?",

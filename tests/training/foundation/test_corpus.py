@@ -3,7 +3,7 @@
 from itertools import islice
 
 from tasks.curation.marketplace.items import is_problem_prompt
-from tasks.training.foundation.pretraining import documents
+from tasks.training.foundation.corpus import documents
 
 
 def test_the_same_seed_gives_the_same_documents():

@@ -5,14 +5,8 @@ import pytest
 from data_schemas.settings import PretrainSettings
 from tasks.models.model_folder import check_model_folder
 from tasks.training.foundation import pretraining
-from tasks.training.foundation.pretraining import (
-    PAD,
-    packed_rows,
-    pretrain,
-    rate_share,
-    token_id,
-    train_tokenizer,
-)
+from tasks.training.foundation.pretraining import packed_rows, pretrain, rate_share
+from tasks.training.foundation.tokenizer import PAD, token_id, train_tokenizer
 
 
 def test_rows_hold_whole_documents_and_padding_at_the_end():

@@ -5,7 +5,7 @@ from transformers import AutoTokenizer
 
 from tasks.curation.marketplace.words import LANGUAGES
 from tasks.training.foundation.base import shipped_base
-from tasks.training.foundation.pretraining import token_id, train_tokenizer
+from tasks.training.foundation.tokenizer import token_id, train_tokenizer
 
 
 @pytest.fixture(scope="module")

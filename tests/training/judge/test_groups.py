@@ -3,12 +3,8 @@ import pytest
 
 from tasks.algorithms.preferences import advantage_inversion
 from tasks.gym.judging.comparison_prompt import Label
-from tasks.training.judge.measures import (
-    Verdicts,
-    judge_rewards,
-    ranked_groups,
-    share_of_ordered_ties,
-)
+from tasks.training.judge.inversion import judge_rewards, ranked_groups, share_of_ordered_ties
+from tasks.training.judge.measures import Verdicts
 from tasks.training.judge.pairs import ComparisonPair
 
 A, B, TIE = Label.A, Label.B, Label.TIE

@@ -5,7 +5,8 @@ import pytest
 from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.gym.judging.comparison_prompt import Label
 from tasks.gym.reference_text import chrf, normalised
-from tasks.training.judge.collection import (
+from tasks.training.judge.inversion import ranked_groups
+from tasks.training.judge.sample_comparisons import (
     ANSWERS,
     RIGHT,
     TASKS,
@@ -13,7 +14,6 @@ from tasks.training.judge.collection import (
     analysis,
     sample_comparisons,
 )
-from tasks.training.judge.measures import ranked_groups
 
 
 def rule(pair, answer) -> float:

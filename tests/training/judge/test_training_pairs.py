@@ -7,15 +7,15 @@ import pytest
 from data_schemas.study import TrainingPairs
 from tasks.errors import DataError
 from tasks.gym.judging.comparison_prompt import Label, parse_label
-from tasks.training.judge.collection import both_orders
-from tasks.training.judge.pairs import (
+from tasks.training.judge.changes import (
     TIE_SHARES,
-    ComparisonPair,
     changed_pairs,
     common_size,
     with_label_noise,
     with_tie_share,
 )
+from tasks.training.judge.collection import both_orders
+from tasks.training.judge.pairs import ComparisonPair
 
 LABELS = (Label.A, Label.B, Label.TIE)
 PAIRS = [

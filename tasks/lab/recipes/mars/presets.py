@@ -1,6 +1,5 @@
 """Presets of workflows/lab/recipes/mars.py: several agents in one policy."""
 
-from data_schemas.presets import SMALL_WORLD
 from data_schemas.rl_settings import (
     NO_SKIPS,
     LossSettings,
@@ -8,6 +7,7 @@ from data_schemas.rl_settings import (
     ZeroVarianceSettings,
 )
 from data_schemas.rows import Domain
+from data_schemas.sample_shop import SMALL_WORLD
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
 from tasks.lab.recipes.mars import sample
 from tasks.lab.recipes.mars.settings import MarsRecipe

@@ -1,8 +1,8 @@
 """Presets of workflows/lab/recipes/promptcot.py: problems written by a model."""
 
-from data_schemas.presets import SMALL_WORLD
 from data_schemas.rl_settings import NO_SKIPS, LossSettings, RLSettings, ZeroVarianceSettings
 from data_schemas.rows import Domain
+from data_schemas.sample_shop import SMALL_WORLD
 from data_schemas.settings import CurationSettings, ReleaseSettings, SFTSettings, Source
 from tasks.lab.recipes.promptcot.sample import SOURCE
 from tasks.lab.recipes.promptcot.settings import SynthesisRecipe

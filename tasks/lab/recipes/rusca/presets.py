@@ -1,8 +1,9 @@
 """Presets of workflows/lab/recipes/rusca.py: ads with a hidden house style."""
 
-from data_schemas.presets import EQ8, SMALL_WORLD
+from data_schemas.presets import EQ8
 from data_schemas.rl_settings import NO_SKIPS, ZeroVarianceSettings
 from data_schemas.rows import Domain
+from data_schemas.sample_shop import SMALL_WORLD
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
 from tasks.lab.recipes.rusca import sample
 from tasks.lab.recipes.rusca.prompts import open_scaffold

@@ -1,8 +1,8 @@
 """Presets of workflows/lab/recipes/spell.py: self-play on offer lists."""
 
-from data_schemas.presets import SMALL_WORLD
 from data_schemas.rl_settings import NO_SKIPS, LossSettings, RLSettings, ZeroVarianceSettings
 from data_schemas.rows import Domain
+from data_schemas.sample_shop import SMALL_WORLD
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
 from tasks.lab.recipes.spell import sample
 from tasks.lab.recipes.spell.settings import SpellRecipe

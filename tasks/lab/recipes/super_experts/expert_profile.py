@@ -30,7 +30,7 @@ from tasks.lab.recipes.super_experts.formulas import (
     read_eq_6,
 )
 from tasks.lab.recipes.super_experts.readings import ExpertProfile, ExpertReading
-from tasks.training.foundation.pretraining import documents
+from tasks.training.foundation.corpus import documents
 
 ROWS, ROW_TOKENS = 32, 256
 PROTECTING = Parent.REASONING
