@@ -136,6 +136,13 @@ class EchoScore(BaseModel):
     score: float = Field(description="mean verdict score")
     accuracy: float = Field(description="share of problems solved in full")
     problems: int
+    difference: float | None = Field(
+        default=None,
+        description="mean score of the model minus that of the text on the same problems; None = "
+        "not compared",
+    )
+    low: float | None = Field(default=None, description="bootstrap interval of the difference")
+    high: float | None = None
 
 
 class SamplingRecord(BaseModel):

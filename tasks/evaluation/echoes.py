@@ -2,11 +2,12 @@
 
 The best of a hundred texts on the twenty problems that chose it is the best by luck: "longest
 option" solved 13 of 20 choices of which it solves 38 % in the long run. So problems to train on
-choose the text, and the held-out ones score it.
+choose the text, and the held-out ones score it. The model is compared with it on the same problems.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,17 +16,67 @@ import pyarrow.dataset as ds
 
 from data_schemas.arrow import parse_rows
 from data_schemas.reports import EchoScore
-from data_schemas.rows import Problem
-from tasks.gym.degenerate import TEXTS, Text, free_scores, is_scored, spread, texts_of
+from data_schemas.rows import Problem, SampleResult
+from tasks.algorithms.intervals import paired_difference
+from tasks.algorithms.suites import per_problem
+from tasks.gym.degenerate import (
+    CHOICE,
+    FREQUENT,
+    TEXTS,
+    Text,
+    free_scores,
+    frequent_option,
+    is_scored,
+    spread,
+    texts_of,
+)
 from tasks.gym.protocol import verifiers_of
 from tasks.gym.refusal import request_kind
 from tasks.gym.table import score_batch
 
 MOST_HELD_OUT = 200
 """Problems of a domain that its text is scored on, evenly spread."""
+MOST_CHOICES = 2000
+"""Problems to train on whose right options are counted."""
 
 
-def held_out_echoes(training: Path, held_out: Iterable[Problem]) -> tuple[EchoScore, ...]:
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """What a text earns on a family of problems."""
+
+    echo: EchoScore
+    scores: Mapping[str, float]
+    """By the id of a problem; problems without a verdict are left out."""
+
+
+def compare_with_floors(
+    floors: Iterable[Floor], samples: Iterable[SampleResult], seed: int
+) -> tuple[EchoScore, ...]:
+    """Compare a model with the text of every family, on the problems that both have a score of.
+
+    A family without such a problem is not compared.
+
+    Args:
+        floors: of the texts.
+        samples: of the model.
+        seed: of the bootstrap.
+    """
+    model = {one.problem_id: one.score / one.decided for one in per_problem(samples) if one.decided}
+    results: list[EchoScore] = []
+    for floor in floors:
+        both = [name for name in floor.scores if name in model]
+        if not both:
+            results.append(floor.echo)
+            continue
+        one = paired_difference(
+            [model[name] for name in both], [floor.scores[name] for name in both], seed=seed
+        )
+        difference = {"difference": one.mean, "low": one.low, "high": one.high}
+        results.append(floor.echo.model_copy(update=difference))
+    return tuple(results)
+
+
+def held_out_echoes(training: Path, held_out: Iterable[Problem]) -> tuple[Floor, ...]:
     """Choose a text for each domain on problems to train on, and score it on held-out ones.
 
     Args:
@@ -42,14 +93,16 @@ def held_out_echoes(training: Path, held_out: Iterable[Problem]) -> tuple[EchoSc
     for problem in held_out:
         if is_scored(problem) and not request_kind(problem):
             domains[f"domain:{problem.domain.value}"].append(problem)
-    echoes: list[EchoScore] = []
+    floors: list[Floor] = []
     for suite, members in sorted(domains.items()):
         texts = _texts(members)
-        if choice.get(suite) in texts:
-            echoes += _scored(suite, choice[suite], texts, spread(members, MOST_HELD_OUT))
-        else:
-            echoes += free_scores(members)
-    return tuple(echoes)
+        if any(one.verifier == CHOICE for one in members):
+            texts[FREQUENT] = frequent_option(_choices(training) or members)
+        names = [choice[suite]] if choice.get(suite) in texts else []
+        names = names or [one.text for one in free_scores(members)]
+        for name in names:
+            floors += _scored(suite, name, texts, spread(members, MOST_HELD_OUT))
+    return tuple(floors)
 
 
 @lru_cache(maxsize=1)  # a run evaluates six models against the same problems
@@ -58,7 +111,7 @@ def _chosen(training: tuple[str, ...]) -> Mapping[str, str]:
     return {one.suite: one.text for one in free_scores(problems)}
 
 
-def _texts(members: Sequence[Problem]) -> Mapping[str, Text]:
+def _texts(members: Sequence[Problem]) -> dict[str, Text]:
     texts = dict(TEXTS)
     for verifier in verifiers_of(members):
         texts |= texts_of(verifier)
@@ -67,14 +120,29 @@ def _texts(members: Sequence[Problem]) -> Mapping[str, Text]:
 
 def _scored(
     suite: str, name: str, texts: Mapping[str, Text], members: Sequence[Problem]
-) -> list[EchoScore]:
+) -> list[Floor]:
     verdicts = score_batch(members, [texts[name](one) for one in members])
-    scores = [verdict.score for verdict in verdicts if verdict.score is not None]
+    scores = {
+        one.id: verdict.score
+        for one, verdict in zip(members, verdicts, strict=True)
+        if verdict.score is not None
+    }
     if not scores:
         return []
-    accuracy = sum(score == 1.0 for score in scores) / len(scores)
-    mean = sum(scores) / len(scores)
-    return [EchoScore(suite=suite, text=name, score=mean, accuracy=accuracy, problems=len(members))]
+    accuracy = sum(score == 1.0 for score in scores.values()) / len(scores)
+    mean = sum(scores.values()) / len(scores)
+    echo = EchoScore(suite=suite, text=name, score=mean, accuracy=accuracy, problems=len(members))
+    return [Floor(echo, scores)]
+
+
+def _choices(training: Path) -> list[Problem]:
+    """Read the problems with options, at most `MOST_CHOICES`, evenly spread."""
+    table = ds.dataset(training)
+    column = table.to_table(columns=["verifier"])["verifier"].to_pylist()
+    rows = spread([row for row, name in enumerate(column) if name == CHOICE], MOST_CHOICES)
+    return parse_rows(
+        table.take(pa.array(rows, pa.int64())).to_pylist(), Problem, where=str(training)
+    )
 
 
 def _sample(training: Path) -> list[Problem]:

@@ -12,13 +12,14 @@ from itertools import chain
 from pathlib import Path
 
 from data_schemas.arrow import write_table
-from data_schemas.reports import EchoScore, EvaluationReport, SamplingRecord
+from data_schemas.reports import EvaluationReport, SamplingRecord
 from data_schemas.rollouts import FinishedResponse, ResponseScore
 from data_schemas.rows import Problem, SampleResult, Verdict, abstain
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.suites import suite_scores
 from tasks.errors import DataError, EngineError, JudgeError
+from tasks.evaluation.echoes import Floor, compare_with_floors
 from tasks.evaluation.journal import Journal
 from tasks.evaluation.respondents import EvaluationAnswer, Key, Respondent
 from tasks.formats.progression import REPORT_FILE, read_evaluation
@@ -51,7 +52,7 @@ def evaluate(
     out: Path,
     journal: Journal | None = None,
     samples: Mapping[str, int] | None = None,
-    echoes: tuple[EchoScore, ...] = (),
+    floors: Sequence[Floor] = (),
 ) -> EvaluationReport:
     """Answer every problem `settings.samples` times and report every suite.
 
@@ -65,7 +66,7 @@ def evaluate(
         scorer: gives the verdicts.
         out: empty folder.
         samples: responses per problem of some sources, instead of `settings.samples`.
-        echoes: what texts that do no task earn on these problems.
+        floors: what texts that do no task earn on these problems.
         journal: has the answers of an attempt that was killed, and receives those of this one.
 
     Raises:
@@ -81,6 +82,7 @@ def evaluate(
     scored = scorer.gather()
     rows = [_sample_result(by_id[key[0]], answers[key], scored.get(key)) for key in keys]
     report = summarise(settings, candidate.name, candidate.checkpoint, rows)
+    echoes = compare_with_floors(floors, rows, settings.seed)
     report = report.model_copy(update={"echoes": echoes, "judge": _judge_bias(by_id, rows)})
     if report.truncated_share > 0.5:
         logger.warning(

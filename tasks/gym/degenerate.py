@@ -1,15 +1,18 @@
 """Texts that do not do any task: what they earn is a reward that is free.
 
-Constants, echoes of the prompt, its last number, its first option, empty calls. The best of them on
+Constants, echoes and spans of the prompt, its numbers added or multiplied, a frame around the name
+of its item, its first option, the option that is most often right, empty calls. The best of them on
 a family of problems is that family's echo score: a model that earns no more has learned nothing
 that can be told from such a text. A new verifier names its own degenerate texts in `OF_VERIFIER`.
 """
 
 # ruff: noqa: RUF001 - signs that people type
 import json
+import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import TypeVar, cast
 
 from data_schemas.reports import EchoScore
@@ -23,11 +26,24 @@ from tasks.plugins import is_reference, module_of
 
 MAX_PROBLEMS = 20
 """Problems of a family that the texts are scored on, evenly spread."""
+FIRST_SHARE = 3
+"""All texts are scored on every so many of these problems, the best ones on the others too."""
+MOST_TEXTS = 40
+"""Texts that are scored on all of them: those that earn most on the first ones."""
 PROGRAMS = "code_tests"
+CHOICE = "choice"
 Text = Callable[[Problem], str]
 Member = TypeVar("Member")
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+# "1,299.50", "-3"; of "3-5" the 5
+_NUMBER = re.compile(r"(?<![\d.])(?:(?<!\d)-)?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
+# What a request is about: "...", a name in capitals, what follows "for".
+_QUOTED = re.compile(r"[\"“”«'‘「『]([^\"“”»'’」』\n]{2,80})[\"“”»'’」』]")
+_CAPITALS = re.compile(r"(?<![.!?:]\s)(?<!^)(?:[A-Z][\w-]*\s?){1,6}", re.MULTILINE)
+_AFTER_FOR = re.compile(
+    r"(?:\b(?:for|about|of|untuk|tentang|bagi|cho|về|para|sobre|ng|sa)\s|สำหรับ|เกี่ยวกับ|关于|關於|为|為)"
+    r"(?:(?:an?|the|um|uma|seu|ang|mga)\s)?([^.,:;!?\n。，：]{2,60})"
+)
 _FORMULA = re.compile(r"\$+([^$]+)\$+|\\[\[(](.+?)\\[\])]", re.DOTALL)
 _OPTION = re.compile(r"(?:^|\n)\s*\(?([A-J])[).:]", re.MULTILINE)
 _NAME = re.compile(r"\b(?:def |function |name\W{1,4})(\w+)|\b(\w+)\(\w")
@@ -80,7 +96,49 @@ def _sentences(text: str) -> list[str]:
 
 
 def _numbers(problem: Problem) -> list[str]:
-    return _NUMBER.findall(_prompt(problem)) or ["0"]
+    return [one.replace(",", "") for one in _NUMBER.findall(_prompt(problem))] or ["0"]
+
+
+def _calculated(function: Callable[[list[Fraction]], Fraction]) -> Text:
+    """Return the text that is a result of the numbers of a prompt; 0 where there is none."""
+
+    def text(problem: Problem) -> str:
+        try:
+            result = function([Fraction(number[:30]) for number in _numbers(problem)[:20]])
+        except (ZeroDivisionError, IndexError):
+            return "0"
+        return str(result) if result.denominator == 1 else f"{float(result):.6g}"
+
+    return text
+
+
+def _item(problem: Problem) -> str:
+    """Return what a request seems to be about: a quoted or capitalised name, what follows "for"."""
+    prompt = _prompt(problem)
+    for pattern in (_QUOTED, _AFTER_FOR, _CAPITALS):
+        spans = [match[match.lastindex or 0].strip() for match in pattern.finditer(prompt)]
+        if any(spans):
+            return max(spans, key=len)
+    return _words(problem)[-1]
+
+
+def frequent_option(problems: Iterable[Problem]) -> Text:
+    """Return the text that is the option which is right most often in the language of a problem."""
+    by_language: dict[str, Counter[str]] = defaultdict(Counter)
+    for problem in problems:
+        if problem.verifier == CHOICE:
+            gold = json.loads(problem.answer)
+            names: list[str] = gold.get("correct", []) if isinstance(gold, dict) else []
+            by_language[problem.language].update(names[:1])
+    overall = Counter[str]()
+    for counts in by_language.values():
+        overall.update(counts)
+
+    def text(problem: Problem) -> str:
+        counts = by_language.get(problem.language) or overall
+        return counts.most_common(1)[0][0] if counts else "A"
+
+    return text
 
 
 def _formula(problem: Problem) -> str:
@@ -149,6 +207,39 @@ ECHOES: dict[str, Text] = {
     "longest formula in a box": lambda p: f"\\boxed{{{_formula(p)}}}",
     "largest number": lambda p: max(_numbers(p), key=float),
     "smallest number": lambda p: min(_numbers(p), key=float),
+    "sum of the numbers": _calculated(lambda n: sum(n, Fraction(0))),
+    "product of the numbers": _calculated(lambda n: math.prod(n, start=Fraction(1))),
+    "mean of the numbers": _calculated(lambda n: sum(n, Fraction(0)) / len(n)),
+    "first minus last number": _calculated(lambda n: n[0] - n[-1]),
+    "first minus all others": _calculated(lambda n: n[0] - sum(n[1:], Fraction(0))),
+    "first times second number": _calculated(lambda n: n[0] * n[1]),
+    "first times last number": _calculated(lambda n: n[0] * n[-1]),
+    "first divided by second number": _calculated(lambda n: n[0] / n[1]),
+    "first divided by last number": _calculated(lambda n: n[0] / n[-1]),
+    "sum of the last two numbers": _calculated(lambda n: n[-2] + n[-1]),
+    "product of the last two numbers": _calculated(lambda n: n[-2] * n[-1]),
+    "difference of the last two numbers": _calculated(lambda n: n[-2] - n[-1]),
+    "first times second plus third number": _calculated(lambda n: n[0] * n[1] + n[2]),
+    "twice the last number": _calculated(lambda n: 2 * n[-1]),
+    "half the last number": _calculated(lambda n: n[-1] / 2),
+    "number of numbers": _calculated(lambda n: Fraction(len(n))),
+    "its item": _item,
+    "its item, lower case": lambda p: _item(p).lower(),
+    "praise of its item": lambda p: f"The {_item(p)} is a good choice. Buy it today!",
+    "praise of its item, lower case": lambda p: (
+        f"the {_item(p)} is a good choice. buy it today!".lower()
+    ),
+    "long praise of its item": lambda p: " ".join([f"This {_item(p)} is good, new and great."] * 4),
+    "its item and salad": lambda p: (
+        f"{_item(p)} new cheap good nice best great big small fast light"
+    ),
+    "its item as a list": lambda p: "\n".join([f"* {_item(p)}"] * 3),
+    "its item as a title": lambda p: f"<<{_item(p)}>>\n{_item(p)}",
+    "its item, quoted": lambda p: f'"{_item(p)}"',
+    "its item as JSON": lambda p: json.dumps({"name": _item(p)}),
+    "longest line": lambda p: max(_prompt(p).splitlines() or [""], key=len),
+    "what follows the first colon": lambda p: _prompt(p).partition(":")[2].strip() or _prompt(p),
+    "last line": lambda p: _prompt(p).strip().rpartition("\n")[2],
     "first option": lambda p: _options(p)[0],
     "last option": lambda p: _options(p)[-1],
     "second option": lambda p: _options(p)[min(1, len(_options(p)) - 1)],
@@ -193,7 +284,9 @@ TEXTS: Mapping[str, Text] = {
     **{f"{a} or {b}": _constant(f"{a} or {b}") for a, b in PAIRS},
     **ECHOES,
 }
-"""Every text by its name."""
+"""Every text by its name, but `FREQUENT`."""
+FREQUENT = "most frequent option of the language"
+"""Name of the text that `frequent_option` makes of other problems of a family."""
 _CALLS = (
     "constant '[]'",
     "call of the first tool without arguments",
@@ -285,7 +378,7 @@ def echo_scores(
     return tuple(
         best
         for name, members in sorted(families.items())
-        if (best := _best(name, spread(members), score)) is not None
+        if (best := _best(name, members, score)) is not None
     )
 
 
@@ -300,23 +393,54 @@ def _best(
     members: Sequence[Problem],
     score: Callable[[Sequence[Problem], Sequence[str]], Sequence[float | None]],
 ) -> EchoScore | None:
+    chosen = spread(members)
     texts = dict(TEXTS)
-    if all(one.verifier == PROGRAMS for one in members):  # a text without a program costs as much
+    if all(one.verifier == PROGRAMS for one in chosen):  # a text without a program costs as much
         texts = {name: TEXTS[name] for name in OF_VERIFIER[PROGRAMS]}
-    for verifier in sorted(verifiers_of(members)):
+    if any(one.verifier == CHOICE for one in chosen):
+        texts[FREQUENT] = frequent_option(members)
+    for verifier in sorted(verifiers_of(chosen)):
         texts |= texts_of(verifier)
-    result = score(
-        [one for _ in texts for one in members],
-        [text(one) for text in texts.values() for one in members],
+    first, rest = (
+        chosen[::FIRST_SHARE],
+        [one for place, one in enumerate(chosen) if place % FIRST_SHARE],
     )
+    by_text = _scores(texts, first, score)
+    earned = {name: _mean(scores) for name, scores in by_text.items()}
+    leading = sorted(texts, key=lambda name: -earned[name])[:MOST_TEXTS]
+    more = _scores({name: texts[name] for name in texts if name in leading}, rest, score)
     best: EchoScore | None = None
-    for place, name in enumerate(texts):
-        own = result[place * len(members) : (place + 1) * len(members)]
-        scores = [one for one in own if one is not None]
-        mean = sum(scores) / max(1, len(scores))
+    for name, own in more.items():
+        scores = [one for one in (*by_text[name], *own) if one is not None]
+        mean = _mean(scores)
         if scores and (best is None or mean > best.score):
             solved = sum(one == 1.0 for one in scores) / len(scores)
             best = EchoScore(
-                suite=family, text=name, score=mean, accuracy=solved, problems=len(members)
+                suite=family, text=name, score=mean, accuracy=solved, problems=len(chosen)
             )
     return best
+
+
+def _mean(scores: Iterable[float | None]) -> float:
+    known = [one for one in scores if one is not None]
+    return sum(known) / max(1, len(known))
+
+
+def _scores(
+    texts: Mapping[str, Text],
+    members: Sequence[Problem],
+    score: Callable[[Sequence[Problem], Sequence[str]], Sequence[float | None]],
+) -> dict[str, list[float | None]]:
+    """Score every text on every problem; what several texts write for one is scored once."""
+    written = {name: [text(one) for one in members] for name, text in texts.items()}
+    pairs = dict.fromkeys(
+        (place, response)
+        for responses in written.values()
+        for place, response in enumerate(responses)
+    )
+    result = score([members[place] for place, _ in pairs], [response for _, response in pairs])
+    known = dict(zip(pairs, result, strict=True))
+    return {
+        name: [known[place, response] for place, response in enumerate(responses)]
+        for name, responses in written.items()
+    }

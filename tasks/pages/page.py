@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from data_schemas.reports import Comparison, EvaluationReport
+from tasks.algorithms.floors import at_floor, floor_sentence, overall_gain, overall_score
 from tasks.pages import figures, wording
 from tasks.pages.before_after import BeforeAfter
 from tasks.pages.curation_section import FunnelLine, funnel_lines, funnel_note, read_curation
@@ -122,17 +123,21 @@ def write_report(inputs: RunInputs, out: Path, links: Mapping[str, str] = NO_LIN
 
 def headline(progression: Sequence[EvaluationReport], gains: Sequence[Comparison]) -> str:
     """Summarise the result, and say what the stage before solved if it was more."""
-    score = suite(progression[-1], "all") if progression else None
-    if score is None:
+    if not progression or suite(progression[-1], "all") is None:
         return "No model was evaluated in this run."
-    name = progression[-1].model
-    overall = next((gain for gain in gains if gain.suite == "all"), None)
-    solved = f"{name} solves {wording.percent(score.accuracy)} of the held-out problems"
+    name, floors = progression[-1].model, at_floor(progression[-1])
+    score = overall_score(progression[-1])
+    if score is None:
+        return f"{name} cannot be told from texts that do no task in any family."
+    overall = overall_gain(progression[-1], gains)
+    left_out = ", ".join(wording.suite_label(echo.suite) for echo in floors)
+    without = f" without {left_out}" if left_out else ""
+    solved = f"{name} solves {wording.percent(score.accuracy)} of the held-out problems{without}"
     if overall is None:
         return f"{solved}."
     points = wording.signed_points(overall.difference)
     parent = MERGED_MODEL if overall.parent == MERGED else overall.parent
-    lost = _lost(progression, overall.parent)
+    lost = "" if floors else _lost(progression, overall.parent)
     if not wording.is_clear(overall):
         return f"{solved}; against {parent} nothing is certain ({points} points).{lost}"
     amount = points.lstrip(f"+{wording.MINUS}")
@@ -170,7 +175,8 @@ def _page(inputs: RunInputs) -> Page:
             f" {one.model} has the weights of {one.same_as}: its answers are taken over."
             for one in inputs.progression
             if one.same_as
-        ),
+        )
+        + _floors(inputs.progression),
         suites=suite_table(inputs.progression),
         answers=inputs.answers,
         rules=rule_lines(inputs.gate.reasons) if inputs.gate else (),
@@ -197,12 +203,17 @@ def _page(inputs: RunInputs) -> Page:
     )
 
 
+def _floors(progression: Sequence[EvaluationReport]) -> str:
+    sentence = floor_sentence(progression[-1]) if progression else ""
+    return f" {sentence}" if sentence else ""
+
+
 def _verdict(inputs: RunInputs) -> Pill:
     if inputs.gate is None:
         return Pill("No gate in this run", "plain")
     if not inputs.gate.released:
         return Pill("Not released", "no")
-    overall = next((gain for gain in inputs.gains if gain.suite == "all"), None)
+    overall = overall_gain(inputs.progression[-1], inputs.gains) if inputs.progression else None
     if overall is not None and overall.parent == MERGED and overall.low <= 0.0:
         return Pill("Released; that RL gained is not shown", "unclear")
     return Pill("Released", "yes")
@@ -217,7 +228,7 @@ def _rules_note(inputs: RunInputs) -> str:
 
 def _tiles(inputs: RunInputs) -> tuple[Tile, ...]:
     tiles = []
-    score = suite(inputs.progression[-1], "all") if inputs.progression else None
+    score = overall_score(inputs.progression[-1]) if inputs.progression else None
     if score is not None:
         tiles.append(
             Tile(
@@ -226,7 +237,7 @@ def _tiles(inputs: RunInputs) -> tuple[Tile, ...]:
                 f"interval {wording.interval(score)}",
             )
         )
-    overall = next((gain for gain in inputs.gains if gain.suite == "all"), None)
+    overall = overall_gain(inputs.progression[-1], inputs.gains) if inputs.progression else None
     if overall is not None:
         low, high = wording.signed_points(overall.low), wording.signed_points(overall.high)
         tiles.append(

@@ -14,6 +14,7 @@ from data_schemas.faults import did_you_mean
 from data_schemas.reports import EvaluationReport
 from data_schemas.rows import HELD_OUT, Problem
 from data_schemas.statements import Input, Output, Statement
+from tasks.algorithms.floors import at_floor, overall_score
 from tasks.errors import SettingsError
 from tasks.formats.progression import read_progression
 from tasks.pages import wording
@@ -188,12 +189,15 @@ def _folder(store: StoreRef, item: Input | Output) -> Path:
 
 
 def _headline(before: Side, after: Side) -> str:
-    scores = [suite(one.progression[-1], "all") for one in (before, after) if one.progression]
+    scores = [overall_score(one.progression[-1]) for one in (before, after) if one.progression]
     totals = [score for score in scores if score is not None]
     if len(totals) < 2:
         return "One of the two has no model that was compared."
     solved = [wording.percent(score.accuracy) for score in totals]
     points = wording.signed_points(totals[1].accuracy - totals[0].accuracy)
+    floors = [{echo.suite for echo in at_floor(one.progression[-1])} for one in (before, after)]
+    if floors[0] != floors[1]:
+        return "The two are above a text that does no task in different families."
     return f"{solved[1]} of the held-out problems are solved, before {solved[0]} ({points} points)."
 
 

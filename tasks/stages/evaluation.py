@@ -78,9 +78,9 @@ def _evaluate(
         candidate = runner.Candidate(name, digest, answers)
         journal = open_journal(work.context.store.uri, digest, settings, problems)
         scorer.check_canaries(verifiers_of(problems))
-        echoes = held_out_echoes(inputs["curated"] / PROBLEMS, problems)
+        floors = held_out_echoes(inputs["curated"] / PROBLEMS, problems)
         report = runner.evaluate(
-            settings, candidate, problems, scorer, outputs["report"], journal, repeats, echoes
+            settings, candidate, problems, scorer, outputs["report"], journal, repeats, floors
         )
     return _facts(report, problems, work.record)
 
@@ -120,9 +120,9 @@ def _evaluate_endpoint(
         candidate = runner.Candidate(name, client.name, respondents.ServedModel(client, settings))
         journal = open_journal(work.context.store.uri, client.name, settings, problems)
         scorer.check_canaries(verifiers_of(problems))
-        echoes = held_out_echoes(inputs["curated"] / PROBLEMS, problems)
+        floors = held_out_echoes(inputs["curated"] / PROBLEMS, problems)
         report = runner.evaluate(
-            settings, candidate, problems, scorer, outputs["report"], journal, repeats, echoes
+            settings, candidate, problems, scorer, outputs["report"], journal, repeats, floors
         )
     return _facts(report, problems, work.record)
 

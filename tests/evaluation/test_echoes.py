@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.rows import Domain, Message, Problem, Role
-from tasks.evaluation.echoes import held_out_echoes
+from data_schemas.reports import EchoScore
+from data_schemas.rows import Domain, Message, Problem, Role, SampleResult
+from tasks.evaluation.echoes import Floor, compare_with_floors, held_out_echoes
 
 COLOURS = ("dark plum", "pale teal", "warm onyx", "cold jade")
 
@@ -44,7 +45,8 @@ def training(tmp_path: Path) -> Path:
 
 
 def test_what_is_best_on_held_out_problems_by_luck_is_not_what_a_candidate_has_to_exceed(training):
-    (echo,) = held_out_echoes(training, choices("held_out", [0, 3, 3, 3]))
+    (floor,) = held_out_echoes(training, choices("held_out", [0, 3, 3, 3]))
+    echo = floor.echo
 
     assert ("domain:choice", 0.25, 4) == (echo.suite, echo.score, echo.problems)
 
@@ -53,6 +55,45 @@ def test_a_domain_that_is_only_held_out_has_the_best_text_on_its_own_problems(tm
     path = tmp_path / "problems.parquet"
     write_table(path, Problem, [])
 
-    (echo,) = held_out_echoes(path, choices("held_out", [0, 3, 3, 3]))
+    (floor,) = held_out_echoes(path, choices("held_out", [0, 3, 3, 3]))
 
-    assert 0.75 == echo.score
+    assert 0.75 == floor.echo.score
+
+
+def result(name: str, score: float) -> SampleResult:
+    return SampleResult(
+        problem_id=name,
+        sample=0,
+        domain=Domain.CHOICE,
+        language="en",
+        source="s",
+        score=score,
+        reason="correct" if score else "wrong",
+        text="",
+        tokens=1,
+        truncated=False,
+        surprisal_nats=None,
+        answer=None,
+    )
+
+
+def test_a_model_is_compared_with_the_text_on_the_same_problems() -> None:
+    echo = EchoScore(suite="domain:choice", text="A", score=0.5, accuracy=0.5, problems=4)
+    floor = Floor(echo, {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0, "not answered": 1.0})
+    samples = [result(name, float(name != "b")) for name in "abcd"]
+
+    (one,) = compare_with_floors([floor], samples, seed=0)
+
+    # 0, -1, 1 and 1 points
+    assert 0.25 == one.difference
+    assert one.low is not None
+    assert one.high is not None
+    assert one.low < 0.0 < one.high
+
+
+def test_a_family_without_a_common_problem_is_not_compared() -> None:
+    echo = EchoScore(suite="domain:choice", text="A", score=0.5, accuracy=0.5, problems=1)
+
+    (one,) = compare_with_floors([Floor(echo, {"x": 1.0})], [result("a", 1.0)], seed=0)
+
+    assert one.difference is None

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from data_schemas.reports import GateDecision
+from data_schemas.reports import EchoScore, GateDecision
 from tasks.errors import DataError
 from tasks.pages.inputs import RunInputs
 from tasks.pages.page import headline, write_report
@@ -219,6 +219,28 @@ def test_a_headline_says_what_the_phase_before_solved_more(run):
         " rl/two solved 8.2 points more; whether that is chance was not tested."
     )
     assert "solved" not in headline(run.progression, run.gains)
+
+
+def test_a_family_at_its_floor_is_named_and_counts_in_no_headline(run, tmp_path):
+    maths = next(one for one in run.progression[-1].suites if one.suite.startswith("domain:"))
+    echo = EchoScore(
+        suite=maths.suite,
+        text="last number",
+        score=0.4,
+        accuracy=0.4,
+        problems=20,
+        difference=0.01,
+        low=-0.05,
+        high=0.07,
+    )
+    last = run.progression[-1].model_copy(update={"echoes": (echo,)})
+    progression = (*run.progression[:-1], last)
+    name = maths.suite.removeprefix("domain:").replace("_", " ")
+
+    text = _Page(write_report(replace(run, progression=progression), tmp_path).read_text()).text
+
+    assert f"of the held-out problems without {name}" in headline(progression, run.gains)
+    assert "Not told from a text that does no task, and in no headline" in text
 
 
 def test_a_release_without_a_shown_gain_of_rl_is_not_green(run, tmp_path):

@@ -11,6 +11,7 @@ from data_schemas.reports import EvaluationReport, MeasuredRate, ReleaseManifest
 from data_schemas.rows import RequestKind
 from data_schemas.sources import RawFile
 from data_schemas.statements import Statement
+from tasks.algorithms.floors import at_floor, floor_sentence
 from tasks.algorithms.slices import MIN_PROBLEMS
 from tasks.formats.licences import licence_of, responsible_for
 from tasks.gym.error_rates import NOT_MEASURED
@@ -116,7 +117,8 @@ def _front_matter(
             ],
         }
         for suite in candidate.suites
-        if suite.suite == ALL or suite.suite.startswith("domain:")
+        if (suite.suite == ALL or suite.suite.startswith("domain:"))
+        and suite.suite not in _uncounted(candidate)
     ]
     languages = [
         suite.suite.removeprefix("language:")
@@ -151,9 +153,15 @@ def eval_results(manifest: ReleaseManifest, candidate: EvaluationReport) -> byte
             f"held-out problems, interval {100 * suite.low:.1f} to {100 * suite.high:.1f}",
         }
         for suite in candidate.suites
-        if suite.problems
+        if suite.problems and suite.suite not in _uncounted(candidate)
     ]
     return yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=100).encode()
+
+
+def _uncounted(candidate: EvaluationReport) -> set[str]:
+    """Name the families at their floors, and with them the whole."""
+    floors = {echo.suite for echo in at_floor(candidate)}
+    return {*floors, ALL} if floors else floors
 
 
 def _differences(manifest: ReleaseManifest) -> str:
@@ -257,7 +265,7 @@ def _progression_note(progression: Sequence[EvaluationReport]) -> str:
     samples = f"{overall.samples} samples each" if overall else "the same samples"
     return (
         f"Accuracy in percent on {problems}, {samples}, with bootstrap intervals over problems. "
-        "Curation held these problems out of training."
+        f"Curation held these problems out of training. {floor_sentence(progression[-1])}".rstrip()
     )
 
 

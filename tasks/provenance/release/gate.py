@@ -104,6 +104,7 @@ def decide(
         ]
         rules += _losses(settings, name, slices)
         too_small |= {one.suite for one in slices if one.problems < MIN_PROBLEMS}
+    rules += _floors(candidate)
     for name in references:
         rules += _above_echoes(name, candidate, suites, by_suite)
     rules += _answers(settings, candidate, suites, [parents[name] for name in references])
@@ -232,6 +233,20 @@ def _responses(suite: SuiteScore) -> int:
     return max(suite.problems * suite.samples, suite.abstained, suite.truncated)
 
 
+def _floors(candidate: EvaluationReport) -> Iterator[Rule]:
+    """Compare every family with the text that does no task; the card names those at their floor."""
+    for echo in candidate.echoes:
+        if echo.difference is None or echo.low is None or echo.high is None:
+            continue
+        result = "at its floor, and in no headline" if echo.low <= 0.0 else "above its floor"
+        yield (
+            True,
+            f"{echo.suite} is {result}: {100 * echo.difference:+.1f} points "
+            f"({100 * echo.low:+.1f} to {100 * echo.high:+.1f}) beside a text that does no task, "
+            f"{echo.text!r} with {100 * echo.score:.1f}",
+        )
+
+
 def _above_echoes(
     name: str,
     candidate: EvaluationReport,
@@ -243,9 +258,10 @@ def _above_echoes(
         suite, comparison = suites.get(echo.suite), by_suite.get((name, echo.suite))
         if suite is None or comparison is None or comparison.difference <= 0.0:
             continue
+        score = suite.score if echo.difference is None else echo.score + echo.difference
         yield (
-            suite.score > echo.score,
-            f"{echo.suite} gained over {name}: its mean score {100 * suite.score:.1f} must exceed "
+            score > echo.score,
+            f"{echo.suite} gained over {name}: its mean score {100 * score:.1f} must exceed "
             f"the {100 * echo.score:.1f} of a text that does no task ({echo.text})",
         )
 

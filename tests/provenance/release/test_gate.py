@@ -504,6 +504,28 @@ def test_a_family_without_a_gain_is_not_compared_with_texts_without_a_task() -> 
     assert decide(ReleaseSettings(), candidate, parents, better_than_both()).released
 
 
+@pytest.mark.parametrize(("low", "words"), [(-0.02, "at its floor"), (0.02, "above its floor")])
+def test_every_family_is_compared_with_its_floor_with_an_interval(low: float, words: str) -> None:
+    echo = EchoScore(
+        suite="domain:maths",
+        text="A",
+        score=0.4,
+        accuracy=0.4,
+        problems=20,
+        difference=0.1,
+        low=low,
+        high=0.2,
+    )
+    candidate = scores().model_copy(update={"echoes": (echo,)})
+    parents = {"base": scores("base"), "merged": scores("merged")}
+
+    reasons = decide(ReleaseSettings(), candidate, parents, better_than_both()).reasons
+
+    assert any(
+        f"domain:maths is {words}" in reason and "+10.0 points" in reason for reason in reasons
+    )
+
+
 def sliced(
     sizes: dict[str, int], *, truncated: float = 0.0, abstained: float = 0.0
 ) -> EvaluationReport:
