@@ -40,6 +40,20 @@ class GateRecord(BaseModel):
     )
 
 
+class MonitorChange(BaseModel):
+    """How a reward that is only watched changed over a phase of RL: second half minus first."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: str = Field(description="'rl/one', 'rl/two' ...")
+    monitor: str
+    steps: int = Field(ge=0, description="with a score")
+    before: float
+    after: float
+    low: float = Field(description="of the difference; without 8 steps -1")
+    high: float = Field(description="likewise; without 8 steps 1")
+
+
 class PhaseGates(BaseModel):
     """The gate's decisions over one phase of RL."""
 
@@ -71,6 +85,10 @@ PLOTS_FILE = "plots.json"
 of its metrics; and beside it, because they differ from run to run, StepTiming and PromptCost."""
 Plot = tuple[str, str, str, float]
 """Metric, title, note and factor of a curve over the steps of a phase."""
+
+
+MONITOR = "monitor/"
+"""Beginning of the metric of a reward that is only watched; its name follows."""
 
 
 class StepReport(BaseModel):

@@ -76,6 +76,12 @@ def is_reference(text: str) -> bool:
     return _FORM.fullmatch(text) is not None
 
 
+def monitor_label(name: str) -> str:
+    """Return the name of a function in a reference, by which a monitor is reported."""
+    reference = ObjectReference.parse(name)
+    return reference.name if reference else name
+
+
 # Which recipe a phase of RL follows: its settings, and the implementation that reads them.
 
 
@@ -338,12 +344,31 @@ class RewardSettings(Settings):
         "this probability that its responses are all right or all wrong; 1 = never [our choice: "
         "0.5]",
     )
+    monitor: Annotated[tuple[str, ...], Pluggable()] = Field(
+        default=(),
+        description="verifiers that score every response as well, and give no gradient: "
+        "my_monitor.py:name, tasks.gym.monitors:brevity",
+    )
     canary_every: int = Field(
         default=10,
         ge=1,
         le=10**6,
         description="steps between two checks of the verifiers on answers with a known verdict",
     )
+
+    @field_validator("monitor")
+    @classmethod
+    def _monitors_read_no_gold(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        labels = [monitor_label(name) for name in names]
+        for name, label in zip(names, labels, strict=True):
+            if not is_reference(name):
+                raise ValueError(
+                    f"{name!r} reads the answer of its own problems; a monitor reads none: "
+                    "tasks.gym.monitors:brevity, tasks.gym.monitors:form or my_monitor.py:name"
+                )
+            if labels.count(label) > 1:
+                raise ValueError(f"two monitors are called {label!r}; rename a function")
+        return names
 
     @field_validator("noise")
     @classmethod

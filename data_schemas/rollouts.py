@@ -191,6 +191,8 @@ class ScoredRollout:
     verdict: Verdict
     penalty: float
     """Shaping <= 0 (length, repetition); kept separate from correctness."""
+    monitored: tuple[float | None, ...] = ()
+    """Scores of `rewards.monitor`, in that order; None = the monitor abstained."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Rules between fields are validated here and nowhere else.
 """
 
 from enum import StrEnum
-from typing import ClassVar, Self, cast
+from typing import Annotated, ClassVar, Self, cast
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
@@ -351,6 +351,11 @@ class ReleaseSettings(Settings):
         ge=0.0,
         le=1.0,
         description="of responses cut at max_new_tokens, of all and of every slice",
+    )
+    monitors_may_fall: dict[str, Annotated[float, Field(ge=0.0, le=1.0)]] = Field(
+        default={},
+        description="reward of rl_*.rewards.monitor, by the name of its function -> fall of its "
+        "mean over a phase of RL, 0 to 1, that is allowed for certain; the others are reported",
     )
     licences: Licences = Licences.RECORDED
     max_complied_share: float = Field(

@@ -9,8 +9,10 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from numpy.typing import NDArray
 
+from data_schemas.reports import MONITOR
 from data_schemas.rollouts import TokenUse
 from tasks.algorithms.mismatch import QUARTERS
+from tasks.algorithms.watched_rewards import divergence
 from tasks.formats.script_data import script_json, visible
 from tasks.pages.live_template import PAGE
 from tasks.pages.live_views import Responses, StepView
@@ -62,10 +64,11 @@ def render(
     newest = views[-1]
     data = {
         "title": title,
-        "state": state,
+        "state": ". ".join([state, *_divergences(views)]),
         "tiles": _tiles(newest, num_steps),
         "curves": [
             *(curve for name in CURVES if (curve := _curve(views, *name))),
+            *_monitors(views),
             *_by_place(newest),
         ],
         "stacks": [
@@ -154,6 +157,39 @@ def _curve(views: Sequence[StepView], metric: str, title: str, note: str) -> dic
     if not points:
         return None
     return {"title": title, "note": note, "points": points, "axis": "step"}
+
+
+def _monitors(views: Sequence[StepView]) -> list[dict[str, Any]]:
+    """Curves of the rewards that are only watched."""
+    names = sorted({name for view in views for name in view.report.metrics})
+    note = "mean score; it gives no gradient"
+    curves = [
+        _curve(views, name, f"Monitor: {label}", note)
+        for name in names
+        if (label := _monitor_of(name))
+    ]
+    return [curve for curve in curves if curve is not None]
+
+
+def _monitor_of(metric: str) -> str:
+    """Return the monitor whose mean a metric is; '' if it is another metric."""
+    label = metric.removeprefix(MONITOR)
+    return "" if label == metric or "/" in label else label
+
+
+def _divergences(views: Sequence[StepView]) -> list[str]:
+    """Name every monitor that falls while the trained reward rises."""
+    lines = list[str]()
+    for name in sorted({name for view in views for name in view.report.metrics}):
+        both = [
+            (one["reward/mean"], one[name])
+            for one in (view.report.metrics for view in views)
+            if name in one and "reward/mean" in one
+        ]
+        if (label := _monitor_of(name)) and both:
+            rewards, scores = zip(*both, strict=True)
+            lines.append(divergence(label, rewards, scores))
+    return [line for line in lines if line]
 
 
 def _by_place(newest: StepView) -> list[dict[str, Any]]:

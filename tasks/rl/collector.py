@@ -79,6 +79,8 @@ from tasks.rl.turns import TurnQueue, check_turns, excused
 
 SKIP_STREAM = 1
 """Third number of the seed of skips: group DRO draws by seed and place alone."""
+MONITORED = "|"
+"""In the key under which a monitor scores the responses of a group, behind that of the group."""
 UNKNOWN_RATE = (0.5, 0.5)
 """Parameters of the pass rate of a prompt in a domain without a record."""
 
@@ -227,7 +229,7 @@ def costs_of(
     rate = seconds / max(1, sum(tokens.values()))
     mine: dict[str, list[ResponseScore]] = {group.key: [] for group in groups}
     for (key, _), item in scored.items():
-        mine[key].append(item)
+        mine[key.partition(MONITORED)[0]].append(item)
     return [
         Cost(
             round=group.round,
@@ -353,6 +355,11 @@ def check_sets(settings: RLSettings, rollout: Rollout) -> None:
         check_kept(rollout.kept, rollout.response_tokens, rollout.sampled)
     except DataError as error:
         raise EngineError(f"the rollout engine recorded impossible sets: {error}") from error
+
+
+def monitored_key(group: str, place: int) -> str:
+    """Name the group under which the monitor at a place of the settings scores responses."""
+    return f"{group}{MONITORED}{place}"
 
 
 def skip_by_rule(skip: Skip, prospect: Prospect, seed: int, position: int) -> PromptRuling:
@@ -703,15 +710,30 @@ class Collector:
         return new
 
     def _submit(self, group: OpenGroup, rollout: Rollout) -> None:
-        self._scorer.submit(
-            FinishedResponse(
-                problem=group.problem,
-                group=group.key,
-                sample=rollout.sample,
-                group_size=group.size,
-                tokens=rollout.response_tokens,
-                sampled=rollout.sampled,
+        names = self._settings.rewards.monitor if group.turn is None else ()
+        watched = [
+            (monitored_key(group.key, place), group.problem.model_copy(update={"verifier": name}))
+            for place, name in enumerate(names)
+        ]
+        for key, problem in ((group.key, group.problem), *watched):
+            self._scorer.submit(
+                FinishedResponse(
+                    problem=problem,
+                    group=key,
+                    sample=rollout.sample,
+                    group_size=group.size,
+                    tokens=rollout.response_tokens,
+                    sampled=rollout.sampled,
+                )
             )
+
+    def _monitored(
+        self, group: OpenGroup, sample: int, scored: Mapping[tuple[str, int], ResponseScore]
+    ) -> tuple[float | None, ...]:
+        names = self._settings.rewards.monitor if group.turn is None else ()
+        return tuple(
+            scored[monitored_key(group.key, place), sample].verdict.score
+            for place in range(len(names))
         )
 
     def _settle(
@@ -726,7 +748,13 @@ class Collector:
         ]
         shaping = penalties(self._settings, group.rollouts)
         items = tuple(
-            ScoredRollout(rollout, one.text, one.verdict, penalty)
+            ScoredRollout(
+                rollout,
+                one.text,
+                one.verdict,
+                penalty,
+                self._monitored(group, rollout.sample, scored),
+            )
             for rollout, one, penalty in zip(group.rollouts, verdicts, shaping, strict=True)
         )
         whole = RolloutGroup(group.problem, items)

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from data_schemas.rl_settings import RLSettings
+from data_schemas.reports import MONITOR
+from data_schemas.rl_settings import RLSettings, monitor_label
 from data_schemas.rollouts import (
     TRAINED,
     AgentLedgerRow,
@@ -19,6 +20,7 @@ from data_schemas.rollouts import (
     LedgerRow,
     PromptCost,
     Rollout,
+    ScoredRollout,
     StopReason,
     TokenUse,
 )
@@ -313,6 +315,7 @@ def collect_metrics(
     }
     metrics |= zero_variance_metrics(collected, settings) | _by_domain(groups) | _by_reason(groups)
     metrics |= _above_graded(groups)
+    metrics |= _monitored(items, () if settings is None else settings.rewards.monitor)
     metrics |= _of_sets([item.rollout.kept for item in items if item.rollout.kept is not None])
     return metrics | judge_bias(
         [
@@ -321,6 +324,19 @@ def collect_metrics(
             if entry.group.problem.verifier in JUDGED
         ]
     )
+
+
+def _monitored(items: Sequence[ScoredRollout], names: Sequence[str]) -> dict[str, float]:
+    """Mean score of every monitor over the responses that it scored; nothing without one."""
+    metrics = {}
+    for place, name in enumerate(names):
+        scores = [item.monitored[place] for item in items if item.monitored]
+        known = [score for score in scores if score is not None]
+        if known:
+            metrics[f"{MONITOR}{monitor_label(name)}"] = sum(known) / len(known)
+        if abstained := len(scores) - len(known):
+            metrics[f"{MONITOR}abstained/{monitor_label(name)}"] = float(abstained)
+    return metrics
 
 
 def _above_graded(groups: Sequence[CollectedGroup]) -> dict[str, float]:

@@ -434,7 +434,13 @@ def group_out(entry: CollectedGroup, rollouts: list[Rollout]) -> dict[str, Any]:
             "reused_tokens": entry.reused_tokens,
             "pass_rate_change": entry.pass_rate_change,
             "items": [
-                [item.text, item.verdict.model_dump(mode="json"), item.penalty]
+                [
+                    item.text,
+                    item.verdict.model_dump(mode="json"),
+                    item.penalty,
+                    # Without monitors, the bytes are those of a phase that has none.
+                    *([list(item.monitored)] if item.monitored else []),
+                ]
                 for item in entry.group.rollouts
             ],
         }
@@ -446,8 +452,14 @@ def group_in(
 ) -> CollectedGroup:
     """Rebuild a group from the result of `group_out`; its rollouts come from the iterator."""
     scored = tuple(
-        ScoredRollout(next(rollouts), text, Verdict.model_validate(verdict), penalty)
-        for text, verdict, penalty in item["items"]
+        ScoredRollout(
+            next(rollouts),
+            text,
+            Verdict.model_validate(verdict),
+            penalty,
+            *(tuple(scores) for scores in monitored),
+        )
+        for text, verdict, penalty, *monitored in item["items"]
     )
     turn = _turn_in(item)
     return CollectedGroup(

@@ -13,7 +13,7 @@ from tasks.provenance.lineage.releases import is_current
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.lineage.statements import chain
-from tasks.provenance.release import evidence, gate, mismatch
+from tasks.provenance.release import evidence, gate, mismatch, monitors
 from tasks.provenance.release import release as releasing
 from tasks.provenance.release.promotion import find_champion, turn
 from tasks.stages.runner import Inputs, Outputs, Record, StageResult, Work, run
@@ -40,6 +40,7 @@ def _release(
     current = is_current(settings.name, replaces, candidate.digest, store.uri) if replaces else None
     background = gate.Background(
         gates=mismatch.gates_behind(producers, cache),
+        monitors=monitors.changes_behind(producers, cache),
         start_is_released=current,
         champion=find_champion(settings.name, candidate.digest, progression, store),
         audit=evidence.audited(store.uri, [candidate.statement, progression.statement]),

@@ -11,7 +11,17 @@ from tasks.errors import SettingsError
 from tasks.settings import listing
 from tasks.settings.listing import ListingRow, rows_of
 
-DICTS = ("domains", "weights", "parents", "copied", "error_rates", "noise", "may_lose", "arguments")
+DICTS = (
+    "domains",
+    "weights",
+    "parents",
+    "copied",
+    "error_rates",
+    "noise",
+    "may_lose",
+    "arguments",
+    "monitors_may_fall",
+)
 
 LISTS = ("terms",)
 

@@ -18,7 +18,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from data_schemas.reports import Comparison, EvaluationReport, GateDecision, PhaseGates, SuiteScore
+from data_schemas.reports import (
+    Comparison,
+    EvaluationReport,
+    GateDecision,
+    MonitorChange,
+    PhaseGates,
+    SuiteScore,
+)
 from data_schemas.rows import RequestKind
 from data_schemas.settings import Licences, ReleaseSettings
 from tasks.algorithms.slices import (
@@ -28,7 +35,7 @@ from tasks.algorithms.slices import (
     least_share,
     pool_comparisons,
 )
-from tasks.provenance.release import mismatch
+from tasks.provenance.release import mismatch, monitors
 from tasks.provenance.release.evidence import ChainAudit, Contamination, PractisedRows, Waste
 from tasks.provenance.release.promotion import Champion
 
@@ -52,6 +59,8 @@ class Background:
 
     gates: tuple[PhaseGates, ...] = ()
     """Of every RL phase that led to it; empty if none did."""
+    monitors: tuple[MonitorChange, ...] = ()
+    """How the rewards changed that its RL phases only watched."""
     start_is_released: bool | None = None
     """Whether the version it is to replace is still the released one; None if it replaces
     whichever is."""
@@ -109,6 +118,7 @@ def decide(
         rules += _above_echoes(name, candidate, suites, by_suite)
     rules += _answers(settings, candidate, suites, [parents[name] for name in references])
     rules += mismatch.rules(facts.gates)
+    rules += monitors.rules(settings.monitors_may_fall, facts.monitors)
     compared = comparisons
     if facts.champion is not None:
         names = [

@@ -158,3 +158,17 @@ def test_responses_of_a_prompt_that_are_not_on_the_page_are_counted():
     cut = RESPONSES.model_copy(update={"groups": (group.model_copy(update={"left_out": 7}),)})
 
     assert 7 == data(page(responses=cut))["responses"]["groups"][0]["left_out"]
+
+
+def test_a_monitor_has_a_curve_and_its_fall_against_a_rise_stands_at_the_top():
+    falls = [
+        step(n, **{"monitor/form": 1.0 - 0.1 * n, "monitor/abstained/form": 1.0})
+        for n in range(1, 9)
+    ]
+    text = render("rl/one of x", "running", falls, RESPONSES, num_steps=10, running=True)
+
+    assert "monitor form falls (0.750 to 0.350)" in text
+    assert "Monitor: form" in text
+    assert "Monitor: abstained" not in text
+    calm = [step(n, **{"monitor/form": 0.5}) for n in range(1, 9)]
+    assert "falls" not in render("x", "running", calm, RESPONSES, num_steps=10, running=True)

@@ -14,12 +14,15 @@ from data_schemas.reports import (
     EchoScore,
     EvaluationReport,
     GateDecision,
+    MonitorChange,
+    StepReport,
     SuiteScore,
 )
 from data_schemas.rollouts import TokenUse
 from data_schemas.settings import Licences, ReleaseSettings
 from tasks.provenance.release.evidence import ChainAudit, Contamination, PractisedRows, Waste
 from tasks.provenance.release.gate import Background, decide
+from tasks.provenance.release.monitors import changes_of
 from tasks.provenance.release.promotion import Champion
 
 
@@ -717,3 +720,35 @@ def test_no_slice_may_be_cut_off_or_get_no_verdict_unless_it_was_so_before(share
 
     assert (words is None) == decision.released
     assert words is None or [words in reason for reason in failures(decision)] == [True]
+
+
+def monitored(*scores: float) -> tuple[MonitorChange, ...]:
+    steps = [
+        StepReport(step=n, policy_version=n, metrics={"monitor/form": score})
+        for n, score in enumerate(scores, start=1)
+    ]
+    return tuple(changes_of("rl/one", steps))
+
+
+@pytest.mark.parametrize(
+    ("allowed", "found", "reason"),
+    [
+        ({"form": 0.1}, monitored(*[0.9, 0.91, 0.9, 0.92], *[0.5, 0.51, 0.5, 0.52]), "must not"),
+        ({"form": 0.6}, monitored(*[0.9, 0.91, 0.9, 0.92], *[0.5, 0.51, 0.5, 0.52]), ""),
+        ({}, monitored(*[0.9, 0.91, 0.9, 0.92], *[0.5, 0.51, 0.5, 0.52]), ""),
+        ({"form": 0.1}, monitored(0.9, 0.1), ""),
+        ({"form": 0.1}, (), "no phase of RL watched it"),
+    ],
+)
+def test_a_monitor_that_fell_for_certain_by_more_than_it_may_refuses(allowed, found, reason):
+    decision = decide(
+        ReleaseSettings(monitors_may_fall=allowed),
+        scores(),
+        {"base": scores("base"), "merged": scores("merged")},
+        better_than_both(),
+        Background(monitors=found),
+    )
+
+    assert [bool(reason)] == [any("monitor form" in line for line in failures(decision))]
+    assert reason in " ".join(failures(decision))
+    assert ("monitor form in rl/one" in " ".join(decision.reasons)) == bool(found)

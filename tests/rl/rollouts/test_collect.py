@@ -20,6 +20,7 @@ from tasks.errors import EngineError, SettingsError
 from tasks.models.model_folder import SHIPPED
 from tasks.rl.collector import Collector
 from tasks.rl.groups import CollectedGroup
+from tasks.rl.ledger import collect_metrics
 from tasks.rl.prompts import MAX_SKIPS
 from tasks.rl.turns import check_turns
 
@@ -432,3 +433,44 @@ def test_three_accepted_of_four_are_four_where_a_quarter_of_the_right_is_rejecte
     key = found.collect(1).groups[0].group.problem.id
 
     assert 1.0 == found.state().records[key].last_pass_rate
+
+
+def test_a_monitor_scores_every_response_and_moves_neither_reward_nor_group(collector, settings):
+    names = ("tasks.gym.monitors:brevity", "my_monitor.py:polite")
+    watched = RewardSettings(monitor=names)
+
+    def rule(problem, response):
+        if problem.verifier in names:
+            short = problem.verifier == names[0]
+            return scored(1.0 if len(response) % 3 else 0.0, "rule") if short else abstain("mute")
+        return scored(float(len(response) % 2 == 0), "rule")
+
+    plain = collector(lambda _, text: scored(float(len(text) % 2 == 0), "rule")).collect(1)
+    found = collector(rule, rewards=watched).collect(1)
+
+    for before, after in zip(plain.groups, found.groups, strict=True):
+        assert before.outcome is after.outcome
+        assert [one.verdict for one in before.group.rollouts] == [
+            one.verdict for one in after.group.rollouts
+        ]
+        assert {(), (None,)} >= {one.monitored[1:] for one in after.group.rollouts}
+        for one in after.group.rollouts:
+            assert (1.0 if len(one.text) % 3 else 0.0) == one.monitored[0]
+    changed = settings.model_copy(update={"rewards": watched})
+    metrics = collect_metrics(found, changed)
+    assert 12.0 == metrics["monitor/abstained/polite"]
+    texts = [one.text for entry in found.groups for one in entry.group.rollouts]
+    assert metrics["monitor/brevity"] == pytest.approx(sum(len(t) % 3 > 0 for t in texts) / 12)
+    assert not [name for name in collect_metrics(plain, settings) if name.startswith("monitor")]
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (("final_answer",), "reads the answer of its own problems"),
+        (("a.py:form", "tasks.gym.monitors:form"), "two monitors are called 'form'"),
+    ],
+)
+def test_a_monitor_that_cannot_be_one_is_refused(names, reason):
+    with pytest.raises(ValueError, match=reason):
+        RewardSettings(monitor=names)
