@@ -5,11 +5,13 @@ full scale it is in the description, and in `workflows/presets/` as a preset.
 Rules between fields are validated here and nowhere else.
 """
 
+import datetime
 from enum import StrEnum
 from typing import Annotated, ClassVar, Self, cast
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
+from data_schemas.addresses import split_base_url
 from data_schemas.machine_settings import (
     LOWEST_TEMPERATURE,
     Choice,
@@ -77,6 +79,37 @@ class PersonalData(StrEnum):
     QUARANTINE = "quarantine"
 
 
+class Publication(Settings):
+    """Who published a curated set, where and when, for its Croissant metadata; all of it or none.
+
+    A part of the set: another value makes another set, and what follows it is trained again.
+    """
+
+    url: str = Field(default="", description="page of the set, https://...; '' = not published")
+    organizations: tuple[str, ...] = Field(default=(), description="creators of the set")
+    persons: tuple[str, ...] = Field(default=(), description="creators of the set")
+    date: str = Field(default="", description="of its first publication: 2026-11-29")
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        creators = [*self.organizations, *self.persons]
+        if not (self.url or self.date or creators):
+            return self
+        if not (self.url and self.date and creators and all(one.strip() for one in creators)):
+            raise ValueError(
+                "publication needs url, date and a name in organizations or persons; give all of "
+                "them, or none"
+            )
+        split_base_url(self.url)
+        try:
+            written = datetime.date.fromisoformat(self.date).isoformat()
+        except ValueError:
+            written = ""
+        if written != self.date:
+            raise ValueError(f"publication.date is {self.date!r}; write it as 2026-11-29")
+        return self
+
+
 class CurationSettings(Settings):
     """Stage 1: raw rows to typed problems, demonstrations and held-out suites."""
 
@@ -118,6 +151,7 @@ class CurationSettings(Settings):
         description="rows with e-mail addresses, phones, card or identity numbers, addresses: "
         "count, mask or quarantine; not those of benchmarks",
     )
+    publication: Publication = Publication()
 
 
 class GradingSettings(Settings):

@@ -2,8 +2,9 @@
 
 Source: https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html. Nothing in it depends on
 the time: the same set has the same metadata. Three properties that the specification requires, url,
-creator and datePublished, say who published a set, where and when: whoever publishes it adds them,
-with the recommended version and citation. Until then a reader that checks all of it refuses it.
+creator and datePublished, say who published a set, where and when. No run knows them: settings do
+(`curation.publication`). Where one of the required properties lacks, the description says so; the
+claim of a version stays, because readers take the vocabulary from it.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from data_schemas.settings import Publication
+from tasks.formats.licences import spdx_name
 from tasks.store.files import sha256_file
 
 Json = dict[str, Any]
@@ -43,27 +46,50 @@ _TYPES = {
 }
 
 
-def croissant(folder: Path, licences: Mapping[str, str]) -> Json:
+REQUIRED = ("license", "url", "creator", "datePublished")
+"""Required properties of a data set that a run may lack, in the order of the specification."""
+_SPDX = "https://spdx.org/licenses"
+
+
+def croissant(folder: Path, licences: Mapping[str, str], publication: Publication) -> Json:
     """Describe the tables of a curated set.
 
     Args:
         folder: with the tables.
         licences: of each source, '' where none is recorded.
+        publication: of the set; without one its description says what lacks.
     """
     tables = sorted(folder.glob("*.parquet"))
     unknown = sorted(name for name, licence in licences.items() if not licence)
     note = f" No licence is recorded of: {', '.join(unknown)}." if unknown else ""
     sources = ", ".join(sorted(licences))
+    published: Json = {
+        "license": [_licence(one) for one in sorted({*licences.values()} - {""})],
+        "url": publication.url,
+        "creator": [
+            *({"@type": "sc:Organization", "name": name} for name in publication.organizations),
+            *({"@type": "sc:Person", "name": name} for name in publication.persons),
+        ],
+        "datePublished": publication.date,
+    }
+    if missing := [name for name in REQUIRED if not published[name]]:
+        note += f" Croissant 1.0 also requires: {', '.join(missing)}."
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": "curated",
         "description": f"Problems, demonstrations and held-out problems from {sources}.{note}",
-        "license": sorted({licence for licence in licences.values() if licence}),
+        **{name: value for name, value in published.items() if value},
         "distribution": [_file(path) for path in tables],
         "recordSet": [_records(path) for path in tables],
     }
+
+
+def _licence(licence: str) -> str | Json:
+    """Return the address of a licence that SPDX lists, or words for terms as a CreativeWork."""
+    name = spdx_name(licence)
+    return f"{_SPDX}/{name}.html" if name else {"@type": "sc:CreativeWork", "name": licence}
 
 
 def _file(path: Path) -> Json:

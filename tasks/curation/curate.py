@@ -193,7 +193,8 @@ def curate(
     }
     write_bytes(out / REPORT, json.dumps(full_report, indent=2, sort_keys=True).encode())
     licences = dict.fromkeys(report, "") | {file.adapter: licence_of(file) for file in listed}
-    write_bytes(out / CROISSANT, json.dumps(croissant(out, licences), indent=2).encode())
+    described = croissant(out, licences, settings.publication)
+    write_bytes(out / CROISSANT, json.dumps(described, indent=2).encode())
     for line in funnel_lines(account, advice_on):
         say(line)
     return dict(totals)
