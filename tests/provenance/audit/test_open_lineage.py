@@ -7,6 +7,7 @@ import uuid
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from tasks.errors import EngineError, SettingsError
@@ -46,6 +47,51 @@ def test_datasets_are_named_by_place_and_versioned_by_digest(chain, events):
     assert {str(chain.folder(name)): ref.digest for name, ref in chain.refs.items()} == made
     read = {one["name"] for event in events for one in event["inputs"]}
     assert read - made.keys() == {str(chain.outside / "base")}
+
+
+URI = {"type": "string", "pattern": "^[a-z][a-z0-9+.-]*:.+"}
+UUID = {"type": "string", "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"}
+NAMES = ("namespace", "name")
+
+
+def needs(**kinds):
+    """A schema of an object that has all of these."""
+    return {"type": "object", "required": [*kinds], "properties": kinds}
+
+
+JOB = needs(**{name: {"type": "string", "minLength": 1} for name in NAMES})
+FACET = {"_producer": URI, "_schemaURL": URI}
+PARENT = needs(**FACET, run=needs(runId=UUID), job=JOB)
+VERSION = needs(**FACET, datasetVersion={"type": "string"})
+DATASET = {"allOf": [JOB, needs(facets=needs(version=VERSION))]}
+EVENT = needs(
+    eventTime={
+        "type": "string",
+        "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$",
+    },
+    producer=URI,
+    schemaURL={"const": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"},
+    eventType={"enum": ["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]},
+    run={"allOf": [needs(runId=UUID), needs(facets=needs(parent=PARENT))]},
+    job=JOB,
+)
+EVENT["properties"] |= {name: {"type": "array", "items": DATASET} for name in ("inputs", "outputs")}
+"""OpenLineage 2-0-2: $defs BaseEvent, RunEvent, Run, Job, Dataset and BaseFacet; of the facets that
+are written, ParentRunFacet 1-2-0 and DatasetVersionDatasetFacet 1-0-1. Read from their text.
+"""
+
+
+def test_every_event_has_what_the_specification_requires(events):
+    validator = jsonschema.Draft202012Validator(EVENT)
+
+    assert [] == [error.message for event in events for error in validator.iter_errors(event)]
+    for name in ("eventTime", "producer", "schemaURL", "run", "job"):
+        assert not validator.is_valid({key: events[0][key] for key in events[0] if key != name})
+    # "It is required to issue 1 START event and 1 of [COMPLETE, ABORT, FAIL] event per run."
+    kinds: dict[str, list[str]] = {}
+    for event in events:
+        kinds.setdefault(event["run"]["runId"], []).append(event["eventType"])
+    assert [["START", "COMPLETE"]] * len(STAGES) == [*kinds.values()]
 
 
 def test_the_same_store_has_the_same_ids(chain, events):

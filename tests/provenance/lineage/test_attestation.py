@@ -1,6 +1,7 @@
 """A statement as in-toto and SLSA have it."""
 
 import json
+import re
 
 import pytest
 
@@ -109,3 +110,34 @@ def test_a_statement_of_a_later_version_is_named_and_not_misread():
 
     with pytest.raises(DataError, match=r"is a statement of urn:eachprompt:stage:v9, and this ver"):
         from_payload(later, "/store", "here")
+
+
+def is_resource(descriptor, *required: str) -> bool:
+    """in-toto v1, "ResourceDescriptor": uri, digest or content at least; hexadecimal digests."""
+    known = {"name", "uri", "digest", "content", "downloadLocation", "mediaType", "annotations"}
+    digests = descriptor.get("digest", {"sha256": "00"}).items()
+    return (
+        descriptor.keys() <= known
+        and bool(descriptor.keys() & {"uri", "digest", "content"})
+        and descriptor.keys() >= set(required)
+        and all(name == "sha256" and re.fullmatch(r"([0-9a-f]{2})+", one) for name, one in digests)
+        and isinstance(descriptor.get("annotations", {}), dict)
+    )
+
+
+@pytest.mark.parametrize("statement", [WHOLE, WHOLE.model_copy(update={"outputs": ()})])
+def test_a_statement_has_what_in_toto_and_slsa_require(statement):
+    """in-toto v1, "Statement", "Fields"; SLSA provenance v1, "BuildDefinition", "RunDetails"."""
+    content = json.loads(to_payload(statement))
+
+    assert {"_type", "subject", "predicateType", "predicate"} == content.keys()
+    assert content["subject"], "a statement is about something"
+    assert all(is_resource(one, "digest") for one in content["subject"])
+    names = [one["name"] for one in content["subject"]]
+    assert len(names) == len({*names}), "names are unique within subject"
+    build, details = (content["predicate"][name] for name in ("buildDefinition", "runDetails"))
+    assert re.match(r"[a-z][a-z0-9+.-]*:", build["buildType"]), "a TypeURI"
+    assert isinstance(build["externalParameters"], dict)
+    assert all(is_resource(one) for one in build["resolvedDependencies"])
+    assert re.match(r"[a-z][a-z0-9+.-]*:", details["builder"]["id"]), "a TypeURI"
+    assert all(is_resource(one) for one in details["byproducts"])
