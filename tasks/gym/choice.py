@@ -1,4 +1,4 @@
-"""Score whether the response picks the right option, in any of eleven languages.
+"""Score whether the response picks the right option, in any of twelve languages.
 
 Gold: {"correct": [aliases], "others": [[aliases of a competing option], ...]}.
 Markers of a final answer are built by a grammar: noun x verb x language, in both orders ("the
@@ -190,6 +190,15 @@ _LANGUAGES = (
         is_good="(?:คือ|เป็น)คำตอบ(?:ที่ถูก(?:ต้อง)?)?|(?<=[a-h)*_]) ?(?:เป็นข้อที่)?ถูกต้อง(?:ที่สุด)?",
         choose=rf"(?:ฉัน|ผม|เรา|ดิฉัน)?(?:ขอ)?(?<!ตัว)(?<!ไม่)(?:เลือก|ตอบ)(?:ข้อ|ตัวเลือก)?{_LETTER}",
     ),
+    _Language(  # Filipino
+        answer=r"(?<!\w)(?:sagot|kasagutan)(?!\w)",
+        option=r"(?<!\w)(?:opsyon|pagpipilian|letra)(?!\w)",
+        good="tama(?:ng)?|wasto(?:ng)?|pinakaangkop|pinakamainam",
+        fill="ang|na|ay",
+        verb=r"ay(?!\w)|:",
+        is_good=r"(?<!\w)ang (?:tama(?:ng)?|wasto(?:ng)?)(?: na)? (?:sagot|kasagutan|opsyon)(?!\w)",
+        choose=r"(?<!\w)(?:pinipili|pipiliin) (?:ko|namin)(?: ang)?(?: letra| opsyon)?",
+    ),
     _Language(  # Chinese
         answer="答案",
         option="[選选](?:[項项]|[擇择])|(?<=正[确確])的(?=是|為|为|:)",
@@ -220,24 +229,52 @@ _MARKER = _folded(*_PHRASES, *(language.announces() for language in _LANGUAGES))
 """Announces the answer. An article belongs to it: "A resposta" does not name option A."""
 # "### final answer\n\n", "**jawaban**\n": a line of its own that announces what is below it.
 _HEADING = _folded(
-    r"(?m:^)[ \t#>*_]{0,9}((?:(?:final|correct) )?(?:"
+    r"(?m:^)[ \t#>*_]{0,9}((?:(?:final|correct) |正[確确]|最[終终佳])?(?:"
     + "|".join(language.answer for language in _LANGUAGES)
     + r")(?: (?:akhir|final|finale|cuối cùng))?)[ \t*_]{0,5}\n[ \t\n]{0,9}(?=\S)"
 )
-# "not A but B", of options of one letter.
-_NOT_BUT = re.compile(
-    r"(?<!\w)not (?:option )?\(?[a-h]\)?,? but (?:rather )?(?=(?:option )?\(?[a-h]\)?(?!\w))"
+# "not A but B", "bukan A melainkan B", "不是A而是B", of options of one letter.
+_NOT_BUT = _folded(
+    r"(?:(?<!\w)(?:not|bukan(?:lah)?|không phải(?: là)?|não é|no es|nicht|pas|hindi)\s|ไม่ใช่|不是)"
+    r"\s?(?:option )?\(?[a-h]\)?,?\s?(?:(?<!\w)(?:but|melainkan|tetapi|mà là|mas|sino|sondern|"
+    r"mais|kundi)\s|แต่(?:เป็น|คือ)?|而是)\s?(?:rather )?(?=(?:option )?\(?[a-h]\)?(?![a-z]))"
 )
-# "note that a is ...", "explanation: a is red": behind an announcement.
-_EXPLANATION = re.compile(
-    r"[.!\n][\s*_#]{0,9}(?:note(?: that)?(?!\w)|(?:explanation|reason(?:ing)?|rationale|penjelasan|"
-    r"alasan|giải thích|explicação|explicación|คำอธิบาย|解[释釋析])[*_ ]{0,3}[:\n：])"
+# "because a is red", behind the option in its clause
+_REASON = _folded(
+    r"(?<!\w)(?:because|since|as|given|over|unlike|rather than|instead of|karena|kerana|sebab|vì|"
+    r"bởi|porque|pois|parce|car|weil|denn|perché|dahil|sapagkat)(?!\w)|เพราะ|เนื่องจาก|因[为為]|由于|由於"
 )
-_TURN = re.compile(
-    r"(?<!\w)(?:wait|actually|sorry|correction|instead|rather|or|but|however|no|also|maybe|perhaps|"
-    r"also|both|either|tetapi|tapi|atau|hoặc|nhưng|mas|ou)(?!\w)|หรือ|แต่|或|但|不"
+# "unlike a", "why not a": no second answer
+_CONTRASTED = _folded(
+    r"(?<!\w)(?:unlike|instead of|rather than|over|than|compared (?:to|with)|contrary to|why not|"
+    r"not|neither|nor|except|besides|for|regarding|about|beda dengan|khác với|bukan|não|không|"
+    r"nicht|pas)(?!\w)|ไม่|不|非"
+)
+_TURN = _folded(
+    r"(?<!\w)(?:wait|actually|sorry|correction|on second thought|hmm|maybe|perhaps|alternatively|"
+    r"mungkin|maaf|có lẽ|talvez|quizás?|peut être|vielleicht|forse)(?!\w)|"
+    r"อาจ|也[许許]|可能|或[许許]"
 )
 """In an explanation: it may take the answer back, so that it is read like the answer."""
+_AFFIRMED = _folded(
+    r"(?<!\w)(?:also|too(?! \w)|as well|equally|either|both|could|might|may|possible|plausible|"
+    r"valid|acceptable|correct|right|true|fits?|works?|juga|benar|tepat|bisa|boleh|cũng|đúng|también|também|"
+    r"puede|pode|correct[ao]|cert[ao]|aussi|peut|auch|kann|richtig|anche|rin|din|tama)(?!\w)|"
+    r"ก็|ได้|ถูก|也|正[确確]|可以"
+)
+"""In a clause about another option that denies nothing: it is offered beside the answer."""
+_FALSE = (
+    r"wrong|incorrect|false|invalid|impossible|unsuitable|salah|keliru|sai|errad[ao]|incorret[ao]|"
+    r"incorrect[ao]|faux|fausse|falsch|mali"
+)
+_NEGATED = _folded(
+    r"(?<!\w)(?:not|n t|never|neither|nor|no|cannot|can t|isn t|doesn t|wouldn t|tidak|bukan|não|"
+    rf"nem|không|chẳng|nicht|kein\w*|ni|pas|non|hindi|{_FALSE})(?!\w)|n't|ไม่|ผิด|[不非没沒错錯]"
+)
+# "a is not wrong"
+_NOT_FALSE = re.compile(rf"(?:(?<!\w)(?:not|never)|n't|n t) (?:\w+ )?(?:{_FALSE})(?!\w)")
+MAX_SHORT = 4
+"""Words of a clause that names an option and says nothing of it: `it is a`, `so option c`."""
 _UNREAD = frozenset({"ja", "ko"})
 """Languages in which nothing is read but what is written as in another one."""
 _REVERSED = _folded(rf"\s?(?:{'|'.join(language.is_good for language in _LANGUAGES)})")
@@ -389,19 +426,69 @@ def _regions(gold: MultipleChoice, answer: str) -> list[str]:
         lead = clauses(_SENTENCE.split(text[max(0, start - WINDOW) : start])[-1])
         withdrawal = EVERY_LANGUAGE.before.search(lead) or HEDGED_BEFORE.search(lead)
         last = place + 1 == len(result)
-        following = _unexplained(text[end:]) if last else _sentence(text, end, result[place + 1][0])
+        following = text[end:] if last else _sentence(text, end, result[place + 1][0])
         region = clauses(" ".join((lead if withdrawal else "", option, following)))
+        region = region if withdrawal else _unexplained(region, options)
         if option or any(_pattern(name).search(_BORDER.sub(" ", region)) for name in names):
             regions.append(region)
-    return [region for region in regions if region] if len(regions) > 1 else [clauses(text)]
+    if len(regions) > 1:
+        return [region for region in regions if region]
+    return [_unexplained(clauses(text), options) if regions[0] else clauses(text)]
 
 
-def _unexplained(following: str) -> str:
-    """Return what an announcement states, without the explanation behind it if that keeps it."""
-    explanation = _EXPLANATION.search(following)
-    if explanation is None or _TURN.search(following, explanation.end()):
-        return following
-    return following[: explanation.start()]
+def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
+    """Return the option that a text begins with, without the explanation behind it.
+
+    The explanation may name other options, if no clause of it offers one or takes the answer back;
+    else the whole text is the answer.
+    """
+    parts = [part.strip(" ?") for part in region.split("|")]
+    leading, chosen = list[str](), -1
+    for part in parts:
+        clause = _REASON.split(part, maxsplit=1)[0].strip()
+        place = _option_of(clause, options)
+        if place < 0 or (leading and place != chosen):
+            break
+        leading.append(clause)
+        chosen = place
+        if clause != part:
+            break
+    if not leading or "?" in region[: region.find("|") + 1 or len(region)]:
+        return region
+    rest = (parts[len(leading) - 1].removeprefix(leading[-1]), *parts[len(leading) :])
+    others = [name for place, option in enumerate(options) if place != chosen for name in option]
+    if any(_takes_back(part.strip(), options[chosen], others) for part in rest):
+        return region
+    return " | ".join(leading)
+
+
+def _option_of(clause: str, options: Sequence[Collection[str]]) -> int:
+    """Return the place of the option that a clause consists of, as `option b` does; else -1."""
+    for place, names in enumerate(options):
+        if clause in names or any(_ends_with(clause, name) for name in names if len(name) == 1):
+            return place
+    return -1
+
+
+def _takes_back(clause: str, names: Collection[str], others: Sequence[str]) -> bool:
+    """Say whether a clause behind an answer denies it, doubts it or offers another option."""
+    bordered = _BORDER.sub(" ", clause)
+    words = len(bordered.split())
+    if _TURN.search(clause) or (0 < words < MAX_SHORT - 1 and _NEGATED.search(clause)):
+        return True
+    own = (match.span() for name in names for match in _pattern(name).finditer(bordered))
+    if any(_is_denied(bordered, span, ()) for span in own):
+        return True
+    first = bordered.partition(" ")[0]  # "a" may be an article: there it offers nothing
+    named = [name for name in others if name == first or _pattern(name).search(bordered)]
+    if not named or _CONTRASTED.match(bordered):
+        return False
+    if clause in named or any(_ends_with(clause, name) for name in named if len(name) == 1):
+        return True
+    if _NOT_FALSE.search(clause) or (_AFFIRMED.search(clause) and not _NEGATED.search(clause)):
+        return True
+    is_last = any(clause.endswith(name) for name in named)
+    return is_last and words <= MAX_SHORT and not _NEGATED.search(clause)
 
 
 def _opening(text: str, names: Collection[str]) -> str:

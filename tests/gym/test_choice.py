@@ -755,3 +755,73 @@ def test_a_language_that_is_not_read_is_an_abstention(problem, language, respons
     one = problem("choice", BOXES).model_copy(update={"language": language})
 
     assert (None, "language_unread") == (verify(one, response).score, verify(one, response).reason)
+
+
+BOXES = {
+    "correct": ["B", "a blue box"],
+    "others": [["A", "a red box"], ["C", "a green box"], ["D", "a grey box"]],
+}
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The correct answer is (B). Option A is too small and C is the wrong colour.",
+        "**Answer: B**\n\nA is incorrect because it is red. C is green, and D is grey.",
+        "B. a blue box\n\nExplanation: A red box would be too small. A green box is not there.",
+        "B\n\nOption A is wrong, because a red box is heavy. Option C and D are also wrong.",
+        "Answer: B) a blue box. Unlike A, it can hold water.",
+        "The best answer is B because A and C are too small, and D is grey.",
+        "I choose B over A.",
+        "B is correct. A describes a red box, which does not fit.",
+        "The answer is B.\n\nWhy not A? Because it is red. A is tempting but too small.",
+        "Jawaban: B. A terlalu kecil, sedangkan C berwarna hijau.",
+        "答案:B。A太小,C是绿色的。",
+        "### Sagot\nB",
+        "**正確答案**\nB",
+        "ไม่ใช่ A แต่เป็น B",
+        "不是A而是B",
+        "bukan A melainkan B",
+    ],
+)
+def test_an_explanation_behind_the_answer_may_name_other_options(problem, response: str) -> None:
+    assert 1.0 == verify(problem("choice", BOXES), response).score
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The answer is B. But A is also possible.",
+        "The answer is B. It is A.",
+        "The answer is B. A red box fits, too.",
+        "The answer is B because it is blue. C could be right.",
+        "B. a blue box\n\nWait, a red box.",
+        "B\n\nC",
+        "The answer is B. Maybe A.",
+        "Jawaban: B. C juga benar.",
+        "答案:B。C也可以。",
+    ],
+)
+def test_an_explanation_that_offers_another_option_is_a_second_answer(
+    problem, response: str
+) -> None:
+    assert 0.0 == verify(problem("choice", BOXES), response).score
+
+
+@pytest.mark.parametrize(
+    ("response", "score"),
+    [
+        ("(B) no. The box is not red.", 1.0),
+        ("(B) no, because the box is not red.", 1.0),
+        ("The answer is (B) no. Its colour is not red.", 1.0),
+        ("(B) No, it is not.", 1.0),
+        ("(B) no is wrong.", 0.0),
+        ("(B) no. That is not the answer. B is wrong.", 0.0),
+    ],
+)
+def test_a_negation_in_the_explanation_of_no_denies_nothing(
+    problem, response: str, score: float
+) -> None:
+    gold = {"correct": ["B", "no"], "others": [["A", "yes"]]}
+
+    assert score == verify(problem("choice", gold), response).score
