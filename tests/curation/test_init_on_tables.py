@@ -2,18 +2,32 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.rows import Demonstration, Domain, Problem, Quarantined
+from data_schemas import presets
+from data_schemas.arrow import read_table
+from data_schemas.rows import (
+    DEMONSTRATIONS,
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    Demonstration,
+    Domain,
+    Problem,
+    Quarantined,
+)
 from data_schemas.settings import CurationSettings
 from tasks.curation.adapters.table import read_file
 from tasks.curation.cleaning.quality import cleanse
 from tasks.curation.cleaning.writing_systems import primary
-from tasks.curation.init import draft
-from tasks.errors import SettingsError
+from tasks.curation.curate import curate
+from tasks.curation.ingest import ingest
+from tasks.curation.init import draft, write_drafts
+from tasks.errors import DataError, SettingsError
 from tasks.gym.maths.parse import parse
 from tasks.gym.table import VERIFIERS
 from tests.curation.shop_tables import KINDS, LANGUAGES, ShopTable, write_table
@@ -59,6 +73,57 @@ def check(table: ShopTable, tokenizer: PreTrainedTokenizerBase) -> None:
         assert not table.has_tags
         assert languages <= {*allowed, "und"}
         assert re.search("not tell id and ms apart|No language is certain", remarks)
+
+
+def check_curated(table: ShopTable, base_model: Path, folder: Path) -> None:
+    """Let init write its settings and curate by them: every row of the file is in one number."""
+    asked = "id" if table.numbers and table.language in CLOSE and not table.has_tags else ""
+    settings = folder / "own.yaml"
+    write_drafts([table.path], settings, language=table.language if asked else "")
+    chosen = presets.load(str(settings)).curation
+    chosen = LIMITS.model_copy(update={"sources": chosen.sources, "held_out_per_suite": 4})
+    for name in ("raw", "out"):
+        (folder / name).mkdir()
+
+    ingest(chosen.sources, chosen.seed, folder / "raw")
+    if table.kind == "dialogues":
+        with pytest.raises(DataError, match=rf"kept {table.num_used} demonstrations of"):
+            curate(chosen, folder / "raw", base_model, folder / "out")
+    else:
+        curate(chosen, folder / "raw", base_model, folder / "out")
+
+    out = folder / "out"
+    problems = [one for file in (PROBLEMS, HELD_OUT) for one in read_table(out / file, Problem)]
+    taught = read_table(out / DEMONSTRATIONS, Demonstration)
+    refused = read_table(out / QUARANTINE, Quarantined)
+    reasons = Counter(one.reason for one in refused if one.reason not in OF_COPIES)
+    rows = {one.source_row for one in (*problems, *taught, *refused)}
+    assert 60 == len(rows)
+    assert reasons.total() == 60 - table.num_used, reasons
+    assert not table.numbers or {float(value) for value in table.numbers} >= {
+        float(parse(json.loads(one.answer)["value"], one.language).text) for one in problems
+    }
+    assert not table.options or table.options >= {
+        json.loads(one.answer)["correct"][0] for one in problems
+    }
+
+
+OF_COPIES = ("duplicate", "near_duplicate", "contaminated", "no_answer")
+
+
+@pytest.mark.parametrize(("kind", "language", "seed"), TABLES[16:17])
+def test_a_table_of_a_shop_is_curated_and_its_counts_add_up(
+    base_model: Path, tmp_path: Path, kind: str, language: str, seed: int
+):
+    check_curated(write_table(tmp_path, kind, language, seed), base_model, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "language", "seed"), TABLES)
+def test_forty_tables_of_shops_are_curated_and_their_counts_add_up(
+    base_model: Path, tmp_path: Path, kind: str, language: str, seed: int
+):
+    check_curated(write_table(tmp_path, kind, language, seed + 50), base_model, tmp_path)
 
 
 @pytest.mark.parametrize(("kind", "language", "seed"), TABLES[::7])

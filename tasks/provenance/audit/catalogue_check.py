@@ -88,8 +88,9 @@ COMPARED = (
     "scores and card of the version, what its client downloads"
 )
 NOT_COMPARED = (
-    "curves, notes, times, other tags and aliases, promotion history, descriptions of runs and of "
-    "the name, the experiment, triggers of its database, artifacts of runs"
+    "curves, metrics of logged models, notes, times, other tags and aliases, promotion history, "
+    "descriptions of runs and of the name, the experiment, triggers of its database, artifacts of "
+    "runs"
 )
 _DIGEST_DIGITS = 16
 _FILE = "file://"
@@ -170,10 +171,17 @@ def _values(digest: str, statement: Statement, run: StageRun, lookup: Lookup) ->
         if isinstance(value, str) or run.metrics.get(name) == value:
             continue
         # A curve of the same name ends elsewhere; the fact is its point at step 0.
-        points = lookup.values(run.id, name, 0) if name in run.metrics else []
-        if value not in points:
-            values = ", ".join(map(str, points)) or None
+        points = lookup.points(run.id, name) if name in run.metrics else []
+        first = [point for step, point in points if step == 0]
+        if value not in first:
+            values = ", ".join(map(str, first)) or None
             yield _finding(digest, about, _differs(f"metric {name}", values, str(value)))
+        # What tables of MLflow show is a copy of the last point, in a column of its own.
+        last = max(step for step, _ in points) if points else 0
+        ends = [str(point) for step, point in points if step == last]  # as text: one may be NaN
+        if points and str(run.metrics[name]) not in ends:
+            shown = _differs(f"shown metric {name}", str(run.metrics[name]), " or ".join(ends))
+            yield _finding(digest, about, shown)
 
 
 def _models_out(

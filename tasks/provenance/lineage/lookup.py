@@ -223,11 +223,11 @@ class Lookup:
                 location, tracking_uri=self._tracking_uri
             ).list_artifacts()
 
-    def values(self, run_id: str, metric: str, step: int) -> list[float]:
-        """List what a run recorded for a metric at a step."""
+    def points(self, run_id: str, metric: str) -> list[tuple[int, float]]:
+        """List what a run recorded for a metric, each with its step."""
         with boundary():
             history = self._client.get_metric_history(run_id, metric)
-        return [point.value for point in history if point.step == step]
+        return [(point.step, point.value) for point in history]
 
     def runs(self, statement: str) -> list[StageRun]:
         """List the finished runs that carry a statement; each is asked for once."""

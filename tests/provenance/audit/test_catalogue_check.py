@@ -66,6 +66,11 @@ EDITS = {
         "name is other, expected merge",
         1,
     ),
+    "what a table shows of a metric": (
+        "UPDATE latest_metrics SET value = 99 WHERE key = 'rows'",
+        "shown metric rows is 99.0, expected 7.0",
+        6,
+    ),
     "dataset source": (
         'UPDATE datasets SET dataset_source = \'{"uri": "/elsewhere"}\' '
         "WHERE name = 'candidate' OR name = 'evaluation'",
