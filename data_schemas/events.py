@@ -92,11 +92,12 @@ class ModelRegistered(_Event):
 
 
 class VersionRestored(_Event):
-    """A version that was released before is the released one again."""
+    """A version is the released one: again, or because enough people said yes to it."""
 
     kind: Literal["restore"] = "restore"
     name: str
     statement: str = Field(description="of the release that made the version")
+    by: str = Field(default="rollback", description="what did it: 'rollback' or 'approve'")
 
 
 class StageFinished(_Event):

@@ -224,13 +224,16 @@ class GateDecision(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    released: bool
+    released: bool = Field(description="every rule passed")
     reasons: tuple[str, ...] = Field(description="one line per rule, passed or failed")
     comparisons: tuple[Comparison, ...]
     too_small: tuple[str, ...] = Field(
         default=(),
         description="slices with too few problems to be judged alone; the rules say which of them "
         "were judged together with others of their kind",
+    )
+    awaits: int = Field(
+        default=0, description="approvals by other keys that a model that passed asks for"
     )
 
     @property

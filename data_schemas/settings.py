@@ -392,6 +392,13 @@ class ReleaseSettings(Settings):
         "mean over a phase of RL, 0 to 1, that is allowed for certain; the others are reported",
     )
     licences: Licences = Licences.RECORDED
+    approvals: int = Field(
+        default=0,
+        ge=0,
+        le=9,
+        description="keys beside the run's own that have to sign a yes (`eachprompt approve "
+        "models:/NAME/3`) before what passed the gate is released",
+    )
     max_complied_share: float = Field(
         default=1.0,
         ge=0.0,

@@ -213,6 +213,8 @@ def _verdict(inputs: RunInputs) -> Pill:
         return Pill("No gate in this run", "plain")
     if not inputs.gate.released:
         return Pill("Not released", "no")
+    if inputs.gate.awaits:
+        return Pill("Passed; waits for approval", "unclear")
     overall = overall_gain(inputs.progression[-1], inputs.gains) if inputs.progression else None
     if overall is not None and overall.parent == MERGED and overall.low <= 0.0:
         return Pill("Released; that RL gained is not shown", "unclear")

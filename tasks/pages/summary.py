@@ -8,7 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from data_schemas.reports import Comparison, EvaluationReport
+from data_schemas.reports import Comparison, EvaluationReport, GateDecision
 from tasks.pages import wording
 from tasks.pages.inputs import RunInputs, suite
 from tasks.pages.page import headline
@@ -53,7 +53,7 @@ def summary(inputs: RunInputs, columns: int) -> Group:
     if inputs.progression:
         parts.append(Text(headline(inputs.progression, inputs.gains), style="bold"))
     if inputs.gate is not None:
-        parts += _verdict(inputs.gate.released, inputs.gate.reasons)
+        parts += _verdict(inputs.gate)
     return Group(*parts)
 
 
@@ -119,11 +119,14 @@ def _gains_table(gains: Sequence[Comparison]) -> Table:
     return table
 
 
-def _verdict(released: bool, reasons: Sequence[str]) -> list[RenderableType]:
+def _verdict(gate: GateDecision) -> list[RenderableType]:
     """Describe the gate's decision; only failed rules are listed."""
-    failed = [line.text for line in rule_lines(reasons) if line.kind != "yes"]
-    passed = f"{len(reasons) - len(failed)} of {len(reasons)} rules of the gate passed."
-    if released:
+    failed = [line.text for line in rule_lines(gate.reasons) if line.kind != "yes"]
+    passed = f"{len(gate.reasons) - len(failed)} of {len(gate.reasons)} rules of the gate passed."
+    if gate.released and gate.awaits:
+        waits = f"Not released yet: it waits for {gate.awaits} approvals by other keys. "
+        return [Text.assemble((waits, "bold yellow"), passed)]
+    if gate.released:
         return [Text.assemble(("Released. ", "bold green"), passed)]
     verdict = Text.assemble(("Not released. ", "bold red"), passed, " Against it:")
     return [verdict, *(Text(f"  {text}") for text in failed)]

@@ -3,6 +3,10 @@
     eachprompt approve drop.csv --by ann --because "the shop renamed its columns"
     eachprompt reject drop.csv --by ann --because "a test export"
 
+    eachprompt approve models:/NAME/3 --by ann --because "read the answers page"
+
+The last is of a release whose settings ask for it (release.approvals), and takes another key.
+
 An approved file is read again in the next night, whatever it was held for; a rejected one never.
 """
 
@@ -16,6 +20,7 @@ from data_schemas.settings import RetrainSettings
 from tasks.platform.tables import print_line
 
 RULING = "tasks.retraining.ruling"
+APPROVAL = "tasks.provenance.release.approval"
 LOCATION = "tasks.store.location"
 """Load pyarrow: not before the arguments are known to be right."""
 ENDS = {
@@ -26,7 +31,25 @@ ENDS = {
 
 def approve(arguments: Sequence[str]) -> None:
     """Say yes; see --help."""
+    if any(one.startswith("models:/") for one in arguments):
+        _approve_release(arguments)
+        return
     decide("approve", FileStatus.APPROVED, arguments)
+
+
+def _approve_release(arguments: Sequence[str]) -> None:
+    """Record a yes to a release, and say what is still missing."""
+    parser = argparse.ArgumentParser(prog="eachprompt approve", description=__doc__)
+    parser.add_argument("model", help="models:/NAME/3")
+    parser.add_argument("--by", required=True, help="who decides it")
+    parser.add_argument("--because", required=True, help="why; part of the statement")
+    parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
+    args = parser.parse_args(arguments)
+    location, module = importlib.import_module(LOCATION), importlib.import_module(APPROVAL)
+    store = location.existing_store(args.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    missing = module.approve_release(args.model, store, args.by, args.because)
+    rest = f"{missing} more by other keys are needed" if missing else "it is released"
+    print_line(f"{args.model} is approved by {args.by}; {rest}.")
 
 
 def reject(arguments: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from data_schemas.settings import ReleaseSettings
 from tasks.formats.progression import read_comparisons, read_progression
 from tasks.gym.error_rates import rates_of
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.promotions import STORE, next_promotion
+from tasks.provenance.lineage.promotions import STORE, next_promotion, pending
 from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
 from tasks.provenance.lineage.releases import is_current
 from tasks.provenance.lineage.signatures.keys import trusted_keys
@@ -64,15 +64,20 @@ def _release(
     card = (outputs["model"] / CARD_FILE).read_text()
     digest = outputs.commit("model")
     facts |= {"stale": int(current is False), STORE: store.id}
-    if decision.released:
+    promotes = decision.released and not settings.approvals
+    if promotes:
         facts |= next_promotion(settings.name, store.uri, trusted_keys(store.uri), digest)
+    elif decision.released:
+        facts |= {"released": 0} | pending(
+            settings.name, store.uri, trusted_keys(store.uri), settings.approvals
+        )
 
     def register() -> None:
         turn_lease.confirm()
         version = work.record.register(
             "model",
             settings.name,
-            released=decision.released,
+            released=promotes,
             tags={MANIFEST_TAG: str(facts["manifest_sha256"])},
             description=read_description(card),
             replaces=replaces,

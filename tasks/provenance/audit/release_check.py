@@ -13,7 +13,7 @@ from tasks.provenance.audit.reading import UnreadableEvidence, read_record
 from tasks.provenance.audit.target import Target
 from tasks.provenance.lineage.lookup import Version
 from tasks.provenance.lineage.origins import public_names
-from tasks.provenance.lineage.promotions import promotion_problems, promotions
+from tasks.provenance.lineage.promotions import approvals, promotion_problems, promotions
 from tasks.provenance.lineage.registry import (
     BOM_FILE,
     CARD_FILE,
@@ -42,6 +42,7 @@ def check_release(target: Target, evidence: Evidence) -> None:
     sound = evidence.check_object(root, uri, digest)
     listed = evidence.listed_files(uri, digest)
     where = f"{uri}/{MANIFEST_FILE}"
+    _check_approved(version, root, evidence)
     if MANIFEST_FILE not in listed:
         if sound and version:
             _check_absent(version, root, uri, digest in evidence.buried, evidence)
@@ -79,6 +80,15 @@ def _check_absent(
         evidence.add(root, uri, f"holds no {MANIFEST_FILE}, so it is not a release")
     elif RELEASED in version.aliases:
         evidence.add(root, uri, f"was deleted, although it has the alias {RELEASED!r}")
+
+
+def _check_approved(version: Version | None, root: str, evidence: Evidence) -> None:
+    """A release whose settings ask for other keys is not the released one without them."""
+    _, missing = approvals(root, evidence.store, evidence.keys)
+    if version and missing and RELEASED in version.aliases:
+        about = f"MLflow model version {version.name}/{version.number}"
+        problem = f"has the alias {RELEASED!r}, but {missing} approvals by other keys are missing"
+        evidence.add(MODEL, about, problem)
 
 
 def _check_current(version: Version, target: Target, manifest: str, evidence: Evidence) -> None:

@@ -425,7 +425,7 @@ class Catalogue:
             statement=event.statement,
             key=run,
             time=event.time,
-            by="rollback",
+            by=event.by,
         )
         promote(self._client, event.name, new)
 

@@ -56,7 +56,7 @@ EXPERIMENT_TAGS = {
 _OF_EXECUTION = (EXECUTION, STORE, WORKFLOW, STARTED, LAST, FLYTE_EXECUTION, LAUNCH_PLAN, VERSION)
 _PURPOSES = {
     "ablation": "Tabulates the effect of each feature of RL.",
-    "approve": "Records that somebody said yes to files that a night held.",
+    "approve": "Records that somebody said yes: to files that a night held, or to a release.",
     "collect_comparisons": "Collects graded comparisons that a judge is measured on.",
     "compare": "Compares the candidate with every earlier model, on the same held-out problems.",
     "curate": "Filters, deduplicates, decontaminates and splits the raw rows.",

@@ -1,21 +1,23 @@
 """Promotions of a registered model, by the statements alone: which release was made current when.
 
 Every release that passed its gate, and every rollback, says in its signed statement which number it
-is and which promotion it follows. So whoever moves an alias, deletes a part of MLflow's history or
+is and which promotion it follows. Where the settings of a release ask for approvals, the last of
+them is the promotion, and without enough of them nothing is: each is signed by a key of its own,
+other than that of the release. So whoever moves an alias, deletes a part of MLflow's history or
 copies a release under another name is contradicted, and a stolen key cannot insert a promotion
 between two others.
 """
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from data_schemas.statements import Statement
 from tasks.errors import DataError
 from tasks.provenance.lineage.signatures.keys import TrustedKeys
 from tasks.provenance.lineage.statements import AttestedStatement, open_statement, statement_uri
-from tasks.provenance.lineage.version_details import MODEL, ROLLBACK
+from tasks.provenance.lineage.version_details import APPROVAL, MODEL, ROLLBACK
 from tasks.store.interface import store_at
 from tasks.store.location import identity
 
@@ -23,6 +25,8 @@ NUMBER = "promotion"
 """Fact of a statement: the first promotion of a name is 1."""
 AFTER = "promotion_before"
 """Fact of a statement: digest of the statement of the promotion before; the first has none."""
+AWAITS = "awaits_approvals"
+"""Fact of a release that passed its gate and is not promoted yet: approvals that it asks for."""
 STORE = "store"
 """Fact of a statement: id of the store that it is of. The same key may sign in several."""
 RELEASE = "release"
@@ -36,7 +40,7 @@ class Promotion:
 
     number: int
     statement: str
-    """Of the release or of the rollback."""
+    """Of the release, of its last approval or of the rollback."""
     release: str
     """Statement of the release that became current."""
     checkpoint: str
@@ -60,23 +64,15 @@ def promotions(name: str, store: str, keys: TrustedKeys | None) -> list[Promotio
     in another store: a statement without the id of its store counts before the first with it only,
     and not at all where all that have one are of other stores.
     """
-    sound: dict[str, AttestedStatement] = {}
-    for file in store_at(f"{store}/statements").list_files():
-        digest = file.removesuffix(".json")
-        try:
-            content = store_at(statement_uri(store, digest)).read_bytes()
-            sound[digest] = open_statement(content, digest, store)
-        except DataError:
-            continue
-    limits = {key.last for key in (keys or {}).values() if key.last is not None}
-    read = {digest: one.statement for digest, one in sound.items()}.get
-    before = {last: led_to(last, read) for last in limits}
+    sound = _sound(store)
+    believed = _believed(sound, keys)
     results = []
-    for digest, attested in sound.items():
-        trusted = [keys[signer].last for signer in attested.signers if keys and signer in keys]
-        if keys and not any(last is None or digest in before[last] for last in trusted):
+    for digest in believed:
+        promotion = _promotion(name, digest, sound[digest].statement)
+        if promotion is None:
             continue
-        if promotion := _promotion(name, digest, attested.statement):
+        _, missing = _approvals(promotion.release, sound, believed)
+        if not missing:
             results.append(promotion)
     own = identity(store)
     # Without any of this id, but some of others, the id was replaced.
@@ -86,6 +82,80 @@ def promotions(name: str, store: str, keys: TrustedKeys | None) -> list[Promotio
         (one for one in results if (one.store == own if one.store else one.number < first)),
         key=lambda one: (one.number, one.statement),
     )
+
+
+def approvals(release: str, store: str, keys: TrustedKeys | None) -> tuple[frozenset[str], int]:
+    """Return the keys that said yes to a release, and how many more it asks for.
+
+    Args:
+        release: digest of its statement.
+        store: folder or s3:// uri.
+        keys: that are believed; None or empty = anybody's.
+    """
+    sound = _sound(store)
+    return _approvals(release, sound, _believed(sound, keys))
+
+
+def _approvals(
+    release: str,
+    sound: Mapping[str, AttestedStatement],
+    believed: Mapping[str, Collection[str]],
+) -> tuple[frozenset[str], int]:
+    """Keys that signed the release do not count, however often they say yes."""
+    if release not in sound:
+        return frozenset(), 0
+    asked = int(json.loads(sound[release].statement.settings).get("approvals", 0))
+    signers = {
+        signer
+        for digest, signers in (believed.items() if asked else ())
+        for signer in signers
+        if _is_approval(sound[digest].statement, release)
+    }
+    others = frozenset(signers - set(sound[release].signers))
+    return others, max(0, asked - len(others))
+
+
+def _is_approval(statement: Statement, release: str) -> bool:
+    return statement.stage == APPROVAL and any(
+        item.role == MODEL and item.statement == release for item in statement.inputs
+    )
+
+
+def _sound(store: str) -> dict[str, AttestedStatement]:
+    """Open every statement of a store that is not damaged, by digest."""
+    sound: dict[str, AttestedStatement] = {}
+    for file in store_at(f"{store}/statements").list_files():
+        digest = file.removesuffix(".json")
+        try:
+            content = store_at(statement_uri(store, digest)).read_bytes()
+            sound[digest] = open_statement(content, digest, store)
+        except DataError:
+            continue
+    return sound
+
+
+def _believed(
+    sound: Mapping[str, AttestedStatement], keys: TrustedKeys | None
+) -> dict[str, tuple[str, ...]]:
+    """Return the signers of each statement that are believed; without keys, all of them.
+
+    A key that is limited to what led to a statement vouches for nothing else.
+    """
+    if not keys:
+        return {digest: tuple(one.signers) for digest, one in sound.items()}
+    limits = {key.last for key in keys.values() if key.last is not None}
+    read = {digest: one.statement for digest, one in sound.items()}.get
+    before = {last: led_to(last, read) for last in limits}
+    results: dict[str, tuple[str, ...]] = {}
+    for digest, attested in sound.items():
+        signers = tuple(
+            signer
+            for signer in attested.signers
+            if signer in keys and ((last := keys[signer].last) is None or digest in before[last])
+        )
+        if signers:
+            results[digest] = signers
+    return results
 
 
 def led_to(last: str, read: Callable[[str], Statement | None]) -> frozenset[str]:
@@ -133,6 +203,20 @@ def next_promotion(name: str, store: str, keys: TrustedKeys, checkpoint: str) ->
     return own | {NUMBER: current.number + 1, AFTER: current.statement}
 
 
+def pending(name: str, store: str, keys: TrustedKeys, approvals: int) -> Facts:
+    """Return the facts of a release that waits: for how many, and the promotion it would follow.
+
+    Args:
+        name: of the registered model.
+        store: folder or s3:// uri.
+        keys: of this run.
+        approvals: that its settings ask for.
+    """
+    history = promotions(name, store, keys)
+    before: Facts = {AFTER: history[-1].statement} if history else {}
+    return {AWAITS: approvals} | before
+
+
 def promotion_problems(history: Iterable[Promotion]) -> list[tuple[str, str]]:
     """Name (statement, problem) for every promotion that does not follow from the one before."""
     problems = []
@@ -158,7 +242,7 @@ def _promotion(name: str, digest: str, statement: Statement) -> Promotion | None
     facts = statement.facts
     if NUMBER not in facts or json.loads(statement.settings).get("name") != name:
         return None
-    if statement.stage == ROLLBACK:
+    if statement.stage in (ROLLBACK, APPROVAL):
         releases = [item for item in statement.inputs if item.role == MODEL]
         if len(releases) != 1:
             return None

@@ -39,12 +39,13 @@ from tasks.provenance.lineage.descriptions import (
     tags_for_execution,
 )
 from tasks.provenance.lineage.order import producers_first
+from tasks.provenance.lineage.promotions import NUMBER
 from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
 from tasks.provenance.lineage.shipping import LEASE
 from tasks.provenance.lineage.spool import SHIPPED, read_spools
 from tasks.provenance.lineage.statements import flat_values, load_statement, run_key
 from tasks.provenance.lineage.tombstones import PLACE, is_buried, tombstone_uri
-from tasks.provenance.lineage.version_details import MODEL, REPORT_FILE, ROLLBACK
+from tasks.provenance.lineage.version_details import APPROVAL, MODEL, REPORT_FILE, ROLLBACK
 from tasks.store.files import write_bytes
 from tasks.store.interface import Store, store_at
 from tasks.store.lease import lease
@@ -224,9 +225,14 @@ def _events(
     is_release = "manifest_sha256" in statement.facts
     if is_release:
         yield from _registration(store, digest, statement, tags, end)
-    elif statement.stage == ROLLBACK:
+    elif statement.stage in (ROLLBACK, APPROVAL) and NUMBER in statement.facts:
         settings, (restored,) = json.loads(statement.settings), statement.inputs
-        yield VersionRestored(time=end, name=settings["name"], statement=restored.statement)
+        yield VersionRestored(
+            time=end,
+            name=settings["name"],
+            statement=restored.statement,
+            by=statement.stage.partition("/")[0],
+        )
     model, made_by = _about(digest, statement)
     yield FactsCounted(
         time=end,

@@ -69,7 +69,7 @@ class PromotionEntry(BaseModel):
     """Of the run that did it: the same run promotes once."""
     time: float
     by: str
-    """'release' or 'rollback'."""
+    """'release', 'approve' or 'rollback'."""
 
 
 def open_model(client: "MlflowClient", name: str) -> None:

@@ -293,11 +293,11 @@ class StageRecord:
         self._deliver_all()
         return self._catalogue.registered(self._spool.run, name)
 
-    def restore(self, name: str, statement: str) -> None:
-        """Make the version with a statement the released one again; errors as in `register`."""
+    def restore(self, name: str, statement: str, by: str) -> None:
+        """Make the version with a statement the released one; errors as in `register`."""
         self._close()
         stamp_statement(self.store.uri, self._statement)
-        self._spool.append(VersionRestored(name=name, statement=statement))
+        self._spool.append(VersionRestored(name=name, statement=statement, by=by))
         self._deliver_all()
 
     def start(self, *, reachable: bool) -> None:

@@ -12,6 +12,8 @@ from tasks.store.interface import store_at
 MODEL = "model"
 """Role of the checkpoint, read or made, that the facts of a stage are about."""
 ROLLBACK = "rollback"
+APPROVAL = "approve/release"
+"""Stage in which somebody says yes to a release."""
 """Stage that releases an earlier version again."""
 REPORT_FILE = "report.html"
 ACCURACY = "accuracy/"

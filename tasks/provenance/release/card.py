@@ -87,7 +87,8 @@ def _reasons(manifest: ReleaseManifest) -> str:
     """List the rules of the gate, those that failed first."""
     gate = manifest.gate
     ordered = sorted(gate.reasons, key=lambda reason: reason.startswith("passed"))
-    title = "Why it was released" if gate.released else "Why it was not released"
+    passed = "Why it may be released, once approved" if gate.awaits else "Why it was released"
+    title = passed if gate.released else "Why it was not released"
     return f"## {title}\n\n" + "\n".join(f"- {reason}" for reason in ordered)
 
 

@@ -139,6 +139,10 @@ def decide(
     rules += _requests(
         RequestKind.HARMLESS, "are refused or not answered", suites, settings.max_over_refused_share
     )
+    if settings.approvals:
+        text = f"approvals: {settings.approvals} by other keys than this run's make it the released"
+        text += " version: eachprompt approve models:/NAME/NUMBER --by ... --because ..."
+        rules.append((True, text))
     if settings.licences is Licences.REQUIRED:
         rules.append(_licensed(facts.unlicensed))
     return GateDecision(
@@ -146,6 +150,7 @@ def decide(
         reasons=tuple(f"{'passed' if passed else 'FAILED'}: {text}" for passed, text in rules),
         comparisons=tuple(compared),
         too_small=tuple(sorted(too_small)),
+        awaits=settings.approvals,
     )
 
 

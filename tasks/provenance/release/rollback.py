@@ -69,7 +69,7 @@ def roll_back(name: str, number: str, store: StoreRef, by: str = "", reason: str
             trusted = trusted_keys(store.uri)
             record.facts(next_promotion(name, store.uri, trusted, earlier.folder.digest))
             turn_lease.confirm()
-            record.restore(name, earlier.folder.statement)
+            record.restore(name, earlier.folder.statement, ROLLBACK)
     return Lookup(store.tracking_uri).version(f"models:/{name}@{RELEASED}")
 
 

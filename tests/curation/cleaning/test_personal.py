@@ -65,6 +65,7 @@ def test_a_gold_of_any_form_is_masked_where_it_tells_of_a_person_and_else_untouc
     assert (record.answer != gold) == (1 == counts.get(IN_GOLD) == counts.get(ITEMS))
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     ("prompt", "answer", "new_prompt", "new_answer"),
     [
@@ -87,6 +88,7 @@ def test_the_prompt_says_whose_number_a_gold_is(
     assert (new_answer is not None) == (IN_GOLD in counts)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("verifier", ["code_tests", "shop", "environment"])
 def test_a_gold_that_runs_is_left_out_rather_than_changed(verifier: str) -> None:
     tests = '{"mode":"asserts","setup":"","tests":["assert is_phone(\'0812-3456-7890\')"]}'
