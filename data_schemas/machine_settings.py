@@ -1,4 +1,8 @@
-"""Settings of machines and engines: processes and GPUs, and which weights are trained."""
+"""Settings of machines and engines: processes and GPUs, and which weights are trained.
+
+The code of a stage is the same for every engine; these settings choose device and precision. See
+`data_schemas.settings` for the conventions of all settings.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,8 +12,6 @@ from typing import Annotated, Any, ClassVar, Self, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from data_schemas.addresses import has_credentials, redacted
-
-# Base class of every group of settings.
 
 LARGEST = 2**53
 """JSON readers may round larger integers."""
@@ -128,11 +130,6 @@ class Choice(Settings):
     def own(self) -> dict[str, object]:
         """The settings of its own that were given, or all of them once they are complete."""
         return dict(self.__pydantic_extra__ or {})
-
-
-# Which engines a stage runs on, and how they are laid out over processes and GPUs.
-#
-# The code of a stage is the same for every engine; these settings choose device and precision.
 
 
 class RolloutKind(StrEnum):
@@ -326,11 +323,6 @@ class RolloutEngines(MachineSettings):
                 "depend on the batch, so that reuse would not be exact; use rollout 'hf', or 'off'"
             )
         return self
-
-
-# LoRA: which weights a stage trains. Engines of a stage that trains a model.
-#
-# See `data_schemas.settings` for the conventions of all settings.
 
 
 class LoRASettings(Settings):

@@ -1,10 +1,12 @@
-"""Machine-readable results of a step, a stage, an evaluation and a release."""
+"""Machine-readable results of a step, a stage, an evaluation and a release.
+
+Metric names are `area/what_unit`. A StepReport holds only values that a replay of the step must
+reproduce; wall-clock seconds are in StepTiming.
+"""
 
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
-
-# Measured mismatch between rollout engine and trainer, and the gate's decision on it.
 
 
 class MismatchDecision(StrEnum):
@@ -67,11 +69,6 @@ class PhaseGates(BaseModel):
     max_k3: float
     max_probe: float = Field(description="largest mean |dlogp| on canaries, nats")
 
-
-# Machine-readable results of a step, a stage, an evaluation and a release.
-#
-# Metric names are `area/what_unit`. A StepReport holds only values that a replay of the step must
-# reproduce; wall-clock seconds are in StepTiming.
 
 SKIPPED_FILE = "skipped.json"
 """The only file in the report of a stage that passed its input on."""
@@ -305,110 +302,3 @@ class Claim(BaseModel):
     interval: str
     seeds: str
     shown: bool
-
-
-# How the problems of new files differ from those that a released model knows.
-
-MODERATE, LARGE = 0.1, 0.25
-"""Population stability index from which a distribution has changed moderately, and clearly
-(Siddiqi 2006)."""
-FOREIGN = 0.9
-"""Share of the new problems with an unknown value from which a field has next to nothing in common
-with the known ones. PSI cannot say so: it grows with the number of rows."""
-
-
-class ValueShare(BaseModel):
-    """One value of a field, or one bin of a number."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    value: str
-    known: float
-    new: float
-
-
-class FieldDrift(BaseModel):
-    """One field of the problems."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    field: str
-    psi: float
-    chance: float = Field(description="PSI that as many rows without drift exceed 1 time in 20")
-    unknown: float = Field(
-        description="share of the new problems whose value is unknown or out of range, less what "
-        "is expected of rows without drift"
-    )
-    new: tuple[str, ...] = Field(description="values no known problem has, most frequent first")
-    vanished: tuple[str, ...]
-    shares: tuple[ValueShare, ...] = Field(
-        default=(), description="the most frequent values, or bins"
-    )
-
-    @property
-    def degree(self) -> str:
-        """'stable', 'moderate' or 'large'."""
-        if self.psi < max(MODERATE, self.chance):
-            return "stable"
-        return "large" if self.psi >= LARGE else "moderate"
-
-    @property
-    def is_foreign(self) -> bool:
-        """True if next to no new problem has a known value."""
-        return self.unknown >= FOREIGN
-
-
-class Drift(BaseModel):
-    """New problems against known ones."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    known: int
-    new: int
-    fields: tuple[FieldDrift, ...]
-    unknown_words: float = Field(description="share of the new words that no known prompt contains")
-    examples: tuple[str, ...] = Field(default=(), description="new prompts, most unknown words")
-
-    def explain(self) -> str:
-        """Describe it in two sentences, without the last full stop."""
-        if not self.known or not self.new:
-            return f"not measured: {self.known} known and {self.new} new problems"
-        drifted = [field for field in self.fields if field.degree != "stable"]
-        fields = "; ".join(map(_explain, drifted)) or "no field has drifted"
-        return (
-            f"{self.new} problems against {self.known} known ones: {fields}. "
-            f"{self.unknown_words:.0%} of their words are unknown"
-        )
-
-
-class Conflict(BaseModel):
-    """A question to which a held file gives another answer than the released model learned."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    file: str
-    prompt: str
-    known: tuple[str, ...] = Field(description="answers in the rows of the released model")
-    new: str
-
-
-class NightDetails(BaseModel):
-    """What the page of one retraining shows besides its decision."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    drift: Drift
-    refused: dict[str, str] = Field(description="reason -> an item left out, in the filter's words")
-    pass_rates: dict[str, float] = Field(
-        default_factory=dict, description="of the released model: 'new' and 'replayed' problems"
-    )
-    conflicts: tuple[Conflict, ...] = Field(default=(), description="the first of held files")
-
-
-def _explain(drift: FieldDrift) -> str:
-    parts = [f"{drift.field} {drift.degree} (PSI {drift.psi:.2f}"]
-    for word, values in (("new", drift.new), ("vanished", drift.vanished)):
-        if values:
-            examples = ", ".join(values[:3])
-            parts.append(f"{word}: {examples}{' ...' if len(values) > 3 else ''}")
-    return ", ".join(parts) + ")"

@@ -22,8 +22,9 @@ from data_schemas.machine_settings import (
     are_shares,
     merged_over,
 )
+from data_schemas.references import Named
 from data_schemas.reports import SLICE_KINDS
-from data_schemas.rl_settings import JudgeSettings, Named, RLSettings
+from data_schemas.rl_settings import JudgeSettings, RLSettings
 from data_schemas.rows import MERGED, Domain, Parent
 
 

@@ -1,4 +1,8 @@
-"""A study: variants of settings x seeds x models, and the evidence that it leaves."""
+"""A study: variants of settings x seeds x models, and the evidence that it leaves.
+
+At the end are the settings of studies that do more than the pipeline: of judges with changed
+comparisons, of verdicts with errors, of parents that teach.
+"""
 
 from typing import Any, cast
 
@@ -10,11 +14,6 @@ from data_schemas.presets import JUDGE
 from data_schemas.rl_settings import ErrorRates
 from data_schemas.rows import Domain, Parent
 from data_schemas.settings import PipelineSettings, SFTSettings
-
-# A study: variants of settings x seeds x models, and the evidence that it leaves.
-#
-# The declaration is a YAML file that people write; cells, measures and evidence are records of the
-# command that runs it.
 
 
 class Variant(Settings):
@@ -159,9 +158,6 @@ class StudyEvidence(BaseModel):
     cells: dict[str, EvidenceCell]
 
 
-# Settings of a study of judges: what is changed in the training comparisons.
-
-
 class TrainingPairs(Settings):
     """Changes of the training comparisons; the held-out ones stay as they are."""
 
@@ -180,9 +176,6 @@ class JudgeStudySettings(Settings):
     files: tuple[str, ...] = Field(default=(), description="comparisons; none: the sample world's")
     sft: SFTSettings = JUDGE
     training: TrainingPairs = TrainingPairs()
-
-
-# Settings of studies that do more than the pipeline: verdicts with errors, parents that teach.
 
 
 class InjectedNoise(ErrorRates):

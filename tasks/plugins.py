@@ -1,7 +1,7 @@
 """Code of a user's own: what a name in the settings, a mapping file or an adapter refers to.
 
 A name is that of a built-in, an entry of a `Table`, or a reference: `my_rewards.py:short_enough`
-or `package.module:name` (data_schemas/rl_settings.py). A file is looked for in the working folder,
+or `package.module:name` (data_schemas/references.py). A file is looked for in the working folder,
 then beside `tasks/`, where Flyte unpacks what was registered.
 
 Which code a reference means is part of it: `pin` adds the digest of the file, of the modules that
@@ -33,7 +33,7 @@ from pydantic import BaseModel, ValidationError
 
 from data_schemas.faults import did_you_mean, explain
 from data_schemas.machine_settings import Choice
-from data_schemas.rl_settings import ObjectReference, Pluggable, is_reference
+from data_schemas.references import ObjectReference, Pluggable, is_reference
 from tasks.errors import SettingsError
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,9 +13,9 @@ import pytest
 import torch
 import yaml
 
+from data_schemas.ledgers import TokenUse
 from data_schemas.reports import SLICE_KINDS
 from data_schemas.rl_settings import RLSettings
-from data_schemas.rollouts import TokenUse
 from data_schemas.rows import Problem
 from data_schemas.settings import MergeSettings
 from tasks.algorithms.advantages.table import find

@@ -29,6 +29,7 @@ SOURCES = sorted(path for name in PACKAGES for path in (ROOT / name).rglob("*.py
 TOOLS = [*(ROOT / "tests" / "bench").rglob("*.py"), *(ROOT / "tests" / "examiner").rglob("*.py")]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
+DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 BANNED = {"utils", "util", "common", "helpers", "misc", "manager"}
 UNUSED_HERE = {
     "ScriptedRolloutEngine": "a fake that ships: users and our tests need no model",
@@ -85,6 +86,33 @@ def test_every_folder_is_a_package_whose_init_imports_nothing():
 
 def test_every_file_says_what_it_is():
     assert [] == [name_of(path) for path in SOURCES if not ast.get_docstring(tree_of(path))]
+
+
+def test_a_public_class_name_is_used_once():
+    names = Counter(
+        node.name
+        for path in SOURCES
+        for node in tree_of(path).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+
+    assert [] == [name for name, times in names.items() if times > 1]
+
+
+def headings(path: Path) -> list[int]:
+    """Lines behind the first definition where a block of comments stands alone."""
+    first = next((n.lineno for n in tree_of(path).body if isinstance(n, DEFINITIONS)), None)
+    lines = path.read_text().splitlines()
+    return [
+        number
+        for number in range(first or len(lines), len(lines))
+        if lines[number - 1].startswith("#") and not lines[number].strip()
+    ]
+
+
+def test_no_file_has_a_second_header():
+    """What begins with a header of its own is a file of its own."""
+    assert {} == {name_of(path): found for path in SOURCES if (found := headings(path))}
 
 
 def test_no_module_is_named_like_the_standard_library_or_like_nothing():

@@ -16,13 +16,8 @@ import torch
 from flytekit.tools.script_mode import list_imported_modules_as_files
 
 from data_schemas.artifacts import Context, Execution, StoreRef
-from data_schemas.rl_settings import (
-    AdvantageSettings,
-    LossSettings,
-    ObjectReference,
-    RewardSettings,
-    is_reference,
-)
+from data_schemas.references import ObjectReference, is_reference
+from data_schemas.rl_settings import AdvantageSettings, LossSettings, RewardSettings
 from data_schemas.rollouts import FinishedResponse
 from data_schemas.rows import Domain, Message, Problem, Quarantined, Role
 from data_schemas.settings import CurationSettings, PipelineSettings, Source

@@ -9,7 +9,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from data_schemas.arrow import read_table
-from data_schemas.rows import FACETS, HELD_OUT, PROBLEMS, Facet, Problem, SolveRate
+from data_schemas.pass_rates import SolveRate
+from data_schemas.rows import FACETS, HELD_OUT, PROBLEMS, Facet, Problem
 from data_schemas.settings import (
     CurationSettings,
     EvaluationSettings,

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from data_schemas.reports import Comparison
-from data_schemas.rows import SampleResult
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.intervals import paired_difference
 from tasks.algorithms.suites import ProblemScore, per_problem, suite_names

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from data_schemas.reports import SuiteScore
-from data_schemas.rows import SLICE, Domain, SampleResult
+from data_schemas.rows import SLICE, Domain
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.intervals import bootstrap_mean, pass_at_k
 

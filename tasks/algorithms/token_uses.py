@@ -7,7 +7,7 @@ RL-ZVP nor taught, and the tokens of grading are part of the account.
 
 from collections.abc import Sequence
 
-from data_schemas.rollouts import GroupOutcome, LedgerRow, TokenUse
+from data_schemas.ledgers import GroupOutcome, LedgerRow, TokenUse
 
 _USES = {
     GroupOutcome.NON_ZERO_VARIANCE: (TokenUse.TRAINED, TokenUse.NO_ADVANTAGE),

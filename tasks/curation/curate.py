@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from data_schemas.arrow import read_table, write_table
+from data_schemas.gold_decisions import Decided
 from data_schemas.rl_settings import JudgeSettings
 from data_schemas.rows import (
     CROISSANT,
@@ -25,7 +26,6 @@ from data_schemas.rows import (
     HELD_OUT,
     PROBLEMS,
     QUARANTINE,
-    Decided,
     ItemKind,
     Problem,
 )

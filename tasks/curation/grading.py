@@ -19,21 +19,12 @@ from transformers import PreTrainedTokenizerBase
 
 from data_schemas.arrow import write_table
 from data_schemas.machine_settings import RolloutKind
+from data_schemas.pass_rates import Band, GradedProblem, band_of
 from data_schemas.rollouts import Rollout, StopReason
-from data_schemas.rows import (
-    GRADED,
-    QUARANTINE,
-    RESPONSES,
-    Band,
-    GradedProblem,
-    Outcome,
-    Problem,
-    Quarantined,
-    ResponseTokens,
-    Verdict,
-    band_of,
-)
+from data_schemas.rows import GRADED, QUARANTINE, Outcome, Problem, Quarantined
+from data_schemas.samples import RESPONSES, ResponseTokens
 from data_schemas.settings import GradingSettings
+from data_schemas.verdicts import Verdict
 from tasks.curation.cleaning.verification import Score
 from tasks.curation.items import Item, refuse
 from tasks.curation.mixture import draw

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from data_schemas.mappings import TEXT, ColumnMapping
-from data_schemas.rows import ANNOTATOR, Domain, Parent, language_tag
+from data_schemas.pass_rates import ANNOTATOR
+from data_schemas.rows import Domain, Parent, language_tag
 from tasks.curation.cleaning.languages import Languages, languages_of
 from tasks.curation.cleaning.writing_systems import primary
 from tasks.errors import DataError

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from data_schemas.faults import did_you_mean
 from data_schemas.mappings import ColumnMapping
-from data_schemas.rl_settings import is_reference
-from data_schemas.rows import PASS_RATE
+from data_schemas.pass_rates import PASS_RATE
+from data_schemas.references import is_reference
 from data_schemas.settings import Source
 from data_schemas.sources import RAW_FILES, RawFile
 from data_schemas.suites import Suite

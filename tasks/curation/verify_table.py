@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from data_schemas.rows import Domain, Message, Problem, Role, Verdict, abstain
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import Verdict, abstain
 from tasks.curation.first_rows import FIRST, check_rewards
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, UnreadableRow, read_rows

@@ -20,7 +20,7 @@ from tasks.store.interface import store_at
 logger = logging.getLogger(__name__)
 
 
-class Slot(Protocol):
+class StateSlot(Protocol):
     """A few bytes that the next attempt of a task can read, such as Flyte's checkpoint."""
 
     def read(self) -> bytes | None:
@@ -38,7 +38,7 @@ class StateUploads:
     Flyte's checkpoint may be used by one thread only: all methods are called by the main thread.
     """
 
-    def __init__(self, uploader: Uploader, uri: str, slot: Slot | None) -> None:
+    def __init__(self, uploader: Uploader, uri: str, slot: StateSlot | None) -> None:
         self._uploader, self._uri, self._slot = uploader, uri, slot
         self._pointed: Pointer | None = None
 
@@ -74,7 +74,7 @@ class StateUploads:
 
 @contextmanager
 def keep_durable(
-    folder: Path, uri: str, slot: Slot | None, seconds_left: Callable[[], float]
+    folder: Path, uri: str, slot: StateSlot | None, seconds_left: Callable[[], float]
 ) -> Iterator[StateUploads]:
     """Restore what an earlier attempt uploaded, then upload new states while the block runs.
 
@@ -103,7 +103,7 @@ def keep_durable(
         uploader.close()
 
 
-def restore_uploaded(folder: Path, uri: str, slot: Slot | None) -> None:
+def restore_uploaded(folder: Path, uri: str, slot: StateSlot | None) -> None:
     """Fetch the newest complete state unless the local disk already has it."""
     pointer = read_pointer(slot)
     places = [uri] if pointer is None else [uri, pointer.uri]
@@ -123,7 +123,7 @@ def restore_uploaded(folder: Path, uri: str, slot: Slot | None) -> None:
     write_pointer(slot, pointer)
 
 
-def read_pointer(slot: Slot | None) -> Pointer | None:
+def read_pointer(slot: StateSlot | None) -> Pointer | None:
     """Read the pointer of the previous attempt; None, with a warning, if it cannot be read."""
     if slot is None:
         return None
@@ -137,7 +137,7 @@ def read_pointer(slot: Slot | None) -> Pointer | None:
     return None
 
 
-def write_pointer(slot: Slot | None, pointer: Pointer) -> None:
+def write_pointer(slot: StateSlot | None, pointer: Pointer) -> None:
     """Write a pointer for the next attempt; without one it finds the newest upload by name."""
     if slot is None:
         return

@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 from rich.table import Table
 from rich.text import Text
 
-from data_schemas.rows import Domain, Message, Problem, Role, Verdict
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import Verdict
 from tasks.errors import DataError
 from tasks.store.files import canonical_json
 

@@ -7,7 +7,9 @@ problems under the verifier of RL, and by people.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
-from data_schemas.rows import Annotation, Problem, SampleResult
+from data_schemas.gold_decisions import Annotation
+from data_schemas.rows import Problem
+from data_schemas.samples import SampleResult
 from tasks.gym.protocol import JUDGED
 
 OTHER_ANSWER = "the models agree on another answer"

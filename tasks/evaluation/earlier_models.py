@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from data_schemas.arrow import read_table
-from data_schemas.rows import SampleResult
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.comparison import SAMPLES_FILE, compare
 from tasks.formats.progression import read_evaluation, write_progression

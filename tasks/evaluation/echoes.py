@@ -16,7 +16,8 @@ import pyarrow.dataset as ds
 
 from data_schemas.arrow import parse_rows
 from data_schemas.reports import EchoScore
-from data_schemas.rows import Problem, SampleResult
+from data_schemas.rows import Problem
+from data_schemas.samples import SampleResult
 from tasks.algorithms.intervals import paired_difference
 from tasks.algorithms.suites import per_problem
 from tasks.gym.degenerate import (

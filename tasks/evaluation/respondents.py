@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.rollouts import StopReason
-from data_schemas.rows import Problem, Verdict
+from data_schemas.rows import Problem
 from data_schemas.settings import EvaluationSettings
+from data_schemas.verdicts import Verdict
 from tasks.engines import episodes
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling

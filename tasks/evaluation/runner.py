@@ -14,8 +14,10 @@ from pathlib import Path
 from data_schemas.arrow import write_table
 from data_schemas.reports import EvaluationReport, SamplingRecord
 from data_schemas.rollouts import FinishedResponse, ResponseScore
-from data_schemas.rows import Problem, SampleResult, Verdict, abstain
+from data_schemas.rows import Problem
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
+from data_schemas.verdicts import Verdict, abstain
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.suites import suite_scores
 from tasks.errors import DataError, EngineError, JudgeError

@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from data_schemas.rows import Problem, SampleResult, SolveRate
+from data_schemas.pass_rates import SolveRate
+from data_schemas.rows import Problem
+from data_schemas.samples import SampleResult
 from tasks.gym.protocol import JUDGED
 
 

@@ -8,7 +8,7 @@ source of curation with the adapter `decisions`, so its content is part of the c
 from collections.abc import Iterable
 from pathlib import Path
 
-from data_schemas.rows import Annotation, GoldDecision
+from data_schemas.gold_decisions import Annotation, GoldDecision
 from tasks.errors import DataError
 from tasks.formats.line_files import read_lines
 from tasks.store.files import canonical_json, write_bytes

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from data_schemas.arrow import column_names, read_table, write_table
-from data_schemas.rollouts import SOLVER, AgentLedgerRow, LedgerRow
+from data_schemas.ledgers import AgentLedgerRow, LedgerRow
+from data_schemas.rollouts import SOLVER
 
 
 def write_ledger(path: Path, rows: Sequence[LedgerRow]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from data_schemas.arrow import read_table
-from data_schemas.reports import NightDetails
+from data_schemas.drift import NightDetails
 from data_schemas.rows import FACETS, QUARANTINE, Facet, Quarantined
 from tasks.store.files import canonical_json
 from tasks.store.interface import store_at

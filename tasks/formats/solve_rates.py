@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from data_schemas.faults import did_you_mean
-from data_schemas.rows import PassRateBand, SolveRate
+from data_schemas.pass_rates import PassRateBand, SolveRate
 from tasks.errors import DataError
 from tasks.formats.line_files import read_lines
 from tasks.store.files import canonical_json, write_bytes

@@ -22,7 +22,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from data_schemas.rows import Problem, Verdict, abstain, response_fault, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, abstain, response_fault, scored
 from tasks.gym.denials import (
     DENIED_WITH,
     EVERY_LANGUAGE,

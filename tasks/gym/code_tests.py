@@ -36,7 +36,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from data_schemas.rl_settings import CodeReward
-from data_schemas.rows import Problem, Verdict, abstain, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.errors import EngineError, JudgeError
 from tasks.gym.program_text import MAX_PROGRAM_CHARACTERS, ProgramForm, find_program
 from tasks.gym.protocol import Gold, verify_answer

@@ -24,7 +24,8 @@ from pydantic import Field, model_validator
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012, specification_with
 
-from data_schemas.rows import Problem, Verdict, response_fault, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, response_fault, scored
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.reference_text import normalised
 

@@ -4,7 +4,8 @@
 from them, so that they stay a measure of what the policy does that nobody rewarded.
 """
 
-from data_schemas.rows import Problem, Verdict, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, scored
 from tasks.gym.protocol import answer_part
 
 HALF_LENGTH = 200

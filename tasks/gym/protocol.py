@@ -12,16 +12,8 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from data_schemas.rollouts import FinishedResponse, ResponseScore
-from data_schemas.rows import (
-    THINK_CLOSE,
-    THINK_OPEN,
-    Message,
-    Problem,
-    Verdict,
-    abstain,
-    response_fault,
-    scored,
-)
+from data_schemas.rows import THINK_CLOSE, THINK_OPEN, Message, Problem
+from data_schemas.verdicts import Verdict, abstain, response_fault, scored
 from tasks.errors import EngineError, SettingsError
 from tasks.plugins import attribute, load
 

@@ -10,7 +10,8 @@ from collections import Counter
 
 from pydantic import Field
 
-from data_schemas.rows import Problem, Verdict, abstain, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.algorithms.folding import folded
 from tasks.gym.protocol import MAX_ANSWER_CHARACTERS, Gold, verify_answer
 

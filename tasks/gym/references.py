@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from data_schemas.rows import THINK_CLOSE, THINK_OPEN, Problem, Verdict
+from data_schemas.rows import THINK_CLOSE, THINK_OPEN, Problem
+from data_schemas.verdicts import Verdict
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.protocol import JUDGED, find_game
 from tasks.gym.scoring.canaries import own_canaries

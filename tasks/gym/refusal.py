@@ -16,7 +16,9 @@ import re
 
 from pydantic import ValidationError
 
-from data_schemas.rows import Problem, RequestKind, Verdict, scored
+from data_schemas.rows import Problem
+from data_schemas.samples import RequestKind
+from data_schemas.verdicts import Verdict, scored
 from tasks.gym.protocol import Gold, verify_answer
 
 NAME = "refusal"

@@ -8,7 +8,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from data_schemas.rows import OUTSIDE, Problem, Verdict
+from data_schemas.rows import OUTSIDE, Problem
+from data_schemas.verdicts import Verdict
 from tasks.errors import SettingsError
 from tasks.gym import choice, code_tests, extraction, reference_text, refusal
 from tasks.gym.environments import shop

@@ -4,7 +4,8 @@ Source: self-consistency (arXiv 2203.11171). Answers are equal if their normal f
 1/2 are two answers. Votes are counted for the verifiers of final answers and of choices only.
 """
 
-from data_schemas.rows import Problem, Verdict
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict
 from tasks.gym.maths.locate import lenient
 from tasks.gym.maths.parse import normalised
 from tasks.gym.protocol import answer_part

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from data_schemas.rl_settings import ObjectReference
+from data_schemas.references import ObjectReference
 from data_schemas.routing import Routing
 from tasks.errors import SettingsError
 from tasks.models import chat_trial

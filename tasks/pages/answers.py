@@ -5,7 +5,8 @@ from itertools import combinations
 from typing import Any
 
 from data_schemas.reports import EvaluationReport, SuiteScore
-from data_schemas.rows import Problem, SampleResult
+from data_schemas.rows import Problem
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from data_schemas.sources import RowPlace
 from tasks.algorithms.comparison import compare

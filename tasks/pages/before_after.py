@@ -7,7 +7,8 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from data_schemas.arrow import read_table
-from data_schemas.rows import Problem, SampleResult
+from data_schemas.rows import Problem
+from data_schemas.samples import SampleResult
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.personal_data import without_personal_data
 from tasks.formats.progression import read_evaluation

@@ -16,16 +16,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from data_schemas.rows import (
-    DEMONSTRATIONS,
-    FACETS,
-    HELD_OUT,
-    MSC,
-    PASS_RATE,
-    PROBLEMS,
-    QUARANTINE,
-    SUBJECT,
-)
+from data_schemas.pass_rates import PASS_RATE
+from data_schemas.rows import DEMONSTRATIONS, FACETS, HELD_OUT, PROBLEMS, QUARANTINE
+from data_schemas.subjects import MSC, SUBJECT
 from tasks.algorithms.personal_data import without_personal_data
 
 MAX_EXAMPLES = 3

@@ -7,12 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from data_schemas.pass_rates import Band, band_of
 from data_schemas.reports import EchoScore
-from data_schemas.rows import (
-    CLASSES,
-    Band,
-    band_of,
-)
+from data_schemas.subjects import CLASSES
 from tasks.pages import figures, wording
 from tasks.pages.curated_contents import (
     MAX_CLUSTERS,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from data_schemas.reports import Comparison, EvaluationReport, FieldDrift
+from data_schemas.drift import FieldDrift
+from data_schemas.reports import Comparison, EvaluationReport
 from tasks.pages import wording
 from tasks.pages.inputs import Tuning, suite
 

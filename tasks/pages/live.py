@@ -9,8 +9,8 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from numpy.typing import NDArray
 
+from data_schemas.ledgers import TokenUse
 from data_schemas.reports import MONITOR
-from data_schemas.rollouts import TokenUse
 from tasks.algorithms.mismatch import QUARTERS
 from tasks.algorithms.watched_rewards import divergence
 from tasks.formats.script_data import script_json, visible

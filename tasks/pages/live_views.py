@@ -2,8 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from data_schemas.ledgers import PromptCost
 from data_schemas.reports import StepReport, StepTiming
-from data_schemas.rollouts import PromptCost
 
 
 class ResponseView(BaseModel):

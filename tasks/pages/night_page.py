@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data_schemas.reports import Conflict, FieldDrift, NightDetails
+from data_schemas.drift import Conflict, FieldDrift, NightDetails
 from tasks.algorithms.personal_data import without_personal_data
 from tasks.pages import figures, wording
 from tasks.pages.sections import Chart

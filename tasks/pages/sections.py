@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
+from data_schemas.ledgers import TokenUse
 from data_schemas.reports import (
     PLOTS_FILE,
     Comparison,
@@ -15,7 +16,6 @@ from data_schemas.reports import (
     StepReport,
 )
 from data_schemas.rl_settings import RLSettings
-from data_schemas.rollouts import TokenUse
 from tasks.algorithms.losses.table import find as find_loss
 from tasks.pages import figures, wording
 from tasks.pages.explanation import flat

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from data_schemas.reports import Drift, FieldDrift, ValueShare
+from data_schemas.drift import Drift, FieldDrift, ValueShare
 from data_schemas.rows import Domain, Facet, Problem
 
 CONFIDENCE = 0.95

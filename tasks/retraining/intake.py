@@ -24,7 +24,7 @@ from data_schemas.intake import (
     TakenFile,
 )
 from data_schemas.mappings import ColumnMapping
-from data_schemas.rl_settings import is_reference
+from data_schemas.references import is_reference
 from data_schemas.rows import OUTSIDE, Problem, Quarantined
 from data_schemas.sources import RawFile
 from tasks.errors import DataError

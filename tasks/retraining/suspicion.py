@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 
 from data_schemas.arrow import read_table
+from data_schemas.drift import Conflict
 from data_schemas.intake import InboxFile
-from data_schemas.reports import Conflict
 from data_schemas.rows import (
     DEMONSTRATIONS,
     PROBLEMS,

@@ -5,8 +5,8 @@ Every decision is a pure function of counts, and its reason contains that of the
 
 from collections.abc import Mapping, Sequence
 
+from data_schemas.drift import Drift
 from data_schemas.intake import CurationCounts, Intake, IntakeDecision, IntakeOutcome, Teaching
-from data_schemas.reports import Drift
 from data_schemas.rows import MERGED, MixReport
 from data_schemas.settings import RetrainSettings
 from tasks.formats.readiness import MIN_DEMONSTRATIONS

@@ -17,8 +17,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from data_schemas.ledgers import GroupOutcome
 from data_schemas.rl_settings import ErrorRates, MathsReward, RLSettings, RouterReplay
-from data_schemas.rollouts import GroupOutcome, ScoredRollout
+from data_schemas.rollouts import ScoredRollout
 from data_schemas.rows import Domain, Message
 from tasks.algorithms.advantages.grouped import signed_scores
 from tasks.algorithms.advantages.table import estimate

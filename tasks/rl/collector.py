@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from data_schemas.ledgers import GroupOutcome
 from data_schemas.machine_settings import Reuse
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rollouts import (
     AgentTurn,
     FinishedResponse,
-    GroupOutcome,
     ResponseScore,
     Rollout,
     RolloutGroup,

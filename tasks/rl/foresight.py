@@ -14,8 +14,8 @@ import numpy as np
 from rich.table import Table
 from scipy.special import expit, logit
 
-from data_schemas.rollouts import AgentLedgerRow, GroupOutcome, LedgerRow
-from data_schemas.rows import GradedProblem
+from data_schemas.ledgers import AgentLedgerRow, GroupOutcome, LedgerRow
+from data_schemas.pass_rates import GradedProblem
 from tasks.algorithms.zero_variance import (
     discounted_beta,
     fit_logistic,

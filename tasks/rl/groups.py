@@ -20,16 +20,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from data_schemas.ledgers import GroupOutcome
 from data_schemas.rl_settings import CodeReward, ErrorRates, JudgeKind, RLSettings
-from data_schemas.rollouts import (
-    AgentTurn,
-    GroupOutcome,
-    Rollout,
-    RolloutGroup,
-    RouterTrace,
-    StopReason,
-)
-from data_schemas.rows import SCORE_TOLERANCE, Problem
+from data_schemas.rollouts import AgentTurn, Rollout, RolloutGroup, RouterTrace, StopReason
+from data_schemas.rows import Problem
+from data_schemas.verdicts import SCORE_TOLERANCE
 from tasks.algorithms.advantages.grouped import has_variance
 from tasks.algorithms.kept_sets import join_kept
 from tasks.algorithms.noisy_verdicts import no_contrast_probability

@@ -9,22 +9,20 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from data_schemas.reports import MONITOR
-from data_schemas.rl_settings import RLSettings, monitor_label
-from data_schemas.rollouts import (
+from data_schemas.ledgers import (
     TRAINED,
     AgentLedgerRow,
-    AgentTurn,
     GroupOutcome,
-    KeptSets,
     LedgerRow,
     PromptCost,
-    Rollout,
-    ScoredRollout,
-    StopReason,
     TokenUse,
 )
-from data_schemas.rows import Domain, GradedProblem, Problem
+from data_schemas.pass_rates import GradedProblem
+from data_schemas.references import monitor_label
+from data_schemas.reports import MONITOR
+from data_schemas.rl_settings import RLSettings
+from data_schemas.rollouts import AgentTurn, KeptSets, Rollout, ScoredRollout, StopReason
+from data_schemas.rows import Domain, Problem
 from tasks.algorithms.above_graded import above_graded
 from tasks.algorithms.length_bias import length_bias
 from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics

@@ -17,7 +17,9 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from data_schemas.arrow import read_table, write_table
+from data_schemas.ledgers import PromptCost
 from data_schemas.machine_settings import Reuse
+from data_schemas.pass_rates import PROBLEMS_FILE, GradedProblem
 from data_schemas.reports import (
     COSTS_FILE,
     GATES_FILE,
@@ -35,8 +37,7 @@ from data_schemas.rl_settings import (
     RLSettings,
     RouterReplay,
 )
-from data_schemas.rollouts import PromptCost
-from data_schemas.rows import PROBLEMS_FILE, Domain, GradedProblem, Problem
+from data_schemas.rows import Domain, Problem
 from tasks.algorithms import above_graded, length_bias
 from tasks.algorithms.phase_choices import notices
 from tasks.algorithms.terms.table import find_terms

@@ -23,7 +23,8 @@ from functools import cached_property
 from pydantic import BaseModel, ConfigDict
 from scipy.special import expit, logit
 
-from data_schemas.rows import Domain, GradedProblem, Problem
+from data_schemas.pass_rates import GradedProblem
+from data_schemas.rows import Domain, Problem
 from tasks.algorithms.mixture import MixtureStream
 from tasks.algorithms.zero_variance import (
     moved_log_odds,

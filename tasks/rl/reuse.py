@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from data_schemas.arrow import read_table, write_table
 from data_schemas.machine_settings import Reuse
 from data_schemas.rollouts import Rollout
-from data_schemas.rows import RESPONSES, Problem, ResponseTokens
+from data_schemas.rows import Problem
+from data_schemas.samples import RESPONSES, ResponseTokens
 from tasks.engines.protocols import Request
 
 NOISE_SEED = 0

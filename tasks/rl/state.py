@@ -29,18 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from data_schemas.ledgers import AgentLedgerRow, GroupOutcome, LedgerRow, PromptCost
 from data_schemas.reports import GateRecord, StepReport, StepTiming
-from data_schemas.rollouts import (
-    AgentLedgerRow,
-    AgentTurn,
-    GroupOutcome,
-    LedgerRow,
-    PromptCost,
-    Rollout,
-    RolloutGroup,
-    ScoredRollout,
-)
-from data_schemas.rows import Problem, Verdict
+from data_schemas.rollouts import AgentTurn, Rollout, RolloutGroup, ScoredRollout
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict
 from tasks.durability import states
 from tasks.engines.protocols import Trainer
 from tasks.errors import DataError

@@ -18,7 +18,8 @@ from transformers import PreTrainedTokenizerBase
 
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import SOLVER, AgentTurn, ResponseScore
-from data_schemas.rows import Problem, abstain
+from data_schemas.rows import Problem
+from data_schemas.verdicts import abstain
 from tasks.algorithms.skips.table import find as find_skip
 from tasks.engines.chat import render_prompt
 from tasks.errors import SettingsError

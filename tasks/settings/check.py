@@ -14,13 +14,13 @@ from pydantic import BaseModel
 from data_schemas.artifacts import is_address
 from data_schemas.machine_settings import Choice, MachineSettings, RolloutKind, models_in
 from data_schemas.public_sets import BENCHMARKS
+from data_schemas.references import is_reference
 from data_schemas.rl_settings import (
     AdvantageSettings,
     JudgeKind,
     LossSettings,
     SkipSettings,
     TermSettings,
-    is_reference,
 )
 from data_schemas.settings import MergeSettings, PipelineSettings, RetrainSettings
 from tasks.algorithms import names

@@ -20,7 +20,7 @@ from rich.table import Table
 from data_schemas import presets
 from data_schemas.faults import did_you_mean
 from data_schemas.machine_settings import Choice, models_in
-from data_schemas.rl_settings import Pluggable
+from data_schemas.references import Pluggable
 from tasks.algorithms.choices import TABLES
 from tasks.errors import SettingsError
 from tasks.platform.command_line import run

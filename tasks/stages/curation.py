@@ -16,6 +16,7 @@ from data_schemas.artifacts import (
     StoreRef,
 )
 from data_schemas.intake import Teaching
+from data_schemas.pass_rates import GradedProblem
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
 from data_schemas.rows import (
     DEMONSTRATIONS,
@@ -26,7 +27,6 @@ from data_schemas.rows import (
     QUARANTINE,
     Aside,
     Demonstration,
-    GradedProblem,
     Parent,
     Problem,
     Quarantined,

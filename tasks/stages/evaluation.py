@@ -13,9 +13,11 @@ from data_schemas.artifacts import (
     DatasetRef,
     ReportRef,
 )
+from data_schemas.gold_decisions import Decided
 from data_schemas.reports import EvaluationReport
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rows import DECISIONS, PROBLEMS, Decided, Problem, SampleResult
+from data_schemas.rows import DECISIONS, PROBLEMS, Problem
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.engines.chat import load_tokenizer

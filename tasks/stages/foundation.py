@@ -15,7 +15,7 @@ from data_schemas.artifacts import (
     Context,
     is_address,
 )
-from data_schemas.rl_settings import Named
+from data_schemas.references import Named
 from data_schemas.rows import Parent
 from data_schemas.settings import (
     ChatSettings,

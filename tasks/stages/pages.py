@@ -14,7 +14,8 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.rows import HELD_OUT, ROWS, Problem, SampleResult
+from data_schemas.rows import HELD_OUT, ROWS, Problem
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings, PipelineSettings, RetrainSettings
 from data_schemas.sources import RowPlace
 from tasks.algorithms.comparison import SAMPLES_FILE

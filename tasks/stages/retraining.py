@@ -14,6 +14,7 @@ from data_schemas.artifacts import (
     RawRef,
     StoreRef,
 )
+from data_schemas.drift import NightDetails
 from data_schemas.intake import (
     Assessment,
     Examination,
@@ -24,16 +25,9 @@ from data_schemas.intake import (
     Lesson,
     Teaching,
 )
-from data_schemas.reports import GateDecision, NightDetails
-from data_schemas.rows import (
-    GRADED,
-    HELD_OUT,
-    PROBLEMS,
-    REPLAYED,
-    GradedProblem,
-    MixReport,
-    Problem,
-)
+from data_schemas.pass_rates import GradedProblem
+from data_schemas.reports import GateDecision
+from data_schemas.rows import GRADED, HELD_OUT, PROBLEMS, REPLAYED, MixReport, Problem
 from data_schemas.rows import REPORT as MIX_REPORT
 from data_schemas.settings import RetrainSettings
 from tasks.formats import nights

@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from data_schemas.rows import Domain, RequestKind
+from data_schemas.rows import Domain
+from data_schemas.samples import RequestKind
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.suites import per_problem, suite_scores
 

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from data_schemas.ledgers import GroupOutcome, LedgerRow
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
-from data_schemas.rollouts import GroupOutcome, LedgerRow
 from tasks.errors import DataError
 from tasks.formats.ledgers import read_ledger
 from tasks.store.objects import find_beside

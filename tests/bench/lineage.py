@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
+from data_schemas.ledgers import GroupOutcome
 from data_schemas.reports import LEDGER_FILE
-from data_schemas.rollouts import GroupOutcome
 from data_schemas.rows import GRADED, PROBLEMS
 from data_schemas.settings import ReleaseSettings
 from data_schemas.statements import Input, Output, Statement

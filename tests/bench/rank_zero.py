@@ -36,7 +36,8 @@ from rich.table import Table
 from data_schemas.machine_settings import Precision
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout, RouterTrace, ScoredRollout, StopReason
-from data_schemas.rows import Domain, Verdict
+from data_schemas.rows import Domain
+from data_schemas.verdicts import Verdict
 from tasks.algorithms.routing import missing_rows
 from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import EngineCounters, Request, Sampling, TokenBatch, TokenScores

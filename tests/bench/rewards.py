@@ -27,7 +27,8 @@ from tokenizers import Tokenizer
 
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.rollouts import FinishedResponse
-from data_schemas.rows import Problem, Verdict
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict
 from tasks.engines.scoring import open_scoring
 from tasks.errors import SettingsError
 from tasks.gym import table

@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from data_schemas.rollouts import FinishedResponse, ResponseScore
-from data_schemas.rows import Domain, Message, Problem, Role, scored
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, response_text
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from data_schemas.arrow import write_table
+from data_schemas.ledgers import GroupOutcome, LedgerRow
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
-from data_schemas.rollouts import GroupOutcome, LedgerRow
 from data_schemas.rows import Domain
 from tasks.errors import DataError
 from tests.bench.calibration import StepWork, calibrate, predict, read_steps

@@ -25,11 +25,10 @@ from data_schemas.rows import (
     ItemKind,
     Problem,
     Quarantined,
-    Verdict,
-    abstain,
 )
 from data_schemas.settings import CurationSettings, PersonalData, Source
 from data_schemas.sources import RawFile, RowPlace
+from data_schemas.verdicts import Verdict, abstain
 from tasks.curation import sample_world
 from tasks.curation.cleaning.verification import WRONG
 from tasks.curation.curate import REPORT, curate

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.rows import Domain, Message, Problem, Role, scored
+from data_schemas.rows import Domain, Message, Problem, Role
 from data_schemas.settings import CurationSettings, Source
+from data_schemas.verdicts import scored
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.free_rewards import measure
 from tasks.curation.ingest import ingest

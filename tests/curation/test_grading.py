@@ -8,23 +8,12 @@ import pytest
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.arrow import read_table
+from data_schemas.pass_rates import Band, GradedProblem, band_of
 from data_schemas.rollouts import Rollout
-from data_schemas.rows import (
-    GRADED,
-    QUARANTINE,
-    RESPONSES,
-    Band,
-    Domain,
-    GradedProblem,
-    Problem,
-    Quarantined,
-    ResponseTokens,
-    Verdict,
-    abstain,
-    band_of,
-    scored,
-)
+from data_schemas.rows import GRADED, QUARANTINE, Domain, Problem, Quarantined
+from data_schemas.samples import RESPONSES, ResponseTokens
 from data_schemas.settings import GradingSettings
+from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.curation.grading import REPORT, grade, screen_out, unsolved_domains
 from tasks.curation.items import Item
 from tasks.engines.protocols import Request, Sampling

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from data_schemas.rows import Problem, Verdict
+from data_schemas.rows import Problem
 from data_schemas.settings import CurationSettings, Source
 from data_schemas.sources import Part
+from data_schemas.verdicts import Verdict
 from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest
 from tasks.curation.parts import SHARDS, map_part, take_parts

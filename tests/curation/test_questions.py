@@ -3,7 +3,8 @@
 import pytest
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.rows import DECISIONS, HELD_OUT, PROBLEMS, ROWS, Decided, Problem
+from data_schemas.gold_decisions import Decided
+from data_schemas.rows import DECISIONS, HELD_OUT, PROBLEMS, ROWS, Problem
 from data_schemas.settings import GradingSettings
 from data_schemas.sources import RowPlace
 from tasks.curation.questions import pose

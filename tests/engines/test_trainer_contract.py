@@ -15,7 +15,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from data_schemas.machine_settings import LayoutSettings
 from data_schemas.rollouts import ScoredRollout
-from data_schemas.rows import scored
+from data_schemas.verdicts import scored
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.chat import load_tokenizer

@@ -2,7 +2,8 @@
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, RequestKind, Role, SampleResult
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.samples import RequestKind, SampleResult
 from tasks.training.foundation.tokenizer import train_tokenizer
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.rows import SampleResult
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.errors import DataError
 from tasks.evaluation.earlier_models import against_all

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from data_schemas.rows import abstain, scored
+from data_schemas.verdicts import abstain, scored
 from tasks.errors import DataError
 from tasks.evaluation.agreement import (
     GradedResponse,

@@ -8,7 +8,8 @@ import pytest
 
 from data_schemas.arrow import write_table
 from data_schemas.reports import EchoScore
-from data_schemas.rows import Domain, Message, Problem, Role, SampleResult
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.samples import SampleResult
 from tasks.evaluation.echoes import Floor, compare_with_floors, held_out_echoes
 
 COLOURS = ("dark plum", "pale teal", "warm onyx", "cold jade")

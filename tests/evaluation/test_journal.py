@@ -7,7 +7,7 @@ import pytest
 
 from data_schemas.arrow import read_table
 from data_schemas.rollouts import ResponseScore
-from data_schemas.rows import SampleResult
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.errors import EngineError
 from tasks.evaluation.journal import Journal, open_journal

@@ -8,8 +8,9 @@ import pytest
 from data_schemas.arrow import read_table
 from data_schemas.reports import EvaluationReport
 from data_schemas.rollouts import ResponseScore
-from data_schemas.rows import SampleResult, abstain, scored
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
+from data_schemas.verdicts import abstain, scored
 from tasks.engines.chat import response_text
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.errors import DataError, EngineError, JudgeError

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from typing import Any, Self
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rows import Verdict, abstain, scored
+from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.gym import binding, table
 from tasks.gym.protocol import answer_part
 from tasks.gym.scoring.responses import no_verdict

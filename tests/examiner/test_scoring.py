@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role, abstain, scored
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import abstain, scored
 from tasks.gym import table
 from tests.examiner import foreign_process
 from tests.examiner.case import Case

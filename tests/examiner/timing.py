@@ -7,7 +7,8 @@ import json
 import logging
 import time
 
-from data_schemas.rows import Problem, Verdict, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, scored
 from tasks.gym.protocol import Verifier
 
 

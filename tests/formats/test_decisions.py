@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.rows import Annotation, GoldDecision
+from data_schemas.gold_decisions import Annotation, GoldDecision
 from tasks.errors import DataError
 from tasks.formats.decisions import read_decisions, write_annotations
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from data_schemas.rows import PassRateBand, SolveRate
+from data_schemas.pass_rates import PassRateBand, SolveRate
 from tasks.errors import DataError
 from tasks.formats.solve_rates import check_bands, read_bands, read_rates, write_rates
 

@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from data_schemas.rows import Problem, Verdict, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, scored
 from tasks.errors import SettingsError
 from tasks.gym.workers import WorkerPool, limited
 

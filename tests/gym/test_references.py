@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role, abstain, scored
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import abstain, scored
 from tasks.gym.references import Trial, likely_cause, references, try_references
 from tasks.gym.scoring.canaries import CANARIES
 from tasks.gym.table import score_batch

@@ -4,7 +4,7 @@ import hostile
 import pytest
 
 from data_schemas.rl_settings import MathsReward, RewardSettings
-from data_schemas.rows import scored
+from data_schemas.verdicts import scored
 from tasks.errors import EngineError, SettingsError
 from tasks.gym import binding, table
 from tasks.gym.maths import rule_answer

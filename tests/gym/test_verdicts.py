@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from data_schemas.rows import Verdict, abstain, response_fault, scored
+from data_schemas.verdicts import Verdict, abstain, response_fault, scored
 
 
 def test_a_response_at_fault_scores_zero_and_its_reason_says_so() -> None:

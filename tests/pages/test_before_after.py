@@ -6,7 +6,8 @@ from pathlib import Path
 from data_schemas.arrow import write_table
 from data_schemas.artifacts import Execution
 from data_schemas.reports import EvaluationReport
-from data_schemas.rows import Domain, Message, Problem, Role, SampleResult
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.samples import SampleResult
 from data_schemas.settings import PipelineSettings
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.pages.before_after import before_and_after

@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.reports import Conflict, Drift, FieldDrift, NightDetails, ValueShare
+from data_schemas.drift import Conflict, Drift, FieldDrift, NightDetails, ValueShare
 from tasks.pages.night_page import execution_of, render, section
 from tasks.retraining.ruling import question
 

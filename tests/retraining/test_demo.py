@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from data_schemas.drift import Drift
 from data_schemas.intake import CurationCounts, IntakeOutcome
 from data_schemas.presets import NIGHTLY_DEMO
-from data_schemas.reports import Drift
 from tasks.curation import sample_world
 from tasks.curation.marketplace.drawing import DRAWERS
 from tasks.errors import SettingsError

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from data_schemas.reports import FieldDrift
+from data_schemas.drift import FieldDrift
 from data_schemas.rows import Domain, Facet, Message, Problem, Role
 from tasks.retraining.drift import measure, stability_index, unknown_share
 

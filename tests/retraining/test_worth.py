@@ -2,6 +2,7 @@
 
 import pytest
 
+from data_schemas.drift import Drift
 from data_schemas.intake import (
     CurationCounts,
     Intake,
@@ -10,7 +11,6 @@ from data_schemas.intake import (
     TakenFile,
     Teaching,
 )
-from data_schemas.reports import Drift
 from data_schemas.rows import MixReport
 from data_schemas.settings import RetrainSettings
 from tasks.retraining.worth import decide_grading, decide_learning, decide_reading

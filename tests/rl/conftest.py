@@ -11,7 +11,8 @@ import pytest
 from data_schemas.reports import GateRecord, MismatchDecision, StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import FinishedResponse, ResponseScore, Rollout, RouterTrace, StopReason
-from data_schemas.rows import Domain, Message, Problem, Role, Verdict, scored
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import Verdict, scored
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.rl import state
 from tasks.rl.phase import Phase

@@ -8,7 +8,9 @@ import signal
 import pytest
 
 from data_schemas.arrow import read_table, write_table
+from data_schemas.ledgers import SKIPPED, LedgerRow, PromptCost
 from data_schemas.machine_settings import Precision, Reuse
+from data_schemas.pass_rates import Band, GradedProblem
 from data_schemas.reports import GATES_FILE, GateRecord, MismatchDecision
 from data_schemas.rl_settings import (
     EngineSettings,
@@ -19,8 +21,8 @@ from data_schemas.rl_settings import (
     RouterReplay,
     ZeroVarianceSettings,
 )
-from data_schemas.rollouts import SKIPPED, LedgerRow, PromptCost
-from data_schemas.rows import Band, Domain, GradedProblem, scored
+from data_schemas.rows import Domain
+from data_schemas.verdicts import scored
 from tasks.algorithms.losses.table import LOSSES
 from tasks.durability import states
 from tasks.durability.durable import keep_durable

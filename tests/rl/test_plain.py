@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from data_schemas.arrow import arrow_schema
+from data_schemas.ledgers import LedgerRow
 from data_schemas.machine_settings import Reuse
+from data_schemas.pass_rates import Band, GradedProblem
 from data_schemas.reports import GateRecord, MismatchDecision, StepReport, StepTiming
 from data_schemas.rl_settings import (
     EngineSettings,
@@ -15,8 +17,7 @@ from data_schemas.rl_settings import (
     RouterReplay,
     ZeroVarianceSettings,
 )
-from data_schemas.rollouts import LedgerRow
-from data_schemas.rows import Band, GradedProblem, abstain, scored
+from data_schemas.verdicts import abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.protocols import TokenScores
 from tasks.engines.scripted import ScriptedRolloutEngine

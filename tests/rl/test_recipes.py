@@ -13,10 +13,11 @@ from pydantic import BaseModel
 
 from data_schemas.artifacts import CheckpointRef, is_address
 from data_schemas.laptop_recipes import RECIPES, RESPONSE_TOKENS, has_judge, scaled
+from data_schemas.ledgers import GroupOutcome
 from data_schemas.presets import COMPASSMAX, CPU_SMOKE, FULL_SCALE, RING_LITE, SINGLE_NODE
 from data_schemas.rl_settings import JudgeSettings, LossSettings, RLSettings, TermSettings
-from data_schemas.rollouts import GroupOutcome
-from data_schemas.rows import Domain, scored
+from data_schemas.rows import Domain
+from data_schemas.verdicts import scored
 from tasks.algorithms.losses.table import find, whole_step
 from tasks.algorithms.terms.table import TERMS, find_terms
 from tasks.algorithms.terms.token_budget import TokenBudget

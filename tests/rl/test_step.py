@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from data_schemas.ledgers import GroupOutcome
 from data_schemas.reports import MismatchDecision
 from data_schemas.rl_settings import (
     EngineSettings,
@@ -18,8 +19,8 @@ from data_schemas.rl_settings import (
     RouterReplay,
     ZeroVarianceSettings,
 )
-from data_schemas.rollouts import GroupOutcome, RolloutGroup, RouterTrace, ScoredRollout
-from data_schemas.rows import scored
+from data_schemas.rollouts import RolloutGroup, RouterTrace, ScoredRollout
+from data_schemas.verdicts import scored
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.algorithms.terms.fold import fold_step
 from tasks.algorithms.terms.table import find_terms

@@ -7,7 +7,8 @@ import pytest
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
-from data_schemas.rows import HELD_OUT, PROBLEMS, Domain, Message, Problem, Role, SampleResult
+from data_schemas.rows import HELD_OUT, PROBLEMS, Domain, Message, Problem, Role
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.formats.progression import read_evaluation

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import torch
 
-from data_schemas.rows import SCORE_TOLERANCE
+from data_schemas.verdicts import SCORE_TOLERANCE
 from tasks.algorithms.advantages.protocol import Advantage
 from tasks.errors import DataError
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import torch
 
-from data_schemas.rollouts import TokenUse
+from data_schemas.ledgers import TokenUse
 from tasks.algorithms.terms.protocol import (
     Auxiliary,
     StepEffect,

@@ -17,8 +17,8 @@ from typing import ClassVar
 
 import torch
 
+from data_schemas.ledgers import TokenUse
 from data_schemas.machine_settings import Settings
-from data_schemas.rollouts import TokenUse
 from tasks.algorithms.losses.protocol import StepTotals, TokenPlan
 
 

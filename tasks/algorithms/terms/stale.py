@@ -11,7 +11,7 @@ from typing import ClassVar
 import torch
 from pydantic import Field
 
-from data_schemas.rollouts import TokenUse
+from data_schemas.ledgers import TokenUse
 from tasks.algorithms.terms.protocol import (
     EngineGap,
     StepEffect,

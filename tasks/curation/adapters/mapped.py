@@ -17,7 +17,8 @@ from data_schemas.mappings import (
     placeholders,
     template_parts,
 )
-from data_schemas.rows import PASS_RATE, Demonstration, Domain, Message, Problem, Role
+from data_schemas.pass_rates import PASS_RATE
+from data_schemas.rows import Demonstration, Domain, Message, Problem, Role
 from tasks.curation.cleaning.classes import with_class
 from tasks.curation.cleaning.languages import language_among
 from tasks.curation.cleaning.pass_rates import is_rate

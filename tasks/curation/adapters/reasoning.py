@@ -2,7 +2,8 @@
 
 import re
 
-from data_schemas.rows import SUBJECT, Demonstration, Domain, Message, Parent, Problem, Role
+from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
+from data_schemas.subjects import SUBJECT
 from tasks.curation.cleaning.classes import with_class
 from tasks.curation.cleaning.writing_systems import language_of
 from tasks.curation.items import Item

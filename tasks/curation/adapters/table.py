@@ -15,7 +15,7 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from data_schemas.mappings import ColumnMapping
-from data_schemas.rl_settings import ObjectReference, is_reference
+from data_schemas.references import ObjectReference, is_reference
 from data_schemas.rows import OUTSIDE, Outcome, Problem, Quarantined
 from data_schemas.suites import Selection
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id

@@ -8,14 +8,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from data_schemas.rows import (
-    Annotation,
-    Decided,
-    GoldDecision,
-    Outcome,
-    Problem,
-    Quarantined,
-)
+from data_schemas.gold_decisions import Annotation, Decided, GoldDecision
+from data_schemas.rows import Outcome, Problem, Quarantined
 from tasks.curation.items import Item, Partition, refuse
 from tasks.errors import DataError
 

@@ -2,11 +2,7 @@
 
 from collections.abc import Mapping
 
-from data_schemas.rows import (
-    MSC,
-    SUBJECT,
-    msc_of,
-)
+from data_schemas.subjects import MSC, SUBJECT, msc_of
 
 
 def with_class(facets: Mapping[str, str]) -> dict[str, str]:

@@ -8,10 +8,7 @@ and drops those that all or none of them solve. Differs: the bands are the user'
 
 from collections.abc import Iterable, Mapping
 
-from data_schemas.rows import (
-    PASS_RATE,
-    PassRateBand,
-)
+from data_schemas.pass_rates import PASS_RATE, PassRateBand
 from tasks.formats.solve_rates import Answered, Rates
 
 PASS_RATES = "selection"

@@ -11,12 +11,8 @@ answer is right.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from data_schemas.rows import (
-    Outcome,
-    Problem,
-    Quarantined,
-    Verdict,
-)
+from data_schemas.rows import Outcome, Problem, Quarantined
+from data_schemas.verdicts import Verdict
 from tasks.curation.items import Item, Partition, refuse
 from tasks.gym.protocol import JUDGED
 

@@ -10,7 +10,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 
 from data_schemas.reports import EvaluationReport, SuiteScore
-from data_schemas.rows import Problem, SampleResult
+from data_schemas.rows import Problem
+from data_schemas.samples import SampleResult
 from tasks.algorithms.intervals import CONFIDENCE, RESAMPLES
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN, answer_part
 from tasks.store.files import canonical_json, sha256_bytes

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from data_schemas.arrow import read_table
 from data_schemas.reports import EvaluationReport, SuiteScore
-from data_schemas.rows import Problem, SampleResult
+from data_schemas.rows import Problem
+from data_schemas.samples import SampleResult
 from data_schemas.suites import Metric, Suite
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.evaluation.formats import every_eval_ever, lm_eval

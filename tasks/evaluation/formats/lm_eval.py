@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from data_schemas.reports import EvaluationReport
-from data_schemas.rows import Problem, SampleResult
+from data_schemas.rows import Problem
+from data_schemas.samples import SampleResult
 from tasks.algorithms.suites import ProblemScore, per_problem
 from tasks.store.files import canonical_json, sha256_bytes
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from rich.table import Table
 
 from data_schemas.arrow import parse_rows
-from data_schemas.rows import SampleResult
+from data_schemas.samples import SampleResult
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.intervals import paired_difference, sign_test
 from tasks.algorithms.suites import per_problem

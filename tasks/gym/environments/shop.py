@@ -16,7 +16,8 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from data_schemas.rows import Message, Problem, Role, Verdict, scored
+from data_schemas.rows import Message, Problem, Role
+from data_schemas.verdicts import Verdict, scored
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.protocol import Gold, answer_part, check_against_gold, split_turns
 from tasks.gym.tools.forms import FORMS, calls_while_thinking, served_part

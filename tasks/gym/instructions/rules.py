@@ -20,7 +20,8 @@ from typing import Any
 
 from pydantic import Field
 
-from data_schemas.rows import Problem, Verdict, abstain, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.errors import DataError
 from tasks.gym.instructions.arguments import Arguments, Kind
 from tasks.gym.instructions.checks import CHECKS

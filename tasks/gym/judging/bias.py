@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from data_schemas.rows import SCORE_TOLERANCE, Verdict
+from data_schemas.verdicts import SCORE_TOLERANCE, Verdict
 from tasks.gym.judging.comparison_prompt import Label, swap_label
 
 _LABELS = re.compile(r"as A: (A|B|TIE), as B: (A|B|TIE)")

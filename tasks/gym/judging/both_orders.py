@@ -8,7 +8,7 @@ gives 0.5.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data_schemas.rows import Verdict, abstain, scored
+from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.gym.judging.comparison_prompt import Label, comparison_prompt, parse_label, swap_label
 from tasks.gym.judging.protocol import Judge
 from tasks.gym.judging.readings import NoReading, readings

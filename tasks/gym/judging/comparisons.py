@@ -24,7 +24,8 @@ from typing import Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from data_schemas.rows import Problem, Verdict, abstain, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.algorithms.preferences import TIE, round_robin_rewards
 from tasks.gym.judging.both_orders import Pair, compare
 from tasks.gym.judging.comparison_prompt import task_text

@@ -25,7 +25,8 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from data_schemas.rows import Problem, Verdict, abstain, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.algorithms.rubrics import Interaction, Shaping, rubicon_score, ruscarl_score
 from tasks.gym.judging.comparison_prompt import task_text
 from tasks.gym.judging.protocol import Judge

@@ -7,7 +7,8 @@ Gold: {"value": "26"}, a number, LaTeX or words; {"tolerance": 0.1} if the probl
 {"chain": ["12", "26"]}, intermediate results: what a response does not write is in the detail.
 """
 
-from data_schemas.rows import Problem, Verdict
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict
 from tasks.gym.maths import locate, symbolic, verdict
 
 

@@ -9,7 +9,8 @@ Differs: a verdict is 1 or 0 as everywhere here; `rewards.maths = rule` makes th
 (`algorithms/advantages/grouped.py`) the training reward.
 """
 
-from data_schemas.rows import Problem, Verdict
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict
 from tasks.gym.maths import locate, verdict
 
 

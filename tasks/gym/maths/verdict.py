@@ -14,7 +14,8 @@ from typing import Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from data_schemas.rows import Problem, Verdict, abstain, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.gym.json_answer import without_container
 from tasks.gym.maths import symbolic
 from tasks.gym.maths.compare import rational, same

@@ -9,7 +9,8 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from data_schemas.rows import Domain, Message, Problem, Role, Verdict
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError
 from tasks.gym.protocol import JUDGED, join_turns
 from tasks.gym.table import VERIFIERS, score_batch

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_schemas.rollouts import ResponseScore
-from data_schemas.rows import Problem, Verdict, abstain, response_fault
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, abstain, response_fault
 from tasks.errors import EngineError, SettingsError
 from tasks.gym.environments.table import ENVIRONMENTS
 from tasks.gym.protocol import Entry, Verifier, failure_verdict, join_turns

@@ -23,7 +23,8 @@ from typing import Self
 
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.rollouts import FinishedResponse, ResponseScore
-from data_schemas.rows import Problem, Verdict
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError
 from tasks.gym import binding, table
 from tasks.gym.protocol import CONTROL, Entry

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from data_schemas.rollouts import ResponseScore
-from data_schemas.rows import Verdict
+from data_schemas.verdicts import Verdict
 
 if TYPE_CHECKING:
     pass

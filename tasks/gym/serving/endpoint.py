@@ -32,7 +32,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import models_json_schema
 
 from data_schemas.rollouts import ScoreRow
-from data_schemas.rows import Verdict
+from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError, SettingsError
 from tasks.gym.scoring.service import ScoringService
 

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from data_schemas.rows import Problem, Verdict, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, scored
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.tools.forms import FORMS, calls_while_thinking, served_part

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from data_schemas.rows import Problem, Verdict, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, scored
 from tasks.algorithms.tool_reward import BEST, WORST, ToolCall, tool_correctness, tool_reward
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.tools.forms import FORMS, calls_while_thinking, cut, served_part

@@ -10,7 +10,7 @@ import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.reports import StepReport, StepTiming
-from data_schemas.rows import Verdict
+from data_schemas.verdicts import Verdict
 from tasks.engines.chat import token_texts
 from tasks.evaluation.agreement import VerdictPair
 from tasks.lab.dumps.rollout_dumps import Dump, DumpedResponse

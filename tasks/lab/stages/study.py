@@ -7,7 +7,7 @@ stopped goes on.
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import Context, GradedRef, ReportRef
-from data_schemas.rows import GradedProblem
+from data_schemas.pass_rates import GradedProblem
 from data_schemas.study import InjectedNoise, Measures, StudyCell, StudyEvidence, StudyPlan
 from tasks.lab.study import declaration, evidence_file, injected_noise, measures, report
 from tasks.lab.study.page import page

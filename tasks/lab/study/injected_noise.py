@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from data_schemas.rows import GradedProblem, Problem, Verdict, scored
+from data_schemas.pass_rates import GradedProblem
+from data_schemas.rows import Problem
 from data_schemas.study import InjectedNoise
+from data_schemas.verdicts import Verdict, scored
 from tasks.gym.protocol import Gold, check_against_gold
 from tasks.gym.table import PLAIN
 from tasks.plugins import pin, reference_to

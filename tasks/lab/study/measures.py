@@ -20,6 +20,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from data_schemas.arrow import read_table
+from data_schemas.ledgers import GroupOutcome, LedgerRow, TokenUse
+from data_schemas.pass_rates import PROBLEMS_FILE, GradedProblem
 from data_schemas.reports import (
     LEDGER_FILE,
     SKIPPED_FILE,
@@ -28,8 +30,7 @@ from data_schemas.reports import (
     StepReport,
     StepTiming,
 )
-from data_schemas.rollouts import GroupOutcome, LedgerRow, TokenUse
-from data_schemas.rows import PROBLEMS_FILE, GradedProblem, SampleResult
+from data_schemas.samples import SampleResult
 from data_schemas.study import Measures, StudyCell
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.token_uses import token_uses

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
-from data_schemas.rows import ANNOTATOR
+from data_schemas.pass_rates import ANNOTATOR
 from data_schemas.settings import Licences
 from data_schemas.sources import RawFile
 from tasks.formats.licences import lacks_licence, responsible_for

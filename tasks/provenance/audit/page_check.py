@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import ValidationError
 
-from data_schemas.reports import NightDetails
+from data_schemas.drift import NightDetails
 from tasks.errors import DataError
 from tasks.formats.nights import FILE as NIGHT_FILE
 from tasks.provenance.audit.evidence import MODEL, Evidence

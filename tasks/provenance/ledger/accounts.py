@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from data_schemas.rollouts import SKIPPED, GroupOutcome, LedgerRow, PromptCost, TokenUse
+from data_schemas.ledgers import SKIPPED, GroupOutcome, LedgerRow, PromptCost, TokenUse
 from data_schemas.rows import Domain
 from tasks.algorithms.group_size import (
     GroupSize,

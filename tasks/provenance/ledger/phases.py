@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data_schemas.arrow import read_table
+from data_schemas.ledgers import LedgerRow, PromptCost
+from data_schemas.pass_rates import PROBLEMS_FILE, GradedProblem
 from data_schemas.reports import COSTS_FILE, LEDGER_FILE
-from data_schemas.rollouts import LedgerRow, PromptCost
-from data_schemas.rows import PROBLEMS_FILE, GradedProblem
 from tasks.errors import SettingsError
 from tasks.formats.ledgers import read_ledger
 from tasks.provenance.lineage.releases import find_release

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from data_schemas.reports import EvaluationReport, MeasuredRate, ReleaseManifest, SuiteScore
-from data_schemas.rows import RequestKind
+from data_schemas.samples import RequestKind
 from data_schemas.sources import RawFile
 from data_schemas.statements import Statement
 from tasks.algorithms.floors import at_floor, floor_sentence

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 import yaml
 
 from data_schemas.arrow import distinct_values, read_table
+from data_schemas.ledgers import TRAINED, TokenUse
 from data_schemas.reports import LEDGER_FILE
-from data_schemas.rollouts import TRAINED, TokenUse
 from data_schemas.rows import (
     GRADED,
     HELD_OUT,

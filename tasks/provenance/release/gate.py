@@ -26,7 +26,7 @@ from data_schemas.reports import (
     PhaseGates,
     SuiteScore,
 )
-from data_schemas.rows import RequestKind
+from data_schemas.samples import RequestKind
 from data_schemas.settings import Licences, ReleaseSettings
 from tasks.algorithms.slices import (
     MIN_PROBLEMS,

@@ -8,7 +8,8 @@ from pathlib import Path
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import Context, ReportRef, StoreRef
 from data_schemas.reports import Comparison
-from data_schemas.rows import Problem, SampleResult
+from data_schemas.rows import Problem
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from data_schemas.statements import Statement
 from tasks.algorithms.comparison import SAMPLES_FILE, compare

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from data_schemas.ledgers import GroupOutcome
 from data_schemas.reports import LEDGER_FILE
-from data_schemas.rollouts import GroupOutcome
 from data_schemas.rows import (
     DECISIONS,
     DEMONSTRATIONS,
@@ -71,7 +71,7 @@ SCHEMAS: dict[str, pa.Schema] = {
 }
 """The tables of the index. `uses.times` counts rollouts, or epochs of fine-tuning."""
 TRAINED, VALIDATED = "demonstration", "validation"
-"""Outcomes of a demonstration; those of a prompt in RL are data_schemas.rollouts.GroupOutcome."""
+"""Outcomes of a demonstration; those of a prompt in RL are data_schemas.ledgers.GroupOutcome."""
 KINDS = {PROBLEMS: "problem", DEMONSTRATIONS: "demonstration", HELD_OUT: "held out"}
 """Table of a curated set -> what its items are."""
 IS_TRAINED = (pc.field("tokens") > 0) | pc.field("outcome").cast(pa.string()).isin(

@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from rich.table import Table
 
 from data_schemas.arrow import read_table
-from data_schemas.rows import HELD_OUT, Problem, SampleResult
+from data_schemas.rows import HELD_OUT, Problem
+from data_schemas.samples import SampleResult
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.preferences import TIE
 from tasks.engines.model_judge import ModelJudge

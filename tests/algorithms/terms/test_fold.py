@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tasks
+from data_schemas.ledgers import TokenUse
 from data_schemas.rl_settings import MOVED, RLSettings
-from data_schemas.rollouts import TokenUse
 from tasks.algorithms.losses.surrogate import unclipped
 from tasks.algorithms.phase_choices import require_fit
 from tasks.algorithms.router_shift import SHIFT

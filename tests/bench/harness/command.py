@@ -20,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from data_schemas.rows import Verdict
+from data_schemas.verdicts import Verdict
 from tasks.errors import DataError
 from tasks.gym.table import score_batch
 from tasks.platform.command_line import run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.rows import scored
+from data_schemas.verdicts import scored
 from tests.bench.harness.command import explain
 from tests.bench.harness.responses import Recorded
 from tests.evaluation.conftest import make_problem

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_schemas.mappings import ColumnMapping
-from data_schemas.rows import OUTSIDE, PASS_RATE, Problem, Quarantined
+from data_schemas.pass_rates import PASS_RATE
+from data_schemas.rows import OUTSIDE, Problem, Quarantined
 from tasks.curation.adapters.table import ADAPTERS, adapt, read_file
 from tasks.curation.items import Item, refuse_row
 from tasks.curation.readers.cells import UnreadCell

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import read_table
+from data_schemas.gold_decisions import Annotation, Decided
 from data_schemas.rows import (
     DECISIONS,
     DEMONSTRATIONS,
     HELD_OUT,
     PROBLEMS,
     QUARANTINE,
-    Annotation,
-    Decided,
     Demonstration,
     Problem,
     Quarantined,

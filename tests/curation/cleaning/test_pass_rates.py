@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.arrow import read_table
+from data_schemas.pass_rates import PassRateBand, SolveRate
 from data_schemas.rows import (
     DEMONSTRATIONS,
     FACETS,
@@ -17,10 +18,8 @@ from data_schemas.rows import (
     QUARANTINE,
     Demonstration,
     Facet,
-    PassRateBand,
     Problem,
     Quarantined,
-    SolveRate,
 )
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.cleaning.pass_rates import NO_RATE, OUTSIDE, fault, is_rate, with_rates

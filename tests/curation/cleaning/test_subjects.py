@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from data_schemas.rows import CLASSES, msc_of
+from data_schemas.subjects import CLASSES, msc_of
 from tasks.curation.cleaning.classes import with_class
 
 MATH = {

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from data_schemas.rows import Demonstration, Outcome, abstain, scored
+from data_schemas.rows import Demonstration, Outcome
 from data_schemas.settings import CurationSettings
+from data_schemas.verdicts import abstain, scored
 from tasks.curation.adapters.table import ADAPTERS
 from tasks.curation.cleaning.quality import cleanse
 from tasks.curation.cleaning.verification import WRONG, verify

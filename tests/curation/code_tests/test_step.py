@@ -5,7 +5,8 @@ import json
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.rows import HELD_OUT, PROBLEMS, QUARANTINE, Annotation, Problem, Quarantined
+from data_schemas.gold_decisions import Annotation
+from data_schemas.rows import HELD_OUT, PROBLEMS, QUARANTINE, Problem, Quarantined
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation import code_inputs, code_soundness
 from tasks.curation.adapters.table import read_file

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.rows import DEMONSTRATIONS, PROBLEMS, QUARANTINE, Problem, Verdict
+from data_schemas.rows import DEMONSTRATIONS, PROBLEMS, QUARANTINE, Problem
 from data_schemas.settings import CurationSettings, Source
+from data_schemas.verdicts import Verdict
 from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest, raw_files
 from tasks.curation.shards import mapping

@@ -26,7 +26,7 @@ pytest.importorskip("vllm")
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(1800)]
 
 from data_schemas.rollouts import ScoredRollout, StopReason
-from data_schemas.rows import scored
+from data_schemas.verdicts import scored
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.kept_sets import check_kept
 from tasks.algorithms.mismatch import mismatch_metrics

@@ -16,7 +16,7 @@ from torch import distributed as dist
 
 from data_schemas.machine_settings import Precision
 from data_schemas.rollouts import Rollout, RouterTrace, ScoredRollout, StopReason
-from data_schemas.rows import Verdict
+from data_schemas.verdicts import Verdict
 from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import EngineCounters, Request, Sampling, TokenBatch, TokenScores
 from tasks.engines.team.controller import current

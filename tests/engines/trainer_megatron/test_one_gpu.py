@@ -12,7 +12,7 @@ import torch
 
 from data_schemas.machine_settings import LayoutSettings, Precision
 from data_schemas.rollouts import ScoredRollout
-from data_schemas.rows import scored
+from data_schemas.verdicts import scored
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer

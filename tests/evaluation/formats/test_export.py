@@ -9,7 +9,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from data_schemas.arrow import write_table
-from data_schemas.rows import SampleResult
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from data_schemas.suites import Suite
 from tasks.evaluation.formats.every_eval_ever import LIBRARY_VERSION

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.rows import Verdict
+from data_schemas.verdicts import Verdict
 from tasks.gym.instructions.rules import KINDS, read_kind, verify
 
 VALUES: dict[str, object] = {

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role, abstain, scored
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import abstain, scored
 from tasks.gym.judging.bias import complaints, judge_bias
 from tasks.gym.judging.comparison_prompt import Label, completion
 from tasks.gym.judging.comparisons import group_verifier

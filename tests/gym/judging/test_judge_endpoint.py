@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.rollouts import FinishedResponse
-from data_schemas.rows import scored
+from data_schemas.verdicts import scored
 from tasks.engines.scoring import find_tokenizer
 from tasks.errors import SettingsError
 from tasks.gym.judging.both_orders import Pair, compare

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.rows import Domain, Message, Problem, Role, Verdict
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import Verdict
 from tasks.gym.maths import final_answer, symbolic
 from tasks.gym.maths.final_answer import verify
 

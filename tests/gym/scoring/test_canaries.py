@@ -1,6 +1,6 @@
 import pytest
 
-from data_schemas.rows import scored
+from data_schemas.verdicts import scored
 from tasks.errors import EngineError
 from tasks.gym.scoring import canaries
 from tasks.gym.table import VERIFIERS

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from data_schemas.rows import Band, Domain, GradedProblem, Message, Role
+from data_schemas.pass_rates import Band, GradedProblem
+from data_schemas.rows import Domain, Message, Role
 from data_schemas.study import InjectedNoise
 from tasks.gym.table import score_batch
 from tasks.lab.study.injected_noise import with_noise

@@ -6,17 +6,11 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
+from data_schemas.ledgers import GroupOutcome, LedgerRow
+from data_schemas.pass_rates import PROBLEMS_FILE, Band, GradedProblem
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
-from data_schemas.rollouts import GroupOutcome, LedgerRow
-from data_schemas.rows import (
-    PROBLEMS_FILE,
-    Band,
-    Domain,
-    GradedProblem,
-    Message,
-    Role,
-    SampleResult,
-)
+from data_schemas.rows import Domain, Message, Role
+from data_schemas.samples import SampleResult
 from data_schemas.study import StudyCell
 from tasks.errors import DataError
 from tasks.formats.ledgers import write_ledger

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from data_schemas.ledgers import PromptCost
 from data_schemas.reports import StepReport, StepTiming
-from data_schemas.rollouts import PromptCost
 from tasks.pages.live import REFRESH_S, SLOWEST, by_mismatch, render
 from tasks.pages.live_views import GroupView, Responses, ResponseView, StepView
 

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from data_schemas.artifacts import CheckpointRef, Context, Execution, StoreRef
-from data_schemas.reports import Drift, NightDetails
+from data_schemas.drift import Drift, NightDetails
 from data_schemas.settings import MergeSettings
 from data_schemas.statements import ExecutionRecord
 from tasks.formats.nights import save

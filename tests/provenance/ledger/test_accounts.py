@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from data_schemas.rollouts import SKIPPED, GroupOutcome, LedgerRow, PromptCost, TokenUse
+from data_schemas.ledgers import SKIPPED, GroupOutcome, LedgerRow, PromptCost, TokenUse
 from data_schemas.rows import Domain
 from tasks.errors import DataError
 from tasks.provenance.ledger.accounts import STAGES, check_conservation, settle, to_csv

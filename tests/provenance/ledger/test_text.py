@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from data_schemas.rollouts import GroupOutcome, LedgerRow, PromptCost, TokenUse
+from data_schemas.ledgers import GroupOutcome, LedgerRow, PromptCost, TokenUse
 from data_schemas.rows import Domain
 from tasks.provenance.ledger.accounts import settle
 from tasks.provenance.ledger.figure import ledger_png

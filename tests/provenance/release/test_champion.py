@@ -11,7 +11,8 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.rows import Domain, Message, Problem, Role, SampleResult
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings, MergeSettings, ReleaseSettings
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.promotions import next_promotion

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.rollouts import GroupOutcome, LedgerRow, TokenUse
+from data_schemas.ledgers import GroupOutcome, LedgerRow, TokenUse
 from data_schemas.rows import (
     OUTSIDE,
     TRAINED_TOKENS,

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import stats
 
+from data_schemas.ledgers import TokenUse
 from data_schemas.reports import (
     SLICE_KINDS,
     Comparison,
@@ -18,7 +19,6 @@ from data_schemas.reports import (
     StepReport,
     SuiteScore,
 )
-from data_schemas.rollouts import TokenUse
 from data_schemas.settings import Licences, ReleaseSettings
 from tasks.provenance.release.evidence import ChainAudit, Contamination, PractisedRows, Waste
 from tasks.provenance.release.gate import Background, decide

@@ -10,19 +10,18 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from data_schemas.arrow import read_table, write_table
+from data_schemas.ledgers import GroupOutcome, LedgerRow
+from data_schemas.pass_rates import Band, GradedProblem
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.rl_settings import RLSettings
-from data_schemas.rollouts import GroupOutcome, LedgerRow
 from data_schemas.rows import (
     DEMONSTRATIONS,
     GRADED,
     PROBLEMS,
     USES_FILE,
-    Band,
     Demonstration,
     DemonstrationUse,
     Domain,
-    GradedProblem,
     Problem,
 )
 from data_schemas.settings import (

@@ -5,15 +5,15 @@ import json
 import pytest
 
 from data_schemas.arrow import read_table, write_table
+from data_schemas.gold_decisions import Decided
+from data_schemas.pass_rates import GradedProblem
 from data_schemas.rows import (
     DECISIONS,
     DEMONSTRATIONS,
     GRADED,
     HELD_OUT,
     PROBLEMS,
-    Decided,
     Demonstration,
-    GradedProblem,
     Problem,
 )
 from data_schemas.settings import MergeSettings

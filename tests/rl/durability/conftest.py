@@ -8,7 +8,7 @@ import pytest
 
 from data_schemas.arrow import write_table
 from data_schemas.artifacts import CheckpointRef, Execution, GradedRef, StoreRef
-from data_schemas.rows import Band, GradedProblem
+from data_schemas.pass_rates import Band, GradedProblem
 from tasks.rl.phase import PROBLEMS_FILE
 from tasks.stages.rl import rl
 from tasks.store.interface import store_at

@@ -2,8 +2,9 @@ import dataclasses
 
 import pytest
 
-from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout, StopReason
-from data_schemas.rows import abstain, scored
+from data_schemas.ledgers import GroupOutcome
+from data_schemas.rollouts import RolloutGroup, ScoredRollout, StopReason
+from data_schemas.verdicts import abstain, scored
 from tasks.errors import DataError
 from tasks.rl.collector import CollectorState, Cost, InFlightPrompt, SkippedPrompt, StepRollouts
 from tasks.rl.groups import CollectedGroup, KeptPrompt, OpenGroup

@@ -16,7 +16,7 @@ from flytekit.core.context_manager import ExecutionState
 
 from data_schemas.arrow import write_table
 from data_schemas.artifacts import CheckpointRef, Execution, GradedRef, StoreRef
-from data_schemas.rows import Band, GradedProblem
+from data_schemas.pass_rates import Band, GradedProblem
 from tasks.errors import DataError
 from tasks.platform.deck import LIVE
 from tasks.platform.resources import PROCESSES

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from data_schemas.rows import Band, GradedProblem
+from data_schemas.pass_rates import Band, GradedProblem
 from tasks.algorithms.routing import route_digest
 from tasks.durability import states
 from tasks.errors import DataError

@@ -7,7 +7,8 @@ import pytest
 
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import FinishedResponse, ResponseScore
-from data_schemas.rows import Domain, Message, Problem, Role, scored
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.rl.phase import Phase, train
 from tasks.rl.step_snapshot import StepSnapshot, decode, name_of

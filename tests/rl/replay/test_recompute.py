@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from data_schemas.ledgers import GroupOutcome
 from data_schemas.machine_settings import Precision
 from data_schemas.rl_settings import (
     AdvantageSettings,
@@ -16,7 +17,6 @@ from data_schemas.rl_settings import (
     SkipSettings,
     ZeroVarianceSettings,
 )
-from data_schemas.rollouts import GroupOutcome
 from tasks.rl.replay.recompute import compare, first_difference
 from tests.algorithms.signals import terms_of
 

@@ -3,9 +3,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from data_schemas.ledgers import AgentLedgerRow, GroupOutcome
 from data_schemas.rl_settings import EngineSettings, RewardSettings, RouterReplay
-from data_schemas.rollouts import SOLVER, AgentLedgerRow, AgentTurn, GroupOutcome
-from data_schemas.rows import Message, Role, abstain, scored
+from data_schemas.rollouts import SOLVER, AgentTurn
+from data_schemas.rows import Message, Role
+from data_schemas.verdicts import abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.scripted import ScriptedRolloutEngine

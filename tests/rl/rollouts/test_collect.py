@@ -4,6 +4,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from data_schemas.ledgers import GroupOutcome
+from data_schemas.pass_rates import Band, GradedProblem
 from data_schemas.rl_settings import (
     NO_SKIPS,
     EngineSettings,
@@ -12,8 +14,9 @@ from data_schemas.rl_settings import (
     SkipSettings,
     ZeroVarianceSettings,
 )
-from data_schemas.rollouts import GroupOutcome, KeptSets, RouterTrace, StopReason
-from data_schemas.rows import Band, Domain, GradedProblem, abstain, scored
+from data_schemas.rollouts import KeptSets, RouterTrace, StopReason
+from data_schemas.rows import Domain
+from data_schemas.verdicts import abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.errors import EngineError, SettingsError

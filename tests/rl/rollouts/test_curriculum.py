@@ -1,4 +1,4 @@
-from data_schemas.rows import Band, GradedProblem
+from data_schemas.pass_rates import Band, GradedProblem
 from tasks.rl.prompts import PLATEAU_STEPS, CurriculumPosition, after_step, in_band
 
 BANDS = ((0.4, 0.9), (0.15, 0.6))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from data_schemas.rollouts import GroupOutcome, LedgerRow
-from data_schemas.rows import Band, GradedProblem
+from data_schemas.ledgers import GroupOutcome, LedgerRow
+from data_schemas.pass_rates import Band, GradedProblem
 from tasks.rl.foresight import foresee
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from data_schemas.ledgers import GroupOutcome
 from data_schemas.rl_settings import (
     AnyRecipe,
     CodeReward,
@@ -9,8 +10,8 @@ from data_schemas.rl_settings import (
     RewardSettings,
     ZeroVarianceSettings,
 )
-from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
-from data_schemas.rows import abstain, scored
+from data_schemas.rollouts import RolloutGroup, ScoredRollout
+from data_schemas.verdicts import abstain, scored
 from tasks.errors import EngineError
 from tasks.rl.groups import (
     CollectedGroup,

@@ -1,4 +1,4 @@
-from data_schemas.rows import Band, GradedProblem
+from data_schemas.pass_rates import Band, GradedProblem
 from tasks.rl.prompts import FADING, GRADED_WEIGHT, PromptHistory, PromptRecord
 
 

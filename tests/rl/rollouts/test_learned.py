@@ -1,8 +1,9 @@
 import dataclasses
 
+from data_schemas.ledgers import GroupOutcome
+from data_schemas.pass_rates import Band, GradedProblem
 from data_schemas.rl_settings import NO_SKIPS, ZeroVarianceSettings
-from data_schemas.rollouts import GroupOutcome
-from data_schemas.rows import Band, Domain, GradedProblem
+from data_schemas.rows import Domain
 from tasks.durability import states
 from tasks.rl import state
 from tasks.rl.collector import first_state

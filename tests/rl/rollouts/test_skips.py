@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from data_schemas.ledgers import GroupOutcome
+from data_schemas.pass_rates import Band, GradedProblem
 from data_schemas.rl_settings import EngineSettings, RLSettings, SkipSettings, ZeroVarianceSettings
-from data_schemas.rollouts import GroupOutcome
-from data_schemas.rows import Band, Domain, GradedProblem, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.algorithms.phase_choices import require_fit
 from tasks.algorithms.skips.draw import SkipDraw
 from tasks.algorithms.skips.protocol import Prospect, inverse_sampling

@@ -2,8 +2,9 @@
 
 import pytest
 
-from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
-from data_schemas.rows import abstain, scored
+from data_schemas.ledgers import GroupOutcome
+from data_schemas.rollouts import RolloutGroup, ScoredRollout
+from data_schemas.verdicts import abstain, scored
 from tasks.rl.groups import CollectedGroup
 
 

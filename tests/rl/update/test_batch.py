@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from data_schemas.ledgers import GroupOutcome
 from data_schemas.rl_settings import (
     AdvantageSettings,
     ErrorRates,
@@ -12,8 +13,8 @@ from data_schemas.rl_settings import (
     RewardSettings,
     RouterReplay,
 )
-from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout
-from data_schemas.rows import response_fault, scored
+from data_schemas.rollouts import RolloutGroup, ScoredRollout
+from data_schemas.verdicts import response_fault, scored
 from tasks.algorithms.losses.table import LOSSES
 from tasks.engines.protocols import TokenScores
 from tasks.rl.batch import build, scalar_advantages, token_advantages

@@ -9,7 +9,7 @@ from data_schemas.machine_settings import Precision
 from data_schemas.reports import MismatchDecision
 from data_schemas.rl_settings import MismatchSettings
 from data_schemas.rollouts import ScoredRollout
-from data_schemas.rows import scored
+from data_schemas.verdicts import scored
 from tasks.algorithms.mismatch import mismatch_metrics
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from data_schemas.rollouts import GroupOutcome, TokenUse
+from data_schemas.ledgers import GroupOutcome, TokenUse
 from data_schemas.rows import Domain
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.algorithms.losses.protocol import TokenPlan

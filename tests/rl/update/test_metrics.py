@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from data_schemas.ledgers import GroupOutcome
+from data_schemas.pass_rates import Band, GradedProblem
 from data_schemas.rl_settings import RewardSettings, RouterReplay
-from data_schemas.rollouts import MISSING_ROUTE, GroupOutcome, StopReason
-from data_schemas.rows import Band, GradedProblem, response_fault, scored
+from data_schemas.rollouts import MISSING_ROUTE, StopReason
+from data_schemas.verdicts import response_fault, scored
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.engines.protocols import TokenScores
 from tasks.rl.batch import build

@@ -8,10 +8,10 @@ import torch
 from scipy.optimize import brentq
 
 from data_schemas import presets
+from data_schemas.ledgers import TokenUse
 from data_schemas.machine_settings import LARGEST_SEED
 from data_schemas.reports import GateRecord, MismatchDecision
 from data_schemas.rl_settings import LossSettings, RLSettings
-from data_schemas.rollouts import TokenUse
 from tasks.algorithms.losses.table import whole_step
 from tasks.algorithms.phase_choices import require_fit
 from tasks.algorithms.terms.fold import fold_step, lost_tokens

@@ -4,7 +4,8 @@ import pytest
 from rich.console import Console
 
 from data_schemas.arrow import write_table
-from data_schemas.rows import HELD_OUT, Domain, Message, Problem, Role, SampleResult
+from data_schemas.rows import HELD_OUT, Domain, Message, Problem, Role
+from data_schemas.samples import SampleResult
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.errors import SettingsError
 from tasks.gym.judging.scripted import ScriptedJudge, preferring

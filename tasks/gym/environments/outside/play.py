@@ -25,7 +25,8 @@ from typing import Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from data_schemas.rows import Message, Problem, Verdict, abstain, scored
+from data_schemas.rows import Message, Problem
+from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.errors import SettingsError
 from tasks.gym.environments.outside.process import (
     START_TIMEOUT_S,

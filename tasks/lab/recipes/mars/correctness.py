@@ -11,7 +11,8 @@ Gold: {"correct": true}, whether the solution is right.
 
 import re
 
-from data_schemas.rows import Problem, Verdict, scored
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict, scored
 from tasks.gym.protocol import Gold, answer_part, check_against_gold
 from tasks.gym.scoring.canaries import Canary
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from data_schemas.rows import GradedProblem
+from data_schemas.pass_rates import GradedProblem
 from tasks.errors import DataError
 from tasks.store.files import sha256_bytes
 

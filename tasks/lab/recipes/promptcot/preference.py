@@ -14,7 +14,9 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.arrow import read_table
-from data_schemas.rows import GRADED, RESPONSES, GradedProblem, ResponseTokens
+from data_schemas.pass_rates import GradedProblem
+from data_schemas.rows import GRADED
+from data_schemas.samples import RESPONSES, ResponseTokens
 from tasks.algorithms.losses import dpo
 from tasks.algorithms.packing import pad_rows
 from tasks.engines.chat import load_tokenizer, render_prompt, response_text

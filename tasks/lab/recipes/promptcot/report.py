@@ -11,17 +11,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.arrow import read_table
+from data_schemas.pass_rates import GradedProblem
 from data_schemas.reports import Claim
-from data_schemas.rows import (
-    GRADED,
-    HELD_OUT,
-    PROBLEMS,
-    QUARANTINE,
-    GradedProblem,
-    Problem,
-    Quarantined,
-    SampleResult,
-)
+from data_schemas.rows import GRADED, HELD_OUT, PROBLEMS, QUARANTINE, Problem, Quarantined
+from data_schemas.samples import SampleResult
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.intervals import Interval, bootstrap_mean
 from tasks.algorithms.suites import per_problem

@@ -12,7 +12,8 @@ from data_schemas.artifacts import (
     RawRef,
     ReportRef,
 )
-from data_schemas.rows import DEMONSTRATIONS, GRADED, Demonstration, GradedProblem
+from data_schemas.pass_rates import GradedProblem
+from data_schemas.rows import DEMONSTRATIONS, GRADED, Demonstration
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout, opened_rollouts
 from tasks.lab.recipes.promptcot import (

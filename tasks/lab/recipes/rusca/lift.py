@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from transformers import PreTrainedTokenizerBase
 
+from data_schemas.pass_rates import GradedProblem
 from data_schemas.rl_settings import RLSettings
-from data_schemas.rows import GradedProblem, Problem, Verdict
+from data_schemas.rows import Problem
+from data_schemas.verdicts import Verdict
 from tasks.algorithms.intervals import Interval, paired_difference
 from tasks.algorithms.rubrics import in_quantile_band
 from tasks.engines.chat import render_prompts, response_text

@@ -21,7 +21,7 @@ from data_schemas.reports import (
     MismatchDecision,
     StepReport,
 )
-from data_schemas.rows import SampleResult
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.intervals import Interval, bootstrap_mean, paired_difference

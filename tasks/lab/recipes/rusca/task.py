@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import CheckpointRef, Context, GradedRef, ReportRef
+from data_schemas.pass_rates import GradedProblem
 from data_schemas.rl_settings import RLSettings
-from data_schemas.rows import GRADED, GradedProblem
+from data_schemas.rows import GRADED
 from data_schemas.settings import EvaluationSettings, PipelineSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import open_scoring

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from data_schemas.rollouts import GroupOutcome
+from data_schemas.ledgers import GroupOutcome
 from tasks.lab.recipes.spell.chains import QuestionChain
 from tasks.lab.recipes.spell.offers import OfferList, Question, answer
 from tasks.lab.recipes.spell.rewards import question_verdict, remembered

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from pydantic import TypeAdapter
 
-from data_schemas.rollouts import GroupOutcome, RolloutGroup
-from data_schemas.rows import Verdict, abstain, scored
+from data_schemas.ledgers import GroupOutcome
+from data_schemas.rollouts import RolloutGroup
+from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.lab.recipes.spell import formulas
 from tasks.lab.recipes.spell.chains import QuestionChain, votes_of
 from tasks.lab.recipes.spell.roles import (

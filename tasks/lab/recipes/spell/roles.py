@@ -14,7 +14,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data_schemas.rows import Message, Problem, Role, Verdict, abstain, scored
+from data_schemas.rows import Message, Problem, Role
+from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.gym.protocol import answer_part
 from tasks.gym.scoring.canaries import Canary
 from tasks.lab.recipes.spell.offers import Task

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.arrow import read_table
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, StepReport
-from data_schemas.rows import Domain, SampleResult
+from data_schemas.rows import Domain
+from data_schemas.samples import SampleResult
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.intervals import Interval, bootstrap_mean, paired_difference
 from tasks.algorithms.suites import per_problem

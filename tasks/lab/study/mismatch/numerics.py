@@ -26,7 +26,8 @@ from data_schemas.machine_settings import (
 from data_schemas.presets import CPU_SMOKE
 from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import MISSING_ROUTE, Rollout, ScoredRollout
-from data_schemas.rows import Problem, abstain
+from data_schemas.rows import Problem
+from data_schemas.verdicts import abstain
 from tasks.algorithms.intervals import bootstrap_mean
 from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
 from tasks.curation import sample_world

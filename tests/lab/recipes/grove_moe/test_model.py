@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from data_schemas.rollouts import ScoredRollout
-from data_schemas.rows import scored
 from data_schemas.settings import MergeSettings
+from data_schemas.verdicts import scored
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.rollout import HFRolloutEngine

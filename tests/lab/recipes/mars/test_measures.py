@@ -4,7 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role, scored
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError
 from tasks.evaluation.respondents import EvaluationAnswer, ScoredModel

@@ -8,11 +8,13 @@ import pytest
 from flytekit import FlyteContextManager
 from flytekit.core.type_engine import TypeEngine
 
+from data_schemas.ledgers import AgentLedgerRow, GroupOutcome
 from data_schemas.machine_settings import Reuse
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.rl_settings import AnyRecipe, EngineSettings, RLSettings
-from data_schemas.rollouts import AgentLedgerRow, GroupOutcome, RolloutGroup, ScoredRollout
-from data_schemas.rows import Domain, Message, Problem, Role, abstain, scored
+from data_schemas.rollouts import RolloutGroup, ScoredRollout
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import abstain, scored
 from tasks.formats.ledgers import read_ledger
 from tasks.gym.table import VERIFIERS
 from tasks.lab.recipes.mars import correctness

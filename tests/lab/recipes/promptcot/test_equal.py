@@ -1,6 +1,7 @@
 import pytest
 
-from data_schemas.rows import Band, Domain, GradedProblem, Message, Role
+from data_schemas.pass_rates import Band, GradedProblem
+from data_schemas.rows import Domain, Message, Role
 from tasks.errors import DataError
 from tasks.lab.recipes.promptcot.pools import as_many
 

@@ -4,7 +4,10 @@ import pytest
 import torch
 
 from data_schemas.arrow import write_table
-from data_schemas.rows import GRADED, RESPONSES, Band, GradedProblem, ResponseTokens, abstain
+from data_schemas.pass_rates import Band, GradedProblem
+from data_schemas.rows import GRADED
+from data_schemas.samples import RESPONSES, ResponseTokens
+from data_schemas.verdicts import abstain
 from tasks.algorithms.losses import dpo
 from tasks.engines.chat import load_tokenizer, render_response
 from tasks.engines.embedded.trainer import TorchTrainer

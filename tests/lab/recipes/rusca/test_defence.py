@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout, StopReason
-from data_schemas.rows import Domain, Message, Problem, Role, abstain, scored
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import abstain, scored
 from tasks.curation.adapters.table import read_file
 from tasks.errors import SettingsError
 from tasks.gym.table import score_batch

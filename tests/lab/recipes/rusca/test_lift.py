@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from data_schemas.pass_rates import Band, GradedProblem
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout, StopReason
-from data_schemas.rows import Band, Domain, GradedProblem, Message, Role, abstain
+from data_schemas.rows import Domain, Message, Role
+from data_schemas.verdicts import abstain
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError, SettingsError
 from tasks.gym.table import score_batch

@@ -2,9 +2,9 @@
 
 import pytest
 
+from data_schemas.ledgers import GroupOutcome
 from data_schemas.rl_settings import EngineSettings
-from data_schemas.rollouts import GroupOutcome
-from data_schemas.rows import scored
+from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.errors import SettingsError

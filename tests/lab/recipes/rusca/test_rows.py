@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from data_schemas.arrow import read_table
+from data_schemas.ledgers import GroupOutcome
 from data_schemas.rl_settings import RouterReplay
-from data_schemas.rollouts import GroupOutcome, RolloutGroup, RouterTrace, ScoredRollout
-from data_schemas.rows import scored
+from data_schemas.rollouts import RolloutGroup, RouterTrace, ScoredRollout
+from data_schemas.verdicts import scored
 from tasks.engines.protocols import TokenScores
 from tasks.lab.recipes.rusca.prompts import open_scaffold
 from tasks.lab.recipes.rusca.settings import Form, Ratio, ScaffoldSettings

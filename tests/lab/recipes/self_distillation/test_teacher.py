@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data_schemas.rollouts import GroupOutcome, RolloutGroup, ScoredRollout, TokenUse
-from data_schemas.rows import Message, Verdict, abstain, scored
+from data_schemas.ledgers import GroupOutcome, TokenUse
+from data_schemas.rollouts import RolloutGroup, ScoredRollout
+from data_schemas.rows import Message
+from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.algorithms.token_uses import token_uses
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import SettingsError

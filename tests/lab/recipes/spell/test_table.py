@@ -2,7 +2,7 @@ import pytest
 
 from data_schemas.arrow import write_table
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, StepReport
-from data_schemas.rows import SampleResult
+from data_schemas.samples import SampleResult
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.errors import DataError
 from tasks.formats.ledgers import write_ledger

@@ -6,11 +6,13 @@ from itertools import count
 
 import pytest
 
+from data_schemas.ledgers import AgentLedgerRow, GroupOutcome
 from data_schemas.machine_settings import Reuse
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.rl_settings import EngineSettings, RLSettings, ZeroVarianceSettings
-from data_schemas.rollouts import AgentLedgerRow, GroupOutcome, RolloutGroup, ScoredRollout
-from data_schemas.rows import Domain, Problem, abstain, scored
+from data_schemas.rollouts import RolloutGroup, ScoredRollout
+from data_schemas.rows import Domain, Problem
+from data_schemas.verdicts import abstain, scored
 from tasks.durability import states
 from tasks.formats.ledgers import read_ledger
 from tasks.lab.recipes.spell import roles

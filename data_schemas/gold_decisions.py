@@ -1,0 +1,68 @@
+"""What people decide about gold answers that models doubt."""
+
+from enum import StrEnum
+from typing import Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+
+
+class GoldDecision(StrEnum):
+    """About the gold answer of one problem."""
+
+    NONE = ""
+    """Not yet decided."""
+    KEEP = "keep"
+    DROP = "drop"
+    CORRECT = "correct"
+
+
+class Annotation(BaseModel):
+    """One line of the file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    problem: str = Field(description="its id")
+    source: str
+    source_row: str = Field(description="sha256 of the raw row that was shown")
+    reason: str = Field(description="why the gold answer is doubtful")
+    question: str
+    gold: str = Field(description="the answer that was shown, as the verifier reads it")
+    answers: dict[str, dict[str, int]] = Field(
+        description="responses per model and answer; '' = no answer, or one that is not counted"
+    )
+    decision: GoldDecision = Field(default=GoldDecision.NONE, description="keep, drop or correct")
+    correction: str = Field(default="", description="for correct: the right answer, as in `gold`")
+    by: str = Field(default="", description="who decided")
+    at: AwareDatetime | None = Field(default=None, description="when: ISO 8601 with a time zone")
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        if self.decision is GoldDecision.NONE:
+            return self
+        if not self.by.strip() or self.at is None:
+            raise ValueError("a decision needs `by` and `at`")
+        if (self.decision is GoldDecision.CORRECT) != bool(self.correction.strip()):
+            raise ValueError("`correction` is needed for correct, and for nothing else")
+        if self.correction == self.gold:
+            raise ValueError("`correction` is the gold answer; decide keep")
+        return self
+
+    @property
+    def who(self) -> str:
+        """Return who decided and when."""
+        return f"{self.by} at {self.at.isoformat() if self.at else ''}"
+
+
+class Decided(BaseModel):
+    """A decision that curation carried out; a row of decisions.parquet."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    problem: str = Field(description="its id")
+    source: str
+    source_row: str
+    decision: str
+    gold: str = Field(description="the answer before")
+    correction: str = Field(description="'' unless it was corrected")
+    by: str
+    at: str = Field(description="ISO 8601")
